@@ -31,7 +31,7 @@ def parted(name: str) -> tuple[str, dict[str, int] | None]:
         raise BadField("variant", name, _FORM)
     values: dict[str, int] = {}
     for part in match[2].split(","):
-        key, _, text = (side.strip() for side in part.partition("="))
+        key, _, text = map(str.strip, part.partition("="))
         if not key or key in values or not re.fullmatch(r"-?[0-9]{1,18}", text):
             raise BadField("variant", name, _FORM)
         values[key] = int(text)

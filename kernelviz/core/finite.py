@@ -1,20 +1,25 @@
-"""Documents hold no NaN and no infinity: what is not finite becomes null, and it is said how much there was."""
+"""Documents hold no NaN and no infinity: such values become null, and the method of the figure says how many there were."""
 
 import math
 
 import msgspec
 
-from kernelviz.core.result import Failure, Figure, Outcome, Result, Timing
+from kernelviz.core.result import Failure, Figure, Result, Timing
 
 
 def finite_result(result: Result) -> Result:
-    """The result with every figure finite; the same object where nothing had to change."""
-    outcome = _finite_outcome(result.outcome)
-    return result if outcome is result.outcome else msgspec.structs.replace(result, outcome=outcome)
+    """The result with finite figures only; the same object if nothing has to change."""
+    outcome = result.outcome
+    timing = outcome.timing if isinstance(outcome, Failure) else outcome
+    finite = None if timing is None else _finite_timing(timing)
+    if finite is None or finite is timing:
+        return result
+    changed = msgspec.structs.replace(outcome, timing=finite) if isinstance(outcome, Failure) else finite
+    return msgspec.structs.replace(result, outcome=changed)
 
 
 def finite_figure(figure: Figure | None) -> Figure | None:
-    """The figure without NaN and infinity: None when its estimate is one; samples are left out when one of them is.
+    """The figure without NaN and infinity. None if its estimate is not finite; without samples if one of them is not.
 
     >>> finite_figure(Figure(estimate=1e-6, low=float("-inf"), samples=(1e-6, float("nan")))).method
     '1 of 2 samples not finite'
@@ -28,35 +33,23 @@ def finite_figure(figure: Figure | None) -> Figure | None:
     stamped = all(math.isfinite(b.started_s) and _known(b.clock_hz) for b in blocks)
     if not bad and stamped and _known(figure.low) and _known(figure.high):
         return figure
-    said = f"{bad} of {len(samples)} samples not finite" if bad else None
     return msgspec.structs.replace(
         figure,
         low=figure.low if _known(figure.low) else None,
         high=figure.high if _known(figure.high) else None,
         samples=None if bad else figure.samples,
         blocks=figure.blocks if stamped and not bad else None,
-        method="; ".join(part for part in (figure.method, said) if part) or None,
+        method="; ".join(filter(None, (figure.method, f"{bad} of {len(samples)} samples not finite" if bad else "")))
+        or None,
     )
 
 
-def _finite_outcome(outcome: Outcome) -> Outcome:
-    if isinstance(outcome, Failure):
-        timing = None if outcome.timing is None else _finite_timing(outcome.timing)
-        return outcome if timing is outcome.timing else msgspec.structs.replace(outcome, timing=timing)
-    return _finite_timing(outcome)
-
-
 def _finite_timing(timing: Timing) -> Timing:
-    changed: dict[str, object] = {}
-    for name, figure in timing.figures.items():
-        finite = finite_figure(figure)
-        if finite is not figure:
-            changed[name] = finite
-    other_times = {name: finite for name, f in timing.other_times.items() if (finite := finite_figure(f)) is not None}
-    if len(other_times) < len(timing.other_times) or any(
-        other_times[n] is not timing.other_times[n] for n in other_times
-    ):
-        changed["other_times"] = other_times
+    figures = {name: finite_figure(figure) for name, figure in timing.figures.items()}
+    changed: dict[str, object] = {name: f for name, f in figures.items() if f is not timing.figures[name]}
+    other_times = {name: finite_figure(figure) for name, figure in timing.other_times.items()}
+    if any(f is not timing.other_times[name] for name, f in other_times.items()):
+        changed["other_times"] = {name: f for name, f in other_times.items() if f is not None}
     return msgspec.structs.replace(timing, **changed) if changed else timing
 
 

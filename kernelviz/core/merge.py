@@ -1,4 +1,4 @@
-"""One result of several measurements of the same case: what a later one adds, and what it replaces."""
+"""The merging of results: one result of several measurements of the same case."""
 
 import msgspec
 
@@ -7,24 +7,23 @@ from kernelviz.core.result import Conditions, Failure, Result, Timing
 
 
 def merge_later_result(earlier: Result, later: Result) -> Result:
-    """The earlier result with what a later one of the same case knows: its figures replace or complete those that are there.
+    """Merge a later result of a case into an earlier one. Figures of the later one replace the same figures of the earlier one.
 
-    A failure of a later measurement does not undo a time that was taken: it becomes a note. A wrong result stays wrong, and
-    what has failed was not given up when the run is cancelled later.
+    If the later measurement failed, the earlier time stays and the failure becomes a note, unless the later result is wrong or
+    impossible. A failed case stays failed if the run is cancelled later.
     """
     if isinstance(later.outcome, Failure):
-        # Who tells of it need not know the variant's source (a plug-in's lives in the worker).
         if isinstance(earlier.outcome, Failure):
             return earlier if later.given_up else later
         if later.outcome.stage in ("wrong", "impossible"):
             return later
-        failed = later.outcome
-        note = LaterFailure(figure="secondary", stage=failed.stage, reasons=failed.reasons, message=failed.message)
+        failure = later.outcome
+        note = LaterFailure(figure="secondary", stage=failure.stage, reasons=failure.reasons, message=failure.message)
         return noted(earlier, note)
     if (later.source_digest, later.configuration) != (earlier.source_digest, earlier.configuration):
         return later
     if isinstance(earlier.outcome, Failure):
-        # Figures of something that has no cold time would stand alone: the failure is what there is to say.
+        # Without a cold time, the later figures do not replace the failure.
         return earlier if later.outcome.device_cold_s is None else later
     outcome = merge_timings(earlier.outcome, later.outcome)
     if later.outcome.device_cold_s is not None:
@@ -33,20 +32,20 @@ def merge_later_result(earlier: Result, later: Result) -> Result:
 
 
 def merge_timings(earlier: Timing, later: Timing) -> Timing:
-    """The figures of both; where both have one, the later."""
+    """The figures of both. The later one of a figure that both have."""
     added = {name: value for name in Timing.__struct_fields__ if (value := getattr(later, name))}
     return msgspec.structs.replace(earlier, **added)
 
 
 def noted(result: Result, note: Note) -> Result:
-    """The result with one more note on its conditions."""
-    seen = result.conditions or Conditions()
-    notes = tuple(dict.fromkeys((*seen.notes, note)))
-    return msgspec.structs.replace(result, conditions=msgspec.structs.replace(seen, notes=notes))
+    """The result with one more note in its conditions."""
+    conditions = result.conditions or Conditions()
+    notes = tuple(dict.fromkeys((*conditions.notes, note)))
+    return msgspec.structs.replace(result, conditions=msgspec.structs.replace(conditions, notes=notes))
 
 
 def _both(first: Conditions | None, second: Conditions | None) -> Conditions | None:
-    """The conditions of the headline, with what was noticed beside the later figures too."""
+    """The conditions of the headline, with what was observed while the later figures were measured."""
     if first is None or second is None:
         return first or second
     retried = second.retried_warm_blocks

@@ -15,6 +15,7 @@ _REMEDY = (
     "write a whole number (4096, 2^20), a list (64,128), a sweep (2^10..2^24 or 128..1024:128) "
     "or an expression of other axes (2^27/n)"
 )
+_ITSELF = "an axis cannot depend on itself"
 
 _BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
@@ -57,12 +58,10 @@ def expand(axes: tuple[str, ...], texts: Mapping[str, str]) -> list[dict[str, in
             ready = [a for a in left if _names(a, texts[a]) <= sizes.keys()]
             if not ready:
                 unknown = sorted(_names(left[0], texts[left[0]]) - set(axes))
-                if unknown:
-                    remedy = f"{unknown[0]!r} is no axis (axes: {', '.join(axes)}); {_REMEDY}"
-                    raise BadField(f"size {left[0]}", texts[left[0]], remedy)
-                raise BadField(f"size {left[0]}", texts[left[0]], "an axis cannot depend on itself")
+                remedy = f"{unknown[0]!r} is no axis (axes: {', '.join(axes)}); {_REMEDY}" if unknown else _ITSELF
+                raise BadField(f"size {left[0]}", texts[left[0]], remedy)
             for axis in ready:
-                sizes[axis] = _checked(axis, texts[axis], _evaluate(axis, texts[axis], sizes))
+                sizes[axis] = _size(axis, texts[axis], sizes)
                 left.remove(axis)
     return [{axis: sizes[axis] for axis in axes} for sizes in combined]
 
@@ -73,20 +72,14 @@ def values(axis: str, text: str) -> list[int]:
     >>> values("n", "128..512:128"), values("n", "3, 2^4")
     ([128, 256, 384, 512], [3, 16])
     """
-    sizes: list[int] = []
-    for part in text.split(","):
-        if ".." in part:
-            sizes += _sweep(axis, part)
-        else:
-            sizes.append(_checked(axis, part, _evaluate(axis, part, {})))
-    return list(dict.fromkeys(sizes))
+    parts = (_sweep(axis, part) if ".." in part else [_size(axis, part, {})] for part in text.split(","))
+    return list(dict.fromkeys(itertools.chain.from_iterable(parts)))
 
 
 def _sweep(axis: str, text: str) -> list[int]:
     ends, _, step = text.partition(":")
     low_text, _, high_text = ends.partition("..")
-    low = _checked(axis, text, _evaluate(axis, low_text, {}))
-    high = _checked(axis, text, _evaluate(axis, high_text, {}))
+    low, high = (_checked(axis, text, _evaluate(axis, end, {})) for end in (low_text, high_text))
     if high < low:
         raise BadField(f"size {axis}", text.strip(), "a sweep goes from its smaller to its larger end")
     if step.strip():
@@ -96,10 +89,7 @@ def _sweep(axis: str, text: str) -> list[int]:
                 f"size {axis}", text.strip(), f"a plan holds at most {MAX_PROBLEMS} problems; use a larger step"
             )
         return list(range(low, high + 1, width))
-    sizes = [low]
-    while sizes[-1] * 2 <= high:
-        sizes.append(sizes[-1] * 2)
-    return sizes
+    return [low << doublings for doublings in range((high // low).bit_length())]
 
 
 def _parse(axis: str, text: str) -> ast.expr:
@@ -138,6 +128,10 @@ def _evaluate(axis: str, text: str, sizes: Mapping[str, int]) -> int:
                 raise BadField(f"size {axis}", text.strip(), _REMEDY)
 
     return value(_parse(axis, text))
+
+
+def _size(axis: str, text: str, sizes: Mapping[str, int]) -> int:
+    return _checked(axis, text, _evaluate(axis, text, sizes))
 
 
 def _checked(axis: str, text: str, value: int) -> int:

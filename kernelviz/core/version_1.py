@@ -1,8 +1,8 @@
-"""Facts of ``kernelviz/1``, in which notes, failures and refusals were sentences: the only code that reads text for its meaning.
+"""The upgrade of ``kernelviz/1``, in which notes, failures and refusals were sentences. No other module interprets text.
 
-It works on decoded JSON of a result, so that documents, Parquet files, backups and rows of a database go the same way. A sentence
-that this module does not know stays what it is: a note of the kind ``text``, or the message of a failure. Whoever checks a digest
-does so before: an upgraded result has other facts on the wire.
+It works on the decoded JSON of a result, so that documents, Parquet files, backups and rows of a database are upgraded in the
+same way. A sentence that this module does not know is kept: as a note of the kind ``text``, or as the message of a failure. A
+digest must be verified before the upgrade, because an upgraded result has other facts in its JSON.
 """
 
 import re
@@ -113,6 +113,7 @@ _FIGURES: tuple[tuple[str, n.NoteFigure], ...] = (
     ("graph of one call: ", "graph"),
     ("other figures: ", "secondary"),
     ("energy: ", "energy"),
+    ("", "cold"),
 )
 _NOTES: tuple[tuple[str, Callable[[_Match, n.NoteFigure], n.Note | None]], ...] = (
     (r"the driver does not answer for this device", lambda m, f: n.DriverSilent(figure=f)),
@@ -167,17 +168,11 @@ def note_of(sentence: str) -> n.Note:
     >>> note_of("energy: who knows")
     ForeignNote(figure='energy', text='who knows')
     """
-    figure: n.NoteFigure = "cold"
-    for prefix, name in _FIGURES:
-        if sentence.startswith(prefix):
-            figure, sentence = name, sentence.removeprefix(prefix)
-            break
-    for pattern, make in _NOTES:
-        match = re.fullmatch(pattern, sentence, re.DOTALL)
-        note = make(match, figure) if match else None
-        if note is not None:
-            return note
-    return n.ForeignNote(figure=figure, text=sentence)
+    prefix, figure = next((p, name) for p, name in _FIGURES if sentence.startswith(p))
+    sentence = sentence.removeprefix(prefix)
+    matches = ((make, re.fullmatch(pattern, sentence, re.DOTALL)) for pattern, make in _NOTES)
+    notes = (make(match, figure) for make, match in matches if match)
+    return next((note for note in notes if note is not None), n.ForeignNote(figure=figure, text=sentence))
 
 
 def _later_failure(stage: str, text: str, figure: n.NoteFigure) -> n.Note:
@@ -267,11 +262,7 @@ def accuracy_reasons(text: str) -> _ReasonsAndMessage:
 
 
 def _first(known: tuple[tuple[str, Callable[[_Match], r.Reason]], ...], text: str) -> r.Reason | None:
-    for pattern, make in known:
-        match = re.fullmatch(pattern, text)
-        if match:
-            return make(match)
-    return None
+    return next((make(match) for pattern, make in known if (match := re.fullmatch(pattern, text))), None)
 
 
 # Failures of any other stage: one sentence, and often the message of another program behind it.
@@ -362,12 +353,9 @@ def failure_reasons(text: str) -> _ReasonsAndMessage:
     reasons, _ = accuracy_reasons(text)
     if reasons:
         return reasons, ""
-    for pattern, make in _FAILURES:
-        match = re.fullmatch(pattern, text, re.DOTALL)
-        if match:
-            reason, message = make(match)
-            return (reason,), message
-    return (), text
+    matches = ((make, re.fullmatch(pattern, text, re.DOTALL)) for pattern, make in _FAILURES)
+    failure = next((make(match) for make, match in matches if match), None)
+    return ((failure[0],), failure[1]) if failure else ((), text)
 
 
 def _shape(text: str) -> tuple[int, ...]:

@@ -14,7 +14,8 @@ from kernelviz.plots.roofline_of_runs import rates_by_intensity
 from kernelviz.plots.samples import samples_by_order, share_by_time
 from kernelviz.plots.timeline import marks_by_time
 from kernelviz.plots.trend import time_by_run
-from kernelviz.plots.variant_styles import Style, format_variant, style_of
+from kernelviz.plots.variant_styles import Style, style_of
+from kernelviz.plots.variant_styles import format_variant as variant_words
 from kernelviz.plots.winner_map import winner_by_size
 
 __all__ = [
@@ -22,7 +23,6 @@ __all__ = [
     "bandwidth_by_size",
     "elements_by_error",
     "elements_by_value",
-    "format_variant",
     "latency_by_size",
     "marks_by_time",
     "other_times_by_size",
@@ -37,5 +37,6 @@ __all__ = [
     "style_of",
     "time_by_run",
     "time_by_variant",
+    "variant_words",
     "winner_by_size",
 ]

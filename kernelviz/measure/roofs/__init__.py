@@ -44,14 +44,19 @@ def _until_failure(kind: str, roofs: Iterator[Roof | None], troubles: list[str])
 
 def _kinds(
     device: Device, contest: Contest, launched: launches.HostLaunches
-) -> Iterator[tuple[str, Iterator[Roof | None]]]:
+) -> tuple[tuple[str, Iterator[Roof | None]], ...]:
+    """The kinds of roofs of the device, each with a generator that measures them one by one."""
     if device.kind == "cuda":
-        yield "streams", streams.roofs(device, contest)
-        yield "multiply-adds", arithmetic.vector_roofs(device, contest)
-        yield "matrix products", arithmetic.product_roofs(device, contest)
-        yield "the empty kernel", launches.empty_kernel(device, contest)
-        yield "transfers", transfers.roofs(device, contest)
-    else:
-        yield "streams", streams.host_roofs(device, contest)
-        yield "matrix products", arithmetic.product_roofs(device, contest)
-    yield "launches by the host", launched.roofs()
+        return (
+            ("streams", streams.roofs(device, contest)),
+            ("multiply-adds", arithmetic.vector_roofs(device, contest)),
+            ("matrix products", arithmetic.product_roofs(device, contest)),
+            ("the empty kernel", launches.empty_kernel(device, contest)),
+            ("transfers", transfers.roofs(device, contest)),
+            ("launches by the host", launched.roofs()),
+        )
+    return (
+        ("streams", streams.host_roofs(device, contest)),
+        ("matrix products", arithmetic.product_roofs(device, contest)),
+        ("launches by the host", launched.roofs()),
+    )

@@ -60,7 +60,7 @@ def host_sleep(at: Workbench) -> Finding:
         _back_to_back_s(at, sleeps=sleeps) for sleeps in (False, True)
     )
     sleep_visible = figures["loop_sleeping_s"] >= SLEEP_S > figures["loop_plain_s"]
-    message = "" if sleep_visible else "the time of a loop does not show the host's sleep"
+    message = "" if sleep_visible else "the time of back-to-back calls does not show the host's sleep"
     value = max(map(abs, moved.values()))
     return Finding(value, figures | moved, sleep_visible and value <= 0.01, message)
 

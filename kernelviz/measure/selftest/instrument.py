@@ -89,8 +89,7 @@ def known_traffic_copy(at: Workbench) -> Finding:
 def gap_widening(at: Workbench) -> Finding:
     """The slope of a graph's time over its number of empty kernels: by stamps while traced, by events while not."""
     traced_s, untraced_s = _slopes(at)
-    figures = {"traced_slope_s": traced_s, "untraced_slope_s": untraced_s}
-    return Finding(traced_s - untraced_s, figures)
+    return Finding(traced_s - untraced_s, {"traced_slope_s": traced_s, "untraced_slope_s": untraced_s})
 
 
 @probe("What does the method read for a call that does nothing?", limit=EMPTY_CALL_MOST_S, unit="s")

@@ -84,7 +84,7 @@ def _planted_copy(at: Workbench, time_s: float, more: float) -> Finding:
     calls = [at.timed(BoundLaunch(launch)) for launch in (kernels.copy(source, target, few), greater)]
     verdicts = [at.compared(calls[1], calls[0]) for _ in range(at.repeats(PLANTED, PLANTED_QUICK))]
     if moved != many:
-        raise RuntimeError(f"the planted copy moves {moved} words instead of {many}")
+        raise RuntimeError(f"the planted copy moves {moved} vectors instead of {many}")
     planted = {"time_s": few / rate, "waves": few / wave, "planted_fraction": moved / few - 1}
     return _slower_share(verdicts, planted)
 

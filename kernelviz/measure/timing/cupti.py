@@ -66,7 +66,7 @@ class CuptiTracer:
         """The process's tracer, created at the first call."""
         return cls._registered or cls()
 
-    def trace(self, work: Callable[[], None]) -> list[Record]:
+    def trace(self, work: Callable[[], object]) -> list[Record]:
         """Records of all activity on the device while `work` ran, in no order. Nothing else may run on the device.
 
         Errors: TraceError when CUPTI dropped records or returned a record of another kind; CuptiError.

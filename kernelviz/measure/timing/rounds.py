@@ -177,10 +177,9 @@ class Rounds:
         to = figures[baseline.name]
         floor = figures[again.name] if again is not None else None
         compared = [verdict(figures[s.name], to, floor) for s in series if s is not baseline and s is not again]
-        decided = all(v.kind != "unclear" for v in compared)
-        least_ratio = self.method.ratio_half_width
-        known = all(v.kind != "unclear" or (v.ratio and _within(v.ratio.half_width, least_ratio)) for v in compared)
-        return (decided and self.method.decided_is_enough) or (known and narrow)
+        unclear = [v for v in compared if v.kind == "unclear"]
+        known = all(v.ratio and _within(v.ratio.half_width, self.method.ratio_half_width) for v in unclear)
+        return (not unclear and self.method.decided_is_enough) or (known and narrow)
 
 
 def _within(half_width: float | None, wanted: float) -> bool:

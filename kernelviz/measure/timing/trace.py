@@ -53,7 +53,11 @@ class Iteration:
     @property
     def span_s(self) -> float:
         """Last end - first start. Division instead of multiplication by 1e-9 keeps the numbers short in documents."""
-        return (max(r.end_ns for r in self.calls) - self._start_ns(self.calls[0])) / 1e9
+        # Inside a graph a node's start stamp may lie up to 1 us before the end of the node that it depends on, because its
+        # launch overlaps that node's tail (seen: start 832 ns early, duration 2.08 instead of 1.25 us). None of its instructions
+        # can have run by then, so its time begins at the flush's end. This is why graph nodes read 0.1-0.5 us longer.
+        start_ns = max(self.calls[0].start_ns, self.flush_end_ns)
+        return (max(r.end_ns for r in self.calls) - start_ns) / 1e9
 
     @property
     def busy_s(self) -> float:
@@ -63,12 +67,6 @@ class Iteration:
             total += max(0, record.end_ns - max(record.start_ns, covered))
             covered = max(covered, record.end_ns)
         return total / 1e9
-
-    def _start_ns(self, record: Record) -> int:
-        # Inside a graph a node's start stamp may lie up to 1 us before the end of the node that it depends on, because its
-        # launch overlaps that node's tail (seen: start 832 ns early, duration 2.08 instead of 1.25 us). None of its instructions
-        # can have run by then, so its time begins at the flush's end. This is why graph nodes read 0.1-0.5 us longer.
-        return max(record.start_ns, self.flush_end_ns)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -102,7 +100,7 @@ class Tracer(Protocol):
     name: str
     records_seen: int
 
-    def trace(self, work: Callable[[], None]) -> list[Record]: ...
+    def trace(self, work: Callable[[], object]) -> list[Record]: ...
 
 
 def iterations(records: list[Record], expected: int) -> list[Iteration]:
@@ -126,8 +124,7 @@ def iterations(records: list[Record], expected: int) -> list[Iteration]:
             if not calls:
                 raise WrongWork(_nothing_inside(records, opened))
             if calls[0].start_ns < opened.end_ns - EARLY_NS:
-                early_ns = opened.end_ns - calls[0].start_ns
-                raise WrongWork(OtherStream(evidence="early", early_ns=early_ns))
+                raise WrongWork(OtherStream(evidence="early", early_ns=opened.end_ns - calls[0].start_ns))
             if any(c.end_ns > record.end_ns for c in calls):
                 raise WrongWork(OtherStream(evidence="late"))
             grouped.append(Iteration(opened.end_ns, record.end_ns, tuple(calls)))

@@ -16,7 +16,7 @@ class KinetoTracer:
     def __init__(self) -> None:
         self.records_seen = 0
 
-    def trace(self, work: Callable[[], None]) -> list[Record]:
+    def trace(self, work: Callable[[], object]) -> list[Record]:
         """As CuptiTracer.trace; grid, registers and shared memory stay unknown."""
         from torch.profiler import ProfilerActivity, profile
 
@@ -40,10 +40,6 @@ def _plain_name(name: str) -> str:
     return MEMCPY if lower.startswith("memcpy") else MEMSET if lower.startswith("memset") else name
 
 
-def _one_kernel() -> None:
-    torch.zeros(1024, device="cuda")
-
-
 def open_tracer() -> tuple[Tracer | None, str]:
     """The best tracer that works here, and a line with its name and why better ones do not work. None (and ``events``) where no
     tracer works: times then come from events, which need no permission."""
@@ -51,7 +47,7 @@ def open_tracer() -> tuple[Tracer | None, str]:
     for make in (CuptiTracer.shared, KinetoTracer):
         try:
             tracer: Tracer = make()
-            records = tracer.trace(_one_kernel)
+            records = tracer.trace(lambda: torch.zeros(1024, device="cuda"))
         except Exception as error:
             reasons.append(f"{make.__qualname__}: {type(error).__name__}: {error}")
             continue

@@ -9,7 +9,7 @@ from typing import Any, cast
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.core import KernelvizError, Plan, Problem, UsageError
+from kernelviz.core import KernelvizError, Plan, Problem, UsageError, units
 from kernelviz.core.configuration import configuration_text
 from kernelviz.core.tuning import tuning_key
 from kernelviz.ops import Op, Variant
@@ -289,9 +289,10 @@ def format_estimate(plan: Plan, form: Form, queued: int | None) -> str:
     most_s = cases * form.budget_s
     time = f"{most_s:.3g} s" if most_s < 90 else f"{most_s / 60:.0f} min"
     # Not "ahead of you": users alternate, so of another user's twelve problems only one comes first.
-    waiting = f" · {queued} job{'s' if queued != 1 else ''} queued; users alternate"
-    queue = {None: "", 0: " · queue empty"}.get(queued, waiting)
-    return f"{cases} case{'s' if cases != 1 else ''} · ≤ {time} measuring, plus compile time{queue}"
+    queue = f"{units.counted(queued, 'job')} queued; users alternate" if queued else "queue empty"
+    return f"{units.counted(cases, 'case')} · ≤ {time} measuring, plus compile time" + (
+        "" if queued is None else f" · {queue}"
+    )
 
 
 def queue_length(bench: Bench, device_id: str) -> int | None:

@@ -7,7 +7,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench, regression
 from kernelviz.bench.snapshots import narrowed
-from kernelviz.core import LIVING, Run, UnknownRun
+from kernelviz.core import LIVING, Run, UnknownRun, units
 from kernelviz.plots.frame import format_run
 from kernelviz.ui.shared import callbacks, session
 from kernelviz.ui.shared.text import plain
@@ -81,7 +81,6 @@ def run_here_offer(bench: Bench, run: Run) -> None:
             st.caption("Measured on another machine. Its op is not installed here, so this machine cannot measure it.")
             return
         st.caption("Measured on another machine.", width="content")
-        cases = len(run.plan.cases())
         callbacks.button(
             "Run this here",
             partial(_start, bench, run, callbacks.actions(), session.owner()),
@@ -90,8 +89,8 @@ def run_here_offer(bench: Bench, run: Run) -> None:
             icon=":material/play_arrow:",
             disabled=not device.usable,
             help=plain(
-                f"Measures its {cases} case{'s' if cases != 1 else ''} on {device.name} and shows both runs. A case that cannot "
-                "run there is listed as failed, with the reason."
+                f"Measures its {units.counted(len(run.plan.cases()), 'case')} on {device.name} and shows both runs. A case that "
+                "cannot run there is listed as failed, with the reason."
             ),
         )
 

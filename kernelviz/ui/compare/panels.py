@@ -137,7 +137,7 @@ def cases_without_time_in_b(comparison: Comparison) -> None:
     names = "; ".join(str(_case(p, comparison)) for p in broken[:6])
     more = f" and {len(broken) - 6} more" if len(broken) > 6 else ""
     st.error(
-        f"**{len(broken)} case{'s' if len(broken) != 1 else ''} had a correct time in A but not in B**: {plain(names)}{more}.",
+        f"**{units.counted(len(broken), 'case')} had a correct time in A but not in B**: {plain(names)}{more}.",
         icon=":material/error:",
     )
 

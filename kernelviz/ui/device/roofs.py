@@ -152,5 +152,4 @@ def roof_changes(calibrations: Sequence[Calibration]) -> None:
 
 
 def _dated(calibration: Calibration) -> str:
-    count = len(calibration.roofs)
-    return f"{when(calibration.measured_at or None)} ({count} roof{'s' if count != 1 else ''})"
+    return f"{when(calibration.measured_at or None)} ({units.counted(len(calibration.roofs), 'roof')})"

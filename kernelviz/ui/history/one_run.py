@@ -8,7 +8,7 @@ import streamlit as st
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.history import NOTE_CHARACTERS, RESTORABLE_DAYS, TITLE_CHARACTERS
 from kernelviz.bench.regression import again
-from kernelviz.core import LIVING, KernelvizError
+from kernelviz.core import LIVING, KernelvizError, units
 from kernelviz.ui.shared import session, share, site, view_filters
 from kernelviz.ui.shared.text import plain
 
@@ -64,7 +64,16 @@ def run_actions(bench: Bench, run: RunSummary) -> None:
         if run.status not in LIVING and st.button("Delete", key=f"delete_{run.id}", icon=":material/delete:"):
             st.session_state[_CONFIRMING] = run.id
     if st.session_state.get(_CONFIRMING) == run.id:
-        _confirm(bench, run)
+        with st.container(border=True, horizontal=True, vertical_alignment="center", key="confirm"):
+            st.markdown(f"Delete this run with {units.counted(run.done, 'result')}?", width="stretch")
+            if st.button("Delete run", key="confirm_delete_yes", type="primary", icon=":material/delete:"):
+                bench.history.delete(run.id)
+                st.session_state[_UNDO] = (run.id, run.name)
+                choose(None)
+                st.rerun()
+            if st.button("Keep", key="confirm_delete_no"):
+                st.session_state.pop(_CONFIRMING, None)
+                st.rerun()
     st.caption(f"id {plain(run.id)}")
 
 
@@ -77,16 +86,3 @@ def _measure(run: RunSummary, label: str, start: Callable[[], str | None], *, ke
             st.error(plain(error), icon=":material/error:")
         else:
             st.switch_page(site.page("bench"), query_params={"run": new or run.id})
-
-
-def _confirm(bench: Bench, run: RunSummary) -> None:
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key="confirm"):
-        st.markdown(f"Delete this run with {run.done} result{'s' if run.done != 1 else ''}?", width="stretch")
-        if st.button("Delete run", key="confirm_delete_yes", type="primary", icon=":material/delete:"):
-            bench.history.delete(run.id)
-            st.session_state[_UNDO] = (run.id, run.name)
-            choose(None)
-            st.rerun()
-        if st.button("Keep", key="confirm_delete_no"):
-            st.session_state.pop(_CONFIRMING, None)
-            st.rerun()

@@ -6,7 +6,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.history import RESTORABLE_DAYS
-from kernelviz.core.run import Status
+from kernelviz.core import Status, units
 from kernelviz.ui.history import one_run
 from kernelviz.ui.shared import share, site, view_filters
 from kernelviz.ui.shared.text import plain, when
@@ -42,7 +42,7 @@ def run_list(bench: Bench, search: str) -> None:
         _empty_state(search)
         return
     matching = f" matching “{plain(search)}”" if search else ""
-    st.caption(f"{count} run{'s' if count != 1 else ''}{matching}, newest first")
+    st.caption(f"{units.counted(count, 'run')}{matching}, newest first")
     listing = st.container(gap="small", key="runs")
     pages = -(-count // PER_PAGE)
     page = _page(pages, search) if pages > 1 else 1

@@ -49,7 +49,7 @@ def regressions(slower: tuple[CaseTrend, ...], cases: int) -> None:
     """The cases that are slower than at their best, with the run and the change since when."""
     if not slower:
         st.success(
-            f"No case became slower ({cases} case{'s' if cases != 1 else ''} checked).",
+            f"No case became slower ({units.counted(cases, 'case')} checked).",
             icon=":material/check:",
         )
         return

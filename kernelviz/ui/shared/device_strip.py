@@ -66,13 +66,12 @@ def condition_facts(now: Conditions, device: Device) -> list[str]:
     """The current state of the device. On a GPU, unknown values are listed as unknown."""
     gpu = device.kind == "cuda"
     count = now.other_processes
-    processes = None if count is None else f"{count} other process{'es' if count != 1 else ''}"
     clock = None if now.sm_clock_hz is None else f"{'SM ' if gpu else ''}{units.clock(now.sm_clock_hz)}"
     values = {
         "SM clock": clock,
         "temperature": None if now.temperature_c is None else f"{now.temperature_c:.0f} °C",
         "power": None if now.power_w is None else f"{now.power_w:.0f} W",
-        "other processes": processes,
+        "other processes": None if count is None else f"{count} other process{'es' if count != 1 else ''}",
     }
     facts = [value or f"{name} unknown" for name, value in values.items() if value or gpu]
     return facts + [f"**{plain(r)}**" if gpu else plain(r) for r in now.event_reasons]

@@ -14,8 +14,6 @@ from kernelviz.ui.bench.link import VIEW
 from kernelviz.ui.server.routes import base_path
 from kernelviz.ui.shared import download_button, site, snapshot
 
-Reach = Literal["this machine", "this network", "everywhere"]
-
 
 def link(url: str, base: str, run_id: str, view: Mapping[str, str] | None = None) -> str:
     """The address of a run on the server whose page has that URL. `view`: the view parameters of the page's address.
@@ -26,11 +24,11 @@ def link(url: str, base: str, run_id: str, view: Mapping[str, str] | None = None
     'http://gpu.lab:8501/?run=1&l2=warm&at=4096x2%20x'
     """
     parts = urlsplit(url)
-    params = {"run": run_id, **(view or {})}
-    return f"{parts.scheme}://{parts.netloc}{base}/?{urlencode(params, quote_via=quote)}"
+    query = urlencode({"run": run_id, **(view or {})}, quote_via=quote)
+    return f"{parts.scheme}://{parts.netloc}{base}/?{query}"
 
 
-def reach(url: str) -> Reach:
+def reach(url: str) -> Literal["this machine", "this network", "everywhere"]:
     """From where an address can be opened, as far as the host name shows.
 
     >>> reach("http://localhost:8501"), reach("http://10.0.0.3/x"), reach("https://kernels.example.org")

@@ -15,7 +15,6 @@ from kernelviz.text.sizes import format_sizes
 from kernelviz.ui.shared import download_button
 from kernelviz.ui.shared.text import plain
 
-_FORMAT_NAMES = {"json": "kernelviz JSON (.json)", "html": "web page (.html), opens offline"}
 _FIRST_FORMATS = ("html", "json")
 
 
@@ -57,14 +56,10 @@ def format_box(key: str) -> Export:
     """The box for the file format."""
     formats = exports()
     names = [n for n in _FIRST_FORMATS if n in formats] + [n for n in formats if n not in _FIRST_FORMATS]
-    return formats[st.selectbox("Format", names, key=key, format_func=lambda n: _format_name(formats[n]))]
+    return formats[st.selectbox("Format", names, key=key, format_func=lambda n: formats[n].label or n)]
 
 
 def _describe_variants(run: Run, names: Sequence[str]) -> str:
     if len(names) == len(run.plan.variants):
         return f"all {len(names)} variants" if len(names) > 1 else "its only variant"
     return plain(", ".join(map(format_variant, names)))
-
-
-def _format_name(export: Export) -> str:
-    return _FORMAT_NAMES.get(export.name) or getattr(export, "words", "") or export.name
