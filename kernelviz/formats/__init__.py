@@ -1,4 +1,4 @@
-"""Runs as files: the native document, and the formats of others. One file a format."""
+"""Runs as files: the native document and the formats of other tools. One module for each format."""
 
 import importlib
 import pkgutil
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def exports() -> Mapping[str, Export]:
-    """What a run can be written as, by name: every module here that has an `EXPORT`, the native document first."""
+    """The formats that can be written, by name, the native document first: every module of this package with an `EXPORT`."""
     return _declared("EXPORT")
 
 
@@ -45,7 +45,7 @@ def export_named(name: str) -> Export:
 
 
 def format_of(file_name: str) -> str:
-    """The format whose files end as that name does, the longest such ending; the native document for any other.
+    """The format with the longest suffix that the file name ends with; the native document if there is none.
 
     >>> format_of("run.parquet"), format_of("RUN.nvbench.json"), format_of("run")
     ('parquet', 'nvbench', 'json')
@@ -55,14 +55,14 @@ def format_of(file_name: str) -> str:
 
 
 def imports() -> Mapping[str, Import]:
-    """What runs can be read from, by name: every module here that has an `IMPORT`, the native document first."""
+    """The formats that can be read, by name, the native document first: every module of this package with an `IMPORT`."""
     return _declared("IMPORT")
 
 
 def read(data: bytes | str) -> tuple[Run, ...]:
-    """Every run of a file in any format that is read, known by its content, checked as a document from elsewhere is.
+    """Every run of a file. The content decides the format, and the runs are checked like any document from elsewhere.
 
-    Errors: DocumentError with the path of the field, whatever the bytes are; then none of the file counts.
+    Errors: DocumentError with the path of the field, for any bytes. Then no run of the file is read.
     """
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     return reading.read(raw, tuple(imports().values()))
@@ -74,7 +74,7 @@ def read_file(path: Path) -> tuple[Run, ...]:
 
 
 def file_bytes(path: Path) -> bytes:
-    """The bytes of a file that somebody named. Errors: BadField, also for one that is too large to be read."""
+    """The bytes of a file. Errors: BadField if the file cannot be read or is too large."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise BadField("file", path, f"files of more than {MAX_BYTES / 1e6:.0f} MB are not read")
@@ -84,7 +84,7 @@ def file_bytes(path: Path) -> bytes:
 
 
 def one_of(runs: Sequence[Run]) -> Run:
-    """The run of a file that holds one. Errors: DocumentError where it holds several, with their titles."""
+    """The only run of a file. Errors: DocumentError with the titles if the file holds several runs."""
     if len(runs) == 1:
         return runs[0]
     titles = "; ".join(run.title for run in runs[:3]) + ("; …" if len(runs) > 3 else "")

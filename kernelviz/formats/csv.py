@@ -1,4 +1,4 @@
-"""CSV: a row a case, the unit in the name of each column, unknown is an empty cell. Samples are left out."""
+"""CSV: one row for each case, units in the names of the columns. An unknown value is an empty cell. Samples are left out."""
 
 import csv
 import io
@@ -9,11 +9,11 @@ from kernelviz.tables.column import Value
 from kernelviz.tables.records import records
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""A text that begins so is a formula to a spreadsheet, and texts of a run may come from anybody."""
+"""A spreadsheet takes a text that begins with one of these for a formula, and the texts of a run may come from anybody."""
 
 
 def encode(run: Run) -> bytes:
-    """UTF-8, RFC 4180. Without a result: nothing but the names of the columns of a case."""
+    """UTF-8, RFC 4180. A run without a result has only the names of the columns."""
     rows = records(run)
     columns = list(rows[0]) if rows else ["run", "device", "op", "variant", "time_s"]
     out = io.StringIO(newline="")

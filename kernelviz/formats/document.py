@@ -28,7 +28,7 @@ Values = dict[str, Any]
 
 
 def _from_version_1(values: Values) -> Values:
-    """Notes and failures were sentences."""
+    """Version 2 with typed notes and failures; in version 1 they were sentences."""
     results = values.get("results")
     if not isinstance(results, list):
         return values  # the decoder names the field
@@ -36,8 +36,7 @@ def _from_version_1(values: Values) -> Values:
 
 
 MIGRATIONS: Mapping[int, Callable[[Values], Values]] = MappingProxyType({1: _from_version_1})
-"""From which version: what makes a document of it one of the next version, without changing the given one. Version 1 is the first
-there was."""
+"""By version: the function that makes a document of the next version, without changing the given one. Version 1 was the first."""
 
 
 class _Head(msgspec.Struct):
@@ -60,8 +59,7 @@ def encode(run: Run) -> bytes:
 
 
 def decode(data: bytes | str, *, most_bytes: int | None = MAX_BYTES) -> Run:
-    """The run of a document; None reads one of any length. Errors: DocumentError with the path of the field, whatever the bytes
-    are."""
+    """The run of a document. `most_bytes`: None for no limit. Errors: DocumentError with the path of the field, for any bytes."""
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     if most_bytes is not None and len(raw) > most_bytes:
         raise DocumentError(
@@ -121,10 +119,10 @@ def values_of(run: Run) -> Values:
 
 
 def digest(run: Run) -> str:
-    """SHA-256 (hex) over plan, environment, method and results: equal for equal facts, whatever title and note say.
+    """SHA-256 (hex) over plan, environment, method and results: equal for equal facts, independent of title and note.
 
-    It is taken over JSON with sorted keys, so that a reader who knows no field of it finds the same. Left out are the plan's
-    paths of plug-ins, which are files of one machine; results name the digest of the variant's source.
+    It is computed over JSON with sorted keys, so that a reader who knows none of the fields gets the same digest. The paths
+    of plug-ins are left out, because they are files of one machine; results name the digest of the variant's source.
     """
     clean = _finite_run(run)
     plan = msgspec.structs.replace(clean.plan, plugins=())
@@ -132,7 +130,7 @@ def digest(run: Run) -> str:
 
 
 def digest_as_written(values: Values) -> str:
-    """The digest of a document of an older version with every number as its writers wrote it, whatever program passed it on.
+    """The digest of a document of an older version, with every number as its writer wrote it.
 
     Errors: DocumentError as `decode`.
     """
@@ -161,7 +159,7 @@ def _version(schema: str) -> int:
 
 
 def document_error(error: Exception) -> DocumentError:
-    """What a decoder raised, with the path of the field that it names."""
+    """The error of a decoder as a DocumentError, with the path of the field that it names."""
     if isinstance(error, RecursionError):
         return DocumentError("it is nested too deeply")
     match = re.fullmatch(r"(.*?) - at `(.*)`", str(error), re.DOTALL)

@@ -1,4 +1,4 @@
-"""What a format that runs can be written in says of itself."""
+"""The declaration of a format that runs can be written in."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

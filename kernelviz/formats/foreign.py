@@ -1,4 +1,4 @@
-"""Runs as another tool's file tells them: what it does not say is None, empty or the word unknown, never a guess."""
+"""Runs of another tool's file. A fact that the file does not contain is None, empty or the word unknown, never a guess."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from kernelviz.formats.validation import LEAST_S, MAX_CASES, MOST_S, check
 
 UNKNOWN, UNKNOWN_MACHINE = "unknown", "an unknown machine"
 THEIR_METHOD = Method(clock=None, budget_s=0.0, half_width=0.0, ratio_half_width=0.0, seeds=0, figures=())
-"""No figure of ours was measured; how theirs were is said beside each."""
+"""No figure of kernelviz was measured. How the tool measured is stored with each figure."""
 _WHOLE = re.compile(r"[+-]?\d{1,19}")
 
 
@@ -30,9 +30,9 @@ def run_of(
     created_at: str = "",
     path: str,
 ) -> Run:
-    """A checked run of those results; its id follows from its facts. An empty `created_at`: nobody knows when it was measured.
+    """A checked run of those results; its id follows from its facts. An empty `created_at` means unknown.
 
-    Errors: DocumentError at `path`, the place in the file that the results are of.
+    Errors: DocumentError at `path`, the field of the file that the results come from.
     """
     problems = tuple({r.problem.key: r.problem for r in results}.values())
     variants = tuple(dict.fromkeys(r.variant for r in results))
@@ -82,7 +82,7 @@ def number(value: object, path: str) -> float | None:
 
 
 def seconds(value: float | None, path: str) -> float | None:
-    """A time that can be; None for unknown, and for 0, which is how tools write that nothing was timed. Errors: DocumentError."""
+    """A possible time; None if it is unknown or 0, because tools write 0 if nothing was timed. Errors: DocumentError."""
     if value is None or value == 0:
         return None
     if not LEAST_S <= value <= MOST_S:

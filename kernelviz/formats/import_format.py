@@ -1,4 +1,4 @@
-"""What a format that runs can be read from says of itself, and what all readers of other tools' files share."""
+"""The declaration of a format that runs can be read from, and what the readers of other tools' files share."""
 
 import json
 import re
@@ -12,14 +12,14 @@ from kernelviz.core import Run
 MAX_BYTES = 160 * 2**20
 """Larger files are not read. A run of 1,000 cases with all their figures and samples has about 120 MB as JSON."""
 MOST_FOREIGN_BYTES = 64 * 2**20
-"""Of another tool's file. Its times are all that is kept of it; nvbench's of 126 cases has 0.5 MB."""
+"""The limit for files of other tools. Only their times are read; an nvbench file of 126 cases has 0.5 MB."""
 
 _CONSTANT = re.compile(rb"[:,\[\s](?:-?Infinity|-?NaN)\b")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
-    """What a file looks like from outside: its bytes, and the keys of the outermost object where it is JSON."""
+    """What decides the format of a file: its bytes, and the keys of the outermost object if it is JSON."""
 
     raw: bytes
     keys: frozenset[str] = frozenset()
@@ -27,7 +27,7 @@ class Opening:
 
 @dataclass(frozen=True, kw_only=True)
 class Import:
-    """A way to read runs. `recognises` goes by the content alone; `decode` gives every run of the file, or raises DocumentError.
+    """A way to read runs. `recognises` uses only the content; `decode` gives every run of the file, or raises DocumentError.
 
     `label`: what people call the format.
     """
@@ -51,7 +51,7 @@ def opening(raw: bytes) -> Opening:
 
 
 def without_constants(raw: bytes) -> bytes:
-    """JSON in which NaN and Infinity, that some tools write bare, are null; the same bytes where there are none (or no JSON).
+    """JSON with null in place of NaN and Infinity, which some tools write; the same bytes if it has none or is not JSON.
 
     >>> without_constants(b'{"a": NaN, "b": [-Infinity, 1.5]}')
     b'{"a":null,"b":[null,1.5]}'

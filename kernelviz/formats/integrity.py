@@ -1,4 +1,4 @@
-"""Whether a document still says what it said when it was saved: its facts against the digest that it carries."""
+"""Whether a document is unchanged since it was saved: its facts are compared with the digest that it contains."""
 
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ DESCRIPTIONS: dict[Seal, str] = {
     "changed": "changed since it was saved: its facts are not those that its digest was taken of",
     "unsealed": "without a digest, so whether it was changed is unknown",
 }
-"""No proof against somebody who means it: who changes facts can change the digest too. The sender's own digest tells."""
+"""This does not detect forgery, because whoever changes facts can change the digest too. Compare with the sender's digest."""
 
 
 class _Saved(msgspec.Struct):
@@ -28,9 +28,9 @@ class _Saved(msgspec.Struct):
 
 
 def sealed(data: bytes | str) -> Seal | None:
-    """What the digest in a document says; None for a file of another format, which has none.
+    """Whether the digest in a document matches its facts; None for a file of another format, which has no digest.
 
-    The file's own fields count first, not what this version would make of them: a newer or older writer's digest holds too.
+    The fields of the file itself are tried first, so that a digest of a newer or older version matches too.
     """
     data = data.removeprefix("\ufeff") if isinstance(data, str) else data.removeprefix(_BOM)
     try:
@@ -45,7 +45,7 @@ def sealed(data: bytes | str) -> Seal | None:
 
 
 def _as_read(data: bytes | str) -> str | None:
-    """The digest of what this version reads in it: JavaScript writes 1.0 as 1, which is the same fact in other letters."""
+    """The digest of the run that this version reads: JavaScript writes 1.0 as 1, which is the same fact."""
     try:
         run, values = decode(data), msgspec.json.decode(data)
         return digest(run) if values["schema"] == SCHEMA else digest_as_written(values)

@@ -1,4 +1,4 @@
-"""A file in any of the formats that are read, known by its content: its runs, or the reason why not."""
+"""The runs of a file in any format that can be read, or the reason why it cannot. The content decides the format."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ _PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")
 
 
 def read(data: bytes, formats: Sequence[Import]) -> tuple[Run, ...]:
-    """Every run of the file, at least one. Errors: DocumentError with the path of the field; then none of it counts."""
+    """Every run of the file, at least one. Errors: DocumentError with the path of the field; then no run is read."""
     _check_size(data, MAX_BYTES)
     if data.startswith(_PACKED):
         raise DocumentError("it is packed; unpack it first (a backup is restored by `kernelviz import FILE` as it is)")

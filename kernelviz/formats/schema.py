@@ -27,7 +27,7 @@ _DERIVED: dict[str, dict[str, dict[str, Any]]] = {
         }
     },
 }
-"""What writers add for people and no reader here looks at."""
+"""Fields that writers add for people and that kernelviz does not read."""
 
 
 def schema() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the types of a document cannot say, and what every reader relies on: quantities that can be, cases of the plan."""
+"""Checks that the types of a document cannot express: quantities are possible, and results are of cases of the plan."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from kernelviz.core import DocumentError, Failure, Figure, Plan, Result, Roof, R
 
 MAX_SIZE = 2**63 - 1
 LEAST_S, MOST_S = 1e-12, 1e9
-"""No kernel is faster than light across a chip, and nobody waits for thirty years."""
+"""Bounds of a time: light needs longer than 1 ps to cross a chip, and 1e9 s are thirty years."""
 MAX_RATE = 1e24
 MAX_COUNT = 2**100
 MAX_CASES = 100_000
