@@ -78,12 +78,8 @@ def run(
         device=device,
         plugins=_paths(plugins),
     )
-    run_id = bench.run(
-        bench.plan(request),
-        Method(budget_s=budget_s, clock=clock, figures=_several(figures)),
-        owner=_owner(),
-    )
-    return wait_for_run(bench, run_id)
+    method = Method(budget_s=budget_s, clock=clock, figures=_several(figures))
+    return wait_for_run(bench, bench.run(bench.plan(request), method, owner=_owner()))
 
 
 def resume(run_id: str) -> Report:

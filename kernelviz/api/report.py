@@ -89,8 +89,7 @@ class Report(Run, frozen=True, kw_only=True):
         for `l2`."""
         check_name("l2", l2, get_args(Headline))
         headline = cast(Headline, l2)
-        table = rows(self, self.environment.roofs, headline)
-        return frame(map(winners_text.record, winner.winners(table, headline)))
+        return frame(map(winners_text.record, winner.winners(rows(self, self.environment.roofs, headline), headline)))
 
     def samples(self, figure: str = "device_cold_s") -> pd.DataFrame:
         """One row for each sample of one figure (a field of `Timing` as in the document, for example ``loop_s``) of every
@@ -113,8 +112,7 @@ class Report(Run, frozen=True, kw_only=True):
         table = self.to_frame()
         if table.empty:
             return f"<p>{html.escape(repr(self))}</p>"
-        axes = list(self.plan.problems[0].sizes)
-        return str(table[["variant", *axes, *SHORT_COLUMNS]].to_html(index=False, na_rep=""))
+        return str(table[["variant", *self.plan.problems[0].sizes, *SHORT_COLUMNS]].to_html(index=False, na_rep=""))
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         return [

@@ -132,8 +132,7 @@ def restore(store: Store, path: Path, add_runs: Callable[..., tuple[str, ...]]) 
         kinds[type(line)] += 1
         match line:
             case RunLine():
-                run = _run(line)
-                ids += add_runs((run,), owner=line.owner, deleted_at=line.deleted_at)
+                ids += add_runs((_run(line),), owner=line.owner, deleted_at=line.deleted_at)
             case RoofLine():
                 store.roofs.put(line.device_uuid, line.roof, only_new=True)
             case SelftestLine():

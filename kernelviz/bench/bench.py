@@ -346,7 +346,7 @@ class Bench:
     def health(self) -> dict[str, object]:
         """The state of the worker of each device, for the health route."""
         states = {device.id: (device, self._runner.state(device.id)) for device in self.devices()}
-        devices = {
+        workers = {
             device_id: {
                 "name": device.name,
                 "usable": device.usable,
@@ -360,7 +360,7 @@ class Bench:
         }
         return {
             "status": "closed" if self.closed else "ok",
-            "devices": devices,
+            "devices": workers,
             "plugins": list(self._choice.problems) or "ok",
         }
 

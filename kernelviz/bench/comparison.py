@@ -42,8 +42,7 @@ def compare_stored(
     """`compare` for two runs by id. The result is cached until one of them changes. Errors: UnknownRun too, also for a deleted
     run."""
     first, second = map(bench.history.openable, (a, b))
-    living = first.status in LIVING or second.status in LIVING
-    make = _compared.__wrapped__ if living else _compared
+    make = _compared.__wrapped__ if any(run.status in LIVING for run in (first, second)) else _compared
     return make(bench, first, second, variant_a, variant_b, l2)
 
 
@@ -222,5 +221,4 @@ def _compared(
     bench: Bench, a: RunSummary, b: RunSummary, variant_a: str | None, variant_b: str | None, l2: str
 ) -> Comparison:
     first = bench.load(a.id)
-    second = first if a.id == b.id else bench.load(b.id)
-    return compare(first, second, variant_a=variant_a, variant_b=variant_b, l2=l2)
+    return compare(first, first if a.id == b.id else bench.load(b.id), variant_a=variant_a, variant_b=variant_b, l2=l2)

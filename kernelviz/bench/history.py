@@ -60,8 +60,7 @@ class History:
 
     def load(self, run_id: str) -> Run:
         """The run with all results so far. Raises UnknownRun, also when it was deleted."""
-        shipped = self.openable(run_id).shipped
-        return shipped_runs.load(run_id) if shipped else self._store.runs.load(run_id)
+        return (shipped_runs if self.openable(run_id).shipped else self._store.runs).load(run_id)
 
     def rename(self, run_id: str, title: str) -> None:
         """Errors: UnknownRun; BadField for a title that is too long or a run that came with the package."""

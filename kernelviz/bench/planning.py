@@ -135,8 +135,8 @@ def title_of(plan: Plan, device: Device) -> str:
     'add fp32, 2 sizes, EPYC'
     """
     first = plan.problems[0]
-    one = " ".join(f"{axis}={size}" for axis, size in first.sizes.items())
-    sizes = one if len(plan.problems) == 1 else f"{len(plan.problems)} sizes"
+    named = " ".join(f"{axis}={size}" for axis, size in first.sizes.items())
+    sizes = named if len(plan.problems) == 1 else f"{len(plan.problems)} sizes"
     what = " ".join((plan.op, first.precision, *(["backward"] if first.direction == "backward" else [])))
     if plan.search is None:
         return f"{what}, {sizes}, {device.name}"

@@ -60,8 +60,12 @@ def tuning_plan(plan: Plan, op: Op, count: int | None, seed: int) -> Plan:
     sample = draw(op, name, problem, count, seed)
     variant = op.of(problem).variant_named(name)
     names = tuple(variant.named(configuration).name for configuration in sample.configurations)
-    search = Search(variant=name, space=sample.space, admitted=sample.admitted, seed=sample.seed)
-    return msgspec.structs.replace(plan, variants=names, baseline=names[0], search=search)
+    return msgspec.structs.replace(
+        plan,
+        variants=names,
+        baseline=names[0],
+        search=Search(variant=name, space=sample.space, admitted=sample.admitted, seed=sample.seed),
+    )
 
 
 def conclude(store: Store, run_id: str, *, finished: bool = True) -> Tuning | None:
@@ -78,8 +82,8 @@ def conclude(store: Store, run_id: str, *, finished: bool = True) -> Tuning | No
 
 def finalists(store: Store, run_id: str, problem: Problem) -> tuple[str, ...]:
     """The best of the sweep so far, without the default, which is always measured with them."""
-    run = store.runs.load(run_id)
-    return best_names([row for row in rows(run, ()) if row.result.problem == problem], FINALISTS)
+    table = rows(store.runs.load(run_id), ())
+    return best_names([row for row in table if row.result.problem == problem], FINALISTS)
 
 
 class Chosen:

@@ -6,6 +6,8 @@ from typing import Literal
 
 Severity = Literal["error", "warning", "info"]
 Subject = Literal["device", "driver", "nvrtc", "compiler", "mig", "tracer", "neighbours", "disk"]
+MigState = Literal["slice", "divided", "off", "unknown"]
+"""Whether a GPU is divided into slices (MIG), or is itself a slice of one."""
 NoticeKind = Literal[
     "stated", "unusable_device", "unlisted_gpu", "variants_lack", "nothing_without", "needs", "mig_slice", "tracer_kineto",
     "tracer_events", "programs", "more_programs", "hidden_program", "hidden_programs", "hidden_memory", "folder_not_writable",

@@ -31,4 +31,6 @@ def _cell(value: Value) -> str:
     return "" if value is None else repr(value).lower()
 
 
-EXPORT = Export(name="csv", suffix=".csv", media_type="text/csv", encode=encode)
+EXPORT = Export(
+    name="csv", suffix=".csv", media_type="text/csv", encode=encode, label="CSV, one row per case, without samples"
+)

@@ -184,7 +184,9 @@ def _finite_run(run: Run) -> Run:
     return msgspec.structs.replace(run, results=tuple(finite_result(r) for r in run.results))
 
 
-EXPORT = Export(name="json", suffix=".json", media_type="application/json", encode=encode)
+EXPORT = Export(
+    name="json", suffix=".json", media_type="application/json", encode=encode, label="kernelviz JSON (.json)"
+)
 IMPORT = Import(
     name="json",
     label="kernelviz JSON",

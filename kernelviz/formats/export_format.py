@@ -8,9 +8,13 @@ from kernelviz.core import Run
 
 @dataclass(frozen=True, kw_only=True)
 class Export:
-    """A way to write a run. `encode` gives the bytes of the whole file; `suffix` is the file's ending, with its dot."""
+    """A way to write a run. `encode` gives the bytes of the whole file; `suffix` is the file's ending, with its dot.
+
+    `label`: what the file contains, for a list of formats; without it the list shows the name.
+    """
 
     name: str
     suffix: str
     media_type: str
     encode: Callable[[Run], bytes]
+    label: str = ""

@@ -120,4 +120,10 @@ def _context(run: Run, failures: dict[str, str]) -> dict[str, Any]:
     }
 
 
-EXPORT = Export(name="gbench", suffix=".gbench.json", media_type="application/json", encode=encode)
+EXPORT = Export(
+    name="gbench",
+    suffix=".gbench.json",
+    media_type="application/json",
+    encode=encode,
+    label="google-benchmark JSON, for its compare.py",
+)

@@ -152,4 +152,6 @@ def plotly() -> tuple[str, str]:
     return packed(script, 9), allowed(script)
 
 
-EXPORT = Export(name="html", suffix=".html", media_type="text/html", encode=page)
+EXPORT = Export(
+    name="html", suffix=".html", media_type="text/html", encode=page, label="web page (.html), opens offline"
+)

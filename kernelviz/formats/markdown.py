@@ -111,4 +111,10 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |"
 
 
-EXPORT = Export(name="md", suffix=".md", media_type="text/markdown", encode=encode)
+EXPORT = Export(
+    name="md",
+    suffix=".md",
+    media_type="text/markdown",
+    encode=encode,
+    label="Markdown table, for an issue or a pull request",
+)

@@ -160,4 +160,10 @@ def _device(device: Device) -> Values:
     }
 
 
-EXPORT = Export(name="nvbench", suffix=".nvbench.json", media_type="application/json", encode=encode)
+EXPORT = Export(
+    name="nvbench",
+    suffix=".nvbench.json",
+    media_type="application/json",
+    encode=encode,
+    label="nvbench JSON, for its compare script",
+)

@@ -183,7 +183,13 @@ def _array(values: Sequence[Value], kind: str) -> pa.Array:
         return pa.array([None if v is None else str(v) for v in values], pa.string())
 
 
-EXPORT = Export(name="parquet", suffix=".parquet", media_type="application/vnd.apache.parquet", encode=encode)
+EXPORT = Export(
+    name="parquet",
+    suffix=".parquet",
+    media_type="application/vnd.apache.parquet",
+    encode=encode,
+    label="Parquet, everything, one row per case",
+)
 IMPORT = Import(
     name="parquet",
     label="kernelviz Parquet",

@@ -84,7 +84,7 @@ def missing(needs: Iterable[str], device: Device) -> Notice | None:
 
 
 def lacking(need: str, device: Device) -> Notice | None:
-    """What a variant with this need lacks on that device, which can be used; None where it lacks nothing."""
+    """The requirement that a variant with this need misses on that device, which can be used; None where it misses none."""
     on_gpu = device.kind == "cuda"
     match need:
         case "cuda" if on_gpu:

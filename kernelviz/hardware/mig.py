@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kernelviz.core import Device
-from kernelviz.core.notices import Notice
+from kernelviz.core.notices import MigState, Notice
 from kernelviz.hardware import nvml
 
 
@@ -62,14 +62,14 @@ def multiprocessors(library: Any, handle: Any) -> int | None:
     return None if attributes is None else int(attributes.multiprocessorCount) or None
 
 
-def describe(device: Device) -> str:
-    """Whether a GPU is divided, as text."""
+def state(device: Device) -> MigState:
+    """Whether a GPU is divided, or is itself a slice of one."""
     if is_slice(device.uuid):
-        return "this is a slice of a GPU"
+        return "slice"
     mode = nvml.ask_device(device, "nvmlDeviceGetMigMode")
     if mode is None:
-        return "not supported, or unknown"
-    return "on: this GPU is divided" if mode[0] == 1 else "off"
+        return "unknown"
+    return "divided" if mode[0] == 1 else "off"
 
 
 def mig(device: Device) -> Notice | None:

@@ -21,7 +21,7 @@ _SIGNS: Mapping[NoticeKind, tuple[str, ...]] = MappingProxyType(
         "other_cupti_version": ("NotSupportedError", "NOT_COMPATIBLE", "FunctionNotFoundError"),
     }
 )
-"""What the text of a tracer's error contains, by its cause (CUPTI API reference, "CUptiResult")."""
+"""Names in the text of a tracer's error, by the cause of the error (CUPTI API reference, "CUptiResult")."""
 
 
 def notices(

@@ -65,7 +65,7 @@ def look(device: Device, *, worker: bool) -> Seen:
         return Seen((), same_ids=False, worker=worker)
     library, handle = reached
     listed = nvml.ask(library.nvmlDeviceGetComputeRunningProcesses, handle) or []
-    # The first version counts what the driver keeps for itself as used: 0.6 GB on an idle H200.
+    # The first version counts the memory that the driver reserves for itself as used: 0.6 GB on an idle H200.
     version = getattr(library, "nvmlMemory_v2", None)
     memory: Any = None if version is None else nvml.ask(library.nvmlDeviceGetMemoryInfo, handle, version)
     return Seen(

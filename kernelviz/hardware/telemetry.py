@@ -31,7 +31,7 @@ _SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
 
 
 def conditions(device: Device, own: Collection[int] | None = None) -> Conditions:
-    """What the device reports now; what it does not report is None. Never raises, takes about a millisecond.
+    """The current readings of the device; a reading that it does not report is None. Never raises, takes about a millisecond.
 
     `own`: processes that do not count as other processes; by default this one and its descendants.
     """
@@ -56,7 +56,7 @@ def conditions(device: Device, own: Collection[int] | None = None) -> Conditions
 
 
 def energy_joules(device: Device) -> float | None:
-    """What the device has taken since its driver was loaded; None where it does not count (before Volta)."""
+    """The energy that the device has used since its driver was loaded; None where it has no counter (before Volta)."""
     millijoules = nvml.ask_device(device, "nvmlDeviceGetTotalEnergyConsumption")
     return None if millijoules is None else millijoules / 1e3
 
@@ -180,7 +180,7 @@ def _gpu_sample(device: Device, *, running: bool, pcie: bool) -> Sample:
 
 
 def _memory(library: Any, handle: Any) -> tuple[int | None, int | None]:
-    # The first version counts what the driver keeps for itself as used: 0.6 GB on an idle H200.
+    # The first version counts the memory that the driver reserves for itself as used: 0.6 GB on an idle H200.
     version = getattr(library, "nvmlMemory_v2", None)
     given = (handle,) if version is None else (handle, version)
     memory: Any = nvml.ask(library.nvmlDeviceGetMemoryInfo, *given)

@@ -13,7 +13,6 @@ from kernelviz.plots.frame import (
     Draft,
     Props,
     Runs,
-    format_share,
     hover,
     intervals,
     listed,
@@ -27,6 +26,7 @@ from kernelviz.plots.frame import (
 )
 from kernelviz.plots.variant_styles import NEUTRAL, style_of
 from kernelviz.text.failures import STAGES
+from kernelviz.text.roofs import format_share
 
 _ROW_PX = 27
 _FRAME_PX = 96

@@ -14,8 +14,9 @@ from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.sweep import telling_axes
 from kernelviz.plots.frame import Draft, Props, intervals, nothing
 from kernelviz.plots.samples import SHARE_AXIS, distribution
-from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL, format_variant, style_of
+from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL, style_of
 from kernelviz.text.comparison import SIGNS, describe_pair, format_case, format_change, sign_of
+from kernelviz.text.results import format_variant
 from kernelviz.text.sizes import format_problem
 from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import describe_verdict_reason
@@ -210,12 +211,3 @@ def shares_by_time(comparison: Comparison, pair: Pair) -> go.Figure:
     high = max(float(np.quantile(ordered, 0.995)) for *_, ordered in known)
     draft.x_axis["range"] = [(low - 0.05 * (high - low)) / scale, (high + 0.08 * (high - low)) / scale]
     return draft.figure()
-
-
-def describe_comparison(comparison: Comparison) -> str:
-    """Alternative text of the bars."""
-    worst = comparison.pairs[0] if comparison.pairs else None
-    first = "" if worst is None else f" Worst: {worst.after.case.key}, {describe_pair(worst)}."
-    return (
-        f"Time of B divided by time of A for {len(comparison.pairs)} cases.{first} The table below has the same values."
-    )

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 from kernelviz.core import Problem, Roof, Run, units
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.rows import Row, rows
-from kernelviz.plots.variant_styles import NEUTRAL, format_variant
+from kernelviz.plots.variant_styles import NEUTRAL
 from kernelviz.text.failures import format_failure
 from kernelviz.text.quality import describe_quality_of
+from kernelviz.text.results import format_variant
 from kernelviz.text.sizes import format_size, format_sizes
 from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import format_verdict
@@ -220,15 +221,6 @@ def intervals(
 
 def neutral_line(dash: str = "dash", width: float = 1.5) -> Props:
     return {"color": NEUTRAL, "dash": dash, "width": width}
-
-
-def format_share(fraction: float) -> str:
-    """A share of the roof in whole percent; below one percent with one more digit, so that it does not read as zero.
-
-    >>> format_share(0.694), format_share(0.0037), format_share(0.0001)
-    ('69 %', '0.4 %', '<0.1 %')
-    """
-    return "<0.1 %" if fraction < 0.0005 else units.percent(fraction, 0 if fraction >= 0.0095 else 1)
 
 
 def log_axis(low: float, high: float, scale: float = 1.0) -> Props:

@@ -18,7 +18,6 @@ from kernelviz.plots.frame import (
     Draft,
     Props,
     Runs,
-    format_share,
     hover,
     listed,
     log_axis,
@@ -32,7 +31,7 @@ from kernelviz.plots.frame import (
 )
 from kernelviz.plots.roofline_lines import under
 from kernelviz.plots.variant_styles import NEUTRAL, style_of
-from kernelviz.text.roofs import format_roof_name
+from kernelviz.text.roofs import format_roof_name, format_share
 
 HEIGHT = 350
 _UNITS = ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"))

@@ -12,14 +12,15 @@ from itertools import cycle
 
 import plotly.graph_objects as go
 
-from kernelviz.core import DataSheetRoof, Roof, units
+from kernelviz.core import Roof, units
 from kernelviz.metrics.placement import Placed
-from kernelviz.plots.frame import decade_ticks, folded, format_share, framed, neutral_line, nothing
+from kernelviz.plots.frame import decade_ticks, folded, framed, neutral_line, nothing
 from kernelviz.plots.roofline_lines import frame_of, rate_ticks, under
-from kernelviz.plots.variant_styles import format_variant, style_of
+from kernelviz.plots.variant_styles import style_of
 from kernelviz.text.limiter import describe_evidence, format_limiter
 from kernelviz.text.quality import format_level
-from kernelviz.text.roofs import format_roof_name
+from kernelviz.text.results import format_variant
+from kernelviz.text.roofs import describe_distance, format_origin, format_rates, format_roof_name
 from kernelviz.text.sizes import format_sizes
 from kernelviz.text.times import format_time
 
@@ -124,16 +125,12 @@ def _slope(device: str, level: str | None, roofs: Sequence[Roof]) -> Line:
     values = [r.bandwidth_bytes_per_s or 0.0 for r in roofs]
     low, high = (units.rate(v, "B/s", 3) for v in (min(values), max(values)))
     rate = f"up to {high} (depends on read:write mix and size, from {low})" if min(values) < max(values) else high
-    return Line(device, max(values), False, f"{'L2' if level == 'l2' else 'DRAM'} {rate}{_origin(roofs[0])}")
+    return Line(device, max(values), False, f"{'L2' if level == 'l2' else 'DRAM'} {rate}{format_origin(roofs[0])}")
 
 
 def _ceiling(device: str, roof: Roof) -> Line:
     value = roof.rate_flop_per_s or 0.0
-    return Line(device, value, True, f"{format_roof_name(roof)} {units.rate(value, 'FLOP/s', 3)}{_origin(roof)}")
-
-
-def _origin(roof: Roof) -> str:
-    return ", data sheet" if isinstance(roof, DataSheetRoof) else ", measured"
+    return Line(device, value, True, f"{format_roof_name(roof)} {units.rate(value, 'FLOP/s', 3)}{format_origin(roof)}")
 
 
 def _ridges(lines: Sequence[Line]) -> list[float]:
@@ -230,33 +227,6 @@ def describe_point(placed: Placed) -> str:
         escape("not timed" if placed.quality is None else str(format_level(placed.quality.level))),
     ]
     return "<br>".join(lines)
-
-
-def format_rates(placed: Placed) -> str:
-    """Arithmetic rate, bandwidth and intensity, as far as the cost is known."""
-    if placed.cost is None:
-        return "cost unknown"
-    intensity = units.significant(placed.intensity or 0.0, 3)
-    flop = units.rate(placed.rate_flop_per_s, "FLOP/s") if placed.cost.work_flop else "no arithmetic"
-    return f"{flop} · {units.gigabytes_per_s(placed.bandwidth_bytes_per_s)} · {intensity} FLOP per byte"
-
-
-def describe_distance(placed: Placed) -> str:
-    """The share of the roof, which roof that is, and the factor between both times.
-
-    A case above its roof has a share over 100 %.
-    """
-    if placed.light is None or placed.share is None:
-        return "roof unknown: it was not measured, or there is no data sheet"
-    roof, least = placed.light.roof, units.seconds(placed.light.time_s)
-    flops = roof.rate_flop_per_s
-    rate = units.rate(flops, "FLOP/s", 3) if flops else units.rate(roof.bandwidth_bytes_per_s, "B/s", 3)
-    distance = (
-        f"as fast as the roof allows, {least}"
-        if placed.share >= 1
-        else f"{1 / placed.share:.3g}× the {least} that the roof allows"
-    )
-    return f"{format_share(placed.share)} of the roof ({format_roof_name(roof)}, {rate}{_origin(roof)}): {distance}"
 
 
 def _axes(figure: go.Figure, points: Sequence[Placed], x_range: list[float], lines: Sequence[Line]) -> None:

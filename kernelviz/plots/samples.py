@@ -1,7 +1,7 @@
 """The samples of a time: their distribution, and their order with the clock of each block."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 
 import numpy as np
@@ -11,7 +11,8 @@ from kernelviz.core import Figure, units
 from kernelviz.metrics.samples import Series, in_order
 from kernelviz.metrics.statistics import Floats
 from kernelviz.plots.frame import GRID, Draft, Props, decade_ticks, nothing, scatter_type
-from kernelviz.plots.variant_styles import BAD, NEUTRAL, format_variant, style_of
+from kernelviz.plots.variant_styles import BAD, NEUTRAL, style_of
+from kernelviz.text.results import format_variant
 from kernelviz.text.times import format_time
 
 HEIGHT = 380
@@ -257,13 +258,3 @@ def _add_seconds(draft: Draft, series: Series, under: str) -> None:
         "range": [-0.8, count - 0.2],
         "anchor": under,
     }
-
-
-def describe_samples(variants: Sequence[str], figure_name: str) -> str:
-    """Alternative text of the distribution.
-
-    >>> describe_samples(["torch_eager", "triton_block"], "device cold")
-    'Distribution of the device cold samples of torch eager, triton block; the table beside it has the percentiles'
-    """
-    names = ", ".join(map(format_variant, variants))
-    return f"Distribution of the {figure_name} samples of {names}; the table beside it has the percentiles"

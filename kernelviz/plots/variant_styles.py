@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kernelviz.ops import catalogue
-from kernelviz.text.results import format_variant
-
-__all__ = ["BAD", "COLOURS", "GOOD", "MARKERS", "NEUTRAL", "Style", "format_variant", "series", "style_of"]
 
 # Ten colours with a contrast of at least 3:1 to white and to #0F1413 (WCAG 2.2, 1.4.11), so that one figure serves the
 # light and the dark page. Neighbours differ in hue and in lightness.

@@ -11,7 +11,8 @@ from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.sweep import swept_axis, tied_axes
 from kernelviz.metrics.winner import Winner, winners
 from kernelviz.plots.frame import folded, framed, nothing, roofs_of, size_ticks, table_of
-from kernelviz.plots.variant_styles import NEUTRAL, format_variant, style_of
+from kernelviz.plots.variant_styles import NEUTRAL, style_of
+from kernelviz.text.results import format_variant
 from kernelviz.text.sizes import format_size, format_sizes
 from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import describe_verdict_reason

@@ -142,7 +142,7 @@ def _parsed(url: str | URL) -> URL:
     # SQLAlchemy takes the text after the first @ as the host, even where it is still part of the password.
     if parsed is None or "@" in (parsed.host or ""):
         raise StoreError(
-            f"{_VARIABLE} is no address of a database (it is not shown, since it may hold a password); write it as "
+            f"{_VARIABLE} is not the address of a database (it is not shown, because it may contain a password); write it as "
             "postgresql+psycopg://user:password@host:5432/name, with %40 for @, %2F for / and %3A for : in the password, "
             "or unset it for SQLite"
         ) from None
@@ -155,7 +155,7 @@ def _engine(url: URL) -> Engine:
         return create_engine(url)
     except NoSuchModuleError:
         raise StoreError(
-            f"the database {_display(url)} cannot be used: {url.drivername!r} is no kind of database that is known; "
+            f"the database {_display(url)} cannot be used: {url.drivername!r} is not a known kind of database; "
             f"set {_VARIABLE} to postgresql+psycopg://… or sqlite:///…"
         ) from None
     except ImportError as error:
@@ -224,7 +224,7 @@ def _explained(url: URL, error: SQLAlchemyError) -> str:
         "readonly": "the folder or the file is read-only for this user; give it write permission or set KERNELVIZ_HOME",
         "full": "the disk is full; free some space, then resume the run",
         "unable to open": "its folder cannot be written; set KERNELVIZ_HOME to a folder that can",
-        "not a database": "the file is something else; move it away or set KERNELVIZ_HOME",
+        "not a database": "the file is not a database; move it away or set KERNELVIZ_HOME",
         "malformed": "the file is damaged; move it away (and keep it), kernelviz then starts a new one",
         "locked": "another program has kept it locked for 30 s; close that program",
     }

@@ -1,4 +1,4 @@
-"""What the database of an earlier version lacks, added from the declaration of the tables."""
+"""Migration of the database of an earlier version: missing columns and indexes are added from the declared tables."""
 
 from sqlalchemy import Connection, inspect
 from sqlalchemy.schema import CreateColumn

@@ -47,7 +47,7 @@ class Store:
             where.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(
-                f"the folder {where} cannot be made ({error.strerror}); set KERNELVIZ_HOME to one that can be written"
+                f"the folder {where} cannot be created ({error.strerror}); set KERNELVIZ_HOME to a folder that can be written"
             ) from error
         # Not as text: a folder may have ? or % in its name.
         return cls(URL.create("sqlite", database=str(where / "kernelviz.db")))

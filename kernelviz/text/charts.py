@@ -4,6 +4,9 @@ from collections.abc import Sequence
 
 from kernelviz.core import Problem, Run
 from kernelviz.metrics.chart_selection import charted_variants
+from kernelviz.metrics.comparison import Comparison
+from kernelviz.text.comparison import describe_pair
+from kernelviz.text.results import format_variant
 from kernelviz.text.sizes import format_sizes
 from kernelviz.text.text import Text
 
@@ -41,3 +44,22 @@ def describe_selection(run: Run) -> Text | None:
         return None
     best = f"the best {len(charted) - 1} of {len(variants)} variants and the baseline"
     return Text(f"Charts show {best}; the tables contain all of them.")
+
+
+def describe_samples(variants: Sequence[str], figure_name: str) -> Text:
+    """Alternative text of the distribution.
+
+    >>> print(describe_samples(['torch_eager', 'triton_block'], 'device cold'))
+    Distribution of the device cold samples of torch eager, triton block; the table beside it has the percentiles
+    """
+    names = ", ".join(map(format_variant, variants))
+    return Text(f"Distribution of the {figure_name} samples of {names}; the table beside it has the percentiles")
+
+
+def describe_comparison(comparison: Comparison) -> Text:
+    """Alternative text of the bars."""
+    worst = comparison.pairs[0] if comparison.pairs else None
+    first = "" if worst is None else f" Worst: {worst.after.case.key}, {describe_pair(worst)}."
+    return Text(
+        f"Time of B divided by time of A for {len(comparison.pairs)} cases.{first} The table below has the same values."
+    )

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from kernelviz.core import units
-from kernelviz.core.notices import Datum, Notice, NoticeKind
+from kernelviz.core.notices import Datum, MigState, Notice, NoticeKind
 from kernelviz.text.text import Text, join
 
 
@@ -16,6 +16,14 @@ class Description(NamedTuple):
     remedy: Text
 
 
+MIG_STATES: Mapping[MigState, Text] = MappingProxyType(
+    {
+        "slice": Text("this is a slice of a GPU"),
+        "divided": Text("on: this GPU is divided"),
+        "off": Text("off"),
+        "unknown": Text("not supported, or unknown"),
+    }
+)
 _ALLOW_TRACING = "NVreg_RestrictProfilingToAdminUsers=0 for the driver on the host"
 _END_PROFILERS = (
     "end every profiler and debugger of this process and restart kernelviz; if none runs, allow tracing with "

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from kernelviz.core import LaunchCost, Roof, RoofName, units
+from kernelviz.core import DataSheetRoof, LaunchCost, Roof, RoofName, units
 from kernelviz.metrics.calibrations import Move
+from kernelviz.metrics.placement import Placed
 
 STREAMS: Mapping[RoofName, str] = MappingProxyType(
     {
@@ -83,3 +84,45 @@ def format_move(move: Move) -> str:
         return "–"
     mark = "≈" if move.clear is False else "▲" if move.change > 0 else "▼"
     return f"{mark} {'+' if move.change >= 0 else '−'}{units.width(abs(move.change))}"
+
+
+def format_share(fraction: float) -> str:
+    """A share of the roof in whole percent; below one percent with one more digit, so that it does not read as zero.
+
+    >>> format_share(0.694), format_share(0.0037), format_share(0.0001)
+    ('69 %', '0.4 %', '<0.1 %')
+    """
+    return "<0.1 %" if fraction < 0.0005 else units.percent(fraction, 0 if fraction >= 0.0095 else 1)
+
+
+def format_origin(roof: Roof) -> str:
+    return ", data sheet" if isinstance(roof, DataSheetRoof) else ", measured"
+
+
+def format_rates(placed: Placed) -> str:
+    """Arithmetic rate, bandwidth and intensity, as far as the cost is known."""
+    if placed.cost is None:
+        return "cost unknown"
+    intensity = units.significant(placed.intensity or 0.0, 3)
+    flop = units.rate(placed.rate_flop_per_s, "FLOP/s") if placed.cost.work_flop else "no arithmetic"
+    return f"{flop} · {units.gigabytes_per_s(placed.bandwidth_bytes_per_s)} · {intensity} FLOP per byte"
+
+
+def describe_distance(placed: Placed) -> str:
+    """The share of the roof, which roof that is, and the factor between both times.
+
+    A case above its roof has a share over 100 %.
+    """
+    if placed.light is None or placed.share is None:
+        return "roof unknown: it was not measured, or there is no data sheet"
+    roof, least = placed.light.roof, units.seconds(placed.light.time_s)
+    flops = roof.rate_flop_per_s
+    rate = units.rate(flops, "FLOP/s", 3) if flops else units.rate(roof.bandwidth_bytes_per_s, "B/s", 3)
+    distance = (
+        f"as fast as the roof allows, {least}"
+        if placed.share >= 1
+        else f"{1 / placed.share:.3g}× the {least} that the roof allows"
+    )
+    return (
+        f"{format_share(placed.share)} of the roof ({format_roof_name(roof)}, {rate}{format_origin(roof)}): {distance}"
+    )

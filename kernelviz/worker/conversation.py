@@ -37,10 +37,10 @@ def converse(
                 cancel_until_s = now_s + limits.cancel_s
             left_s = deadlines.left_s(now_s) if cancel_until_s is None else cancel_until_s - now_s
             if left_s <= 0 and cancel_until_s is not None:
-                return Ending(failure=_CANCELLED, replace="cancelled work did not end")
+                return Ending(failure=_CANCELLED, replace="the previous work did not end after its cancel")
             if left_s <= 0:
                 failure = Failure(stage="timeout", reasons=(deadlines.passed(now_s),), message=process.log_tail())
-                return Ending(failure=failure, replace="the last one hung")
+                return Ending(failure=failure, replace="the previous worker hung")
             reply = process.receive(left_s)
             if isinstance(reply, WorkEvent) and reply.work_id == work.work_id:
                 event = reply.event
@@ -51,7 +51,7 @@ def converse(
             if ending is not None:
                 return ending
     except WorkerDied:
-        return Ending(failure=process.fate(), replace="the last one died")
+        return Ending(failure=process.fate(), replace="the previous worker ended")
     return Ending(failure=Failure(stage="cancelled", reasons=(ServerStopped(),)), replace="closing")
 
 
@@ -64,7 +64,9 @@ def _ending(reply: FromWorker | None, work_id: int, *, was_cancelled: bool) -> E
         case WorkDone() if reply.work_id == work_id:
             return Ending(replace=reply.spoilt)
         case WorkFailed() if reply.work_id == work_id:
-            replace = reply.spoilt or ("the last work raised an exception" if reply.failure.stage == "crash" else None)
+            replace = reply.spoilt or (
+                "the previous work raised an exception" if reply.failure.stage == "crash" else None
+            )
             return Ending(failure=reply.failure, replace=replace)
         case _:
             return None

@@ -145,7 +145,7 @@ class _LockFile:
         self._locked = False
 
     def fd(self) -> int:
-        """The descriptor of the file that has this name now, because somebody may have cleaned the folder. A locked file stays
+        """The descriptor of the file that has this name now, because the folder may have been cleaned. A locked file stays
         open as it is."""
         if self._fd < 0 or not (self._locked or self._named()):
             self.close()

@@ -102,7 +102,7 @@ class Supervisor:
         that it is cancelled, ends after its current block."""
         removed = self._queue.remove(run_id)
         self._slot.wake()
-        self._tell_positions()  # the runs behind it come sooner
+        self._tell_positions()  # the runs after it start sooner
         return removed
 
     def state(self) -> WorkerState:
@@ -139,9 +139,9 @@ class Supervisor:
                     ended = self._do(request)
                 except Exception as error:
                     # A fault of this module or of the sink (a full disk): this run ends, and the next request is tried.
-                    _log.exception("run %s broke off", request.run_id)
+                    _log.exception("run %s ended with an error", request.run_id)
                     ended = ("interrupted", f"{type(error).__name__}: {error}")
-                    self._slot.end("the last request broke off")
+                    self._slot.end("the previous request ended with an error")
                 finally:
                     with self._shared:
                         self._current = None
@@ -174,7 +174,7 @@ class Supervisor:
             return "cancelled", ""
         if self._lock.lock_changed_hands and self.device.kind == "cuda":
             # Their CUDA context is newer than the worker's, which makes the worker's short kernels read longer (device_state.py).
-            self._slot.end("another process measured on this GPU since")
+            self._slot.end("another process has measured on this GPU meanwhile")
         self._slot.guard_fds = (self._lock.lock_fd(),)
         try:
             return self._measure(request, request.problem) if request.problem else self._once(request)
@@ -279,7 +279,7 @@ class Supervisor:
             self._state = state
 
     def _tell_positions(self) -> None:
-        """Tell every waiting run how many requests of other runs come before it, when that number has changed."""
+        """Inform every waiting run of how many requests of other runs come before it, if that number has changed."""
         with self._shared:
             current = self._current
             waiting = [

@@ -29,7 +29,7 @@ class WorkerSlot:
         self._environment: Environment | None = None
         self._plugins: tuple[str, ...] = ()
         self._stamp: Stamp = frozenset()
-        self._why_new = "the first of this session"
+        self._why_new = "no worker was running"
         self._failed_at_s = -START_AGAIN_S
         self.guard_fds: tuple[int, ...] = ()
         """Descriptors that stay open as long as any process that a worker started still lives (the device lock's)."""
@@ -71,7 +71,7 @@ class WorkerSlot:
             return process, self._environment
         if not stopping():
             self._failed_at_s = time.monotonic()
-            self.end("the last one could not start")
+            self.end("the previous worker could not start")
         return None
 
     def _dismiss_unfit(self, plugins: tuple[str, ...], now_stamp: Stamp) -> None:
@@ -79,9 +79,9 @@ class WorkerSlot:
             return
         if not self._process.alive():
             self.trouble = self._process.fate()
-            self.end("the last one died while it was idle")
+            self.end("the previous worker ended while it was idle")
         elif plugins != self._plugins:
-            self.end("other plug-ins")
+            self.end("the request has other plug-ins")
         elif now_stamp != self._stamp:
             self.end("files of ops or plug-ins have changed")
 
@@ -121,7 +121,7 @@ class WorkerSlot:
             process.send(Open(session=self._session, device=self._device_id, plugins=plugins))
         except WorkerDied:
             self.trouble, self._failed_at_s = process.fate(), time.monotonic()
-            self.end("the last one could not start")
+            self.end("the previous worker could not start")
 
     def end(self, why: str, wait_s: float = 0.0) -> None:
         """End the worker and every process that it started; `why` becomes the reason for starting the next one."""

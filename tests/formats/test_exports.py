@@ -65,6 +65,7 @@ def test_every_kind_of_run_can_be_written_as_everything(run: Run) -> None:
 
 def test_formats_say_what_they_are() -> None:
     assert set(FORMATS.split(", ")) == set(exports()), "the list in `kernelviz export --help`"
+    assert all(export.label for export in exports().values()), "what the list of formats on the pages shows"
     for export in exports().values():
         assert export.suffix.startswith(".")
         assert "/" in export.media_type

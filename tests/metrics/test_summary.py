@@ -11,7 +11,7 @@ from kernelviz.metrics.rows import by_rate, rows
 from kernelviz.metrics.summary import summary
 from kernelviz.metrics.sweep import line_sizes, swept_axis
 from kernelviz.metrics.winner import winners
-from kernelviz.plots.tiles import tiles
+from kernelviz.text.tiles import tiles
 
 
 def test_the_fastest_is_the_one_with_the_lowest_times() -> None:

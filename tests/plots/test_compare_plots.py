@@ -14,7 +14,8 @@ from kernelviz.core.result import Figure, Timing
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.comparison import Comparison, compare
 from kernelviz.plots import ratio_by_case, shares_by_time
-from kernelviz.plots.comparison import describe_comparison, ratio_ticks
+from kernelviz.plots.comparison import ratio_ticks
+from kernelviz.text.charts import describe_comparison
 
 MIXED = {"triton_persistent": 1.05, "triton_block_per_row": 0.5}
 
@@ -96,7 +97,7 @@ def test_nothing_in_common_is_a_sentence() -> None:
     other = samples.run(id="other", op="add", sizes=[{"n": 8}], dtype="fp32", shares={"torch_eager": 1.0})
     figure = checked(ratio_by_case(compare(runs.before(), other)))
     assert "A and B have no case in common" in figure.layout.annotations[0].text
-    assert "0 cases" in describe_comparison(compare(runs.before(), other))
+    assert "0 cases" in str(describe_comparison(compare(runs.before(), other)))
 
 
 def test_samples_of_both_sides_rise_to_the_whole() -> None:
@@ -125,4 +126,4 @@ def test_real_runs_are_drawn() -> None:
     found = compare(run, run, variant_a="torch_eager", variant_b="cuda_naive")
     figure = checked(ratio_by_case(found))
     assert "16× as long" in figure.layout.xaxis.ticktext
-    assert describe_comparison(found).startswith("Time of B divided by time of A for 5 cases. Worst: matmul")
+    assert str(describe_comparison(found)).startswith("Time of B divided by time of A for 5 cases. Worst: matmul")

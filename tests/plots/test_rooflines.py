@@ -17,7 +17,8 @@ from kernelviz.formats import shipped_runs
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.placement import Placed, placed
 from kernelviz.plots import rates_by_intensity, style_of
-from kernelviz.plots.roofline_of_runs import MOST_NAMED, describe_distance, describe_point, lines_of
+from kernelviz.plots.roofline_of_runs import MOST_NAMED, describe_point, lines_of
+from kernelviz.text.roofs import describe_distance
 
 
 def cases(*runs: Run, headline: Headline = "cold") -> tuple[Placed, ...]:

@@ -22,11 +22,11 @@ def test_a_folder_may_have_any_name(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "words"),
     [
-        ("nonsense", "is no address of a database"),
-        ("postgresql+psycopg://bob:sEcret@host:notaport/x", "is no address of a database"),
+        ("nonsense", "is not the address of a database"),
+        ("postgresql+psycopg://bob:sEcret@host:notaport/x", "is not the address of a database"),
         ("postgresql+psycopg://bob:p@sEcret@host/x", "%40 for @"),
-        ("nosuchkind://bob:sEcret@host/x", "'nosuchkind' is no kind of database"),
-        ("nosuchkind://bob:p@host/x?password=sEcret", "'nosuchkind' is no kind of database"),
+        ("nosuchkind://bob:sEcret@host/x", "'nosuchkind' is not a known kind of database"),
+        ("nosuchkind://bob:p@host/x?password=sEcret", "'nosuchkind' is not a known kind of database"),
     ],
 )
 def test_a_wrong_address_is_said_without_its_password(url: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:

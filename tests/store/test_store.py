@@ -282,5 +282,5 @@ def test_where_runs_live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     Store.open().close()
     assert (tmp_path / "other.db").is_file()
     (tmp_path / "file").write_text("")
-    with pytest.raises(StoreError, match="cannot be made"):
+    with pytest.raises(StoreError, match="cannot be created"):
         Store.open(tmp_path / "file" / "home")

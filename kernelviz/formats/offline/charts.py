@@ -18,11 +18,10 @@ from kernelviz.metrics.samples import spread
 from kernelviz.metrics.statistics import Floats
 from kernelviz.metrics.sweep import line_sizes, swept_axis, tied_axes, varying_axes
 from kernelviz.metrics.winner import winners
-from kernelviz.plots.samples import describe_samples
-from kernelviz.plots.variant_styles import format_variant
 from kernelviz.text.cells import describe_comparison_with_baseline, describe_outcome
-from kernelviz.text.charts import describe_bars, describe_chart_by_size, describe_roofline
+from kernelviz.text.charts import describe_bars, describe_chart_by_size, describe_roofline, describe_samples
 from kernelviz.text.quality import describe_quality_of
+from kernelviz.text.results import format_variant
 from kernelviz.text.samples import describe_spread
 from kernelviz.text.sizes import format_size, format_sizes
 from kernelviz.text.text import Text
@@ -122,8 +121,7 @@ def _samples(view: View, table: Sequence[Row], headline: Headline) -> _Charts:
         here = [r for r in table if r.result.problem == problem]
         figures = {r.result.variant: r.figure for r in here if r.figure is not None and r.figure.samples}
         if figures:
-            text = describe_samples(list(figures), _NAMES[field])
-            yield f"spread/{i}", plots.share_by_time(figures, plan.op), text
+            yield f"spread/{i}", plots.share_by_time(figures, plan.op), describe_samples(list(figures), _NAMES[field])
         for variant, figure in figures.items():
             if figure.blocks:
                 chart = plots.samples_by_order(figure, field, op=plan.op, variant=variant)

@@ -14,14 +14,15 @@ from kernelviz.metrics.summary import summary
 from kernelviz.metrics.sweep import telling_axes
 from kernelviz.ops import catalogue
 from kernelviz.plots.marker_images import svg
-from kernelviz.plots.tiles import tiles
-from kernelviz.plots.variant_styles import format_variant, style_of
+from kernelviz.plots.variant_styles import style_of
 from kernelviz.text import cells
 from kernelviz.text import method as method_text
 from kernelviz.text.failures import STAGES, describe_failure, has_description
 from kernelviz.text.quality import format_level
+from kernelviz.text.results import format_variant
 from kernelviz.text.roofs import format_roof_name, format_roof_value
 from kernelviz.text.sizes import format_sizes
+from kernelviz.text.tiles import tiles
 from kernelviz.text.times import FIGURES
 
 

@@ -1,4 +1,4 @@
-"""Checks of the flush: a read of 16 MB after it must come from DRAM, whatever priority its lines had before."""
+"""Checks of the flush: a read after it must come from memory, on a GPU whatever priority its lines had before."""
 
 from contextlib import nullcontext
 from statistics import median
@@ -98,7 +98,7 @@ def flush_by_counters(at: Workbench) -> Finding:
 
 
 @probe(
-    "How many times as long is a read of an eighth of the cache behind the flush, against one with its data there?",
+    "How many times as long is a read of an eighth of the cache behind the flush, compared with one whose data are in the cache?",
     limit=1.2,
     unit="fraction",
     at_most=False,

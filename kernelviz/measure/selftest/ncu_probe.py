@@ -24,6 +24,7 @@ AWAKE = 20
 
 
 def main(device_id: str, subject: str) -> None:
+    """Launch what is profiled on this device: the reads, or the cases whose JSON is `subject`."""
     where = torch.device(device_id)
     torch.cuda.set_device(where)
     if subject == "reads":

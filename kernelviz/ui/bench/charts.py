@@ -16,11 +16,10 @@ from kernelviz.metrics.sweep import line_sizes, swept_axis, tied_axes, varying_a
 from kernelviz.metrics.winner import winners
 from kernelviz.plots.frame import format_run
 from kernelviz.plots.marker_images import mark
-from kernelviz.plots.variant_styles import format_variant
 from kernelviz.text.cells import describe_comparison_with_baseline, describe_outcome
 from kernelviz.text.charts import describe_bars, describe_chart_by_size, describe_roofline, describe_selection
 from kernelviz.text.quality import describe_quality_of
-from kernelviz.text.results import format_configuration
+from kernelviz.text.results import format_configuration, format_variant
 from kernelviz.text.sizes import format_size, format_sizes
 from kernelviz.text.times import format_host_bound, format_time
 from kernelviz.text.winners import describe_winners

@@ -8,11 +8,11 @@ from kernelviz import plots
 from kernelviz.core import Problem, Run
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.samples import Spread, spread
-from kernelviz.plots.samples import describe_samples
-from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.spreads import SPREADS, SpreadOfCase
+from kernelviz.text.charts import describe_samples
 from kernelviz.text.quality import describe_throttle
+from kernelviz.text.results import format_variant
 from kernelviz.text.samples import SAMPLED_FIGURES, describe_spread
 from kernelviz.text.sizes import format_sizes
 from kernelviz.text.text import join

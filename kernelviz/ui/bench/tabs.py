@@ -8,11 +8,11 @@ from kernelviz.core import Failure, Run
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.rows import Row, rows
 from kernelviz.metrics.sweep import telling_axes
-from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.cases import case_columns, cases
 from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.kernels import KERNELS, kernels
 from kernelviz.text.failures import STAGES, describe_failure, has_description
+from kernelviz.text.results import format_variant
 from kernelviz.text.sizes import format_sizes
 from kernelviz.text.times import FIGURES
 from kernelviz.ui.bench import second_run

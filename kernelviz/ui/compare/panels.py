@@ -10,12 +10,9 @@ from kernelviz.metrics.comparability import one_run
 from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair
 from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.sweep import telling_axes
-from kernelviz.plots.comparison import describe_comparison
-from kernelviz.plots.samples import describe_samples
-from kernelviz.plots.tiles import Tile
-from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.column import View
 from kernelviz.tables.comparison import pair_columns
+from kernelviz.text.charts import describe_comparison, describe_samples
 from kernelviz.text.comparison import (
     MEANINGS,
     SIGNS,
@@ -30,8 +27,10 @@ from kernelviz.text.comparison import (
 )
 from kernelviz.text.differences import differences
 from kernelviz.text.quality import describe_quality_of
+from kernelviz.text.results import format_variant
 from kernelviz.text.sizes import format_problem
 from kernelviz.text.text import Text, sentence_case
+from kernelviz.text.tiles import Tile
 from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import describe_verdict_reason
 from kernelviz.ui.shared import charts, site, table, tiles, view_filters

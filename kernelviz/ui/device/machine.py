@@ -10,7 +10,7 @@ from kernelviz.hardware import mig
 from kernelviz.hardware.discovery import gpu_problem, missing
 from kernelviz.hardware.toolchain import installed_versions, torch_build
 from kernelviz.plots import monitor
-from kernelviz.text.notices import format_notice
+from kernelviz.text.notices import MIG_STATES, format_notice
 from kernelviz.ui.shared import charts
 from kernelviz.ui.shared.text import markdown_table, plain, when
 
@@ -53,7 +53,7 @@ def summary(device: Device) -> str:
         return f"{device.name} · {device.threads or 'unknown'} threads · {memory} · {torch}"
     driver = f"driver {device.driver or 'unknown'} (CUDA {device.driver_cuda or 'unknown'})"
     count = f"{device.multiprocessors or 'unknown'} multiprocessors"
-    return f"{device.name} · {count} · {memory} · {driver} · MIG {mig.describe(device)} · {torch}"
+    return f"{device.name} · {count} · {memory} · {driver} · MIG {MIG_STATES[mig.state(device)]} · {torch}"
 
 
 def facts(device: Device) -> list[tuple[str, str]]:
@@ -64,7 +64,7 @@ def facts(device: Device) -> list[tuple[str, str]]:
             ("multiprocessors", str(device.multiprocessors or "unknown")),
             ("compute capability", ".".join(str(n) for n in device.compute_capability or ()) or "unknown"),
             ("driver", f"{device.driver or 'unknown'}, supports CUDA up to {device.driver_cuda or 'unknown'}"),
-            ("MIG", mig.describe(device)),
+            ("MIG", str(MIG_STATES[mig.state(device)])),
         ]
     build = torch_build()
     return [

@@ -10,8 +10,8 @@ from kernelviz.bench.trends import CaseTrend
 from kernelviz.core import units
 from kernelviz.metrics.trend import Point
 from kernelviz.plots.marker_images import mark
-from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.column import Column
+from kernelviz.text.results import format_variant
 from kernelviz.text.sizes import format_problem
 from kernelviz.text.text import join
 from kernelviz.text.trends import describe_change, describe_trend, format_difference, format_setup

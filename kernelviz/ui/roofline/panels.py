@@ -10,11 +10,12 @@ from kernelviz.bench.roofline import Placement, RoofSource
 from kernelviz.core import Level
 from kernelviz.metrics.limiter import LimiterKind
 from kernelviz.metrics.placement import Placed
-from kernelviz.plots.roofline_of_runs import MOST_NAMED, describe_distance, format_rates, lines_of
+from kernelviz.plots.roofline_of_runs import MOST_NAMED, lines_of
 from kernelviz.tables.column import View
 from kernelviz.tables.roofline import placed_columns
 from kernelviz.text.limiter import MEANINGS, describe_evidence, describe_missing, format_limiter
 from kernelviz.text.quality import describe_quality
+from kernelviz.text.roofs import describe_distance, format_rates
 from kernelviz.text.times import format_time
 from kernelviz.ui.roofline import choice
 from kernelviz.ui.shared import charts, site, table

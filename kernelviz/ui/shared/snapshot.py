@@ -10,12 +10,11 @@ from kernelviz.bench.history import NOTE_CHARACTERS, TITLE_CHARACTERS
 from kernelviz.bench.snapshots import selected
 from kernelviz.core import Run
 from kernelviz.formats import Export, digest, exports
-from kernelviz.plots.variant_styles import format_variant
+from kernelviz.text.results import format_variant
 from kernelviz.text.sizes import format_sizes
 from kernelviz.ui.shared import download_button
 from kernelviz.ui.shared.text import plain
 
-_FORMAT_NAMES = {"json": "kernelviz JSON (.json)", "html": "web page (.html), opens offline"}
 _FIRST_FORMATS = ("html", "json")
 
 
@@ -57,14 +56,7 @@ def format_box(key: str) -> Export:
     """The box for the file format."""
     formats = exports()
     names = [n for n in _FIRST_FORMATS if n in formats] + [n for n in formats if n not in _FIRST_FORMATS]
-    return formats[
-        st.selectbox(
-            "Format",
-            names,
-            key=key,
-            format_func=lambda n: _FORMAT_NAMES.get(n) or getattr(formats[n], "words", "") or n,
-        )
-    ]
+    return formats[st.selectbox("Format", names, key=key, format_func=lambda n: formats[n].label or n)]
 
 
 def _describe_variants(run: Run, names: Sequence[str]) -> str:

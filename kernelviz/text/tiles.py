@@ -6,8 +6,8 @@ from kernelviz.core import Plan
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.summary import Summary
 from kernelviz.metrics.sweep import telling_axes
-from kernelviz.plots.frame import format_share
-from kernelviz.plots.variant_styles import format_variant
+from kernelviz.text.results import format_variant
+from kernelviz.text.roofs import format_share
 from kernelviz.text.sizes import format_sizes
 
 
