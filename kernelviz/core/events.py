@@ -1,4 +1,4 @@
-"""What happens to a run, told as it happens: from the worker to the store, and from the server to a page."""
+"""Events of a run, reported as they happen: by the worker to the store, and by the server to a page."""
 
 from typing import Literal
 
@@ -18,13 +18,13 @@ class RunQueued(Struct, frozen=True, kw_only=True, tag="queued", tag_field="kind
 
 
 class DeviceBusy(Struct, frozen=True, kw_only=True, tag="device_busy", tag_field="kind"):
-    """Another process holds the device; `holder` says who, for people."""
+    """Another process holds the device; `holder` describes it."""
 
     holder: str
 
 
 class WorkerStarting(Struct, frozen=True, kw_only=True, tag="worker_starting", tag_field="kind"):
-    """A worker is being started (importing torch takes seconds); `reason` says why a new one."""
+    """A worker starts, which takes seconds because it imports torch. `reason`: why a new one is needed."""
 
     reason: str
 
@@ -38,7 +38,7 @@ class CaseStep(Struct, frozen=True, kw_only=True, tag="case_step", tag_field="ki
 
 
 class CaseDone(Struct, frozen=True, kw_only=True, tag="case_done", tag_field="kind"):
-    """A case has its result. A later one for the same case replaces it (more figures, more rounds)."""
+    """A case has a result. A later result of the same case is merged into it."""
 
     result: Result
 
@@ -50,25 +50,25 @@ class RoofDone(Struct, frozen=True, kw_only=True, tag="roof_done", tag_field="ki
 
 
 class CheckDone(Struct, frozen=True, kw_only=True, tag="check_done", tag_field="kind"):
-    """A check of the selftest was made."""
+    """A check of the selftest has a result."""
 
     check: Check
 
 
 class TimelineDone(Struct, frozen=True, kw_only=True, tag="timeline", tag_field="kind"):
-    """The picture of one measurement, taken by the selftest."""
+    """The selftest has recorded the timeline of one measurement."""
 
     timeline: Timeline
 
 
 class InspectionDone(Struct, frozen=True, kw_only=True, tag="inspection_done", tag_field="kind"):
-    """A case was looked at."""
+    """A case was inspected."""
 
     inspection: Inspection
 
 
 class RunEnded(Struct, frozen=True, kw_only=True, tag="ended", tag_field="kind"):
-    """Nothing more will come. `message` is set when the run ended for a reason of its own."""
+    """The run ended, and no event follows. `message`: the reason, if the run failed as a whole."""
 
     status: Status
     message: str = ""

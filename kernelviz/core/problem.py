@@ -1,4 +1,4 @@
-"""What is asked: a problem, the variants that solve it, the method, and the plan that holds them."""
+"""What is to be measured: problems, variants, the method, and the plan that contains them."""
 
 from typing import Literal
 
@@ -10,12 +10,12 @@ Data = Literal["normal", "uniform", "zeros", "small_integers", "one_value", "sor
 Clock = Literal["burst", "sustained"]
 FigureName = Literal["cold", "warm", "call", "graph", "loop", "energy"]
 USUAL_FIGURES: tuple[FigureName, ...] = ("cold", "warm", "call", "graph", "loop")
-"""What a run measures unless it is told otherwise: device time cold and warm, one eager call, one call as a graph, a loop of
-eager calls. Energy takes two seconds a case, so it is measured on request."""
+"""What a run measures by default: device time cold and warm, one eager call, one call as a graph, and eager calls back to back.
+Energy takes two seconds for each case, so it is measured on request."""
 
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True):
-    """Base of every word that is stored: immutable, keyword-only, unknown fields ignored by readers."""
+    """Base of all stored types: immutable, with keyword arguments only. Readers ignore unknown fields."""
 
 
 class Problem(Struct, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ def case_key(problem: Problem, variant: str) -> str:
 
 
 class Cost(Struct, frozen=True, kw_only=True):
-    """What a problem must do at least: flop, and bytes with each input read once and each output written once.
+    """The least work of a problem: flop, and bytes if each input is read once and each output is written once.
 
     >>> Cost(work_flop=1024, read_bytes=8192, written_bytes=4096).moved_bytes
     12288
@@ -90,14 +90,14 @@ class Cost(Struct, frozen=True, kw_only=True):
 
 
 class Method(Struct, frozen=True, kw_only=True):
-    """How times are taken. L2 is no part of it: which figure is the headline is chosen when shown.
+    """How times are measured. Whether the headline is cold or warm is not part of it; that is chosen when results are shown.
 
     `budget_s`: the most device time a case may take. `half_width`: relative half-width of the 95 % interval at which
     measuring stops early; at 0.5 % five fresh processes differed by ±0.6 % on a 3.6 µs kernel (docs/measuring.md).
-    `ratio_half_width`: the same of a comparison that stays undecided. `decided_is_enough`: comparisons that are decided end the
-    measurement, however wide the single intervals are (an answer while somebody turns a knob).
+    `ratio_half_width`: the same for a comparison that stays undecided. `decided_is_enough`: the measurement ends when all
+    comparisons are decided, however wide the single intervals are (for live mode).
     `seeds`: how many fills of the inputs the correctness gate checks. `figures`: what is measured; documents that do not say
-    have device cold only. What another tool measured has no figure of ours: `figures` is empty, `clock` None, all numbers 0.
+    have device cold only. For the times of another tool, `figures` is empty, `clock` is None, and all numbers are 0.
     """
 
     clock: Clock | None = "burst"
@@ -110,15 +110,15 @@ class Method(Struct, frozen=True, kw_only=True):
 
 
 QUICK = Method(budget_s=0.02, half_width=0.005, ratio_half_width=0.005, decided_is_enough=True)
-"""An answer while somebody turns a knob: device cold only, until every comparison is decided, at most 0.02 s a case. The gate
-that proves a variant right is the same."""
+"""The method of live mode: device cold only, until every comparison is decided, at most 0.02 s for each case. The correctness
+gate is the same."""
 
 
 class Search(Struct, frozen=True, kw_only=True):
-    """What makes a plan a tuning: its variants are configurations of `variant`, its baseline the default one.
+    """The search of a tuning. The variants of its plan are configurations of `variant`; the baseline is the default one.
 
-    `space`: how many configurations the variant's space has. `admitted`: how many of them it admits for these problems. `seed`:
-    with which those of the plan were drawn from them; None: the plan has all.
+    `space`: the number of configurations in the space of the variant. `admitted`: how many of them the variant admits for these
+    problems. `seed`: the seed of the random sample that the plan contains; None: the plan contains all.
     """
 
     variant: str
@@ -130,7 +130,7 @@ class Search(Struct, frozen=True, kw_only=True):
 class Plan(Struct, frozen=True, kw_only=True):
     """Problems × variants on one device. `baseline` is the variant that speed-ups divide by.
 
-    `plugins`: paths of files with variants of one's own, imported in the worker only. `search`: set where the plan is a tuning.
+    `plugins`: paths of files with a user's own variants, imported in the worker only. `search`: set where the plan is a tuning.
     """
 
     problems: tuple[Problem, ...]

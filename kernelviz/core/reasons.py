@@ -1,7 +1,7 @@
 """Why a case has no usable time, or why its outputs are wrong: tagged values with their numbers, never sentences.
 
-`kernelviz.text.failures` turns them into text. What another program wrote (a compiler's log, the text of an exception) is not a
-reason: it is the `message` beside them, which is shown and never interpreted.
+`kernelviz.text.failures` turns them into text. The text of another program (a compiler's log, the text of an exception) is not a
+reason: it is stored as the `message` of the failure, which is shown and never interpreted.
 """
 
 from typing import Literal
@@ -12,7 +12,7 @@ from kernelviz.core.problem import Struct
 
 Stage = Literal["unavailable", "compile", "out_of_memory", "wrong", "impossible", "crash", "timeout", "cancelled"]
 Between = Literal["flush", "markers"]
-"""What lies round a timed call: flush and end marker (cold), or begin and end marker (warm)."""
+"""What encloses a timed call: flush and end marker (cold), or begin and end marker (warm)."""
 
 
 class _Reason(Struct, frozen=True, kw_only=True, tag_field="code"):
@@ -23,9 +23,9 @@ class _Reason(Struct, frozen=True, kw_only=True, tag_field="code"):
 
 
 class OtherStream(_Reason, frozen=True, kw_only=True, tag="other_stream"):
-    """The call works on another stream or thread. `evidence`: ``outside`` (nothing ran `between` our records, something did
-    elsewhere), ``early`` (it started `early_ns` before the flush ended), ``late`` (it ended after the end marker),
-    ``not_captured`` (a graph of it holds nothing)."""
+    """The call works on another stream or thread. `evidence`: ``outside`` (nothing ran `between` the markers, but something ran
+    elsewhere), ``early`` (work started `early_ns` before the flush ended), ``late`` (work ended after the end marker),
+    ``not_captured`` (a graph of the call is empty)."""
 
     evidence: Literal["outside", "early", "late", "not_captured"]
     between: Between | None = None
@@ -33,7 +33,7 @@ class OtherStream(_Reason, frozen=True, kw_only=True, tag="other_stream"):
 
 
 class CachedOutput(_Reason, frozen=True, kw_only=True, tag="cached_output"):
-    """The call launched nothing between our records, and nothing ran elsewhere."""
+    """The call launched nothing between the markers, and nothing ran elsewhere."""
 
     between: Between
 
@@ -45,13 +45,13 @@ class MutatedInput(_Reason, frozen=True, kw_only=True, tag="mutated_input"):
 
 
 class Unwritten(_Reason, frozen=True, kw_only=True, tag="unwritten"):
-    """So many output elements still hold the bytes with which they were filled before the call."""
+    """The number of output elements that still contain the bytes with which they were filled before the call."""
 
     elements: int
 
 
 class Stale(_Reason, frozen=True, kw_only=True, tag="stale"):
-    """The outputs are those for the fill of this seed, which the inputs no longer hold."""
+    """The outputs are those of the fill with this seed, although the inputs were filled anew since."""
 
     seed: int
 
@@ -71,24 +71,24 @@ class Recompiled(_Reason, frozen=True, kw_only=True, tag="recompiled"):
 
 
 class PersistingL2(_Reason, frozen=True, kw_only=True, tag="persisting_l2"):
-    """The call let so many bytes of the L2 hold persisting lines, which no flush evicts."""
+    """The call set the limit for persisting lines in the L2, which no flush evicts, to so many bytes."""
 
     size_bytes: int
 
 
 Cheating = OtherStream | CachedOutput | MutatedInput | Unwritten | Stale | LowerPrecision | Recompiled | PersistingL2
 
-# What else the correctness gate finds.
+# Other findings of the correctness gate.
 
 
 class NotFinite(_Reason, frozen=True, kw_only=True, tag="not_finite"):
-    """So many elements are NaN or Inf where the reference is not, or the reverse."""
+    """The number of elements that are NaN or Inf where the reference is not, or the reverse."""
 
     elements: int
 
 
 class ErrorTooLarge(_Reason, frozen=True, kw_only=True, tag="error_too_large"):
-    """The largest error as a multiple of the allowed one; None: beyond any bound."""
+    """The largest error as a multiple of the allowed one; None: infinite."""
 
     of_bound: float | None
 
@@ -123,7 +123,7 @@ class ImpossiblyFast(_Reason, frozen=True, kw_only=True, tag="impossibly_fast"):
     device: str
 
 
-# Why a case was not tried.
+# Why a case was not measured.
 
 
 class NoDtype(_Reason, frozen=True, kw_only=True, tag="no_dtype"):
@@ -147,7 +147,7 @@ class NoDirection(_Reason, frozen=True, kw_only=True, tag="no_direction"):
 
 
 class NotAdmitted(_Reason, frozen=True, kw_only=True, tag="not_admitted"):
-    """The variant's own rule does not admit this configuration for these sizes; `text` is what its author says of it."""
+    """The rule of the variant does not admit this configuration for these sizes; `text` is the reason that its author gives."""
 
     text: str
 
@@ -174,7 +174,7 @@ class CancelledBefore(_Reason, frozen=True, kw_only=True, tag="cancelled_before"
 
 
 class CancelledDuring(_Reason, frozen=True, kw_only=True, tag="cancelled_during"):
-    """Cancelled after so many of the blocks that an interval needs."""
+    """Cancelled after `blocks` of the blocks that an interval needs."""
 
     blocks: int
     needed: int
@@ -217,7 +217,7 @@ class CacheNotWritable(_Reason, frozen=True, kw_only=True, tag="cache_not_writab
 
 
 class TracerLostRecords(_Reason, frozen=True, kw_only=True, tag="tracer_lost_records"):
-    """What the tracer reported cannot be the calls that were made; the message says how."""
+    """The records of the tracer do not fit the calls that were made; the message says how."""
 
 
 class CudaError(_Reason, frozen=True, kw_only=True, tag="cuda_error"):
@@ -237,13 +237,13 @@ class WorkerEnded(_Reason, frozen=True, kw_only=True, tag="worker_ended"):
 
 
 class WorkerGarbled(_Reason, frozen=True, kw_only=True, tag="worker_garbled"):
-    """The worker sent what is no message; the message is the end of its log."""
+    """The worker sent something that is not a protocol message. The message of the failure is the end of its log."""
 
     error: str
 
 
 class Silent(_Reason, frozen=True, kw_only=True, tag="silent"):
-    """Nothing was heard of the worker for so long, during this step; the message is the end of its log."""
+    """The worker sent nothing for so long, during this step. The message is the end of its log."""
 
     seconds: float
     step: str | None = None
