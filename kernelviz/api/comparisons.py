@@ -16,7 +16,7 @@ from kernelviz.bench.trends import CaseTrend
 from kernelviz.core import Run
 from kernelviz.metrics.comparison import Comparison
 from kernelviz.metrics.library_comparison import ComparisonRow
-from kernelviz.text.comparison import describe_mean, format_counts
+from kernelviz.text import describe_mean, format_counts
 
 if TYPE_CHECKING:
     import pandas as pd

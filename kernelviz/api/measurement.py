@@ -28,7 +28,7 @@ from kernelviz.core import (
     Selftest,
 )
 from kernelviz.core.configuration import parted
-from kernelviz.text.tuning import describe_failures
+from kernelviz.text import describe_failures
 from kernelviz.text.tuning import record as tuning_record
 from kernelviz.text.tuning import records as tuning_records
 

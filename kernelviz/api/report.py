@@ -21,8 +21,8 @@ from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.rows import rows
 from kernelviz.metrics.summary import summary
 from kernelviz.tables.records import records
+from kernelviz.text import describe_failure
 from kernelviz.text import winners as winners_text
-from kernelviz.text.failures import describe_failure
 from kernelviz.text.times import FIGURES
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ from kernelviz.hardware.notices import notices
 from kernelviz.hardware.telemetry import conditions
 from kernelviz.ops import Op, op_named
 from kernelviz.store import Store
-from kernelviz.text.failures import describe_reason
+from kernelviz.text import describe_reason
 from kernelviz.worker import protocol
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.supervisor import SESSION

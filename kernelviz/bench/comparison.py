@@ -17,8 +17,8 @@ from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.library_comparison import COMPILED, EAGER, LIGER, ComparisonRow, comparison_rows, time_s
 from kernelviz.metrics.statistics import Interval
+from kernelviz.text import describe_verdict_reason
 from kernelviz.text.differences import differences
-from kernelviz.text.verdicts import describe_verdict_reason
 
 HEADLINES: tuple[Headline, ...] = get_args(Headline)
 EXAMPLE = {"a": "h200-softmax", "b": "h200-softmax", "variant_a": "torch_eager", "variant_b": "triton_persistent"}

@@ -11,9 +11,7 @@ from kernelviz.core import LIVING, Level, Roof, Run, UnknownRun, check_name
 from kernelviz.hardware.datasheet import ceilings
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.placement import Placed, placed
-from kernelviz.text.limiter import describe_evidence, describe_missing
-from kernelviz.text.quality import describe_quality
-from kernelviz.text.roofs import format_roof_name
+from kernelviz.text import describe_evidence, describe_missing, describe_quality, format_roof_name
 
 RoofSource = Literal["measured", "datasheet"]
 SOURCES: tuple[RoofSource, ...] = get_args(RoofSource)

@@ -37,7 +37,7 @@ from kernelviz.core.reasons import Refusal
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store
-from kernelviz.text.failures import describe_reason
+from kernelviz.text import describe_reason
 from kernelviz.worker import protocol
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.request import Request

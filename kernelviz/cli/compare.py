@@ -16,13 +16,7 @@ from kernelviz.core import BadField, Failure, Run, Stage
 from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.tables.column import View
 from kernelviz.tables.comparison import pair_columns
-from kernelviz.text.comparison import (
-    describe_mean,
-    describe_noise,
-    describe_refusals,
-    describe_unpaired,
-    format_counts,
-)
+from kernelviz.text import describe_mean, describe_noise, describe_refusals, describe_unpaired, format_counts
 from kernelviz.text.differences import differences
 
 SLOWER = 3

@@ -21,8 +21,14 @@ from kernelviz.hardware.discovery import gpu_problem
 from kernelviz.metrics.alerts import Thresholds
 from kernelviz.metrics.calibrations import moves
 from kernelviz.store import Store
-from kernelviz.text.notices import describe_notice, format_notice
-from kernelviz.text.roofs import format_bytes, format_move, format_roof_name, format_roof_value
+from kernelviz.text import (
+    describe_notice,
+    format_bytes,
+    format_move,
+    format_notice,
+    format_roof_name,
+    format_roof_value,
+)
 
 _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 

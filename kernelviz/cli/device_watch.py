@@ -11,7 +11,7 @@ from kernelviz.bench import Bench
 from kernelviz.cli import console
 from kernelviz.core import Device, Sample, units
 from kernelviz.metrics.alerts import Thresholds, alert_state
-from kernelviz.text.alerts import describe_alerts
+from kernelviz.text import describe_alerts
 
 
 def watch(bench: Bench, device_id: str | None, thresholds: Thresholds, *, as_json: bool) -> None:

@@ -14,12 +14,7 @@ from kernelviz.cli import console, options
 from kernelviz.cli.progress import follow_run, format_case
 from kernelviz.core import Case, ErrorMap, Inspection, OutputErrors
 from kernelviz.tables.inspection import ELEMENTS, TENSORS
-from kernelviz.text.inspection import (
-    describe_block,
-    describe_inputs,
-    describe_inspection,
-    describe_output,
-)
+from kernelviz.text import describe_block, describe_inputs, describe_inspection, describe_output
 
 MAP_ROWS = 32
 """Most lines of the error map in a terminal. Characters are about twice as high as wide."""

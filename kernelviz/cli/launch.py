@@ -9,7 +9,7 @@ from kernelviz import bench as use_cases
 from kernelviz.cli import console, options
 from kernelviz.cli.progress import format_case
 from kernelviz.core import BadField, DeviceError
-from kernelviz.text.failures import describe_reason
+from kernelviz.text import describe_reason
 from kernelviz.worker.device_lock import DeviceLock
 
 

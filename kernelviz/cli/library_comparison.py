@@ -8,7 +8,8 @@ from rich.text import Text
 from kernelviz import bench as use_cases
 from kernelviz.bench import comparison
 from kernelviz.cli import console, options
-from kernelviz.text.library_comparison import HEADINGS, conclusion, format_row, markdown
+from kernelviz.text import format_row
+from kernelviz.text.library_comparison import HEADINGS, conclusion, markdown
 
 
 def library_comparison(

@@ -11,7 +11,7 @@ from kernelviz.bench import Offer
 from kernelviz.cli import console, options
 from kernelviz.ops import Op, Variant, catalogue
 from kernelviz.ops.catalog.space import format_space
-from kernelviz.text.failures import describe_reason
+from kernelviz.text import describe_reason
 
 
 def ops(

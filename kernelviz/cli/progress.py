@@ -26,12 +26,16 @@ from kernelviz.core import (
     WorkerStarting,
 )
 from kernelviz.metrics.figures import figure_of
-from kernelviz.text.events import describe_queue_position
-from kernelviz.text.failures import STAGES, describe_failure, has_description
+from kernelviz.text import (
+    describe_check,
+    describe_failure,
+    describe_queue_position,
+    format_roof_name,
+    format_roof_value,
+    format_time,
+)
+from kernelviz.text.failures import STAGES, has_description
 from kernelviz.text.report import typed_sizes
-from kernelviz.text.roofs import format_roof_name, format_roof_value
-from kernelviz.text.selftest import describe_check
-from kernelviz.text.times import format_time
 
 
 class Reporter:

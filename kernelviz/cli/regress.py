@@ -11,7 +11,7 @@ from kernelviz.cli import console, options
 from kernelviz.cli.compare import NOTHING, SLOWER, FailSlowerThan, format_cases, parse_percent, print_comparison
 from kernelviz.cli.progress import follow_run
 from kernelviz.core import Failure, Result, Stage
-from kernelviz.text.failures import describe_failure
+from kernelviz.text import describe_failure
 
 CUT_SHORT = 1
 """Exit code if the run was cancelled or interrupted, and no case that was measured by then is slower."""

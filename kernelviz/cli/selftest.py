@@ -11,7 +11,8 @@ from kernelviz import bench as use_cases
 from kernelviz.cli import console, options
 from kernelviz.cli.progress import follow_run
 from kernelviz.core import Check, Selftest
-from kernelviz.text.selftest import amount, format_limit, format_outcome
+from kernelviz.text import format_limit, format_outcome
+from kernelviz.text.selftest import amount
 
 _STYLES = {True: "green", False: "bold red", None: "dim"}
 

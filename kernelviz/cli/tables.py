@@ -21,11 +21,11 @@ from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.kernels import KERNELS, LOCAL_HELP, kernels
 from kernelviz.tables.other_times import other_times_columns
 from kernelviz.tables.spreads import SPREADS, SpreadOfCase
-from kernelviz.text.foreign_times import NOT_OURS, describe_methods
+from kernelviz.text import describe_drift, describe_methods, describe_winners
+from kernelviz.text.foreign_times import NOT_OURS
 from kernelviz.text.report import conclusion, configurations, doubts, failures, heading, quality_lines
-from kernelviz.text.samples import SAMPLED_FIGURES, describe_drift
+from kernelviz.text.samples import SAMPLED_FIGURES
 from kernelviz.text.times import FIGURES
-from kernelviz.text.winners import describe_winners
 
 
 def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verbose: bool = False) -> RenderableType:

@@ -12,8 +12,7 @@ from kernelviz.cli.compare import SLOWER
 from kernelviz.core import UnknownName, units
 from kernelviz.metrics.trend import Change
 from kernelviz.tables.column import Column
-from kernelviz.text.sizes import format_problem
-from kernelviz.text.trends import describe_change, describe_trend, format_difference
+from kernelviz.text import describe_change, describe_trend, format_difference, format_problem
 
 
 def trends(

@@ -20,11 +20,18 @@ from kernelviz.metrics.rows import Row
 from kernelviz.metrics.tuning import Tried
 from kernelviz.ops import op_named
 from kernelviz.tables.column import Column
+from kernelviz.text import (
+    describe_best,
+    describe_correctness,
+    describe_cost,
+    describe_failures,
+    describe_search,
+    format_gain,
+    format_time,
+    format_verdict,
+)
 from kernelviz.text.report import typed_sizes
-from kernelviz.text.results import describe_correctness
-from kernelviz.text.times import format_time
-from kernelviz.text.tuning import describe_best, describe_cost, describe_failures, describe_search, format_gain, record
-from kernelviz.text.verdicts import format_verdict
+from kernelviz.text.tuning import record
 
 app = typer.Typer(
     help="List, store or remove the best configurations that `kernelviz tune` has found. Later runs use the stored ones."

@@ -17,7 +17,7 @@ from kernelviz.formats.import_format import MAX_BYTES, Import
 from kernelviz.formats.validation import check
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.quality import quality
-from kernelviz.text.quality import describe_quality
+from kernelviz.text import describe_quality
 
 _FAMILY, _VERSION = SCHEMA.split("/")
 T = TypeVar("T")

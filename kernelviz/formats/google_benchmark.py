@@ -16,7 +16,7 @@ import kernelviz
 from kernelviz.core import Failure, Figure, Problem, Result, Run
 from kernelviz.formats.export_format import Export
 from kernelviz.metrics.rows import in_plan_order
-from kernelviz.text.failures import describe_failure
+from kernelviz.text import describe_failure
 
 _HEADLINE = "device_cold_s"
 _NOT_CALLS = frozenset({"again_s", "again_warm_s"})

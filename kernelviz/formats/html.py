@@ -22,7 +22,7 @@ from kernelviz.formats.export_format import Export
 from kernelviz.formats.offline import charts, sections, tables
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.chart_selection import charted_run
-from kernelviz.text.charts import describe_selection
+from kernelviz.text import describe_selection
 
 MOST_BYTES = 6_000_000
 """What a mail system takes, with its own coding on top."""

@@ -16,7 +16,8 @@ from kernelviz.metrics.summary import summary
 from kernelviz.tables.cases import Case, case_columns, cases
 from kernelviz.tables.column import Column, View
 from kernelviz.tables.other_times import other_times_columns
-from kernelviz.text.foreign_times import NOT_OURS, describe_methods
+from kernelviz.text import Text, describe_methods
+from kernelviz.text.foreign_times import NOT_OURS
 from kernelviz.text.report import (
     conclusion,
     configurations,
@@ -25,7 +26,7 @@ from kernelviz.text.report import (
     heading,
     quality_lines,
 )
-from kernelviz.text.text import Text, on_one_line
+from kernelviz.text.text import on_one_line
 
 _BAR = "\\|"
 _TICKS = re.compile(r"`+")

@@ -15,7 +15,7 @@ from kernelviz.core import Device, Failure, Figure, Result, Run
 from kernelviz.formats.export_format import Export
 from kernelviz.formats.nvbench_read import OURS, summaries_of
 from kernelviz.metrics.rows import in_plan_order
-from kernelviz.text.failures import describe_failure
+from kernelviz.text import describe_failure
 from kernelviz.text.times import FIGURES
 
 Values = dict[str, Any]

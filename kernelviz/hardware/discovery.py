@@ -20,7 +20,7 @@ from kernelviz.hardware.toolchain import (
     no_triton,
     torch_build,
 )
-from kernelviz.text.notices import format_notice
+from kernelviz.text import format_notice
 
 # FP32 cores of one multiprocessor: CUDA C++ Programming Guide, "Compute Capabilities"; from 10.0 on helper_cuda.h of NVIDIA's
 # cuda-samples, and the core counts of products (GeForce RTX 5090: 21,760 cores in 170 multiprocessors; B200: 18,944 in 148).

@@ -25,8 +25,8 @@ from kernelviz.plots.frame import (
     trace_name,
 )
 from kernelviz.plots.variant_styles import NEUTRAL, style_of
+from kernelviz.text import format_share
 from kernelviz.text.failures import STAGES
-from kernelviz.text.roofs import format_share
 
 _ROW_PX = 27
 _FRAME_PX = 96

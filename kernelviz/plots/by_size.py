@@ -34,8 +34,7 @@ from kernelviz.plots.frame import (
 )
 from kernelviz.plots.line_labels import End, name_ends
 from kernelviz.plots.variant_styles import BAD, NEUTRAL, style_of
-from kernelviz.text.roofs import format_roof_name
-from kernelviz.text.sizes import format_size, format_sizes
+from kernelviz.text import format_roof_name, format_size, format_sizes
 
 HEIGHT = 350
 _AROUND_PX = 110

@@ -15,11 +15,16 @@ from kernelviz.metrics.sweep import telling_axes
 from kernelviz.plots.frame import Draft, Props, intervals, nothing
 from kernelviz.plots.samples import SHARE_AXIS, distribution
 from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL, style_of
-from kernelviz.text.comparison import SIGNS, describe_pair, format_case, format_change, sign_of
-from kernelviz.text.results import format_variant
-from kernelviz.text.sizes import format_problem
-from kernelviz.text.times import format_time
-from kernelviz.text.verdicts import describe_verdict_reason
+from kernelviz.text import (
+    describe_pair,
+    describe_verdict_reason,
+    format_case,
+    format_change,
+    format_problem,
+    format_time,
+    format_variant,
+)
+from kernelviz.text.comparison import SIGNS, sign_of
 
 ROW_PX, FRAME_PX = 22, 96
 SAMPLES_PX = 360

@@ -11,7 +11,7 @@ from kernelviz.metrics.foreign_times import names, of_case
 from kernelviz.metrics.sweep import line_sizes, swept_axis, varying_axes
 from kernelviz.plots.frame import Draft, Props, log_axis, nothing, scatter_type, shorten, size_ticks
 from kernelviz.plots.variant_styles import Style, series, style_of
-from kernelviz.text.sizes import format_sizes
+from kernelviz.text import format_sizes
 
 HEIGHT = 380
 _ROW_PX, _FRAME_PX = 24, 90

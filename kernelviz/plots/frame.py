@@ -13,12 +13,15 @@ from kernelviz.core import Problem, Roof, Run, units
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.rows import Row, rows
 from kernelviz.plots.variant_styles import NEUTRAL
-from kernelviz.text.failures import format_failure
-from kernelviz.text.quality import describe_quality_of
-from kernelviz.text.results import format_variant
-from kernelviz.text.sizes import format_size, format_sizes
-from kernelviz.text.times import format_time
-from kernelviz.text.verdicts import format_verdict
+from kernelviz.text import (
+    describe_quality_of,
+    format_failure,
+    format_size,
+    format_sizes,
+    format_time,
+    format_variant,
+    format_verdict,
+)
 
 GRID = "rgba(124,135,132,0.22)"
 Runs = Run | Sequence[Run]

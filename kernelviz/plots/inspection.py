@@ -13,7 +13,8 @@ from kernelviz.core import OCTAVES, OutputErrors, TensorFacts
 from kernelviz.metrics.statistics import Floats
 from kernelviz.plots.frame import framed, nothing
 from kernelviz.plots.variant_styles import BAD, COLOURS, NEUTRAL
-from kernelviz.text.inspection import describe_block, describe_octave, format_power_of_two, number
+from kernelviz.text import describe_block, describe_octave, format_power_of_two
+from kernelviz.text.inspection import number
 
 HEIGHT = 400
 _FRAME_PX = 110

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from kernelviz.core import RunTimes, Sample, units
 from kernelviz.plots.frame import GRID, decade_ticks, framed, neutral_line, nothing, shorten
 from kernelviz.plots.variant_styles import COLOURS, NEUTRAL, style_of
-from kernelviz.text.results import format_variant
+from kernelviz.text import format_variant
 
 MOST_POINTS = 300
 """Longer lines are averaged: 3,600 samples of nine lines would be 600 KB every two seconds."""

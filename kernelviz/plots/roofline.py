@@ -31,7 +31,7 @@ from kernelviz.plots.frame import (
 )
 from kernelviz.plots.roofline_lines import under
 from kernelviz.plots.variant_styles import NEUTRAL, style_of
-from kernelviz.text.roofs import format_roof_name, format_share
+from kernelviz.text import format_roof_name, format_share
 
 HEIGHT = 350
 _UNITS = ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"))

@@ -17,12 +17,18 @@ from kernelviz.metrics.placement import Placed
 from kernelviz.plots.frame import decade_ticks, folded, framed, neutral_line, nothing
 from kernelviz.plots.roofline_lines import frame_of, rate_ticks, under
 from kernelviz.plots.variant_styles import style_of
-from kernelviz.text.limiter import describe_evidence, format_limiter
-from kernelviz.text.quality import format_level
-from kernelviz.text.results import format_variant
-from kernelviz.text.roofs import describe_distance, format_origin, format_rates, format_roof_name
-from kernelviz.text.sizes import format_sizes
-from kernelviz.text.times import format_time
+from kernelviz.text import (
+    describe_distance,
+    describe_evidence,
+    format_level,
+    format_limiter,
+    format_origin,
+    format_rates,
+    format_roof_name,
+    format_sizes,
+    format_time,
+    format_variant,
+)
 
 _PLOT_PX, _AXIS_PX, _TOP_PX = 360, 64, 34
 _LINE_PX = 21

@@ -12,8 +12,7 @@ from kernelviz.metrics.samples import Series, in_order
 from kernelviz.metrics.statistics import Floats
 from kernelviz.plots.frame import GRID, Draft, Props, decade_ticks, nothing, scatter_type
 from kernelviz.plots.variant_styles import BAD, NEUTRAL, style_of
-from kernelviz.text.results import format_variant
-from kernelviz.text.times import format_time
+from kernelviz.text import format_time, format_variant
 
 HEIGHT = 380
 QUANTILES = (0.5, 0.9, 0.99)

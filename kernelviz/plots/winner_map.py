@@ -12,10 +12,7 @@ from kernelviz.metrics.sweep import swept_axis, tied_axes
 from kernelviz.metrics.winner import Winner, winners
 from kernelviz.plots.frame import folded, framed, nothing, roofs_of, size_ticks, table_of
 from kernelviz.plots.variant_styles import NEUTRAL, style_of
-from kernelviz.text.results import format_variant
-from kernelviz.text.sizes import format_size, format_sizes
-from kernelviz.text.times import format_time
-from kernelviz.text.verdicts import describe_verdict_reason
+from kernelviz.text import describe_verdict_reason, format_size, format_sizes, format_time, format_variant
 from kernelviz.text.winners import Beside, strips
 
 ROW_PX, FRAME_PX, LEAST_PX = 46, 130, 220

@@ -13,18 +13,25 @@ from kernelviz.metrics.figures import Headline, back_to_back_over_warm, first_ca
 from kernelviz.metrics.quality import LEVELS, Quality, quality
 from kernelviz.metrics.rows import Row, by_rate
 from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
-from kernelviz.text.cells import describe_comparison_with_baseline, describe_outcome
-from kernelviz.text.failures import STAGES, describe_failure
-from kernelviz.text.quality import describe_methods_of, describe_notes_on_figures, describe_quality, format_level
-from kernelviz.text.results import (
-    CONFIGURATION_HELP,
+from kernelviz.text import (
+    Text,
+    describe_comparison_with_baseline,
     describe_correctness,
+    describe_failure,
+    describe_methods_of,
+    describe_notes_on_figures,
+    describe_outcome,
+    describe_quality,
     format_configuration,
+    format_host_bound,
+    format_level,
+    format_time,
     format_variant,
+    format_verdict,
 )
-from kernelviz.text.text import Text
-from kernelviz.text.times import FIGURES, format_host_bound, format_time
-from kernelviz.text.verdicts import format_verdict
+from kernelviz.text.failures import STAGES
+from kernelviz.text.results import CONFIGURATION_HELP
+from kernelviz.text.times import FIGURES
 
 
 @dataclass(frozen=True)

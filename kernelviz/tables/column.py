@@ -9,8 +9,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 from kernelviz.core import Problem, Result, units
 from kernelviz.core.units import Unit
 from kernelviz.metrics.sweep import varying_axes
-from kernelviz.text.results import format_variant
-from kernelviz.text.text import Text
+from kernelviz.text import Text, format_variant
 
 Value = str | float | int | bool | None
 Row = TypeVar("Row")

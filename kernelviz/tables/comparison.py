@@ -5,10 +5,8 @@ from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.sweep import telling_axes
 from kernelviz.tables.column import Column, View, axes_of, select, size_columns
-from kernelviz.text.comparison import describe_pair, format_case, sign_of
-from kernelviz.text.quality import describe_quality_of
-from kernelviz.text.results import format_variant
-from kernelviz.text.verdicts import describe_verdict_reason
+from kernelviz.text import describe_pair, describe_quality_of, describe_verdict_reason, format_case, format_variant
+from kernelviz.text.comparison import sign_of
 
 
 def _change(ratio: float | None) -> float | None:

@@ -2,15 +2,15 @@
 
 from kernelviz.core import Element, TensorFacts, units
 from kernelviz.tables.column import Column
-from kernelviz.text.inspection import (
+from kernelviz.text import (
     describe_memory,
     format_index,
     format_output_value,
     format_shape,
     format_share_of_bound,
     format_strides,
-    number,
 )
+from kernelviz.text.inspection import number
 
 _VALUE = units.Unit(form=".7g", single=number)
 _FINITE = "Of the finite values, computed in float64."

@@ -7,8 +7,7 @@ from kernelviz.core import units
 from kernelviz.metrics import foreign_times
 from kernelviz.tables.cases import Case
 from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
-from kernelviz.text.failures import describe_failure
-from kernelviz.text.foreign_times import describe_methods
+from kernelviz.text import describe_failure, describe_methods
 
 _TIME = replace(units.SECONDS, form=".4g")
 

@@ -5,12 +5,16 @@ from collections.abc import Sequence
 from kernelviz.core import units
 from kernelviz.metrics.placement import Placed
 from kernelviz.tables.column import Column, View, select
-from kernelviz.text.limiter import describe_limiter_reason, format_limiter
-from kernelviz.text.quality import describe_quality
-from kernelviz.text.results import format_variant
-from kernelviz.text.roofs import format_roof_name
-from kernelviz.text.sizes import format_problem, format_sizes
-from kernelviz.text.times import format_time
+from kernelviz.text import (
+    describe_limiter_reason,
+    describe_quality,
+    format_limiter,
+    format_problem,
+    format_roof_name,
+    format_sizes,
+    format_time,
+    format_variant,
+)
 
 
 def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:

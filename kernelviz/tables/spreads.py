@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kernelviz.core import Result, units
 from kernelviz.metrics.samples import Spread
 from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View
-from kernelviz.text.samples import describe_drift, describe_lag_1, describe_repeats, describe_sm_clock
+from kernelviz.text import describe_drift, describe_lag_1, describe_repeats, describe_sm_clock
 
 
 @dataclass(frozen=True, slots=True)

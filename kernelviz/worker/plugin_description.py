@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from kernelviz.core import BadField
 from kernelviz.ops import catalogue, with_plugins
-from kernelviz.text.failures import describe_failure
+from kernelviz.text import describe_failure
 from kernelviz.worker.process import WorkerDied, WorkerProcess
 from kernelviz.worker.protocol import Describe, Described, VariantFacts, WorkFailed
 

@@ -25,7 +25,7 @@ from kernelviz.core import (
 from kernelviz.core.reasons import CancelledBefore, NoResult, ServerStopped
 from kernelviz.ops import catalogue
 from kernelviz.ops.catalog.outcome import failed
-from kernelviz.text.failures import describe_failure, describe_reason
+from kernelviz.text import describe_failure, describe_reason
 from kernelviz.worker.attempt import Attempt, Ending
 from kernelviz.worker.conversation import converse
 from kernelviz.worker.device_lock import DeviceLock

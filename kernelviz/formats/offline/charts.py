@@ -18,15 +18,24 @@ from kernelviz.metrics.samples import spread
 from kernelviz.metrics.statistics import Floats
 from kernelviz.metrics.sweep import line_sizes, swept_axis, tied_axes, varying_axes
 from kernelviz.metrics.winner import winners
-from kernelviz.text.cells import describe_comparison_with_baseline, describe_outcome
-from kernelviz.text.charts import describe_bars, describe_chart_by_size, describe_roofline, describe_samples
-from kernelviz.text.quality import describe_quality_of
-from kernelviz.text.results import format_variant
-from kernelviz.text.samples import describe_spread
-from kernelviz.text.sizes import format_size, format_sizes
-from kernelviz.text.text import Text
-from kernelviz.text.times import FIGURES, format_host_bound, format_time
-from kernelviz.text.winners import describe_winners
+from kernelviz.text import (
+    Text,
+    describe_bars,
+    describe_chart_by_size,
+    describe_comparison_with_baseline,
+    describe_outcome,
+    describe_quality_of,
+    describe_roofline,
+    describe_samples,
+    describe_spread,
+    describe_winners,
+    format_host_bound,
+    format_size,
+    format_sizes,
+    format_time,
+    format_variant,
+)
+from kernelviz.text.times import FIGURES
 
 BY_SIZE = {
     "bandwidth": plots.bandwidth_by_size,

@@ -15,13 +15,17 @@ from kernelviz.metrics.sweep import telling_axes
 from kernelviz.ops import catalogue
 from kernelviz.plots.marker_images import svg
 from kernelviz.plots.variant_styles import style_of
-from kernelviz.text import cells
+from kernelviz.text import (
+    cells,
+    describe_failure,
+    format_level,
+    format_roof_name,
+    format_roof_value,
+    format_sizes,
+    format_variant,
+)
 from kernelviz.text import method as method_text
-from kernelviz.text.failures import STAGES, describe_failure, has_description
-from kernelviz.text.quality import format_level
-from kernelviz.text.results import format_variant
-from kernelviz.text.roofs import format_roof_name, format_roof_value
-from kernelviz.text.sizes import format_sizes
+from kernelviz.text.failures import STAGES, has_description
 from kernelviz.text.tiles import tiles
 from kernelviz.text.times import FIGURES
 

@@ -12,7 +12,8 @@ from kernelviz.tables.column import Column, Row, Value, View, evaluate, select_w
 from kernelviz.tables.kernels import KERNELS
 from kernelviz.tables.kernels import kernels as kernels_of
 from kernelviz.tables.other_times import other_times_columns
-from kernelviz.text.foreign_times import NOT_OURS, describe_methods
+from kernelviz.text import describe_methods
+from kernelviz.text.foreign_times import NOT_OURS
 
 _LONG = 40
 """Texts longer than this are folded."""

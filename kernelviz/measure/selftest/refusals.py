@@ -28,9 +28,8 @@ from kernelviz.measure.selftest.kernels import persisting_window
 from kernelviz.measure.selftest.workbench import Finding, NotHere, Probe, Workbench
 from kernelviz.measure.timing.kernels import persisting_bytes
 from kernelviz.ops import Launch, Variant, variant
+from kernelviz.text import describe_failure, format_notice
 from kernelviz.text.cheats import NAMES
-from kernelviz.text.failures import describe_failure
-from kernelviz.text.notices import format_notice
 
 _ADD = Problem(op="add", sizes={"n": 2**20}, dtype="fp32")
 _SMALL_ADD = Problem(op="add", sizes={"n": 2**16}, dtype="fp32")

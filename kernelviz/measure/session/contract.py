@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from kernelviz.core import Environment, Event, Failure, Method, Problem, Tuned
-from kernelviz.text.failures import describe_failure
+from kernelviz.text import describe_failure
 
 Emit = Callable[[Event], None]
 Stop = Callable[[], bool]

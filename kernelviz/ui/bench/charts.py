@@ -16,13 +16,22 @@ from kernelviz.metrics.sweep import line_sizes, swept_axis, tied_axes, varying_a
 from kernelviz.metrics.winner import winners
 from kernelviz.plots.frame import format_run
 from kernelviz.plots.marker_images import mark
-from kernelviz.text.cells import describe_comparison_with_baseline, describe_outcome
-from kernelviz.text.charts import describe_bars, describe_chart_by_size, describe_roofline, describe_selection
-from kernelviz.text.quality import describe_quality_of
-from kernelviz.text.results import format_configuration, format_variant
-from kernelviz.text.sizes import format_size, format_sizes
-from kernelviz.text.times import format_host_bound, format_time
-from kernelviz.text.winners import describe_winners
+from kernelviz.text import (
+    describe_bars,
+    describe_chart_by_size,
+    describe_comparison_with_baseline,
+    describe_outcome,
+    describe_quality_of,
+    describe_roofline,
+    describe_selection,
+    describe_winners,
+    format_configuration,
+    format_host_bound,
+    format_size,
+    format_sizes,
+    format_time,
+    format_variant,
+)
 from kernelviz.ui.shared import charts, view_filters
 from kernelviz.ui.shared.text import plain
 

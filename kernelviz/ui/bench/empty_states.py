@@ -12,7 +12,7 @@ from kernelviz.core.configuration import base_name
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.space import format_space
 from kernelviz.plots.marker_images import mark
-from kernelviz.text.results import format_variant
+from kernelviz.text import format_variant
 from kernelviz.ui.bench import plan_form
 from kernelviz.ui.bench.form import Form
 from kernelviz.ui.bench.link import Complaint

@@ -10,8 +10,8 @@ from kernelviz.metrics.rows import rows
 from kernelviz.tables.cases import cases
 from kernelviz.tables.column import View
 from kernelviz.tables.other_times import other_times_columns
-from kernelviz.text.charts import describe_foreign_times
-from kernelviz.text.foreign_times import NOT_OURS, describe_methods
+from kernelviz.text import describe_foreign_times, describe_methods
+from kernelviz.text.foreign_times import NOT_OURS
 from kernelviz.ui.shared import charts, share, table
 from kernelviz.ui.shared.text import plain, when
 

@@ -23,7 +23,7 @@ from kernelviz.core.configuration import base_name
 from kernelviz.core.reasons import Refusal
 from kernelviz.core.sizes import expand, written
 from kernelviz.ops import Op, Variant
-from kernelviz.text.failures import describe_reason
+from kernelviz.text import describe_reason
 
 SizesFrom = Literal["values", "preset", "sweep"]
 DATA: tuple[str, ...] = get_args(Data)

@@ -9,7 +9,7 @@ from kernelviz.core import LIVING, Run
 from kernelviz.metrics.chart_selection import MANY
 from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.plots.marker_images import mark
-from kernelviz.text.results import format_variant
+from kernelviz.text import format_variant
 from kernelviz.ui.bench import second_run
 from kernelviz.ui.shared import callbacks, live_progress, session, share, view_filters
 from kernelviz.ui.shared.text import plain, when

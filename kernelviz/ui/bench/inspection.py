@@ -21,10 +21,8 @@ from kernelviz.core import (
 )
 from kernelviz.metrics.rows import Row
 from kernelviz.tables.inspection import ELEMENTS, TENSORS
+from kernelviz.text import describe_failure, format_sizes, format_variant
 from kernelviz.text import inspection as text
-from kernelviz.text.failures import describe_failure
-from kernelviz.text.results import format_variant
-from kernelviz.text.sizes import format_sizes
 from kernelviz.ui.shared import callbacks, charts, live_progress, session, table, view_filters
 from kernelviz.ui.shared.text import plain, when
 

@@ -14,7 +14,7 @@ from kernelviz.core.configuration import configuration_text
 from kernelviz.core.tuning import tuning_key
 from kernelviz.ops import Op, Variant
 from kernelviz.plots.marker_images import mark
-from kernelviz.text.results import format_variant
+from kernelviz.text import format_variant
 from kernelviz.ui.bench import link, live_mode
 from kernelviz.ui.bench.form import BUDGET_S, CLOCKS, Choice, Form, choices, data_kinds, form_of, reconciled
 from kernelviz.ui.shared import callbacks

@@ -10,11 +10,8 @@ from kernelviz.metrics.rows import Row
 from kernelviz.metrics.samples import Spread, spread
 from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.spreads import SPREADS, SpreadOfCase
-from kernelviz.text.charts import describe_samples
-from kernelviz.text.quality import describe_throttle
-from kernelviz.text.results import format_variant
-from kernelviz.text.samples import SAMPLED_FIGURES, describe_spread
-from kernelviz.text.sizes import format_sizes
+from kernelviz.text import describe_samples, describe_spread, describe_throttle, format_sizes, format_variant
+from kernelviz.text.samples import SAMPLED_FIGURES
 from kernelviz.text.text import join
 from kernelviz.ui.shared import charts, table, view_filters
 from kernelviz.ui.shared.text import plain

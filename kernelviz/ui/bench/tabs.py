@@ -11,9 +11,8 @@ from kernelviz.metrics.sweep import telling_axes
 from kernelviz.tables.cases import case_columns, cases
 from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.kernels import KERNELS, kernels
-from kernelviz.text.failures import STAGES, describe_failure, has_description
-from kernelviz.text.results import format_variant
-from kernelviz.text.sizes import format_sizes
+from kernelviz.text import describe_failure, format_sizes, format_variant
+from kernelviz.text.failures import STAGES, has_description
 from kernelviz.text.times import FIGURES
 from kernelviz.ui.bench import second_run
 from kernelviz.ui.shared import site, table, view_filters

@@ -9,7 +9,7 @@ from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.comparison import EXAMPLE, counterpart, newest_two, offered, unknown, variants
 from kernelviz.core import KernelvizError
 from kernelviz.formats import MAX_BYTES
-from kernelviz.text.results import format_variant
+from kernelviz.text import format_variant
 from kernelviz.ui.shared import site, view_filters
 from kernelviz.ui.shared.text import plain, run_label
 

@@ -12,27 +12,26 @@ from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.sweep import telling_axes
 from kernelviz.tables.column import View
 from kernelviz.tables.comparison import pair_columns
-from kernelviz.text.charts import describe_comparison, describe_samples
-from kernelviz.text.comparison import (
-    MEANINGS,
-    SIGNS,
+from kernelviz.text import (
+    Text,
+    Tile,
+    describe_comparison,
     describe_noise,
     describe_pair,
+    describe_quality_of,
     describe_refusals,
+    describe_samples,
     describe_unpaired,
+    describe_verdict_reason,
     format_case,
     format_change,
-    mean_basis,
-    noisy,
+    format_problem,
+    format_time,
+    format_variant,
 )
+from kernelviz.text.comparison import MEANINGS, SIGNS, mean_basis, noisy
 from kernelviz.text.differences import differences
-from kernelviz.text.quality import describe_quality_of
-from kernelviz.text.results import format_variant
-from kernelviz.text.sizes import format_problem
-from kernelviz.text.text import Text, sentence_case
-from kernelviz.text.tiles import Tile
-from kernelviz.text.times import format_time
-from kernelviz.text.verdicts import describe_verdict_reason
+from kernelviz.text.text import sentence_case
 from kernelviz.ui.shared import charts, site, table, tiles, view_filters
 from kernelviz.ui.shared.text import plain
 

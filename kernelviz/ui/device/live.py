@@ -10,8 +10,7 @@ from kernelviz.bench import Bench
 from kernelviz.core import Device, Sample, units
 from kernelviz.metrics.alerts import Thresholds, alert_state
 from kernelviz.plots import monitor
-from kernelviz.text.alerts import describe_alerts
-from kernelviz.text.tiles import Tile
+from kernelviz.text import Tile, describe_alerts
 from kernelviz.ui.shared import charts, session, view_filters
 from kernelviz.ui.shared.text import plain
 from kernelviz.ui.shared.tiles import draw

@@ -10,7 +10,8 @@ from kernelviz.hardware import mig
 from kernelviz.hardware.discovery import gpu_problem, missing
 from kernelviz.hardware.toolchain import installed_versions, torch_build
 from kernelviz.plots import monitor
-from kernelviz.text.notices import MIG_STATES, format_notice
+from kernelviz.text import format_notice
+from kernelviz.text.notices import MIG_STATES
 from kernelviz.ui.shared import charts
 from kernelviz.ui.shared.text import markdown_table, plain, when
 

@@ -9,7 +9,7 @@ from kernelviz.core import LIVING, Device, Roof, units
 from kernelviz.hardware.datasheet import DataSheet, DataSheetShare, data_sheet_shares
 from kernelviz.metrics.calibrations import Calibration, Move, moves
 from kernelviz.tables.column import Column
-from kernelviz.text.roofs import format_move, format_roof_name, format_roof_value
+from kernelviz.text import format_move, format_roof_name, format_roof_value
 from kernelviz.ui.shared import live_progress, table, view_filters
 from kernelviz.ui.shared.live_progress import Activity
 from kernelviz.ui.shared.text import plain, when

@@ -11,10 +11,15 @@ from kernelviz.core import units
 from kernelviz.metrics.trend import Point
 from kernelviz.plots.marker_images import mark
 from kernelviz.tables.column import Column
-from kernelviz.text.results import format_variant
-from kernelviz.text.sizes import format_problem
+from kernelviz.text import (
+    describe_change,
+    describe_trend,
+    format_difference,
+    format_problem,
+    format_setup,
+    format_variant,
+)
 from kernelviz.text.text import join
-from kernelviz.text.trends import describe_change, describe_trend, format_difference, format_setup
 from kernelviz.ui.shared import charts, site, table, view_filters
 from kernelviz.ui.shared.text import plain
 

@@ -11,11 +11,9 @@ from kernelviz.formats import shipped_runs
 from kernelviz.metrics.figures import HOST_BOUND
 from kernelviz.metrics.quality import LEVELS, PartName, Quality, quality
 from kernelviz.plots.timeline import describe_timeline
+from kernelviz.text import describe_part, describe_quality, format_sizes, format_variant
 from kernelviz.text import method as text
 from kernelviz.text.cheats import EXPLANATIONS, NAMES
-from kernelviz.text.quality import describe_part, describe_quality
-from kernelviz.text.results import format_variant
-from kernelviz.text.sizes import format_sizes
 from kernelviz.text.times import FIGURES
 from kernelviz.ui.shared import charts, device_strip
 from kernelviz.ui.shared.text import markdown_table, plain, when

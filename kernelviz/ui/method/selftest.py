@@ -7,7 +7,8 @@ from kernelviz.bench import Bench
 from kernelviz.core import LIVING, Check, Device, Selftest
 from kernelviz.core.selftest import CheckUnit
 from kernelviz.formats import shipped_runs
-from kernelviz.text.selftest import amount, format_limit
+from kernelviz.text import format_limit
+from kernelviz.text.selftest import amount
 from kernelviz.ui.shared import live_progress
 from kernelviz.ui.shared.live_progress import Activity
 from kernelviz.ui.shared.text import markdown_table, plain, when

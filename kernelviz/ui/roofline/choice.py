@@ -8,8 +8,7 @@ from kernelviz.bench import Bench
 from kernelviz.bench.roofline import LEVELS, SOURCES, RoofSource, default_runs, offered, unknown
 from kernelviz.core import Level
 from kernelviz.metrics.placement import Placed
-from kernelviz.text.results import format_variant
-from kernelviz.text.sizes import format_sizes
+from kernelviz.text import format_sizes, format_variant
 from kernelviz.ui.shared import site, view_filters
 from kernelviz.ui.shared.text import plain, run_label
 

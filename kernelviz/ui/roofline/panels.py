@@ -13,10 +13,16 @@ from kernelviz.metrics.placement import Placed
 from kernelviz.plots.roofline_of_runs import MOST_NAMED, lines_of
 from kernelviz.tables.column import View
 from kernelviz.tables.roofline import placed_columns
-from kernelviz.text.limiter import MEANINGS, describe_evidence, describe_missing, format_limiter
-from kernelviz.text.quality import describe_quality
-from kernelviz.text.roofs import describe_distance, format_rates
-from kernelviz.text.times import format_time
+from kernelviz.text import (
+    describe_distance,
+    describe_evidence,
+    describe_missing,
+    describe_quality,
+    format_limiter,
+    format_rates,
+    format_time,
+)
+from kernelviz.text.limiter import MEANINGS
 from kernelviz.ui.roofline import choice
 from kernelviz.ui.shared import charts, site, table
 from kernelviz.ui.shared.text import plain

@@ -36,11 +36,8 @@ from kernelviz.core import (
     UnknownRun,
     WorkerStarting,
 )
-from kernelviz.text.events import describe_queue_position
+from kernelviz.text import describe_check, describe_queue_position, format_roof_name, format_time
 from kernelviz.text.failures import STAGES
-from kernelviz.text.roofs import format_roof_name
-from kernelviz.text.selftest import describe_check
-from kernelviz.text.times import format_time
 from kernelviz.ui.server import sockets
 
 QUIET_S = 2.0

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from kernelviz.text.text import Text
+from kernelviz.text import Text
 
 NO_TOOLBAR = {"displayModeBar": False, "scrollZoom": False}
 """Plotly's configuration: no toolbar over the chart, and the mouse wheel scrolls the page."""

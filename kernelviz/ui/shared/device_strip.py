@@ -7,7 +7,7 @@ import streamlit as st
 from kernelviz.bench import Bench
 from kernelviz.core import Conditions, Device, Roof, Run, units
 from kernelviz.core.notices import Notice
-from kernelviz.text.notices import describe_notice
+from kernelviz.text import describe_notice
 from kernelviz.ui.shared import live_progress
 from kernelviz.ui.shared.live_progress import Activity
 from kernelviz.ui.shared.text import plain, when

@@ -13,7 +13,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench, Progress
 from kernelviz.core import LIVING, Device, RunEnded, RunQueued, UnknownRun
-from kernelviz.text.events import describe_queue_position
+from kernelviz.text import describe_queue_position
 from kernelviz.ui.server.routes import events_path
 from kernelviz.ui.shared import callbacks, session, view_filters
 from kernelviz.ui.shared.text import plain

@@ -10,8 +10,7 @@ from kernelviz.bench.history import NOTE_CHARACTERS, TITLE_CHARACTERS
 from kernelviz.bench.snapshots import selected
 from kernelviz.core import Run
 from kernelviz.formats import Export, digest, exports
-from kernelviz.text.results import format_variant
-from kernelviz.text.sizes import format_sizes
+from kernelviz.text import format_sizes, format_variant
 from kernelviz.ui.shared import download_button
 from kernelviz.ui.shared.text import plain
 

@@ -7,8 +7,8 @@ import streamlit as st
 from kernelviz.core import Plan
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.summary import Summary
-from kernelviz.text.results import format_variant
-from kernelviz.text.tiles import Tile, tiles
+from kernelviz.text import Tile, format_variant
+from kernelviz.text.tiles import tiles
 from kernelviz.ui.shared.text import plain
 
 
