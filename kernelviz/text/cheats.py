@@ -23,28 +23,28 @@ NAMES: Mapping[Cheat, Text] = MappingProxyType(
 EXPLANATIONS: Mapping[Cheat, Text] = MappingProxyType(
     {
         "other_stream": Text(
-            "Work that does not wait for the flush, or for which the end marker does not wait, is not in the time."
+            "Such work can run before the flush or after the end marker, so it is missing in the measured time."
         ),
         "cached_output": Text(
-            "A call that finds its answer by its inputs' addresses launches nothing, or copies what it knew."
+            "A call that recognises the addresses of its inputs can return a stored result instead of computing it."
         ),
         "mutated_input": Text(
-            "The next call would not solve the same problem; a variant that declares the change has its input restored."
+            "The next call would get other inputs. If a variant declares the change, its input is restored before each call."
         ),
         "unwritten": Text(
-            "Outputs are filled with 0xFF bytes before the call; what is still there afterwards was not computed."
+            "Outputs are filled with 0xFF bytes before the call. Elements that still hold them were not computed."
         ),
         "stale": Text(
-            "The same buffers are filled anew and the timed call is made again: its outputs must follow its inputs."
+            "The timed call is repeated with other inputs in the same buffers, and must return their outputs."
         ),
         "lower_precision": Text(
-            "Errors above the bound of the declared format, and within that of a narrower one, are named so."
+            "The errors are too large for the declared number format, and typical of a narrower one."
         ),
         "recompiled": Text(
-            "A call that compiles again, or silently runs eagerly, is not the variant that it claims to be."
+            "A call that compiles again, or falls back to eager mode, does not measure the compiled variant."
         ),
         "persisting_l2": Text(
-            "Lines that the flush may not evict would make a cold time a warm one: the device's limit for them is 0."
+            "The flush cannot evict persisting L2 lines, so a cold time would be a warm one. The limit for such lines must be 0."
         ),
     }
 )
