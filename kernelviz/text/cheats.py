@@ -1,4 +1,4 @@
-"""The cheats in text: what each one does, and why a result that does it is refused."""
+"""Text of the cheats: what the call does, and why such a result is refused."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,40 +12,40 @@ NAMES: Mapping[Cheat, Text] = MappingProxyType(
         "cached_output": Text("returns a cached output"),
         "mutated_input": Text("changes an input without declaring it"),
         "unwritten": Text("leaves output unwritten"),
-        "stale": Text("answers for inputs of an earlier time"),
+        "stale": Text("returns outputs for earlier inputs"),
         "lower_precision": Text("computes in lower precision than declared"),
         "recompiled": Text("compiles or falls back inside the timed region"),
         "persisting_l2": Text("pins its data in the L2"),
     }
 )
-"""What the call does, as the end of a sentence."""
+"""What the call does, as the predicate of a sentence."""
 
 EXPLANATIONS: Mapping[Cheat, Text] = MappingProxyType(
     {
         "other_stream": Text(
-            "Such work can run before the flush or after the end marker, so it is missing in the measured time."
+            "The time does not contain work that starts before the flush ends, or that the end marker does not wait for."
         ),
         "cached_output": Text(
-            "A call that recognises the addresses of its inputs can return a stored result instead of computing it."
+            "The call recognises the addresses of its inputs. It then launches nothing, or only copies an earlier output."
         ),
         "mutated_input": Text(
-            "The next call would get other inputs. If a variant declares the change, its input is restored before each call."
+            "The next call would solve another problem. If a variant declares the change, its input is restored before a call."
         ),
         "unwritten": Text(
-            "Outputs are filled with 0xFF bytes before the call. Elements that still hold them were not computed."
+            "Outputs are filled with 0xFF bytes before the call. Elements that still contain them were not computed."
         ),
         "stale": Text(
-            "The timed call is repeated with other inputs in the same buffers, and must return their outputs."
+            "The input buffers are filled with new values and the timed call is repeated. Its outputs must change with them."
         ),
         "lower_precision": Text(
-            "The errors are too large for the declared number format, and typical of a narrower one."
+            "The errors are above the tolerance of the declared number format, but within that of a narrower one."
         ),
         "recompiled": Text(
-            "A call that compiles again, or falls back to eager mode, does not measure the compiled variant."
+            "A call that compiles again, or silently falls back to eager execution, is not the variant that it claims to be."
         ),
         "persisting_l2": Text(
-            "The flush cannot evict persisting L2 lines, so a cold time would be a warm one. The limit for such lines must be 0."
+            "The flush cannot evict persisting lines, so a cold time would be a warm one. The device's limit for them is 0."
         ),
     }
 )
-"""Why it is refused."""
+"""Why a result of such a call is refused."""
