@@ -137,7 +137,7 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
         escape(f"{format_sizes(problem)} · {problem.dtype}{direction} · {run.environment.device.name}"),
     ]
     if row.failure is not None:
-        lines.append(f"✕ {escape(failure_line(row))}")
+        lines.append(f"✕ {escape(str(format_failure(row.failure, most=90)))}")
     figure = row.figure or row.wrong_figure
     if figure is not None:
         lines.append(f"{format_time(figure)}{' (the result is wrong)' if row.figure is None else ''}")
@@ -155,11 +155,6 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
 def folded(text: str, width: int = 64) -> list[str]:
     """Lines of text, escaped and wrapped, because hover text wider than a phone would be cut off."""
     return [escape(line) for line in textwrap.wrap(text, width, break_long_words=False)]
-
-
-def failure_line(row: Row, length: int = 90) -> str:
-    """The stage of a failure and the beginning of its message, on one line."""
-    return "" if row.failure is None else str(format_failure(row.failure, most=length))
 
 
 def shorten(text: str, most: int) -> str:
