@@ -1,7 +1,7 @@
-"""google-benchmark's JSON as runs: one for each set of named arguments, a variant a family, a case a name.
+"""google-benchmark's JSON as runs: one run for each set of named arguments, one variant per family, one case per name.
 
-The format: https://github.com/google/benchmark/blob/main/src/json_reporter.cc. Its names repeat for repetitions, aggregates
-follow under names of their own, and a time that is not finite stands there bare (NaN).
+The format: https://github.com/google/benchmark/blob/main/src/json_reporter.cc. Repetitions have the same
+name, aggregates have names of their own, and a time that is not finite is written as NaN, without quotes.
 """
 
 import re
@@ -67,7 +67,7 @@ class _Entry(Struct, frozen=True, kw_only=True):
     real_time: float | None = None
     cpu_time: float | None = None
     time_unit: str | None = None
-    # A user's own counters stand beside these and may be called like them: a number is no truth.
+    # Counters of a user are fields beside these and can have the same names, so a number in these fields is not a flag.
     error_occurred: Any = None
     error_message: Any = None
     skipped: Any = None
@@ -119,8 +119,10 @@ def decode(raw: bytes) -> tuple[Run, ...]:
 
 
 def _with_aggregates(entries: Sequence[_Entry]) -> Iterator[_Entry]:
-    """The entries, of which those that older versions (to 1.4) told by their names alone are aggregates here too: what is called
-    as a benchmark that was repeated, with ``_mean`` behind it, and is there once."""
+    """The entries, with aggregates marked in files of older versions (up to 1.4), which mark them only by name.
+
+    An entry is an aggregate if its name is that of a repeated benchmark plus ``_mean`` (for example) and occurs once.
+    """
     times = Counter(e.name for e in entries if e.run_type is None)
     for entry in entries:
         base, _, what = entry.name.rpartition("_")
@@ -131,7 +133,7 @@ def _with_aggregates(entries: Sequence[_Entry]) -> Iterator[_Entry]:
 
 
 def named(case: str) -> tuple[str, dict[str, int]]:
-    """Variant and sizes that a name tells: its whole-number arguments are sizes, by their names where they have one.
+    """The variant and the sizes in a name: its whole-number arguments are sizes, with their names if they have one.
 
     >>> named("BM_copy/1024/8"), named("BM_copy/n:64/threads:4/real_time"), named("BM_copy/0")
     (('BM_copy', {'arg1': 1024, 'arg2': 8}), ('BM_copy/real_time', {'n': 64, 'threads': 4}), ('BM_copy/0', {}))
@@ -149,7 +151,7 @@ def named(case: str) -> tuple[str, dict[str, int]]:
 
 
 def _outcome(entries: Sequence[tuple[int, _Entry]], odd: list[str]) -> Outcome | None:
-    """What became of a case; None where its entries hold no time. Adds to `odd` what no time can be."""
+    """The outcome of a case; None if its entries have no time. Impossible times are added to `odd`."""
     for _, entry in entries:
         if entry.error_occurred is True:
             said = _text(entry.error_message) or "an error, of which the file does not say more"
@@ -165,7 +167,7 @@ def _text(value: object) -> str:
 
 
 def _figures(entries: Sequence[tuple[int, _Entry]], kind: str, label: str, odd: list[str]) -> dict[str, Figure]:
-    """The repetitions as one figure, and every aggregate that says more than they do, by what people call it."""
+    """The repetitions as one figure, and each aggregate that adds information to them, by name."""
     timed = [(e, s) for i, e in entries if (s := _seconds(i, e, kind, odd)) is not None]
     singles, aggregates = ([(e, s) for e, s in timed if e.is_aggregate is aggregate] for aggregate in (False, True))
     named_ones = {e.aggregate_name: s for e, s in aggregates if e.aggregate_name}
@@ -200,8 +202,11 @@ def _figures(entries: Sequence[tuple[int, _Entry]], kind: str, label: str, odd: 
 
 
 def _seconds(i: int, entry: _Entry, kind: str, odd: list[str]) -> float | None:
-    """A time of an entry; None where it has none: a fitted complexity, a percentage, null, and what cannot be (a negative one, as
-    where a loop's own time is taken off), which is added to `odd`. Errors: DocumentError for a unit that is none."""
+    """The time of an entry; None for a fitted complexity, a percentage, null and an impossible time.
+
+    An impossible time (a negative one, for example, if the time of the loop itself was subtracted) is added to `odd`. Errors:
+    DocumentError for an unknown unit.
+    """
     if entry.aggregate_name in _COMPLEXITY or entry.aggregate_unit == "percentage" or entry.aggregate_name == "cv":
         return None
     path = f"$.benchmarks[{i}]"
@@ -212,7 +217,7 @@ def _seconds(i: int, entry: _Entry, kind: str, odd: list[str]) -> float | None:
     try:
         return foreign.seconds(None if value is None else value * _UNIT_S[unit], f"{path}.{kind}_time")
     except DocumentError as error:
-        if entry.aggregate_name != "stddev":  # no time of a call, and not kept
+        if entry.aggregate_name != "stddev":  # A standard deviation is not the time of a call, and it is not stored.
             odd.append(f"{entry.name[:100]}, {_KINDS[kind]} ({error.reason})")
         return None
 
@@ -249,7 +254,7 @@ def _device(context: _Context) -> Device:
 
 
 def _date(context: _Context) -> str | None:
-    """When the file says that it was measured; in UTC where it says of which zone that is."""
+    """The time of the measurement according to the file; in UTC if the file has the time zone."""
     if context.date is None:
         return None
     try:
@@ -257,7 +262,7 @@ def _date(context: _Context) -> str | None:
         return timestamps.iso(moment, "seconds") if moment.tzinfo else moment.isoformat(timespec="seconds")
     except ValueError:
         return context.date[:40] or None
-    except OverflowError:  # UTC has no name for it: beside the years 1 and 9999
+    except OverflowError:  # UTC cannot express it: outside the years 1 to 9999
         return None
 
 

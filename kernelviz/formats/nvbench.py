@@ -1,7 +1,8 @@
-"""nvbench's JSON, so that its own scripts (``nvbench_compare.py``) read a run: a benchmark for the op, a state a case.
+"""nvbench's JSON, so that its own scripts (``nvbench_compare.py``) can read a run: one benchmark for the op, one state per case.
 
 Tags are nvbench's where the quantity is the same: the mean and the relative standard deviation of isolated device times with
-caches flushed. What nvbench has no tag for stands under ``kernelviz/``. As there, numbers are texts, and what is unknown is null.
+caches flushed. A quantity without a tag in nvbench has a tag under ``kernelviz/``. As in nvbench's files, numbers are written as
+texts, and an unknown value is null.
 """
 
 from collections.abc import Sequence
@@ -45,7 +46,7 @@ def encode(run: Run) -> bytes:
 
 
 def _axis_values(results: Sequence[Result]) -> list[Values]:
-    """Of each result its sizes, variant and number format, and whatever else of a problem is not as usual somewhere."""
+    """For each result its sizes, variant and number format, and each other field that is unusual in at least one problem."""
     usual = {"compute": None, "direction": "forward", "data": "normal"}
     unusual = [n for n, u in usual.items() if any(getattr(r.problem, n) not in (None, u) for r in results)]
     return [
@@ -102,7 +103,7 @@ def _summaries(result: Result) -> list[Values]:
     tags = {summary["tag"] for summary in summaries}
     for name, figure in timing.other_times.items():
         parts = summaries_of(name, figure) or ((f"kernelviz/other/{name}", "duration", figure.estimate),)
-        # Two times of the same calls have one number of them.
+        # Two times of the same calls share one number of calls.
         summaries += [
             _summary(tag, name, figure.method or "", hint, value) for tag, hint, value in parts if tag not in tags
         ]
@@ -114,7 +115,7 @@ def _summaries(result: Result) -> list[Values]:
 
 
 def _cold(figure: Figure, result: Result) -> list[Values]:
-    """What nvbench says of isolated calls. Without samples the estimate stands for their mean, and the noise is unknown."""
+    """nvbench's summaries of isolated calls. Without samples, the estimate replaces their mean, and the noise is unknown."""
     samples = figure.samples or ()
     middle = fmean(samples) if samples else figure.estimate
     noise = stdev(samples) / middle if len(samples) > 1 else None
@@ -134,8 +135,15 @@ def _cold(figure: Figure, result: Result) -> list[Values]:
         ),
     ]
     if moved_bytes:
-        meaning = "Minimal bytes of the problem over the mean time"
-        rows.append(("nv/cold/bw/global/bytes_per_second", "GlobalMem BW", meaning, "byte_rate", moved_bytes / middle))
+        rows.append(
+            (
+                "nv/cold/bw/global/bytes_per_second",
+                "GlobalMem BW",
+                "Minimal bytes of the problem over the mean time",
+                "byte_rate",
+                moved_bytes / middle,
+            )
+        )
     if clocks:
         rows.append((_CLOCK, "Clock Rate", "Mean SM clock rate", "frequency", fmean(clocks)))
     return [_summary(*row) for row in rows]

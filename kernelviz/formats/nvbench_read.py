@@ -1,7 +1,7 @@
-"""nvbench's JSON as runs: one for each benchmark on each device, a case a state.
+"""nvbench's JSON as runs: one run for each benchmark on each device, one case for each state.
 
-The format: https://github.com/NVIDIA/nvbench/blob/main/nvbench/json_printer.cu (its version 1.0.0). Its numbers are texts, a
-number that is not finite is null, and a skipped state has no summaries.
+The format: https://github.com/NVIDIA/nvbench/blob/main/nvbench/json_printer.cu (its version 1.0.0). Numbers are written as
+texts, a number that is not finite is null, and a skipped state has no summaries.
 """
 
 import re
@@ -63,7 +63,7 @@ class _Device(Struct, frozen=True, kw_only=True):
     global_memory_size: int | None = None
     l2_cache_size: int | None = None
     kind: Any = None
-    """In a file of ours; nvbench knows GPUs only."""
+    """Only in a file that kernelviz wrote, because nvbench measures only GPUs."""
 
 
 class _Version(Struct, frozen=True, kw_only=True):
@@ -100,7 +100,7 @@ _Summaries = dict[str, _Read]
 
 @dataclass(frozen=True, slots=True)
 class _Time:
-    """A time of nvbench: the tag of its summary, what people call it here, how it was taken, and its timer."""
+    """A time of nvbench: the tag of its summary, its name here, how it was measured, and its timer."""
 
     tag: str
     name: str
@@ -125,7 +125,7 @@ _TIMES = (
 
 
 OURS = "none: written by kernelviz"
-"""How the version of nvbench begins in a file of ours."""
+"""How the version of nvbench begins in a file that kernelviz wrote."""
 _TIMERS: dict[str, Timer] = {
     "CUDA events": "events",
     "the host clock": "host",
@@ -134,7 +134,7 @@ _TIMERS: dict[str, Timer] = {
     "events": "events",
     "host": "host",
 }
-"""Timers by what a description calls them."""
+"""Timers by their names in a description."""
 _CALLS = re.compile(r" of (\d{1,15}) ")
 _NOISE = re.compile(r"; standard deviation (unknown|\d{1,15}(?:\.\d{1,15})?(?:e[+-]\d{1,2})?) ?%?$")
 
@@ -168,7 +168,7 @@ def decode(raw: bytes) -> tuple[Run, ...]:
 
 
 def _size_axes(states: Sequence[_State], path: str) -> frozenset[str]:
-    """The axes that hold sizes: whole numbers of at least 1 in every state. Errors: DocumentError where axes differ by state."""
+    """The axes that are sizes: whole numbers of at least 1 in every state. Errors: DocumentError if axes differ by state."""
     first = [v.name for v in states[0].axis_values or ()] if states else []
     size_axes = frozenset(first)
     for s, state in enumerate(states):
@@ -187,13 +187,14 @@ def _size_axes(states: Sequence[_State], path: str) -> frozenset[str]:
 def _result(benchmark: _Benchmark, state: _State, size_axes: frozenset[str], ours: bool, path: str) -> Result:
     axes, values = state.axis_values or (), _summaries(state, path)
     constants = [f"{v.name}={'?' if v.value is None else v.value}" for v in axes if v.name not in size_axes]
+    outcome = _outcome(state, values, ours)
     clock_hz = _number(values.get("nv/cold/sm_clock_rate/mean"))
     return Result(
         problem=foreign.problem(
             benchmark.name, {v.name: foreign.whole(v.value, path) for v in axes if v.name in size_axes}
         ),
         variant=" ".join(constants) or benchmark.name,
-        outcome=_outcome(state, values, ours),
+        outcome=outcome,
         conditions=None if clock_hz is None else Conditions(sm_clock_hz=clock_hz),
     )
 
@@ -211,7 +212,7 @@ def _outcome(state: _State, values: _Summaries, ours: bool) -> Outcome:
 
 
 def _figure(time: _Time, time_s: float, values: _Summaries, ours: bool) -> Figure:
-    """A time with how it was taken. A file of ours says so in its description: of nvbench's own times what it was read with."""
+    """A time with its method, which is in the description if kernelviz wrote the file."""
     if not ours:
         return Figure(estimate=time_s, timer=time.timer, method=_method(time, time.how, values))
     description = values[time.tag].description
@@ -224,7 +225,7 @@ def _figure(time: _Time, time_s: float, values: _Summaries, ours: bool) -> Figur
 
 
 def summaries_of(name: str, figure: Figure) -> tuple[tuple[str, str, float | None], ...]:
-    """Tag, hint and value of what nvbench said of a time that was read from it, the time itself the last; empty for another's.
+    """Tag, hint and value of each summary that nvbench wrote about a time, the time itself last; empty for other times.
 
     >>> method = "nvbench: mean of 499 isolated calls, L2 flushed before each, by CUDA events; standard deviation 0.5 %"
     >>> for one in summaries_of("GPU time, cold", Figure(estimate=1e-3, method=method)):

@@ -1,9 +1,9 @@
-"""Parquet: a row a case with everything of the run in it, so that JSON to Parquet and back loses nothing.
+"""Parquet: one row for each case, with everything of the run, so that a conversion from JSON to Parquet and back loses nothing.
 
 The run without its results is the value of ``kernelviz`` in the file's metadata, as JSON. Of each case the column ``result``
 holds the JSON of its result without the samples of its figures, which are lists in columns of their own
-(``device_cold_s_samples``, …). All other columns are what a data frame has, for whoever queries the file, and no reader here
-looks at them.
+(``device_cold_s_samples``, …). All other columns are those of a data frame, for queries on the file; `decode` does not read
+them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SAMPLES = "_samples"
 FIGURES = tuple(n for n, hint in get_type_hints(Timing).items() if hint in (Figure, Figure | None))
 """The fields of a timing whose samples get a column."""
 _OWN = frozenset({_RESULT, *(figure + _SAMPLES for figure in FIGURES)})
-"""The columns that are read again; what else is called so (an axis may be) gets a name of its own."""
+"""The columns that `decode` reads. Another column with one of these names (an axis, for example) gets a different name."""
 _BATCH = 64
 _FLOATS = ("_s", "_fraction", "_hz", "_w", "_c", "_joules", "speed_up")
 _WHOLE = ("_bytes", "_flop", "samples")
@@ -84,13 +84,16 @@ def decode(raw: bytes) -> Run:
 
 
 def _digest(values: document.Values) -> str:
-    """Of the facts as this file has them, fields that nobody here knows among them: pages of Parquet have checksums, what says
-    which columns there are has none, and samples that are missing would be taken for samples that nobody kept."""
+    """The digest of the facts as the file has them, including fields that this version does not know.
+
+    Pages of Parquet have checksums, but the list of columns has none. Without a digest, a missing column of samples would look
+    like samples that were not stored.
+    """
     return document.digest_of([values.get(name) for name in ("plan", "environment", "method", "results")])
 
 
 def _read(raw: bytes) -> tuple[bytes, list[tuple[str, dict[str, list[float]]]]]:
-    """The run's header, and of each row its result with its samples by figure. Errors: DocumentError, and what pyarrow raises."""
+    """The header of the run, and for each row its result and samples by figure. Errors: DocumentError and those of pyarrow."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -108,7 +111,7 @@ def _read(raw: bytes) -> tuple[bytes, list[tuple[str, dict[str, list[float]]]]]:
         unpacked_bytes = 0
         for batch in file.iter_batches(_BATCH, columns=[n for n in file.schema_arrow.names if n in _OWN]):
             batch.validate(full=True)
-            # A file may claim to be small and unpack to anything.
+            # A small file can unpack to any size.
             unpacked_bytes += batch.nbytes
             if unpacked_bytes > 4 * MAX_BYTES:
                 raise DocumentError(f"unpacked it has more than {4 * MAX_BYTES / 1e6:.0f} MB")
@@ -133,7 +136,7 @@ def _check_types(schema: pa.Schema) -> None:
 
 
 def _whole(text: str | None, samples: dict[str, list[float]], path: str) -> document.Values:
-    """A result with its samples in their figures again. Errors: DocumentError."""
+    """The result with its samples in their figures. Errors: DocumentError."""
     try:
         result = document.from_json((text or "").encode(), document.Values)
     except DocumentError as error:
@@ -147,7 +150,7 @@ def _whole(text: str | None, samples: dict[str, list[float]], path: str) -> docu
 
 
 def _without_samples(result: document.Values) -> dict[str, list[float]]:
-    """Takes the samples of the figures out of a result; by figure."""
+    """Remove the samples of the figures from a result, and return them by figure."""
     timing = _timing(result)
     figures = {name: timing[name] for name in FIGURES if timing and timing.get(name)}
     return {name: figure.pop("samples") for name, figure in figures.items() if figure.get("samples") is not None}

@@ -1,4 +1,4 @@
-"""Checks that the types of a document cannot express: quantities are possible, and results are of cases of the plan."""
+"""Checks that the types of a document cannot express: quantities are possible, and each result belongs to a case of the plan."""
 
 import math
 from datetime import UTC, datetime
@@ -16,7 +16,7 @@ MAX_NAME = 2_000
 
 
 def checked(run: Run) -> Run:
-    """The same run. Errors: DocumentError with the path of the first field that cannot be."""
+    """Return the same run. Errors: DocumentError with the path of the first field that has an impossible value."""
     _check_moment(run.created_at, "$.created_at")
     _check_plan(run.plan)
     _check_fields(run.method, "$.method", 0.0, MOST_S, "budget_s", "half_width", "ratio_half_width")
@@ -37,14 +37,14 @@ def checked(run: Run) -> Run:
 
 
 def _refuse(*faults: tuple[bool, str, str]) -> None:
-    """Errors: DocumentError for the first fault that is there, with its text and the path of its field."""
+    """Errors: DocumentError for the first fault whose condition is true, with its text and the path of its field."""
     for there, text, path in faults:
         if there:
             raise DocumentError(text, path=path)
 
 
 def _check_moment(stamp: str, path: str) -> None:
-    """Any text is allowed, since other tools write their own formats; a moment with a zone must be one that UTC can name."""
+    """Any text is allowed, because other tools write their own formats; a time with a zone must be one that UTC can express."""
     try:
         moment = datetime.fromisoformat(stamp)
         if moment.tzinfo is not None:
@@ -128,7 +128,8 @@ def _check_figure(figure: Figure, path: str) -> None:
     blocks = figure.blocks or ()
     for i, block in enumerate(blocks):
         inside = f"{path}.blocks[{i}]"
-        _refuse((block.size < 1, f"a block of {block.size} samples cannot be", f"{inside}.size"))
+        if block.size < 1:
+            raise DocumentError(f"a block of {block.size} samples cannot be", path=f"{inside}.size")
         _check_fields(block, inside, -MAX_RATE, MAX_RATE, "started_s")
         _check_fields(block, inside, 0.0, MAX_RATE, "clock_hz")
     in_blocks, given = sum(b.size for b in blocks), len(figure.samples or ())
@@ -137,7 +138,7 @@ def _check_figure(figure: Figure, path: str) -> None:
 
 
 def _check_fields(struct: object, path: str, low: float, high: float, *names: str) -> None:
-    """Each field that is known is between two bounds; nothing of None is known."""
+    """Check that each known field is between two bounds. No field of None is known."""
     for name in names:
         value = getattr(struct, name, None)
         if value is not None:
@@ -145,7 +146,7 @@ def _check_fields(struct: object, path: str, low: float, high: float, *names: st
 
 
 def _between(value: float, low: float, high: float, path: str) -> None:
-    """The bounds are finite, so NaN and infinity are outside them. JSON's whole numbers have no end, floats do."""
+    """The bounds are finite, so NaN and infinity are outside them. Whole numbers in JSON have no limit, floats do."""
     if not low <= value <= high:
         number = f"{value:.6g}" if isinstance(value, float) else str(value)[:40]
         raise DocumentError(f"{number} is outside {low:g} to {high:g}", path=path)

@@ -107,8 +107,7 @@ def _bars(timed: Sequence[tuple[Result, Figure]], scale: float, unit: str, name:
 def _decades(values: Sequence[float], scale: float) -> Props:
     """A logarithmic axis over many decades, with a unit at each tick. Bars start below the smallest value."""
     low, high = math.floor(math.log10(min(values) * scale)) - 0.3, math.log10(max(values) * scale) + 1.2
-    every = math.ceil((high - low) / 6)
-    exponents = range(math.ceil(low), math.floor(high) + 1, every)
+    exponents = range(math.ceil(low), math.floor(high) + 1, math.ceil((high - low) / 6))
     return {
         "type": "log",
         "range": [low - math.log10(scale), high - math.log10(scale)],

@@ -1,7 +1,7 @@
 """The roofline of many cases, runs and GPUs at once: points under the roofs that they are compared with.
 
-Nothing is labelled inside the plot, so nothing overlaps: the names of lines and variants stand below it, the rest on hover and
-in the table beside it. Williams, Waterman, Patterson: Roofline (CACM 52(4), 2009).
+Nothing is labelled inside the plot, so nothing overlaps. The names of lines and variants are below it; everything else is in the
+hover text and in the table beside it. Williams, Waterman, Patterson: Roofline (CACM 52(4), 2009).
 """
 
 import math

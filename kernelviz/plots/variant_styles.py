@@ -6,6 +6,7 @@ gets a free style by a hash of its name, so that a new variant never changes the
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
 
 from kernelviz.ops import catalogue
 
@@ -56,14 +57,18 @@ class Style:
     marker: str
 
 
+@lru_cache(maxsize=1)
+def _ladders() -> dict[str, tuple[str, ...]]:
+    return {op.name: tuple(v.name for v in op.variants) for op in catalogue().values()}
+
+
 def style_of(op: str, variant: str) -> Style:
     """The variant's colour and marker.
 
     >>> style_of("add", "torch_eager") == style_of("add", "torch_eager"), style_of("no_such_op", "mine").marker in MARKERS
     (True, True)
     """
-    known_op = catalogue().get(op)
-    ladder = [v.name for v in known_op.variants] if known_op else []
+    ladder = _ladders().get(op, ())
     if variant in ladder:
         return series(ladder.index(variant))
     number = int.from_bytes(hashlib.sha256(variant.encode()).digest()[:8], "big")
