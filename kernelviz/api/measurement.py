@@ -174,8 +174,11 @@ def tune(
         device=device,
         plugins=_paths(plugins),
     )
-    plan = bench.tuning(request, configurations=configurations, seed=seed)
-    run_id = bench.run(plan, msgspec.structs.replace(METHOD, budget_s=budget_s), owner=_owner())
+    run_id = bench.run(
+        bench.tuning(request, configurations=configurations, seed=seed),
+        msgspec.structs.replace(METHOD, budget_s=budget_s),
+        owner=_owner(),
+    )
     wait_for_run(bench, run_id)
     return Tuned.of(bench.tunings.report(run_id))
 
@@ -291,8 +294,9 @@ def size_text(size: int | str | Sequence[int], axis: str = "") -> str:
             raise TypeError
         return ",".join(s if isinstance(s, str) else str(operator.index(s)) for s in size)
     except TypeError:
-        remedy = "give a whole number, a text as 2^10..2^14, or several whole numbers"
-        raise BadField(f"size {axis}".rstrip(), size, remedy) from None
+        raise BadField(
+            f"size {axis}".rstrip(), size, "give a whole number, a text as 2^10..2^14, or several whole numbers"
+        ) from None
 
 
 def _size_texts(

@@ -248,9 +248,14 @@ def export(
         raise BadField("RUN", "", "name a run (`kernelviz runs` lists them) or a file, or give --all")
     form = formats.export_named(to or ("json" if out is None else formats.format_of(out.name)))
     stored = formats.one_of(formats.read_file(Path(run))) if Path(run).is_file() else use_cases.current().load(run)
-    names = options.parse_names(variants)
-    problems = at_sizes(stored, options.parse_sizes(size)) if size else None
-    data = form.encode(selected(stored, variants=names, problems=problems, title=title, note=note))
+    selection = selected(
+        stored,
+        variants=options.parse_names(variants),
+        problems=at_sizes(stored, options.parse_sizes(size)) if size else None,
+        title=title,
+        note=note,
+    )
+    data = form.encode(selection)
     if out is None:
         _to_stdout(data, form.name)
         return

@@ -1,8 +1,8 @@
-"""nvbench's JSON, so that its own scripts (``nvbench_compare.py``) can read a run: one benchmark for the op, one state per case.
+"""Export of a run as JSON of nvbench, which nvbench's scripts (``nvbench_compare.py``) can read.
 
-Tags are nvbench's where the quantity is the same: the mean and the relative standard deviation of isolated device times with
-caches flushed. A quantity without a tag in nvbench has a tag under ``kernelviz/``. As in nvbench's files, numbers are written as
-texts, and an unknown value is null.
+The op is a benchmark and each case is a state. A quantity that nvbench also has gets nvbench's tag: the mean and the relative
+standard deviation of isolated device times with flushed caches. All others have tags that start with ``kernelviz/``. As in
+nvbench's own files, numbers are text and unknown values are null.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _FILE_VERSION = {"major": 1, "minor": 0, "patch": 0, "string": "1.0.0"}
 
 
 def encode(run: Run) -> bytes:
-    """UTF-8, as nvbench's ``--json``."""
+    """The run in UTF-8, in the format of nvbench's option ``--json``."""
     results = in_plan_order(run)
     cases = _axis_values(results)
     axes = list(cases[0]) if cases else ["variant", "dtype"]
@@ -46,7 +46,7 @@ def encode(run: Run) -> bytes:
 
 
 def _axis_values(results: Sequence[Result]) -> list[Values]:
-    """For each result its sizes, variant and number format, and each other field that is unusual in at least one problem."""
+    """The axis values of each result: sizes, variant, number format, and each other property that is unusual in any result."""
     usual = {"compute": None, "direction": "forward", "data": "normal"}
     unusual = [n for n, u in usual.items() if any(getattr(r.problem, n) not in (None, u) for r in results)]
     return [
@@ -103,7 +103,7 @@ def _summaries(result: Result) -> list[Values]:
     tags = {summary["tag"] for summary in summaries}
     for name, figure in timing.other_times.items():
         parts = summaries_of(name, figure) or ((f"kernelviz/other/{name}", "duration", figure.estimate),)
-        # Two times of the same calls share one number of calls.
+        # Two times of the same calls share their number of samples, which is written once.
         summaries += [
             _summary(tag, name, figure.method or "", hint, value) for tag, hint, value in parts if tag not in tags
         ]
@@ -115,7 +115,7 @@ def _summaries(result: Result) -> list[Values]:
 
 
 def _cold(figure: Figure, result: Result) -> list[Values]:
-    """nvbench's summaries of isolated calls. Without samples, the estimate replaces their mean, and the noise is unknown."""
+    """nvbench's summaries of isolated calls. Without samples, the estimate is used as the mean, and the noise is unknown."""
     samples = figure.samples or ()
     middle = fmean(samples) if samples else figure.estimate
     noise = stdev(samples) / middle if len(samples) > 1 else None

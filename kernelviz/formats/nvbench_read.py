@@ -1,7 +1,7 @@
-"""nvbench's JSON as runs: one run for each benchmark on each device, one case for each state.
+"""Import of JSON of nvbench: one run for each benchmark on each device, one case for each state.
 
-The format: https://github.com/NVIDIA/nvbench/blob/main/nvbench/json_printer.cu (its version 1.0.0). Numbers are written as
-texts, a number that is not finite is null, and a skipped state has no summaries.
+The format is that of https://github.com/NVIDIA/nvbench/blob/main/nvbench/json_printer.cu (version 1.0.0 of the format). Numbers
+are text, a number that is not finite is null, and a skipped state has no summaries.
 """
 
 import re
@@ -63,7 +63,7 @@ class _Device(Struct, frozen=True, kw_only=True):
     global_memory_size: int | None = None
     l2_cache_size: int | None = None
     kind: Any = None
-    """Only in a file that kernelviz wrote, because nvbench measures only GPUs."""
+    """The kind of the device in a file written by kernelviz. nvbench itself only has GPUs."""
 
 
 class _Version(Struct, frozen=True, kw_only=True):
@@ -100,7 +100,7 @@ _Summaries = dict[str, _Read]
 
 @dataclass(frozen=True, slots=True)
 class _Time:
-    """A time of nvbench: the tag of its summary, its name here, how it was measured, and its timer."""
+    """A time of nvbench: the tag of its summary, its name in kernelviz, how it was measured, and its timer."""
 
     tag: str
     name: str
@@ -125,7 +125,7 @@ _TIMES = (
 
 
 OURS = "none: written by kernelviz"
-"""How the version of nvbench begins in a file that kernelviz wrote."""
+"""The beginning of the version of nvbench in a file that kernelviz wrote."""
 _TIMERS: dict[str, Timer] = {
     "CUDA events": "events",
     "the host clock": "host",
@@ -134,13 +134,13 @@ _TIMERS: dict[str, Timer] = {
     "events": "events",
     "host": "host",
 }
-"""Timers by their names in a description."""
+"""Timers by their names in descriptions."""
 _CALLS = re.compile(r" of (\d{1,15}) ")
 _NOISE = re.compile(r"; standard deviation (unknown|\d{1,15}(?:\.\d{1,15})?(?:e[+-]\d{1,2})?) ?%?$")
 
 
 def decode(raw: bytes) -> tuple[Run, ...]:
-    """Errors: DocumentError with the path of the field."""
+    """The runs of a file of nvbench. Errors: DocumentError with the path of the field."""
     file = document.from_json(raw, _File)
     devices = {d.id: d for d in file.devices or ()}
     ours = (_tool(file.meta).string or "").startswith(OURS)
@@ -152,7 +152,7 @@ def decode(raw: bytes) -> tuple[Run, ...]:
         for s, state in enumerate(benchmark.states or ()):
             inside = f"{path}.states[{s}]"
             if devices and state.device not in devices:
-                raise DocumentError(f"{state.device} is no device of the file", path=f"{inside}.device")
+                raise DocumentError(f"the file has no device {state.device}", path=f"{inside}.device")
             result = _result(benchmark, state, sizes, ours, inside)
             results = by_device.setdefault(state.device, {})
             if result.case.key in results:
@@ -168,13 +168,13 @@ def decode(raw: bytes) -> tuple[Run, ...]:
 
 
 def _size_axes(states: Sequence[_State], path: str) -> frozenset[str]:
-    """The axes that are sizes: whole numbers of at least 1 in every state. Errors: DocumentError if axes differ by state."""
+    """The axes that are sizes: whole numbers of at least 1 in every state. Errors: DocumentError if the axes of states differ."""
     first = [v.name for v in states[0].axis_values or ()] if states else []
     size_axes = frozenset(first)
     for s, state in enumerate(states):
         names = [v.name for v in state.axis_values or ()]
         if len(set(names)) < len(names) or names != first:
-            raise DocumentError("its axes are not those of the first state", path=f"{path}.states[{s}].axis_values")
+            raise DocumentError("its axes differ from those of the first state", path=f"{path}.states[{s}].axis_values")
         size_axes &= frozenset(
             v.name
             for i, v in enumerate(state.axis_values or ())
@@ -212,7 +212,7 @@ def _outcome(state: _State, values: _Summaries, ours: bool) -> Outcome:
 
 
 def _figure(time: _Time, time_s: float, values: _Summaries, ours: bool) -> Figure:
-    """A time with its method, which is in the description if kernelviz wrote the file."""
+    """A time with how it was measured. In a file that kernelviz wrote, the description of the summary says how."""
     if not ours:
         return Figure(estimate=time_s, timer=time.timer, method=_method(time, time.how, values))
     description = values[time.tag].description
@@ -225,7 +225,9 @@ def _figure(time: _Time, time_s: float, values: _Summaries, ours: bool) -> Figur
 
 
 def summaries_of(name: str, figure: Figure) -> tuple[tuple[str, str, float | None], ...]:
-    """Tag, hint and value of each summary that nvbench wrote about a time, the time itself last; empty for other times.
+    """The summaries of nvbench behind an imported time: tag, hint and value of each, the time itself last.
+
+    Empty for a time that was not imported from nvbench.
 
     >>> method = "nvbench: mean of 499 isolated calls, L2 flushed before each, by CUDA events; standard deviation 0.5 %"
     >>> for one in summaries_of("GPU time, cold", Figure(estimate=1e-3, method=method)):
@@ -281,8 +283,8 @@ def _run(
         tool=TOOL,
         op=benchmark.name,
         title=f"{TOOL}: {benchmark.name} on {name}",
-        note="Read from an nvbench file. It says neither number format nor cost nor whether results were right, and not when "
-        f"it was measured.{command}",
+        note="Imported from a file of nvbench. The file does not contain the number format, the cost, the correctness of the "
+        f"results or the date of the measurement.{command}",
         device=Device(
             id="cpu" if about.kind == "cpu" else f"cuda:{about.id}",
             kind="cpu" if about.kind == "cpu" else "cuda",

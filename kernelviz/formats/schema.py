@@ -23,7 +23,7 @@ _DERIVED: dict[str, dict[str, dict[str, Any]]] = {
         "trust": {
             "type": "object",
             "additionalProperties": {"type": "string"},
-            "description": "What stands behind each device time, in words. Derived from the other fields; readers ignore it.",
+            "description": "The measurement quality of each device time as text. Derived from other fields; readers ignore it.",
         }
     },
 }
