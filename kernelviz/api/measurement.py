@@ -29,8 +29,7 @@ from kernelviz.core import (
 )
 from kernelviz.core.configuration import parted
 from kernelviz.text import describe_failures
-from kernelviz.text.tuning import record as tuning_record
-from kernelviz.text.tuning import records as tuning_records
+from kernelviz.text import tuning as tuning_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,11 +124,11 @@ class Tuned(TuningReport):
     @property
     def record(self) -> dict[str, Any]:
         """The record that `kernelviz tune --json` prints."""
-        return tuning_record(self.run, self.tried, self.tuning, self.seconds)
+        return tuning_text.record(self.run, self.tried, self.tuning, self.seconds)
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each correct configuration, best first: values, time with interval, speed-up over the default, verdict."""
-        return frame(tuning_records(self.tried))
+        return frame(tuning_text.records(self.tried))
 
     def __repr__(self) -> str:
         tried = self.tried

@@ -85,8 +85,7 @@ def conclude(store: Store, run_id: str, *, finished: bool = True) -> Tuning | No
 
 def finalists(store: Store, run_id: str, problem: Problem) -> tuple[str, ...]:
     """The best of the sweep so far, without the default, which is always measured with them."""
-    table = rows(store.runs.load(run_id), ())
-    return best_names([row for row in table if row.result.problem == problem], FINALISTS)
+    return best_names([row for row in rows(store.runs.load(run_id), ()) if row.result.problem == problem], FINALISTS)
 
 
 class Chosen:

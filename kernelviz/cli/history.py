@@ -16,8 +16,7 @@ from kernelviz.cli import console, options, tables, tune
 from kernelviz.cli.progress import follow_run
 from kernelviz.cli.run import print_run
 from kernelviz.core import BadField, KernelvizError, units
-from kernelviz.formats.integrity import DESCRIPTIONS as SEALS
-from kernelviz.formats.integrity import sealed
+from kernelviz.formats import integrity
 from kernelviz.metrics.rows import rows
 from kernelviz.tables.column import Column
 
@@ -183,8 +182,8 @@ def import_files(
             else:
                 data = formats.file_bytes(file)
                 ids = history.take_in_all(data)
-                seal = sealed(data)
-                message = SEALS[seal] if seal is not None else ""
+                seal = integrity.sealed(data)
+                message = integrity.DESCRIPTIONS[seal] if seal is not None else ""
             if message:
                 console.err().print(f"{file}: {message}")
             sys.stdout.write("".join(f"{run_id}\n" for run_id in ids))

@@ -113,12 +113,9 @@ class _Result(Struct, frozen=True, kw_only=True):
     kernels: tuple[_Kernel, ...] = ()
 
 
-_DECODER = msgspec.json.Decoder(_Result)
-
-
 def _kernel_times(body: bytes) -> list[tuple[str, float]]:
     """The variant with the time of each of its kernels; with its cold time where the kernels are unknown."""
-    result = _DECODER.decode(plain(body))
+    result = msgspec.json.decode(plain(body), type=_Result)
     cold = result.outcome.device_cold_s
     durations_s = [k.duration_s for k in result.kernels if k.duration_s is not None]
     return [(result.variant, duration_s) for duration_s in durations_s or ([cold.estimate] if cold else [])]
