@@ -118,7 +118,7 @@ def run(
     --json the run as a JSON document) to stdout. The run is stored; `kernelviz runs` lists it. Ctrl-C ends it and keeps its
     results.
 
-    Exit code 0: every case was measured; 1: some cases failed; 2: bad usage, or no case could be tried on this machine.
+    Exit code 0: every case was measured; 1: some cases failed; 2: bad usage, or no case can run on this machine.
     """
     method = (
         quick_method(clock, figures, energy=energy, budget="--budget-s" in options.options_on_command_line(context))
@@ -220,7 +220,7 @@ def print_run(bench: Bench, run: Run, *, as_json: bool, headline: Headline = "co
 
 
 def exit_code(run: Run) -> int:
-    """0: every case has a time. 2: no case could be tried on this machine. 1: otherwise.
+    """0: every case has a time. 2: no case can run on this machine. 1: otherwise.
 
     A wrong or impossible result counts as failed, because its time is not a measurement of the op.
     """

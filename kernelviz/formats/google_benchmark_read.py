@@ -31,6 +31,7 @@ from kernelviz.core.reasons import Skipped
 from kernelviz.formats import document, foreign
 from kernelviz.formats.import_format import Import
 from kernelviz.formats.validation import MAX_SIZE
+from kernelviz.metrics.grouping import grouped
 
 TOOL = "google-benchmark"
 _UNIT_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -91,11 +92,9 @@ class _File(Struct, frozen=True, kw_only=True):
 def decode(raw: bytes) -> tuple[Run, ...]:
     """The runs of a file of google-benchmark. Errors: DocumentError with the path of the field."""
     file = document.from_json(raw, _File)
-    entries: dict[str, list[tuple[int, _Entry]]] = {}
-    for i, entry in enumerate(_with_aggregates(file.benchmarks)):
-        entries.setdefault(entry.case, []).append((i, entry))
+    entries = grouped(enumerate(_with_aggregates(file.benchmarks)), key=lambda numbered: numbered[1].case)
     op = PureWindowsPath(file.context.executable or "").name or foreign.UNKNOWN
-    groups: dict[tuple[str, ...], list[Result]] = {}
+    results: list[Result] = []
     untimed: list[str] = []
     odd: list[str] = []
     seen: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
@@ -107,16 +106,16 @@ def decode(raw: bytes) -> tuple[Run, ...]:
         outcome = _outcome(entries_of_case, odd)
         if outcome is None:
             untimed.append(case)
-            continue
-        problem = foreign.problem(op, sizes)
-        result = Result(problem=problem, variant=variant, outcome=outcome, measured_at=_date(file.context))
-        groups.setdefault(tuple(sizes), []).append(result)
-    if not groups:
+        else:
+            problem = foreign.problem(op, sizes)
+            results.append(Result(problem=problem, variant=variant, outcome=outcome, measured_at=_date(file.context)))
+    if not results:
         because = f": {'; '.join(odd)[:400]}" if odd else ""
         raise DocumentError(f"no benchmark in it has a time{because}", path="$.benchmarks")
     remarks = [f" Left out because they have no time: {', '.join(untimed)[:400]}."] if untimed else []
     remarks += [f" Left out because these times are impossible: {'; '.join(odd)[:400]}."] if odd else []
-    return tuple(_run(file.context, op, axes, results, "".join(remarks)) for axes, results in groups.items())
+    groups = grouped(results, key=lambda result: tuple(result.problem.sizes))
+    return tuple(_run(file.context, op, axes, group, "".join(remarks)) for axes, group in groups.items())
 
 
 def _with_aggregates(entries: Sequence[_Entry]) -> Iterator[_Entry]:

@@ -28,6 +28,7 @@ def encode(run: Run) -> bytes:
     """The run in UTF-8, in the format of nvbench's option ``--json``."""
     results = in_plan_order(run)
     cases = _axis_values(results)
+    axes = list(cases[0]) if cases else ["variant", "dtype"]
     benchmark = {
         "name": run.plan.op,
         "index": 0,
@@ -35,7 +36,7 @@ def encode(run: Run) -> bytes:
         "skip_time": -1.0,
         "timeout": -1.0,
         "devices": [0],
-        "axes": [_axis(name, [case[name] for case in cases]) for name in cases[0]] if cases else _NO_AXES,
+        "axes": [_axis(name, [case[name] for case in cases]) for name in axes],
         "states": [_state(result, case) for result, case in zip(results, cases, strict=True)],
     }
     version = {"json": _FILE_VERSION, "nvbench": {"string": f"{OURS} {kernelviz.__version__}"}}
@@ -69,10 +70,6 @@ def _axis(name: str, values: Sequence[object]) -> Values:
     }
 
 
-_NO_AXES = [_axis("variant", ()), _axis("dtype", ())]
-"""The axes of a run without results."""
-
-
 def _state(result: Result, case: Values) -> Values:
     values = [{"name": name, "type": _type(value), "value": str(value)} for name, value in case.items()]
     failure = result.outcome if isinstance(result.outcome, Failure) else None
@@ -95,19 +92,22 @@ def _summaries(result: Result) -> list[Values]:
     if timing is None:
         return []
     summaries = _cold(timing.device_cold_s, result) if timing.device_cold_s is not None else []
-    for kind in FIGURES:
-        figure: Figure | None = getattr(timing, kind.field)
-        if figure is not None:
-            tag = f"kernelviz/{kind.field.removesuffix('_s')}/median"
-            summaries.append(_summary(tag, kind.name, kind.question, "duration", figure.estimate))
+    own = timing.figures
+    summaries += [
+        _summary(
+            f"kernelviz/{f.field.removesuffix('_s')}/median", f.name, f.question, "duration", own[f.field].estimate
+        )
+        for f in FIGURES
+        if f.field in own
+    ]
     tags = {summary["tag"] for summary in summaries}
     for name, figure in timing.other_times.items():
-        own = summaries_of(name, figure) or ((f"kernelviz/other/{name}", "duration", figure.estimate),)
+        parts = summaries_of(name, figure) or ((f"kernelviz/other/{name}", "duration", figure.estimate),)
         # Two times of the same calls share their number of samples, which is written once.
         summaries += [
-            _summary(tag, name, figure.method or "", hint, value) for tag, hint, value in own if tag not in tags
+            _summary(tag, name, figure.method or "", hint, value) for tag, hint, value in parts if tag not in tags
         ]
-        tags |= {tag for tag, _, _ in own}
+        tags |= {tag for tag, _, _ in parts}
     clock_hz = result.conditions.sm_clock_hz if result.conditions else None
     if "nv/cold/time/gpu/mean" in tags and clock_hz and _CLOCK not in tags:
         summaries.append(_summary(_CLOCK, "Clock Rate", "Mean SM clock rate", "frequency", clock_hz))
@@ -135,8 +135,15 @@ def _cold(figure: Figure, result: Result) -> list[Values]:
         ),
     ]
     if moved_bytes:
-        meaning = "Minimal bytes of the problem over the mean time"
-        rows.append(("nv/cold/bw/global/bytes_per_second", "GlobalMem BW", meaning, "byte_rate", moved_bytes / middle))
+        rows.append(
+            (
+                "nv/cold/bw/global/bytes_per_second",
+                "GlobalMem BW",
+                "Minimal bytes of the problem over the mean time",
+                "byte_rate",
+                moved_bytes / middle,
+            )
+        )
     if clocks:
         rows.append((_CLOCK, "Clock Rate", "Mean SM clock rate", "frequency", fmean(clocks)))
     return [_summary(*row) for row in rows]

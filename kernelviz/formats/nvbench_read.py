@@ -5,9 +5,8 @@ are text, a number that is not finite is null, and a skipped state has no summar
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from kernelviz.core import (
@@ -127,16 +126,14 @@ _TIMES = (
 
 OURS = "none: written by kernelviz"
 """The beginning of the version of nvbench in a file that kernelviz wrote."""
-_TIMERS: Mapping[str, Timer] = MappingProxyType(
-    {
-        "CUDA events": "events",
-        "the host clock": "host",
-        "cupti": "cupti",
-        "kineto": "kineto",
-        "events": "events",
-        "host": "host",
-    }
-)
+_TIMERS: dict[str, Timer] = {
+    "CUDA events": "events",
+    "the host clock": "host",
+    "cupti": "cupti",
+    "kineto": "kineto",
+    "events": "events",
+    "host": "host",
+}
 """Timers by their names in descriptions."""
 _CALLS = re.compile(r" of (\d{1,15}) ")
 _NOISE = re.compile(r"; standard deviation (unknown|\d{1,15}(?:\.\d{1,15})?(?:e[+-]\d{1,2})?) ?%?$")
@@ -189,10 +186,9 @@ def _size_axes(states: Sequence[_State], path: str) -> frozenset[str]:
 
 def _result(benchmark: _Benchmark, state: _State, size_axes: frozenset[str], ours: bool, path: str) -> Result:
     axes, values = state.axis_values or (), _summaries(state, path)
-    constants = [f"{v.name}={UNKNOWN_VALUE if v.value is None else v.value}" for v in axes if v.name not in size_axes]
+    constants = [f"{v.name}={'?' if v.value is None else v.value}" for v in axes if v.name not in size_axes]
     outcome = _outcome(state, values, ours)
-    clock = values.get("nv/cold/sm_clock_rate/mean")
-    clock_hz = None if clock is None else _number(clock)
+    clock_hz = _number(values.get("nv/cold/sm_clock_rate/mean"))
     return Result(
         problem=foreign.problem(
             benchmark.name, {v.name: foreign.whole(v.value, path) for v in axes if v.name in size_axes}
@@ -201,9 +197,6 @@ def _result(benchmark: _Benchmark, state: _State, size_axes: frozenset[str], our
         outcome=outcome,
         conditions=None if clock_hz is None else Conditions(sm_clock_hz=clock_hz),
     )
-
-
-UNKNOWN_VALUE = "?"
 
 
 def _outcome(state: _State, values: _Summaries, ours: bool) -> Outcome:
@@ -246,13 +239,13 @@ def summaries_of(name: str, figure: Figure) -> tuple[tuple[str, str, float | Non
     time = next((t for t in _TIMES if t.name == name), None)
     if time is None or not (figure.method or "").startswith(f"{TOOL}: "):
         return ()
-    summaries: list[tuple[str, str, float | None]] = []
     calls, noise = _CALLS.search(figure.method or ""), _NOISE.search(figure.method or "")
-    if calls:
-        summaries.append((time.count, "sample_size", int(calls[1])))
-    if noise and time.noise:
-        summaries.append((time.noise, "percentage", None if noise[1] == "unknown" else float(noise[1]) / 100))
-    return (*summaries, (time.tag, "duration", figure.estimate))
+    share = float(noise[1]) / 100 if noise and noise[1] != "unknown" else None
+    return (
+        *([(time.count, "sample_size", int(calls[1]))] if calls else []),
+        *([(time.noise, "percentage", share)] if noise and time.noise else []),
+        (time.tag, "duration", figure.estimate),
+    )
 
 
 def _method(time: _Time, how: str, values: _Summaries) -> str:
@@ -276,8 +269,8 @@ def _summaries(state: _State, path: str) -> _Summaries:
     return values
 
 
-def _number(summary: _Read) -> float | None:
-    return foreign.number(summary.value, summary.path)
+def _number(summary: _Read | None) -> float | None:
+    return None if summary is None else foreign.number(summary.value, summary.path)
 
 
 def _run(

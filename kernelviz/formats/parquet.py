@@ -8,7 +8,7 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 import msgspec
@@ -77,10 +77,9 @@ def decode(raw: bytes) -> Run:
     if not isinstance(values, dict):
         raise DocumentError("the run in its metadata is not an object", path="$")
     values["results"] = [_whole(*row, f"$.results[{i}]") for i, row in enumerate(rows)]
-    # The digest is that of the facts in the file, so it is compared before facts of an older version are upgraded.
-    unchanged = values.get("digest") == _digest(values)
     run = document.of_values(values)
-    if not unchanged:
+    # The digest is that of the facts in the file. `of_values` upgrades facts of an older version in a copy.
+    if values.get("digest") != _digest(values):
         raise DocumentError("it was changed since it was written: its digest does not match its facts")
     return run
 
@@ -120,7 +119,10 @@ def _read(raw: bytes) -> tuple[bytes, list[tuple[str, dict[str, list[float]]]]]:
             unpacked_bytes += batch.nbytes
             if unpacked_bytes > 4 * MAX_BYTES:
                 raise DocumentError(f"unpacked it has more than {4 * MAX_BYTES / 1e6:.0f} MB")
-            rows += _rows(batch)
+            for row in batch.to_pylist():
+                text = row.pop(_RESULT)
+                samples = {name.removesuffix(_SAMPLES): values for name, values in row.items() if values is not None}
+                rows.append((text, samples))
     return header, rows
 
 
@@ -135,12 +137,6 @@ def _check_types(schema: pa.Schema) -> None:
             raise DocumentError(
                 f"column {column.name!r} holds {str(column.type)[:60]}, {expected[column.name]} was expected"
             )
-
-
-def _rows(batch: pa.RecordBatch) -> Iterator[tuple[str, dict[str, list[float]]]]:
-    for row in batch.to_pylist():
-        text = row.pop(_RESULT)
-        yield text, {name.removesuffix(_SAMPLES): values for name, values in row.items() if values is not None}
 
 
 def _whole(text: str | None, samples: dict[str, list[float]], path: str) -> document.Values:

@@ -47,8 +47,7 @@ def time_by_variant(
     a failed case has a label only.
     """
     run_list = listed(runs)
-    known = problems_of(run_list)
-    chosen = problem or (known[-1] if known else None)
+    chosen = problem or next(reversed(problems_of(run_list)), None)
     at_size = [(run, r) for run in run_list for r in table_of(only(run, chosen), roofs, headline)]
     if chosen is None or not at_size:
         return nothing("No variant has a result at this size yet.", height=_FRAME_PX + 2 * _ROW_PX)

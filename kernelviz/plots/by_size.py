@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from kernelviz.core import Cost, Figure, Roof, Run, Stage, units
 from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.roofline import bandwidth_bytes_per_s, rate_flop_per_s, speed_of_light
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.sweep import Point, cache_boundary, line_sizes, swept_axis, tied_axes
@@ -194,11 +195,8 @@ def _ends(chart: _Chart, points_of_runs: Sequence[Sequence[_CasePoint]]) -> list
 def _variants(chart: _Chart, run: Run, points: Sequence[_CasePoint], dash: str) -> Iterator[Props]:
     """A line for each variant and each size of the other axes. Wrong results are crosses without a line."""
     for variant in dict.fromkeys(d.row.result.variant for d in points):
-        lines: dict[tuple[bool, tuple[tuple[str, int], ...]], list[_CasePoint]] = {}
-        for point in points:
-            if point.row.result.variant == variant and point.y is not None:
-                wrong = point.row.figure is None
-                lines.setdefault((wrong, () if wrong else point.other_sizes), []).append(point)
+        known = (d for d in points if d.row.result.variant == variant and d.y is not None)
+        lines = grouped(known, key=lambda d: (False, d.other_sizes) if d.row.figure else (True, ()))
         first_of = {key[0]: key for key in reversed(lines)}
         for key, line in lines.items():
             wrong = key[0]

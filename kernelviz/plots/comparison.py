@@ -146,8 +146,12 @@ def _hover(pair: Pair, comparison: Comparison) -> str:
         f"{side}: {escape(format_variant(r.variant))}, {format_time(figure_of(r.timing, comparison.headline))}"
         for side, r in (("A", pair.before), ("B", pair.after))
     ]
-    reason = escape(str(describe_verdict_reason(pair.reason)))
-    lines = [f"<b>{escape(format_problem(pair.problem))}</b>", *sides, escape(str(describe_pair(pair))), reason]
+    lines = [
+        f"<b>{escape(format_problem(pair.problem))}</b>",
+        *sides,
+        escape(str(describe_pair(pair))),
+        escape(str(describe_verdict_reason(pair.reason))),
+    ]
     if pair.floor is not None:
         lines.append(f"noise floor ±{units.percent(pair.floor)}")
     return "<br>".join(dict.fromkeys(lines))
@@ -205,10 +209,11 @@ def shares_by_time(comparison: Comparison, pair: Pair) -> go.Figure:
     draft = Draft(SAMPLES_PX, x_title=f"sample time, {unit}", y_title="samples up to this time, %")
     for side, variant, _, ordered in known:
         style, name = style_of(pair.problem.op, variant), f"{side}: {format_variant(variant)}"
-        if side == "A":
-            look = {"colour": NEUTRAL, "symbol": f"{style.marker}-open", "dash": "dash"}
-        else:
-            look = {"colour": style.colour, "symbol": style.marker, "dash": "solid"}
+        look = (
+            {"colour": NEUTRAL, "symbol": f"{style.marker}-open", "dash": "dash"}
+            if side == "A"
+            else {"colour": style.colour, "symbol": style.marker, "dash": "solid"}
+        )
         draft.traces += distribution(ordered, scale, name=name, group=side, **look)
     draft.y_axis |= SHARE_AXIS
     # Without the slowest 0.5 % of the samples: a few outliers (another process, for example) would flatten both curves.

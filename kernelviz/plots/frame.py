@@ -1,4 +1,4 @@
-"""The parts that all charts share: the frame, the axes, the hover text, and the empty chart."""
+"""What all charts share: the frame, the axes, the hover text, and the empty chart."""
 
 import math
 import textwrap
@@ -40,7 +40,7 @@ def roofs_of(run: Run, roofs: Sequence[Roof] | None) -> tuple[Roof, ...]:
 
 
 def only(run: Run, problem: Problem | None) -> Run:
-    """The run with the results of only one problem, so that table rows are computed only for that problem."""
+    """The run with the results of one problem only, because each row of a table takes time to compute."""
     return replace(run, results=tuple(r for r in run.results if r.problem == problem))
 
 
@@ -49,7 +49,7 @@ def table_of(run: Run, roofs: Sequence[Roof] | None, headline: Headline = "cold"
 
 
 def framed(figure: go.Figure, *, height: int, x_title: str = "", y_title: str = "") -> go.Figure:
-    """Give a figure the common frame. It sets no colour for text, so that text has the colour of the page."""
+    """Give a figure the common frame. Text takes the colour of the page, so no text colour is set here."""
     figure.update_layout(**_frame(height))
     figure.update_xaxes(**_axis(x_title))
     figure.update_yaxes(**_axis(y_title))
@@ -137,7 +137,7 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
         escape(f"{format_sizes(problem)} · {problem.dtype}{direction} · {run.environment.device.name}"),
     ]
     if row.failure is not None:
-        lines.append(f"✕ {escape(failure_line(row))}")
+        lines.append(f"✕ {escape(str(format_failure(row.failure, most=90)))}")
     figure = row.figure or row.wrong_figure
     if figure is not None:
         lines.append(f"{format_time(figure)}{' (the result is wrong)' if row.figure is None else ''}")
@@ -155,11 +155,6 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
 def folded(text: str, width: int = 64) -> list[str]:
     """Lines of text, escaped and wrapped, because hover text wider than a phone would be cut off."""
     return [escape(line) for line in textwrap.wrap(text, width, break_long_words=False)]
-
-
-def failure_line(row: Row, length: int = 90) -> str:
-    """The stage of a failure and the beginning of its message, on one line."""
-    return "" if row.failure is None else str(format_failure(row.failure, most=length))
 
 
 def shorten(text: str, most: int) -> str:

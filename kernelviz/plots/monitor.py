@@ -210,8 +210,19 @@ def _label(row: int, rows: int, panel: Panel) -> dict[str, object]:
 
 
 def _shade(begin_s: float, stop_s: float) -> dict[str, object]:
-    across = {"type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "layer": "below", "line": {"width": 0}}
-    return {**across, "x0": begin_s / 60, "x1": stop_s / 60, "fillcolor": NEUTRAL, "opacity": 0.18}
+    return {
+        "type": "rect",
+        "xref": "x",
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "layer": "below",
+        "line": {"width": 0},
+        "x0": begin_s / 60,
+        "x1": stop_s / 60,
+        "fillcolor": NEUTRAL,
+        "opacity": 0.18,
+    }
 
 
 def measured_spans(samples: Sequence[Sample]) -> list[tuple[float, float]]:
@@ -236,7 +247,8 @@ def times_by_run(runs: Sequence[RunTimes]) -> go.Figure:
     if not visible:
         return nothing("No kernel was timed on this device yet. Start a run on the page Bench.", height=120)
     figure = go.Figure()
-    labels = [_run_label(number, run) for number, run in enumerate(visible)]
+    # Invisible characters make equal titles different categories.
+    labels = [escape(shorten(run.title or run.op, 26)) + "\u200b" * number for number, run in enumerate(visible)]
     for label, run in zip(labels, visible, strict=True):
         ordered = sorted(time for _, time in run.times_s)
         low, high = ordered[len(ordered) // 4], ordered[(3 * len(ordered)) // 4]
@@ -264,8 +276,3 @@ def times_by_run(runs: Sequence[RunTimes]) -> go.Figure:
     figure.update_yaxes(autorange="reversed", type="category", showgrid=False)
     figure.update_layout(showlegend=False, margin={"t": 8})
     return figure
-
-
-def _run_label(number: int, run: RunTimes) -> str:
-    # Invisible characters make equal titles different categories.
-    return escape(shorten(run.title or run.op, 26)) + "\u200b" * number

@@ -97,7 +97,7 @@ def samples_by_order(figure: Figure, field: str, *, op: str, variant: str) -> go
     """
     series = in_order(figure, field)
     if series is None:
-        missing = "samples" if not figure.samples else "blocks of the samples"
+        missing = "blocks of the samples" if figure.samples else "samples"
         return nothing(f"The order cannot be drawn, because the {missing} are not stored.", height=HEIGHT)
     scale, unit = units.time_unit(float(np.median(series.middles_s)))
     clocked = not np.isnan(series.clocks_hz).all()

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from kernelviz.core import Roof, Run, units
 from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.sweep import swept_axis, tied_axes
 from kernelviz.metrics.winner import Winner, winners
 from kernelviz.plots.frame import folded, framed, nothing, roofs_of, size_ticks, table_of
@@ -41,10 +42,9 @@ def winner_by_size(
     along = axis or swept_axis([w.problem for w in winner_list]) or ""
     sizes = sorted({w.problem.sizes[along] for w in winner_list})
     cells = {(sizes.index(w.problem.sizes[along]), row): w for row, s in enumerate(strip_rows.values()) for w in s}
-    styles: dict[tuple[str, ...], Cells] = {}
-    for at, winner in sorted(cells.items(), key=lambda cell: len(cell[1].names) > 1):
-        styles.setdefault(_marked_variants(run, winner), {})[at] = winner
-    tiles = [_tiles(run, some, names) for names, some in styles.items()]
+    ties_last = sorted(cells.items(), key=lambda cell: len(cell[1].names) > 1)
+    styles = grouped(ties_last, key=lambda cell: _marked_variants(run, cell[1]))
+    tiles = [_tiles(run, dict(some), names) for names, some in styles.items()]
     markers = _markers(run, cells, len(sizes))
     figure = go.Figure([*tiles, *_crossovers(cells), *markers, *_legend(winner_list)])
     _finish(figure, strip_rows, winner_list, sizes, along)

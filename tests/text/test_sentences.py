@@ -254,7 +254,7 @@ PAIRS: tuple[tuple[v.PairReason, str], ...] = (
     (v.OtherMethod("device", "cuda", "cpu"), "a GPU in A, a CPU in B"),
     (v.OtherMethod("clock", "burst", None), "burst in A, clock mode unknown in B"),
     (v.OtherMethod("data", "normal", "zeros"), "normal data in A, zeros data in B"),
-    (v.OtherMethod("timer", "cupti", "events"), "CUPTI stamps in A, events in B"),
+    (v.OtherMethod("timer", "cupti", "events"), "CUPTI timestamps in A, events in B"),
     (v.OtherMethod("launch", "graph", "stream"), "in a graph in A, into the stream in B"),
     (v.MethodUnknown("timer", ("A", "B")), "timer unknown in A and B"),
     (v.TracingUnknown(("B",)), "the time that tracing adds is unknown in B"),

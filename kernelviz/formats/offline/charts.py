@@ -210,9 +210,7 @@ def _plain(value: Any) -> Any:
             return {str(k): _plain(v) for k, v in value.items()}
         case np.ndarray() if value.dtype.kind == "f" and value.ndim == 1:
             return _rounded(value)
-        case np.ndarray():
-            return [_plain(v) for v in value.tolist()]
-        case list() | tuple():
+        case np.ndarray() | list() | tuple():
             return [_plain(v) for v in value]
         case bool() | int() | str() | None:
             return value
