@@ -123,7 +123,7 @@ CHECKS = (
     ),
     Check(
         name="cheat_stale",
-        question="Is a call refused that answers for inputs of an earlier time?",
+        question="Is a call refused that returns outputs for earlier inputs?",
         passed=False,
         value=0.0,
         limit=1.0,

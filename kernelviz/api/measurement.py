@@ -29,8 +29,7 @@ from kernelviz.core import (
 )
 from kernelviz.core.configuration import parted
 from kernelviz.text import describe_failures
-from kernelviz.text.tuning import record as tuning_record
-from kernelviz.text.tuning import records as tuning_records
+from kernelviz.text import tuning as tuning_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -125,11 +124,11 @@ class Tuned(TuningReport):
     @property
     def record(self) -> dict[str, Any]:
         """The record that `kernelviz tune --json` prints."""
-        return tuning_record(self.run, self.tried, self.tuning, self.seconds)
+        return tuning_text.record(self.run, self.tried, self.tuning, self.seconds)
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each correct configuration, best first: values, time with interval, speed-up over the default, verdict."""
-        return frame(tuning_records(self.tried))
+        return frame(tuning_text.records(self.tried))
 
     def __repr__(self) -> str:
         tried = self.tried
@@ -174,8 +173,11 @@ def tune(
         device=device,
         plugins=_paths(plugins),
     )
-    plan = bench.tuning(request, configurations=configurations, seed=seed)
-    run_id = bench.run(plan, msgspec.structs.replace(METHOD, budget_s=budget_s), owner=_owner())
+    run_id = bench.run(
+        bench.tuning(request, configurations=configurations, seed=seed),
+        msgspec.structs.replace(METHOD, budget_s=budget_s),
+        owner=_owner(),
+    )
     wait_for_run(bench, run_id)
     return Tuned.of(bench.tunings.report(run_id))
 
@@ -291,8 +293,9 @@ def size_text(size: int | str | Sequence[int], axis: str = "") -> str:
             raise TypeError
         return ",".join(s if isinstance(s, str) else str(operator.index(s)) for s in size)
     except TypeError:
-        remedy = "give a whole number, a text as 2^10..2^14, or several whole numbers"
-        raise BadField(f"size {axis}".rstrip(), size, remedy) from None
+        raise BadField(
+            f"size {axis}".rstrip(), size, "give a whole number, a text as 2^10..2^14, or several whole numbers"
+        ) from None
 
 
 def _size_texts(

@@ -333,8 +333,10 @@ class Bench:
         if self._outdated(device_id, self._notices.get(device_id), _NOTICES_S):
             tracer = self._store.runs.last_tracer(device.uuid)
             worker = self._runner.state(device_id).state != "none"
-            read_s = time.monotonic()
-            self._notices[device_id] = (read_s, notices(device, tracer, self._store.folder, worker=worker))
+            self._notices[device_id] = (
+                time.monotonic(),
+                notices(device, tracer, self._store.folder, worker=worker),
+            )
         return self._notices[device_id][1]
 
     def _outdated(self, device_id: str, known: tuple[float, object] | None, after_s: float) -> bool:
@@ -345,22 +347,21 @@ class Bench:
 
     def health(self) -> dict[str, object]:
         """The state of the worker of each device, for the health route."""
-        states = {device.id: (device, self._runner.state(device.id)) for device in self.devices()}
-        workers = {
-            device_id: {
-                "name": device.name,
-                "usable": device.usable,
-                "state": state.state,
-                "run": state.run_id,
-                "queued": state.queued,
-                "workers_started": state.workers_started,
-                "last_trouble": state.last_trouble,
-            }
-            for device_id, (device, state) in states.items()
-        }
+        states = ((device, self._runner.state(device.id)) for device in self.devices())
         return {
             "status": "closed" if self.closed else "ok",
-            "devices": workers,
+            "devices": {
+                device.id: {
+                    "name": device.name,
+                    "usable": device.usable,
+                    "state": state.state,
+                    "run": state.run_id,
+                    "queued": state.queued,
+                    "workers_started": state.workers_started,
+                    "last_trouble": state.last_trouble,
+                }
+                for device, state in states
+            },
             "plugins": list(self._choice.problems) or "ok",
         }
 

@@ -8,8 +8,6 @@ from typing import Any, cast, get_args
 from kernelviz import formats
 from kernelviz.bench import backup
 from kernelviz.bench.bench import Bench
-from kernelviz.bench.roofline import offered as offered
-from kernelviz.bench.roofline import unknown as unknown
 from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import LIVING, BadField, DocumentError, Run, UnknownRun, check_name
 from kernelviz.metrics import comparison as rule
@@ -69,8 +67,7 @@ def describe_missing_file(path: Path) -> str:
     """The reason why no run can be read from there."""
     if not path.exists():
         return "there is no such file"
-    kind = "a folder" if path.is_dir() else "no plain file"
-    return f"it is {kind}; name a file with a run, or the id of one"
+    return f"it is {'a folder' if path.is_dir() else 'no plain file'}; name a file with a run, or the id of one"
 
 
 def variants(bench: Bench, run_id: str) -> tuple[str, ...]:

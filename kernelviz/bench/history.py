@@ -9,7 +9,6 @@ import msgspec
 
 from kernelviz import formats
 from kernelviz.bench import backup
-from kernelviz.bench.backup import Backup
 from kernelviz.bench.snapshots import selected
 from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import LIVING, BadField, DocumentError, Run, UnknownRun, timestamps
@@ -100,12 +99,12 @@ class History:
         """
         return self.add_all(formats.read(data))
 
-    def back_up(self, path: Path) -> Backup:
+    def back_up(self, path: Path) -> backup.Backup:
         """Write everything that is stored to one file: runs, roofs, selftests, inspections, tunings. Errors: BadField,
         StoreError."""
         return backup.write(self._store, path)
 
-    def take_in_backup(self, path: Path) -> Backup:
+    def take_in_backup(self, path: Path) -> backup.Backup:
         """Restore what a backup holds and is not stored yet. Errors: DocumentError, and nothing is stored then; BadField,
         StoreError."""
         return backup.restore(self._store, path, self.add_all)

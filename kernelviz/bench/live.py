@@ -46,23 +46,17 @@ _log = logging.getLogger(__name__)
 _RESULTS_AT_A_TIME = 500
 
 
-class _RunLock:
-    """A reentrant lock, which is removed when no thread uses it."""
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-
-
 _shared = threading.Lock()
-_locks: weakref.WeakValueDictionary[tuple[str, str], _RunLock] = weakref.WeakValueDictionary()
+# A lock is removed when no thread uses it.
+_locks: weakref.WeakValueDictionary[tuple[str, str], threading.RLock] = weakref.WeakValueDictionary()
 
 
 @contextmanager
 def run_lock(store_url: str, run_id: str) -> Iterator[None]:
     """Keep other threads of this process, also of other runners, from beginning that run of that store meanwhile."""
     with _shared:
-        mine = _locks.setdefault((store_url, run_id), _RunLock())
-    with mine.lock:
+        mine = _locks.setdefault((store_url, run_id), threading.RLock())
+    with mine:
         yield
 
 
@@ -212,7 +206,7 @@ class LiveRun(Live):
     def timed(self, problem: Problem, variant: str) -> Result | None:
         """The stored result of a case that has a correct time. None for any other case."""
         key = case_key(problem, variant)
-        return self._store.results.get(self.name, key) if key in self._timed else None
+        return self._store.results.of_cases(self.name, (key,)).get(key) if key in self._timed else None
 
     def timed_variants(self, problem: Problem, variants: tuple[str, ...]) -> tuple[str, ...]:
         """Those of the variants that have a correct time for the problem."""

@@ -107,8 +107,11 @@ def check_axes(plan: Plan, op: Op) -> None:
     for problem in plan.problems:
         if set(problem.sizes) != set(op.axis_names):
             known, given = ", ".join(op.axis_names), ", ".join(problem.sizes)
-            remedy = f"op {op.name!r} has the axes {known} here; start a new run with a size for each of them"
-            raise BadField("sizes", given, remedy)
+            raise BadField(
+                "sizes",
+                given,
+                f"op {op.name!r} has the axes {known} here; start a new run with a size for each of them",
+            )
 
 
 def environment_of(device: Device, roofs: tuple[Roof, ...]) -> Environment:

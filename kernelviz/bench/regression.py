@@ -27,8 +27,11 @@ def again(bench: Bench, run_id: str, *, device: str | None = None, anywhere: boo
         raise BadField("device", device, f"this machine has {', '.join(known)}")
     if device is None and baseline.plan.device not in known and not anywhere:
         # A timer would compare times of a CPU with those of a GPU, and call every variant broken that cannot run there.
-        said = f"run {run_id} was measured on it and it is not here; name one with --device ({', '.join(known)})"
-        raise BadField("device", baseline.plan.device, said)
+        raise BadField(
+            "device",
+            baseline.plan.device,
+            f"run {run_id} was measured on it and it is not here; name one with --device ({', '.join(known)})",
+        )
     where = device or (baseline.plan.device if baseline.plan.device in known else bench.default_device())
     title = f"again: {baseline.title or baseline.id}"[:TITLE_CHARACTERS]
     return bench.run(msgspec.structs.replace(baseline.plan, device=where), baseline.method, owner=owner, title=title)

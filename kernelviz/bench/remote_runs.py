@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from kernelviz.bench.summaries import Progress
 from kernelviz.core import LIVING, CaseDone, Event, RunEnded
 from kernelviz.formats import shipped_runs
-from kernelviz.formats.shipped_runs import Line
 from kernelviz.store import RunRow, Store
 
 POLL_S = 0.3
 
 
-def row(store: Store, run_id: str) -> RunRow | Line:
+def row(store: Store, run_id: str) -> RunRow | shipped_runs.Line:
     """The header of a run that is stored or came with the package. Raises UnknownRun."""
     return shipped_runs.lines().get(run_id) or store.runs.row(run_id)
 

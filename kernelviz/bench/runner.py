@@ -237,8 +237,7 @@ class Runner:
 
     def state(self, device_id: str) -> WorkerState:
         """The state of the worker of the device."""
-        with self._lock:
-            supervisor = self._supervisors.get(device_id)
+        supervisor = self._supervisors.get(device_id)
         return _NO_WORKER if supervisor is None else supervisor.state()
 
     def close(self) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import cast, get_args
 
 from kernelviz.bench.summaries import Devices
@@ -58,14 +58,12 @@ class Trends:
     def slower(self, cases: Sequence[CaseTrend]) -> tuple[CaseTrend, ...]:
         """Those of the cases that are slower than at their best level, the largest slow-down first, with what changed at the same
         time."""
-        ratios = [(case, 0.0 if case.trend.regression is None else case.trend.regression.ratio) for case in cases]
-        slower = sorted((pair for pair in ratios if pair[1]), key=lambda pair: -pair[1])
-        return tuple(self._explained(case) for case, _ in slower)
+        slower = [(case.trend.regression.ratio, case) for case in cases if case.trend.regression is not None]
+        return tuple(self._explained(case) for _, case in sorted(slower, key=itemgetter(0), reverse=True))
 
     def _explained(self, case: CaseTrend) -> CaseTrend:
         """The case with the machines and versions of the runs on both sides of its changes."""
-        last = case.trend.unconfirmed
-        indices = [c.index for c in case.trend.changes] + ([last.index] if last is not None else [])
+        indices = [change.index for change in (*case.trend.changes, case.trend.unconfirmed) if change is not None]
         points = case.trend.points
         run_ids = {points[i].run_id for index in indices for i in (index - 1, index)}
         machines = self._store.runs.environments(sorted(run_ids))

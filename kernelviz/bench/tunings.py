@@ -54,8 +54,11 @@ def tuning_plan(plan: Plan, op: Op, count: int | None, seed: int) -> Plan:
     Errors: BadField for several problems, for a variant without anything to tune, for too many or too few configurations.
     """
     if len(plan.problems) != 1:
-        remedy = "tune one problem at a time: one number for each axis (--size n=2^26)"
-        raise BadField("sizes", f"{len(plan.problems)} problems", remedy)
+        raise BadField(
+            "sizes",
+            f"{len(plan.problems)} problems",
+            "tune one problem at a time: one number for each axis (--size n=2^26)",
+        )
     problem, name = plan.problems[0], plan.variants[0]
     sample = draw(op, name, problem, count, seed)
     variant = op.of(problem).variant_named(name)
@@ -82,8 +85,7 @@ def conclude(store: Store, run_id: str, *, finished: bool = True) -> Tuning | No
 
 def finalists(store: Store, run_id: str, problem: Problem) -> tuple[str, ...]:
     """The best of the sweep so far, without the default, which is always measured with them."""
-    table = rows(store.runs.load(run_id), ())
-    return best_names([row for row in table if row.result.problem == problem], FINALISTS)
+    return best_names([row for row in rows(store.runs.load(run_id), ()) if row.result.problem == problem], FINALISTS)
 
 
 class Chosen:

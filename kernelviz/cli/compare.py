@@ -57,10 +57,10 @@ def compare(
     is in both.
     """
     limit = parse_percent(fail_slower_than)
-    bench = use_cases.current()
-    first, second = (comparison.opened(bench, source) for source in (a, b))
-    compared = comparison.compare(first, second, variant_a=variant_a, variant_b=variant_b, l2=l2)
-    return print_comparison(compared, limit, as_json=as_json)
+    first, second = (comparison.opened(use_cases.current(), source) for source in (a, b))
+    return print_comparison(
+        comparison.compare(first, second, variant_a=variant_a, variant_b=variant_b, l2=l2), limit, as_json=as_json
+    )
 
 
 def print_comparison(
@@ -119,9 +119,9 @@ def parse_percent(text: str | None) -> float | None:
 
 def _describe_failing(failing: tuple[Pair, ...], limit: float) -> str:
     broken = sum(p.broken for p in failing)
-    slower = len(failing) - broken
-    parts = [f"{slower} slower" + (f" by more than {limit * 100:g} %" if limit else "")] if slower else []
-    return "failed: " + ", ".join(parts + ([f"{broken} without a correct time in B"] if broken else []))
+    slower = "slower" + (f" by more than {limit * 100:g} %" if limit else "")
+    counts = {slower: len(failing) - broken, "without a correct time in B": broken}
+    return "failed: " + ", ".join(f"{count} {what}" for what, count in counts.items() if count)
 
 
 def _report(compared: Comparison) -> RenderableType:

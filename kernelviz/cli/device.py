@@ -79,9 +79,8 @@ def device(
     """
     if watch and calibrate:
         raise BadField("--watch", "yes", "it shows what a device reports and measures nothing; leave out --calibrate")
-    typed = options.options_on_command_line(context)
     for option, value in (("--busy-below", busy_below), ("--grown-above", grown_above)):
-        if not watch and option in typed:
+        if not watch and option in options.options_on_command_line(context):
             raise BadField(option, f"{value:g}", "it is a limit of --watch, which is missing")
     with closing(use_cases.current()) as bench:
         if watch:
@@ -107,8 +106,7 @@ def _print_devices(bench: Bench, devices: Sequence[Device]) -> None:
     out = console.out()
     for device in devices:
         out.print(f"{device.id}: {device.name}", style="bold")
-        columns = (Column(style="dim"), Column(overflow="fold"))
-        table = Table(*columns, box=None, pad_edge=False, show_header=False)
+        table = Table(Column(style="dim"), Column(overflow="fold"), box=None, pad_edge=False, show_header=False)
         for name, value in _lines(bench, device):
             table.add_row(f"  {name}", value)
         console.show(table)

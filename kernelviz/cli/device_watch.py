@@ -47,7 +47,6 @@ def line(device: Device, sample: Sample) -> str:
     heat = "temperature unknown" if sample.temperature_c is None else f"{sample.temperature_c:.0f} °C"
     if device.kind == "cpu":
         return "  ".join([*parts, f"load {units.percent(sample.busy_fraction, 0)}", memory, clock, heat])
-    power = "power unknown" if sample.power_w is None else f"{sample.power_w:.0f} W"
     parts += [
         f"SMs busy {units.percent(sample.busy_fraction, 0)}",
         f"memory busy {units.percent(sample.memory_busy_fraction, 0)}",
@@ -55,7 +54,7 @@ def line(device: Device, sample: Sample) -> str:
         f"PCIe to {_traffic(sample.to_device_bytes_per_s, sample)} from {_traffic(sample.from_device_bytes_per_s, sample)}",
         f"SM {clock}",
         f"memory {units.clock(sample.memory_clock_hz)}",
-        power,
+        "power unknown" if sample.power_w is None else f"{sample.power_w:.0f} W",
         heat,
         *sample.event_reasons,
     ]

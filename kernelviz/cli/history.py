@@ -16,8 +16,7 @@ from kernelviz.cli import console, options, tables, tune
 from kernelviz.cli.progress import follow_run
 from kernelviz.cli.run import print_run
 from kernelviz.core import BadField, KernelvizError, units
-from kernelviz.formats.integrity import DESCRIPTIONS as SEALS
-from kernelviz.formats.integrity import sealed
+from kernelviz.formats import integrity
 from kernelviz.metrics.rows import rows
 from kernelviz.tables.column import Column
 
@@ -183,8 +182,8 @@ def import_files(
             else:
                 data = formats.file_bytes(file)
                 ids = history.take_in_all(data)
-                seal = sealed(data)
-                message = SEALS[seal] if seal is not None else ""
+                seal = integrity.sealed(data)
+                message = integrity.DESCRIPTIONS[seal] if seal is not None else ""
             if message:
                 console.err().print(f"{file}: {message}")
             sys.stdout.write("".join(f"{run_id}\n" for run_id in ids))
@@ -248,9 +247,14 @@ def export(
         raise BadField("RUN", "", "name a run (`kernelviz runs` lists them) or a file, or give --all")
     form = formats.export_named(to or ("json" if out is None else formats.format_of(out.name)))
     stored = formats.one_of(formats.read_file(Path(run))) if Path(run).is_file() else use_cases.current().load(run)
-    names = options.parse_names(variants)
-    problems = at_sizes(stored, options.parse_sizes(size)) if size else None
-    data = form.encode(selected(stored, variants=names, problems=problems, title=title, note=note))
+    selection = selected(
+        stored,
+        variants=options.parse_names(variants),
+        problems=at_sizes(stored, options.parse_sizes(size)) if size else None,
+        title=title,
+        note=note,
+    )
+    data = form.encode(selection)
     if out is None:
         _to_stdout(data, form.name)
         return

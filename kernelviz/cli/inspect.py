@@ -40,10 +40,17 @@ def inspect(
     Exit code 0: the outputs are right; 1: they are wrong; 2: bad usage, or the case could not be inspected.
     """
     with closing(use_cases.current()) as bench:
-        names = options.parse_names(variant)
         plan = bench.plan(
             options.run_request(
-                op, names, size, preset=preset, dtype=dtype, compute=compute, data=data, device=device, plugins=plugins
+                op,
+                options.parse_names(variant),
+                size,
+                preset=preset,
+                dtype=dtype,
+                compute=compute,
+                data=data,
+                device=device,
+                plugins=plugins,
             )
         )
         case = options.only_case(plan, "inspect", "--variant")

@@ -31,10 +31,17 @@ def launch(
     process. Nothing is traced or timed. Name one variant and one size for each axis.
     """
     with closing(use_cases.current()) as bench:
-        names = options.parse_names(variants)
         plan = bench.plan(
             options.run_request(
-                op, names, size, preset=preset, dtype=dtype, compute=compute, data=data, device=device, plugins=plugins
+                op,
+                options.parse_names(variants),
+                size,
+                preset=preset,
+                dtype=dtype,
+                compute=compute,
+                data=data,
+                device=device,
+                plugins=plugins,
             )
         )
         uuid, offers, tuned = bench.device(plan.device).uuid, bench.offers(op, plan.device), bench.tunings.chosen(plan)

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, get_args
 
 import typer
 
-from kernelviz.core import BadField, Case, FigureName, Plan, RunRequest, UnknownName
+from kernelviz.core import BadField, Case, FigureName, Plan, RunRequest
 from kernelviz.core import Data as DataKind
 from kernelviz.core.configuration import split_names
 
@@ -142,13 +142,6 @@ def parse_names(text: str | None, option: str = "--variants") -> tuple[str, ...]
         known = ", ".join(get_args(FigureName)) if option == "--figures" else "`kernelviz ops` lists them"
         raise BadField(option, text, f"name at least one {option[2:].removesuffix('s')}; {known}")
     return names
-
-
-def must_be_one_of(option: str, values: Sequence[str], literal: Any) -> None:
-    """Check that each value is one of those of a Literal type. Errors: UnknownName."""
-    for value in values:
-        if value not in get_args(literal):
-            raise UnknownName(option, value, get_args(literal))
 
 
 def options_on_command_line(context: typer.Context) -> list[str]:

@@ -40,7 +40,7 @@ def regress(
     crontab: `0 3 1 * *  kernelviz regress RUN`
 
     Exit code 0: no case is slower; 3: a case is slower (with unchanged code: by 2 % or by the given limit), or no longer has a
-    correct time; 2: bad usage, or no case could be tried here; 1: the run was cancelled.
+    correct time; 2: bad usage, or no case can run here; 1: the run was cancelled.
     """
     limit = parse_percent(fail_slower_than)
     bench = use_cases.current()

@@ -2,7 +2,7 @@
 
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, cast, get_args
 
 import typer
 
@@ -21,6 +21,7 @@ from kernelviz.core import (
     Plan,
     Run,
     Timing,
+    check_name,
 )
 from kernelviz.formats import document
 from kernelviz.metrics.figures import Headline
@@ -117,11 +118,10 @@ def run(
     --json the run as a JSON document) to stdout. The run is stored; `kernelviz runs` lists it. Ctrl-C ends it and keeps its
     results.
 
-    Exit code 0: every case was measured; 1: some cases failed; 2: bad usage, or no case could be tried on this machine.
+    Exit code 0: every case was measured; 1: some cases failed; 2: bad usage, or no case can run on this machine.
     """
-    typed = options.options_on_command_line(context)
     method = (
-        quick_method(clock, figures, energy=energy, budget="--budget-s" in typed)
+        quick_method(clock, figures, energy=energy, budget="--budget-s" in options.options_on_command_line(context))
         if quick
         else chosen_method(budget_s, clock, figures, energy=energy)
     )
@@ -154,9 +154,10 @@ def chosen_method(budget_s: float, clock: str, figures: str | None, *, energy: b
     >>> chosen_method(1.0, "burst", "cold,warm", energy=False).figures
     ('cold', 'warm')
     """
-    options.must_be_one_of("--clock", (clock,), Clock)
+    check_name("--clock", clock, get_args(Clock))
     names = options.parse_names(figures, "--figures") or USUAL_FIGURES
-    options.must_be_one_of("--figures", names, FigureName)
+    for name in names:
+        check_name("--figures", name, get_args(FigureName))
     chosen = dict.fromkeys((*names, "energy") if energy else names)
     return Method(budget_s=budget_s, clock=cast(Clock, clock), figures=cast(tuple[FigureName, ...], tuple(chosen)))
 
@@ -180,7 +181,7 @@ def chosen_headline(l2: str, method: Method) -> Headline:
     >>> chosen_headline("warm", Method(figures=("cold", "warm")))
     'warm'
     """
-    options.must_be_one_of("--l2", (l2,), Headline)
+    check_name("--l2", l2, get_args(Headline))
     if l2 not in method.figures and l2 != "cold":  # the bench refuses a method without cold
         raise BadField(
             "--l2", l2, f"this measures {', '.join(method.figures)}: leave out --quick, or add {l2} to --figures"
@@ -219,7 +220,7 @@ def print_run(bench: Bench, run: Run, *, as_json: bool, headline: Headline = "co
 
 
 def exit_code(run: Run) -> int:
-    """0: every case has a time. 2: no case could be tried on this machine. 1: otherwise.
+    """0: every case has a time. 2: no case can run on this machine. 1: otherwise.
 
     A wrong or impossible result counts as failed, because its time is not a measurement of the op.
     """

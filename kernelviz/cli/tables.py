@@ -65,8 +65,12 @@ def _foreign_times(table: Sequence[Row], run: Run) -> list[RenderableType]:
 def results(table: Sequence[Row], run: Run, headline: Headline = "cold") -> Table:
     """One row for each case, in the order of the plan."""
     of_run = cases(run, table, headline)
-    columns = case_columns(of_run, View.TERMINAL)
-    return console.table(columns, of_run, style=_style, missing=lambda case: "" if case.row.failure else "–")
+    return console.table(
+        case_columns(of_run, View.TERMINAL),
+        of_run,
+        style=_style,
+        missing=lambda case: "" if case.row.failure else "–",
+    )
 
 
 def figures(table: Sequence[Row], run: Run) -> Table:
@@ -83,9 +87,8 @@ def leads(table: Sequence[Row], headline: Headline = "cold") -> list[str]:
     """The fastest variant by size; nothing for one variant, or if one variant is the fastest of the only size, since the
     conclusion says so."""
     by_size = winners(table, headline)
-    if len({r.result.variant for r in table}) < 2 or not any(w.names for w in by_size):
-        return []
-    if len(by_size) == 1 and len(by_size[0].names) == 1:
+    obvious = len(by_size) == 1 and len(by_size[0].names) == 1
+    if obvious or len({r.result.variant for r in table}) < 2 or not any(w.names for w in by_size):
         return []
     lines = describe_winners(table, by_size, None, str, typed_size)
     return [f"By size: {line}" if not number else f"         {line}" for number, line in enumerate(lines)]

@@ -13,7 +13,7 @@ from kernelviz.bench import Bench
 from kernelviz.bench.tunings import METHOD, StoredTuning, TuningReport
 from kernelviz.cli import console, options
 from kernelviz.cli.progress import follow_run
-from kernelviz.core import BadField, UnknownName, units
+from kernelviz.core import BadField, check_name, units
 from kernelviz.core.configuration import base_name, configuration_text, parted
 from kernelviz.core.sizes import values
 from kernelviz.metrics.rows import Row
@@ -240,8 +240,7 @@ def forget(
         raise BadField("VARIANT", variant, "no configuration of it is stored; `kernelviz tunings` lists those that are")
     axes = dict.fromkeys(axis for s in stored for axis in s.tuning.problem.sizes)
     for axis in sizes:
-        if axis not in axes:
-            raise UnknownName("axis", axis, axes, of=f"op {op!r}")
+        check_name("axis", axis, axes, of=f"op {op!r}")
     matching = [s for s in stored if sizes.items() <= s.tuning.problem.sizes.items()]
     if not matching:
         text = " ".join(f"{axis}={value}" for axis, value in sizes.items())

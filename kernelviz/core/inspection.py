@@ -1,4 +1,4 @@
-"""What one call got and gave: facts of every tensor, and where its outputs differ from the reference, element by element."""
+"""The inspection of one call: facts about its input and output tensors, and the error of each output element."""
 
 import math
 from typing import Literal
@@ -10,22 +10,23 @@ from kernelviz.core.run import Environment
 INSPECTION_SCHEMA = "kernelviz-inspection/1"
 
 BINS = 64
-"""Of a histogram of values."""
+"""The number of bins of a histogram of values."""
 MAP_CELLS = 64
-"""An error map has at most so many cells along each side."""
+"""The largest number of cells along each side of an error map."""
 WORST = 10
-"""So many elements are listed, the worst first."""
+"""The number of elements with the largest errors that are listed."""
 OCTAVES = 12
-"""The histogram of errors counts each power of two from 2^-OCTAVES to 2^OCTAVES of the allowed error by itself."""
+"""The histogram of errors has one bin for each power of two from 2^-OCTAVES to 2^OCTAVES times the allowed error."""
 
 Role = Literal["input", "output"]
 CallKind = Literal["timed", "eager"]
 Value = float | Literal["NaN", "+Inf", "-Inf"]
-"""A number as a document can hold it: JSON has no NaN and no infinity."""
+"""A number in a document. NaN and infinity are text, because JSON has no such numbers."""
 
 
 def value(number: float) -> Value:
-    """
+    """The number as a document contains it.
+
     >>> value(0.5), value(float("nan")), value(float("-inf"))
     (0.5, 'NaN', '-Inf')
     """
@@ -35,7 +36,7 @@ def value(number: float) -> Value:
 
 
 class Histogram(Struct, frozen=True, kw_only=True):
-    """Finite values counted in bins of equal width from `low` to `high`; a single bin where all are equal."""
+    """Counts of the finite values in bins of equal width from `low` to `high`. There is a single bin if all values are equal."""
 
     low: float
     high: float
@@ -43,12 +44,13 @@ class Histogram(Struct, frozen=True, kw_only=True):
 
 
 class TensorFacts(Struct, frozen=True, kw_only=True):
-    """A tensor as the call saw it (an input) or left it (an output). Strides in elements, sizes in bytes.
+    """An input before the call or an output after it. Strides are in elements, sizes in bytes.
 
-    `alignment_bytes`: the largest power of two that divides the address of its first element, at most 2 MiB; None where it has
-    no elements. `minimum` to `deviation` are of its finite values, in float64; None where there are none, or where they are
-    beyond float64. `deviation` is that of the population. `unwritten`: elements of an output that still hold the 0xFF bytes
-    with which it was filled before the call. `aliases`: inputs whose memory it is.
+    `alignment_bytes` is the largest power of two that divides the address of the first element, at most 2 MiB; None if the
+    tensor has no elements. `minimum`, `maximum`, `mean` and `deviation` are those of the finite values, computed in float64;
+    None if there are no finite values or if the result is outside the range of float64. `deviation` is the standard deviation
+    of the population. `unwritten` counts the elements of an output that still contain the 0xFF bytes with which it was filled
+    before the call. `aliases` names the inputs whose memory the output uses.
     """
 
     name: str
@@ -78,8 +80,11 @@ class TensorFacts(Struct, frozen=True, kw_only=True):
 
 
 class Element(Struct, frozen=True, kw_only=True):
-    """One element of an output. `share` is |error| / allowed; None where no bound could hold it: got or expected is not
-    finite while the other one is, or the allowed error is 0."""
+    """One element of an output.
+
+    `share` is |error| / allowed. It is None if no bound can be met: one of `got` and `expected` is finite and the other is not,
+    or the allowed error is 0.
+    """
 
     index: tuple[int, ...]
     got: Value
@@ -91,12 +96,13 @@ class Element(Struct, frozen=True, kw_only=True):
 
 
 class ErrorMap(Struct, frozen=True, kw_only=True):
-    """An output in at most 64 × 64 blocks: per cell the largest |error| / allowed, and how many elements are wrong or unwritten.
+    """A map of an output in at most 64 × 64 cells: for each, the largest |error| / allowed and the wrong and unwritten elements.
 
-    The last two dimensions lie along rows and columns, those before them are folded in: a cell holds `block` = (rows, columns)
-    of each of them. A vector (`wraps`) is laid out like text: a cell holds block[1] consecutive elements, a row of cells goes
-    on in the next. Blocks are powers of two, as kernels' tiles are. A share of None is beyond any bound (see Element); all
-    three are row by row, and shorter than rows × columns where a vector ends within the last row.
+    Rows and columns of the map are the last two dimensions of the output. A cell covers `block` = (rows, columns) of these two
+    dimensions and all indices of the dimensions before them. A vector (`wraps`) is laid out like text: a cell covers block[1]
+    consecutive elements, and each row of cells continues the row above. The sides of a block are powers of two, like the tiles
+    of kernels. A share of None is outside any bound (see Element). `shares`, `wrong` and `unwritten` list the cells row by row;
+    they are shorter than rows × columns if a vector ends before the end of the last row.
     """
 
     rows: int
@@ -109,8 +115,11 @@ class ErrorMap(Struct, frozen=True, kw_only=True):
 
 
 class ErrorCounts(Struct, frozen=True, kw_only=True):
-    """How many elements err by how much of what is allowed. `octaves[i]`: above 2^(i - 1 - OCTAVES), up to 2^(i - OCTAVES);
-    the first takes all below too, the last all above."""
+    """The number of elements by their |error| / allowed.
+
+    `octaves[i]` counts shares above 2^(i - 1 - OCTAVES) and up to 2^(i - OCTAVES). The first bin also counts all smaller shares
+    and the last bin all larger ones.
+    """
 
     exact: int
     octaves: tuple[int, ...]
@@ -118,11 +127,12 @@ class ErrorCounts(Struct, frozen=True, kw_only=True):
 
 
 class OutputErrors(Struct, frozen=True, kw_only=True):
-    """An output against the float64 reference; `axes` are the names of its dimensions. `max_relative`: of |error| / |expected|
-    where that is not 0.
+    """The errors of an output relative to the float64 reference. `axes` are the names of its dimensions.
 
-    `wrong`: elements outside the bound, `not_finite` ones among them (NaN or Inf where the reference is not, or the reverse;
-    unwritten ones are such). `first_wrong`, `last_wrong`: the smallest box of indices that holds all wrong elements.
+    `max_relative` is the largest |error| / |expected| over the elements whose expected value is not 0. `wrong` counts the
+    elements outside the bound. It includes the `not_finite` ones, where one of output and reference is NaN or Inf and the other
+    is not; unwritten elements are among them. `first_wrong` and `last_wrong` are the corners of the smallest box of indices that
+    contains all wrong elements.
     """
 
     name: str
@@ -147,12 +157,13 @@ class OutputErrors(Struct, frozen=True, kw_only=True):
 
 
 class Inspection(Struct, frozen=True, kw_only=True):
-    """One case looked at. The inputs are fill `seed` of the `seeds` that were tried: the first that came out wrong, as the
-    correctness gate tries them, else the one that is timed.
+    """The inspection of one case.
 
-    `call`: ``timed``, the very call that is timed (on a GPU its graph), or ``eager``, the variant bound anew and called once.
-    `errors` is empty where the outputs cannot be compared (`reasons` say why; `message`: what an earlier version said).
-    `configuration`: what the variant was bound with, where it has something to tune.
+    The inputs are those of `seed`, one of the `seeds` that were tried in the order of the correctness gate: the first seed with
+    a wrong output, or the seed that is timed if there is none. `call` is ``timed`` for the same call that is timed (on a GPU,
+    its graph), and ``eager`` for a variant that was bound again and called once. `errors` is empty if the outputs cannot be
+    compared; `reasons` then say why, and `message` is the text of an earlier version. `configuration` is the configuration that
+    the variant was bound with; None if the variant has no tuning parameters.
     """
 
     schema: str = INSPECTION_SCHEMA

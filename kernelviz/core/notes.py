@@ -1,4 +1,4 @@
-"""What was noticed beside a time: tagged values with their numbers. `kernelviz.text.notes` turns them into text."""
+"""Notes on the times of a result: tagged values with their numbers. `kernelviz.text.notes` turns them into text."""
 
 from typing import Literal
 
@@ -6,11 +6,11 @@ from kernelviz.core.problem import FigureName, Struct
 from kernelviz.core.reasons import Reason, Stage
 
 NoteFigure = FigureName | Literal["secondary"]
-"""Which time a note is about. ``secondary``: all of those beside the cold one."""
+"""The time that a note is about. ``secondary`` means every time except the cold one."""
 
 
 class _Note(Struct, frozen=True, kw_only=True, tag_field="kind"):
-    """Base of all notes. In a document, `kind` says which one it is."""
+    """The base of all notes. In a document, `kind` says which note it is."""
 
     figure: NoteFigure = "cold"
 
@@ -20,60 +20,62 @@ class DriverSilent(_Note, frozen=True, kw_only=True, tag="driver_silent"):
 
 
 class DriverCopy(_Note, frozen=True, kw_only=True, tag="driver_copy"):
-    """The call holds a copy by the driver, which is slower inside a graph: it was launched into the stream."""
+    """The call contains a copy by the driver. Such a copy is slower inside a graph, so the call was launched into the stream."""
 
 
 class NotCapturable(_Note, frozen=True, kw_only=True, tag="not_capturable"):
-    """The call cannot be captured as a graph: it was launched into the stream, or (figure ``graph``) has no such time.
-    `error`: what the capture raised."""
+    """The call cannot be captured as a graph.
+
+    It was launched into the stream instead, or has no graph time (figure ``graph``). `error` is the text of the capture's error.
+    """
 
     error: str
 
 
 class OtherKernelsInGraph(_Note, frozen=True, kw_only=True, tag="other_kernels_in_graph"):
-    """A graph would run other kernels than an eager call does: it was launched into the stream."""
+    """A graph would run other kernels than an eager call does, so the call was launched into the stream."""
 
 
 class KernelsVary(_Note, frozen=True, kw_only=True, tag="kernels_vary"):
-    """Its calls did not all launch the same kernels."""
+    """The calls of this time did not all launch the same kernels."""
 
 
 class TracingCostUnknown(_Note, frozen=True, kw_only=True, tag="tracing_cost_unknown"):
-    """What tracing adds to it is not known."""
+    """It is not known how much tracing adds to this time."""
 
 
 class SlowBlocks(_Note, frozen=True, kw_only=True, tag="slow_blocks"):
-    """So many of its blocks ran at a clock more than 1 % under the first."""
+    """`slow` of the `blocks` of this time ran at a clock more than 1 % below that of the first block."""
 
     slow: int
     blocks: int
 
 
 class CallTooLong(_Note, frozen=True, kw_only=True, tag="call_too_long"):
-    """These times were not taken, since one call takes so long."""
+    """These times were not measured, because one call takes `call_s` seconds."""
 
     call_s: float
 
 
 class NoEnergyCounter(_Note, frozen=True, kw_only=True, tag="no_energy_counter"):
-    """This device does not count its energy."""
+    """This device has no energy counter."""
 
 
 class EnergyCounterStill(_Note, frozen=True, kw_only=True, tag="energy_counter_still"):
-    """The board's energy counter did not move twice in so many seconds."""
+    """The board's energy counter did not advance twice within `seconds`."""
 
     seconds: float
 
 
 class StaleTuning(_Note, frozen=True, kw_only=True, tag="stale_tuning"):
-    """What tuning found is not used: it was for another version of the variant's source, or for another space."""
+    """The result of tuning was not used, because it was for another version of the variant's source or for another space."""
 
     run_id: str
     another: Literal["source", "space"]
 
 
 class LaterFailure(_Note, frozen=True, kw_only=True, tag="later_failure"):
-    """A later measurement of the same case failed; the times that were taken before stand."""
+    """A later measurement of the same case failed. The times measured before it remain valid."""
 
     stage: Stage
     reasons: tuple[Reason, ...] = ()
@@ -81,7 +83,7 @@ class LaterFailure(_Note, frozen=True, kw_only=True, tag="later_failure"):
 
 
 class ForeignNote(_Note, frozen=True, kw_only=True, tag="text"):
-    """Text that this version has no kind for: shown as it is, never interpreted."""
+    """Text for which this version has no kind. It is shown unchanged and never interpreted."""
 
     text: str
 

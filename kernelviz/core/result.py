@@ -1,4 +1,4 @@
-"""What came back: timings with their samples, failures, accuracy, conditions, kernels. Times in seconds."""
+"""The result of a case: timings with their samples, failures, accuracy, conditions and kernels. Times are in seconds."""
 
 from typing import Literal
 
@@ -22,15 +22,16 @@ EventReason = Literal[
     "power brake",
     "display clocks",
 ]
-"""Why the driver held the clock down (hardware.telemetry), as documents name it; another tool's may name others."""
+"""Why the driver lowered the clock (hardware.telemetry), as in documents. Documents of other tools may name other reasons."""
 IDLE: EventReason = "idle"
 POWER_CAP: EventReason = "power cap"
 
 
 class Block(Struct, frozen=True, kw_only=True):
-    """A group of consecutive samples taken in one go (one graph replay). `round` pairs blocks of different variants.
+    """A group of consecutive samples that were measured together (one graph replay).
 
-    `clock_hz` is the SM clock measured inside the block, None where the device has no such counter.
+    Blocks of different variants with the same `round` were measured in the same round. `clock_hz` is the SM clock measured
+    inside the block, or None if the device has no such counter.
     """
 
     size: int
@@ -40,11 +41,12 @@ class Block(Struct, frozen=True, kw_only=True):
 
 
 class Figure(Struct, frozen=True, kw_only=True):
-    """A time with its 95 % interval and the samples behind it, in order.
+    """A time with its 95 % interval and its samples in the order of measurement.
 
-    `low` and `high` are None when there were too few blocks for an interval. `samples` and `blocks` are None when
-    another tool's file did not say. `correction_s` was taken off every sample (what tracing adds); None: nothing was.
-    `buffers`: the number of copies of the call's tensors over which the calls rotate; None: not stated.
+    `low` and `high` are None when there were too few blocks for an interval. `samples` and `blocks` are None when a file of
+    another tool did not contain them. `correction_s` is the time that tracing adds, which was subtracted from every sample;
+    None if nothing was subtracted. `buffers` is the number of copies of the call's tensors over which the calls rotate; None
+    if it was not stated.
     """
 
     estimate: float
@@ -65,7 +67,7 @@ class Figure(Struct, frozen=True, kw_only=True):
 
 
 def half_width(estimate: float, low: float | None, high: float | None) -> float | None:
-    """Half an interval as a fraction of what it is of; None without one.
+    """Half the width of an interval as a fraction of its estimate; None if there is no interval.
 
     >>> half_width(2.0, 1.5, 2.5), half_width(2.0, None, None)
     (0.25, None)
@@ -74,7 +76,7 @@ def half_width(estimate: float, low: float | None, high: float | None) -> float 
 
 
 class Energy(Struct, frozen=True, kw_only=True):
-    """What one call takes from the board, by the driver's counter over `calls` calls back to back in `seconds`."""
+    """The energy of one call, from the driver's counter over `calls` calls back to back, which took `seconds`."""
 
     joules: float
     calls: int
@@ -83,13 +85,14 @@ class Energy(Struct, frozen=True, kw_only=True):
 
 
 class Timing(Struct, frozen=True, kw_only=True, tag="timing", tag_field="kind"):
-    """The figures of a case. The headline is `device_cold_s`; what was not measured is None.
+    """The times of a case. The headline is `device_cold_s`. A time that was not measured is None.
 
-    `device_*`: the call's kernels by the device's stamps, caches flushed before (cold) or its data left in them (warm);
-    `busy_s` is the part of the cold span in which a kernel ran. `call_eager_s`: one Python call from idle to done by the host
-    clock, `enqueue_s` its part until Python goes on; `call_graph_s`: the same as a graph of one call; `loop_s`: one of many
-    eager calls back to back. `again_s` and `again_warm_s` are the baseline's second series in the same rounds: live A/A
-    comparisons, the noise floors of verdicts.
+    `device_*` is the time of the call's kernels by the device's timestamps, either after a flush of the caches (cold) or with
+    the call's data still in them (warm). `busy_s` is the part of the cold time in which a kernel ran. `call_eager_s` is one
+    Python call from an idle device to the end of its work, by the host clock; `enqueue_s` is its part until the call returns.
+    `call_graph_s` is the same for a graph of one call. `loop_s` is one of many eager calls back to back. `again_s` and
+    `again_warm_s` are a second series of the baseline in the same rounds. The comparison of the baseline with itself (A/A)
+    gives the noise floors of verdicts.
     """
 
     device_cold_s: Figure | None = None
@@ -106,7 +109,7 @@ class Timing(Struct, frozen=True, kw_only=True, tag="timing", tag_field="kind"):
 
     @property
     def figures(self) -> dict[str, Figure]:
-        """Those that were measured, by their field.
+        """The times that were measured, by the name of their field.
 
         >>> list(Timing(loop_s=Figure(estimate=2.0), other_times={"theirs": Figure(estimate=1.0)}).figures)
         ['loop_s']
@@ -116,10 +119,10 @@ class Timing(Struct, frozen=True, kw_only=True, tag="timing", tag_field="kind"):
 
 
 class Failure(Struct, frozen=True, kw_only=True, tag="failure", tag_field="kind"):
-    """Why a case has no usable time. A wrong variant keeps the time it took in `timing`, marked wrong.
+    """Why a case has no usable time. The time of a wrong variant is kept in `timing`, and the case is marked wrong.
 
-    `reasons`: what is known of it, the most telling one first. `message`: what another program wrote of it (a compiler's log, the
-    text of an exception, the end of a process's log): shown, never interpreted.
+    `reasons` are the known reasons, the most specific one first. `message` is the text of another program (a compiler's log, the
+    text of an exception, the end of a process's log). It is shown and never interpreted.
     """
 
     stage: Stage
@@ -132,11 +135,11 @@ Outcome = Timing | Failure
 
 
 class Accuracy(Struct, frozen=True, kw_only=True):
-    """The comparison with the float64 reference, worst over all seeds and outputs.
+    """The comparison with the float64 reference: the worst values over all seeds and outputs.
 
-    `worst_of_bound`: the largest |error| / bound, at most 1 when passed. A quantity that is not finite is None and
-    counted in `not_finite` (elements where one side is NaN or Inf and the other is not). `reasons`: why it did not pass, the most
-    telling one first; `message`: the same in words of an earlier version that are not known.
+    `worst_of_bound` is the largest |error| / bound, which is at most 1 when the check passed. A quantity that is not finite is
+    None. `not_finite` counts the elements where one side is NaN or Inf and the other is not. `reasons` say why the check did not
+    pass, the most specific reason first. `message` is text of an earlier version for which this version has no reason.
     """
 
     passed: bool
@@ -152,7 +155,10 @@ class Accuracy(Struct, frozen=True, kw_only=True):
 
 
 class Conditions(Struct, frozen=True, kw_only=True):
-    """Context read beside a measurement, never inside it. `other_processes` is None when it could not be known."""
+    """The state of the machine, read before or after a timed region and never inside it.
+
+    `other_processes` is None if it could not be determined.
+    """
 
     sm_clock_hz: float | None = None
     memory_clock_hz: float | None = None
@@ -168,10 +174,11 @@ class Conditions(Struct, frozen=True, kw_only=True):
 
 
 class Kernel(Struct, frozen=True, kw_only=True):
-    """One kernel of one call, as the tracer saw it; `duration_s` is its median over the samples, with what tracing adds.
+    """One kernel of one call, as the tracer recorded it.
 
-    `local_memory_bytes`: of each thread, in the binary: spilled registers and arrays that no register can hold; 0 says that
-    nothing was spilled.
+    `duration_s` is the median over the samples and includes the time that tracing adds. `local_memory_bytes` is the local memory
+    of each thread according to the binary: spilled registers, and arrays that do not fit into registers. 0 means that nothing
+    was spilled.
     """
 
     name: str
@@ -184,7 +191,10 @@ class Kernel(Struct, frozen=True, kw_only=True):
 
 
 class Preparation(Struct, frozen=True, kw_only=True):
-    """What happened before the first sample, never part of one: binding (allocation, compiling) and the first call."""
+    """The times of the steps before the first sample; no sample contains any of them.
+
+    The steps are binding (allocation and compilation), the first call and the correctness check.
+    """
 
     bind_s: float | None = None
     first_call_s: float | None = None
@@ -192,10 +202,10 @@ class Preparation(Struct, frozen=True, kw_only=True):
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """Case + outcome + accuracy + conditions + kernels launched + digest of the variant's source.
+    """A case with its outcome, accuracy, conditions, launched kernels and the digest of the variant's source.
 
-    `configuration`: what the variant was bound with, where it has something to tune; None: it has not. `tuned_by`: the run that
-    found it; None: it is the default, or the one that the variant's name says.
+    `configuration` is the configuration that the variant was bound with; None if the variant has no tuning parameters. `tuned_by`
+    is the run that found the configuration; None if it is the default or the one in the variant's name.
     """
 
     problem: Problem
@@ -218,10 +228,10 @@ class Result(Struct, frozen=True, kw_only=True):
 
     @property
     def given_up(self) -> bool:
-        """Cancelled before it had a result: such a case is neither done nor failed."""
+        """Whether the case was cancelled before it had a result. Such a case is neither done nor failed."""
         return isinstance(self.outcome, Failure) and self.outcome.stage == "cancelled"
 
     @property
     def timing(self) -> Timing | None:
-        """The timing of a correct result; a wrong one has none here, so that it cannot win by accident."""
+        """The timing of a correct result. A wrong result has none here, so that it cannot win by accident."""
         return self.outcome if isinstance(self.outcome, Timing) else None

@@ -1,4 +1,4 @@
-"""A run: id, environment, method, plan, results in order. As a file it is a snapshot, schema ``kernelviz/2``."""
+"""A run: its id, environment, method, plan and results in order. A run is stored as a document of schema ``kernelviz/2``."""
 
 from typing import Literal
 
@@ -9,23 +9,23 @@ SCHEMA = "kernelviz/2"
 
 Status = Literal["queued", "running", "finished", "cancelled", "interrupted"]
 LIVING: tuple[Status, ...] = ("queued", "running")
-"""A run in one of these is being measured, or will be; in any other it has ended."""
+"""A run with one of these statuses is being measured or will be. A run with any other status has ended."""
 DeviceKind = Literal["cuda", "cpu"]
 StreamName = Literal["read", "copy", "write", "read2_write1", "read1_write2"]
 RoofName = Literal[StreamName, "matmul", "fma", "launch", "h2d", "d2h"]
 Level = Literal["dram", "l2"]
-"""Where a stream's bytes lay before the call: in memory (caches flushed), or in the last-level cache, a CPU's too."""
+"""Where a stream's data was before the call: in memory (caches flushed), or in the last-level cache (also a CPU's)."""
 Unit = Literal["tensor", "vector"]
-"""Which arithmetic units of a GPU: the tensor cores, or the ones that every other instruction uses."""
+"""The arithmetic units of a GPU: the tensor cores, or the units that all other instructions use."""
 LaunchCost = Literal["empty_kernel", "torch_call", "kernel_launch", "graph_launch"]
-"""Of a launch: how long an empty kernel takes on the device, or how long the host is busy until Python goes on after one
-eager torch call, one kernel of our own (NVRTC), or one graph of a single kernel."""
+"""The cost of a launch. ``empty_kernel`` is the time of an empty kernel on the device. The others are the host's time until the
+call returns: of one eager torch call, of one of this project's NVRTC kernels, or of one graph with a single kernel."""
 
 
 class Device(Struct, frozen=True, kw_only=True):
-    """A device as its driver describes it. `id` is ``cuda:0`` or ``cpu``; unknown facts are None.
+    """A device as its driver describes it. `id` is, for example, ``cuda:0`` or ``cpu``. Unknown facts are None.
 
-    `usable` is False when the worker cannot run on it, with the reason and the remedy in `reason`.
+    `usable` is False when the worker cannot run on the device; `reason` then says why and what to do.
     """
 
     id: str
@@ -44,14 +44,16 @@ class Device(Struct, frozen=True, kw_only=True):
 
 
 class Roof(Struct, frozen=True, kw_only=True):
-    """A measured ceiling (or floor, for a launch) of one device.
+    """A measured ceiling of one device (for a launch: a floor).
 
-    `name`: a stream by its read:write mix, in bytes/s; ``matmul`` (a matrix product) or ``fma`` (multiply-adds in registers),
-    in flop/s; ``h2d`` and ``d2h`` (pinned host memory to the device and back), in bytes/s; ``launch``, in seconds, of which
-    `what` says the kind. Exactly one of the two rates and `time_s` is set; `low` and `high` are in its unit.
+    `name` is one of: a stream, named by its mix of reads and writes, in bytes/s; ``matmul`` (a matrix product) or ``fma``
+    (multiply-adds in registers), in flop/s; ``h2d`` and ``d2h`` (copies from pinned host memory to the device and back), in
+    bytes/s; ``launch``, in seconds, whose kind is in `what`. Exactly one of the two rates and `time_s` is set; `low` and `high`
+    have its unit.
 
-    `level` is set for streams (None: measured by a version that knew only memory, large and small sizes in one);
-    `moved_bytes`: bytes of one call, for the l2 level one pass over the working set; `unit` is set for a GPU's arithmetic.
+    `level` is set for streams. It is None if a version that did not distinguish memory and cache measured the stream.
+    `moved_bytes` is the number of bytes of one call; for the level ``l2``, of one pass over the working set. `unit` is set for
+    the arithmetic of a GPU.
     """
 
     name: RoofName
@@ -72,8 +74,10 @@ class Roof(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """Equal for roofs of which the newer replaces the older. The best size of a product or of a transfer is part of what
-        was found, that of a stream is what was asked.
+        """A key that is equal for two roofs if the newer one replaces the older one.
+
+        The size is part of the key of a stream, because a stream is measured at each size. It is not part of the key of a
+        product or a transfer, because their best size is a result of the measurement.
 
         >>> Roof(name="read", level="dram", moved_bytes=2**29).key, Roof(name="matmul", precision="bf16", moved_bytes=1).key
         ('read dram 536870912', 'matmul bf16')
@@ -84,11 +88,11 @@ class Roof(Struct, frozen=True, kw_only=True):
 
 
 class DataSheetRoof(Roof, frozen=True, kw_only=True):
-    """A roof that was read off a data sheet, not measured. No run holds one."""
+    """A roof from a data sheet, not a measured one. No run contains one."""
 
 
 class Environment(Struct, frozen=True, kw_only=True):
-    """Where a run was measured: the device, software versions by package, and the roofs known at that time."""
+    """The environment of a run: the device, the software versions by package, and the roofs known at the time of the run."""
 
     device: Device
     host: str
@@ -102,7 +106,7 @@ class Environment(Struct, frozen=True, kw_only=True):
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """The document. `status` is ``finished`` when every case of the plan has a result."""
+    """The document of a run. `status` is ``finished`` when every case of the plan has a result."""
 
     schema: str = SCHEMA
     id: str

@@ -1,4 +1,4 @@
-"""What the instrument found when it was tested on a machine: checks with pass or fail, and the picture of one measurement."""
+"""The result of a selftest of the instrument on a machine: checks that pass or fail, and the timeline of one measurement."""
 
 from typing import Literal
 
@@ -12,7 +12,7 @@ CheckUnit = Literal["s", "fraction", "bytes_per_s", "count", "hz"]
 
 
 class Mark(Struct, frozen=True, kw_only=True):
-    """One thing that the device did while a block was taken. Seconds from the first mark of its timeline."""
+    """One operation of the device during a block. Times are in seconds from the first mark of the timeline."""
 
     kind: MarkKind
     name: str
@@ -21,9 +21,9 @@ class Mark(Struct, frozen=True, kw_only=True):
 
 
 class Timeline(Struct, frozen=True, kw_only=True):
-    """A few consecutive iterations of a real measurement, by the tracer's own stamps.
+    """A few consecutive iterations of a real measurement, by the tracer's timestamps.
 
-    `case` is what was measured, in words; `counted` are the spans that became samples, seconds on the same scale.
+    `case` describes the measured case. `counted` are the spans that became samples, in seconds on the same scale.
     """
 
     case: str
@@ -33,10 +33,10 @@ class Timeline(Struct, frozen=True, kw_only=True):
 
 
 class Check(Struct, frozen=True, kw_only=True):
-    """One claim about the instrument, put to the test here.
+    """A check of one property of the instrument on this machine.
 
-    `passed` is None when it could not be made on this machine, and `message` then says why. `value` is compared with
-    `limit` (both in `unit`); a check of several cases has its worst one here and all of them in `figures`, by name.
+    `passed` is None if the check cannot run on this machine; `message` then says why. `value` is compared with `limit`, both in
+    `unit`. If a check has several cases, `value` is the worst of them, and `figures` contains all of them by name.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Check(Struct, frozen=True, kw_only=True):
 
 
 class Selftest(Struct, frozen=True, kw_only=True):
-    """All checks of one go on one device, in the order in which they were made."""
+    """All checks of one selftest of a device, in the order in which they ran."""
 
     schema: str = SELFTEST_SCHEMA
     id: str

@@ -1,4 +1,4 @@
-"""Sizes as people write them: ``4096``, ``1024,2048``, ``2^10..2^24``, ``128..1024:128``, ``2^27/n``."""
+"""Sizes as a person types them: ``4096``, ``1024,2048``, ``2^10..2^24``, ``128..1024:128``, ``2^27/n``."""
 
 import ast
 import itertools
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from kernelviz.core.errors import BadField, UnknownName
 
 MAX_PROBLEMS = 2048
-"""A plan holds at most this many problems; more is a slip of the keyboard, not a sweep."""
+"""The largest number of problems of a plan. A larger number is almost certainly a typing mistake."""
 _LARGEST = 2**48
 
 _REMEDY = (
@@ -27,9 +27,9 @@ _BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
 
 
 def expand(axes: tuple[str, ...], texts: Mapping[str, str]) -> list[dict[str, int]]:
-    """Every combination of sizes that `texts` (one expression an axis) describes, first axis outermost.
+    """All combinations of sizes that `texts` (one expression for each axis) describes. The first axis varies slowest.
 
-    Errors: BadField for text that cannot be read or a size below 1, UnknownName for an axis the op does not have.
+    Errors: BadField for text that cannot be parsed or a size below 1, UnknownName for an axis that the op does not have.
 
     >>> expand(("n",), {"n": "2^10..2^12"})
     [{'n': 1024}, {'n': 2048}, {'n': 4096}]
@@ -49,7 +49,7 @@ def expand(axes: tuple[str, ...], texts: Mapping[str, str]) -> list[dict[str, in
         listed = values(axis, texts[axis])
         if len(combined) * len(listed) > MAX_PROBLEMS:
             raise BadField(
-                f"size {axis}", texts[axis], f"a plan holds at most {MAX_PROBLEMS} problems; sweep fewer sizes"
+                f"size {axis}", texts[axis], f"a plan has at most {MAX_PROBLEMS} problems; sweep fewer sizes"
             )
         combined = [{**sizes, axis: value} for sizes in combined for value in listed]
     for sizes in combined:
@@ -58,7 +58,7 @@ def expand(axes: tuple[str, ...], texts: Mapping[str, str]) -> list[dict[str, in
             ready = [a for a in left if _names(a, texts[a]) <= sizes.keys()]
             if not ready:
                 unknown = sorted(_names(left[0], texts[left[0]]) - set(axes))
-                remedy = f"{unknown[0]!r} is no axis (axes: {', '.join(axes)}); {_REMEDY}" if unknown else _ITSELF
+                remedy = f"{unknown[0]!r} is not an axis (axes: {', '.join(axes)}); {_REMEDY}" if unknown else _ITSELF
                 raise BadField(f"size {left[0]}", texts[left[0]], remedy)
             for axis in ready:
                 sizes[axis] = _size(axis, texts[axis], sizes)
@@ -67,7 +67,7 @@ def expand(axes: tuple[str, ...], texts: Mapping[str, str]) -> list[dict[str, in
 
 
 def values(axis: str, text: str) -> list[int]:
-    """The sizes of one axis, in the order written, without repeats.
+    """The sizes of one axis in the order of the text, without duplicates.
 
     >>> values("n", "128..512:128"), values("n", "3, 2^4")
     ([128, 256, 384, 512], [3, 16])
@@ -81,12 +81,12 @@ def _sweep(axis: str, text: str) -> list[int]:
     low_text, _, high_text = ends.partition("..")
     low, high = (_checked(axis, text, _evaluate(axis, end, {})) for end in (low_text, high_text))
     if high < low:
-        raise BadField(f"size {axis}", text.strip(), "a sweep goes from its smaller to its larger end")
+        raise BadField(f"size {axis}", text.strip(), "a sweep starts at its smallest size and ends at its largest")
     if step.strip():
         width = _checked(axis, text, _evaluate(axis, step, {}))
         if (high - low) // width >= MAX_PROBLEMS:
             raise BadField(
-                f"size {axis}", text.strip(), f"a plan holds at most {MAX_PROBLEMS} problems; use a larger step"
+                f"size {axis}", text.strip(), f"a plan has at most {MAX_PROBLEMS} problems; use a larger step"
             )
         return list(range(low, high + 1, width))
     return [low << doublings for doublings in range((high // low).bit_length())]
@@ -123,7 +123,7 @@ def _evaluate(axis: str, text: str, sizes: Mapping[str, int]) -> int:
                 try:
                     return _BINARY[type(op)](value(left), value(right))
                 except ZeroDivisionError:
-                    raise BadField(f"size {axis}", text.strip(), "it divides by zero") from None
+                    raise BadField(f"size {axis}", text.strip(), "the expression divides by zero") from None
             case _:
                 raise BadField(f"size {axis}", text.strip(), _REMEDY)
 
@@ -136,12 +136,12 @@ def _size(axis: str, text: str, sizes: Mapping[str, int]) -> int:
 
 def _checked(axis: str, text: str, value: int) -> int:
     if not 1 <= value <= _LARGEST:
-        raise BadField(f"size {axis}", text.strip(), f"a size is at least 1 and at most 2^48, this gives {value}")
+        raise BadField(f"size {axis}", text.strip(), f"a size must be from 1 to 2^48, but this is {value}")
     return value
 
 
 def written(axes: tuple[str, ...], problems: Sequence[Mapping[str, int]]) -> dict[str, str] | None:
-    """The texts that `expand` turns into exactly these sizes, or None when there are no such texts.
+    """Texts that `expand` turns into exactly these sizes, or None if there are none.
 
     >>> written(("m", "n"), expand(("m", "n"), {"m": "2^20/n", "n": "2^8..2^12"}))
     {'m': '2^20/n', 'n': '2^8..2^12'}

@@ -1,4 +1,4 @@
-"""What tuning a variant found: the best configuration of one problem on one device, and what it took to find it."""
+"""The result of tuning a variant: the best configuration for one problem on one device, and how long the search took."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ from kernelviz.core.problem import Problem, Struct
 
 
 class Tuned(Struct, frozen=True, kw_only=True):
-    """The configuration that a variant is to be measured with, by which run it was found, and for which source (its digest)."""
+    """The configuration with which to measure a variant, the run that found it, and the digest of the source it was found for."""
 
     configuration: dict[str, int]
     run_id: str
@@ -14,7 +14,7 @@ class Tuned(Struct, frozen=True, kw_only=True):
 
 
 class Span(Struct, frozen=True, kw_only=True):
-    """A number with its 95 % interval; None where there were too few blocks for one."""
+    """A number with its 95 % interval. `low` and `high` are None if there were too few blocks for an interval."""
 
     estimate: float
     low: float | None = None
@@ -22,11 +22,12 @@ class Span(Struct, frozen=True, kw_only=True):
 
 
 class Tuning(Struct, frozen=True, kw_only=True):
-    """The best correct configuration of a variant for a problem (whatever its data) on a device, by device cold time.
+    """The correct configuration of a variant with the shortest device cold time, for a problem on a device.
 
-    `default_s` is None where the default configuration has no correct time. `speed_up`: its time over the best one's in the same
-    rounds. `tried`: configurations with a result, `failed` ones among them. `seconds`: how long the device was held for the run,
-    all its parts together; `preparing_s`: of these, binding and first calls, which is compiling. No sample holds any of it.
+    It applies to the problem with any input data. `default_s` is None if the default configuration has no correct time.
+    `speed_up` is the time of the default divided by the time of the best configuration in the same rounds. `tried` counts the
+    configurations with a result, including the `failed` ones. `seconds` is how long the run occupied the device, over all its
+    parts. `preparing_s` is the part of it for binding and first calls, which is compilation. No sample contains any of it.
     """
 
     problem: Problem
@@ -49,7 +50,7 @@ class Tuning(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Device, variant and problem: a newer tuning of the same replaces it."""
+        """Device, variant and problem. A newer tuning with the same key replaces this one."""
         return (self.device_uuid, self.variant, tuning_key(self.problem))
 
     @property
@@ -58,7 +59,7 @@ class Tuning(Struct, frozen=True, kw_only=True):
 
 
 def tuning_key(problem: Problem) -> str:
-    """Equal for problems that one tuning is for: sizes, dtype, compute precision and direction, not what the inputs hold.
+    """A key that is equal for problems that share a tuning: same op, sizes, dtype, compute precision and direction, any data.
 
     >>> tuning_key(Problem(op="add", sizes={"n": 4}, dtype="fp32", data="zeros"))
     'add fp32 n=4'

@@ -1,4 +1,4 @@
-"""Quantities for people: SI prefixes where a number is shown, and nowhere else."""
+"""Quantities formatted for people. Only this module writes SI prefixes; everywhere else values are in SI base units."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 
 
 def significant(value: float, digits: int = 4) -> str:
-    """`value` with that many significant digits, never in scientific notation below 1e15.
+    """`value` with `digits` significant digits, without scientific notation below 1e15.
 
     >>> significant(44.5678), significant(1234567), significant(0.012345)
     ('44.57', '1234567', '0.01235')
@@ -19,7 +19,7 @@ def significant(value: float, digits: int = 4) -> str:
         return "0"
     text = f"{value:.{digits}g}"
     if "e" not in text:
-        # 'g' drops trailing zeros; a measurement keeps them: 4.360 is not 4.36.
+        # 'g' drops trailing zeros. A measurement keeps them, because 4.360 is more precise than 4.36.
         whole = len(text.split(".")[0].lstrip("-"))
         return f"{value:.{max(digits - whole, 0)}f}" if abs(value) >= 1 else f"{value:.{digits}g}"
     return f"{value:.0f}" if abs(value) >= 1 else f"{value:.{digits}g}"
@@ -38,7 +38,7 @@ def seconds(value_s: float | None, digits: int = 4) -> str:
 
 
 def time_unit(value_s: float) -> tuple[float, str]:
-    """The unit in which a time is written, and what it is in seconds: the largest that is not longer than the time.
+    """The unit for a time, as its length in seconds and its name: the largest unit that is not longer than the time.
 
     >>> time_unit(4.36e-6), time_unit(0.0)
     ((1e-06, 'µs'), (1e-09, 'ns'))
@@ -93,7 +93,7 @@ def percent(fraction: float | None, digits: int = 1) -> str:
 
 
 def width(fraction: float) -> str:
-    """Half an interval, relative, as percent; below 0.1 % with two digits, so that no interval reads as zero.
+    """Half the width of an interval as percent of the estimate. Below 0.1 % it has two digits, so that it does not read as zero.
 
     >>> width(0.0834), width(0.0021), width(0.00037), width(0.00004), width(0.0)
     ('8.3 %', '0.2 %', '0.04 %', '< 0.01 %', '0.00 %')
@@ -122,7 +122,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def power_of_two(value: int) -> str:
-    """A count with thin grouping, and as a power of two where it is one of at least 1024.
+    """A count with grouped digits, or as a power of two if it is one and at least 1024.
 
     >>> power_of_two(1048576), power_of_two(1000000), power_of_two(64)
     ('2^20', '1,000,000', '64')
@@ -133,7 +133,7 @@ def power_of_two(value: int) -> str:
 
 
 def typed_size(size: int) -> str:
-    """A size as one types it: never with a comma, which separates sizes.
+    """A size as a person types it: without commas, because a comma separates sizes.
 
     >>> typed_size(2**20), typed_size(1_000_000)
     ('2^20', '1000000')
@@ -142,7 +142,7 @@ def typed_size(size: int) -> str:
 
 
 def common_time_unit(times_s: Sequence[float]) -> tuple[float, str]:
-    """One unit for many times: the largest in which the smallest of them still shows three digits.
+    """One unit for many times: milliseconds if the shortest time is at least 1 ms, else microseconds.
 
     >>> common_time_unit([2e-6, 180e-6]), common_time_unit([0.02, 0.4]), common_time_unit([])
     ((1e-06, 'µs'), (0.001, 'ms'), (1e-06, 'µs'))
@@ -152,11 +152,11 @@ def common_time_unit(times_s: Sequence[float]) -> tuple[float, str]:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """How the values of a column are written.
+    """The format of the values of a column.
 
-    In a column of one unit, a number is divided by `scale`, `name` stands in the heading, and `form` is what `format` gets; a
-    `scale` of None is the common time unit of the table. `single` writes one value with a unit of its own. Without a `form`,
-    values are text, which is `foreign` when a document from elsewhere may have written it.
+    In a column of one unit, a number is divided by `scale` and formatted with `form`, and `name` is the unit in the heading. A
+    `scale` of None is the common time unit of the table. `single` formats one value with its own unit. Without a `form`, values
+    are text. The text is `foreign` if it may come from an imported document.
     """
 
     name: str = ""
@@ -165,7 +165,7 @@ class Unit:
     single: Callable[[Any], str] = str
     foreign: bool = False
     number: bool = False
-    """Whether the text is one of a number, so that it is aligned as numbers are."""
+    """Whether the text is a number, so that it is aligned like one."""
 
     @property
     def right(self) -> bool:
@@ -181,7 +181,7 @@ BYTES_PER_S = Unit("GB/s", 1e9, ".1f", gigabytes_per_s)
 FLOP_PER_S = Unit("TFLOP/s", 1e12, ".4g", lambda value: rate(value, "FLOP/s"))
 GFLOP_PER_S = Unit("GFLOP/s", 1e9, ".4g", lambda value: rate(value, "FLOP/s"))
 SHARE = Unit("%", 0.01, ".1f", percent)
-"""A fraction of something that is 100 %, such as the roof."""
+"""A fraction of a reference that is 100 %, such as the roof."""
 WIDTH = Unit("%", 0.01, ".2f", width)
 """Half an interval or a noise floor, as a fraction of the estimate."""
 CHANGE = Unit("%", 0.01, "+.2f", percent)
@@ -191,4 +191,4 @@ JOULES = Unit("mJ", 1e-3, ".3g", lambda value: f"{significant(value * 1e3, 3)} m
 BYTES = Unit("B", form=",d", single=lambda value: f"{value} B")
 COUNT = Unit(form=",d", single="{:,}".format)
 SIZE = Unit(form=",d", single=typed_size)
-"""The size of an axis; alone it is written as one types it."""
+"""The size of an axis. A single one is formatted as a person types it."""

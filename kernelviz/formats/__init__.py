@@ -8,7 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from kernelviz.core import BadField, DocumentError, Run, UnknownName
+from kernelviz.core import BadField, DocumentError, Run
+from kernelviz.core.errors import check_name
 from kernelviz.formats import reading
 from kernelviz.formats.document import decode, digest, encode
 from kernelviz.formats.export_format import Export
@@ -39,8 +40,7 @@ def exports() -> Mapping[str, Export]:
 
 def export_named(name: str) -> Export:
     """Raises UnknownName."""
-    if name not in exports():
-        raise UnknownName("format", name, exports())
+    check_name("format", name, exports())
     return exports()[name]
 
 

@@ -14,7 +14,7 @@ from kernelviz.core import SCHEMA, DocumentError, Run, version_1
 from kernelviz.core.finite import finite_result
 from kernelviz.formats.export_format import Export
 from kernelviz.formats.import_format import MAX_BYTES, Import
-from kernelviz.formats.validation import check
+from kernelviz.formats.validation import checked
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.quality import quality
 from kernelviz.text import describe_quality
@@ -74,7 +74,7 @@ def decode(data: bytes | str, *, most_bytes: int | None = MAX_BYTES) -> Run:
         ) from None
     except JSON_ERRORS as error:
         raise document_error(error) from None
-    return of_values(from_json(raw, Values)) if version < int(_VERSION) else _checked(from_json(raw, Run))
+    return of_values(from_json(raw, Values)) if version < int(_VERSION) else checked(from_json(raw, Run))
 
 
 def from_json(raw: bytes, type: type[T]) -> T:
@@ -83,11 +83,6 @@ def from_json(raw: bytes, type: type[T]) -> T:
         return msgspec.json.decode(raw, type=type)
     except JSON_ERRORS as error:
         raise document_error(error) from None
-
-
-def _checked(run: Run) -> Run:
-    check(run)
-    return run
 
 
 def of_values(values: Values) -> Run:
@@ -109,7 +104,7 @@ def of_values(values: Values) -> Run:
         run = msgspec.convert(values | {"schema": SCHEMA}, type=Run)
     except JSON_ERRORS as error:
         raise document_error(error) from None
-    return _checked(run)
+    return checked(run)
 
 
 def values_of(run: Run) -> Values:

@@ -9,7 +9,7 @@ import msgspec
 
 from kernelviz.core import Device, DocumentError, Environment, Method, Plan, Problem, Result, Run
 from kernelviz.formats import document
-from kernelviz.formats.validation import LEAST_S, MAX_CASES, MOST_S, check
+from kernelviz.formats.validation import LEAST_S, MAX_CASES, MOST_S, checked
 
 UNKNOWN, UNKNOWN_MACHINE = "unknown", "an unknown machine"
 THEIR_METHOD = Method(clock=None, budget_s=0.0, half_width=0.0, ratio_half_width=0.0, seeds=0, figures=())
@@ -51,7 +51,7 @@ def run_of(
         results=tuple(results),
     )
     try:
-        check(run)
+        checked(run)
     except DocumentError as error:
         raise DocumentError(f"{error.reason} (as read: {error.path})", path=path) from None
     return msgspec.structs.replace(run, id=f"{tool}-{document.digest(run)[:16]}")

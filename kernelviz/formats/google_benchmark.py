@@ -1,9 +1,9 @@
-"""google-benchmark's JSON, so that its ``tools/compare.py`` and what else reads it (conbench, bencher) can.
+"""Export of a run as JSON of google-benchmark, for its ``tools/compare.py`` and other tools that read it (conbench, bencher).
 
-A repetition is a block of samples: its real time is their mean. Aggregates follow as google-benchmark writes them; its median is
-the estimate that kernelviz shows. The CPU time is how long the host is busy with one call (``enqueue_s``), the same in every
-repetition, and 0 where that was not measured. Cases without a usable time would be a time of 0 to readers: they stand in the
-context, by name, with their reason.
+A repetition is a block of samples, and its real time is their mean. The aggregates of google-benchmark follow; the median is the
+estimate that kernelviz shows. The CPU time is the time until one call returns on the host (``enqueue_s``). It is the same in
+every repetition, and 0 if it was not measured. Cases without a usable time are listed in the context with their reason, because
+readers would take a missing time for 0.
 """
 
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ from kernelviz.text import describe_failure
 
 _HEADLINE = "device_cold_s"
 _NOT_CALLS = frozenset({"again_s", "again_warm_s"})
-"""Second series of the baseline: they are for verdicts, not for comparing runs."""
+"""The second series of the baseline, which are used for verdicts and not for a comparison of runs."""
 _NS = 1e9
 
 
 def encode(run: Run) -> bytes:
-    """UTF-8, as google-benchmark's ``--benchmark_out_format=json``."""
+    """The run in UTF-8, in the format of google-benchmark's option ``--benchmark_out_format=json``."""
     benchmarks: list[dict[str, Any]] = []
     failures: dict[str, str] = {}
     for family, result in enumerate(in_plan_order(run)):
@@ -43,7 +43,7 @@ def encode(run: Run) -> bytes:
 
 
 def case_name(problem: Problem, variant: str) -> str:
-    """op/variant/sizes/dtype, the sizes as google-benchmark writes named arguments; then what is not as usual.
+    """op/variant/sizes/dtype, then every unusual property. Sizes are written like named arguments of google-benchmark.
 
     >>> case_name(Problem(op="softmax", sizes={"m": 4096, "n": 8}, dtype="bf16"), "torch_eager")
     'softmax/torch_eager/m:4096/n:8/bf16'
@@ -54,7 +54,7 @@ def case_name(problem: Problem, variant: str) -> str:
 
 
 def _figures(name: str, result: Result) -> Iterator[tuple[str, Figure]]:
-    """The headline under the case's own name, every other figure under its field behind that."""
+    """The times of a case by name: the headline has the name of the case, and other times add their field to it."""
     if result.timing is None:
         return
     for field, figure in result.timing.figures.items():
@@ -91,7 +91,7 @@ def _entries(about: dict[str, Any], figure: Figure, cpu_ns: float) -> Iterator[d
 
 
 def _repetitions(figure: Figure) -> list[tuple[int, float]]:
-    """Calls and mean time of each block; one alone where the blocks are unknown."""
+    """The number of calls and the mean time of each block. Without blocks, each sample, or else the estimate, is one block."""
     if not figure.samples:
         return [(1, figure.estimate)]
     if not figure.blocks:

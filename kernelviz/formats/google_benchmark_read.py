@@ -1,7 +1,7 @@
-"""google-benchmark's JSON as runs: one for each set of named arguments, a variant a family, a case a name.
+"""Import of JSON of google-benchmark: one run for each set of argument names, one variant per family, one case per name.
 
-The format: https://github.com/google/benchmark/blob/main/src/json_reporter.cc. Its names repeat for repetitions, aggregates
-follow under names of their own, and a time that is not finite stands there bare (NaN).
+The format is that of https://github.com/google/benchmark/blob/main/src/json_reporter.cc. Repetitions share a name, aggregates
+have names of their own, and a time that is not finite is written as the bare word NaN.
 """
 
 import re
@@ -31,6 +31,7 @@ from kernelviz.core.reasons import Skipped
 from kernelviz.formats import document, foreign
 from kernelviz.formats.import_format import Import
 from kernelviz.formats.validation import MAX_SIZE
+from kernelviz.metrics.grouping import grouped
 
 TOOL = "google-benchmark"
 _UNIT_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -66,7 +67,7 @@ class _Entry(Struct, frozen=True, kw_only=True):
     real_time: float | None = None
     cpu_time: float | None = None
     time_unit: str | None = None
-    # A user's own counters stand beside these and may be called like them: a number is no truth.
+    # Counters of a user are in the same object and may have the names of these fields, so any type must be accepted.
     error_occurred: Any = None
     error_message: Any = None
     skipped: Any = None
@@ -89,13 +90,11 @@ class _File(Struct, frozen=True, kw_only=True):
 
 
 def decode(raw: bytes) -> tuple[Run, ...]:
-    """Errors: DocumentError with the path of the field."""
+    """The runs of a file of google-benchmark. Errors: DocumentError with the path of the field."""
     file = document.from_json(raw, _File)
-    entries: dict[str, list[tuple[int, _Entry]]] = {}
-    for i, entry in enumerate(_with_aggregates(file.benchmarks)):
-        entries.setdefault(entry.case, []).append((i, entry))
+    entries = grouped(enumerate(_with_aggregates(file.benchmarks)), key=lambda numbered: numbered[1].case)
     op = PureWindowsPath(file.context.executable or "").name or foreign.UNKNOWN
-    groups: dict[tuple[str, ...], list[Result]] = {}
+    results: list[Result] = []
     untimed: list[str] = []
     odd: list[str] = []
     seen: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
@@ -107,21 +106,24 @@ def decode(raw: bytes) -> tuple[Run, ...]:
         outcome = _outcome(entries_of_case, odd)
         if outcome is None:
             untimed.append(case)
-            continue
-        problem = foreign.problem(op, sizes)
-        result = Result(problem=problem, variant=variant, outcome=outcome, measured_at=_date(file.context))
-        groups.setdefault(tuple(sizes), []).append(result)
-    if not groups:
+        else:
+            problem = foreign.problem(op, sizes)
+            results.append(Result(problem=problem, variant=variant, outcome=outcome, measured_at=_date(file.context)))
+    if not results:
         because = f": {'; '.join(odd)[:400]}" if odd else ""
         raise DocumentError(f"no benchmark in it has a time{because}", path="$.benchmarks")
-    remarks = [f" Left out, since they hold no time: {', '.join(untimed)[:400]}."] if untimed else []
-    remarks += [f" Left out, since no time can be like that: {'; '.join(odd)[:400]}."] if odd else []
-    return tuple(_run(file.context, op, axes, results, "".join(remarks)) for axes, results in groups.items())
+    remarks = [f" Left out because they have no time: {', '.join(untimed)[:400]}."] if untimed else []
+    remarks += [f" Left out because these times are impossible: {'; '.join(odd)[:400]}."] if odd else []
+    groups = grouped(results, key=lambda result: tuple(result.problem.sizes))
+    return tuple(_run(file.context, op, axes, group, "".join(remarks)) for axes, group in groups.items())
 
 
 def _with_aggregates(entries: Sequence[_Entry]) -> Iterator[_Entry]:
-    """The entries, of which those that older versions (to 1.4) told by their names alone are aggregates here too: what is called
-    as a benchmark that was repeated, with ``_mean`` behind it, and is there once."""
+    """The entries, with the aggregates of versions up to 1.4 marked as such.
+
+    These versions mark an aggregate only by its name: that of a repeated benchmark followed by, for example, ``_mean``. The name
+    must occur once.
+    """
     times = Counter(e.name for e in entries if e.run_type is None)
     for entry in entries:
         base, _, what = entry.name.rpartition("_")
@@ -132,7 +134,7 @@ def _with_aggregates(entries: Sequence[_Entry]) -> Iterator[_Entry]:
 
 
 def named(case: str) -> tuple[str, dict[str, int]]:
-    """Variant and sizes that a name tells: its whole-number arguments are sizes, by their names where they have one.
+    """The variant and the sizes in a name. Whole-number arguments are sizes; one without a name is ``arg1``, ``arg2``, …
 
     >>> named("BM_copy/1024/8"), named("BM_copy/n:64/threads:4/real_time"), named("BM_copy/0")
     (('BM_copy', {'arg1': 1024, 'arg2': 8}), ('BM_copy/real_time', {'n': 64, 'threads': 4}), ('BM_copy/0', {}))
@@ -150,7 +152,7 @@ def named(case: str) -> tuple[str, dict[str, int]]:
 
 
 def _outcome(entries: Sequence[tuple[int, _Entry]], odd: list[str]) -> Outcome | None:
-    """What became of a case; None where its entries hold no time. Adds to `odd` what no time can be."""
+    """The outcome of a case; None if its entries have no time. Impossible times are added to `odd`."""
     for _, entry in entries:
         if entry.error_occurred is True:
             said = _text(entry.error_message) or "an error, of which the file does not say more"
@@ -166,7 +168,7 @@ def _text(value: object) -> str:
 
 
 def _figures(entries: Sequence[tuple[int, _Entry]], kind: str, label: str, odd: list[str]) -> dict[str, Figure]:
-    """The repetitions as one figure, and every aggregate that says more than they do, by what people call it."""
+    """The times by name: the repetitions as one figure, and every aggregate that adds information to them."""
     timed = [(e, s) for i, e in entries if (s := _seconds(i, e, kind, odd)) is not None]
     singles, aggregates = ([(e, s) for e, s in timed if e.is_aggregate is aggregate] for aggregate in (False, True))
     named_ones = {e.aggregate_name: s for e, s in aggregates if e.aggregate_name}
@@ -201,19 +203,22 @@ def _figures(entries: Sequence[tuple[int, _Entry]], kind: str, label: str, odd: 
 
 
 def _seconds(i: int, entry: _Entry, kind: str, odd: list[str]) -> float | None:
-    """A time of an entry; None where it has none: a fitted complexity, a percentage, null, and what cannot be (a negative one, as
-    where a loop's own time is taken off), which is added to `odd`. Errors: DocumentError for a unit that is none."""
+    """The time of an entry, or None if it has none: a fitted complexity, a percentage, null or an impossible time.
+
+    An impossible time is added to `odd`, for example a negative one after the time of an empty loop was subtracted. Errors:
+    DocumentError for an unknown unit.
+    """
     if entry.aggregate_name in _COMPLEXITY or entry.aggregate_unit == "percentage" or entry.aggregate_name == "cv":
         return None
     path = f"$.benchmarks[{i}]"
     unit = entry.time_unit or "ns"
     if unit not in _UNIT_S:
-        raise DocumentError(f"{unit[:40]!r} is no unit of time (s, ms, us, ns)", path=f"{path}.time_unit")
+        raise DocumentError(f"{unit[:40]!r} is not a unit of time (s, ms, us, ns)", path=f"{path}.time_unit")
     value: float | None = getattr(entry, f"{kind}_time")
     try:
         return foreign.seconds(None if value is None else value * _UNIT_S[unit], f"{path}.{kind}_time")
     except DocumentError as error:
-        if entry.aggregate_name != "stddev":  # no time of a call, and not kept
+        if entry.aggregate_name != "stddev":  # a standard deviation is not the time of a call
             odd.append(f"{entry.name[:100]}, {_KINDS[kind]} ({error.reason})")
         return None
 
@@ -224,7 +229,8 @@ def _run(context: _Context, op: str, axes: tuple[str, ...], results: Sequence[Re
         tool=TOOL,
         op=op,
         title=f"{TOOL}: {op}{over}" if op != foreign.UNKNOWN else f"{TOOL}{over}",
-        note=f"Read from a {TOOL} file. It says neither number format nor cost nor whether results were right.{left_out}",
+        note=f"Imported from a file of {TOOL}. The file does not contain the number format, the cost or the correctness of the "
+        f"results.{left_out}",
         device=_device(context),
         host=context.host_name or foreign.UNKNOWN_MACHINE,
         versions={TOOL: context.library_version} if context.library_version else {},
@@ -250,7 +256,7 @@ def _device(context: _Context) -> Device:
 
 
 def _date(context: _Context) -> str | None:
-    """When the file says that it was measured; in UTC where it says of which zone that is."""
+    """The date of the measurement in the file, converted to UTC if the file contains the time zone."""
     if context.date is None:
         return None
     try:
@@ -258,7 +264,7 @@ def _date(context: _Context) -> str | None:
         return timestamps.iso(moment, "seconds") if moment.tzinfo else moment.isoformat(timespec="seconds")
     except ValueError:
         return context.date[:40] or None
-    except OverflowError:  # UTC has no name for it: beside the years 1 and 9999
+    except OverflowError:  # In UTC, the date would lie outside the years 1 to 9999.
         return None
 
 

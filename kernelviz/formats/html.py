@@ -58,12 +58,15 @@ def _page(run: Run, view: charts.View, chart_data: dict[str, Any], most: int) ->
     data = json.dumps(chart_data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     library, its_hash = plotly()
     selection = describe_selection(run)
+    thinning = (
+        f"At most {most} evenly chosen samples of each series are drawn; the document has all of them." if most else ""
+    )
     few = f"<p>{escape(str(selection))}</p>" if selection else ""
     main = f"""{sections.answers(run, view.headlines)}
 <p id="without" class="without" hidden>This browser cannot draw the charts (<span id="why"></span>). Every figure is in the tables
 below.</p><noscript><p class="without">Charts need JavaScript. Every figure is in the tables below.</p></noscript>
 {few}
-<div id="views" hidden>{_VIEWS.format(samples=_describe_thinning(most))}</div>
+<div id="views" hidden>{_VIEWS.format(samples=thinning)}</div>
 <section><h2>Every case</h2>{tables.cases(run, view.headlines)}</section>
 {sections.failures(run)}
 <section><h2>Every figure</h2>{tables.figures(run)}</section>
@@ -101,12 +104,6 @@ def _whole(run: Run, main: str, data_of_charts: str = "", library_hash: str = ""
 <script>{script}</script>
 </body></html>
 """
-
-
-def _describe_thinning(most: int) -> str:
-    return (
-        f"At most {most} evenly chosen samples of each series are drawn; the document has all of them." if most else ""
-    )
 
 
 def _choice(name: str, label: str) -> str:

@@ -11,7 +11,7 @@ _BOM = b"\xef\xbb\xbf"
 Seal = Literal["unchanged", "changed", "unsealed"]
 DESCRIPTIONS: dict[Seal, str] = {
     "unchanged": "unchanged since it was saved",
-    "changed": "changed since it was saved: its facts are not those that its digest was taken of",
+    "changed": "changed since it was saved: its digest does not match its facts",
     "unsealed": "without a digest, so whether it was changed is unknown",
 }
 """This does not detect forgery, because whoever changes facts can change the digest too. Compare with the sender's digest."""

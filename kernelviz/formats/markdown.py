@@ -1,6 +1,6 @@
-"""Markdown for an issue or a pull request: what was measured where, a row a case with interval, verdict and trust, and why.
+"""Markdown for an issue or a pull request: the machine, a table with one row per case, and the measurement quality.
 
-Texts of a run are set as code: there they can neither become a mention, a link nor HTML.
+Text of a run is written as code, so that it cannot become a mention, a link or HTML.
 """
 
 import re
@@ -33,7 +33,7 @@ _TICKS = re.compile(r"`+")
 
 
 def encode(run: Run) -> bytes:
-    """UTF-8. One table, then the reasons behind a mark in it, the machine, and the command that measures it again."""
+    """The run as Markdown in UTF-8: one table, failures and doubts, the machine, and the command that measures the same plan."""
     return "\n".join(_lines(run)).encode("utf-8", "replace") + b"\n"
 
 
@@ -60,7 +60,7 @@ def _lines(run: Run) -> Iterator[str]:
         yield f"- {code(line)}"
     yield ""
     if not alone:
-        yield from _folded("What stands behind each time", quality_lines(table_rows, run, "cold"))
+        yield from _folded("Measurement quality of each time", quality_lines(table_rows, run, "cold"))
     yield from _behind(run, measured_here=not alone)
 
 
@@ -94,7 +94,7 @@ def _behind(run: Run, *, measured_here: bool) -> Iterator[str]:
 
 
 def code(text: str | Text) -> str:
-    """A text as a code span on one line, whatever is in it; nothing for nothing.
+    """Any text as a code span on one line. Empty text stays empty.
 
     >>> print(code("a <i> @you"), code("`x`"))
     `a <i> @you` `` `x` ``
@@ -108,7 +108,7 @@ def code(text: str | Text) -> str:
 
 
 def _row(cells: Sequence[str]) -> str:
-    # A bar ends a cell, also inside code.
+    # A bar ends a cell even inside code.
     return f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |"
 
 

@@ -1,7 +1,8 @@
-"""nvbench's JSON, so that its own scripts (``nvbench_compare.py``) read a run: a benchmark for the op, a state a case.
+"""Export of a run as JSON of nvbench, which nvbench's scripts (``nvbench_compare.py``) can read.
 
-Tags are nvbench's where the quantity is the same: the mean and the relative standard deviation of isolated device times with
-caches flushed. What nvbench has no tag for stands under ``kernelviz/``. As there, numbers are texts, and what is unknown is null.
+The op is a benchmark and each case is a state. A quantity that nvbench also has gets nvbench's tag: the mean and the relative
+standard deviation of isolated device times with flushed caches. All others have tags that start with ``kernelviz/``. As in
+nvbench's own files, numbers are text and unknown values are null.
 """
 
 from collections.abc import Sequence
@@ -24,9 +25,10 @@ _FILE_VERSION = {"major": 1, "minor": 0, "patch": 0, "string": "1.0.0"}
 
 
 def encode(run: Run) -> bytes:
-    """UTF-8, as nvbench's ``--json``."""
+    """The run in UTF-8, in the format of nvbench's option ``--json``."""
     results = in_plan_order(run)
     cases = _axis_values(results)
+    axes = list(cases[0]) if cases else ["variant", "dtype"]
     benchmark = {
         "name": run.plan.op,
         "index": 0,
@@ -34,7 +36,7 @@ def encode(run: Run) -> bytes:
         "skip_time": -1.0,
         "timeout": -1.0,
         "devices": [0],
-        "axes": [_axis(name, [case[name] for case in cases]) for name in cases[0]] if cases else _NO_AXES,
+        "axes": [_axis(name, [case[name] for case in cases]) for name in axes],
         "states": [_state(result, case) for result, case in zip(results, cases, strict=True)],
     }
     version = {"json": _FILE_VERSION, "nvbench": {"string": f"{OURS} {kernelviz.__version__}"}}
@@ -44,7 +46,7 @@ def encode(run: Run) -> bytes:
 
 
 def _axis_values(results: Sequence[Result]) -> list[Values]:
-    """Of each result its sizes, variant and number format, and whatever else of a problem is not as usual somewhere."""
+    """The axis values of each result: sizes, variant, number format, and each other property that is unusual in any result."""
     usual = {"compute": None, "direction": "forward", "data": "normal"}
     unusual = [n for n, u in usual.items() if any(getattr(r.problem, n) not in (None, u) for r in results)]
     return [
@@ -66,10 +68,6 @@ def _axis(name: str, values: Sequence[object]) -> Values:
         "flags": "",
         "values": [{"input_string": str(v), "description": "", "value": v} for v in dict.fromkeys(values)],
     }
-
-
-_NO_AXES = [_axis("variant", ()), _axis("dtype", ())]
-"""Of a run without results."""
 
 
 def _state(result: Result, case: Values) -> Values:
@@ -94,19 +92,22 @@ def _summaries(result: Result) -> list[Values]:
     if timing is None:
         return []
     summaries = _cold(timing.device_cold_s, result) if timing.device_cold_s is not None else []
-    for kind in FIGURES:
-        figure: Figure | None = getattr(timing, kind.field)
-        if figure is not None:
-            tag = f"kernelviz/{kind.field.removesuffix('_s')}/median"
-            summaries.append(_summary(tag, kind.name, kind.question, "duration", figure.estimate))
+    own = timing.figures
+    summaries += [
+        _summary(
+            f"kernelviz/{f.field.removesuffix('_s')}/median", f.name, f.question, "duration", own[f.field].estimate
+        )
+        for f in FIGURES
+        if f.field in own
+    ]
     tags = {summary["tag"] for summary in summaries}
     for name, figure in timing.other_times.items():
-        own = summaries_of(name, figure) or ((f"kernelviz/other/{name}", "duration", figure.estimate),)
-        # Two times of the same calls have one number of them.
+        parts = summaries_of(name, figure) or ((f"kernelviz/other/{name}", "duration", figure.estimate),)
+        # Two times of the same calls share their number of samples, which is written once.
         summaries += [
-            _summary(tag, name, figure.method or "", hint, value) for tag, hint, value in own if tag not in tags
+            _summary(tag, name, figure.method or "", hint, value) for tag, hint, value in parts if tag not in tags
         ]
-        tags |= {tag for tag, _, _ in own}
+        tags |= {tag for tag, _, _ in parts}
     clock_hz = result.conditions.sm_clock_hz if result.conditions else None
     if "nv/cold/time/gpu/mean" in tags and clock_hz and _CLOCK not in tags:
         summaries.append(_summary(_CLOCK, "Clock Rate", "Mean SM clock rate", "frequency", clock_hz))
@@ -114,7 +115,7 @@ def _summaries(result: Result) -> list[Values]:
 
 
 def _cold(figure: Figure, result: Result) -> list[Values]:
-    """What nvbench says of isolated calls. Without samples the estimate stands for their mean, and the noise is unknown."""
+    """nvbench's summaries of isolated calls. Without samples, the estimate is used as the mean, and the noise is unknown."""
     samples = figure.samples or ()
     middle = fmean(samples) if samples else figure.estimate
     noise = stdev(samples) / middle if len(samples) > 1 else None
@@ -134,8 +135,15 @@ def _cold(figure: Figure, result: Result) -> list[Values]:
         ),
     ]
     if moved_bytes:
-        meaning = "Minimal bytes of the problem over the mean time"
-        rows.append(("nv/cold/bw/global/bytes_per_second", "GlobalMem BW", meaning, "byte_rate", moved_bytes / middle))
+        rows.append(
+            (
+                "nv/cold/bw/global/bytes_per_second",
+                "GlobalMem BW",
+                "Minimal bytes of the problem over the mean time",
+                "byte_rate",
+                moved_bytes / middle,
+            )
+        )
     if clocks:
         rows.append((_CLOCK, "Clock Rate", "Mean SM clock rate", "frequency", fmean(clocks)))
     return [_summary(*row) for row in rows]

@@ -1,13 +1,12 @@
-"""nvbench's JSON as runs: one for each benchmark on each device, a case a state.
+"""Import of JSON of nvbench: one run for each benchmark on each device, one case for each state.
 
-The format: https://github.com/NVIDIA/nvbench/blob/main/nvbench/json_printer.cu (its version 1.0.0). Its numbers are texts, a
-number that is not finite is null, and a skipped state has no summaries.
+The format is that of https://github.com/NVIDIA/nvbench/blob/main/nvbench/json_printer.cu (version 1.0.0 of the format). Numbers
+are text, a number that is not finite is null, and a skipped state has no summaries.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from kernelviz.core import (
@@ -64,7 +63,7 @@ class _Device(Struct, frozen=True, kw_only=True):
     global_memory_size: int | None = None
     l2_cache_size: int | None = None
     kind: Any = None
-    """In a file of ours; nvbench knows GPUs only."""
+    """The kind of the device in a file written by kernelviz. nvbench itself only has GPUs."""
 
 
 class _Version(Struct, frozen=True, kw_only=True):
@@ -101,7 +100,7 @@ _Summaries = dict[str, _Read]
 
 @dataclass(frozen=True, slots=True)
 class _Time:
-    """A time of nvbench: the tag of its summary, what people call it here, how it was taken, and its timer."""
+    """A time of nvbench: the tag of its summary, its name in kernelviz, how it was measured, and its timer."""
 
     tag: str
     name: str
@@ -126,24 +125,22 @@ _TIMES = (
 
 
 OURS = "none: written by kernelviz"
-"""How the version of nvbench begins in a file of ours."""
-_TIMERS: Mapping[str, Timer] = MappingProxyType(
-    {
-        "CUDA events": "events",
-        "the host clock": "host",
-        "cupti": "cupti",
-        "kineto": "kineto",
-        "events": "events",
-        "host": "host",
-    }
-)
-"""Timers by what a description calls them."""
+"""The beginning of the version of nvbench in a file that kernelviz wrote."""
+_TIMERS: dict[str, Timer] = {
+    "CUDA events": "events",
+    "the host clock": "host",
+    "cupti": "cupti",
+    "kineto": "kineto",
+    "events": "events",
+    "host": "host",
+}
+"""Timers by their names in descriptions."""
 _CALLS = re.compile(r" of (\d{1,15}) ")
 _NOISE = re.compile(r"; standard deviation (unknown|\d{1,15}(?:\.\d{1,15})?(?:e[+-]\d{1,2})?) ?%?$")
 
 
 def decode(raw: bytes) -> tuple[Run, ...]:
-    """Errors: DocumentError with the path of the field."""
+    """The runs of a file of nvbench. Errors: DocumentError with the path of the field."""
     file = document.from_json(raw, _File)
     devices = {d.id: d for d in file.devices or ()}
     ours = (_tool(file.meta).string or "").startswith(OURS)
@@ -155,7 +152,7 @@ def decode(raw: bytes) -> tuple[Run, ...]:
         for s, state in enumerate(benchmark.states or ()):
             inside = f"{path}.states[{s}]"
             if devices and state.device not in devices:
-                raise DocumentError(f"{state.device} is no device of the file", path=f"{inside}.device")
+                raise DocumentError(f"the file has no device {state.device}", path=f"{inside}.device")
             result = _result(benchmark, state, sizes, ours, inside)
             results = by_device.setdefault(state.device, {})
             if result.case.key in results:
@@ -171,13 +168,13 @@ def decode(raw: bytes) -> tuple[Run, ...]:
 
 
 def _size_axes(states: Sequence[_State], path: str) -> frozenset[str]:
-    """The axes that hold sizes: whole numbers of at least 1 in every state. Errors: DocumentError where axes differ by state."""
+    """The axes that are sizes: whole numbers of at least 1 in every state. Errors: DocumentError if the axes of states differ."""
     first = [v.name for v in states[0].axis_values or ()] if states else []
     size_axes = frozenset(first)
     for s, state in enumerate(states):
         names = [v.name for v in state.axis_values or ()]
         if len(set(names)) < len(names) or names != first:
-            raise DocumentError("its axes are not those of the first state", path=f"{path}.states[{s}].axis_values")
+            raise DocumentError("its axes differ from those of the first state", path=f"{path}.states[{s}].axis_values")
         size_axes &= frozenset(
             v.name
             for i, v in enumerate(state.axis_values or ())
@@ -189,10 +186,9 @@ def _size_axes(states: Sequence[_State], path: str) -> frozenset[str]:
 
 def _result(benchmark: _Benchmark, state: _State, size_axes: frozenset[str], ours: bool, path: str) -> Result:
     axes, values = state.axis_values or (), _summaries(state, path)
-    constants = [f"{v.name}={UNKNOWN_VALUE if v.value is None else v.value}" for v in axes if v.name not in size_axes]
+    constants = [f"{v.name}={'?' if v.value is None else v.value}" for v in axes if v.name not in size_axes]
     outcome = _outcome(state, values, ours)
-    clock = values.get("nv/cold/sm_clock_rate/mean")
-    clock_hz = None if clock is None else _number(clock)
+    clock_hz = _number(values.get("nv/cold/sm_clock_rate/mean"))
     return Result(
         problem=foreign.problem(
             benchmark.name, {v.name: foreign.whole(v.value, path) for v in axes if v.name in size_axes}
@@ -201,9 +197,6 @@ def _result(benchmark: _Benchmark, state: _State, size_axes: frozenset[str], our
         outcome=outcome,
         conditions=None if clock_hz is None else Conditions(sm_clock_hz=clock_hz),
     )
-
-
-UNKNOWN_VALUE = "?"
 
 
 def _outcome(state: _State, values: _Summaries, ours: bool) -> Outcome:
@@ -219,7 +212,7 @@ def _outcome(state: _State, values: _Summaries, ours: bool) -> Outcome:
 
 
 def _figure(time: _Time, time_s: float, values: _Summaries, ours: bool) -> Figure:
-    """A time with how it was taken. A file of ours says so in its description: of nvbench's own times what it was read with."""
+    """A time with how it was measured. In a file that kernelviz wrote, the description of the summary says how."""
     if not ours:
         return Figure(estimate=time_s, timer=time.timer, method=_method(time, time.how, values))
     description = values[time.tag].description
@@ -232,7 +225,9 @@ def _figure(time: _Time, time_s: float, values: _Summaries, ours: bool) -> Figur
 
 
 def summaries_of(name: str, figure: Figure) -> tuple[tuple[str, str, float | None], ...]:
-    """Tag, hint and value of what nvbench said of a time that was read from it, the time itself the last; empty for another's.
+    """The summaries of nvbench behind an imported time: tag, hint and value of each, the time itself last.
+
+    Empty for a time that was not imported from nvbench.
 
     >>> method = "nvbench: mean of 499 isolated calls, L2 flushed before each, by CUDA events; standard deviation 0.5 %"
     >>> for one in summaries_of("GPU time, cold", Figure(estimate=1e-3, method=method)):
@@ -244,13 +239,13 @@ def summaries_of(name: str, figure: Figure) -> tuple[tuple[str, str, float | Non
     time = next((t for t in _TIMES if t.name == name), None)
     if time is None or not (figure.method or "").startswith(f"{TOOL}: "):
         return ()
-    summaries: list[tuple[str, str, float | None]] = []
     calls, noise = _CALLS.search(figure.method or ""), _NOISE.search(figure.method or "")
-    if calls:
-        summaries.append((time.count, "sample_size", int(calls[1])))
-    if noise and time.noise:
-        summaries.append((time.noise, "percentage", None if noise[1] == "unknown" else float(noise[1]) / 100))
-    return (*summaries, (time.tag, "duration", figure.estimate))
+    share = float(noise[1]) / 100 if noise and noise[1] != "unknown" else None
+    return (
+        *([(time.count, "sample_size", int(calls[1]))] if calls else []),
+        *([(time.noise, "percentage", share)] if noise and time.noise else []),
+        (time.tag, "duration", figure.estimate),
+    )
 
 
 def _method(time: _Time, how: str, values: _Summaries) -> str:
@@ -274,8 +269,8 @@ def _summaries(state: _State, path: str) -> _Summaries:
     return values
 
 
-def _number(summary: _Read) -> float | None:
-    return foreign.number(summary.value, summary.path)
+def _number(summary: _Read | None) -> float | None:
+    return None if summary is None else foreign.number(summary.value, summary.path)
 
 
 def _run(
@@ -288,8 +283,8 @@ def _run(
         tool=TOOL,
         op=benchmark.name,
         title=f"{TOOL}: {benchmark.name} on {name}",
-        note="Read from an nvbench file. It says neither number format nor cost nor whether results were right, and not when "
-        f"it was measured.{command}",
+        note="Imported from a file of nvbench. The file does not contain the number format, the cost, the correctness of the "
+        f"results or the date of the measurement.{command}",
         device=Device(
             id="cpu" if about.kind == "cpu" else f"cuda:{about.id}",
             kind="cpu" if about.kind == "cpu" else "cuda",

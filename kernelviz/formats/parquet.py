@@ -1,14 +1,14 @@
-"""Parquet: a row a case with everything of the run in it, so that JSON to Parquet and back loses nothing.
+"""Parquet with one row per case. It contains the whole run, so that a conversion from JSON to Parquet and back loses nothing.
 
-The run without its results is the value of ``kernelviz`` in the file's metadata, as JSON. Of each case the column ``result``
-holds the JSON of its result without the samples of its figures, which are lists in columns of their own
-(``device_cold_s_samples``, …). All other columns are what a data frame has, for whoever queries the file, and no reader here
-looks at them.
+The run without its results is stored as JSON in the metadata of the file, under the key ``kernelviz``. The column ``result``
+contains the JSON of each result without the samples. The samples of each time are lists in a column of their own
+(``device_cold_s_samples``, …). All other columns are those of a data frame. They are for queries, and `decode` does not read
+them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 import msgspec
@@ -30,9 +30,9 @@ _MAGIC = b"PAR1"
 _RESULT = "result"
 _SAMPLES = "_samples"
 FIGURES = tuple(n for n, hint in get_type_hints(Timing).items() if hint in (Figure, Figure | None))
-"""The fields of a timing whose samples get a column."""
+"""The fields of a timing whose samples have a column."""
 _OWN = frozenset({_RESULT, *(figure + _SAMPLES for figure in FIGURES)})
-"""The columns that are read again; what else is called so (an axis may be) gets a name of its own."""
+"""The columns that `decode` reads. Any other column with one of these names (of an axis, for example) is renamed."""
 _BATCH = 64
 _FLOATS = ("_s", "_fraction", "_hz", "_w", "_c", "_joules", "speed_up")
 _WHOLE = ("_bytes", "_flop", "samples")
@@ -40,7 +40,7 @@ _TRUTHS = ("is_baseline", "correct", "host_bound")
 
 
 def encode(run: Run) -> bytes:
-    """Errors: DocumentError as the native document's."""
+    """The run as Parquet. Errors: DocumentError, in the same cases as for the native document."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -66,7 +66,7 @@ def encode(run: Run) -> bytes:
 
 
 def decode(raw: bytes) -> Run:
-    """Errors: DocumentError; the path ``$.results[3]`` is row 3, counted from 0."""
+    """The run of a Parquet file. Errors: DocumentError; its path ``$.results[3]`` means row 3, counted from 0."""
     import pyarrow as pa
 
     try:
@@ -75,25 +75,29 @@ def decode(raw: bytes) -> Run:
         raise DocumentError(f"it cannot be read as Parquet ({' '.join(str(error).split())[:200]})") from None
     values = document.from_json(header, Any)
     if not isinstance(values, dict):
-        raise DocumentError("the run in its metadata is no object", path="$")
+        raise DocumentError("the run in its metadata is not an object", path="$")
     values["results"] = [_whole(*row, f"$.results[{i}]") for i, row in enumerate(rows)]
-    unchanged = values.get("digest") == _digest(
-        values
-    )  # of the file's own facts, before an older version's are upgraded
     run = document.of_values(values)
-    if not unchanged:
-        raise DocumentError("it was changed since it was written: its facts are not those that its digest was taken of")
+    # The digest is that of the facts in the file. `of_values` upgrades facts of an older version in a copy.
+    if values.get("digest") != _digest(values):
+        raise DocumentError("it was changed since it was written: its digest does not match its facts")
     return run
 
 
 def _digest(values: document.Values) -> str:
-    """Of the facts as this file has them, fields that nobody here knows among them: pages of Parquet have checksums, what says
-    which columns there are has none, and samples that are missing would be taken for samples that nobody kept."""
+    """The digest of the facts in the file, including fields that this version does not know.
+
+    It is needed although the pages of Parquet have checksums, because the list of columns has none. If a column of samples were
+    lost, the run would read as one whose samples were not stored.
+    """
     return document.digest_of([values.get(name) for name in ("plan", "environment", "method", "results")])
 
 
 def _read(raw: bytes) -> tuple[bytes, list[tuple[str, dict[str, list[float]]]]]:
-    """The run's header, and of each row its result with its samples by figure. Errors: DocumentError, and what pyarrow raises."""
+    """The run without results as JSON, and for each row its result as JSON and its samples by field.
+
+    Errors: DocumentError, and the errors of pyarrow.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -102,7 +106,7 @@ def _read(raw: bytes) -> tuple[bytes, list[tuple[str, dict[str, list[float]]]]]:
         header = (about.metadata or {}).get(_KEY)
         if header is None or _RESULT not in file.schema_arrow.names:
             raise DocumentError(
-                "this is Parquet but no run of kernelviz: it has no column 'result' with a run in its metadata"
+                "this Parquet file is not a run of kernelviz: it has no column 'result' or no run in its metadata"
             )
         if about.num_rows > MAX_CASES:
             raise DocumentError(f"it has more than {MAX_CASES} cases")
@@ -111,11 +115,14 @@ def _read(raw: bytes) -> tuple[bytes, list[tuple[str, dict[str, list[float]]]]]:
         unpacked_bytes = 0
         for batch in file.iter_batches(_BATCH, columns=[n for n in file.schema_arrow.names if n in _OWN]):
             batch.validate(full=True)
-            # A file may claim to be small and unpack to anything.
+            # The sizes in the metadata may be wrong, so the size is counted while the file is unpacked.
             unpacked_bytes += batch.nbytes
             if unpacked_bytes > 4 * MAX_BYTES:
                 raise DocumentError(f"unpacked it has more than {4 * MAX_BYTES / 1e6:.0f} MB")
-            rows += _rows(batch)
+            for row in batch.to_pylist():
+                text = row.pop(_RESULT)
+                samples = {name.removesuffix(_SAMPLES): values for name, values in row.items() if values is not None}
+                rows.append((text, samples))
     return header, rows
 
 
@@ -132,14 +139,8 @@ def _check_types(schema: pa.Schema) -> None:
             )
 
 
-def _rows(batch: pa.RecordBatch) -> Iterator[tuple[str, dict[str, list[float]]]]:
-    for row in batch.to_pylist():
-        text = row.pop(_RESULT)
-        yield text, {name.removesuffix(_SAMPLES): values for name, values in row.items() if values is not None}
-
-
 def _whole(text: str | None, samples: dict[str, list[float]], path: str) -> document.Values:
-    """A result with its samples in their figures again. Errors: DocumentError."""
+    """The result with its samples restored. Errors: DocumentError."""
     try:
         result = document.from_json((text or "").encode(), document.Values)
     except DocumentError as error:
@@ -147,13 +148,15 @@ def _whole(text: str | None, samples: dict[str, list[float]], path: str) -> docu
     timing = _timing(result)
     for figure, values in samples.items():
         if timing is None or not isinstance(timing.get(figure), dict):
-            raise DocumentError("it has samples of a figure that it does not have", path=f"{path}.outcome.{figure}")
+            raise DocumentError(
+                "there are samples of a time that the result does not have", path=f"{path}.outcome.{figure}"
+            )
         timing[figure]["samples"] = values
     return result
 
 
 def _without_samples(result: document.Values) -> dict[str, list[float]]:
-    """Takes the samples of the figures out of a result; by figure."""
+    """Remove the samples from a result and return them by field."""
     timing = _timing(result)
     figures = {name: timing[name] for name in FIGURES if timing and timing.get(name)}
     return {name: figure.pop("samples") for name, figure in figures.items() if figure.get("samples") is not None}
@@ -166,7 +169,7 @@ def _timing(result: document.Values) -> document.Values | None:
 
 
 def _type(name: str, axes: Collection[str]) -> str:
-    """The type of a column, by its name in Arrow."""
+    """The Arrow type of a column, derived from its name."""
     if name in axes or name.endswith(_WHOLE):
         return "int64"
     if name in _TRUTHS:
@@ -179,7 +182,7 @@ def _array(values: Sequence[Value], kind: str) -> pa.Array:
 
     try:
         return pa.array(values, kind)
-    except (OverflowError, pa.ArrowInvalid, pa.ArrowTypeError):  # a whole number beyond 64 bits
+    except (OverflowError, pa.ArrowInvalid, pa.ArrowTypeError):  # an integer that does not fit into 64 bits
         return pa.array([None if v is None else str(v) for v in values], pa.string())
 
 
@@ -188,7 +191,7 @@ EXPORT = Export(
     suffix=".parquet",
     media_type="application/vnd.apache.parquet",
     encode=encode,
-    label="Parquet, everything, one row per case",
+    label="Parquet, the whole run, one row per case",
 )
 IMPORT = Import(
     name="parquet",

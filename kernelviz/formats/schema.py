@@ -23,7 +23,7 @@ _DERIVED: dict[str, dict[str, dict[str, Any]]] = {
         "trust": {
             "type": "object",
             "additionalProperties": {"type": "string"},
-            "description": "What stands behind each device time, in words. Derived from the other fields; readers ignore it.",
+            "description": "The measurement quality of each device time as text. Derived from other fields; readers ignore it.",
         }
     },
 }
@@ -38,14 +38,13 @@ def schema() -> dict[str, Any]:
         definitions[name]["properties"] |= fields
     definitions["Run"]["properties"]["schema"] = {"const": SCHEMA}
     definitions["Run"]["required"] = ["schema", *definitions["Run"]["required"]]
-    head = {
+    return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:{SCHEMA.replace('/', ':')}",
         "title": f"A run of GPU kernels, {SCHEMA}",
         "description": "Times in seconds, sizes in bytes, all quantities in SI base units as the names of fields say. A quantity "
         "that is not known, or not finite, is null.",
-    }
-    return head | generated
+    } | generated
 
 
 def text() -> str:

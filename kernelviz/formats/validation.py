@@ -1,7 +1,6 @@
-"""Checks that the types of a document cannot express: quantities are possible, and results are of cases of the plan."""
+"""Checks that the types of a document cannot express: quantities are possible, and each result belongs to a case of the plan."""
 
 import math
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from kernelviz.core import DocumentError, Failure, Figure, Plan, Result, Roof, Run
@@ -16,8 +15,8 @@ MAX_NAME = 2_000
 """Characters of an op, a variant, an axis, a dtype: C++ types in names are long, whole files are not names."""
 
 
-def check(run: Run) -> None:
-    """Errors: DocumentError with the path of the first field that cannot be."""
+def checked(run: Run) -> Run:
+    """Return the same run. Errors: DocumentError with the path of the first field that has an impossible value."""
     _check_moment(run.created_at, "$.created_at")
     _check_plan(run.plan)
     _check_fields(run.method, "$.method", 0.0, MOST_S, "budget_s", "half_width", "ratio_half_width")
@@ -34,29 +33,30 @@ def check(run: Run) -> None:
         )
         seen.add(result.case.key)
         _check_result(result, path)
+    return run
 
 
 def _refuse(*faults: tuple[bool, str, str]) -> None:
-    """Errors: DocumentError for the first fault that is there, with its text and the path of its field."""
+    """Errors: DocumentError for the first fault whose condition is true, with its text and the path of its field."""
     for there, text, path in faults:
         if there:
             raise DocumentError(text, path=path)
 
 
 def _check_moment(stamp: str, path: str) -> None:
-    """Any text is allowed, since other tools write their own formats; a moment with a zone must be one that UTC can name."""
+    """Any text is allowed, because other tools write their own formats; a time with a zone must be one that UTC can express."""
     try:
         moment = datetime.fromisoformat(stamp)
-    except ValueError:
-        return
-    try:
         if moment.tzinfo is not None:
             moment.astimezone(UTC)
+    except ValueError:
+        return
     except OverflowError:
-        hint = (
-            "is outside the years 1 to 9999 in UTC; write it as 2026-11-21T10:42:00+00:00, or leave it empty if unknown"
-        )
-        raise DocumentError(f"{stamp[:40]!r} {hint}", path=path) from None
+        raise DocumentError(
+            f"{stamp[:40]!r} is outside the years 1 to 9999 in UTC; write it as 2026-11-21T10:42:00+00:00, or leave it empty "
+            "if unknown",
+            path=path,
+        ) from None
 
 
 def _check_plan(plan: Plan) -> None:
@@ -117,30 +117,28 @@ def _check_result(result: Result, path: str) -> None:
 
 def _check_figure(figure: Figure, path: str) -> None:
     _check_fields(figure, path, LEAST_S, MOST_S, "estimate", "low", "high")
-    if figure.samples and not _can_be(figure.samples):
+    # Checking the samples one by one took nearly all of the time of checking a document, so their bounds are checked first.
+    if figure.samples and not (
+        min(figure.samples) >= LEAST_S and max(figure.samples) <= MOST_S and not math.isnan(sum(figure.samples))
+    ):
         for i, sample in enumerate(figure.samples):
             _between(sample, LEAST_S, MOST_S, f"{path}.samples[{i}]")
     if figure.buffers is not None:
         _between(figure.buffers, 1, MAX_COUNT, f"{path}.places")
-    if figure.blocks is None:
-        return
-    for i, block in enumerate(figure.blocks):
+    blocks = figure.blocks or ()
+    for i, block in enumerate(blocks):
         inside = f"{path}.blocks[{i}]"
         if block.size < 1:
             raise DocumentError(f"a block of {block.size} samples cannot be", path=f"{inside}.size")
         _check_fields(block, inside, -MAX_RATE, MAX_RATE, "started_s")
         _check_fields(block, inside, 0.0, MAX_RATE, "clock_hz")
-    in_blocks, given = sum(b.size for b in figure.blocks), len(figure.samples or ())
-    _refuse((in_blocks != given, f"its blocks hold {in_blocks} samples, there are {given}", f"{path}.blocks"))
-
-
-def _can_be(samples: Sequence[float]) -> bool:
-    """Whether all of them are possible times. Checking them one by one took nearly all of the time of checking a document."""
-    return min(samples) >= LEAST_S and max(samples) <= MOST_S and not math.isnan(sum(samples))
+    in_blocks, given = sum(b.size for b in blocks), len(figure.samples or ())
+    unlike = figure.blocks is not None and in_blocks != given
+    _refuse((unlike, f"its blocks hold {in_blocks} samples, there are {given}", f"{path}.blocks"))
 
 
 def _check_fields(struct: object, path: str, low: float, high: float, *names: str) -> None:
-    """Each field that is known is between two bounds; nothing of None is known."""
+    """Check that each known field is between two bounds. No field of None is known."""
     for name in names:
         value = getattr(struct, name, None)
         if value is not None:
@@ -148,7 +146,7 @@ def _check_fields(struct: object, path: str, low: float, high: float, *names: st
 
 
 def _between(value: float, low: float, high: float, path: str) -> None:
-    """The bounds are finite, so NaN and infinity are outside them. JSON's whole numbers have no end, floats do."""
+    """The bounds are finite, so NaN and infinity are outside them. Whole numbers in JSON have no limit, floats do."""
     if not low <= value <= high:
         number = f"{value:.6g}" if isinstance(value, float) else str(value)[:40]
         raise DocumentError(f"{number} is outside {low:g} to {high:g}", path=path)

@@ -50,17 +50,16 @@ def last_level_cache_bytes(sys: Path = SYS) -> int | None:
 
     A flush must read more than this sum. None where the kernel does not report it.
     """
-    caches: dict[str, tuple[int, int]] = {}
+    caches: dict[tuple[int, str], int] = {}
     for index in sys.glob("devices/system/cpu/cpu[0-9]*/cache/index*"):
         with contextlib.suppress(OSError, ValueError):
             if (index / "type").read_text().strip() != "Instruction":
-                level = int((index / "level").read_text())
-                sharers = (index / "shared_cpu_list").read_text().strip()
-                caches[f"{level}:{sharers}"] = (level, _size_bytes((index / "size").read_text().strip()))
+                instance = (int((index / "level").read_text()), (index / "shared_cpu_list").read_text().strip())
+                caches[instance] = _size_bytes((index / "size").read_text().strip())
     if not caches:
         return None
-    highest = max(level for level, _ in caches.values())
-    return sum(size for level, size in caches.values() if level == highest)
+    highest = max(level for level, _ in caches)
+    return sum(size for (level, _), size in caches.items() if level == highest)
 
 
 def _size_bytes(text: str) -> int:

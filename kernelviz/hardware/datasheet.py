@@ -166,13 +166,11 @@ def _share(roof: Roof, sheet: DataSheet | None) -> DataSheetShare:
     peak = sheet.peaks.get(roof.precision or "")
     if peak is None or (roof.name == "fma" and roof.precision != "fp32"):
         return DataSheetShare(roof=roof)
-    share_at_clock = None
-    if peak.at_clock_hz is not None and roof.clock_hz:
-        share_at_clock = value / (peak.rate_flop_per_s * roof.clock_hz / peak.at_clock_hz)
+    at_hz, measured_hz = peak.at_clock_hz, roof.clock_hz
     return DataSheetShare(
         roof=roof,
         promised=peak.rate_flop_per_s,
-        promised_at_hz=peak.at_clock_hz,
+        promised_at_hz=at_hz,
         share=value / peak.rate_flop_per_s,
-        share_at_clock=share_at_clock,
+        share_at_clock=value / (peak.rate_flop_per_s * measured_hz / at_hz) if at_hz and measured_hz else None,
     )

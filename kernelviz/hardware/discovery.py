@@ -208,9 +208,16 @@ def software_problem(
     }
     for kind, cuda in needed.items():
         if driver_cuda is not None and _major(driver_cuda) < _major(cuda):
-            least = _LEAST_DRIVER.get(_major(cuda))
-            versions = {"driver": driver, "supported": driver_cuda, "torch": torch.version, "cuda": cuda}
-            return Notice(kind, {**versions, "least_driver": least})
+            return Notice(
+                kind,
+                {
+                    "driver": driver,
+                    "supported": driver_cuda,
+                    "torch": torch.version,
+                    "cuda": cuda,
+                    "least_driver": _LEAST_DRIVER.get(_major(cuda)),
+                },
+            )
     if capability is not None and _major(torch.cuda) >= 13 and capability < _LEAST_CAPABILITY:
         return Notice("gpu_too_old", {"capability": _dotted(capability), "cuda": torch.cuda})
     return None

@@ -42,11 +42,10 @@ def conditions(device: Device, own: Collection[int] | None = None) -> Conditions
     if reached is None:
         return Conditions(read_at=read_at, notes=(DriverSilent(),))
     library, handle = reached
-    memory = nvml.ask(library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_MEM)
     temperature = nvml.ask(library.nvmlDeviceGetTemperature, handle, library.NVML_TEMPERATURE_GPU)
     return Conditions(
-        sm_clock_hz=_sm_clock_hz(library, handle),
-        memory_clock_hz=None if memory is None else memory * 1e6,
+        sm_clock_hz=_clock_hz(library, handle, library.NVML_CLOCK_SM),
+        memory_clock_hz=_clock_hz(library, handle, library.NVML_CLOCK_MEM),
         power_w=_power_w(library, handle),
         temperature_c=None if temperature is None else float(temperature),
         event_reasons=event_reasons(_reason_bits(library, handle)),
@@ -64,7 +63,7 @@ def energy_joules(device: Device) -> float | None:
 def sm_clock_hz(device: Device) -> float | None:
     """The SM clock that the driver reports now, None when unknown."""
     reached = nvml.reached(device)
-    return None if reached is None else _sm_clock_hz(*reached)
+    return None if reached is None else _clock_hz(*reached, reached[0].NVML_CLOCK_SM)
 
 
 def event_reasons(bits: int | None) -> tuple[EventReason, ...]:
@@ -113,8 +112,8 @@ def _other_process_count(library: Any, handle: Any, own: Collection[int] | None)
     return other_processes([p.pid for p in listed], ours, same_ids=same_ids())
 
 
-def _sm_clock_hz(library: Any, handle: Any) -> float | None:
-    mhz = nvml.ask(library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_SM)
+def _clock_hz(library: Any, handle: Any, clock: int) -> float | None:
+    mhz = nvml.ask(library.nvmlDeviceGetClockInfo, handle, clock)
     return None if mhz is None else mhz * 1e6
 
 
@@ -215,9 +214,8 @@ def _cpu_sample(device: Device, *, running: bool) -> Sample:
 
 def _temperature_c() -> float | None:
     """The hottest reading of the processor's own sensors; None where there is none (virtual machines)."""
-    ask = getattr(psutil, "sensors_temperatures", None)  # Linux only
     try:
-        readings = ask() if ask is not None else {}
+        readings = psutil.sensors_temperatures() if hasattr(psutil, "sensors_temperatures") else {}  # Linux only
     except OSError:
         return None
     return max((r.current for name in _SENSORS for r in readings.get(name, ())), default=None)

@@ -259,7 +259,7 @@ def noise_floor(baseline: Figure, again: Figure | None) -> float:
 def verdict(time: Figure, baseline: Figure, again: Figure | None = None) -> Verdict:
     """Faster, slower, same or unclear: the interval of the per-round ratio must clear the noise floor.
 
-    Returns "unclear" with its reason when there are too few shared rounds or when the interval straddles the floor.
+    Returns "unclear" with its reason when there are too few shared rounds or when the interval is partly inside the noise floor.
     """
     interval, rounds = ratio_interval(time, baseline)
     if interval is None:

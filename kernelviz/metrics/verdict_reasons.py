@@ -41,7 +41,7 @@ class FloorTooWide:
 
 @dataclass(frozen=True, slots=True)
 class Straddles:
-    """The interval straddles the noise floor."""
+    """The interval is partly inside the noise floor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ VerdictReason = DirectReason | ByBaseline
 
 @dataclass(frozen=True, slots=True)
 class SameCode:
-    """The same machine code ran on both sides: what differs is noise."""
+    """Both sides used the same machine code, so the difference is noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class NoTime:
 
 @dataclass(frozen=True, slots=True)
 class OtherMethod:
-    """The two were measured in different ways; None is unknown."""
+    """The two sides were measured by different methods. None means unknown."""
 
     what: MethodPart
     before: str | None

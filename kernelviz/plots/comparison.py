@@ -38,17 +38,17 @@ _LOOKS: dict[PairKind, Props] = {
 }
 _BAND = "rgba(124,135,132,0.22)"
 _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
-"""Between ticks, in percent."""
+"""Possible distances between ticks, in percent."""
 _MOST_TICKS = 6
 _LEAST_REACH = 1.006
 """The range is at least this ratio, so that differences below the smallest noise floor do not fill the frame."""
 
 
 def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figure:
-    """Time of B divided by time of A for each case, worst first, on a logarithmic axis that contains 1. Whiskers: 95 % intervals.
+    """Time of B divided by time of A for each case, worst first, on a logarithmic axis that contains 1.
 
-    The grey band behind a bar is its noise floor: a verdict needs the whole interval outside. `most`: at most this many
-    cases, the worst ones. A click gives the key of the pair.
+    Whiskers are 95 % intervals. The grey band behind a bar is its noise floor; B is faster or slower if the whole interval is
+    outside. `most` limits the chart to the worst cases. A click gives the key of the pair.
     """
     visible = comparison.pairs[:most]
     if not visible:
@@ -146,8 +146,12 @@ def _hover(pair: Pair, comparison: Comparison) -> str:
         f"{side}: {escape(format_variant(r.variant))}, {format_time(figure_of(r.timing, comparison.headline))}"
         for side, r in (("A", pair.before), ("B", pair.after))
     ]
-    reason = escape(str(describe_verdict_reason(pair.reason)))
-    lines = [f"<b>{escape(format_problem(pair.problem))}</b>", *sides, escape(str(describe_pair(pair))), reason]
+    lines = [
+        f"<b>{escape(format_problem(pair.problem))}</b>",
+        *sides,
+        escape(str(describe_pair(pair))),
+        escape(str(describe_verdict_reason(pair.reason))),
+    ]
     if pair.floor is not None:
         lines.append(f"noise floor ±{units.percent(pair.floor)}")
     return "<br>".join(dict.fromkeys(lines))
@@ -205,10 +209,11 @@ def shares_by_time(comparison: Comparison, pair: Pair) -> go.Figure:
     draft = Draft(SAMPLES_PX, x_title=f"sample time, {unit}", y_title="samples up to this time, %")
     for side, variant, _, ordered in known:
         style, name = style_of(pair.problem.op, variant), f"{side}: {format_variant(variant)}"
-        if side == "A":
-            look = {"colour": NEUTRAL, "symbol": f"{style.marker}-open", "dash": "dash"}
-        else:
-            look = {"colour": style.colour, "symbol": style.marker, "dash": "solid"}
+        look = (
+            {"colour": NEUTRAL, "symbol": f"{style.marker}-open", "dash": "dash"}
+            if side == "A"
+            else {"colour": style.colour, "symbol": style.marker, "dash": "solid"}
+        )
         draft.traces += distribution(ordered, scale, name=name, group=side, **look)
     draft.y_axis |= SHARE_AXIS
     # Without the slowest 0.5 % of the samples: a few outliers (another process, for example) would flatten both curves.

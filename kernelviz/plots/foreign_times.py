@@ -1,4 +1,4 @@
-"""Times that another tool measured: by size if a size varies, else a bar for each case."""
+"""Times that another tool measured: a line by size if a size varies, else a bar for each case."""
 
 import math
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from kernelviz.core import Figure, Result, Run, units
 from kernelviz.metrics.foreign_times import names, of_case
+from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.sweep import line_sizes, swept_axis, varying_axes
 from kernelviz.plots.frame import Draft, Props, log_axis, nothing, scatter_type, shorten, size_ticks
 from kernelviz.plots.variant_styles import Style, series, style_of
@@ -33,9 +34,7 @@ def other_times_by_size(run: Run, name: str | None = None) -> go.Figure:
     if axis is None:
         return _bars(timed, scale, unit, chosen)
     draft = Draft(HEIGHT, x_title=escape(axis), y_title=escape(f"{chosen}, {unit}"))
-    lines: dict[tuple[str, tuple[tuple[str, int], ...]], list[tuple[Result, Figure]]] = {}
-    for result, figure in timed:
-        lines.setdefault((result.variant, line_sizes(result.problem, problems, axis)), []).append((result, figure))
+    lines = grouped(timed, key=lambda case: (case[0].variant, line_sizes(case[0].problem, problems, axis)))
     one_variant = len({variant for variant, _ in lines}) == 1
     draft.traces = [
         _line(
@@ -108,8 +107,7 @@ def _bars(timed: Sequence[tuple[Result, Figure]], scale: float, unit: str, name:
 def _decades(values: Sequence[float], scale: float) -> Props:
     """A logarithmic axis over many decades, with a unit at each tick. Bars start below the smallest value."""
     low, high = math.floor(math.log10(min(values) * scale)) - 0.3, math.log10(max(values) * scale) + 1.2
-    every = math.ceil((high - low) / 6)
-    exponents = range(math.ceil(low), math.floor(high) + 1, every)
+    exponents = range(math.ceil(low), math.floor(high) + 1, math.ceil((high - low) / 6))
     return {
         "type": "log",
         "range": [low - math.log10(scale), high - math.log10(scale)],

@@ -1,4 +1,4 @@
-"""What all charts share: the frame, the axes, the words on hover, and the picture of nothing."""
+"""What all charts share: the frame, the axes, the hover text, and the empty chart."""
 
 import math
 import textwrap
@@ -26,7 +26,7 @@ from kernelviz.text import (
 GRID = "rgba(124,135,132,0.22)"
 Runs = Run | Sequence[Run]
 Props = dict[str, Any]
-"""Properties of a trace, an axis or a layout, as Plotly's JSON has them."""
+"""Properties of a trace, an axis or a layout, with their names in Plotly's JSON."""
 MOST_SVG_POINTS = 1000
 
 
@@ -35,12 +35,12 @@ def listed(runs: Runs) -> tuple[Run, ...]:
 
 
 def roofs_of(run: Run, roofs: Sequence[Roof] | None) -> tuple[Roof, ...]:
-    """The roofs given, else those that the run's machine had measured when the run was made."""
+    """`roofs`, or if None, the roofs that were known when the run was measured."""
     return tuple(run.environment.roofs if roofs is None else roofs)
 
 
 def only(run: Run, problem: Problem | None) -> Run:
-    """The run with what it measured of one problem alone: a row of it costs as much as one of all of them."""
+    """The run with the results of one problem only, because each row of a table takes time to compute."""
     return replace(run, results=tuple(r for r in run.results if r.problem == problem))
 
 
@@ -49,7 +49,7 @@ def table_of(run: Run, roofs: Sequence[Roof] | None, headline: Headline = "cold"
 
 
 def framed(figure: go.Figure, *, height: int, x_title: str = "", y_title: str = "") -> go.Figure:
-    """Give a figure the common frame. Text takes the page's colour, so nothing here names one for it."""
+    """Give a figure the common frame. Text takes the colour of the page, so no text colour is set here."""
     figure.update_layout(**_frame(height))
     figure.update_xaxes(**_axis(x_title))
     figure.update_yaxes(**_axis(y_title))
@@ -137,7 +137,7 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
         escape(f"{format_sizes(problem)} · {problem.dtype}{direction} · {run.environment.device.name}"),
     ]
     if row.failure is not None:
-        lines.append(f"✕ {escape(failure_line(row))}")
+        lines.append(f"✕ {escape(str(format_failure(row.failure, most=90)))}")
     figure = row.figure or row.wrong_figure
     if figure is not None:
         lines.append(f"{format_time(figure)}{' (the result is wrong)' if row.figure is None else ''}")
@@ -155,11 +155,6 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
 def folded(text: str, width: int = 64) -> list[str]:
     """Lines of text, escaped and wrapped, because hover text wider than a phone would be cut off."""
     return [escape(line) for line in textwrap.wrap(text, width, break_long_words=False)]
-
-
-def failure_line(row: Row, length: int = 90) -> str:
-    """The stage of a failure and the beginning of its message, on one line."""
-    return "" if row.failure is None else str(format_failure(row.failure, most=length))
 
 
 def shorten(text: str, most: int) -> str:
@@ -194,7 +189,7 @@ def problems_of(runs: Sequence[Run]) -> list[Problem]:
 
 
 def scatter_type(points: int) -> str:
-    """The trace type for so many points: above MOST_SVG_POINTS, drawing by WebGL is faster than by SVG."""
+    """The trace type for this number of points. Above MOST_SVG_POINTS, WebGL draws faster than SVG."""
     return "scattergl" if points > MOST_SVG_POINTS else "scatter"
 
 

@@ -32,7 +32,7 @@ _MARKS: tuple[tuple[str, str, Callable[[OutputErrors, int], bool]], ...] = (
     ("wrong", "x-thin", lambda errors, cell: errors.map.wrong[cell] > errors.map.unwritten[cell]),
     ("never written", "circle-open", lambda errors, cell: errors.map.unwritten[cell] > 0),
 )
-"""Signs drawn on blocks: name, symbol, and in which cells."""
+"""Signs on blocks: the name, the symbol, and the cells that have it."""
 
 
 def share_by_element(errors: OutputErrors | None) -> go.Figure:
@@ -226,5 +226,6 @@ def _count_axis(figure: go.Figure, most: int) -> None:
     """A logarithmic axis that starts below 1, so that a single wrong element among millions is visible."""
     decades = range(0, math.ceil(math.log10(max(most, 2))) + 1)
     ticks = [10**d for d in decades][:: 1 if len(decades) <= 6 else 2]
-    high = math.log10(max(most, 2)) + 0.15
-    figure.update_yaxes(type="log", range=[-0.3, high], tickvals=ticks, ticktext=[f"{t:,}" for t in ticks])
+    figure.update_yaxes(
+        type="log", range=[-0.3, math.log10(max(most, 2)) + 0.15], tickvals=ticks, ticktext=[f"{t:,}" for t in ticks]
+    )

@@ -16,14 +16,10 @@ def _star(points: int, inner: float, turned: float = 0.0) -> Points:
     return tuple((r * math.sin(a), -r * math.cos(a)) for r, a in zip(radii, angles, strict=True))
 
 
-def _box(half: float) -> Points:
-    return ((-half, -half), (half, -half), (half, half), (-half, half))
-
-
 # The shapes of Plotly, scaled to one size; y points down, as in SVG.
 _UP: Points = ((0.0, -0.9), (1.0, 0.8), (-1.0, 0.8))
 _SHAPES: dict[str, Points] = {
-    "square": _box(0.8),
+    "square": ((-0.8, -0.8), (0.8, -0.8), (0.8, 0.8), (-0.8, 0.8)),
     "diamond": ((0, -1), (1, 0), (0, 1), (-1, 0)),
     "triangle-up": _UP,
     "triangle-down": tuple((x, -y) for x, y in _UP),

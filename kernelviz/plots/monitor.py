@@ -1,4 +1,4 @@
-"""What a device reported in the last minutes, a panel for each quantity; and the kernel times of recent runs."""
+"""Charts of the monitor: the device's reports of the last minutes in one panel per unit, and kernel times of recent runs."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Quantities of one unit. `top`: the natural maximum, if there is one; the axis then ends there."""
+    """Quantities with the same unit. `top` is their natural maximum, if there is one; the axis then ends there."""
 
     unit: str
     lines: tuple[Line, ...]
@@ -98,14 +98,14 @@ def panels(samples: Sequence[Sample], *, gpu: bool) -> tuple[tuple[Panel, ...], 
 
 
 def reports_by_time(samples: Sequence[Sample], *, gpu: bool, window_s: float = 300.0) -> go.Figure:
-    """The samples of the last `window_s` seconds. Shaded: a measurement was running."""
+    """The samples of the last `window_s` seconds. Periods in which a measurement was running are shaded."""
     end_s = samples[-1].at_s if samples else 0.0
     recent = [s for s in samples if s.at_s > end_s - window_s]
     visible, _ = panels(recent, gpu=gpu)
     if not visible:
         return nothing("Waiting for the first sample, which takes about two seconds.", height=_PANEL_PX * 3)
     step = math.ceil(len(recent) / MOST_POINTS)
-    # The first minutes fill the frame: a line of ten seconds would be invisible in five empty minutes.
+    # In the first minutes the axis is shorter, because a line of ten seconds would be invisible in five empty minutes.
     span_s = min(window_s, max(60.0, end_s - recent[0].at_s))
     times = [(s.at_s - end_s) / 60 for s in recent]
     traces = [
@@ -210,8 +210,19 @@ def _label(row: int, rows: int, panel: Panel) -> dict[str, object]:
 
 
 def _shade(begin_s: float, stop_s: float) -> dict[str, object]:
-    across = {"type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "layer": "below", "line": {"width": 0}}
-    return {**across, "x0": begin_s / 60, "x1": stop_s / 60, "fillcolor": NEUTRAL, "opacity": 0.18}
+    return {
+        "type": "rect",
+        "xref": "x",
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "layer": "below",
+        "line": {"width": 0},
+        "x0": begin_s / 60,
+        "x1": stop_s / 60,
+        "fillcolor": NEUTRAL,
+        "opacity": 0.18,
+    }
 
 
 def measured_spans(samples: Sequence[Sample]) -> list[tuple[float, float]]:
@@ -236,7 +247,8 @@ def times_by_run(runs: Sequence[RunTimes]) -> go.Figure:
     if not visible:
         return nothing("No kernel was timed on this device yet. Start a run on the page Bench.", height=120)
     figure = go.Figure()
-    labels = [_run_label(number, run) for number, run in enumerate(visible)]
+    # Invisible characters make equal titles different categories.
+    labels = [escape(shorten(run.title or run.op, 26)) + "\u200b" * number for number, run in enumerate(visible)]
     for label, run in zip(labels, visible, strict=True):
         ordered = sorted(time for _, time in run.times_s)
         low, high = ordered[len(ordered) // 4], ordered[(3 * len(ordered)) // 4]
@@ -264,8 +276,3 @@ def times_by_run(runs: Sequence[RunTimes]) -> go.Figure:
     figure.update_yaxes(autorange="reversed", type="category", showgrid=False)
     figure.update_layout(showlegend=False, margin={"t": 8})
     return figure
-
-
-def _run_label(number: int, run: RunTimes) -> str:
-    # Invisible characters make equal titles different categories.
-    return escape(shorten(run.title or run.op, 26)) + "\u200b" * number

@@ -1,4 +1,4 @@
-"""The roofline, zoomed to the chosen size, so that variants of one intensity stand apart.
+"""The roofline, zoomed to the chosen size, so that variants with the same intensity do not overlap.
 
 Williams, Waterman, Patterson: Roofline, an insightful visual performance model (CACM 52(4), 2009).
 """
@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from kernelviz.core import Problem, Roof, Run, units
 from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.roofline import arithmetic_intensity, compute_roof, level_of, memory_roof
 from kernelviz.metrics.rows import Row
 from kernelviz.plots.frame import (
@@ -29,7 +30,6 @@ from kernelviz.plots.frame import (
     table_of,
     trace_name,
 )
-from kernelviz.plots.roofline_lines import under
 from kernelviz.plots.variant_styles import NEUTRAL, style_of
 from kernelviz.text import format_roof_name, format_share
 
@@ -66,12 +66,11 @@ def rate_by_intensity(
 ) -> go.Figure:
     """Arithmetic rate by arithmetic intensity under the measured roofs, both logarithmic.
 
-    `problem` (None: the last with results) is drawn in full and labelled with its share of the roof; other sizes are
-    small and faint. The frame is zoomed to the chosen size, so that its variants do not overlap.
+    The points of `problem` (None: the last with results) are large and labelled with their share of the roof. The points of
+    other sizes are small and faint. The frame is zoomed to the chosen size, so that its variants do not overlap.
     """
     run_list = listed(runs)
-    known = problems_of(run_list)
-    chosen = problem or (known[-1] if known else None)
+    chosen = problem or next(reversed(problems_of(run_list)), None)
     spots = _spots(run_list, chosen, roofs, headline)
     if not spots:
         done = any(row.figure for run in run_list for row in table_of(run, roofs, headline))
@@ -86,9 +85,7 @@ def rate_by_intensity(
     scale, unit = next((p for p in _UNITS if high >= p[0]), _UNITS[-1])
     draft = Draft(HEIGHT, x_title="arithmetic intensity, FLOP per byte", y_title=f"rate, {unit}")
     draft.traces = [r for run in run_list for r in _roofs(run, run_list, chosen_spots, roofs_of(run, roofs), headline)]
-    traces: dict[tuple[str, str], list[_Spot]] = {}
-    for spot in spots:
-        traces.setdefault((spot.run.id, spot.row.result.variant), []).append(spot)
+    traces = grouped(spots, key=lambda s: (s.run.id, s.row.result.variant))
     draft.traces += [_trace(mine, run_list, headline) for mine in traces.values()]
     intensities = [s.intensity for s in chosen_spots]
     draft.x_axis |= log_axis(min(intensities) / 2.2, max(intensities) * 9)  # space for labels on the right
@@ -100,10 +97,23 @@ def rate_by_intensity(
         )
     _add_labels(draft, chosen_spots, positions)
     best = max(chosen_spots, key=lambda s: s.rate)
-    if best.roof is not None:  # from the best point up to the roof: the unused part of the speed of light
+    if best.roof is not None:  # a line from the best point up to the roof shows the unused part of the roof
         dots = {"color": NEUTRAL, "dash": "dot", "width": 1.5}
         draft.line(x0=best.intensity, x1=best.intensity, y0=best.rate, y1=best.roof, line=dots)
     return draft.figure()
+
+
+def under(
+    low: float, high: float, bandwidth_bytes_per_s: float, peak_flop_per_s: float | None
+) -> tuple[list[float], list[float]]:
+    """The corners of min(intensity × bandwidth, peak) between two intensities; without a level part if the peak is unknown.
+
+    >>> under(0.1, 100.0, 4.0, 8.0)
+    ([0.1, 2.0, 100.0], [0.4, 8.0, 8.0])
+    """
+    ridge = peak_flop_per_s / bandwidth_bytes_per_s if peak_flop_per_s else None
+    xs = sorted({low, high, *([ridge] if ridge and low < ridge < high else [])})
+    return xs, [min(x * bandwidth_bytes_per_s, peak_flop_per_s or math.inf) for x in xs]
 
 
 def _spots(
@@ -156,7 +166,7 @@ def _roofs(
     intensities = [s.intensity for s in chosen_spots]
     xs, ys = under(min(intensities) / 1e3, max(intensities) * 1e3, bandwidth, peak or None)
     name = f"measured roofs: {escape(format_roof_name(memory))}, {units.rate(bandwidth, 'B/s', 3)}"
-    # A line of text for each: on a phone one line with both would be cut off.
+    # One line of text for each, because one line with both would be cut off on a phone.
     ceiling = (
         f"<br>and {escape(format_roof_name(compute))}, {units.rate(peak, 'FLOP/s', 3)}" if compute and peak else ""
     )

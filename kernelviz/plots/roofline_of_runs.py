@@ -1,9 +1,10 @@
-"""The roofline of many cases, runs and GPUs at once: points under the roofs that they are compared with.
+"""The roofline of many cases, runs and GPUs: points under the roofs that they are compared with.
 
-Nothing is labelled inside the plot, so nothing overlaps: the names of lines and variants stand below it, the rest on hover and
-in the table beside it. Williams, Waterman, Patterson: Roofline (CACM 52(4), 2009).
+Nothing is labelled inside the plot, so nothing overlaps. The names of lines and variants are below it; everything else is in the
+hover text and in the table beside it. Williams, Waterman, Patterson: Roofline (CACM 52(4), 2009).
 """
 
+import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,9 +14,10 @@ from itertools import cycle
 import plotly.graph_objects as go
 
 from kernelviz.core import Roof, units
+from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.placement import Placed
 from kernelviz.plots.frame import decade_ticks, folded, framed, neutral_line, nothing
-from kernelviz.plots.roofline_lines import frame_of, rate_ticks, under
+from kernelviz.plots.roofline import under
 from kernelviz.plots.variant_styles import style_of
 from kernelviz.text import (
     describe_distance,
@@ -43,6 +45,7 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _FILLS = ("", "-open", "-dot", "-open-dot")
 """Marker fillings by run: a variant keeps its colour and marker, and the filling identifies the run."""
 _FAINT = 0.22
+_SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +63,17 @@ def rates_by_intensity(
 ) -> go.Figure:
     """Arithmetic rate by arithmetic intensity, both logarithmic, under the roofs of the cases.
 
-    `group`: the op and variant (`Placed.group`) to highlight, while all others become faint; `case`: the same for one case
-    (`Placed.key`). `background`: the colour behind the plot, for a saved picture.
+    `group` is the op and variant (`Placed.group`) to highlight; all other points become faint. `case` does the same for one case
+    (`Placed.key`). `background` is the colour behind the plot in a saved picture.
     """
     points = [c for c in cases if c.drawable]
     if not points:
-        sentence = (
+        return nothing(
             "None of these cases does arithmetic, so none has a point: see the table."
             if cases
-            else "No case to draw. Choose another run."
+            else "No case to draw. Choose another run.",
+            height=HEIGHT,
         )
-        return nothing(sentence, height=HEIGHT)
     figure = go.Figure()
     lines = lines_of(points)
     x_range = frame_of([*(c.intensity or 1.0 for c in points), *_ridges(lines)], 4, 4)
@@ -78,9 +81,7 @@ def rates_by_intensity(
         [_line(line, lines, dash, [10**e for e in x_range]) for line, dash in zip(lines, cycle(_DASHES), strict=False)]
     )
     fills = dict(zip(dict.fromkeys(c.run_id for c in points), cycle(_FILLS), strict=False))
-    traces: dict[tuple[str, str], list[Placed]] = {}
-    for placed in points:
-        traces.setdefault((placed.run_id, placed.group), []).append(placed)
+    traces = grouped(points, key=lambda c: (c.run_id, c.group))
     figure.add_traces(
         [_points(mine, points, fills[run_id], group, case, len(traces)) for (run_id, _), mine in traces.items()]
     )
@@ -95,7 +96,7 @@ def rates_by_intensity(
 
 
 def _add_legends(figure: go.Figure) -> None:
-    """Legends: roofs below the plot, variants below the roofs, each with the space that it needs on a phone."""
+    """Add the legends: roofs below the plot and variants below the roofs, each with the space that it needs on a phone."""
     named = [t for t in figure.data if t.showlegend is not False]
     roofs_px = _LINE_PX * sum(1 + str(t.name).count("<br>") for t in named if t.mode == "lines")
     variants_px = _LINE_PX * sum(t.mode == "markers" for t in named)
@@ -113,15 +114,10 @@ def _add_legends(figure: go.Figure) -> None:
 
 def lines_of(cases: Sequence[Placed]) -> tuple[Line, ...]:
     """The roofs of the cases: for each device the highest bandwidth of each memory level, and each arithmetic rate."""
-    slopes: dict[tuple[str, str | None], list[Roof]] = {}
-    ceilings: dict[tuple[str, str], Roof] = {}
-    for case in cases:
-        if case.light is None:
-            continue
-        slopes.setdefault((case.device, case.light.memory.level), []).append(case.light.memory)
-        if case.light.compute is not None:
-            ceilings[(case.device, case.light.compute.key)] = case.light.compute
-    return (*(_slope(d, level, roofs) for (d, level), roofs in slopes.items()),
+    lights = [(case.device, case.light) for case in cases if case.light is not None]
+    slopes = grouped(((device, light.memory) for device, light in lights), key=lambda slope: (slope[0], slope[1].level))
+    ceilings = {(device, light.compute.key): light.compute for device, light in lights if light.compute is not None}
+    return (*(_slope(d, level, [roof for _, roof in group]) for (d, level), group in slopes.items()),
             *(_ceiling(d, roof) for (d, _), roof in ceilings.items()))  # fmt: skip
 
 
@@ -140,7 +136,7 @@ def _ceiling(device: str, roof: Roof) -> Line:
 
 
 def _ridges(lines: Sequence[Line]) -> list[float]:
-    """The ridge points: they stay in view, so that the memory-bound range is visible."""
+    """The ridge points. The frame contains them, so that the memory-bound range is visible."""
     slopes = {d: max(x.value for x in lines if x.device == d and not x.is_ceiling) for d in {x.device for x in lines}}
     return [line.value / slopes[line.device] for line in lines if line.is_ceiling]
 
@@ -155,7 +151,7 @@ def _line(line: Line, lines: Sequence[Line], dash: str, ends: Sequence[float]) -
         start = line.value / max(slopes) if slopes else low
         xs, ys = [start, max(high, start * 10)], [line.value, line.value]
     else:
-        # Without the level part, which is the line of the compute roof.
+        # The level part is left out, because the compute roof has a line of its own.
         xs, ys = (ends[:2] for ends in under(low, high, line.value, max(peaks, default=None)))
     name = line.label + (f" · {line.device}" if len({x.device for x in lines}) > 1 else "")
     return go.Scatter(x=xs, y=ys, mode="lines", name="<br>".join(escape(w) for w in textwrap.wrap(name, 46)),
@@ -170,7 +166,7 @@ def _points(
     first = mine[0]
     style = style_of(first.problem.op, first.variant)
     highlighted = [_stays(c, group, case) for c in mine]
-    # Not by opacity, because a legend shows the mean opacity.
+    # Points are made faint by colour and not by opacity, because a legend shows the mean opacity.
     colours = [style.colour if stays else _faint(style.colour) for stays in highlighted]
     return go.Scatter(
         x=[c.intensity for c in mine],
@@ -189,7 +185,7 @@ def _points(
         customdata=[c.key for c in mine],
         hovertext=[describe_point(c) for c in mine],
         hoverinfo="text",
-        # Streamlit makes unselected points faint by itself; here the highlighted case decides.
+        # Without this, Streamlit makes unselected points faint. Only the highlighted case decides that.
         selected={"marker": {"opacity": 1.0}},
         unselected={"marker": {"opacity": 1.0}},
     )
@@ -246,3 +242,19 @@ def _axes(figure: go.Figure, points: Sequence[Placed], x_range: list[float], lin
     figure.update_xaxes(showgrid=True, type="log", range=x_range, tickvals=ticks, ticktext=names)
     ticks, names = rate_ticks(10 ** y_range[0], 10 ** y_range[1])
     figure.update_yaxes(type="log", range=y_range, tickvals=ticks, ticktext=names)
+
+
+def rate_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
+    """Ticks of a rate between two values, each with its SI prefix, so that nine decades stay readable.
+
+    >>> rate_ticks(2e9, 3e12)
+    ([10000000000.0, 100000000000.0, 1000000000000.0], ['10 G', '100 G', '1 T'])
+    """
+    values, _ = decade_ticks(low, high, 1.0)
+    prefixes = [next((p for p in _SI if value >= p[0] * (1 - 1e-9)), _SI[-1]) for value in values]
+    return values, [f"{v / scale:g} {prefix}".strip() for v, (scale, prefix) in zip(values, prefixes, strict=True)]
+
+
+def frame_of(values: Sequence[float], below: float, above: float) -> list[float]:
+    """Exponents of a logarithmic axis around the values, with factors of space below and above."""
+    return [math.log10(min(values) / below), math.log10(max(values) * above)]

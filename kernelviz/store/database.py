@@ -87,8 +87,7 @@ class Database:
 
     def _make_tables(self) -> None:
         with self.read() as connection:
-            known = inspect(connection).has_table(tables.meta.name)
-            version = _version(connection) if known else None
+            version = _version(connection) if inspect(connection).has_table(tables.meta.name) else None
         if version == VERSION:
             return
         if version is not None and version > VERSION:

@@ -82,8 +82,12 @@ class Selftests(StorePart):
 
     def newest(self, device_uuid: str, limit: int) -> tuple[Selftest, ...]:
         """Selftests of that device, the newest first."""
-        chosen = select(selftests.c.body).where(selftests.c.device_uuid == device_uuid)
-        newest = chosen.order_by(selftests.c.created_at.desc(), selftests.c.id.desc()).limit(limit)
+        newest = (
+            select(selftests.c.body)
+            .where(selftests.c.device_uuid == device_uuid)
+            .order_by(selftests.c.created_at.desc(), selftests.c.id.desc())
+            .limit(limit)
+        )
         return tuple(self._decoded(newest, Selftest))
 
     def get(self, selftest_id: str) -> Selftest | None:

@@ -24,10 +24,6 @@ class _Head(msgspec.Struct):
     version: int = 1
 
 
-_HEAD = msgspec.json.Decoder(_Head)
-_RESULT = msgspec.json.Decoder(Result)
-
-
 def packed(result: Result) -> bytes:
     row = _Row(**{name: getattr(result, name) for name in Result.__struct_fields__})
     return zlib.compress(msgspec.json.encode(row), _LEVEL)
@@ -36,9 +32,9 @@ def packed(result: Result) -> bytes:
 def unpacked(body: bytes) -> Result:
     """The result of a body, also of an uncompressed one of an earlier version."""
     json = plain(body)
-    if _HEAD.decode(json).version == 1:
+    if msgspec.json.decode(json, type=_Head).version == 1:
         return msgspec.convert(upgraded(msgspec.json.decode(json)), Result)
-    return _RESULT.decode(json)
+    return msgspec.json.decode(json, type=Result)
 
 
 def plain(body: bytes) -> bytes:

@@ -31,9 +31,8 @@ class Results(StorePart):
             row = stored_row(connection, run_id)
             header = msgspec.json.decode(row.header, type=RunHeader)
             finite = [(position, finite_result(given)) for position, given in placed]
-            last = self._revision(connection, run_id)
             make = insert_postgresql if connection.dialect.name == "postgresql" else insert_sqlite
-            values = _result_rows(run_id, finite, row.device_uuid, last + 1)
+            values = _result_rows(run_id, finite, row.device_uuid, self._revision(connection, run_id) + 1)
             if values:
                 added = make(results)
                 replaced = {name: added.excluded[name] for name in values[0] if name not in ("run_id", "case_key")}
@@ -44,17 +43,12 @@ class Results(StorePart):
 
     def drop(self, run_id: str, case_keys: Iterable[str]) -> None:
         """Remove the results of these cases."""
-        keys = list(case_keys)
         with self._database.write() as connection:
             # The newest may be among them; its revision must not be used again, because followers have seen it.
             self._dropped_at[run_id] = self._revision(connection, run_id)
-            for some in parts(keys, TOGETHER):
+            for some in parts(list(case_keys), TOGETHER):
                 for table in (results, times):
                     connection.execute(delete(table).where(table.c.run_id == run_id, table.c.case_key.in_(some)))
-
-    def get(self, run_id: str, case_key: str) -> Result | None:
-        """The result of one case so far; None when it has none."""
-        return self.of_cases(run_id, (case_key,)).get(case_key)
 
     def of_cases(self, run_id: str, case_keys: Sequence[str]) -> dict[str, Result]:
         """The results of these cases by key; cases without a result are missing."""

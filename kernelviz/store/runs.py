@@ -1,11 +1,10 @@
 """Runs: the header, status, title and note of each run, and the process that measures it."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Row, case, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, update
 
 from kernelviz.core import LIVING, Environment, Run, Status, UnknownRun
 from kernelviz.store.database import Database, StoreError, StorePart, rows_with
@@ -26,7 +25,7 @@ class Runs(StorePart):
     def __init__(self, database: Database) -> None:
         super().__init__(database)
         self._own = Presence.own()
-        self._cached = lru_cache(maxsize=CACHED_RUNS)(self._read)
+        self._cached: dict[object, Run] = {}
 
     def create(self, *created: Run, owner: str = "", deleted_at: str | None = None) -> None:
         """Store runs with their results, all of them or none, as runs of this process."""
@@ -114,18 +113,15 @@ class Runs(StorePart):
     def load(self, run_id: str) -> Run:
         """The run, deleted or not, with its results so far in the order of the plan. Errors: UnknownRun."""
         written = select(func.max(results.c.revision), func.count()).where(results.c.run_id == run_id)
-        with self._database.read() as connection:
+        ordered = select(results.c.body).where(results.c.run_id == run_id).order_by(results.c.position)
+        with self._database.read() as connection:  # one transaction, so that the results are those of the header
             row = stored_row(connection, run_id)
-            state = tuple(connection.execute(written).one())
-        return self._read(row, state) if status_of(row) in LIVING else self._cached(row, state)
-
-    def _read(self, row: Row[Any], state: tuple[object, ...]) -> Run:
-        """The run of a row. `state` differs after each change of its results, so that a cached run is not used after one."""
-        ordered = select(results.c.body).where(results.c.run_id == row.id).order_by(results.c.position)
-        with self._database.read() as connection:
+            state = (row, connection.execute(written).one())  # differs after each change of the run or its results
+            if state in self._cached:
+                return self._cached[state]
             bodies = connection.scalars(ordered).all()
         header = msgspec.json.decode(row.header, type=RunHeader)
-        return Run(
+        run = Run(
             id=row.id,
             title=row.title,
             note=row.note,
@@ -136,6 +132,10 @@ class Runs(StorePart):
             plan=header.plan,
             results=tuple(map(unpacked, bodies)),
         )
+        if run.status not in LIVING:
+            # A new dict, because other threads may read this one.
+            self._cached = dict([*self._cached.items(), (state, run)][-CACHED_RUNS:])
+        return run
 
     def row(self, run_id: str) -> RunRow:
         """The summary of a run, deleted or not, with its counts. Errors: UnknownRun."""
@@ -163,8 +163,8 @@ class Runs(StorePart):
     def last_tracer(self, device_uuid: str) -> str | None:
         """The tracer's line of the newest run on that device that has one."""
         newest = select(runs.c.header).where(runs.c.device_uuid == device_uuid).order_by(runs.c.created_at.desc())
-        headers = self._decoded(newest.limit(5), RunHeader)
-        return next((h.environment.tracer for h in headers if h.environment.tracer is not None), None)
+        environments = (header.environment for header in self._decoded(newest.limit(5), RunHeader))
+        return next((e.tracer for e in environments if e.tracer is not None), None)
 
     def environments(self, run_ids: Sequence[str]) -> dict[str, Environment]:
         """The environments of these runs by id."""
@@ -193,10 +193,9 @@ class Runs(StorePart):
 
 
 def _run_values(run: Run) -> dict[str, Any]:
-    header = RunHeader(environment=run.environment, method=run.method, plan=run.plan)
     return {
         "id": run.id,
-        "header": msgspec.json.encode(header),
+        "header": msgspec.json.encode(RunHeader(environment=run.environment, method=run.method, plan=run.plan)),
         "title": run.title,
         "note": run.note,
         "created_at": run.created_at,
@@ -209,9 +208,8 @@ def _run_values(run: Run) -> dict[str, Any]:
 
 
 def _remove(connection: Connection, run_id: str) -> None:
-    for table in (results, times):
-        connection.execute(delete(table).where(table.c.run_id == run_id))
-    connection.execute(delete(runs).where(runs.c.id == run_id))
+    for column in (results.c.run_id, times.c.run_id, runs.c.id):
+        connection.execute(delete(column.table).where(column == run_id))
 
 
 def _matching(search: str, deleted: bool) -> list[ColumnElement[bool]]:

@@ -46,8 +46,12 @@ class CaseTimes(StorePart):
     def times(self, device_uuid: str, *, op: str | None = None, case_key: str | None = None) -> list[TimeRow]:
         """All times on that device, case by case, each case's runs in the order of time; without deleted runs."""
         wanted = equal({times.c.device_uuid: device_uuid, times.c.op: op, times.c.case_key: case_key})
-        chosen = select(times, runs.c.created_at).join(runs, runs.c.id == times.c.run_id)
-        chosen = chosen.where(*wanted, runs.c.deleted_at.is_(None))
+        chosen = (
+            select(times, runs.c.created_at)
+            .join(runs, runs.c.id == times.c.run_id)
+            .where(*wanted, runs.c.deleted_at.is_(None))
+            .order_by(times.c.case_key, runs.c.created_at, runs.c.id)
+        )
         with self._database.read() as connection:
             return [
                 TimeRow(
@@ -61,13 +65,17 @@ class CaseTimes(StorePart):
                     cold_s=None if row.cold_s is None else (row.cold_s, row.cold_low_s, row.cold_high_s),
                     warm_s=None if row.warm_s is None else (row.warm_s, row.warm_low_s, row.warm_high_s),
                 )
-                for row in connection.execute(chosen.order_by(times.c.case_key, runs.c.created_at, runs.c.id))
+                for row in connection.execute(chosen)
             ]
 
     def kernel_times(self, device_uuid: str, limit: int) -> tuple[RunTimes, ...]:
         """The kernels' times of the newest runs of a device that are not deleted, the newest first."""
-        newest = select(runs).where(runs.c.device_uuid == device_uuid, runs.c.deleted_at.is_(None))
-        newest = newest.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(limit)
+        newest = (
+            select(runs)
+            .where(runs.c.device_uuid == device_uuid, runs.c.deleted_at.is_(None))
+            .order_by(runs.c.created_at.desc(), runs.c.id.desc())
+            .limit(limit)
+        )
         timed = select(results.c.body).where(results.c.stage == "").order_by(results.c.position)
         with self._database.read() as connection:
             return tuple(
@@ -105,12 +113,9 @@ class _Result(Struct, frozen=True, kw_only=True):
     kernels: tuple[_Kernel, ...] = ()
 
 
-_DECODER = msgspec.json.Decoder(_Result)
-
-
 def _kernel_times(body: bytes) -> list[tuple[str, float]]:
     """The variant with the time of each of its kernels; with its cold time where the kernels are unknown."""
-    result = _DECODER.decode(plain(body))
+    result = msgspec.json.decode(plain(body), type=_Result)
     cold = result.outcome.device_cold_s
     durations_s = [k.duration_s for k in result.kernels if k.duration_s is not None]
     return [(result.variant, duration_s) for duration_s in durations_s or ([cold.estimate] if cold else [])]

@@ -49,7 +49,7 @@ def pair_columns(comparison: Comparison, view: View) -> list[Column[Pair]]:
         Column("", "± of A", width_help, units.WIDTH, lambda p: width(p.before), View.WIDE),
         Column("", "± of B", width_help, units.WIDTH, lambda p: width(p.after), View.WIDE),
         Column("", f"B against A, {comparison.headline} L2", "", units.TEXT, describe_pair, View.TERMINAL),
-        Column("", "Because", "The reason of the verdict, or why there is none.", units.TEXT,
+        Column("", "Reason", "The reason of the verdict, or why there is none.", units.TEXT,
                lambda p: describe_verdict_reason(p.reason), View.WIDE, width="medium"),
         Column("", "Quality of A", quality_help, units.TEXT,
                lambda p: describe_quality_of(p.before, comparison.headline, comparison.a.method.clock), View.WIDE, width="large"),

@@ -42,9 +42,9 @@ KERNELS: tuple[Column[KernelOfCase], ...] = (
            units.SECONDS, lambda row: row.kernel.duration_s),
     Column("", "Grid", "Blocks in each direction.", units.OWN_NUMBER, lambda row: _dimensions(row.kernel.grid)),
     Column("", "Block", "Threads in each direction.", units.OWN_NUMBER, lambda row: _dimensions(row.kernel.block)),
-    Column("", "Registers a thread", "Of 65,536 on a multiprocessor: with more a thread, fewer threads run at once.",
+    Column("", "Registers per thread", "Of 65,536 on a multiprocessor: with more per thread, fewer threads run at once.",
            units.COUNT, lambda row: row.kernel.registers_per_thread),
     Column("", "Shared memory", "Of each block, static and dynamic together.", units.BYTES,
            lambda row: row.kernel.shared_memory_bytes),
-    Column("", "Local memory a thread", LOCAL_HELP, units.BYTES, lambda row: row.kernel.local_memory_bytes),
+    Column("", "Local memory per thread", LOCAL_HELP, units.BYTES, lambda row: row.kernel.local_memory_bytes),
 )  # fmt: skip

@@ -20,14 +20,6 @@ def _time(name: str, how: str) -> Column[Case]:
     return Column("", "", how, _TIME, time_s, subject=name, order=time_s)
 
 
-def _result(case: Case) -> str:
-    return f"{case.stage}: {describe_failure(case.row.failure)}" if case.row.failure else "not checked"
-
-
-def _how(case: Case) -> str:
-    return "; ".join(f"{name}: {figure.method}" for name, figure in foreign_times.of_case(case.result).items())
-
-
 def other_times_columns(table: Sequence[Case], view: View) -> list[Column[Case]]:
     """The columns, with sizes: every time that the file has, why a case has none, and how each was measured."""
     if not table:
@@ -46,7 +38,21 @@ def other_times_columns(table: Sequence[Case], view: View) -> list[Column[Case]]
             View.NARROW,
             optional=True,
         ),
-        Column("", "Result", "Why there is no time.", units.TEXT, _result, View.WIDE),
-        Column("", "How the times were measured", "In the words of the file.", units.TEXT, _how, View.WIDE),
+        Column(
+            "",
+            "Result",
+            "Why there is no time.",
+            units.TEXT,
+            lambda c: f"{c.stage}: {describe_failure(c.row.failure)}" if c.row.failure else "not checked",
+            View.WIDE,
+        ),
+        Column(
+            "",
+            "How the times were measured",
+            "In the words of the file.",
+            units.TEXT,
+            lambda c: "; ".join(f"{name}: {f.method}" for name, f in foreign_times.of_case(c.result).items()),
+            View.WIDE,
+        ),
     ]
     return select_with_sizes(columns, table, view, run.plan.problems)

@@ -1,4 +1,4 @@
-"""The cheats in text: what each one does, and why a result that does it is refused."""
+"""Text of the cheats: what the call does, and why such a result is refused."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,40 +12,40 @@ NAMES: Mapping[Cheat, Text] = MappingProxyType(
         "cached_output": Text("returns a cached output"),
         "mutated_input": Text("changes an input without declaring it"),
         "unwritten": Text("leaves output unwritten"),
-        "stale": Text("answers for inputs of an earlier time"),
+        "stale": Text("returns outputs for earlier inputs"),
         "lower_precision": Text("computes in lower precision than declared"),
         "recompiled": Text("compiles or falls back inside the timed region"),
         "persisting_l2": Text("pins its data in the L2"),
     }
 )
-"""What the call does, as the end of a sentence."""
+"""What the call does, as the predicate of a sentence."""
 
 EXPLANATIONS: Mapping[Cheat, Text] = MappingProxyType(
     {
         "other_stream": Text(
-            "Work that does not wait for the flush, or for which the end marker does not wait, is not in the time."
+            "The time does not contain work that starts before the flush ends, or that the end marker does not wait for."
         ),
         "cached_output": Text(
-            "A call that finds its answer by its inputs' addresses launches nothing, or copies what it knew."
+            "The call recognises the addresses of its inputs. It then launches nothing, or only copies an earlier output."
         ),
         "mutated_input": Text(
-            "The next call would not solve the same problem; a variant that declares the change has its input restored."
+            "The next call would solve another problem. If a variant declares the change, its input is restored before a call."
         ),
         "unwritten": Text(
-            "Outputs are filled with 0xFF bytes before the call; what is still there afterwards was not computed."
+            "Outputs are filled with 0xFF bytes before the call. Elements that still contain them were not computed."
         ),
         "stale": Text(
-            "The same buffers are filled anew and the timed call is made again: its outputs must follow its inputs."
+            "The input buffers are filled with new values and the timed call is repeated. Its outputs must change with them."
         ),
         "lower_precision": Text(
-            "Errors above the bound of the declared format, and within that of a narrower one, are named so."
+            "The errors are above the tolerance of the declared number format, but within that of a narrower one."
         ),
         "recompiled": Text(
-            "A call that compiles again, or silently runs eagerly, is not the variant that it claims to be."
+            "A call that compiles again, or silently falls back to eager execution, is not the variant that it claims to be."
         ),
         "persisting_l2": Text(
-            "Lines that the flush may not evict would make a cold time a warm one: the device's limit for them is 0."
+            "The flush cannot evict persisting lines, so a cold time would be a warm one. The device's limit for them is 0."
         ),
     }
 )
-"""Why it is refused."""
+"""Why a result of such a call is refused."""

@@ -1,4 +1,4 @@
-"""A comparison in text, the same on pages, in a terminal and in Python."""
+"""Text of a comparison of two runs, for pages, the terminal and Python."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,17 +15,17 @@ SIGNS: dict[PairKind, str] = {
     "slower": "▼", "unclear": "?", "same": "=", "faster": "▲", "same code": "≈", "not comparable": "⊘",
 }  # fmt: skip
 MEANINGS: dict[PairKind, str] = {
-    "slower": "B takes longer, by more than the noise.",
-    "unclear": "The interval straddles the noise floor, or there are too few blocks: measure with a larger budget.",
-    "same": "The whole interval lies inside the noise floor, which is at most 2 %.",
-    "faster": "B takes less time, by more than the noise.",
-    "same code": "The same machine code ran in both, so what differs is the noise between these runs.",
-    "not comparable": "The two were measured in different ways, or one has no correct time.",
+    "slower": "B is slower by more than the noise.",
+    "unclear": "The interval is partly inside the noise floor, or there are too few blocks. Measure with a larger budget.",
+    "same": "The whole interval is inside the noise floor, which is at most 2 %.",
+    "faster": "B is faster by more than the noise.",
+    "same code": "Both runs used the same machine code, so the difference is the noise between them.",
+    "not comparable": "A and B were measured by different methods, or one of them has no correct time.",
 }
 AS_FACTOR = 1.5
-"""Larger differences are written as a factor, smaller ones as percent."""
+"""Changes beyond this ratio are written as a factor, smaller ones as percent."""
 MUCH_NOISE = 0.02
-"""With more noise than this, the effect of most changes of a kernel cannot be seen."""
+"""With more noise than this, most changes of a kernel have no visible effect."""
 
 
 def format_change(ratio: float) -> Text:
@@ -79,17 +79,17 @@ def describe_pair(pair: Pair) -> Text:
         return sign + describe_verdict_reason(pair.reason) + (f" ({change})" if pair.ratio else "")
     if pair.kind == "unclear" and (pair.ratio is None or pair.ratio.low is None):
         return sign + describe_verdict_reason(pair.reason)
-    return sign + change + (" is noise between these runs" if pair.kind == "same code" else "")
+    return sign + change + (", noise between these runs" if pair.kind == "same code" else "")
 
 
 def format_case(pair: Pair, axes: Sequence[str], *, by_problem: bool = False) -> Text:
-    """The case of a pair: the variant, unless one of each side was chosen, and the sizes that distinguish cases."""
+    """The case of a pair: its variant, unless variants were chosen by side, and the sizes that distinguish cases."""
     parts = ["" if by_problem else format_variant(pair.before.variant), format_sizes(pair.problem, axes)]
     return join(" · ", parts if any(parts) else [pair.problem.op])
 
 
 def format_counts(comparison: Comparison) -> Text:
-    """How many pairs have each verdict. The four verdicts are listed also with zero, all else only if there is one."""
+    """The number of pairs by verdict. The four verdicts are always listed, other kinds only if there is one."""
     counts = comparison.counts
     return join(
         ", ", (f"{counts[w]} {w}" for w in PAIR_KINDS if counts[w] or w in ("slower", "faster", "same", "unclear"))
@@ -97,14 +97,14 @@ def format_counts(comparison: Comparison) -> Text:
 
 
 def describe_mean(comparison: Comparison) -> Text:
-    """The geometric mean over the pairs with a verdict, or over those of the same code if there are no others."""
+    """The geometric mean over the pairs with a verdict, or over those of the same code if there are none."""
     basis = mean_basis(comparison)
     mean = comparison.mean_ratio
     return basis if mean is None else Text(f"B's time against A's: {format_change(mean)}, {basis}")
 
 
 def mean_basis(comparison: Comparison) -> Text:
-    """The pairs that the geometric mean is over, or why there is none."""
+    """The pairs over which the geometric mean is taken, or why there is no mean."""
     if comparison.judged:
         return Text(f"geometric mean of {units.counted(len(comparison.judged), 'case')} with a verdict")
     same_code = [p for p in comparison.pairs if p.kind == "same code"]
@@ -112,23 +112,25 @@ def mean_basis(comparison: Comparison) -> Text:
     if mean is None:
         return Text("no case could be compared")
     cases = units.counted(len(same_code), "case")
-    return Text(f"the same code in all {cases} compared: {format_change(mean)} is noise (geometric mean)")
+    return Text(f"all {cases} have the same code on both sides: the mean change of {format_change(mean)} is noise")
 
 
 def describe_noise(comparison: Comparison) -> Text:
-    """The noise between the two runs, and what it is known from."""
+    """The noise between the two runs, and how it was measured."""
     if any(p.shared for p in comparison.pairs):
-        return Text("Two variants of one run: compared round by round, against the noise floor of the baseline.")
+        return Text("Two variants of one run are compared round by round, with the noise floor of the baseline.")
     if comparison.noise is None and not comparison.judged:
         return Text("There is no verdict, so the noise is not needed.")
     if comparison.noise is None:
         return Text(
-            "No case has the same code in both runs, so only the noise inside each run is known, not what changed between "
-            "them (clock, card, buffers). Keep an unchanged variant in both runs to measure it."
+            "No case has the same code in both runs, so only the noise inside each run is known. Differences of clock, card or "
+            "buffers between the runs are not included. To measure them, keep an unchanged variant in both runs."
         )
     cases = units.counted(comparison.noise_cases, "case")
     much = (
-        "; smaller differences mean nothing here: measure both again, one after the other" if noisy(comparison) else ""
+        ". Smaller differences have no meaning here; measure both runs again, one directly after the other"
+        if noisy(comparison)
+        else ""
     )
     return Text(
         f"Noise between these runs: {units.percent(comparison.noise)} "
@@ -137,7 +139,7 @@ def describe_noise(comparison: Comparison) -> Text:
 
 
 def describe_refusals(comparison: Comparison) -> Text:
-    """The most frequent reasons why pairs have no verdict. Empty if all pairs with times have one."""
+    """The most frequent reasons why pairs have no verdict. Empty if all pairs with times on both sides have one."""
     refused = Counter(p.reason for p in comparison.pairs if p.kind == "not comparable" and not p.broken)
     reasons = [f"{describe_verdict_reason(r)} ({units.counted(n, 'case')})" for r, n in refused.most_common(3)]
     return Text(f"No verdict: {'; '.join(reasons)}{'; …' if len(refused) > 3 else ''}." if refused else "")
@@ -149,7 +151,7 @@ def noisy(comparison: Comparison) -> bool:
 
 
 def describe_unpaired(comparison: Comparison) -> tuple[Text, ...]:
-    """The cases that only A or only B has, one line for each side."""
+    """The cases that only A or only B contains, one line for each side."""
     sides = {"A": comparison.only_a, "B": comparison.only_b}
     return tuple(_unpaired(side, results) for side, results in sides.items() if results)
 

@@ -74,7 +74,7 @@ REASONS: Mapping[type, Template] = {
     r.CachedOutput: lambda reason: f"a call that {_BETWEEN[reason.between]}",
     r.MutatedInput: lambda reason: ", ".join(reason.inputs),
     r.Unwritten: "{0.elements} elements were never written",
-    r.Stale: "these are the outputs for fill {0.seed} of its inputs, which are others by now",
+    r.Stale: "these are the outputs for fill {0.seed}, but the inputs have been filled again since",
     r.LowerPrecision: "its errors are those of {0.precision}",
     r.Recompiled: _recompiled,
     r.PersistingL2: "it let {0.size_bytes} bytes of the L2 hold persisting lines",
@@ -133,8 +133,8 @@ _MESSAGES: Mapping[type, str] = {
 def describe_failure(failure: Failure | LaterFailure | Accuracy | Inspection) -> Text:
     """Why a case failed or is wrong: its reasons, then the message of another program. Empty if nothing is known.
 
-    >>> str(describe_failure(Failure(stage="wrong", reasons=(r.Unwritten(elements=3), r.Stale(seed=1)))))[:61]
-    'leaves output unwritten: 3 elements were never written; answe'
+    >>> str(describe_failure(Failure(stage="wrong", reasons=(r.Unwritten(elements=3), r.Stale(seed=1)))))[:62]
+    'leaves output unwritten: 3 elements were never written; return'
     >>> str(describe_failure(Failure(stage="crash", reasons=(r.CudaError(),), message="misaligned address")))
     'CUDA error: misaligned address'
     """

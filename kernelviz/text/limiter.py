@@ -9,12 +9,12 @@ from kernelviz.text.roofs import format_bytes, format_roof_name
 from kernelviz.text.text import Text, join
 
 MEANINGS: dict[LimiterKind, str] = {
-    "launch": "most of the time is what an empty kernel takes too: give one call more work, or fuse calls",
-    "latency": "too little work is in flight at once: more bytes or blocks in flight, or a higher occupancy",
-    "bandwidth": "memory moves its bytes about as fast as it can: move fewer, or fuse",
-    "L2": "the L2 moves its bytes faster than memory could: keep more in registers and shared memory",
-    "compute": "the arithmetic units work about as fast as they can: a lower precision, or less arithmetic",
-    "unclear": "the known facts do not decide: use the counters of a profiler (ncu)",
+    "launch": "most of the time is launch overhead, as in an empty kernel. Give each call more work, or fuse calls.",
+    "latency": "too little work is in flight to hide latency. Use more loads in flight, more blocks, or a higher occupancy.",
+    "bandwidth": "the kernel runs close to the memory bandwidth. Move fewer bytes, or fuse it with other kernels.",
+    "L2": "the L2 delivers the data, faster than device memory could. Keep more data in registers and shared memory.",
+    "compute": "the kernel runs close to the peak arithmetic rate. Use a lower precision, or less arithmetic.",
+    "unclear": "times and launch facts do not show what limits it. Read the hardware counters with a profiler (ncu).",
 }
 """What follows from each answer, in one line."""
 EVIDENCE: dict[EvidenceKind, str] = {
@@ -31,11 +31,11 @@ EVIDENCE: dict[EvidenceKind, str] = {
     "fused": "fused into one kernel it would move {moved_bytes} once: {moving_fraction} of {time_s}",
     "few_blocks": "{blocks} on {multiprocessors} multiprocessors",
     "low_occupancy": "theoretical occupancy {occupancy_fraction}: {limited_by}",
-    "too_short": "too short to fill the GPU: starting and one trip to memory ({starting_s}) and {part} ({part_s}) make up its "
+    "too_short": "too short to fill the GPU: starting and one access to memory ({starting_s}) and {part} ({part_s}) make up its "
     "{time_s}",
-    "short_wave": "a wave of blocks passes in {wave_s}, about what one trip to memory takes: too few bytes are in flight "
-    "({bytes_per_thread:.0f} a thread)",
-    "queued_wave": "a wave of blocks takes {wave_s} for {bytes_per_thread:.0f} bytes a thread, {ratio:.0f} empty kernels: more "
+    "short_wave": "a wave of blocks passes in {wave_s}, about what one access to memory takes: too few bytes are in flight "
+    "({bytes_per_thread:.0f} per thread)",
+    "queued_wave": "a wave of blocks takes {wave_s} for {bytes_per_thread:.0f} bytes per thread, {ratio:.0f} empty kernels: more "
     "is fetched than used, so threads queue for memory (inferred)",
     "warm_is_faster": "warm is {ratio:.2f} of cold",
     "occupancy": "theoretical occupancy {occupancy_fraction} ({limited_by})",
@@ -47,8 +47,8 @@ EVIDENCE: dict[EvidenceKind, str] = {
     "low_clock": "SM clock {clock_hz}, {roof_hz} when its roof was measured",
 }
 MISSING: dict[MissingKind, str] = {
-    "device_time": "a correct {} time by the device's own stamps",
-    "gpu": "an empty kernel, registers, shared memory: a processor has none of them",
+    "device_time": "a correct {} time from the device's own timestamps",
+    "gpu": "kernels, registers and shared memory, which a CPU does not have",
     "empty_kernel": "an empty kernel's time (calibrate)",
     "cost": "the bytes and flop of the problem",
     "bandwidth": "the bandwidth of this device (calibrate)",
@@ -56,10 +56,10 @@ MISSING: dict[MissingKind, str] = {
     "resources": "registers and shared memory of its kernels",
 }
 _RESIDENCY: dict[ResidencyLimitKind, str] = {
-    "threads": "{:,} threads a block",
-    "blocks": "{} blocks an SM",
-    "registers": "{} registers a thread",
-    "shared_memory": "{:.0f} KiB of shared memory a block",
+    "threads": "{:,} threads per block",
+    "blocks": "{} blocks per SM",
+    "registers": "{} registers per thread",
+    "shared_memory": "{:.0f} KiB of shared memory per block",
 }
 
 
@@ -101,7 +101,7 @@ def format_residency_limit(limit: ResidencyLimit) -> str:
     """What allows no more resident blocks.
 
     >>> format_residency_limit(ResidencyLimit("registers", 128)), format_residency_limit(ResidencyLimit("threads", 1024))
-    ('128 registers a thread', '1,024 threads a block')
+    ('128 registers per thread', '1,024 threads per block')
     """
     return _RESIDENCY[limit.kind].format(limit.amount)
 

@@ -37,8 +37,8 @@ VERDICT = """
   difference between its two series is the **noise floor**.
 - Two variants are compared by the ratio of their times **within each round**, with a bootstrap over the rounds. Changes of clock
   or temperature between rounds therefore cancel.
-- **▲ faster** or **▼ slower**: the whole 95 % interval of the ratio is beyond max(0.5 %, noise floor). **= same**: it is within,
-  and the noise floor is at most 2 %. **? unclear**: all other cases, with the reason.
+- **▲ faster** or **▼ slower**: the whole 95 % interval of the ratio is beyond max(0.5 %, noise floor). **= same**:
+  the whole interval is within it, and the noise floor is at most 2 %. **? unclear**: all other cases, with the reason.
 - Under sustained load, one pass over the variants is one observation. The interval is Student's t over three passes, which is
   wider than an interval over blocks.
 - Measuring stops when every comparison is decided and every interval is narrow enough, or at the time limit. No sample is
@@ -63,7 +63,8 @@ does it, and checks that the result is rejected.
 """
 
 PARTS: dict[PartName, str] = {
-    "samples": "Number of timed calls, of blocks (a block is one replay of a CUDA graph), and of buffers in rotation.",
+    "samples": "Number of timed calls, of blocks (a block is one replay of a CUDA graph), and of buffer sets: copies "
+    "of the tensors at other addresses, used in rotation.",
     "interval": "Half the width of the 95 % interval of the time, by a bootstrap over blocks. It needs ten blocks or more.",
     "L2": "Whether the L2 was flushed before each call (cold), or kept the data of the call before (warm).",
     "clock": "The SM clock during the blocks, as a range if it changed by more than 1 %. "
@@ -71,15 +72,15 @@ PARTS: dict[PartName, str] = {
     "throttle": "Why the driver reduced the clock during the measurement: none, power cap, thermal, …",
     "repeated": "Number of blocks that were measured again because the clock had dropped.",
     "correct": "The largest error relative to the tolerance of the op, and the number of input fills that were checked.",
-    "method": "The source of the timestamps, and how the call was launched. In stream: it cannot be captured as a graph. "
-    "Events: this machine has no tracer. Corrected: the time that tracing adds to the call was subtracted.",
+    "method": "The source of the timestamps, and how the call was launched. Stream launch: it cannot be captured as a graph. "
+    "Events: this machine has no tracer. Of tracing subtracted: tracing adds this time to the call.",
     "others": "Other processes on the GPU during the measurement. Inside a container, the driver often does not report them.",
     "configuration": "For a variant with tunable parameters: their values, and whether they are defaults or come from a tuning.",
     "notes": "Everything else that was observed.",
 }
 """The parts of the measurement quality in their order, and what each says."""
 LEVEL_RULES: dict[QualityLevel, str] = {
-    "good": "Nothing is known that speaks against the time.",
+    "good": "No problem of the measurement is known.",
     "note": "The time is valid, with a minor caveat: repeated blocks, a call in a stream, timestamps not from CUPTI, a corrected "
     "span, a clock set by a user, the power cap under sustained load, another note, or an unknown part (always on a CPU).",
     "suspect": "The time is unreliable, so do not draw conclusions from it: throttled, low clock, no interval, other processes "

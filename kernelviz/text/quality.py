@@ -13,13 +13,13 @@ from kernelviz.text.text import Template, Text, fill, join
 SIGNS: Mapping[QualityLevel, str] = {"good": "✓", "note": "◐", "suspect": "⚠"}
 """What stands before the word of a level."""
 TIMERS: Mapping[Timer, Text] = {
-    "cupti": Text("CUPTI stamps"),
-    "kineto": Text("torch.profiler stamps"),
+    "cupti": Text("CUPTI timestamps"),
+    "kineto": Text("torch.profiler timestamps"),
     "events": Text("events"),
     "host": Text("host clock"),
 }
 _INCORRECT = {"impossible": "✕ impossibly fast", "wrong": "✕ wrong", "unchecked": "not checked"}
-_LAUNCHES: Mapping[LaunchMode, str] = {"graph": " in graph", "stream": " in stream", "call": ""}
+_LAUNCHES: Mapping[LaunchMode, str] = {"graph": ", CUDA graph", "stream": ", stream launch", "call": ""}
 
 
 def format_level(level: QualityLevel) -> Text:
@@ -62,7 +62,7 @@ def _samples(fact: q.Samples) -> str:
     if fact.count is None:
         return "samples unknown"
     blocks = "" if fact.blocks is None else f" in {fact.blocks} blocks"
-    buffers = "" if fact.buffers is None else f" at {units.counted(fact.buffers, 'place')}"
+    buffers = "" if fact.buffers is None else f" with {units.counted(fact.buffers, 'buffer set')}"
     return f"{fact.count:,} samples{blocks}{buffers}"
 
 
@@ -80,7 +80,7 @@ def _reported_clock(fact: q.ReportedClock) -> str:
 def _measured_clock(fact: q.MeasuredClock) -> str:
     low = f"{fact.low_hz / 1e6:.0f}–" if fact.moved else ""
     clock = units.clock(fact.high_hz if fact.moved else fact.mean_hz)
-    slow = f", {fact.slow} of {fact.blocks} blocks over 1 % under the first clock" if fact.slow else ""
+    slow = f", in {fact.slow} of {fact.blocks} blocks more than 1 % below the first block" if fact.slow else ""
     return f"SM {low}{clock}, {_mode(fact)}{slow}"
 
 
@@ -97,7 +97,11 @@ def _repeated(fact: q.Repeated) -> str:
 def _correctness(fact: q.Correctness) -> str:
     if fact.kind != "correct":
         return _INCORRECT[fact.kind]
-    share = ", share of bound unknown" if fact.of_bound is None else f": {fact.of_bound * 100:.0f} % of bound"
+    share = (
+        ", largest error unknown"
+        if fact.of_bound is None
+        else f": largest error {fact.of_bound * 100:.0f} % of the bound"
+    )
     return f"correct{share}, {units.counted(fact.seeds, 'seed') if fact.seeds else 'seeds unknown'}"
 
 
@@ -105,13 +109,13 @@ def describe_method(fact: q.Method) -> Text:
     """How a time was taken.
 
     >>> str(describe_method(q.Method("events", "graph"))), str(describe_method(q.Method("cupti", "graph", 3.2e-7)))
-    ('events in graph (fallback)', 'CUPTI stamps in graph, corrected by 320 ns')
+    ('events, CUDA graph (fallback)', 'CUPTI timestamps, CUDA graph, 320 ns of tracing subtracted')
     """
     if fact.timer is None:
         return Text("timer unknown")
     launch = ", launch unknown" if fact.launch is None else _LAUNCHES[fact.launch]
     fallback = " (fallback)" if fact.timer == "events" else ""
-    corrected = f", corrected by {units.seconds(fact.correction_s, 2)}" if fact.correction_s else ""
+    corrected = f", {units.seconds(fact.correction_s, 2)} of tracing subtracted" if fact.correction_s else ""
     return Text(f"{TIMERS[fact.timer]}{launch}{fallback}{corrected}")
 
 
@@ -123,7 +127,7 @@ def describe_methods_of(result: Result) -> Text:
     >>> graph, stream = (Figure(estimate=1e-6, timer="cupti", launch=mode) for mode in ("graph", "stream"))
     >>> made = Timing(device_cold_s=graph, device_warm_s=stream)
     >>> str(describe_methods_of(Result(problem=Problem(op="add", sizes={"n": 1}, dtype="fp32"), variant="v", outcome=made)))
-    'CUPTI stamps in graph; warm: CUPTI stamps in stream'
+    'CUPTI timestamps, CUDA graph; warm: CUPTI timestamps, stream launch'
     """
     cold, warm = (
         method_of(f) if f else None for f in (figure_of(result.timing, "cold"), figure_of(result.timing, "warm"))

@@ -51,16 +51,16 @@ def describe_correctness(result: Result) -> Text:
     >>> ok = Accuracy(passed=True, relative_l2=1e-7, max_abs=1e-6, worst_of_bound=0.25, seeds=3)
     >>> one = Problem(op="add", sizes={"n": 1}, dtype="fp32")
     >>> str(describe_correctness(Result(problem=one, variant="v", outcome=Timing(), accuracy=ok)))
-    '✓ 25 % of the bound, 3 seeds'
+    '✓ largest error 25 % of the bound, 3 seeds'
     """
     checked = result.accuracy
     if checked is None:
         return Text("✕ failed before the check" if isinstance(result.outcome, Failure) else "not checked")
     share = checked.worst_of_bound
     if checked.passed:
-        said = "✓ correct" if share is None else f"✓ {share * 100:.0f} % of the bound"
+        said = "✓ correct" if share is None else f"✓ largest error {share * 100:.0f} % of the bound"
     elif share is not None:
-        said = f"✕ wrong: {share:.3g} × the bound"
+        said = f"✕ wrong: largest error {share:.3g} × the bound"
     else:
         said = f"✕ wrong: {describe_failure(checked) if has_description(checked) else 'error unknown'}"
     return Text(said + (f", {checked.seeds} seeds" if checked.seeds else ""))

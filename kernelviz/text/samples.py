@@ -38,15 +38,16 @@ def describe_lag_1(lag_1: float | None, blocks: int) -> Text:
     """The correlation of neighbouring blocks; beyond 1.96 / √blocks it is more than chance (Bartlett 1946).
 
     >>> str(describe_lag_1(0.5, 100)), str(describe_lag_1(0.05, 100)), str(describe_lag_1(None, 3))
-    ('lag-1 +0.50: neighbouring blocks resemble each other', 'lag-1 +0.05: within chance', 'lag-1 unknown')
+    ('lag-1 correlation +0.50: neighbouring blocks resemble each other', 'lag-1 correlation +0.05: not significant', \
+'lag-1 correlation unknown')
     """
     if lag_1 is None:
-        return Text("lag-1 unknown")
+        return Text("lag-1 correlation unknown")
     if abs(lag_1) <= 1.96 / math.sqrt(blocks):
-        meaning = "within chance"
+        meaning = "not significant"
     else:
         meaning = f"neighbouring blocks {'resemble each other' if lag_1 > 0 else 'alternate'}"
-    return Text(f"lag-1 {round(lag_1, 2) + 0.0:+.2f}: {meaning}")
+    return Text(f"lag-1 correlation {round(lag_1, 2) + 0.0:+.2f}: {meaning}")
 
 
 def describe_sm_clock(spread: Spread) -> Text:
@@ -55,7 +56,7 @@ def describe_sm_clock(spread: Spread) -> Text:
     if low is None or high is None:
         host = spread.figure.timer == "host"
         return Text("clock not measured: timed by the host's clock" if host else "SM clock unknown")
-    slow = f", {spread.slow} of {spread.blocks} blocks over 1 % under the first" if spread.slow else ""
+    slow = f", in {spread.slow} of {spread.blocks} blocks more than 1 % below the first block" if spread.slow else ""
     return Text(f"SM clock {low / 1e6:.0f}–{units.clock(high)}{slow}")
 
 
@@ -68,7 +69,7 @@ def describe_repeats(spread: Spread) -> Text | None:
     if spread.retried is not None:
         parts.append(f"{spread.retried or 'no'} block{'s' if spread.retried != 1 else ''} discarded")
     if spread.again:
-        parts.append(f"{spread.again} of a repeated round")
+        parts.append(f"{spread.again} from a repeated round")
     return Text(", ".join(parts) or "repeats unknown")
 
 

@@ -5,7 +5,7 @@ from kernelviz.metrics.trend import Change, Difference, Trend
 from kernelviz.text.text import Text, join
 
 _SETUPS = {
-    "cupti": "CUPTI stamps",
+    "cupti": "CUPTI timestamps",
     "kineto": "stamps of torch.profiler",
     "events": "CUDA events",
     "host": "host clock",
@@ -68,7 +68,7 @@ def format_setup(setup: str) -> Text:
     """How the times were measured: clock mode, timer, launch.
 
     >>> print(format_setup("burst cupti graph"), format_setup("sustained host"), sep="; ")
-    burst, CUPTI stamps in graphs; sustained, host clock
+    burst, CUPTI timestamps in graphs; sustained, host clock
     """
     clock, *rest = setup.split()
     return join(", ", (clock, " ".join(_SETUPS.get(part, part) for part in rest)))

@@ -1,4 +1,4 @@
-"""Verdicts in text: which of two times is shorter, by how much, and for what reason."""
+"""Text of verdicts: which of two times is shorter, by how much, and why."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -22,30 +22,32 @@ _METHODS: Mapping[v.MethodPart, Callable[[Any], str]] = {
     "timer": lambda timer: str(TIMERS[timer]),
     "launch": lambda launch: str(LAUNCHES[launch]),
 }
-_AGAINST_BASELINE = {True: "", False: ", and none measured each with the baseline"}
+_WITH_BASELINE = {True: "", False: ", and there is no round of each with the baseline"}
 VERDICT_REASONS: Mapping[type, Template] = {
-    v.NoSharedRounds: lambda reason: f"no round measured both{_AGAINST_BASELINE[reason.with_baseline]}",
-    v.FewSharedRounds: "{0.rounds} shared rounds, {0.needed} are needed",
+    v.NoSharedRounds: lambda reason: f"no round contains both{_WITH_BASELINE[reason.with_baseline]}",
+    v.FewSharedRounds: "only {0.rounds} shared rounds, but {0.needed} are needed",
     v.Clears: "the interval lies {0.where} the noise floor",
-    v.FloorTooWide: lambda reason: f"the noise floor, {100 * reason.floor:.1f} %, is too wide to call them the same",
-    v.Straddles: "the interval straddles the noise floor; a larger budget may decide",
+    v.FloorTooWide: lambda reason: (
+        f"the noise floor of {100 * reason.floor:.1f} % is too large to call the times the same"
+    ),
+    v.Straddles: "the interval is partly inside the noise floor; a larger budget may give a verdict",
     v.FewBlocks: lambda reason: (
-        f"{'the samples of one side are not known' if reason.blocks is None else f'{reason.blocks} blocks on one side'}; "
-        f"{reason.needed} blocks are needed on both"
+        f"{'the samples of one side are unknown' if reason.blocks is None else f'one side has only {reason.blocks} blocks'}; "
+        f"both sides need {reason.needed} blocks"
     ),
     v.ByBaseline: lambda reason: (
-        f"by way of the baseline, as no round measured both: {describe_verdict_reason(reason.reason)}"
+        f"compared through the baseline, because no round contains both: {describe_verdict_reason(reason.reason)}"
     ),
-    v.SameCode: "same source, same launches, same compilers: noise",
+    v.SameCode: "same source, same launches, same compilers: the difference is noise",
     v.Failed: lambda reason: f"{reason.side}: {STAGES[reason.stage]}",
     v.NoTime: "{0.side}: no {0.headline} time",
     v.OtherMethod: lambda reason: (
         " in A, ".join(_METHODS[reason.what](v) for v in (reason.before, reason.after)) + " in B"
     ),
     v.MethodUnknown: lambda reason: f"{reason.what} unknown in {' and '.join(reason.sides)}",
-    v.TracingUnknown: lambda reason: f"what tracing adds is unknown in {' and '.join(reason.sides)}",
-    v.TracingSubtracted: "what tracing adds was taken off in {0.side} only",
-    v.OneMeasurement: "A and B are one measurement",
+    v.TracingUnknown: lambda reason: f"the time that tracing adds is unknown in {' and '.join(reason.sides)}",
+    v.TracingSubtracted: "the time that tracing adds was subtracted in {0.side} only",
+    v.OneMeasurement: "A and B are the same measurement",
 }
 
 
@@ -58,7 +60,7 @@ def format_verdict(verdict: Verdict) -> Text:
     >>> print(format_verdict(Verdict("slower", Interval(2.0, 1.96, 2.04), 0.005, 30, v.Clears("above"))))
     ▼ 2.00× slower (1.96–2.04)
     >>> print(format_verdict(Verdict("unclear", None, None, 0, v.NoSharedRounds())))
-    ? unclear: no round measured both
+    ? unclear: no round contains both
     """
     ratio = verdict.ratio
     if ratio and ratio.low and ratio.high:
@@ -72,5 +74,5 @@ def format_verdict(verdict: Verdict) -> Text:
 
 
 def describe_verdict_reason(reason: v.PairReason) -> Text:
-    """Why a verdict is what it is, or why there is none."""
+    """The reason for a verdict, or the reason why there is none."""
     return fill(VERDICT_REASONS, reason)

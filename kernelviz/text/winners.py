@@ -1,4 +1,4 @@
-"""Who leads up to which size, in words: for a terminal, a page, and those who do not see the map."""
+"""Text of the winner map: the fastest variant up to each size, for the terminal, pages and screen readers."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -12,30 +12,30 @@ from kernelviz.text.verdicts import describe_verdict_reason
 Name = Callable[[str], str]
 Size = Callable[[int], str]
 Beside = tuple[tuple[str, int], ...]
-"""The sizes of the free axes beside the one along which a strip runs."""
+"""The sizes on the axes other than the one along which a strip runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Neighbouring sizes of a strip at all of which one variant may be the fastest (None: nobody has a correct time)."""
+    """Neighbouring sizes of a strip with a variant that may be the fastest at all of them; None if no time is correct."""
 
     variant: str | None
     winners: tuple[Winner, ...]
 
     @property
     def undecided(self) -> int:
-        """At how many of them others are not told apart from the leader."""
+        """The number of sizes at which other variants are tied with the leader."""
         return sum(len(w.names) > 1 for w in self.winners)
 
     @property
     def level(self) -> tuple[str, ...]:
-        """The others, where the same ones and nobody else are not told apart from the leader at any of the sizes."""
+        """The other variants, if the same variants are tied at every size of the region; else empty."""
         alike = {frozenset(w.names) for w in self.winners}
         return tuple(n for n in self.winners[0].names if n != self.variant) if len(alike) == 1 else ()
 
 
 def strips(winners: Sequence[Winner], axis: str | None = None) -> dict[Beside, list[Winner]]:
-    """One strip along the axis for each size of the free axes beside it, all in the order of sizes; one where none is free."""
+    """The winners along an axis: one strip for each combination of sizes on the other axes, in the order of sizes."""
     problems = [w.problem for w in winners]
     along = axis or swept_axis(problems)
     if along is None:
@@ -47,9 +47,10 @@ def strips(winners: Sequence[Winner], axis: str | None = None) -> dict[Beside, l
 
 
 def regions(strip: Sequence[Winner]) -> list[Region]:
-    """The strip in as few regions as can be: each goes on while one variant may lead at all of its sizes.
+    """Divide the strip into as few regions as possible, so that in each a variant may be the fastest at all sizes.
 
-    Of several such the one that leads alone at the most sizes, then that leads at the most, gives the region its name.
+    If there are several such variants, the region is named after the one that leads alone at the most sizes, and then after the
+    one that leads at the most sizes.
     """
     finished: list[Region] = []
     part: list[Winner] = []
@@ -74,8 +75,11 @@ def _region(part: Sequence[Winner], common: set[str]) -> Region:
 def describe_winners(
     table: Sequence[Row], winners: Sequence[Winner], axis: str | None, name: Name, size: Size
 ) -> list[str]:
-    """A line for each strip, those of equal words on one; before them the count where there are several; after them who is
-    not counted. `name` and `size`: how a variant and a size are written."""
+    """A line for each strip; strips with the same text share a line.
+
+    If there are several strips, the first line counts the sizes at which each variant leads. The last line lists variants that
+    are excluded. `name` and `size` format a variant and a size.
+    """
     by_other_sizes = strips(winners, axis)
     if not by_other_sizes:
         return []
@@ -87,11 +91,11 @@ def describe_winners(
     lines = [_count_winners(winners, name)] if len(by_other_sizes) > 1 else []
     lines += [f"{_format_other_sizes(where, size)}{line}" for line, where in said.items()]
     wrong = [name(v) for v in never_winning(table)]
-    return lines + ([f"Not counted, as wrong or impossible at some size: {', '.join(wrong)}."] if wrong else [])
+    return lines + ([f"Excluded because of a wrong or impossible result: {', '.join(wrong)}."] if wrong else [])
 
 
 def _format_other_sizes(where: Sequence[Beside], size: Size) -> str:
-    """ "m = 16, 64: " where one axis is beside the strip, "m = 16 and k = 8; m = 64 and k = 8: " where several are."""
+    """The other sizes: "m = 16, 64: " for one other axis, "m = 16 and k = 8; m = 64 and k = 8: " for several."""
     if not where or not where[0]:
         return ""
     if len(where[0]) == 1:
@@ -103,7 +107,7 @@ def _count_winners(winners: Sequence[Winner], name: Name) -> str:
     alone = Counter(w.names[0] for w in winners if len(w.names) == 1)
     undecided = sum(len(w.names) > 1 for w in winners)
     parts = [f"{name(v)} leads alone at {n}" for v, n in alone.most_common()]
-    parts += [f"at {undecided} the fastest are not told apart"] if undecided else []
+    parts += [f"{undecided} with a tie of the fastest"] if undecided else []
     without = sum(not w.names for w in winners)
     parts += [f"{without} without a correct time"] if without else []
     return f"Of {len(winners)} sizes: {', '.join(parts)}."
@@ -124,7 +128,7 @@ def _describe_strip(strip: Sequence[Winner], axes: str, along: str, name: Name, 
 
 
 def _leads(region: Region, name: Name) -> str:
-    """The first region of a sentence: who is nowhere alone is no more than maybe leading."""
+    """The first region of a sentence. A variant that is tied at every size only "may lead"."""
     if region.variant is None:
         return _who(region, name)
     certain = region.level or region.undecided < len(region.winners)
@@ -132,21 +136,21 @@ def _leads(region: Region, name: Name) -> str:
 
 
 def _who(region: Region, name: Name) -> str:
-    """The region's variant, with how far that is decided."""
+    """The variant of the region, and at how many sizes it is tied with others."""
     if region.variant is None:
         return "no correct time"
     who, count = name(region.variant), len(region.winners)
     if not region.undecided:
         return who
     if region.level:
-        return f"{' or '.join((who, *map(name, region.level)))} (not told apart)"
+        return f"{' or '.join((who, *map(name, region.level)))} (tied)"
     if region.undecided < count:
-        return f"{who} (not told apart from others at {region.undecided} of {count} sizes)"
-    return f"{who} (nowhere alone)"
+        return f"{who} (tied with others at {region.undecided} of {count} sizes)"
+    return f"{who} (tied with others at every size)"
 
 
 def record(one: Winner) -> dict[str, object]:
-    """The winner as a line of a table, times in seconds; what is unknown is None, variants not told apart are a tuple."""
+    """The winner as a row of a table. Times are in seconds, unknown values are None, and tied variants are a tuple."""
     problem, ratio = one.problem, one.verdict.ratio if one.verdict else None
     figure = one.leader.figure if one.leader else None
     second = one.second.figure if one.second else None

@@ -113,8 +113,8 @@ class Attempt:
         following = [self._again(rest)] if rest else []
         if len(suspects) == 1:
             return {suspects[0]: failure}, following
-        first = sorted(suspects, key=lambda v: v != self.baseline)
-        return {}, [*(self._again([v]) for v in first), *following]
+        baseline_first = sorted(suspects, key=lambda v: v != self.baseline)
+        return {}, [*(self._again([v]) for v in baseline_first), *following]
 
     def _again(self, variants: list[str], *, moved: bool = False, retried: bool = False) -> Attempt:
         return Attempt(self.problem, tuple(variants), self.baseline, moved=moved, retried=retried)

@@ -57,11 +57,9 @@ class Connection:
 
     def next(self) -> ToWorker | None:
         """Wait for the next message; None when the server is gone."""
-        while not self._messages:
-            if self._gone:
-                return None
+        while not (self._messages or self._gone):
             self._read()
-        return self._messages.popleft()
+        return self._messages.popleft() if self._messages else None
 
     def cancelled(self, work_id: int) -> bool:
         """Whether the server has cancelled this unit of work. Never waits (about 1 µs)."""
@@ -117,8 +115,9 @@ class Worker:
             plugin, text = None, one_line(error)
             if isinstance(error, BadField) and error.field == PLUGIN:
                 plugin, text = str(error.value), error.remedy
-            failure = Failure(stage="unavailable", message=text)
-            self._connection.send(WorkFailed(work_id=message.work_id, failure=failure, plugin=plugin))
+            self._connection.send(
+                WorkFailed(work_id=message.work_id, failure=Failure(stage="unavailable", message=text), plugin=plugin)
+            )
 
     def _do(self, work: Work) -> None:
         session = self._session

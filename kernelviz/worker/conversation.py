@@ -39,8 +39,10 @@ def converse(
             if left_s <= 0 and cancel_until_s is not None:
                 return Ending(failure=_CANCELLED, replace="the previous work did not end after its cancel")
             if left_s <= 0:
-                failure = Failure(stage="timeout", reasons=(deadlines.passed(now_s),), message=process.log_tail())
-                return Ending(failure=failure, replace="the previous worker hung")
+                return Ending(
+                    failure=Failure(stage="timeout", reasons=(deadlines.passed(now_s),), message=process.log_tail()),
+                    replace="the previous worker hung",
+                )
             reply = process.receive(left_s)
             if isinstance(reply, WorkEvent) and reply.work_id == work.work_id:
                 event = reply.event

@@ -41,27 +41,25 @@ def describe(plugins: Sequence[str]) -> tuple[VariantFacts, ...]:
 def variants_of(plugins: Sequence[str]) -> tuple[VariantFacts, ...]:
     """In the worker: import the plug-ins, and return the variants that they add to ops of the catalogue."""
     own = catalogue()
-    facts: list[VariantFacts] = []
-    for name, op in with_plugins(plugins).items():
-        known = {v.name for v in own[name].variants} if name in own else set()
-        facts += [
-            VariantFacts(
-                op=name,
-                name=v.name,
-                backend=v.backend,
-                summary=v.summary,
-                digest=v.source_digest(),
-                needs=v.needs,
-                dtypes=v.dtypes,
-                computes=v.computes,
-                directions=v.directions,
-                mutates=v.mutates,
-                slow_compile=v.slow_compile,
-                only_when_named=v.only_when_named,
-                space=dict(v.space),
-                backward_digest=v.of_backward().source_digest() if v.backward else None,
-            )
-            for v in op.variants
-            if name in own and v.name not in known
-        ]
-    return tuple(facts)
+    known = {(name, v.name) for name, op in own.items() for v in op.variants}
+    return tuple(
+        VariantFacts(
+            op=name,
+            name=v.name,
+            backend=v.backend,
+            summary=v.summary,
+            digest=v.source_digest(),
+            needs=v.needs,
+            dtypes=v.dtypes,
+            computes=v.computes,
+            directions=v.directions,
+            mutates=v.mutates,
+            slow_compile=v.slow_compile,
+            only_when_named=v.only_when_named,
+            space=dict(v.space),
+            backward_digest=v.of_backward().source_digest() if v.backward else None,
+        )
+        for name, op in with_plugins(plugins).items()
+        for v in op.variants
+        if name in own and (name, v.name) not in known
+    )

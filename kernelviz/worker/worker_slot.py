@@ -92,8 +92,11 @@ class WorkerSlot:
             while not stopping():
                 left_s = until_s - time.monotonic()
                 if left_s <= 0:
-                    reasons = (WorkerNotReady(seconds=self._limits.start_s),)
-                    self.trouble = Failure(stage="timeout", reasons=reasons, message=process.log_tail())
+                    self.trouble = Failure(
+                        stage="timeout",
+                        reasons=(WorkerNotReady(seconds=self._limits.start_s),),
+                        message=process.log_tail(),
+                    )
                     return None
                 match process.receive(left_s):
                     case Hello(environment=environment):

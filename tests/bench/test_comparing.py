@@ -12,7 +12,8 @@ import pytest
 import sample_runs as samples
 
 from kernelviz.bench import Bench, comparison
-from kernelviz.bench.comparison import compare, compare_stored, counterpart, newest_two, offered, opened, record
+from kernelviz.bench.comparison import compare, compare_stored, counterpart, newest_two, opened, record
+from kernelviz.bench.roofline import offered
 from kernelviz.core.errors import BadField, DocumentError, UnknownName, UnknownRun
 from kernelviz.formats import encode
 from kernelviz.store import Store

@@ -63,7 +63,7 @@ def test_the_switch_and_the_figures_on_the_first_page(selftested: str, page: Pag
     expect(page).to_have_url(re.compile("l2=warm"))
     expect(page.get_by_text("L2 warm").first).to_be_visible()
     page.get_by_role("tab", name="Figures").click()
-    expect(page.get_by_role("region", name="Every figure of every case")).to_be_visible()
+    expect(page.get_by_role("region", name="All times of each case")).to_be_visible()
     page.get_by_role("tab", name="Table").click()
     page.get_by_role("link", name="How these numbers are measured").click()
     expect(page.get_by_text("Method: how each number is measured")).to_be_visible()

@@ -25,7 +25,7 @@ def test_the_level_stands_in_the_last_column_and_the_reasons_below(capsys: pytes
     cases = lines[2:14]
     assert [line.split()[-1] for line in cases] == ["good"] * 11 + ["note"]
     (why,) = (line for line in lines if line.startswith("◐ note (1 of 12 cases): "))
-    assert "2 blocks repeated; CUPTI stamps in stream, corrected by 320 ns; not capturable" in why
+    assert "2 blocks repeated; CUPTI timestamps, stream launch, 320 ns of tracing subtracted; not capturable" in why
 
 
 def test_verbose_shows_every_figure_its_question_and_every_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -35,7 +35,7 @@ def test_verbose_shows_every_figure_its_question_and_every_line(capsys: pytest.C
     assert all(f"{f.name}: {f.question}" in lines for f in FIGURES)
     text = "\n".join(lines)
     assert text.count("host-bound: loop 5.6× device warm") == 3  # the smallest size
-    assert text.count("480 samples in 24 blocks at 60 places") == 12
+    assert text.count("480 samples in 24 blocks with 60 buffer sets") == 12
 
 
 def test_unknown_figures_are_dashes_and_failures_have_no_trust(capsys: pytest.CaptureFixture[str]) -> None:
@@ -63,14 +63,16 @@ def test_reasons_are_told_once_however_many_cases_have_them(capsys: pytest.Captu
     lines = printed(capsys, msgspec.structs.replace(figures.run(), results=tuple(made)))
     suspect, note = (line for line in lines if line.startswith(("◐", "⚠")))
     assert suspect == "⚠ suspect (3 of 12 cases): other processes 2; 1 block repeated / 2 blocks repeated / …"
-    assert note.startswith("◐ note (9 of 12 cases): 4 blocks repeated / 5 blocks repeated / …; CUPTI stamps in stream")
-    assert "corrected by 320 ns (1)" in note
+    assert note.startswith(
+        "◐ note (9 of 12 cases): 4 blocks repeated / 5 blocks repeated / …; CUPTI timestamps, stream launch"
+    )
+    assert "320 ns of tracing subtracted (1)" in note
 
 
 def test_who_leads_up_to_where_stands_under_the_conclusion(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, samples.mixed())
     assert "By size: torch_compile leads at all 6 sizes." in lines
-    assert "         Not counted, as wrong or impossible at some size: triton_block_per_row." in lines
+    assert "         Excluded because of a wrong or impossible result: triton_block_per_row." in lines
     alone = printed(capsys, samples.run(shares={"torch_eager": 0.6}))
     assert not any(line.startswith("By size:") for line in alone)
 

@@ -35,9 +35,9 @@ def test_bad_text_names_the_field(text: str) -> None:
 def test_an_unknown_axis_is_named_with_the_nearest() -> None:
     with pytest.raises(UnknownName, match="no axis 'mm'; did you mean 'm'"):
         expand(("m", "n"), {"mm": "1", "n": "2", "m": "3"})
-    with pytest.raises(BadField, match=r"size n: .*'__import__' is no axis"):
+    with pytest.raises(BadField, match=r"size n: .*'__import__' is not an axis"):
         expand(("n",), {"n": "__import__('os')"})
-    with pytest.raises(BadField, match=r"size m: .*'k' is no axis"):
+    with pytest.raises(BadField, match=r"size m: .*'k' is not an axis"):
         expand(("m", "n"), {"m": "8/k", "n": "2"})
 
 

@@ -6,7 +6,7 @@ import sample_runs as samples
 
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.run import Roof, Run
-from kernelviz.formats.validation import check
+from kernelviz.formats.validation import checked
 
 RUN = samples.run()
 
@@ -26,7 +26,7 @@ def with_roof(roof: Roof) -> Run:
     ],
 )
 def test_a_roof_of_each_kind_passes(roof: Roof) -> None:
-    check(with_roof(roof))
+    checked(with_roof(roof))
 
 
 @pytest.mark.parametrize(
@@ -44,4 +44,4 @@ def test_a_roof_of_each_kind_passes(roof: Roof) -> None:
 )
 def test_what_cannot_be_is_refused(roof: Roof, message: str) -> None:
     with pytest.raises(DocumentError, match=message):
-        check(with_roof(roof))
+        checked(with_roof(roof))

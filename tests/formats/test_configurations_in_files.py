@@ -66,13 +66,13 @@ def test_the_offline_page_has_a_column_only_where_something_is_configured() -> N
 
 def test_spilled_registers_stand_beside_registers_and_shared_memory() -> None:
     page = export_named("html").encode(tuned()).decode()
-    assert "Local memory a thread, B" in page
+    assert "Local memory per thread, B" in page
     assert "registers that were spilled" in page
     assert ">48<" in page
     console = Console(width=200, file=io.StringIO())
     console.print(tables.report(tuned(), (), verbose=True))
     said = console.file.getvalue()  # type: ignore[attr-defined]
-    assert re.search(r"Registers a thread\s+Shared memory\s+Local memory a thread", said)
+    assert re.search(r"Registers per thread\s+Shared memory\s+Local memory per thread", said)
     assert re.search(r"triton_block\s+triton_block_kernel.*40\s+1024 B\s+48 B", said)
     assert "triton_block, tuned: block=256 (run r7) (n=2^26)" in said
     assert "triton_block, default configuration: block=1024 (n=2^20)" in said

@@ -55,7 +55,7 @@ def test_a_time_that_cannot_be_is_none_and_named(odd: float) -> None:
     assert [list(foreign_times.of_case(r)) for r in run.results] == [["real time", "CPU time"], ["real time"]]
     assert "BM/9, CPU time" in run.note
     assert "BM/10, real time" in run.note
-    assert "since they hold no time: BM/10" in run.note
+    assert "because they have no time: BM/10" in run.note
     with pytest.raises(DocumentError, match="has a time: BM/8, real time"):
         runs_of(entry("BM/8", odd))
 

@@ -236,7 +236,7 @@ def test_a_run_without_results_failures_only_or_from_another_tool_still_makes_a_
                         outcome=Timing()),),
     )  # fmt: skip
     said = "".join(Read(page_of(foreign)).words)
-    assert "Another tool measured this" in said
+    assert "Another tool measured this run" in said
     assert "kernelviz run" not in said
 
 

@@ -111,10 +111,10 @@ def test_a_bad_row_is_named(wrong: float) -> None:
 def test_parquet_of_others_is_refused() -> None:
     found = table(samples.run())
     for bad, words in (
-        (pa.table({"a": [1]}), "no run of kernelviz"),
-        (found.drop_columns(["result"]), "no run of kernelviz"),
-        (found.replace_schema_metadata({}), "no run of kernelviz"),
-        (found.replace_schema_metadata({b"kernelviz": b"[]"}), "Expected `object`|no object"),
+        (pa.table({"a": [1]}), "not a run of kernelviz"),
+        (found.drop_columns(["result"]), "not a run of kernelviz"),
+        (found.replace_schema_metadata({}), "not a run of kernelviz"),
+        (found.replace_schema_metadata({b"kernelviz": b"[]"}), "Expected `object`|not an object"),
         (found.replace_schema_metadata({b"kernelviz": b'{"schema": "kernelviz/3"}'}), "newer kernelviz"),
         (found.append_column("result", found.column("result")), "two columns"),
         (found.set_column(0, "busy_s_samples", pa.array(["x"] * found.num_rows)), "two columns|holds string"),

@@ -105,7 +105,7 @@ def test_google_benchmark_cases_are_names_with_a_time() -> None:
         "BM_10PercentSlower", "BM_100xSlower", "BM_100xFaster", "BM_10PercentCPUToTime", "BM_ThirdFaster",
         "BM_NotBadTimeUnit", "BM_DifferentTimeUnit", "BM_hasLabel",
     ]  # fmt: skip
-    assert run.note.endswith("Left out, since they hold no time: MyComplexityTest.")
+    assert run.note.endswith("Left out because they have no time: MyComplexityTest.")
     by_name = {r.variant: timing(r).other_times for r in run.results}
     assert by_name["BM_100xFaster"]["real time"].estimate == pytest.approx(10e-6)
     assert by_name["BM_NotBadTimeUnit"]["real time"].estimate == 0.4
@@ -170,7 +170,7 @@ def test_benchmarks_with_other_arguments_are_runs_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("raw", "path", "words"),
     [
-        (gbench(entry(time_unit="fortnight")), "$.benchmarks[0].time_unit", "no unit of time"),
+        (gbench(entry(time_unit="fortnight")), "$.benchmarks[0].time_unit", "is not a unit of time"),
         (gbench(entry(real_time="fast")), "$.benchmarks[0].real_time", "Expected `float | null`, got `str`"),
         (
             gbench(entry(real_time=1e300, cpu_time=-1)),
@@ -209,9 +209,9 @@ STATE = "$.benchmarks[2].states[3]"
         (lambda s, _: value(s, MEAN).update(value="quick"), f"{STATE}.summaries[3].data[0].value", "'quick' is no number"),
         (lambda s, _: value(s, MEAN).update(value="-1"), f"{STATE}.summaries[3].data[0].value", "outside"),
         (lambda s, _: s["axis_values"][0].update(value="2^7"), f"{STATE}.axis_values[0].value", "no whole number"),
-        (lambda s, _: s["axis_values"].pop(), f"{STATE}.axis_values", "not those of the first state"),
+        (lambda s, _: s["axis_values"].pop(), f"{STATE}.axis_values", "differ from those of the first state"),
         (lambda s, d: s.update(axis_values=d["benchmarks"][2]["states"][2]["axis_values"]), f"{STATE}.axis_values", "earlier"),
-        (lambda s, _: s.update(device=7), f"{STATE}.device", "no device of the file"),
+        (lambda s, _: s.update(device=7), f"{STATE}.device", "the file has no device 7"),
         (lambda _, d: d.update(benchmarks=[]), "$.benchmarks", "no benchmark in it has a state"),
     ],
 )  # fmt: skip

@@ -114,8 +114,8 @@ def test_the_same_code_in_both_says_how_much_moves_between_the_runs() -> None:
     found = compare(a, msgspec.structs.replace(small, results=results))
     assert {p.kind for p in found.judged} == {"unclear"}
     assert {p.reason for p in found.judged} == {FloorTooWide(found.noise or 0)}
-    assert "smaller differences mean nothing here" in str(describe_noise(found))
-    assert "is noise between these runs" in str(describe_pair(next(p for p in found.pairs if p.kind == "same code")))
+    assert "Smaller differences have no meaning here" in str(describe_noise(found))
+    assert ", noise between these runs" in str(describe_pair(next(p for p in found.pairs if p.kind == "same code")))
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_two_variants_of_one_run_are_judged_as_on_the_bench_page() -> None:
         assert pair.shared
     back = compare(run, run, variant_a="triton_online", variant_b=run.plan.baseline)
     assert back.mean_ratio == pytest.approx(1 / (found.mean_ratio or 1), rel=1e-3)
-    assert (found.noise, str(describe_noise(found))[:24]) == (None, "Two variants of one run:")
+    assert (found.noise, str(describe_noise(found))[:24]) == (None, "Two variants of one run ")
 
 
 def test_variants_across_runs_are_paired_by_problem_and_one_name_stands_for_both() -> None:

@@ -50,9 +50,9 @@ def limit(result: Result, headline: Headline = "cold") -> Limiter:
             plant.strided_copy,
             "cold",
             "bandwidth",
-            r"a wave of blocks takes 5\.9 µs for 8 bytes a thread, 9 empty kernels: .*\(inferred\); moves .* in 1\.46 ms: 8 %",
+            r"a wave of blocks takes 5\.9 µs for 8 bytes per thread, 9 empty kernels: .*\(inferred\); moves .* in 1\.46 ms: 8 %",
         ),
-        (plant.scalar_copy, "warm", "latency", r"a wave of blocks passes in 0?\.?\d+ [nµ]s, .*\(8 a thread\)"),
+        (plant.scalar_copy, "warm", "latency", r"a wave of blocks passes in 0?\.?\d+ [nµ]s, .*\(8 per thread\)"),
         (
             plant.naive_matmul,
             "cold",
@@ -79,7 +79,7 @@ def limit(result: Result, headline: Headline = "cold") -> Limiter:
             plant.low_occupancy,
             "cold",
             "latency",
-            r"theoretical occupancy 6 %: 48 KiB of shared memory a block; moves .* 8 %",
+            r"theoretical occupancy 6 %: 48 KiB of shared memory per block; moves .* 8 %",
         ),
     ],
 )

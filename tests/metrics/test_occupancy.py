@@ -34,14 +34,14 @@ def test_the_examples_of_the_best_practices_guide() -> None:
 @pytest.mark.parametrize(
     ("capability", "how", "blocks", "why"),
     [
-        ((9, 0), {"threads": 32, "registers": 16}, 32, "32 blocks an SM"),
-        ((8, 6), {"threads": 32, "registers": 16}, 16, "16 blocks an SM"),
-        ((8, 9), {"threads": 1024, "registers": 32}, 1, "1,024 threads a block"),
-        ((9, 0), {"threads": 384, "registers": 168, "shared": 100 * 1024}, 1, "168 registers a thread"),
+        ((9, 0), {"threads": 32, "registers": 16}, 32, "32 blocks per SM"),
+        ((8, 6), {"threads": 32, "registers": 16}, 16, "16 blocks per SM"),
+        ((8, 9), {"threads": 1024, "registers": 32}, 1, "1,024 threads per block"),
+        ((9, 0), {"threads": 384, "registers": 168, "shared": 100 * 1024}, 1, "168 registers per thread"),
         # 227 KiB are the most that a block may ask for on 9.0; CUDA's own KiB fills the 228.
-        ((9, 0), {"threads": 64, "registers": 32, "shared": 227 * 1024}, 1, "227 KiB of shared memory a block"),
-        ((9, 0), {"threads": 64, "registers": 32, "shared": 113 * 1024}, 2, "113 KiB of shared memory a block"),
-        ((8, 0), {"threads": 256, "registers": 255}, 1, "255 registers a thread"),
+        ((9, 0), {"threads": 64, "registers": 32, "shared": 227 * 1024}, 1, "227 KiB of shared memory per block"),
+        ((9, 0), {"threads": 64, "registers": 32, "shared": 113 * 1024}, 2, "113 KiB of shared memory per block"),
+        ((8, 0), {"threads": 256, "registers": 255}, 1, "255 registers per thread"),
     ],
 )
 def test_what_allows_no_more_blocks(capability: tuple[int, int], how: dict[str, int], blocks: int, why: str) -> None:

@@ -52,8 +52,8 @@ def part(result: Result, name: str, **how: Any) -> tuple[str, str]:
 def test_a_sound_time_says_everything_on_one_line() -> None:
     made = found(GOOD)
     assert str(describe_quality(made)) == (
-        "✓ good · 480 samples in 24 blocks at 60 places · ±0.2 % · L2 cold · SM 1980 MHz, burst · throttle: none · "
-        "no block repeated · correct: 41 % of bound, 3 seeds · CUPTI stamps in graph · other processes 0"
+        "✓ good · 480 samples in 24 blocks with 60 buffer sets · ±0.2 % · L2 cold · SM 1980 MHz, burst · throttle: none · "
+        "no block repeated · correct: largest error 41 % of the bound, 3 seeds · CUPTI timestamps, CUDA graph · other processes 0"
     )
     assert (made.level, made.reasons) == ("good", ())
 
@@ -63,10 +63,10 @@ def test_a_sound_time_says_everything_on_one_line() -> None:
     [
         (seen(retried_blocks=3), "note", "3 blocks repeated"),
         (seen(retried_blocks=1), "note", "1 block repeated"),
-        (with_cold(launch="stream"), "note", "CUPTI stamps in stream"),
-        (with_cold(timer="events"), "note", "events in graph (fallback)"),
-        (with_cold(timer="kineto"), "note", "torch.profiler stamps in graph"),
-        (with_cold(correction_s=3.2e-7), "note", "CUPTI stamps in graph, corrected by 320 ns"),
+        (with_cold(launch="stream"), "note", "CUPTI timestamps, stream launch"),
+        (with_cold(timer="events"), "note", "events, CUDA graph (fallback)"),
+        (with_cold(timer="kineto"), "note", "torch.profiler timestamps, CUDA graph"),
+        (with_cold(correction_s=3.2e-7), "note", "CUPTI timestamps, CUDA graph, 320 ns of tracing subtracted"),
         (seen(other_processes=None), "note", "other processes unknown"),
         (seen(notes=(OtherKernelsInGraph(),)), "note", OTHER_KERNELS),
         (seen(event_reasons=("application clocks",)), "note", "throttle: application clocks"),
@@ -77,7 +77,11 @@ def test_a_sound_time_says_everything_on_one_line() -> None:
         (seen(event_reasons=("power cap",)), "suspect", "throttle: power cap"),
         (seen(event_reasons=("idle", "thermal slowdown (hardware)")), "suspect", "throttle: thermal slowdown (hardware)"),
         (with_cold(low=None, high=None), "suspect", "no interval: too few blocks"),
-        (clocks(1.98e9, 1.98e9, 1.90e9), "suspect", "SM 1900–1980 MHz, burst, 1 of 3 blocks over 1 % under the first clock"),
+        (
+            clocks(1.98e9, 1.98e9, 1.90e9),
+            "suspect",
+            "SM 1900–1980 MHz, burst, in 1 of 3 blocks more than 1 % below the first block",
+        ),
         (msgspec.structs.replace(GOOD, accuracy=None), "suspect", "not checked"),
     ],
 )  # fmt: skip
@@ -91,11 +95,11 @@ def test_what_was_noticed_is_said_and_sets_the_level(result: Result, level: str,
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({"buffers": 7}, "at 7 places"),
-        ({"buffers": 1}, "at 1 place"),
+        ({"buffers": 7}, "with 7 buffer sets"),
+        ({"buffers": 1}, "with 1 buffer set"),
         ({"buffers": None}, ""),
         ({"buffers": None, "method": None}, ""),
-        ({"buffers": 7, "method": None}, "at 7 places"),
+        ({"buffers": 7, "method": None}, "with 7 buffer sets"),
     ],
 )
 def test_places_are_told_by_their_field(said: dict[str, Any], words: str) -> None:
@@ -148,7 +152,7 @@ def test_notes_on_other_times_stand_with_those() -> None:
 
 def test_the_warm_time_has_a_line_of_its_own() -> None:
     assert part(GOOD, "L2", headline="warm") == ("L2 warm", "good")
-    assert part(GOOD, "samples", headline="warm")[0] == "480 samples in 24 blocks at 1 place"
+    assert part(GOOD, "samples", headline="warm")[0] == "480 samples in 24 blocks with 1 buffer set"
     # Only the cold series' repeats are stored.
     assert part(GOOD, "repeated", headline="warm") == ("repeated blocks unknown", "note")
 
@@ -160,7 +164,8 @@ def test_a_processors_time_says_what_cannot_be_known() -> None:
     assert made.level == "note"
     assert str(describe_quality(made)) == (
         "◐ note · 480 samples in 24 blocks · ±0.2 % · caches cold · clock 2400 MHz as reported, not measured, burst · "
-        "throttle unknown · no block repeated · correct: 41 % of bound, 3 seeds · host clock · other processes unknown"
+        "throttle unknown · no block repeated · correct: largest error 41 % of the bound, 3 seeds · host clock · "
+        "other processes unknown"
     )
 
 

@@ -99,7 +99,7 @@ def test_a_wrong_variant_never_wins_not_even_where_it_is_right() -> None:
     wrong = samples.failed(run.results[1].problem, "triton_online", "wrong")
     run = msgspec.structs.replace(run, results=(run.results[0], wrong, *run.results[2:]))
     assert lead(run) == [("torch_eager",), ("torch_eager",)]
-    assert said(run)[-1] == "Not counted, as wrong or impossible at some size: triton_online."
+    assert said(run)[-1] == "Excluded because of a wrong or impossible result: triton_online."
 
 
 def test_a_case_that_does_not_fit_costs_no_other_size() -> None:
@@ -150,18 +150,18 @@ def test_shared_rounds_overrule_the_order_of_estimates() -> None:
 def test_the_sentence_says_who_leads_up_to_where() -> None:
     run = sweep("triton_online", "triton_online", "triton_persistent", "triton_persistent|triton_online")
     assert said(run) == [
-        "triton_online leads up to n = 256, then triton_persistent (not told apart from others at 1 of 2 sizes)."
+        "triton_online leads up to n = 256, then triton_persistent (tied with others at 1 of 2 sizes)."
     ]
     assert said(sweep("triton_online", "triton_online")) == ["triton_online leads at all 2 sizes."]
     (both,) = said(sweep("triton_online|triton_persistent", "triton_online|triton_persistent"))
     assert both in (
-        "triton_online or triton_persistent (not told apart) leads at all 2 sizes.",
-        "triton_persistent or triton_online (not told apart) leads at all 2 sizes.",
+        "triton_online or triton_persistent (tied) leads at all 2 sizes.",
+        "triton_persistent or triton_online (tied) leads at all 2 sizes.",
     )
     several = said(
         sweep("triton_online|triton_persistent", "triton_online|triton_persistent|torch_eager", "triton_block_per_row")
     )
-    assert several[0].endswith("(nowhere alone) may lead up to n = 256, then triton_block_per_row.")
+    assert several[0].endswith("(tied with others at every size) may lead up to n = 256, then triton_block_per_row.")
 
 
 def test_a_sweep_has_as_few_regions_as_the_verdicts_allow() -> None:

@@ -166,7 +166,7 @@ def test_wrong_and_failed_cases_are_marked_and_their_words_are_not_markup(page: 
     table = test.dataframe[0].value
     wrong = table[table["Variant"] == "triton block per row"]
     assert wrong["Cold time, µs"].isna().all()
-    assert (wrong["Against torch eager"] == "not compared").all()
+    assert (wrong["Versus torch eager"] == "not compared").all()
     assert wrong["Result"].str.startswith("✕ wrong result").all()
     test.session_state["tables"] = "Failures"  # whose name holds the count, which grows while a run goes
     test.run()
@@ -178,8 +178,8 @@ def test_every_time_in_the_table_is_the_stored_one(page: Open) -> None:
     table = page(RehearsedBench((samples.H200,), stored=(run,)), run="kept").dataframe[0].value
     stored = [r.timing.device_cold_s.estimate * 1e6 for r in run.results if r.timing and r.timing.device_cold_s]
     assert list(table["Cold time, µs"]) == pytest.approx(stored)
-    assert (table[table["Variant"] == "torch eager"]["Against torch eager"] == "baseline").all()
-    assert table[table["Variant"] == "composite eager"]["Against torch eager"].str.startswith("▼").all()
+    assert (table[table["Variant"] == "torch eager"]["Versus torch eager"] == "baseline").all()
+    assert table[table["Variant"] == "composite eager"]["Versus torch eager"].str.startswith("▼").all()
 
 
 def test_an_unknown_run_gets_a_page_that_says_where_runs_live(page: Open) -> None:

@@ -177,7 +177,7 @@ def test_many_cases_show_the_worst_and_all_on_request(bench: Bench) -> None:
     assert test.segmented_control(key="rows").options == ["the worst 24", "all 102"]
     test.segmented_control(key="rows").set_value("all 102").run()
     assert param(test, "rows") == "all 102"
-    assert "A and B are one measurement" in words(test)
+    assert "A and B are the same measurement" in words(test)
 
 
 def test_a_file_is_kept_and_compared(bench: Bench) -> None:

@@ -91,7 +91,10 @@ def test_every_figure_has_a_column_and_its_question(page: Open) -> None:
     assert [f"{n}, µs" for n in names] == list(table.columns[2:11])
     assert table["Host-bound"].iloc[0].startswith("host-bound, ")
     assert table["Host-bound"].iloc[-1] == "no, 1.0×"
-    assert table["How"].iloc[-1] == "CUPTI stamps in stream, corrected by 320 ns; warm: CUPTI stamps in graph"
+    assert (
+        table["How"].iloc[-1]
+        == "CUPTI timestamps, stream launch, 320 ns of tracing subtracted; warm: CUPTI timestamps, CUDA graph"
+    )
     assert table["Notes"].iloc[-1] == "graph of one call: not capturable as a graph: it synchronises"
     assert not [name for name in table if name.startswith("Energy")]
     assert all(f"**{f.name}** {f.question}" in words(test) for f in FIGURES)
@@ -129,4 +132,4 @@ def test_kernels_stand_with_the_span_of_their_call(page: Open) -> None:
     cold = [r.timing.device_cold_s.estimate * 1e6 for r in run.results if r.timing and r.timing.device_cold_s]
     assert list(table["Span of the call, µs"]) == pytest.approx(cold)
     assert list(table["Busy, µs"]) == pytest.approx(cold)
-    assert {"Traced duration, µs", "Grid", "Block", "Registers a thread", "Shared memory, B"} <= set(table.columns)
+    assert {"Traced duration, µs", "Grid", "Block", "Registers per thread", "Shared memory, B"} <= set(table.columns)

@@ -80,7 +80,7 @@ def test_a_shipped_picture_says_whose_it_is(page: Open, monkeypatch: pytest.Monk
     monkeypatch.setattr(shipped_runs, "selftests", lambda: (figures.selftest(id="selftest-h200"),))
     test = page(bench_with(figures.selftest(pictured=False)))
     assert len(test.get("plotly_chart")) == 1
-    assert "This recording came with kernelviz" in words(test)
+    assert "This recording comes with kernelviz" in words(test)
     on_cpu = page(bench_with(), on="cpu")
     assert "On a GPU, the device itself records" in words(on_cpu)
     (found,) = (e for e in on_cpu.expander if "Results from another machine, NVIDIA H200" in e.label)

@@ -53,7 +53,7 @@ def test_the_first_visit_shows_shipped_runs_and_says_what_limits_them(bench: Ben
     assert len(table(test)) == 162
     said = words(test)
     for word in ("bandwidth", "launch", "latency", "unclear", "compute"):
-        assert f"**{word}** {MEANINGS[word]}" in said  # type: ignore[index]
+        assert f"**{word}**: {MEANINGS[word]}" in said  # type: ignore[index]
     assert "without hardware counters" in said
 
 

@@ -101,7 +101,7 @@ def test_two_runs_are_drawn_each_against_its_own_roofs() -> None:
     assert "**NVIDIA H200** (solid) and **NVIDIA H200 NVL** (dotted)" in words(test)
     near, far = (d.value for d in test.dataframe)
     assert len(near) == len(far) == 9
-    assert list(near["Of roof, %"]) != list(far["Of roof, %"])
+    assert list(near["Share of roof, %"]) != list(far["Share of roof, %"])
     test.button(key="show_one").click().run()
     assert "with" not in test.query_params
     assert not any("NVL" in n for n in traces(test))

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import sample_runs as samples
+from sqlalchemy import Engine, event
 
 from kernelviz.core.errors import UnknownRun
 from kernelviz.core.result import Figure, Result, Timing
@@ -64,6 +65,31 @@ def test_results_keep_their_places_and_a_later_one_replaces(store: Store) -> Non
     assert [r for _, r in store.results.after("r1", newest)] == [results[1]]
     store.results.drop("r1", [results[0].case.key])
     assert store.runs.load("r1").results == (results[1], results[2])
+
+
+def test_a_run_is_read_in_one_transaction(store: Store, tmp_path: Path) -> None:
+    """What another process writes between the header and the results of a run is in neither of them."""
+    results = results_of(2)
+    store.runs.create(run_of(results[:1]))
+    other = Store.open(tmp_path)
+    written: list[str] = []
+
+    def write(connection: object, cursor: object, statement: str, *_: object) -> None:
+        if statement.startswith("SELECT results.body") and not written:
+            written.append(statement)
+            other.runs.set_title_or_note("r1", title="new")
+            other.results.put("r1", [(1, results[1])])
+
+    before = store.runs.row("r1").title
+    event.listen(Engine, "before_cursor_execute", write)
+    try:
+        loaded = store.runs.load("r1")
+    finally:
+        event.remove(Engine, "before_cursor_execute", write)
+        other.close()
+    assert written
+    assert (loaded.title, loaded.results) == (before, tuple(results[:1]))
+    assert (store.runs.load("r1").title, store.runs.load("r1").results) == ("new", tuple(results))
 
 
 def test_results_of_chosen_cases(store: Store) -> None:

@@ -1,4 +1,4 @@
-"""The charts of a run as data: every view of them that the page can switch to, with the words for who does not see them."""
+"""The data of the charts of the offline page: every view that a reader can choose, with alternative text for screen readers."""
 
 import math
 from base64 import b64decode
@@ -49,7 +49,7 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A run with what can be chosen of it."""
+    """A run with the choices that it offers."""
 
     run: Run
     headlines: tuple[Headline, ...]
@@ -58,7 +58,7 @@ class View:
 
 
 def view_of(run: Run) -> View:
-    """What there is to choose: times that some case has, sizes that have a result, axes to draw against."""
+    """The choices of a run: the times that any case has, the sizes with a result, and the axes for the charts by size."""
     problems = tuple({r.problem.key: r.problem for r in run.results}.values())
     warm = any(figure_of(r.timing, "warm") for r in run.results)
     headlines: tuple[Headline, ...] = ("cold", "warm") if warm else ("cold",)
@@ -71,7 +71,7 @@ def view_of(run: Run) -> View:
 
 
 def data(view: View) -> dict[str, Any]:
-    """Everything that the page's script draws from: choices, charts, their texts."""
+    """The data for the page's script: choices, charts and their texts."""
     charts, texts = {}, {}
     lines: dict[str, Any] = {}
     for headline in view.headlines:
@@ -124,7 +124,7 @@ def _at_size(view: View, headline: Headline) -> _Charts:
 
 
 def _samples(view: View, table: Sequence[Row], headline: Headline) -> _Charts:
-    """For each size the distribution of the samples of all variants, and the samples of each variant in the order taken."""
+    """For each size: the distribution of the samples of all variants, and the samples of each variant in measurement order."""
     plan, field = view.run.plan, FIELDS[headline]
     for i, problem in enumerate(view.problems):
         here = [r for r in table if r.result.problem == problem]
@@ -134,12 +134,12 @@ def _samples(view: View, table: Sequence[Row], headline: Headline) -> _Charts:
         for variant, figure in figures.items():
             if figure.blocks:
                 chart = plots.samples_by_order(figure, field, op=plan.op, variant=variant)
-                text = f"{_NAMES[field]} samples of {format_variant(variant)} in the order taken"
+                text = f"{_NAMES[field]} samples of {format_variant(variant)} in the order of measurement"
                 yield f"order/{i}/{plan.variants.index(variant)}", chart, text
 
 
 def _lines(view: View, table: Sequence[Row], headline: Headline) -> Iterator[tuple[str, Any]]:
-    """Beside the bars: each variant with its time, verdict and quality. Beside the samples: their facts in text."""
+    """The text beside charts: each variant's time, verdict and quality beside the bars, and facts beside the samples."""
     run = view.run
     for i, problem in enumerate(view.problems):
         lines = []
@@ -163,17 +163,17 @@ def _format_case(row: Row, headline: Headline) -> str:
 
 
 def thinned(charts_data: dict[str, Any], most: int) -> dict[str, Any]:
-    """The same data with no series of samples longer than `most` points; 0 leaves samples out. See `data`."""
+    """The same data (see `data`) with at most `most` points in each series of samples. With 0, samples are left out."""
     chosen = {k: c for k, c in charts_data["charts"].items() if most or k.split("/")[1] not in ("spread", "order")}
     charts = {k: {**c, "data": [_thin(t, most) for t in c["data"]]} for k, c in chosen.items()}
     return {**charts_data, "charts": charts, "words": {k: charts_data["words"][k] for k in charts}}
 
 
 def bare(figure: go.Figure) -> dict[str, Any]:
-    """The figure as plain JSON: without a template, in six digits.
+    """The figure as plain JSON, without a template and with six digits.
 
-    Where WebGL would draw on a server's page, SVG draws here: WebGL's part of Plotly makes code from text as it runs, which
-    the page's policy forbids.
+    Traces for WebGL become traces for SVG, because Plotly's WebGL code compiles text to code at run time, and the content
+    security policy of the page forbids that.
     """
     plain: dict[str, Any] = _plain(figure.to_plotly_json())
     plain["layout"].pop("template", None)
@@ -184,7 +184,7 @@ def bare(figure: go.Figure) -> dict[str, Any]:
 
 
 def _thin(trace: dict[str, Any], most: int) -> dict[str, Any]:
-    """Keep evenly spaced points, the first and the last among them. Points with words of their own all stay."""
+    """Keep evenly spaced points, including the first and the last. All points that have their own hover text are kept."""
     count = len(trace.get("x") or ())
     if count <= most or not most or "hovertext" in trace or "customdata" in trace:
         return trace
@@ -193,7 +193,7 @@ def _thin(trace: dict[str, Any], most: int) -> dict[str, Any]:
 
 
 def _rounded(values: Floats) -> list[float | None]:
-    """In six digits, None for what is not finite; all of an array by one format, since a page has millions of samples.
+    """The values with six digits; None for a value that is not finite. The array is formatted at once, because it is large.
 
     >>> _rounded(np.array([1 / 3, -0.0, np.nan, 2e9, 123456789.0]))
     [0.333333, -0.0, None, 2000000000.0, 123457000.0]
@@ -210,9 +210,7 @@ def _plain(value: Any) -> Any:
             return {str(k): _plain(v) for k, v in value.items()}
         case np.ndarray() if value.dtype.kind == "f" and value.ndim == 1:
             return _rounded(value)
-        case np.ndarray():
-            return [_plain(v) for v in value.tolist()]
-        case list() | tuple():
+        case np.ndarray() | list() | tuple():
             return [_plain(v) for v in value]
         case bool() | int() | str() | None:
             return value

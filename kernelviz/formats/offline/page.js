@@ -1,5 +1,5 @@
 "use strict";
-// Words of the run are set by textContent and setAttribute only; nothing here reads HTML.
+// Text of the run is set only by textContent and setAttribute, so it is never parsed as HTML.
 (async () => {
   const at = (id) => document.getElementById(id);
   sortable();
@@ -7,7 +7,7 @@
   if (!at("data")) return; // times of another tool: a table, no charts
   let data;
   try {
-    // The page's policy names this script by its hash, so nothing else can run in its place.
+    // The page's content security policy contains the hash of this script, so no other script can run.
     const script = document.createElement("script");
     script.textContent = await unpacked("plotly");
     document.head.append(script);
@@ -91,7 +91,7 @@
     place.hidden = !figure;
     if (!figure) return;
     const style = getComputedStyle(document.documentElement), colour = (name) => style.getPropertyValue(name).trim();
-    // On a phone the words beside a bar would leave the picture.
+    // On a phone, the text beside a bar would not fit into the chart.
     const narrow = innerWidth < 500;
     const font = { color: colour("--ink"), family: "Inter, system-ui, Arial, sans-serif", size: narrow ? 10 : 12 };
     const own = structuredClone(figure.layout);
@@ -132,7 +132,7 @@
     return new Response(stream).text();
   }
 
-  // A click on a heading sorts by its column: numbers by value, unknown last; a second click turns it round.
+  // A click on a heading sorts by its column: numbers by value, unknown values last. A second click reverses the order.
   function sortable() {
     for (const table of document.querySelectorAll("table[id]")) {
       [...table.tHead.rows[0].cells].forEach((heading, column) => {
@@ -165,7 +165,7 @@
 
   function copyable() {
     const button = at("copy");
-    if (!button) return; // another tool's run, which no command of ours measures again
+    if (!button) return; // a run of another tool, which has no command that measures it again
     button.hidden = false;
     button.addEventListener("click", async () => {
       try {

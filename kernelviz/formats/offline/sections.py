@@ -1,4 +1,4 @@
-"""The sections of the offline page as HTML. Every text of the run goes through `escape`; nothing else is put in."""
+"""The sections of the offline page as HTML. Every text of the run is escaped."""
 
 import re
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from kernelviz.text.times import FIGURES
 
 
 def head(run: Run) -> str:
-    """What was measured, on what and when, what is missing of it, and what somebody wrote about it."""
+    """The title, the device and the date of the run, a warning if results are missing, and the note of its author."""
     first = run.plan.problems[0]
     what = ", ".join(filter(None, (run.plan.op, first.dtype, first.compute, first.direction)))
     facts = [
@@ -51,14 +51,14 @@ def head(run: Run) -> str:
 
 
 def when(stamp: str) -> str:
-    """A stored time with its zone, as it is stored: the reader's own zone is not known."""
+    """A stored date in its stored time zone, because the time zone of the reader is unknown."""
     if not stamp:
         return "at an unknown time"
     return stamp[:16].replace("T", " ") + (" UTC" if stamp.endswith(("Z", "+00:00")) else stamp[19:])
 
 
 def answers(run: Run, headlines: Sequence[Headline]) -> str:
-    """The four tiles, a set for each headline."""
+    """The four tiles with the main results, one set for each headline."""
     boxes = {
         headline: "".join(
             f'<div class=tile title="{escape(t.how)}"><dt>{escape(t.label)}</dt>'
@@ -71,13 +71,13 @@ def answers(run: Run, headlines: Sequence[Headline]) -> str:
 
 
 def legend(run: Run) -> str:
-    """Each variant's marker; the script shows copies of them in its lists."""
+    """The marker of each variant. The script copies them into its lists."""
     marks = (f"<span data-mark={i}>{svg(style_of(run.plan.op, v))}</span>" for i, v in enumerate(run.plan.variants))
     return f"<template id=marks>{''.join(marks)}</template>"
 
 
 def failures(run: Run) -> str:
-    """Every failed case with its message, those alike together."""
+    """All failed cases with their messages. Cases with the same failure are grouped."""
     axes = telling_axes(run.plan.problems)
     groups = cells.failures(rows(run, ()))
     if not groups:
@@ -92,18 +92,18 @@ def failures(run: Run) -> str:
 
 
 def again(run: Run) -> str:
-    """The lines that measure the same plan, and what they do not carry."""
+    """The commands that measure the same plan, and what they do not contain."""
     if not run.method.figures:
-        return "<p>Another tool measured this, so no command of kernelviz asks for it again.</p>"
+        return "<p>Another tool measured this run, so there is no command of kernelviz that measures it again.</p>"
     notes = [unsaid(run.method)]
     if run.plan.plugins:
-        notes.append(f"the files given by --with are not in this page: {', '.join(run.plan.plugins)}")
+        notes.append(f"the files for --with are not part of this page: {', '.join(run.plan.plugins)}")
     op = catalogue().get(run.plan.op)
     known = {v.name for v in op.variants} if op else set()
     foreign = [v for v in run.plan.variants if v not in known]
     if foreign and not run.plan.plugins:
         notes.append(
-            f"not among kernelviz's own variants, so a file of yours must bring them (--with): {', '.join(foreign)}"
+            f"these variants are not part of kernelviz; give the file that defines them with --with: {', '.join(foreign)}"
         )
     said = "".join(f"<p class=warn>⚠ {escape(n)}</p>" for n in notes if n)
     lines = escape("\n".join(commands(run.plan, run.method)))
@@ -145,7 +145,7 @@ def _facts(facts: Sequence[tuple[str, object]]) -> str:
 
 def _roofs(roofs: Sequence[Roof]) -> str:
     if not roofs:
-        return "<p>Not measured on this machine when the run was made, so shares of the roof are unknown.</p>"
+        return "<p>No roof had been measured on this device before the run, so shares of the roof are unknown.</p>"
     lines = "".join(
         f"<tr><td>{escape(format_roof_name(r))}<td class=n>{escape(format_roof_value(r))}<td class=n>{escape(_interval(r))}"
         f"<td>{escape(r.how or 'unknown')}<td>{escape(when(r.measured_at) if r.measured_at else 'unknown')}</tr>"
@@ -170,10 +170,12 @@ def method(run: Run) -> str:
     """How the times were measured, what each figure means, how verdicts are made, and what the levels of quality mean."""
     settings = run.method
     if not settings.figures:
-        return "<p>By another tool, in its own way: what it does not say is unknown here.</p>"
+        return (
+            "<p>Another tool measured this run by its own method. Facts that its file does not contain are unknown.</p>"
+        )
     facts: list[tuple[str, object]] = [
         ("load", settings.clock),
-        ("budget", f"{settings.budget_s:g} s of device time a case"),
+        ("budget", f"{settings.budget_s:g} s of device time per case"),
         ("stops at", f"±{units.width(settings.half_width)} of the time"),
         ("and at", f"±{units.width(settings.ratio_half_width)} of a ratio"),
         ("fills checked", settings.seeds),
@@ -189,7 +191,7 @@ def method(run: Run) -> str:
         f"{_facts(facts)}{marked(method_text.COLD[run.environment.device.kind])}"
         f"<h3>Figures</h3><ul>{questions}</ul><h3>Verdicts</h3>{marked(method_text.VERDICT)}"
         f"<h3>Share of the roof</h3>{marked(method_text.ROOFS)}"
-        f"<h3 id=trust>What stands behind a time</h3><ul>{levels}</ul><ul>{parts}</ul>"
+        f"<h3 id=trust>Measurement quality</h3><ul>{levels}</ul><ul>{parts}</ul>"
     )
 
 
@@ -197,12 +199,12 @@ def seal(run: Run) -> str:
     """The run's digest and what it covers."""
     return (
         f"<p>id <code>{escape(run.id)}</code> · digest <code id=digest>{digest(run)}</code>: SHA-256 over plan, environment, "
-        "method and results; equal digests are equal facts, whatever title and note say.</p>"
+        "method and results. Runs with equal digests have equal facts; title and note are not part of the digest.</p>"
     )
 
 
 def marked(text: str) -> str:
-    """Our own short Markdown as HTML: paragraphs, lists, bold, italics.
+    """The Markdown of this project's own texts as HTML: paragraphs, lists, bold and italics.
 
     >>> marked("**A** <b>\\n\\n- one\\n  and more\\n- *two*")
     '<p><b>A</b> &lt;b&gt;</p><ul><li>one and more</li><li><i>two</i></li></ul>'

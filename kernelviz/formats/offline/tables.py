@@ -1,4 +1,4 @@
-"""The tables of the offline page: every case with its time, share, verdict and quality; every figure of every case."""
+"""The tables of the offline page: the cases with time, share, verdict and quality, all times of each case, and the kernels."""
 
 from collections.abc import Sequence
 from html import escape
@@ -20,7 +20,7 @@ _LONG = 40
 
 
 def cases(run: Run, headlines: Sequence[Headline]) -> str:
-    """The table of each headline; the script shows the one that is chosen."""
+    """One table for each headline. The script shows the chosen one."""
     tables = []
     for headline in headlines:
         table_cases = cases_of(run, rows(run, run.environment.roofs, headline), headline)
@@ -32,21 +32,21 @@ def cases(run: Run, headlines: Sequence[Headline]) -> str:
 
 
 def figures(run: Run) -> str:
-    """Every figure of every case, in one unit."""
+    """All times of all cases in one unit."""
     table_cases = cases_of(run, rows(run, run.environment.roofs))
-    return _table(case_columns(table_cases, View.TIMES_WIDE), table_cases, "Every figure of every case", "figures")
+    return _table(case_columns(table_cases, View.TIMES_WIDE), table_cases, "All times of each case", "figures")
 
 
 def other_times(run: Run) -> str:
-    """The times of a run that another tool took, every case of it, and how each was taken."""
+    """All times of a run that another tool measured, and how each was measured."""
     table_cases = cases_of(run, rows(run, run.environment.roofs))
-    table = _table(other_times_columns(table_cases, View.WIDE), table_cases, "Every time of every case", "others")
+    table = _table(other_times_columns(table_cases, View.WIDE), table_cases, "All times of each case", "others")
     ways = (f"<li><b>{escape(n)}</b> {escape(str(way))}</li>" for n, way in describe_methods(run).items())
     return f"<p>{NOT_OURS}</p>{table}<ul>{''.join(ways)}</ul>"
 
 
 def kernels(run: Run) -> str:
-    """The kernels that a call of each case launches; empty where none were recorded."""
+    """The kernels that a call of each case launches. Empty if none were recorded."""
     kernel_rows = kernels_of(rows(run, ()))
     if not kernel_rows:
         return ""
@@ -55,7 +55,7 @@ def kernels(run: Run) -> str:
 
 
 def _table(columns: Sequence[Column[Row]], of: Sequence[Row], name: str, key: str) -> str:
-    """A table whose headings the script turns into buttons that sort it. A cell that is sorted by a number carries it."""
+    """A table whose headings become buttons for sorting. A cell that is sorted by a number has it as an attribute."""
     evaluated = evaluate(columns, of)
     head = "".join(
         f"<th scope=col{f' title={chr(34)}{escape(m.column.help)}{chr(34)}' if m.column.help else ''}>{escape(m.heading)}"

@@ -22,7 +22,7 @@ CACHED_BYTES = 2**30
 
 @dataclass(slots=True)
 class Slab:
-    """Rows first..last of the outputs: reference and allowed |error|, float64."""
+    """The reference and the allowed |error| of the rows from `first` to `last` (exclusive), in float64."""
 
     first: int
     last: int
@@ -41,7 +41,7 @@ class Reference:
     _slabs: list[Slab] | None = None
 
     def prepare(self) -> None:
-        """Compute the reference now where it is small enough to be cached, because the next call may change the inputs."""
+        """Compute the reference now if it is small enough to be cached, because the next call may change the inputs."""
         size_bytes = 16 * sum(t.elements(self.problem.sizes) for t in self.op.reference_outputs)
         if self._slabs is None and size_bytes <= self.most_cached_bytes:
             self._slabs = list(self._computed())
@@ -57,12 +57,12 @@ class Reference:
         return tuple(outputs) if select is None else select(tuple(self.inputs), tuple(outputs))
 
     def slabs(self) -> Iterator[Slab]:
-        """The reference, slab by slab. Raises nothing; reads the inputs unless it is cached."""
+        """The reference, slab by slab. It is computed from the current inputs unless it is cached."""
         self.prepare()
         return self._computed() if self._slabs is None else iter(self._slabs)
 
     def parts(self, outputs: Sequence[Tensor]) -> Iterator[tuple[int, int, Tensor, Tensor, Tensor]]:
-        """By slab and output: (position of the output, first row, values of a call, reference, allowed |error|)."""
+        """For each slab and output: (position of the output, first row, values of the call, reference, allowed |error|)."""
         values = self.compared(outputs)
         for slab in self.slabs():
             for position, (got, expected, bound) in enumerate(zip(values, slab.reference, slab.bound, strict=True)):
@@ -135,7 +135,7 @@ class Comparison:
         return self.worst > 1 and not (self.unwritten or self.not_finite)
 
     def accuracy(self, rule: str) -> Accuracy:
-        """The accuracy; passed when every element of every seed lies within the bound and there is no other reason."""
+        """The accuracy. It passes when every element of every seed is within the bound and there is no other fault."""
         faults = list(self.reasons)
         finite = self.worst != float("inf")
         if self.unwritten:
@@ -159,7 +159,7 @@ class Comparison:
 
 
 def relative_l2(error_squared: float, reference_squared: float) -> float | None:
-    """The relative error from both sums of squares; None where only the reference is zero."""
+    """The relative error from both sums of squares. None if the reference is zero and the error is not."""
     if reference_squared > 0:
         return float((error_squared / reference_squared) ** 0.5)
     return 0.0 if error_squared == 0 else None
@@ -177,5 +177,5 @@ def still_poisoned(tensor: Tensor) -> Tensor:
 
 
 def _wide(tensor: Tensor) -> Tensor:
-    """The tensor in float64; integers as they are."""
+    """The tensor in float64. Integers are not converted."""
     return tensor.double() if tensor.is_floating_point() else tensor

@@ -11,8 +11,8 @@ from kernelviz.measure.gate.check import Comparison, Reference
 from kernelviz.ops import Op
 
 ROUNDINGS = 2.0
-"""Errors up to this multiple of the narrower format's bound, because such a call rounds its inputs to that format as well. The
-root mean square is compared: where two large inputs nearly cancel, one error may be any multiple of the bound of their sum."""
+"""The errors of a narrower format may reach this multiple of its bound, because the call also rounds its inputs to that format.
+The root mean square is compared: if two large inputs nearly cancel, one error can be any multiple of the bound of their sum."""
 
 
 def diagnosis(
@@ -24,7 +24,7 @@ def diagnosis(
 ) -> Stale | LowerPrecision | None:
     """The known cause of wrong outputs for these inputs, or None.
 
-    `other_references`: references of other fills of the same buffers, by seed. Reads the inputs.
+    `other_references` are the references for other fills of the same buffers, by seed.
     """
     for seed, reference in other_references.items():
         if reference.cached and _worst(reference, outputs) <= 1:
@@ -42,7 +42,7 @@ def _worst(reference: Reference, outputs: Sequence[Tensor]) -> float:
 
 
 def _mean_share(reference: Reference, outputs: Sequence[Tensor]) -> float:
-    """Root mean square of the errors divided by that of the bounds."""
+    """The root mean square of the errors divided by that of the bounds."""
     errors = bounds = 0.0
     for _, _, got, expected, bound in reference.parts(outputs):
         errors += float((got.double() - expected).square().sum())

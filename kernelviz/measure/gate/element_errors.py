@@ -15,7 +15,7 @@ from kernelviz.ops import TensorSpec
 
 
 def errors_of(reference: Reference, outputs: Sequence[Tensor]) -> tuple[OutputErrors, ...]:
-    """The errors of every output by the gate's rules (gate/check.py), computed slab by slab of the reference in pieces."""
+    """The errors of every output by the rules of gate/check.py. Each slab of the reference is processed in pieces."""
     specs, sizes = reference.op.reference_outputs, reference.problem.sizes
     accumulators = [_Output(spec, spec.shape(sizes), outputs[0].device) for spec in specs]
     for position, first_row, got, expected, bound in reference.parts(outputs):
@@ -45,12 +45,12 @@ class _Compared:
 
 
 class _Output:
-    """The errors of one output so far; its pieces are added in the order of their indices."""
+    """The errors of one output so far. Pieces are added in the order of their indices."""
 
     def __init__(self, spec: TensorSpec, shape: tuple[int, ...], device: torch.device) -> None:
         self.spec, self.shape = spec, shape
         self.grid = _Grid(shape, device)
-        # Sums: error and expected value squared; wrong, not finite, unwritten, exact elements, and those beyond any bound.
+        # Sums: squared error, squared expected value; then counts of wrong, not finite, unwritten, exact and unbounded elements.
         self.sums = [0.0] * 7
         # Maxima: |error|, |error| / |expected|, |error| / allowed.
         self.maxima = [0.0, -1.0, 0.0]
@@ -91,7 +91,7 @@ class _Output:
         self.octaves += torch.bincount(octave, minlength=2 * OCTAVES + 2)
 
     def _rank(self, compared: _Compared) -> None:
-        """Keep the worst elements; of infinite errors the first ones, so that the list begins at the first fault."""
+        """Keep the worst elements. Of infinite errors, keep the first ones, so that the list begins at the first fault."""
         beyond = torch.isinf(compared.share).nonzero().flatten()[:WORST]
         finite_share = torch.where(torch.isinf(compared.share), 0.0, compared.share)
         most = finite_share.topk(min(WORST, finite_share.numel()))
@@ -161,9 +161,10 @@ class _Output:
 
 
 class _Grid:
-    """The output divided into blocks. `piece`: the number of elements added at once: whole rows, or whole blocks of a vector.
+    """The output divided into blocks.
 
-    A row has `across` blocks of `width` elements; `height` rows of each `period` form a strip of blocks.
+    A row has `across` blocks of `width` elements. `height` rows of each `period` form a strip of blocks. `piece` is the number
+    of elements that are added at once: whole rows, or whole blocks of a vector.
     """
 
     def __init__(self, shape: tuple[int, ...], device: torch.device) -> None:
@@ -185,7 +186,7 @@ class _Grid:
         self._counts = torch.zeros((2, cells), dtype=torch.int64, device=device)
 
     def add(self, compared: _Compared) -> None:
-        # Padded to whole rows: a slab of a vector may end within a block, whose other part comes with the next one.
+        # Padded to whole rows, because a slab of a vector may end within a block. The next slab contains the rest of the block.
         before = compared.first % self.row_elements
         after = -(compared.first + compared.share.numel()) % self.row_elements
         edge = self.across * self.width - self.row_elements

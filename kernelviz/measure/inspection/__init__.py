@@ -1,1 +1,1 @@
-"""Inspection of one call: facts of its input and output tensors, and the positions of wrong outputs."""
+"""Inspection of one call: facts about its input and output tensors, and the positions of wrong outputs."""

@@ -1,6 +1,6 @@
-"""Inspection of one case: make the call over newly filled inputs, and describe its inputs and outputs.
+"""Inspection of one case: run the call on newly filled inputs, and describe its inputs and outputs.
 
-Nothing is timed. Later timings are not affected, because the inputs hold the timed fill again at the end.
+Nothing is timed. Later timings are not affected, because the inputs are filled with the timed seed again at the end.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from kernelviz.measure.timing.timer import BoundLaunch, Timed
 from kernelviz.ops import Variant, refresh
 
 Progress = Callable[[Step, float | None], None]
-"""Called when the case enters a step, with the fraction that is done."""
+"""A function that is called when the case enters a step, with the fraction that is done."""
 SEEDS = 3
 """Number of fills that are checked, as in a usual run (core.problem.Method)."""
 
@@ -32,7 +32,7 @@ def inspect(
     progress: Progress,
     stop: Stop,
 ) -> Inspection | None:
-    """The inspection of the case; None when stopped. Raises whatever the variant raises in its bind or call."""
+    """The inspection of the case, or None if it was stopped. Errors of the variant's bind or call are passed on."""
     progress("compiling" if variant.slow_compile or variant.backend in ("triton", "cuda") else "binding", None)
     fill(bound.op, bound.inputs, bound.problem, TIMED_SEED)  # the last call timed may have changed them
     existing = bound.already_bound(variant)
@@ -46,8 +46,10 @@ def inspect(
 
 
 class _Eager(HostTimed):
-    """The variant bound now, and called eagerly over poisoned outputs: a call that allocates gets the block that was poisoned and
-    freed."""
+    """The variant, bound again and called eagerly with poisoned outputs.
+
+    If the call allocates its outputs, it gets the block of memory that was poisoned and freed before.
+    """
 
     def __init__(self, bound: BoundProblem, variant: Variant) -> None:
         launch = variant.bind(*bound.inputs, **variant.keywords(bound.problem))
@@ -94,7 +96,7 @@ def _inspected(
 
 
 def _judged(bound: BoundProblem, answer: Answer, seed: int) -> tuple[bool, tuple[Reason, ...]]:
-    """Whether the call passes the gate's rule, and the gate's reasons where it does not."""
+    """Whether the call passes the rule of the correctness gate, and the reasons if it does not."""
     comparison, reference = Comparison(), bound.reference(seed)
     comparison.add(reference, answer.values)
     if answer.undeclared:

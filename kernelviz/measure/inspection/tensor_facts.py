@@ -1,4 +1,4 @@
-"""Facts of a tensor and its values, computed in pieces, so that a large tensor needs no second one of its size."""
+"""Facts about a tensor and its values, computed in pieces to avoid a second tensor of the same size."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -12,15 +12,18 @@ from kernelviz.core.dtypes import DTYPES
 from kernelviz.measure.gate.check import still_poisoned
 
 PIECE = 2**22
-"""Elements of one piece: 32 MiB in float64, and a few times that for values computed from them."""
+"""Elements of one piece: 32 MiB in float64, and a few times as much for intermediate values."""
 _MOST_ALIGNED = 2**21
 
 
 def facts_of(
     name: str, role: Role, tensor: Tensor, *, of: Tensor | None = None, inputs: Mapping[str, Tensor] | None = None
 ) -> TensorFacts:
-    """The facts of one tensor, which is read twice. `of`: the tensor that it is a copy of, whose memory is described instead.
-    `inputs`: the inputs by name, since an output may share memory with one of them."""
+    """The facts about one tensor. It is read twice.
+
+    If the tensor is a copy, `of` is the original, whose memory is described. `inputs` are the inputs by name, because an output
+    may share memory with one of them.
+    """
     where = tensor if of is None else of
     sums = _Sums()
     for piece in pieces(tensor):
@@ -76,7 +79,7 @@ def finite(number: float | None) -> float | None:
 
 @dataclass(slots=True)
 class _Sums:
-    """Sums over the pieces so far; `low` to `total` are of finite values."""
+    """Sums over the pieces so far. `low`, `high` and `total` are those of the finite values."""
 
     finite: int = 0
     nan: int = 0
@@ -134,6 +137,6 @@ def _shares_memory(one: Tensor, other: Tensor) -> bool:
 
 
 def _dtype_name(dtype: torch.dtype) -> str:
-    """The format's name in problems, else torch's name."""
+    """The name of the number format in problems, or torch's name if problems have none."""
     own = str(dtype).removeprefix("torch.")
     return next((d.name for d in DTYPES.values() if d.torch_name == own), own)

@@ -1,5 +1,8 @@
-"""Arithmetic by precision: matrix products (the tensor cores' rate where there are tensor cores, else the library's), and
-multiply-adds in registers, the peak rate of a GPU's vector units."""
+"""Arithmetic rates by precision: matrix products, and multiply-adds in registers.
+
+Matrix products give the rate of the tensor cores, or that of the library without tensor cores. Multiply-adds in registers give
+the peak rate of a GPU's vector units.
+"""
 
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +22,7 @@ from kernelviz.ops import Launch, op_named
 from kernelviz.ops.kernels import nvrtc
 
 SIZES = (4096, 8192)
-"""4096: the SM clock stays high (172 us of bf16); 8192: more flop per byte, at a lower clock."""
+"""At 4096 the SM clock stays high (172 us for bf16). At 8192 there are more flop per byte, at a lower clock."""
 LONG_S = 0.012
 """A product that would take longer than this is measured at the smaller size only: burst allows 40 ms of load in 200 ms."""
 HOST_SIZES = (256, 512, 1024, 2048)
@@ -27,7 +30,7 @@ HOST_SIZES = (256, 512, 1024, 2048)
 TENSOR_FP64 = frozenset({(8, 0), (9, 0), (10, 0)})
 """Compute capabilities whose tensor cores multiply fp64 (PTX ISA, mma.m8n8k4.f64, at full rate: A100, H100, H200, B200)."""
 CHAINS, UNROLLED = 8, 16
-"""As in roofs.cu: independent chains per thread, and multiply-adds of each chain per round."""
+"""Independent chains per thread, and multiply-adds of each chain per round. roofs.cu has the same values."""
 _THREADS = 512
 
 
@@ -92,7 +95,7 @@ def _candidates(product: Product, device: Device, host_product_s: float) -> Iter
 
 
 def _once_s(launch: Launch) -> float:
-    """The time of one more call by the host's clock, whose error of 10 us does not matter here."""
+    """The time of one more call by the host clock. Its error of 10 us does not matter here."""
     wait: Callable[[], None] = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
     return Calls(launch, wait).eager(1)[0][0]
 
@@ -107,7 +110,7 @@ def _host_size(product: Product, most_s: float) -> int:
 
 
 def _matmul(dtype: torch.dtype, compute: str | None = None) -> Callable[[int, torch.device], Launch]:
-    """A bind with the op's own variant, which has the same settings of torch."""
+    """A function that binds the matmul variant of the catalogue, which uses the same settings of torch."""
     variant = op_named("matmul").variant_named("torch_eager")
 
     def bind(n: int, where: torch.device) -> Launch:
@@ -142,7 +145,7 @@ def _int8(n: int, where: torch.device) -> Launch:
 
 
 def _quiet(launch: Launch) -> Launch:
-    """The launch, which returns only one element of its output, because outputs are poisoned before each call."""
+    """The launch with one element of its output as its result, because returned outputs are poisoned before each call."""
     first = launch()
     seen = (first if isinstance(first, Tensor) else first[0])[:1, :1]
     return lambda: (launch(), seen)[1]

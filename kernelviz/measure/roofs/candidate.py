@@ -1,4 +1,4 @@
-"""The candidates for one roof, timed in interleaved rounds: ten rounds of all, then the best two until they are known well."""
+"""The candidates for one roof, timed in interleaved rounds: ten rounds of all, then the best two until they are precise."""
 
 import math
 import time
@@ -18,10 +18,11 @@ from kernelviz.ops import Launch
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Effort:
-    """How long a roof is measured. `finalists`: the number of candidates that are measured further after the first rounds.
-    `host_product_s`: about how long one matrix product may take on a CPU.
+    """How long a roof is measured.
 
-    Two calibrations must agree within 1 %: the interval's target is 0.15 %, and a series ends at its budget at the latest.
+    `finalists` is the number of candidates that are measured after the first rounds. `host_product_s` is about how long one
+    matrix product may take on a CPU. Two calibrations must agree within 1 %, so the target of the interval is 0.15 %. A series
+    ends at its budget at the latest.
     """
 
     choosing: Method
@@ -52,7 +53,7 @@ class Candidate:
 
 @dataclass(slots=True)
 class Contest:
-    """Times candidates with one timer and finds the best. `tried` holds every roof of the last contest, for inspection."""
+    """Times candidates with one timer and selects the best. `tried` contains every roof of the last contest."""
 
     timer: DeviceTimer
     stop: Stop
@@ -60,7 +61,7 @@ class Contest:
     tried: list[Roof] = field(default_factory=list)
 
     def best(self, candidates: Iterable[Candidate], *, warm: bool = False) -> Roof | None:
-        """The roof by the fastest candidate; None without candidates, or when stopped."""
+        """The roof of the fastest candidate; None if there are no candidates or if the calibration was stopped."""
         series: list[tuple[Candidate, Series]] = []
         for candidate in candidates:
             if self.stop():
@@ -86,7 +87,7 @@ class Contest:
         return self._roof(*self._ordered(finalists)[0])
 
     def _decide(self, finalists: Sequence[tuple[Candidate, Series]]) -> bool:
-        """Measure the finalists until the best is known well, or the budget is spent. False when stopped.
+        """Measure the finalists until the best is precise enough or the budget is spent. False if stopped.
 
         A finalist that is clearly slower after the first rounds cannot be the roof, so it is not measured further: its blocks
         would take half of the time.
@@ -142,7 +143,7 @@ class Contest:
 def measured(
     roof: Roof, amount: float | None, time: Figure | Interval, *, timer: str, clock_hz: float | None = None
 ) -> Roof:
-    """`roof` with the measured rate (`amount` by time), or the time itself where `amount` is None, and the date."""
+    """`roof` with the date and the measured rate (`amount` divided by time), or with the time if `amount` is None."""
     dated = msgspec.structs.replace(roof, clock_hz=clock_hz, timer=timer, measured_at=timestamps.now("seconds"))
     if amount is None:
         return msgspec.structs.replace(dated, time_s=time.estimate, low=time.low, high=time.high)

@@ -1,4 +1,4 @@
-"""Launch costs: an empty kernel on the device, and the host's time from idle until Python continues (as a result's enqueue)."""
+"""Launch costs: the time of an empty kernel on the device, and the host's time of a launch until it returns."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ from kernelviz.metrics.statistics import median_interval
 from kernelviz.ops import Launch
 
 BLOCKS, CALLS, BLOCKS_A_TIME = 80, 50, 4
-"""Least number of blocks, calls of a block, and blocks that are measured after each other roof."""
+"""The minimum number of blocks, the calls in a block, and the blocks that are measured after each other roof."""
 BEST_SHARE = 4
-"""The fastest quarter of the blocks counts, because a floor is a time that was reached: of 40 blocks in 20 ms the median was
-8-14 % longer in one calibration than in the next, for all three calls, because of the host's other load."""
+"""The fastest quarter of the blocks is used, because a floor is a time that was reached. The median of 40 blocks in 20 ms was
+8-14 % longer in one calibration than in the next, for all three calls, because of other load on the host."""
 
 
 def empty_kernel(device: Device, contest: Contest) -> Iterator[Roof | None]:

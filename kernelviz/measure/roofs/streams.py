@@ -1,9 +1,9 @@
-"""Streams: own kernels on a GPU, torch with its current threads on a CPU; from memory, and inside the last-level cache.
+"""Streams from memory and inside the last-level cache: by this project's kernels on a GPU, by torch on a CPU.
 
-On a GPU streams from memory have several sizes, because a kernel's last writes may still be in the L2 when it ends, which makes
-smaller streams faster. On a CPU they are McCalpin's STREAM: Memory bandwidth and machine balance in current high performance
-computers (IEEE TCCA Newsletter, 1995). As there, only the program's bytes are counted; a cache's read of a line before it is
-written is not.
+On a GPU, streams from memory have several sizes. Smaller streams are faster, because the last writes of a kernel may still be in
+the L2 when it ends. On a CPU, streams follow McCalpin's STREAM: Memory bandwidth and machine balance in current high performance
+computers (IEEE TCCA Newsletter, 1995). As in STREAM, only the bytes of the program are counted. The read of a cache line before
+it is written is not counted.
 """
 
 import ctypes
@@ -35,13 +35,13 @@ MEMORY_SHARE = 8
 """A stream takes at most 1 / MEMORY_SHARE of the memory; its two buffers together take twice that."""
 STEP = 4
 CACHED_SHARES = (8, 4, 2)
-"""Working sets inside the L2: the L2's size divided by these."""
+"""Working sets inside the L2 are the size of the L2 divided by these numbers."""
 CACHED_TRAFFIC = 32
-"""A cached stream moves this many times the L2's size, which takes some 300 us; launch and tail are 1 % of that."""
+"""A cached stream moves this many times the size of the L2, which takes about 300 us. Launch and tail are 1 % of that."""
 OFFSETS, _PAGE_BYTES = 5, 2**21
 """Successive blocks of a stream rotate over this many offsets in the buffers: as many as the timer has graphs."""
 HOST_MEMORY_CACHES = 4
-"""On a CPU, STREAM's rule: arrays of at least four times the caches."""
+"""On a CPU, arrays are at least four times as large as the caches, which is the rule of STREAM."""
 HOST_CACHED_SHARE = 2
 _THREADS = 512
 _GUARD = ctypes.c_uint(7)
@@ -83,19 +83,19 @@ class _Buffers:
         properties = torch.cuda.get_device_properties(where)
         self.l2_bytes: int = properties.L2_cache_size
         self.largest_bytes: int = min(LARGEST_BYTES, properties.total_memory // MEMORY_SHARE)
-        # Values below 2^30: no AND of them has all bits set, which would make a reading stream write.
+        # Values are below 2^30, so that no AND of them has all bits set. A reading stream would write if one had.
         self.source = torch.randint(0, 2**30, (self.largest_bytes // 4,), dtype=torch.int32, device=where)
         self.target = torch.empty_like(self.source)
         resident = properties.max_threads_per_multi_processor // _THREADS
         self.resident_blocks: int = properties.multi_processor_count * resident
 
     def offsets(self, used_bytes: int) -> list[int]:
-        """Offsets in bytes into both buffers, for a stream that uses so many bytes of each; the first is 0."""
+        """Offsets in bytes into both buffers, for a stream that uses `used_bytes` of each. The first offset is 0."""
         step = (self.largest_bytes - used_bytes) // OFFSETS // _PAGE_BYTES * _PAGE_BYTES
         return [i * step for i in range(OFFSETS)] if step > 0 else [0]
 
     def at(self, offset_bytes: int) -> tuple[Tensor, Tensor]:
-        """Source and target from that offset on, as float32."""
+        """Source and target from this offset on, as float32."""
         there = slice(offset_bytes // 4, None)
         return self.source[there].view(torch.float32), self.target[there].view(torch.float32)
 
@@ -136,8 +136,10 @@ def _inside_l2(tools: _Buffers, mix: StreamName, total_bytes: int) -> Iterator[C
 
 
 def _candidate(roof: Roof, how: str, launches: Sequence[Launch], moved_bytes: int | None = None) -> Candidate:
-    """The candidate that reaches `roof` in this way, by the same call at several offsets; it moves the roof's bytes if no others
-    are given."""
+    """A candidate for `roof` that makes the same call at several offsets.
+
+    Without `moved_bytes`, the call moves the bytes of the roof.
+    """
     moved = roof.moved_bytes if moved_bytes is None else moved_bytes
     return Candidate(msgspec.structs.replace(roof, how=how), launches[0], moved, tuple(launches[1:]))
 
@@ -156,7 +158,7 @@ def _launch(kernel: object, blocks: int, tools: _Buffers, offset_bytes: int, *si
 def library_stream(
     mix: StreamName, source: Tensor, target: Tensor, elements: int
 ) -> tuple[str, Callable[[], Tensor]] | None:
-    """torch's own kernel for a mix over float32 arrays of `elements`, None where it has none."""
+    """torch's own kernel for a mix over float32 arrays of `elements`, or None if torch has none."""
     first, second, written = source[:elements], source[elements : 2 * elements], target[:elements]
     seen = target[:4]
     match mix:

@@ -1,4 +1,4 @@
-"""Copies between pinned host memory and the device in both directions, by CUDA events, whose constant is small beside 5 ms."""
+"""Copies between pinned host memory and the device, timed by CUDA events. Their constant error is small compared with 5 ms."""
 
 import itertools
 import time
@@ -31,7 +31,7 @@ def roofs(device: Device, contest: Contest) -> Iterator[Roof | None]:
 
 
 def copied(target: Tensor, source: Tensor) -> Interval:
-    """The time of one copy, seconds."""
+    """The time of one copy in seconds."""
     samples: list[float] = []
     blocks: list[Block] = []
     target.copy_(source, non_blocking=True)

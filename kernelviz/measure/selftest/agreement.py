@@ -1,8 +1,8 @@
-"""Checks against other timers on the same calls: events of an untraced graph in this process; torch.profiler, events in a graph,
-do_bench and ncu, each in a process of its own.
+"""Checks against other timers on the same calls.
 
-The latter have their own processes because torch.profiler takes over CUPTI's callbacks, which are registered once, and because an
-independent timer must not share memory and state with the instrument.
+Events of an untraced graph run in this process. torch.profiler, events in a graph, do_bench and ncu each run in a process of
+their own, because torch.profiler takes over CUPTI's callbacks, which can only be registered once, and because an independent
+timer must not share memory and state with the instrument.
 """
 
 import json

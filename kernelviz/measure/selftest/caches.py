@@ -1,4 +1,4 @@
-"""Checks of the flush: a read after it must come from memory, on a GPU whatever priority its lines had before."""
+"""Checks of the flush: a read after it must come from memory. On a GPU, this must hold for lines of any eviction priority."""
 
 from contextlib import nullcontext
 from statistics import median

@@ -21,7 +21,7 @@ from kernelviz.measure.selftest.workbench import NotHere, Stopped, Workbench
 
 ROOT = Path(kernelviz.__file__).parents[1]
 MOST_S = 300.0
-"""Most seconds of a command; the supervisor ends a selftest that sends no event for 630 s."""
+"""The time limit of a command in seconds. The supervisor ends a selftest that sends no event for 630 s."""
 _POLL_S = 0.1
 _SCALES = {
     "nsecond": 1e-9, "ns": 1e-9, "usecond": 1e-6, "us": 1e-6, "msecond": 1e-3, "ms": 1e-3, "second": 1.0, "s": 1.0,

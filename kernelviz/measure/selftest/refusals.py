@@ -230,7 +230,7 @@ def _everywhere(problem: Problem) -> tuple[Probe, ...]:
 
 
 CPU = (
-    # No tracer shows that a call did nothing; the poison is then still in its output.
+    # On a processor no tracer shows that a call did nothing, but its output then still contains the poison.
     _refused("cached_output", cached_output, CachedOutput, Unwritten, problem=_SMALL_ADD),
     *_everywhere(_SMALL_ADD),
 )

@@ -26,7 +26,7 @@ class Stopped(Exception):
 
 
 class Spoilt(Exception):
-    """A planted variant broke the process, so that further measurements would not describe the instrument."""
+    """A planted variant broke the process, so further measurements in it would not be valid."""
 
 
 class NotHere(Exception):
@@ -47,7 +47,7 @@ class Finding:
 class Probe:
     """A check: `make` returns its finding, or raises NotHere or Stopped.
 
-    The value must be at most the `limit` (`at_most`), or at least it.
+    The value must be at most `limit`, or at least `limit` if `at_most` is False.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Variants bound to the tensors of one problem; they stay bound, so that measuring a problem again costs milliseconds."""
+"""Variants bound to the tensors of one problem. They stay bound, so that measuring a problem again takes milliseconds."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ TIMED_SEED = 0
 
 
 MAX_BUFFERS = 60
-"""A short call is timed on at most this many copies of its tensors: one add of 2^20 took 4.05-4.23 us depending on addresses."""
+"""A short call is timed on at most this many copies of its tensors. An add of 2^20 took 4.05-4.23 us depending on addresses."""
 BUFFERS_BYTES, BUFFERS_SHARE = 2 * 2**30, 1 / 16
 """All copies of a problem's tensors take at most this much, and this share of the free memory: large tensors cover so many
 addresses that few copies are enough."""
@@ -29,7 +29,7 @@ REFERENCE_SHARE = 1 / 24
 """The reference of a seed is cached while it takes at most this share of the free memory: cumsum of 2^28 by four variants took
 12.6 s on an H200 when each variant computed the reference again."""
 _APART_BYTES = 2**21
-"""Least size of a tensor's memory: smaller tensors would share pages of 2 MiB."""
+"""The minimum size of a tensor's memory, because smaller tensors would share pages of 2 MiB."""
 
 
 class WrongOutput(Refused):
@@ -37,8 +37,8 @@ class WrongOutput(Refused):
 
 
 def configured(op: Op, name: str, tuned: Mapping[str, Tuned]) -> Variant:
-    """The variant of that name, with the configuration in its name, the tuned one or its default, where it has tunable
-    parameters. Errors: UnknownName, BadField."""
+    """The variant with this name. A variant with tunable parameters gets the configuration in its name, the tuned one or the
+    default. Errors: UnknownName, BadField."""
     variant = op.variant_named(name)
     if not variant.space or variant.configuration is not None:
         return variant
@@ -48,7 +48,7 @@ def configured(op: Op, name: str, tuned: Mapping[str, Tuned]) -> Variant:
 
 
 def stale(variant: Variant, known: Tuned) -> StaleTuning | None:
-    """Why the tuned configuration of this variant is not used, or None: another source may have another best configuration."""
+    """Why the tuned configuration of this variant is not used, or None. Another source may have another best configuration."""
     if known.source_digest != variant.source_digest():
         return StaleTuning(run_id=known.run_id, another="source")
     try:
@@ -84,8 +84,11 @@ def remember(timed: Timed) -> None:
 
 @dataclass(slots=True)
 class Answer:
-    """The result of a call for one fill of its inputs. `values` are the `outputs`, or copies of them where the inputs hold the
-    fill again, because the call changed them; `undeclared`: inputs that it changed without declaring so."""
+    """The result of a call for one fill of its inputs.
+
+    `values` are the `outputs`, or copies of them if the inputs were filled again because the call changed them. `undeclared`
+    are the inputs that the call changed without declaring it.
+    """
 
     outputs: tuple[Tensor, ...]
     values: tuple[Tensor, ...]
@@ -239,7 +242,7 @@ class BoundProblem:
             if number == len(self.more_inputs):
                 self.more_inputs.append(allocate(self.op.inputs, self.problem, self.device, _APART_BYTES))
                 fill(self.op, self.more_inputs[number], self.problem, TIMED_SEED)
-                # Freed when the next copy is allocated, so that copies do not lie directly one behind the other.
+                # Freed when the next copy is allocated, so that copies are not directly adjacent.
                 self._spacer = torch.empty((1 + 5 * number % 13) * 2**21, dtype=torch.uint8, device=self.device)
             inputs = self.more_inputs[number]
             yield BoundLaunch(self.bind(variant, inputs)[0], self.restore(variant, inputs))

@@ -9,13 +9,13 @@ from kernelviz.text import describe_failure
 
 Emit = Callable[[Event], None]
 Stop = Callable[[], bool]
-"""Called between blocks, never inside one; True ends the measurement."""
+"""A function that is called between blocks, never inside one. True ends the measurement."""
 UNTUNED: Mapping[str, Tuned] = MappingProxyType({})
 """Every variant has its default configuration."""
 
 
 class CaseFailed(Exception):
-    """A case could not be inspected for a reason of its own; the process can still be used."""
+    """A case could not be inspected, and the process can still be used."""
 
     def __init__(self, failure: Failure) -> None:
         self.failure = failure

@@ -15,7 +15,7 @@ from kernelviz.measure.timing.timer import DeviceTimer
 from kernelviz.measure.timing.trace import TraceError, WrongWork
 
 LOOK_S = 0.05
-"""Least time between two queries of the driver while rounds run; they are made between batches only, and take 1-2 ms."""
+"""The minimum time between two queries of the driver during rounds. A query takes 1-2 ms and is made only between batches."""
 THROTTLED: tuple[EventReason, ...] = (
     "hardware slowdown",
     "thermal slowdown (software)",
@@ -26,7 +26,10 @@ THROTTLED: tuple[EventReason, ...] = (
 
 
 class DeviceState:
-    """One device with its timer. `release` frees memory after out-of-memory, and returns why the process must be replaced."""
+    """One device with its timer.
+
+    `release` frees memory after an out-of-memory error, and returns why the process must be replaced, or None.
+    """
 
     def __init__(
         self,
@@ -68,7 +71,7 @@ class DeviceState:
             self._shared = f"{who} came to the GPU after this process"
 
     def crowded(self) -> bool:
-        """Whether another program came to the device after this process: then a new process must measure."""
+        """Whether another program started to use the device after this process. A new process must then measure."""
         came = self._strangers(self.device) - self._here_before
         if came:
             self.share(f"another program (process {min(came)})")
@@ -103,10 +106,10 @@ class Watch:
         return any(r in THROTTLED for r in self._seen[-1].event_reasons)
 
     def summary(self) -> Conditions:
-        """The last reading, with every reason that was ever reported and the most neighbours."""
+        """The last reading, with all throttle reasons and the largest number of other processes that were reported."""
         self._next_s = 0.0
         self.look()
-        # A device is idle between two batches; this did not slow anything down.
+        # The device is idle between two batches. That is not a reason for a low clock during a block.
         reasons = dict.fromkeys(r for c in self._seen for r in c.event_reasons if r != IDLE)
         return msgspec.structs.replace(
             self._seen[-1],

@@ -1,4 +1,4 @@
-"""The device and the software around it, as this process sees them."""
+"""The device and the software versions, as this process sees them."""
 
 import os
 import platform

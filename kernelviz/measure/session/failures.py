@@ -42,7 +42,7 @@ _COMPILER_ERRORS = {
 
 
 def sticky(error: BaseException) -> bool:
-    """True for CUDA errors after which this process can no longer use the GPU (they are returned by every later call)."""
+    """Whether this is a CUDA error that every later call returns as well, so that this process can no longer use the GPU."""
     text = str(error).lower()
     return any(sign in text for sign in _STICKY)
 
@@ -52,7 +52,7 @@ def out_of_memory(error: BaseException) -> bool:
 
 
 def _disk_full(error: BaseException) -> DiskFull | None:
-    """The compilers' folders, where a compiler or a cache found no space left."""
+    """The folders of the compilers if a compiler or a cache ran out of disk space, else None."""
     full = (errno.ENOSPC, errno.EDQUOT)
     if not any(
         (isinstance(e, OSError) and e.errno in full) or "no space left on device" in str(e).lower()

@@ -124,8 +124,11 @@ class ProblemMeasurement:
         return ready
 
     def _broken(self, ready: Sequence[BoundVariant], error: Exception) -> None:
-        """Fail all variants of rounds that an error ended. Raise the error where the process cannot be used any more: which
-        variant broke the context is unknown here, so the supervisor measures the cases again in new processes."""
+        """Fail all variants of the rounds that an error ended.
+
+        If the process can no longer be used, the error is raised. It is not known which variant broke the context, so the
+        supervisor measures the cases again in new processes.
+        """
         self.state.note(error)
         if self.state.spoilt is not None:
             raise error

@@ -20,9 +20,10 @@ BIG_BYTES = 16 * 2**20
 class CudaTimed:
     """A captured call: graphs of `samples` iterations each, or the same pattern launched into the stream.
 
-    Cold: [poison the outputs; restore; flush; call; end marker]. Warm: [restore; call, untimed; begin marker; call; end
-    marker], so that its data lie in the caches as the call itself leaves them. The iterations rotate over `launches`, which use
-    different buffers, graph by graph; the last iteration of the first graph uses the first launch.
+    A cold iteration is [poison the outputs; restore; flush; call; end marker]. A warm iteration is [restore; call, untimed;
+    begin marker; call; end marker], so that the caches contain the data that the call itself leaves there. The iterations of
+    successive graphs rotate over `launches`, which use different buffers. The last iteration of the first graph uses the first
+    launch.
     """
 
     def __init__(

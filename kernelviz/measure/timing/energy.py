@@ -22,7 +22,7 @@ QUEUED_S = 0.1
 
 
 def energy(device: Device, bound_launch: BoundLaunch, call_s: float, stop: Callable[[], bool]) -> Energy | Note | None:
-    """Energy of one unflushed call under its own steady load; or a note why there is none; None when stopped.
+    """The energy of one unflushed call under its own steady load, or a note why there is none. None if stopped.
 
     The counter changes every few tens of milliseconds, so it is read at a change: the error of both ends is then at most the
     length of one graph.
@@ -59,8 +59,10 @@ def energy(device: Device, bound_launch: BoundLaunch, call_s: float, stop: Calla
 
 
 class Load:
-    """A steady load of one call, by graphs of some calls each. The queue always has more work, because a query of the driver
-    takes 20 ms and the device must not wait for it."""
+    """A steady load of one call, by graphs of several calls each.
+
+    The queue always contains more work, because a query of the driver takes 20 ms and the device must not become idle.
+    """
 
     def __init__(self, bound_launch: BoundLaunch, call_s: float) -> None:
         self.calls = max(1, min(MOST_CALLS, round(GRAPH_S / max(call_s, 1e-6))))

@@ -1,6 +1,6 @@
-"""Device time on a CPU: the host clock round one call, with the caches flushed before each.
+"""Device time on a CPU: the time of one call by the host clock, with a flush of the caches before each call.
 
-The names are those of the GPU's timer. The time includes one Python call of the launch (0.3-2 us), as the method line states.
+The names are those of the GPU's timer. The time includes one Python call of the launch (0.3-2 us).
 """
 
 import time

@@ -20,8 +20,8 @@ from kernelviz.metrics.statistics import MIN_BLOCKS, figure_interval, verdict
 BATCH_S = 0.040
 """Rounds are measured in batches of about this much load, so that a cancel takes effect and burst limits hold."""
 RETRIES = 3
-"""Most repetitions of a round whose clock dropped; also most repeated batches, or passes under steady load, of one measurement
-that the hardware slowed down."""
+"""The maximum number of repetitions of a round whose clock dropped. It also limits the repeated batches (or passes under steady
+load) of one measurement that the hardware slowed down."""
 PASSES, STEADY_S = 3, 1.0
 """Sustained clock: number of passes, and seconds of its own load before each series. The power cap applies after 0.1 s."""
 SHORT_S, SHORT_BLOCKS = 5e-6, 0.1

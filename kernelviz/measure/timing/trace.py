@@ -19,7 +19,7 @@ MEMCPY, MEMSET = "memcpy", "memset"
 EARLY_NS = 5_000
 """A call stamped as started this much before its flush ended did not wait for it."""
 ATTEMPTS = 3
-"""Most times that a session is traced whose records are not plausible."""
+"""The maximum number of times that a session is traced if its records are not plausible."""
 MAX_RECORDS = 5_000_000
 """A worker is replaced after this many records: bad stamps were reported after about 25 M graph records (parcagpu#23)."""
 

@@ -85,7 +85,7 @@ OPS = (
         "y = max(x, 0)",
         relu_bound,
         "exact: y = x or 0, no rounding",
-        summary="Rectified linear unit: the activation without arithmetic",
+        summary="Rectified linear unit: max(x, 0) of each element",
         flop=1,
         variants=ladder(relu),
     ),
@@ -117,7 +117,7 @@ OPS = (
         "y = x (1 + erf(x / √2)) / 2",
         gelu_bound,
         "|error| ≤ 8 |x| 2⁻²⁴ + 1.01 u |y|: the distribution in fp32, rounded once to the output's format",
-        summary="Gaussian error linear unit by erf, torch's default",
+        summary="Gaussian error linear unit, computed with erf (torch's default)",
         flop=8,
         variants=ladder(gelu, fast="max(x, 0) − |x| 2^Q(|x|), a polynomial instead of erf", triton_too="gelu_erf"),
         presets=(

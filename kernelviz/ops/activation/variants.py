@@ -65,7 +65,7 @@ def ladder(function: Callable[[Tensor], Tensor], *, fast: str = "", triton_too: 
     triton_block.__doc__ = f"Triton, 16 bytes a thread; {fast}." if triton_too else "Triton, 16 bytes a thread."
 
     def cuda_scalar(x_N: Tensor) -> Launch:
-        """CUDA C++, one element a thread: every load and store moves 4 bytes (2 in half precision)."""
+        """CUDA C++, one element per thread: every load and store moves 4 bytes (2 in half precision)."""
         from kernelviz.ops.activation import cuda as kernels
 
         return kernels.bind_scalar(x_N, name)

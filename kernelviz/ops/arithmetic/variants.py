@@ -68,14 +68,14 @@ def ladder(operation: str) -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_block(x_N: Tensor, y_N: Tensor) -> Launch:
-        """Triton, 1024 elements a program at every size."""
+        """Triton, 1024 elements per program at every size."""
         from kernelviz.ops.arithmetic import triton as kernels
 
         return kernels.bind_arithmetic(x_N, y_N, operation, block=1024)
 
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_adaptive(x_N: Tensor, y_N: Tensor) -> Launch:
-        """Triton, 256, 512 or 1024 elements a program by size, as published, so that small problems still fill the GPU."""
+        """Triton, 256, 512 or 1024 elements per program by size, as published, so that small problems still fill the GPU."""
         from kernelviz.ops.arithmetic import triton as kernels
 
         return kernels.bind_arithmetic(x_N, y_N, operation, block=kernels.adaptive_block(x_N.numel()))
@@ -91,14 +91,14 @@ def ladder(operation: str) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_scalar(x_N: Tensor, y_N: Tensor) -> Launch:
-        """CUDA C++, one element a thread: every load and store moves 4 bytes (2 in half precision)."""
+        """CUDA C++, one element per thread: every load and store moves 4 bytes (2 in half precision)."""
         from kernelviz.ops.arithmetic import cuda as kernels
 
         return kernels.bind_scalar(x_N, y_N, operation)
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_vec16(x_N: Tensor, y_N: Tensor) -> Launch:
-        """CUDA C++, 16 bytes a load and store: a quarter of the instructions for the same traffic."""
+        """CUDA C++, 16 bytes per load and store: a quarter of the instructions for the same traffic."""
         from kernelviz.ops.arithmetic import cuda as kernels
 
         return kernels.bind_vec16(x_N, y_N, operation)
@@ -112,7 +112,7 @@ def ladder(operation: str) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_adaptive(x_N: Tensor, y_N: Tensor) -> Launch:
-        """CUDA C++, one to four 16-byte vectors a thread by size; loads stream only while the L2 can hold the output."""
+        """CUDA C++, one to four 16-byte vectors per thread by size; loads stream only while the L2 can hold the output."""
         from kernelviz.ops.arithmetic import cuda as kernels
 
         return kernels.bind_adaptive(x_N, y_N, operation)

@@ -55,7 +55,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=("triton", "cuda"), targets=triton_targets)
     def triton_block(x_N: Tensor) -> Launch:
-        """Triton, 2048 elements a program at every size."""
+        """Triton, 2048 elements per program at every size."""
         import torch
 
         from kernelviz.ops.cast import triton as kernels
@@ -64,7 +64,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_scalar(x_N: Tensor) -> Launch:
-        """CUDA C++, one element a thread: a warp's store fills only 64 bytes of a 128-byte line, 32 bytes in fp8."""
+        """CUDA C++, one element per thread: a warp's store fills only 64 bytes of a 128-byte line, 32 bytes in fp8."""
         import torch
 
         from kernelviz.ops.cast import cuda as kernels
@@ -73,7 +73,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_vec16(x_N: Tensor) -> Launch:
-        """CUDA C++, 16 bytes a load, two conversions an instruction; stores are narrower in proportion to the format."""
+        """CUDA C++, 16 bytes per load, two conversions per instruction; stores are narrower in proportion to the format."""
         import torch
 
         from kernelviz.ops.cast import cuda as kernels
@@ -82,7 +82,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_wide_store(x_N: Tensor) -> Launch:
-        """CUDA C++, 16 bytes a store and several loads for it: each load of a warp leaves gaps, which its next load fills."""
+        """CUDA C++, 16 bytes per store and several loads for it: each load of a warp leaves gaps, which its next load fills."""
         import torch
 
         from kernelviz.ops.cast import cuda as kernels
@@ -100,7 +100,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_adaptive(x_N: Tensor) -> Launch:
-        """CUDA C++, one to four 16-byte vectors a thread by size; loads stream only while the L2 can hold the output."""
+        """CUDA C++, one to four 16-byte vectors per thread by size; loads stream only while the L2 can hold the output."""
         import torch
 
         from kernelviz.ops.cast import cuda as kernels

@@ -102,7 +102,7 @@ def bind_strided_scalar(x_NS: Tensor) -> Launch:
 
 
 def bind_strided_vec16(x_NS: Tensor) -> Launch:
-    """A 16-byte vector of the output a thread; one element a thread for views that do not start on 16 bytes."""
+    """A 16-byte vector of the output a thread; one element per thread for views that do not start on 16 bytes."""
     if not aligned(x_NS):
         return bind_strided_scalar(x_NS)
     return _bind_strided("strided_vec16", x_NS, each=VEC16_BYTES // x_NS.element_size())
@@ -114,7 +114,7 @@ def bind_strided_unrolled(x_NS: Tensor) -> Launch:
 
 
 def bind_strided_adaptive(x_NS: Tensor) -> Launch:
-    """A plain copy at a stride of 1, whole vectors of fp32 below 16 bytes, else as many elements a thread as suit the stride."""
+    """A plain copy at a stride of 1, whole vectors of fp32 below 16 bytes, else as many elements per thread as fit the stride."""
     require_contiguous(x_NS=x_NS)
     if x_NS.shape[1] == 1:
         return bind_adaptive(x_NS.view(-1))

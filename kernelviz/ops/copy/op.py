@@ -68,7 +68,7 @@ OPS = (
     Op(
         name="copy",
         family="elementwise",
-        summary="Copy of a vector: the reference line of every memory-bound op",
+        summary="Copy of a vector: the reference for the speed of memory-bound ops",
         formula="y = x",
         axes=(Axis(name="n", caption="elements", default="2^12..2^28", cpu_default="2^14,2^16,2^18,2^20,2^22"),),
         dtypes=("fp32", "fp16", "bf16"),

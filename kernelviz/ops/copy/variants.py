@@ -46,7 +46,7 @@ def torch_compile(x_N: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_block(x_N: Tensor) -> Launch:
-    """Triton, 1024 elements a program at every size."""
+    """Triton, 1024 elements per program at every size."""
     from kernelviz.ops.copy import triton as kernels
 
     return kernels.bind_block(x_N)
@@ -62,7 +62,7 @@ def triton_persistent(x_N: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalar(x_N: Tensor) -> Launch:
-    """CUDA C++, one element a thread: every load and store moves 4 bytes (2 in half precision)."""
+    """CUDA C++, one element per thread: every load and store moves 4 bytes (2 in half precision)."""
     from kernelviz.ops.copy import cuda as kernels
 
     return kernels.bind_scalar(x_N)
@@ -70,7 +70,7 @@ def cuda_scalar(x_N: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_vec16(x_N: Tensor) -> Launch:
-    """CUDA C++, 16 bytes a thread: a quarter of the instructions for the same traffic."""
+    """CUDA C++, 16 bytes per thread: a quarter of the instructions for the same traffic."""
     from kernelviz.ops.copy import cuda as kernels
 
     return kernels.bind_vec16(x_N)
@@ -86,7 +86,7 @@ def cuda_vec16_unrolled(x_N: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_adaptive(x_N: Tensor) -> Launch:
-    """CUDA C++, one to four 16-byte vectors a thread by size; loads stream only while the L2 can hold the output."""
+    """CUDA C++, one to four 16-byte vectors per thread by size; loads stream only while the L2 can hold the output."""
     from kernelviz.ops.copy import cuda as kernels
 
     return kernels.bind_adaptive(x_N)

@@ -46,7 +46,7 @@ def torch_compile(x_NS: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_block(x_NS: Tensor) -> Launch:
-    """Triton, 1024 elements a program at every stride."""
+    """Triton, 1024 elements per program at every stride."""
     from kernelviz.ops.copy import triton as kernels
 
     return kernels.bind_strided(x_NS)
@@ -54,7 +54,7 @@ def triton_block(x_NS: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalar(x_NS: Tensor) -> Launch:
-    """CUDA C++, one element a thread: from 32 bytes of stride on, a warp's load takes 32 sectors of memory instead of 4."""
+    """CUDA C++, one element per thread: from 32 bytes of stride on, a warp's load takes 32 sectors of memory instead of 4."""
     from kernelviz.ops.copy import cuda as kernels
 
     return kernels.bind_strided_scalar(x_NS)
@@ -70,7 +70,7 @@ def cuda_vec16(x_NS: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_unrolled(x_NS: Tensor) -> Launch:
-    """CUDA C++, four elements a thread, all loaded before the first is stored: faster as long as several share a sector."""
+    """CUDA C++, four elements per thread, all loaded before the first is stored: faster as long as several share a sector."""
     from kernelviz.ops.copy import cuda as kernels
 
     return kernels.bind_strided_unrolled(x_NS)
@@ -78,7 +78,7 @@ def cuda_unrolled(x_NS: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_adaptive(x_NS: Tensor) -> Launch:
-    """CUDA C++ by stride: a plain copy at 1, whole vectors or four elements a thread up to 16 bytes, then two, one from 64 on."""
+    """CUDA C++ by stride: a plain copy at 1, whole vectors or four elements per thread up to 16 bytes, then two; from 64, one."""
     from kernelviz.ops.copy import cuda as kernels
 
     return kernels.bind_strided_adaptive(x_NS)

@@ -36,14 +36,14 @@ PIECE = RowTile(lanes=256, vectors=4, resident=2048)
 
 
 def bind_loss(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """The losses, a block a row of contiguous logits (M, V); raises BadField if not contiguous."""
+    """The losses, one block per row of contiguous logits (M, V); raises BadField if not contiguous."""
     require_vec16(logits_MV=logits_MV)
     require_contiguous(labels_M=labels_M)
     return _loss(logits_MV, labels_M, None, loss_tile(logits_MV))
 
 
 def bind_loss_cluster(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """The losses, up to eight blocks a row where the rows are fewer than the blocks that an H200 holds; errors as `bind_loss`."""
+    """The losses, up to eight blocks per row if there are fewer rows than an H200 holds blocks; errors as `bind_loss`."""
     require_vec16(logits_MV=logits_MV)
     require_contiguous(labels_M=labels_M)
     m, n = logits_MV.shape
@@ -57,7 +57,7 @@ def bind_loss_cluster(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 
 
 def bind_row_with_grad(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """The losses and their gradient, a block a row of contiguous logits (M, V); raises BadField if not contiguous."""
+    """The losses and their gradient, one block per row of contiguous logits (M, V); raises BadField if not contiguous."""
     return _with_grad(logits_MV, labels_M, clusters=False)
 
 

@@ -119,12 +119,12 @@ def next_power_of_2(n: int) -> int:
 
 
 def bind_online(logits_MV: torch.Tensor, labels_M: torch.Tensor) -> Launch:
-    """The losses; one program a row of contiguous logits (M, V), in chunks. Raises BadField if not contiguous."""
+    """The losses; one program per row of contiguous logits (M, V), in chunks. Raises BadField if not contiguous."""
     return _bind_online(logits_MV, labels_M, None, gradient=False)
 
 
 def bind_block_per_row(logits_MV: torch.Tensor, labels_M: torch.Tensor) -> Launch:
-    """The losses; one program a row of contiguous logits (M, V), in one piece if it fits. Raises BadField if not contiguous."""
+    """The losses; one program per row of contiguous logits (M, V), in one piece if it fits. Raises BadField if not contiguous."""
     return _bind_row(logits_MV, labels_M, gradient=False)
 
 

@@ -83,7 +83,7 @@ def torch_compile(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 
 @variant(backend="library", needs=("liger", "triton", "cuda"))
 def liger(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """Liger's Triton kernel without the gradient: a program of 1024 threads a row, online, in blocks of up to 32768."""
+    """Liger's Triton kernel without the gradient: a program of 1024 threads per row, online, in blocks of up to 32768."""
     from kernelviz.ops.cross_entropy import liger as kernels
 
     return kernels.bind_loss(logits_MV, labels_M)
@@ -91,7 +91,7 @@ def liger(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_block_per_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """Triton, a program a row in one piece: no load is in flight while it is reduced. Rows beyond 64 KiB are read in chunks."""
+    """Triton, one program per row in one piece: no loads in flight while it is reduced. Rows beyond 64 KiB are read in chunks."""
     from kernelviz.ops.cross_entropy import triton as kernels
 
     return kernels.bind_block_per_row(logits_MV, labels_M)
@@ -107,7 +107,7 @@ def triton_online(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_backward)
 def cuda_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """CUDA C++, a block a row: four 16-byte vectors a thread in flight while four others are summed, maxima two at a time."""
+    """CUDA C++, one block per row: four 16-byte vectors per thread in flight while four are summed, maxima two at a time."""
     from kernelviz.ops.cross_entropy import cuda as kernels
 
     return kernels.bind_loss(logits_MV, labels_M)

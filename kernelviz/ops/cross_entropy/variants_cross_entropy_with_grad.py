@@ -82,7 +82,7 @@ def triton_block_per_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """CUDA C++, a block a row: up to 64 KiB in registers as 16-byte vectors; longer rows are read twice, in chunks."""
+    """CUDA C++, one block per row: up to 64 KiB in registers as 16-byte vectors; longer rows are read twice, in chunks."""
     from kernelviz.ops.cross_entropy import cuda as kernels
 
     return kernels.bind_row_with_grad(logits_MV, labels_M)

@@ -25,7 +25,7 @@ def composite_eager(x_N: Tensor) -> Launch:
 
 @variant(backend="torch")
 def torch_eager(x_N: Tensor) -> Launch:
-    """torch.nn.functional.dropout: on a GPU one kernel, which also writes a mask of one byte an element that is not used here."""
+    """torch.nn.functional.dropout: on a GPU one kernel, which also writes an unused mask of one byte per element."""
     from torch.nn import functional
 
     return lambda: functional.dropout(x_N, P, training=True)
@@ -79,7 +79,7 @@ def triton_philox(x_N: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_philox(x_N: Tensor) -> Launch:
-    """CUDA C++, one Philox call for each 16-byte vector gives 32 random bits an element, 16 in half precision."""
+    """CUDA C++, one Philox call for each 16-byte vector gives 32 random bits per element, 16 in half precision."""
     from kernelviz.ops.dropout import cuda as kernels
 
     return kernels.bind_philox(x_N, P)

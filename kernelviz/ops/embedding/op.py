@@ -74,7 +74,7 @@ _ROWS = Preset(
 OPS = (
     _op(
         "embedding",
-        "Embedding: rows of a table of vectors, one a token",
+        "Embedding: for each token, the row of a table that its id selects",
         "y[i] = w[ids[i]]",
         embedding_variants(),
         (
@@ -96,7 +96,7 @@ OPS = (
     ),
     _op(
         "gather",
-        "Gather of rows, each element by an index of its own",
+        "Gather of rows, with one index for each element",
         "y[i, j] = x[ids[i], j]",
         gather_variants(),
         (_large("65536 of 131072 rows of 8 KiB in bf16"), _ROWS),

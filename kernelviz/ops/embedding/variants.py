@@ -81,7 +81,7 @@ def gather_variants() -> tuple[Variant, ...]:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_row(x_VD: Tensor, ids_T: Tensor) -> Launch:
-    """Triton, one program a row: its id is read once."""
+    """Triton, one program per row: its id is read once."""
     from kernelviz.ops.embedding import triton as kernels
 
     return kernels.bind_row(x_VD, ids_T)
@@ -89,7 +89,7 @@ def triton_row(x_VD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_tile(x_VD: Tensor, ids_T: Tensor) -> Launch:
-    """Triton, tiles of 16 KiB (1 KiB for small outputs): several short rows, or a piece of a long row, a program."""
+    """Triton, tiles of 16 KiB (1 KiB for small outputs): several short rows, or a piece of a long row, per program."""
     from kernelviz.ops.embedding import triton as kernels
 
     return kernels.bind_tile(x_VD, ids_T)
@@ -97,7 +97,7 @@ def triton_tile(x_VD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_row(x_VD: Tensor, ids_T: Tensor) -> Launch:
-    """CUDA C++, one block a row, one element a thread at a time."""
+    """CUDA C++, one block per row, one element per thread and step."""
     from kernelviz.ops.embedding import cuda as kernels
 
     return kernels.bind_row(x_VD, ids_T, vectors=False)
@@ -105,7 +105,7 @@ def cuda_row(x_VD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_row_vec16(x_VD: Tensor, ids_T: Tensor) -> Launch:
-    """CUDA C++, one block a row in 16-byte vectors: short rows leave most of a block's threads idle."""
+    """CUDA C++, one block per row in 16-byte vectors: short rows leave most of a block's threads idle."""
     from kernelviz.ops.embedding import cuda as kernels
 
     return kernels.bind_row(x_VD, ids_T)

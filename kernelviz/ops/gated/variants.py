@@ -65,7 +65,7 @@ def ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate:
         mutates=("a_MN", "b_MN"),
     )
     def liger_in_place(a_MN: Tensor, b_MN: Tensor, dy_MN: Tensor) -> Launch:
-        """Liger-Kernel's backward kernel, one program a row: the gradients are written over a and b."""
+        """Liger-Kernel's backward kernel, one program per row: the gradients are written over a and b."""
         from kernelviz.ops.gated import liger as kernels
 
         return kernels.bind_backward(a_MN, b_MN, dy_MN, stored_gate)
@@ -77,7 +77,7 @@ def ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate:
 
     @variant(backend="triton", needs=("triton", "cuda"), backward=triton_backward)
     def triton_block(a_MN: Tensor, b_MN: Tensor) -> Launch:
-        """Triton, 16 bytes of each input a thread, independent of rows; the gate is computed with a logistic function in fp32."""
+        """Triton, 16 bytes of each input per thread, independent of rows; the gate uses a logistic function in fp32."""
         from kernelviz.ops.gated import triton as kernels
 
         return kernels.bind_gated(a_MN, b_MN, tanh=tanh)
@@ -89,7 +89,7 @@ def ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_scalar_backward)
     def cuda_scalar(a_MN: Tensor, b_MN: Tensor) -> Launch:
-        """CUDA C++, one element a thread: every load and store moves 4 bytes (2 in half precision)."""
+        """CUDA C++, one element per thread: every load and store moves 4 bytes (2 in half precision)."""
         from kernelviz.ops.gated import cuda as kernels
 
         return kernels.bind_scalar(a_MN, b_MN, gate)
@@ -101,7 +101,7 @@ def ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_vec16_backward)
     def cuda_vec16(a_MN: Tensor, b_MN: Tensor) -> Launch:
-        """CUDA C++, 16 bytes of each input a thread; one power and one reciprocal an element."""
+        """CUDA C++, 16 bytes of each input per thread; one power and one reciprocal per element."""
         from kernelviz.ops.gated import cuda as kernels
 
         return kernels.bind_vec16(a_MN, b_MN, gate)

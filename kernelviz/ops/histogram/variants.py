@@ -53,7 +53,7 @@ def triton_persistent(x_N: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_global(x_N: Tensor) -> Launch:
-    """CUDA C++, one atomic in L2 a byte: atomics to the same counter queue. Refuses more than 2^26 bytes."""
+    """CUDA C++, one atomic in L2 per byte: atomics to the same counter queue. Refuses more than 2^26 bytes."""
     from kernelviz.ops.histogram import cuda as kernels
 
     return kernels.bind_global(x_N)

@@ -20,7 +20,7 @@ def torch_eager(a_MK: Tensor, b_KN: Tensor, *, compute: str | None = None) -> La
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_grouped(a_MK: Tensor, b_KN: Tensor, *, compute: str | None = None) -> Launch:
-    """Triton, one tile of the product a program; tiles in groups of eight rows, so that L2 serves both factors."""
+    """Triton, one tile of the product per program; tiles in groups of eight rows, so that L2 serves both factors."""
     from kernelviz.ops.matmul import triton as kernels
 
     return kernels.bind_grouped(a_MK, b_KN, compute=compute)
@@ -28,7 +28,7 @@ def triton_grouped(a_MK: Tensor, b_KN: Tensor, *, compute: str | None = None) ->
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), computes=("ieee",))
 def cuda_naive(a_MK: Tensor, b_KN: Tensor) -> Launch:
-    """CUDA C++, one thread an element of the product; neighbouring threads read neighbouring elements."""
+    """CUDA C++, one thread per element of the product; neighbouring threads read neighbouring elements."""
     from kernelviz.ops.matmul import cuda as kernels
 
     return kernels.bind_naive(a_MK, b_KN)

@@ -67,7 +67,7 @@ def bind_rows(x_MN: Tensor, w_N: Tensor, b_N: Tensor, *, eps: float) -> Launch:
 
 
 def bind_cluster(x_MN: Tensor, w_N: Tensor, b_N: Tensor, *, eps: float) -> Launch:
-    """A cluster of blocks a row of more than 64 KiB; one of more than 1 MiB is read twice. Errors as above."""
+    """A cluster of blocks per row of more than 64 KiB; one of more than 1 MiB is read twice. Errors as above."""
     return _bind_rows(x_MN, w_N, b_N, eps, clusters=True)
 
 

@@ -45,7 +45,7 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_erf(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
-        """Triton, one program a row, gelu with libdevice's erf: its arithmetic takes about as long as the memory traffic."""
+        """Triton, one program per row, gelu with libdevice's erf: its arithmetic takes about as long as the memory traffic."""
         from kernelviz.ops.norm_activation import triton as kernels
 
         return kernels.bind_layernorm_gelu(x_MN, w_N, b_N, eps=EPS, exact=True)
@@ -59,7 +59,7 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_fused(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
-        """CUDA C++, a block a row in registers as 16-byte vectors, gelu by the polynomial; rows beyond 64 KiB are read twice."""
+        """CUDA C++, one block per row in registers as 16-byte vectors, gelu by polynomial; rows beyond 64 KiB are read twice."""
         from kernelviz.ops.norm_activation import cuda as kernels
 
         return kernels.bind_rows(x_MN, w_N, b_N, eps=EPS)

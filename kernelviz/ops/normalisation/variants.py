@@ -107,7 +107,7 @@ def rmsnorm_variants() -> tuple[Variant, ...]:
 
     @variant(backend="library", needs=("liger", "triton", "cuda"), backward=liger_backward)
     def liger(x_MN: Tensor, w_N: Tensor) -> Launch:
-        """Liger Kernel's RMSNorm in Llama's casting: Triton, one program a row of at most 65536 elements."""
+        """Liger Kernel's RMSNorm in Llama's casting: Triton, one program per row of at most 65536 elements."""
         from kernelviz.ops.normalisation import liger as kernels
 
         return kernels.bind_rmsnorm(x_MN, w_N, eps=EPS)
@@ -137,7 +137,7 @@ def layernorm_variants() -> tuple[Variant, ...]:
 
     @variant(backend="library", needs=("liger", "triton", "cuda"), backward=liger_backward)
     def liger(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
-        """Liger Kernel's LayerNorm: Triton, one program a row of at most 65536 elements."""
+        """Liger Kernel's LayerNorm: Triton, one program per row of at most 65536 elements."""
         from kernelviz.ops.normalisation import liger as kernels
 
         return kernels.bind_layernorm(x_MN, w_N, b_N, eps=EPS)
@@ -165,7 +165,7 @@ def add_rmsnorm_variants() -> tuple[Variant, ...]:
 
     @variant(backend="library", needs=("liger", "triton", "cuda"), backward=liger_backward)
     def liger(x_MN: Tensor, r_MN: Tensor, w_N: Tensor) -> Launch:
-        """Liger Kernel's fused_add_rms_norm in Llama's casting: Triton, one program a row of at most 65536 elements."""
+        """Liger Kernel's fused_add_rms_norm in Llama's casting: Triton, one program per row of at most 65536 elements."""
         from kernelviz.ops.normalisation import liger as kernels
 
         return kernels.bind_add_rmsnorm(x_MN, r_MN, w_N, eps=EPS)
@@ -202,14 +202,14 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
 
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_two_passes(*tensors: Tensor) -> Launch:
-        """Triton, one program a row, which is read twice instead of kept in registers; L1 serves the second read up to 16 KiB."""
+        """Triton, one program per row, read twice instead of kept in registers; up to 16 KiB the second read comes from L1."""
         from kernelviz.ops.normalisation import triton as kernels
 
         return kernels.bind_two_passes(kernels.NormInputs(**named_inputs(op, tensors)), eps=EPS)
 
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_block_per_row(*tensors: Tensor) -> Launch:
-        """Triton, one program a row; a row of up to 64 KiB is read once and kept in registers."""
+        """Triton, one program per row; a row of up to 64 KiB is read once and kept in registers."""
         from kernelviz.ops.normalisation import triton as kernels
 
         return kernels.bind_block_per_row(kernels.NormInputs(**named_inputs(op, tensors)), eps=EPS)
@@ -233,7 +233,7 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_registers(*tensors: Tensor) -> Launch:
-        """CUDA C++, a block a row of up to 64 KiB in registers, 16-byte loads at any alignment; longer rows are read twice."""
+        """CUDA C++, one block per row of up to 64 KiB in registers, 16-byte loads at any alignment; longer ones read twice."""
         from kernelviz.ops.normalisation import cuda as kernels
 
         return kernels.bind_rows(kernels.NormInputs(**named_inputs(op, tensors), eps=EPS))

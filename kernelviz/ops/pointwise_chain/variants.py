@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @variant(backend="torch")
 def torch_eager(x: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
-    """Product, sum and relu of each step by torch: three kernels a step, each of which reads and writes all of x."""
+    """Product, sum and relu of each step by torch: three kernels per step, each of which reads and writes all of x."""
     return lambda: chain(x, s_K, b_K)
 
 
@@ -60,7 +60,7 @@ def _bind_graph(run: Callable[[], Tensor], device_type: str) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_stepwise(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
-    """CUDA C++, one kernel a step: three operations for one read and one write, so k times the bytes of a fused chain."""
+    """CUDA C++, one kernel per step: three operations for one read and one write, so k times the bytes of a fused chain."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
 
     return kernels.bind_rows(x_MN, s_KN, b_KN, stepwise=True)
@@ -84,7 +84,7 @@ def cuda_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), dtypes=("bf16", "fp16"))
 def cuda_fused_packed(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
-    """CUDA C++, fused in 16-bit arithmetic: one instruction for product, sum and relu of two elements, one rounding a step."""
+    """CUDA C++, fused in 16-bit arithmetic: one instruction for product, sum and relu of two elements, one rounding per step."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
 
     return kernels.bind_rows(x_MN, s_KN, b_KN, packed=True)
@@ -92,7 +92,7 @@ def cuda_fused_packed(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalars_stepwise(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
-    """CUDA C++, one kernel a step: three operations for one read and one write, so k times the bytes of a fused chain."""
+    """CUDA C++, one kernel per step: three operations for one read and one write, so k times the bytes of a fused chain."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
 
     return kernels.bind_scalars(x_N, s_K, b_K, stepwise=True)
@@ -108,7 +108,7 @@ def triton_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
-    """CUDA C++, all steps for one to four 16-byte vectors a thread; fp32 between the steps."""
+    """CUDA C++, all steps for one to four 16-byte vectors per thread; fp32 between the steps."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
 
     return kernels.bind_scalars(x_N, s_K, b_K)
@@ -116,7 +116,7 @@ def cuda_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), dtypes=("bf16", "fp16"))
 def cuda_scalars_packed(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
-    """CUDA C++, fused in 16-bit arithmetic: one instruction for product, sum and relu of two elements, one rounding a step."""
+    """CUDA C++, fused in 16-bit arithmetic: one instruction for product, sum and relu of two elements, one rounding per step."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
 
     return kernels.bind_scalars(x_N, s_K, b_K, packed=True)

@@ -67,7 +67,7 @@ def bind_rows(x_MN: Tensor, w_N: Tensor | None, target: str, *, eps: float = 0.0
 
 
 def bind_cluster(x_MN: Tensor, w_N: Tensor | None, target: str, *, eps: float = 0.0) -> Launch:
-    """A cluster of blocks a row of more than 64 KiB; one of more than 1 MiB is read twice. Errors as above."""
+    """A cluster of blocks per row of more than 64 KiB; one of more than 1 MiB is read twice. Errors as above."""
     return _bind(x_MN, w_N, target, eps, row_tile(_row_vectors(x_MN, w_N), clusters=True))
 
 

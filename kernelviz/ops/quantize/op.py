@@ -37,7 +37,7 @@ def _rows_op(target: str, caption: str, formula: str, step: str) -> Op:
     return Op(
         name=f"quantize_{target}",
         family="quantisation",
-        summary=f"Rows to {caption}, each with its own scale",
+        summary=f"Conversion of rows to {caption}, with one scale for each row",
         formula=formula,
         axes=AXES,
         dtypes=("bf16", "fp16", "fp32"),
@@ -73,7 +73,7 @@ QUANTIZE_INT8 = _rows_op("int8", "8-bit whole numbers", "scale = max|x| / 127, q
 RMSNORM_QUANTIZE_FP8 = Op(
     name="rmsnorm_quantize_fp8",
     family="quantisation",
-    summary="Root-mean-square normalisation of rows, written as 8-bit floating point with a scale each",
+    summary="Root-mean-square normalisation of each row, converted to 8-bit floating point with one scale for each row",
     formula="y = x / √(mean(x²) + 10⁻⁵) · w, scale = max|y| / 448, q = fp8(y / scale)",
     axes=AXES,
     dtypes=("bf16", "fp16", "fp32"),

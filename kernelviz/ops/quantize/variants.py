@@ -53,14 +53,14 @@ def rows_variants(target: str) -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=triton_needs)
     def triton_row(x_MN: Tensor) -> Launch:
-        """Triton, one program a row (or several short ones), kept in registers up to 64 KiB; longer rows are read twice."""
+        """Triton, one program per row (or several short ones), kept in registers up to 64 KiB; longer rows are read twice."""
         from kernelviz.ops.quantize import triton as kernels
 
         return kernels.bind_quantize(x_MN, target)
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_registers(x_MN: Tensor) -> Launch:
-        """CUDA C++, a block a row of up to 64 KiB in registers, 8 or 16 bytes a store; longer rows are read twice."""
+        """CUDA C++, one block per row of up to 64 KiB in registers, 8 or 16 bytes per store; longer rows are read twice."""
         from kernelviz.ops.quantize import cuda as kernels
 
         return kernels.bind_rows(x_MN, None, target)
@@ -105,7 +105,7 @@ def rmsnorm_variants() -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=("triton", "cuda", "sm_90"))
     def triton_fused(x_MN: Tensor, w_N: Tensor) -> Launch:
-        """Triton, one program a row (or several short ones): mean square and maximum from the same registers, stored as fp8."""
+        """Triton, one program per row (or several short ones): mean square and maximum from the same registers, stored as fp8."""
         from kernelviz.ops.quantize import triton as kernels
 
         return kernels.bind_rmsnorm_quantize(x_MN, w_N, eps=EPS)

@@ -35,12 +35,12 @@ def bind_atomic_per_element(x_N: Tensor, divisor: int) -> Launch:
 
 
 def bind_atomic_per_warp(x_N: Tensor, divisor: int) -> Launch:
-    """One atomic a warp, of one element a thread."""
+    """One atomic a warp, of one element per thread."""
     return _bind_atomic("sum_atomic_per_warp", x_N, divisor, threads=256)
 
 
 def bind_atomic_per_block(x_N: Tensor, divisor: int) -> Launch:
-    """One atomic a block of 1024 threads, of one element a thread."""
+    """One atomic a block of 1024 threads, of one element per thread."""
     return _bind_atomic("sum_atomic_per_block", x_N, divisor, threads=1024)
 
 

@@ -1,4 +1,4 @@
-"""The variants of `sum` and of `mean` in the order of the ladder, from one atomic an element to one launch at memory speed."""
+"""The variants of `sum` and of `mean` in the order of the ladder, from one atomic per element to one launch at memory speed."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _kernels(*, mean: bool) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_atomic_per_element(x_N: Tensor) -> Launch:
-        """CUDA C++, one atomic an element to the same fp32 number, so the atomics queue. At most 2^24 elements."""
+        """CUDA C++, one atomic per element to the same fp32 number, so the atomics queue. At most 2^24 elements."""
         from kernelviz.ops.reduction import cuda as kernels
 
         return kernels.bind_atomic_per_element(x_N, x_N.numel() if mean else 1)
@@ -71,7 +71,7 @@ def _kernels(*, mean: bool) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_atomic_per_block(x_N: Tensor) -> Launch:
-        """CUDA C++, warps add up through shared memory: one atomic a block of 1024 threads."""
+        """CUDA C++, warps add up through shared memory: one atomic per block of 1024 threads."""
         from kernelviz.ops.reduction import cuda as kernels
 
         return kernels.bind_atomic_per_block(x_N, x_N.numel() if mean else 1)
@@ -92,7 +92,7 @@ def _kernels(*, mean: bool) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_persistent(x_N: Tensor) -> Launch:
-        """CUDA C++, one launch of a fixed grid, four 16-byte loads a thread in flight; the last block adds up the sums."""
+        """CUDA C++, one launch of a fixed grid, four 16-byte loads per thread in flight; the last block adds up the sums."""
         from kernelviz.ops.reduction import cuda as kernels
 
         return kernels.bind_persistent(x_N, x_N.numel() if mean else 1)

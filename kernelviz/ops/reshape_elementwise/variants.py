@@ -49,7 +49,7 @@ def triton_fused(x_MN: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_tile(x_MN: Tensor) -> Launch:
-    """CUDA C++, tiles of 64 × 64 in shared memory with padded rows: whole lines on both sides, one element an access."""
+    """CUDA C++, tiles of 64 × 64 in shared memory with padded rows: whole lines on both sides, one element per access."""
     from kernelviz.ops.reshape_elementwise import cuda as kernels
 
     return kernels.bind_tile(x_MN)

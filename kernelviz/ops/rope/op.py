@@ -65,7 +65,7 @@ def _preset(name: str, caption: str, hq: int, hk: int) -> Preset:
 ROPE = Op(
     name="rope",
     family="attention",
-    summary="Rotary position embedding of queries and keys, as Llama pairs a head's numbers: first half with second half",
+    summary="Rotary position embedding of queries and keys; as in Llama, the first half of a head is paired with the second",
     formula="(x, z) → (x cos − z sin, z cos + x sin)",
     axes=(
         Axis(name="t", caption="tokens", default="2^8..2^14", cpu_default="64,256,1024"),

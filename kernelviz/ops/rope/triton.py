@@ -1,4 +1,4 @@
-"""Triton kernel of `rope`: one program a token, out of place or in place, forwards or backwards."""
+"""Triton kernel of `rope`: one program per token, out of place or in place, forwards or backwards."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def _liger_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tensor, 
     backward=_liger_backward,
 )
 def liger(q_TH2P: Tensor, k_TH2P: Tensor, cos_TP: Tensor, sin_TP: Tensor) -> Launch:
-    """Liger's Triton kernel: one program a token rotates all heads in place; products in the format of the tensors."""
+    """Liger's Triton kernel: one program per token rotates all heads in place; products in the format of the tensors."""
     from kernelviz.ops.rope import liger as kernels
 
     return kernels.bind(q_TH2P, k_TH2P, cos_TP, sin_TP)
@@ -120,7 +120,7 @@ def _token_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tensor, 
 
 @variant(backend="triton", needs=("triton", "cuda"), backward=_token_backward)
 def triton_token(q_TH2P: Tensor, k_TH2P: Tensor, cos_TP: Tensor, sin_TP: Tensor) -> Launch:
-    """Triton, one program a token, which reads its row of cosines and sines once for all heads; computed in fp32."""
+    """Triton, one program per token, which reads its row of cosines and sines once for all heads; computed in fp32."""
     from kernelviz.ops.rope import triton as kernels
 
     return kernels.bind_token(q_TH2P, k_TH2P, cos_TP, sin_TP)

@@ -85,7 +85,7 @@ def bind_split_row(x_MN: Tensor, argmax: bool, *, parts: int = 0, threads: int =
 
 
 def bind_adaptive(x_MN: Tensor, argmax: bool) -> Launch:
-    """A warp a row, a block a row or several blocks a row, by the number and length of the rows."""
+    """A warp a row, one block per row or several blocks per row, by the number and length of the rows."""
     require_contiguous(x_MN=x_MN)
     m, n = x_MN.shape
     row_bytes = n * x_MN.element_size()
@@ -176,7 +176,7 @@ def power_of_2(n: int) -> int:
 
 
 def stream_tile(m: int, vectors: int, count: int) -> StreamTile:
-    """The tile for m rows of so many 16-byte vectors on a GPU of `count` SMs: a warp a row for many short rows, else a block.
+    """The tile for m rows of so many 16-byte vectors on a GPU of `count` SMs: one warp per row for many short rows, else a block.
 
     A block has as many threads as give each SM 1024 in all and each thread at least one vector. With eight vectors a thread,
     64 to 128 KiB of an SM are in flight.
@@ -196,7 +196,7 @@ def stream_tile(m: int, vectors: int, count: int) -> StreamTile:
 
 
 def resident_tile(lanes: int, vectors: int, *, rows: int = 1) -> StreamTile:
-    """The tile with that many threads a row: up to four vectors a group, with 64 registers a thread for four and 40 for fewer.
+    """The tile with that many threads per row: up to four vectors a group, with 64 registers a thread for four and 40 for fewer.
 
     An SM has room for 32 blocks.
 
@@ -219,7 +219,7 @@ def stream_parts_for(m: int, row_bytes: int, count: int) -> int:
 
 
 def row_sum_tile(m: int, vectors: int, count: int) -> StreamTile:
-    """The tile for m rows of so many 16-byte vectors on a GPU of `count` SMs: 512 threads a row, two to four vectors each.
+    """The tile for m rows of so many 16-byte vectors on a GPU of `count` SMs: 512 threads per row, two to four vectors each.
 
     One vector each where a row has no more of them: 16 rows of 4096 in bf16 then take 1.7 us instead of 1.9. An SM has up to
     2048 threads: 8192 rows of 8192 read 4140 GB/s (by events, warm writes), with 1536 threads 3857.
@@ -270,7 +270,7 @@ def bind_streamed(x_MN: Tensor, *, tile: StreamTile | None = None) -> Launch:
 
 
 def bind_argmax_vec16(x_MN: Tensor, *, tile: StreamTile | None = None, parts: int = 0) -> Launch:
-    """A warp, a block or several blocks a row of a contiguous matrix (M, N); raises BadField if not contiguous.
+    """A warp, a block or several blocks per row of a contiguous matrix (M, N); raises BadField if not contiguous.
 
     `tile` and `parts` replace those chosen by the number and length of the rows.
     """

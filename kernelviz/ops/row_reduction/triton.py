@@ -1,4 +1,4 @@
-"""Triton kernels of `row_sum` and `argmax`: one program a row, which it reads in blocks."""
+"""Triton kernels of `row_sum` and `argmax`: one program per row, which it reads in blocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The variants of `row_sum` and of `argmax` in the order of the ladder: a thread, a warp, a block, several blocks a row."""
+"""The variants of `row_sum` and of `argmax` in the order of the ladder: a thread, a warp, a block, several blocks per row."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def row_sum_variants() -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_block_per_row(x_MN: Tensor) -> Launch:
-        """Triton, a program a row, in blocks of up to 16 KiB; threads synchronise once, after the loop."""
+        """Triton, one program per row, in blocks of up to 16 KiB; threads synchronise once, after the loop."""
         from kernelviz.ops.row_reduction import triton as kernels
 
         return kernels.bind_row_sum(x_MN)
@@ -40,7 +40,7 @@ def row_sum_variants() -> tuple[Variant, ...]:
         needs=("nvrtc", "cuda"),
     )
     def cuda_streamed(x_MN: Tensor) -> Launch:
-        """CUDA C++, a block of up to 512 threads a row, which prefetches the next vectors while it adds the last ones."""
+        """CUDA C++, a block of up to 512 threads per row, which prefetches the next vectors while it adds the last ones."""
         from kernelviz.ops.row_reduction import cuda as kernels
 
         return kernels.bind_streamed(x_MN)
@@ -68,7 +68,7 @@ def argmax_variants() -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_block_per_row(x_MN: Tensor) -> Launch:
-        """Triton, a program a row, in blocks of up to 16 KiB; floats are compared as integers of the same order."""
+        """Triton, one program per row, in blocks of up to 16 KiB; floats are compared as integers of the same order."""
         from kernelviz.ops.row_reduction import triton as kernels
 
         return kernels.bind_argmax(x_MN)
@@ -91,35 +91,35 @@ def _kernels(*, argmax: bool) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_row_per_thread(x_MN: Tensor) -> Launch:
-        """CUDA C++, a thread a row: neighbouring threads read addresses a row apart, so every element costs a sector."""
+        """CUDA C++, one thread per row: neighbouring threads read addresses a row apart, so every element costs a sector."""
         from kernelviz.ops.row_reduction import cuda as kernels
 
         return kernels.bind_row_per_thread(x_MN, argmax=argmax)
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_row_per_warp(x_MN: Tensor) -> Launch:
-        """CUDA C++, a warp a row, four 16-byte loads a thread in flight; five shuffles and no shared memory."""
+        """CUDA C++, one warp per row, four 16-byte loads per thread in flight; five shuffles and no shared memory."""
         from kernelviz.ops.row_reduction import cuda as kernels
 
         return kernels.bind_row_per_warp(x_MN, argmax=argmax)
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_row_per_block(x_MN: Tensor) -> Launch:
-        """CUDA C++, a block a row: a long row is shared by enough threads to keep memory busy."""
+        """CUDA C++, one block per row: a long row is shared by enough threads to keep memory busy."""
         from kernelviz.ops.row_reduction import cuda as kernels
 
         return kernels.bind_row_per_block(x_MN, argmax=argmax)
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_split_row(x_MN: Tensor) -> Launch:
-        """CUDA C++, several blocks a row if there are few rows; the last block of a row merges their results."""
+        """CUDA C++, several blocks per row if there are few rows; the last block of a row merges their results."""
         from kernelviz.ops.row_reduction import cuda as kernels
 
         return kernels.bind_split_row(x_MN, argmax=argmax)
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_adaptive(x_MN: Tensor) -> Launch:
-        """CUDA C++, a warp, a block or several blocks a row, by the number and length of the rows."""
+        """CUDA C++, a warp, a block or several blocks per row, by the number and length of the rows."""
         from kernelviz.ops.row_reduction import cuda as kernels
 
         return kernels.bind_adaptive(x_MN, argmax=argmax)

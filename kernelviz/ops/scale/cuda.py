@@ -39,7 +39,7 @@ def bind_unrolled(x_N: Tensor, scale: float) -> Launch:
 
 
 def bind_adaptive(x_N: Tensor, scale: float) -> Launch:
-    """One to four 16-byte vectors a thread, by the size of the output."""
+    """One to four 16-byte vectors per thread, by the size of the output."""
     written_bytes = x_N.numel() * x_N.element_size()
     return _bind_vectors(
         x_N, scale, adaptive(whole_vectors(x_N), written_bytes, x_N.device, within=WITHIN, beyond=BEYOND)

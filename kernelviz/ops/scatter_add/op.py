@@ -31,7 +31,7 @@ def _preset(name: str, caption: str, v: int, d: int) -> Preset:
 SCATTER_ADD = Op(
     name="scatter_add",
     family="layout",
-    summary="Sum of rows into the rows that ids give, in place",
+    summary="Addition of each row to the row that its id selects, in place",
     formula="x[ids[i]] += s[i]",
     axes=(
         Axis(name="v", caption="sums", default="2^13", cpu_default="2^10"),

@@ -15,7 +15,7 @@ NARROW = ("bf16", "fp16")
 
 @variant(backend="torch", mutates=IN_PLACE)
 def torch_eager(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
-    """index_add_, an atomic addition an element on a GPU; 16-bit sums are widened to fp32 for it and rounded at the end."""
+    """index_add_, an atomic addition per element on a GPU; 16-bit sums are widened to fp32 for it and rounded at the end."""
     if x_VD.element_size() == 4:
         return lambda: x_VD.index_add_(0, ids_T, src_TD)
     return lambda: x_VD.copy_(x_VD.float().index_add_(0, ids_T, src_TD.float()))
@@ -47,7 +47,7 @@ def torch_compile(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"), mutates=IN_PLACE)
 def triton_atomics(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
-    """Triton, fp32 atomic additions, tiles of rows a program; 16-bit sums need an fp32 copy first and a rounding after."""
+    """Triton, fp32 atomic additions, tiles of rows per program; 16-bit sums need an fp32 copy first and a rounding after."""
     from kernelviz.ops.scatter_add import triton as kernels
 
     return kernels.bind_atomics(x_VD, src_TD, ids_T)
@@ -55,7 +55,7 @@ def triton_atomics(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"), mutates=IN_PLACE)
 def triton_segments(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
-    """torch.sort of the ids within the call, then Triton: one program a sum adds up its rows, without atomics."""
+    """torch.sort of the ids within the call, then Triton: one program per sum adds up its rows, without atomics."""
     from kernelviz.ops.scatter_add import triton as kernels
 
     return kernels.bind_segments(x_VD, src_TD, ids_T)
@@ -63,7 +63,7 @@ def triton_segments(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), mutates=IN_PLACE)
 def cuda_atomics(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
-    """CUDA C++, one fp32 atomic addition an element; 16-bit sums need an fp32 copy first and a rounding after."""
+    """CUDA C++, one fp32 atomic addition per element; 16-bit sums need an fp32 copy first and a rounding after."""
     from kernelviz.ops.scatter_add import cuda as kernels
 
     return kernels.bind_atomics(x_VD, src_TD, ids_T)

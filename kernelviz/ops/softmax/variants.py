@@ -59,14 +59,14 @@ def triton_chunks_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
 
 
 def triton_row_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
-    """The backward pass with one program a row."""
+    """The backward pass with one program per row."""
     from kernelviz.ops.softmax import triton_backward as kernels
 
     return kernels.bind_block_per_row(x_MN, dy_MN)
 
 
 def cuda_row_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
-    """The backward pass with one block a row."""
+    """The backward pass with one block per row."""
     from kernelviz.ops.softmax import cuda as kernels
 
     return kernels.bind_row_backward(x_MN, dy_MN)
@@ -81,7 +81,7 @@ def cuda_cluster_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
 
 @variant(backend="torch", backward=composite_backward)
 def composite_eager(x_MN: Tensor) -> Launch:
-    """Single torch ops in float32, rounded at the end: max, subtract, exp, sum and divide each pass over the whole matrix."""
+    """Single torch ops in float32, rounded at the end: max, subtract, exp, sum and divide, each a pass over the whole matrix."""
     return lambda: composed(x_MN)
 
 
@@ -101,7 +101,7 @@ def torch_compile(x_MN: Tensor) -> Launch:
 
 @variant(backend="library", needs=("liger", "triton", "cuda"), dtypes=("bf16", "fp32"), backward=liger_backward)
 def liger(x_MN: Tensor) -> Launch:
-    """Liger's Triton kernel: one program a row, its length padded to a power of two; rows of more than 65536 are refused."""
+    """Liger's Triton kernel: one program per row, its length padded to a power of two; rows of more than 65536 are refused."""
     from kernelviz.ops.softmax import liger as kernels
 
     return kernels.bind_liger(x_MN)
@@ -117,7 +117,7 @@ def triton_three_pass(x_MN: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"), backward=triton_chunks_backward)
 def triton_online(x_MN: Tensor) -> Launch:
-    """Triton, maximum and sum in one pass over blocks of the row; a second pass, served by L2, divides."""
+    """Triton, maximum and sum in one pass over blocks of the row; a second pass, which reads from L2, divides."""
     from kernelviz.ops.softmax import triton as kernels
 
     return kernels.bind_online(x_MN)
@@ -125,7 +125,7 @@ def triton_online(x_MN: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"), backward=triton_row_backward)
 def triton_block_per_row(x_MN: Tensor) -> Launch:
-    """Triton, one program a row; a row of up to 64 KiB is read once and kept in registers."""
+    """Triton, one program per row; a row of up to 64 KiB is read once and kept in registers."""
     from kernelviz.ops.softmax import triton as kernels
 
     return kernels.bind_block_per_row(x_MN)
@@ -133,7 +133,7 @@ def triton_block_per_row(x_MN: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_persistent(x_MN: Tensor) -> Launch:
-    """Triton, a few persistent programs per SM, several short rows at once; the next rows are prefetched."""
+    """Triton, a few persistent programs per SM, each with several short rows at a time; the next rows are prefetched."""
     from kernelviz.ops.softmax import triton as kernels
 
     return kernels.bind_persistent(x_MN)
@@ -141,7 +141,7 @@ def triton_persistent(x_MN: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_row_backward)
 def cuda_row(x_MN: Tensor) -> Launch:
-    """CUDA C++, a block a row in registers, maximum and sum in one reduction; long rows are read twice, in chunks."""
+    """CUDA C++, one block per row in registers, maximum and sum in one reduction; long rows are read twice, in chunks."""
     from kernelviz.ops.softmax import cuda as kernels
 
     return kernels.bind_row(x_MN)

@@ -23,7 +23,7 @@ def sort_eager(x_MN: Tensor, k: int) -> Launch:
 
 @variant(backend="torch")
 def torch_eager(x_MN: Tensor, k: int) -> Launch:
-    """torch.topk: on a GPU a radix select of one or several blocks a row, then a sort of the k."""
+    """torch.topk: on a GPU a radix select of one or several blocks per row, then a sort of the k."""
     return lambda: tuple(x_MN.topk(k))
 
 
@@ -40,7 +40,7 @@ def torch_compile(x_MN: Tensor, k: int) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_bitonic(x_MN: Tensor, k: int) -> Launch:
-    """Triton, a program a row: a bitonic network merges the k largest of each 4096 elements into the k largest so far."""
+    """Triton, one program per row: a bitonic network merges the k largest of each 4096 elements into the k largest so far."""
     from kernelviz.ops.topk import triton as kernels
 
     return kernels.bind_bitonic(x_MN, k)
@@ -48,7 +48,7 @@ def triton_bitonic(x_MN: Tensor, k: int) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_radix_select(x_MN: Tensor, k: int) -> Launch:
-    """CUDA C++, a block a row: counts keys by 8 bits at a time and follows the digit of the k-th; reads the row 3 to 5 times."""
+    """CUDA C++, one block per row: counts keys 8 bits at a time and follows the digit of the k-th; reads the row 3–5 times."""
     from kernelviz.ops.topk import cuda as kernels
 
     return kernels.bind_radix_select(x_MN, k)
@@ -56,7 +56,7 @@ def cuda_radix_select(x_MN: Tensor, k: int) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_threshold(x_MN: Tensor, k: int) -> Launch:
-    """CUDA C++, one read: elements not above the k-th largest so far are dropped; several blocks a row if there are few rows."""
+    """CUDA C++, one read: elements not above the k-th largest so far are dropped; several blocks per row if rows are few."""
     from kernelviz.ops.topk import cuda as kernels
 
     return kernels.bind_threshold(x_MN, k)

@@ -51,7 +51,7 @@ def tile_of(m: int, n: int, itemsize_bytes: int, count: int) -> tuple[int, int]:
 
 
 def bind_tile(x_MN: torch.Tensor) -> Launch:
-    """One tile of up to 4096 elements a program; raises BadField for a matrix that is not contiguous."""
+    """One tile of up to 4096 elements per program; raises BadField for a matrix that is not contiguous."""
     require_contiguous(x_MN=x_MN)
     m, n = x_MN.shape
     out_NM = torch.empty((n, m), dtype=x_MN.dtype, device=x_MN.device)

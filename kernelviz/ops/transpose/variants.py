@@ -51,7 +51,7 @@ def triton_tile(x_MN: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_naive(x_MN: Tensor) -> Launch:
-    """CUDA C++, one element a thread: a warp's loads along a row are one line, its stores down a column are 32 sectors."""
+    """CUDA C++, one element per thread: a warp's loads along a row are one line, its stores down a column are 32 sectors."""
     from kernelviz.ops.transpose import cuda as kernels
 
     return kernels.bind_elements("transpose_naive", x_MN)

@@ -47,4 +47,4 @@ def times_chart(run: Run, chosen: str) -> None:
 def times_table(run: Run) -> None:
     """Every case with every time."""
     results = cases(run, rows(run, ()))
-    table.show(other_times_columns(results, View.WIDE), results, key="other_table", alt="Every time of every case")
+    table.show(other_times_columns(results, View.WIDE), results, key="other_table", alt="All times of each case")

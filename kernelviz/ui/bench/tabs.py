@@ -66,9 +66,7 @@ def timing_table(run: Run, results: Sequence[Row]) -> None:
             "This run measured the cold device time only, so the other columns are empty. Press **Run** to measure all of them."
         )
     rows_of_cases = cases(run, results)
-    table.show(
-        case_columns(rows_of_cases, View.TIMES_WIDE), rows_of_cases, key="figures", alt="Every figure of every case"
-    )
+    table.show(case_columns(rows_of_cases, View.TIMES_WIDE), rows_of_cases, key="figures", alt="All times of each case")
 
 
 def failures_label(failed: Mapping[tuple[str, Failure], Sequence[Row]]) -> str:

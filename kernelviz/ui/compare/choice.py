@@ -6,7 +6,8 @@ from functools import partial
 import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
-from kernelviz.bench.comparison import EXAMPLE, counterpart, newest_two, offered, unknown, variants
+from kernelviz.bench.comparison import EXAMPLE, counterpart, newest_two, variants
+from kernelviz.bench.roofline import offered, unknown
 from kernelviz.core import KernelvizError
 from kernelviz.formats import MAX_BYTES
 from kernelviz.text import format_variant

@@ -75,7 +75,12 @@ def facts(device: Device) -> list[tuple[str, str]]:
         ("last-level cache", units.size_bytes(device.last_level_cache_bytes)),
         *own,
         ("Python", platform.python_version()),
-        ("torch", "not installed" if build is None else f"{build.version}, for CUDA {build.cuda or '(none)'}"),
+        (
+            "torch",
+            "not installed"
+            if build is None
+            else f"{build.version}, {f'built for CUDA {build.cuda}' if build.cuda else 'built without CUDA'}",
+        ),
         ("triton", installed_versions(("triton",)).get("triton", "not installed")),
         *(
             (_TOOL_NAMES[n], str(format_notice(lack)) if (lack := missing((n,), device)) else "ready")

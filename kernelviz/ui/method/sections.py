@@ -62,7 +62,7 @@ def device_cold(device: Device, last: Selftest | None) -> None:
         st.markdown("On a GPU, the device itself records when each kernel started and ended:")
     charts.draw(plots.marks_by_time(timeline), key="timeline", alt=describe_timeline(timeline))
     case = f"{timeline.case}, {source.environment.device.name}, {when(source.created_at)}"
-    origin = "" if own else " This recording came with kernelviz, because this machine has none."
+    origin = "" if own else " This recording comes with kernelviz, because nothing was recorded on this machine yet."
     st.caption(plain(f"A real measurement: {case}. Only the shaded part counts as the time of the call.{origin}"))
 
 

@@ -168,6 +168,6 @@ def limiter_counts(cases: Sequence[Placed]) -> None:
     """How many cases each limiter has, what it means, and the rule that determines it."""
     counts: Counter[LimiterKind] = Counter(c.limiter.kind for c in cases)
     st.markdown("##### What limits these cases")
-    st.markdown("\n".join(f"- {count} × **{limiter}** {MEANINGS[limiter]}" for limiter, count in counts.most_common()))
+    st.markdown("\n".join(f"- {count} × **{limiter}**: {MEANINGS[limiter]}" for limiter, count in counts.most_common()))
     with st.expander("How the limiter is determined", icon=":material/rule:"):
         st.markdown(_RULE)

@@ -27,7 +27,7 @@ def device_strip(
     if local is not None:
         facts += condition_facts(bench.conditions(local.id), device)
     elif run is not None:
-        facts.append(f"measured on another machine, {plain(run.environment.host)}, {when(run.created_at)}")
+        facts.append(f"measured on another machine ({plain(run.environment.host)}), {when(run.created_at)}")
     facts.append(format_roofs(roofs))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="strip"):
         st.markdown(" · ".join(facts), width="stretch")
