@@ -214,9 +214,8 @@ def _cpu_sample(device: Device, *, running: bool) -> Sample:
 
 def _temperature_c() -> float | None:
     """The hottest reading of the processor's own sensors; None where there is none (virtual machines)."""
-    ask = getattr(psutil, "sensors_temperatures", None)  # Linux only
     try:
-        readings = ask() if ask is not None else {}
+        readings = psutil.sensors_temperatures() if hasattr(psutil, "sensors_temperatures") else {}  # Linux only
     except OSError:
         return None
     return max((r.current for name in _SENSORS for r in readings.get(name, ())), default=None)

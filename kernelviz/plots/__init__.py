@@ -1,7 +1,7 @@
 """Charts: one pure function each, named ``<y>_by_<x>``, from results to a figure. No Streamlit, no torch, no I/O.
 
-A variant has the same colour and marker in every chart. Failures are drawn where they happened. A chart without data is an
-empty frame with a sentence that says what is missing.
+A variant has the same colour and marker in every chart. Failures are drawn at the size at which they happened. A chart without
+data is an empty frame with a sentence that says what is missing.
 """
 
 from kernelviz.plots.bars import time_by_variant

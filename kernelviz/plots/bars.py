@@ -1,4 +1,4 @@
-"""Time of each variant at one size."""
+"""Bar chart of the time of each variant at one size."""
 
 from collections.abc import Sequence
 from html import escape
@@ -31,7 +31,7 @@ from kernelviz.text.failures import STAGES
 _ROW_PX = 27
 _FRAME_PX = 96
 _LABELS_FROM = 0.62
-"""Where the column of text begins, as a share of the plot width: on a phone it still has room for a time and a share."""
+"""The start of the column of text as a fraction of the plot width. On a phone, it still has space for a time and a share."""
 
 
 def time_by_variant(
@@ -41,7 +41,7 @@ def time_by_variant(
     roofs: Sequence[Roof] | None = None,
     headline: Headline = "cold",
 ) -> go.Figure:
-    """A bar for each variant at `problem` (None: the last one with results). Dashed line: the speed of light.
+    """A bar for each variant at `problem` (None: the last one with results). The dashed line is the speed of light.
 
     To the right of each bar are its time and its share of the measured roof. The bar of a wrong result is hatched and labelled;
     a failed case has a label only.
@@ -57,7 +57,7 @@ def time_by_variant(
     draft = Draft(_FRAME_PX + _ROW_PX * len(at_size), x_title=f"time, {unit}")
     for run, row in at_size:
         draft.traces.append(_bar(run, row, run_list, scale, headline))
-        # In a column of their own, where no bar or interval covers them.
+        # The labels have a column of their own, where no bar or interval covers them.
         draft.note(
             _label(row, headline),
             x=_LABELS_FROM,

@@ -39,7 +39,7 @@ from kernelviz.text import format_roof_name, format_size, format_sizes
 
 HEIGHT = 350
 _AROUND_PX = 110
-"""Height of title, ticks and legend."""
+"""The height of title, ticks and legend together."""
 DASHES = ("solid", "dot", "dash", "dashdot")
 
 
@@ -76,21 +76,21 @@ RATE = Quantity(
 def latency_by_size(
     runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None, headline: Headline = "cold"
 ) -> go.Figure:
-    """Time by size, both logarithmic. Dashed: the speed of light, the shortest time that the measured roofs allow."""
+    """Time by size, both logarithmic. The dashed line is the speed of light, the shortest time that the roofs allow."""
     return _by_size(runs, TIME, roofs, axis, headline)
 
 
 def bandwidth_by_size(
     runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None, headline: Headline = "cold"
 ) -> go.Figure:
-    """Bandwidth by size: the bytes that must be moved, divided by the time. Dashed: what the measured roofs allow."""
+    """Bandwidth by size: minimal bytes divided by time. The dashed line is the bandwidth that the measured roofs allow."""
     return _by_size(runs, BANDWIDTH, roofs, axis, headline)
 
 
 def rate_by_size(
     runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None, headline: Headline = "cold"
 ) -> go.Figure:
-    """Arithmetic rate by size. Dashed: what the measured roofs allow."""
+    """Arithmetic rate by size. The dashed line is the rate that the measured roofs allow."""
     return _by_size(runs, RATE, roofs, axis, headline)
 
 
@@ -113,7 +113,7 @@ class _CasePoint:
 
 @dataclass(frozen=True, slots=True)
 class _Chart:
-    """What all parts of one chart share."""
+    """The properties that all parts of one chart share."""
 
     runs: tuple[Run, ...]
     quantity: Quantity
@@ -170,7 +170,7 @@ def _points(
 def _interval(
     quantity: Quantity, cost: Cost | None, figure: Figure | None
 ) -> tuple[float | None, float | None, float | None]:
-    """The value of the quantity with the ends of its interval, as far as they are known."""
+    """The value of the quantity and the ends of its interval. Unknown ones are None."""
     if figure is None:
         return None, None, None
     y = quantity.of(cost, figure.estimate)
@@ -284,7 +284,7 @@ def _failures(failed: Sequence[_CasePoint]) -> Iterator[Props]:
 
 
 def _set_axes(draft: Draft, chart: _Chart, *, below: float) -> None:
-    """`below`: the factor of space below the lines of a logarithmic chart, for the row of crosses."""
+    """Set the ranges and ticks. `below` is the factor of space below the lines of a logarithmic chart for the row of crosses."""
     ticks, names = size_ticks([p.sizes[chart.axis] for p in problems_of(chart.runs) if chart.axis in p.sizes])
     draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": names, "showgrid": False}
     heights = [y for trace in draft.traces if trace.get("yaxis") != "y2" for y in trace["y"] if y]

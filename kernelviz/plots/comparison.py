@@ -38,17 +38,17 @@ _LOOKS: dict[PairKind, Props] = {
 }
 _BAND = "rgba(124,135,132,0.22)"
 _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
-"""Between ticks, in percent."""
+"""Possible distances between ticks, in percent."""
 _MOST_TICKS = 6
 _LEAST_REACH = 1.006
 """The range is at least this ratio, so that differences below the smallest noise floor do not fill the frame."""
 
 
 def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figure:
-    """Time of B divided by time of A for each case, worst first, on a logarithmic axis that contains 1. Whiskers: 95 % intervals.
+    """Time of B divided by time of A for each case, worst first, on a logarithmic axis that contains 1.
 
-    The grey band behind a bar is its noise floor: a verdict needs the whole interval outside. `most`: at most this many
-    cases, the worst ones. A click gives the key of the pair.
+    Whiskers are 95 % intervals. The grey band behind a bar is its noise floor; B is faster or slower if the whole interval is
+    outside. `most` limits the chart to the worst cases. A click gives the key of the pair.
     """
     visible = comparison.pairs[:most]
     if not visible:

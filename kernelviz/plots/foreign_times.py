@@ -1,4 +1,4 @@
-"""Times that another tool measured: by size if a size varies, else a bar for each case."""
+"""Times that another tool measured: a line by size if a size varies, else a bar for each case."""
 
 import math
 from collections.abc import Sequence

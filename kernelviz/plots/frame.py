@@ -26,7 +26,7 @@ from kernelviz.text import (
 GRID = "rgba(124,135,132,0.22)"
 Runs = Run | Sequence[Run]
 Props = dict[str, Any]
-"""Properties of a trace, an axis or a layout, as Plotly's JSON has them."""
+"""Properties of a trace, an axis or a layout, with their names in Plotly's JSON."""
 MOST_SVG_POINTS = 1000
 
 
@@ -35,7 +35,7 @@ def listed(runs: Runs) -> tuple[Run, ...]:
 
 
 def roofs_of(run: Run, roofs: Sequence[Roof] | None) -> tuple[Roof, ...]:
-    """The roofs given, else those that the run's machine had measured when the run was made."""
+    """`roofs`, or if None, the roofs that were known when the run was measured."""
     return tuple(run.environment.roofs if roofs is None else roofs)
 
 
@@ -189,7 +189,7 @@ def problems_of(runs: Sequence[Run]) -> list[Problem]:
 
 
 def scatter_type(points: int) -> str:
-    """The trace type for so many points: above MOST_SVG_POINTS, drawing by WebGL is faster than by SVG."""
+    """The trace type for this number of points. Above MOST_SVG_POINTS, WebGL draws faster than SVG."""
     return "scattergl" if points > MOST_SVG_POINTS else "scatter"
 
 

@@ -32,7 +32,7 @@ _MARKS: tuple[tuple[str, str, Callable[[OutputErrors, int], bool]], ...] = (
     ("wrong", "x-thin", lambda errors, cell: errors.map.wrong[cell] > errors.map.unwritten[cell]),
     ("never written", "circle-open", lambda errors, cell: errors.map.unwritten[cell] > 0),
 )
-"""Signs drawn on blocks: name, symbol, and in which cells."""
+"""Signs on blocks: the name, the symbol, and the cells that have it."""
 
 
 def share_by_element(errors: OutputErrors | None) -> go.Figure:

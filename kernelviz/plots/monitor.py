@@ -1,4 +1,4 @@
-"""What a device reported in the last minutes, a panel for each quantity; and the kernel times of recent runs."""
+"""Charts of the monitor: the device's reports of the last minutes in one panel per unit, and kernel times of recent runs."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Quantities of one unit. `top`: the natural maximum, if there is one; the axis then ends there."""
+    """Quantities with the same unit. `top` is their natural maximum, if there is one; the axis then ends there."""
 
     unit: str
     lines: tuple[Line, ...]
@@ -98,14 +98,14 @@ def panels(samples: Sequence[Sample], *, gpu: bool) -> tuple[tuple[Panel, ...], 
 
 
 def reports_by_time(samples: Sequence[Sample], *, gpu: bool, window_s: float = 300.0) -> go.Figure:
-    """The samples of the last `window_s` seconds. Shaded: a measurement was running."""
+    """The samples of the last `window_s` seconds. Periods in which a measurement was running are shaded."""
     end_s = samples[-1].at_s if samples else 0.0
     recent = [s for s in samples if s.at_s > end_s - window_s]
     visible, _ = panels(recent, gpu=gpu)
     if not visible:
         return nothing("Waiting for the first sample, which takes about two seconds.", height=_PANEL_PX * 3)
     step = math.ceil(len(recent) / MOST_POINTS)
-    # The first minutes fill the frame: a line of ten seconds would be invisible in five empty minutes.
+    # In the first minutes the axis is shorter, because a line of ten seconds would be invisible in five empty minutes.
     span_s = min(window_s, max(60.0, end_s - recent[0].at_s))
     times = [(s.at_s - end_s) / 60 for s in recent]
     traces = [

@@ -1,4 +1,4 @@
-"""The roofline, zoomed to the chosen size, so that variants of one intensity stand apart.
+"""The roofline, zoomed to the chosen size, so that variants with the same intensity do not overlap.
 
 Williams, Waterman, Patterson: Roofline, an insightful visual performance model (CACM 52(4), 2009).
 """
@@ -66,8 +66,8 @@ def rate_by_intensity(
 ) -> go.Figure:
     """Arithmetic rate by arithmetic intensity under the measured roofs, both logarithmic.
 
-    `problem` (None: the last with results) is drawn in full and labelled with its share of the roof; other sizes are
-    small and faint. The frame is zoomed to the chosen size, so that its variants do not overlap.
+    The points of `problem` (None: the last with results) are large and labelled with their share of the roof. The points of
+    other sizes are small and faint. The frame is zoomed to the chosen size, so that its variants do not overlap.
     """
     run_list = listed(runs)
     chosen = problem or next(reversed(problems_of(run_list)), None)
@@ -97,7 +97,7 @@ def rate_by_intensity(
         )
     _add_labels(draft, chosen_spots, positions)
     best = max(chosen_spots, key=lambda s: s.rate)
-    if best.roof is not None:  # from the best point up to the roof: the unused part of the speed of light
+    if best.roof is not None:  # a line from the best point up to the roof shows the unused part of the roof
         dots = {"color": NEUTRAL, "dash": "dot", "width": 1.5}
         draft.line(x0=best.intensity, x1=best.intensity, y0=best.rate, y1=best.roof, line=dots)
     return draft.figure()
@@ -166,7 +166,7 @@ def _roofs(
     intensities = [s.intensity for s in chosen_spots]
     xs, ys = under(min(intensities) / 1e3, max(intensities) * 1e3, bandwidth, peak or None)
     name = f"measured roofs: {escape(format_roof_name(memory))}, {units.rate(bandwidth, 'B/s', 3)}"
-    # A line of text for each: on a phone one line with both would be cut off.
+    # One line of text for each, because one line with both would be cut off on a phone.
     ceiling = (
         f"<br>and {escape(format_roof_name(compute))}, {units.rate(peak, 'FLOP/s', 3)}" if compute and peak else ""
     )

@@ -1,4 +1,4 @@
-"""The roofline of many cases, runs and GPUs at once: points under the roofs that they are compared with.
+"""The roofline of many cases, runs and GPUs: points under the roofs that they are compared with.
 
 Nothing is labelled inside the plot, so nothing overlaps. The names of lines and variants are below it; everything else is in the
 hover text and in the table beside it. Williams, Waterman, Patterson: Roofline (CACM 52(4), 2009).
@@ -63,8 +63,8 @@ def rates_by_intensity(
 ) -> go.Figure:
     """Arithmetic rate by arithmetic intensity, both logarithmic, under the roofs of the cases.
 
-    `group`: the op and variant (`Placed.group`) to highlight, while all others become faint; `case`: the same for one case
-    (`Placed.key`). `background`: the colour behind the plot, for a saved picture.
+    `group` is the op and variant (`Placed.group`) to highlight; all other points become faint. `case` does the same for one case
+    (`Placed.key`). `background` is the colour behind the plot in a saved picture.
     """
     points = [c for c in cases if c.drawable]
     if not points:
@@ -96,7 +96,7 @@ def rates_by_intensity(
 
 
 def _add_legends(figure: go.Figure) -> None:
-    """Legends: roofs below the plot, variants below the roofs, each with the space that it needs on a phone."""
+    """Add the legends: roofs below the plot and variants below the roofs, each with the space that it needs on a phone."""
     named = [t for t in figure.data if t.showlegend is not False]
     roofs_px = _LINE_PX * sum(1 + str(t.name).count("<br>") for t in named if t.mode == "lines")
     variants_px = _LINE_PX * sum(t.mode == "markers" for t in named)
@@ -136,7 +136,7 @@ def _ceiling(device: str, roof: Roof) -> Line:
 
 
 def _ridges(lines: Sequence[Line]) -> list[float]:
-    """The ridge points: they stay in view, so that the memory-bound range is visible."""
+    """The ridge points. The frame contains them, so that the memory-bound range is visible."""
     slopes = {d: max(x.value for x in lines if x.device == d and not x.is_ceiling) for d in {x.device for x in lines}}
     return [line.value / slopes[line.device] for line in lines if line.is_ceiling]
 
@@ -151,7 +151,7 @@ def _line(line: Line, lines: Sequence[Line], dash: str, ends: Sequence[float]) -
         start = line.value / max(slopes) if slopes else low
         xs, ys = [start, max(high, start * 10)], [line.value, line.value]
     else:
-        # Without the level part, which is the line of the compute roof.
+        # The level part is left out, because the compute roof has a line of its own.
         xs, ys = (ends[:2] for ends in under(low, high, line.value, max(peaks, default=None)))
     name = line.label + (f" · {line.device}" if len({x.device for x in lines}) > 1 else "")
     return go.Scatter(x=xs, y=ys, mode="lines", name="<br>".join(escape(w) for w in textwrap.wrap(name, 46)),
@@ -166,7 +166,7 @@ def _points(
     first = mine[0]
     style = style_of(first.problem.op, first.variant)
     highlighted = [_stays(c, group, case) for c in mine]
-    # Not by opacity, because a legend shows the mean opacity.
+    # Points are made faint by colour and not by opacity, because a legend shows the mean opacity.
     colours = [style.colour if stays else _faint(style.colour) for stays in highlighted]
     return go.Scatter(
         x=[c.intensity for c in mine],
@@ -185,7 +185,7 @@ def _points(
         customdata=[c.key for c in mine],
         hovertext=[describe_point(c) for c in mine],
         hoverinfo="text",
-        # Streamlit makes unselected points faint by itself; here the highlighted case decides.
+        # Without this, Streamlit makes unselected points faint. Only the highlighted case decides that.
         selected={"marker": {"opacity": 1.0}},
         unselected={"marker": {"opacity": 1.0}},
     )

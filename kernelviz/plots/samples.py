@@ -21,7 +21,7 @@ SHARE_AXIS: Props = {"range": [-2, 103], "tickvals": [0, 25, 50, 75, 90, 99]}
 _WIDE = 2.5
 """If max / min of the times is larger, the axis is logarithmic."""
 _MOST_PAUSES, _MOST_MARKED = 12, 40
-"""At most this many pauses are drawn, and block means with a marker: more would cover the samples."""
+"""The maximum number of pauses that are drawn, and of block means with a marker. More would cover the samples."""
 
 
 def share_by_time(figures: Mapping[str, Figure], op: str) -> go.Figure:
@@ -58,7 +58,7 @@ def distribution(
 ) -> list[Props]:
     """The cumulative distribution of sorted samples: a line with a step at each sample, and markers at QUANTILES.
 
-    `line`: further properties of the line, its dash for example.
+    `line` are further properties of the line, for example its dash.
     """
     count, at = len(ordered), np.quantile(ordered, QUANTILES)
     steps = {
@@ -89,11 +89,11 @@ def distribution(
 
 
 def samples_by_order(figure: Figure, field: str, *, op: str, variant: str) -> go.Figure:
-    """The samples of one variant in the order of their blocks, with block means, the estimate and its interval; below them the
-    SM clock of each block if it is known.
+    """The samples of one variant in the order of their blocks, with block means, the estimate and its interval.
 
-    Blocks are equally spaced, because pauses between them are much longer than the blocks; the ticks are their start times.
-    Marked: blocks of a repeated round, blocks whose clock was more than 1 % lower than that of the first block, and pauses.
+    A panel below shows the SM clock of each block if it is known. Blocks are equally spaced, because pauses between them are much
+    longer than the blocks; the ticks are their start times. Blocks of a repeated round, blocks whose clock was more than 1 %
+    below that of the first block, and pauses are marked.
     """
     series = in_order(figure, field)
     if series is None:
@@ -192,7 +192,7 @@ def _marks(series: Series, scale: float) -> list[Props]:
 
 
 def _add_estimate(draft: Draft, figure: Figure, scale: float) -> None:
-    """A line at the estimate and a band over its interval, across the whole width."""
+    """Add a line at the estimate and a band over its interval, across the whole width."""
     across = {"xref": "x domain", "x0": 0, "x1": 1}
     if figure.low is not None and figure.high is not None:
         ends = {"y0": figure.low / scale, "y1": figure.high / scale}
@@ -205,7 +205,7 @@ def _add_estimate(draft: Draft, figure: Figure, scale: float) -> None:
 
 
 def _add_clock(draft: Draft, series: Series) -> None:
-    """The SM clock of each block in a panel below the times."""
+    """Add the SM clock of each block in a panel below the times."""
     draft.traces.append(
         {
             "type": "scatter",
@@ -233,7 +233,7 @@ def _add_clock(draft: Draft, series: Series) -> None:
 
 
 def _add_pauses(draft: Draft, series: Series) -> None:
-    """A dotted line at each pause of the measurement; of many, at the longest ones."""
+    """Add a dotted line at each pause of the measurement, or at the longest ones if there are many."""
     longest = sorted(series.pauses, key=lambda p: -p[1])[:_MOST_PAUSES]
     line = {"color": NEUTRAL, "width": 1, "dash": "dot"}
     for before, _ in longest:
@@ -246,7 +246,7 @@ def _add_pauses(draft: Draft, series: Series) -> None:
 
 
 def _add_seconds(draft: Draft, series: Series, under: str) -> None:
-    """The start times of a few blocks, below the lowest panel."""
+    """Add the start times of a few blocks below the lowest panel."""
     count = len(series.started_s)
     at = sorted({round(i * (count - 1) / 5) for i in range(6)})
     digits = 2 if series.started_s[-1] < 10 else 1

@@ -11,7 +11,7 @@ from kernelviz.plots.variant_styles import COLOURS, NEUTRAL
 
 HEIGHT = 250
 ITERATIONS = 2
-"""Number of iterations that are drawn: a flush takes ten times as long as a short call, and with a third iteration the call
+"""The number of iterations that are drawn. A flush takes ten times as long as a short call, so with a third iteration the call
 would be two pixels wide on a phone."""
 LANES: dict[MarkKind, str] = {
     "poison": "fill output",
@@ -27,7 +27,7 @@ _LEAST_WIDTH = 0.006
 
 
 def marks_by_time(timeline: Timeline | None, iterations: int = ITERATIONS) -> go.Figure:
-    """The first `iterations` of a timeline, in µs. The shaded part is the sample, with its duration above it."""
+    """The first `iterations` of a timeline in µs. The sample is shaded, with its duration above it."""
     marks = _first(timeline, iterations) if timeline is not None else ()
     if timeline is None or not marks:
         return nothing("No timing diagram was recorded yet. The selftest records one.", height=HEIGHT)
@@ -75,7 +75,7 @@ def _hover(mark: Mark) -> str:
 
 
 def _add_counted(figure: go.Figure, begin_s: float, stop_s: float, end_s: float, *, first: bool) -> None:
-    """A band over all rows with a brace and its duration above. Only the first has a name, because a phone has space for one."""
+    """Add a band over all rows with a brace and the duration above it. Only the first has a name, because of space on a phone."""
     begin, stop = begin_s * 1e6, stop_s * 1e6
     figure.add_vrect(x0=begin, x1=stop, fillcolor=_COUNTED, opacity=0.18, line_width=0, layer="below")
     brace = {"type": "line", "xref": "x", "yref": "paper", "line": {"color": _COUNTED, "width": 2}}

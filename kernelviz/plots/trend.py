@@ -14,7 +14,10 @@ HEIGHT = 300
 
 
 def time_by_run(trend: Trend, op: str, variant: str) -> go.Figure:
-    """Time by run, equally spaced (by date, nights without a run would be gaps). Lines: levels. Dotted: changes of the level."""
+    """Time by run. Lines are levels, dotted lines are changes of the level.
+
+    Runs are equally spaced. With an axis by date, nights without a run would be gaps.
+    """
     if not trend.points:
         return nothing("No run has a correct time of this case yet.", height=HEIGHT)
     scale, unit = units.time_unit(trend.level_s)

@@ -44,14 +44,14 @@ MARKERS = (
 )
 """More markers than the largest op has variants, so that the marker alone identifies a variant."""
 NEUTRAL = "#7C8784"
-"""Roofs, boundaries and frames: readable on both backgrounds, and less prominent than a variant."""
+"""The colour of roofs, boundaries and frames. It is readable on both backgrounds and less prominent than a variant."""
 BAD, GOOD = "#DC4A4A", "#3D9A5B"
-"""Slower and faster; the text beside always says so too."""
+"""The colours of slower and faster. The text beside a mark always says the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How a variant is drawn."""
+    """The colour and the marker of a variant in charts."""
 
     colour: str
     marker: str

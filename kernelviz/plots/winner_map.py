@@ -29,11 +29,11 @@ _MOST_MARKERS = 2
 def winner_by_size(
     run: Run, *, axis: str | None = None, roofs: Sequence[Roof] | None = None, headline: Headline = "cold"
 ) -> go.Figure:
-    """A cell for each size, with the marker and colour of its fastest correct variant; beside `axis` a row for each size of
-    the other free axes.
+    """A cell for each size, with the marker and colour of its fastest correct variant.
 
-    Hatched: a statistical tie; the first two of the tied variants are drawn. A thick line is between neighbours without a
-    common fastest variant. A click gives the key of the problem.
+    Columns are the sizes of `axis`, and rows are the sizes of the other axes. A hatched cell is a statistical tie; the first two
+    of the tied variants are drawn. A thick line separates neighbours that have no fastest variant in common. A click gives the
+    key of the problem.
     """
     winner_list = winners(table_of(run, roofs_of(run, roofs), headline), headline)
     strip_rows = strips(winner_list, axis)
@@ -89,7 +89,7 @@ def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
 
 
 def _hover(run: Run, one: Winner) -> str:
-    """Hover text: sizes, all times from the fastest on, the ratio of the second to the first, and why that is a verdict."""
+    """Hover text: sizes, all times with the fastest first, the ratio of the second to the first, and the verdict's reason."""
     who = " or ".join(map(format_variant, one.names))
     heading = f"{who} ({_UNDECIDED})" if len(one.names) > 1 else f"{who} is the fastest" if who else _NO_TIME
     lines = [f"<b>{escape(heading)}</b>", escape(f"{format_sizes(one.problem)} · {one.problem.dtype}")]
@@ -132,7 +132,7 @@ def _crossovers(cells: Cells) -> list[go.Scatter]:
 
 
 def _markers(run: Run, cells: Cells, columns: int) -> Iterator[go.Scatter]:
-    """The marker of the fastest variant on each cell; of two tied variants beside or above each other."""
+    """The marker of the fastest variant on each cell. The markers of two tied variants are beside or above each other."""
     size = 11 if columns <= 9 else 9 if columns <= 18 else 6
     positions: dict[str, list[tuple[float, float]]] = {}
     for (x, y), one in cells.items():

@@ -54,10 +54,8 @@ class Deadlines:
         """Seconds until the nearer deadline; at most 0 when one has passed."""
         silent_s = now_s - self._at_s
         step_left_s = self._step_limit_s() - silent_s
-        if self._step in SLOW_STEPS:
-            return step_left_s
-        used_s = self._used_s.get(self._case, 0.0)
-        return min(step_left_s, self._limits.case_s + self._budget_s - used_s - silent_s)
+        case_left_s = self._limits.case_s + self._budget_s - self._used_s.get(self._case, 0.0) - silent_s
+        return step_left_s if self._step in SLOW_STEPS else min(step_left_s, case_left_s)
 
     def passed(self, now_s: float) -> Silent | TookTooLong:
         """The deadline that has passed."""

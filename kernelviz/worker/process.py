@@ -43,7 +43,7 @@ class WorkerProcess:
         self._incoming = Incoming(FROM_WORKER)
         self._replies: deque[FromWorker] = deque()
         self._ended = False
-        self.protocol_error = ""
+        self._garbled: WorkerGarbled | None = None
         command = [sys.executable, "-P", "-m", "kernelviz.worker", str(theirs.fileno())]
         try:
             self._guard = subprocess.Popen(
@@ -110,7 +110,7 @@ class WorkerProcess:
         try:
             self._replies += list(self._incoming.feed(data))
         except ProtocolError as error:
-            self.protocol_error = str(error)
+            self._garbled = WorkerGarbled(error=str(error))
             raise WorkerDied from None
 
     def end(self, wait_s: float = 0.0) -> None:
@@ -128,10 +128,8 @@ class WorkerProcess:
 
     def fate(self) -> Failure:
         """After WorkerDied: how the worker ended, with the tail of its log. Ends all processes that are left."""
-        reason: WorkerEnded | WorkerGarbled = WorkerEnded()
-        if self.protocol_error:
-            reason = WorkerGarbled(error=self.protocol_error)
-        else:
+        reason: WorkerEnded | WorkerGarbled = self._garbled or WorkerEnded()
+        if self._garbled is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 # The guard ends as the worker ended, once every descendant is dead.
                 reason = _ended(self._guard.wait(10.0))

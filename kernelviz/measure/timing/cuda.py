@@ -27,7 +27,7 @@ from kernelviz.measure.timing.tracing_cost import TracingCost
 BLOCK_S = 0.2e-3
 """Target length of a block: ten blocks of seven series are 14 ms of load, so that two such problems fit into one burst."""
 MAX_SAMPLES = 12
-"""Most samples of a block: more blocks are better than longer ones, because samples do not average out a block's common error."""
+"""The maximum number of samples of a block. More blocks are better than longer ones, because its samples share an error."""
 LOAD_S, WINDOW_S = 0.040, 0.200
 """Burst: at most LOAD_S of load in any window of WINDOW_S. 4096^3 bf16 reaches the power cap after 0.1 s of load."""
 GRAPHS = 5
@@ -101,8 +101,10 @@ class CudaTimer:
     def _captured(
         self, timed: CudaTimed, samples: int, names: tuple[str, ...]
     ) -> tuple[Sequence[Iteration], Note | None]:
-        """The first replay of the captured call; or a note why the call must be launched into the stream: it cannot be
-        captured, or a graph would run other kernels."""
+        """The first replay of the captured call, or a note why the call must be launched into the stream.
+
+        The reason is that the call cannot be captured or that a graph would run other kernels.
+        """
         if MEMCPY in names:
             # The driver copies differently inside a graph: 2 GiB at 2.5 instead of 4.2 TB/s, under the same kernel name.
             return (), DriverCopy()

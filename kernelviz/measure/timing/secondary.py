@@ -20,12 +20,12 @@ from kernelviz.measure.timing.timer import Calls
 from kernelviz.metrics.statistics import median_interval
 
 CALL_BLOCKS, CALLS_A_BLOCK, LEAST_CALLS = 20, 50, 2
-"""1,000 calls, so that ten lie above the 99th percentile; fewer of a call that would take more than CALLS_S altogether."""
+"""1,000 calls, so that ten are above the 99th percentile. A call gets fewer if they would take more than CALLS_S together."""
 CALLS_S = 0.1
 LONGEST_S = 0.1
 """A longer call has no secondary timings: its launch cost is negligible, and no cache can hold its data."""
 KINDS = 3
-"""Eager, graph, back to back: each may take the case's budget."""
+"""The number of kinds of host times (eager, graph, back to back). Each may take the budget of the case."""
 BACK_TO_BACK_S, MOST_BACK_TO_BACK = 2e-3, 200
 """Length of a back-to-back block, and its most calls: the device's queue holds about 1,000."""
 
@@ -222,6 +222,6 @@ class SecondaryTimings:
 
 
 def _device_s(known: Timing, bound: BoundVariant) -> float:
-    """About how long the device works for one call: its load while the host's clock is used."""
+    """About how long the device works for one call, which is its load while the host clock is used."""
     warm = known.device_warm_s
     return warm.estimate if warm is not None else sum(k.duration_s or 0.0 for k in bound.timed.kernels)

@@ -39,7 +39,7 @@ class BoundLaunch:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """A call as a program makes it, by the host's clock: from idle to done, until Python continues, as a graph, back to back.
+    """A call as a program makes it, timed by the host clock: from idle to done, until it returns, as a graph, back to back.
 
     `wait` returns when the device is idle. `replay` launches a graph of this one call; it is None where there are no graphs or
     the call cannot be captured (`no_graph` says why). Times in seconds; no tracer is attached.
@@ -151,7 +151,7 @@ class DeviceTimer(Protocol):
 
     @property
     def worn(self) -> str | None:
-        """Why this process should no longer be used for timing, or None."""
+        """The reason why this process should no longer be used for timing, or None."""
         return None
 
     def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[BlockSamples]]:
@@ -164,7 +164,7 @@ class DeviceTimer(Protocol):
         """The call as a program makes it, by the host's clock."""
 
     def waits_s(self, coming_s: float) -> float:
-        """About how long `rest` would wait now, seconds."""
+        """About how long `rest` would wait now, in seconds."""
         return 0.0
 
     def rest(self, coming_s: float) -> None:

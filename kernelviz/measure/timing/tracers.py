@@ -1,4 +1,4 @@
-"""The choice of the tracer: CUPTI; where it fails torch.profiler, which uses CUPTI differently; where both fail none."""
+"""The choice of the tracer: CUPTI, or torch.profiler (which uses CUPTI in another way) if CUPTI fails, or none if both fail."""
 
 from collections.abc import Callable
 
@@ -41,8 +41,10 @@ def _plain_name(name: str) -> str:
 
 
 def open_tracer() -> tuple[Tracer | None, str]:
-    """The best tracer that works here, and a line with its name and why better ones do not work. None (and ``events``) where no
-    tracer works: times then come from events, which need no permission."""
+    """The best tracer that works on this machine, and a line with its name and why better ones do not work.
+
+    The tracer is None and its name ``events`` if no tracer works. Times then come from events, which need no permission.
+    """
     reasons: list[str] = []
     for make in (CuptiTracer.shared, KinetoTracer):
         try:

@@ -16,7 +16,7 @@ from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.measure.timing.trace import Tracer
 
 GRAPH_S, MOST_CALLS = 1e-3, 20
-"""Length of a graph of calls, and its most calls: the events' error of half a microsecond is divided by the calls."""
+"""The length of a graph of calls and the maximum number of calls in it. The events' error of 0.5 us is divided by the calls."""
 ATTEMPTS, MORE_ATTEMPTS = 7, 15
 LONG_S = 10e-3
 """Longer calls vary by more than the events' half microsecond, so a graph holds one of them, and only the least number of
@@ -26,7 +26,7 @@ RESOLVED_S, DOUBT_S = 0.3e-6, 0.15e-6
 LEAST_ATTEMPTS = 4
 """With fewer valid attempts, the cost of tracing is unknown."""
 MOST_SHARE = 1 / 3
-"""A larger share of a call is not the cost of tracing (8 % is the most that was seen), but an error of this measurement."""
+"""If the difference is a larger share of a call, it is an error of this measurement. The largest cost of tracing seen is 8 %."""
 COVER_CYCLES, MOST_COVER_CYCLES = 2_000_000, 32_000_000
 """A kernel that only waits (1 ms at 2 GHz) runs before a graph, so that the whole graph is in the queue before its first kernel
 runs. When the host was late, the kernel waits twice as long from the next attempt on, and each new graph begins with half of that
