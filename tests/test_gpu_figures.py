@@ -67,7 +67,7 @@ def _op_and_variant(case_key: str) -> tuple[str, str]:
 
 @pytest.mark.parametrize("name", list(catalogue()))
 def test_one_click_failed_only_where_it_had_to(name: str) -> None:
-    """REMEDY for a new op: tests/gpu/test_one_click.py on a GPU."""
+    """REMEDY for a new op: tests/gpu --part one_click --whole-sweep -k "[NAME]" on a GPU."""
     assert untrue_failures(name, FIGURES["one_click"][name]["failed"]) == {}
 
 

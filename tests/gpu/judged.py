@@ -14,7 +14,7 @@ from cases import WRONG, large_sizes, odd_sizes
 from kernelviz.core.problem import Case, Problem
 from kernelviz.ops import Op, catalogue
 
-PARTS = 8
+PARTS = 3
 """Of the ops, each a test of its own with its own record: all take longer than a machine may be lent for."""
 
 

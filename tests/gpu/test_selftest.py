@@ -63,7 +63,7 @@ def test_calls_of_one_kernel_agree_with_ncu(share: int) -> None:
         by_problem.setdefault(case.problem.key, (case.problem, []))[1].append(case.variant)
     for problem, variants in by_problem.values():
         session.measure(
-            problem, tuple(variants), variants[0], Method(budget_s=0.2, seeds=1), events.append, lambda: False
+            problem, tuple(variants), variants[0], Method(budget_s=0.05, seeds=1), events.append, lambda: False
         )
     results = {e.result.case.key: e.result for e in events if isinstance(e, CaseDone)}
     bench = Workbench(
