@@ -1,4 +1,4 @@
-"""Two runs to compare: one as samples make it, and one with what a test changes."""
+"""Two runs to compare: a sample run, and a copy with the changes of a test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variants of `add` that do what variants must not do: each has to become its Failure and disturb nobody.
+"""Variants of `add` with a planted fault. Each must end in its own Failure and must not affect other variants.
 
 Given to a worker as a plug-in, never imported by a test process.
 """
@@ -26,7 +26,7 @@ def aborts(x_N, y_N) -> Launch:
 
 @variant(op="add", backend="torch")
 def hangs(x_N, y_N) -> Launch:
-    """Sleeps in C with the interpreter's lock held."""
+    """Sleeps in C while holding Python's global interpreter lock."""
     return lambda: ctypes.PyDLL(None).sleep(3600)
 
 

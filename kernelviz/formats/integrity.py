@@ -14,7 +14,7 @@ DESCRIPTIONS: dict[Seal, str] = {
     "changed": "changed since it was saved: its digest does not match its facts",
     "unsealed": "without a digest, so whether it was changed is unknown",
 }
-"""This does not detect forgery, because whoever changes facts can change the digest too. Compare with the sender's digest."""
+"""This does not detect forgery: a person who changes facts can change the digest too. Compare with the sender's digest."""
 
 
 class _Saved(msgspec.Struct):

@@ -21,7 +21,7 @@ _INDEX = "index.json"
 """What a list shows of each run: six runs with all their samples take half a second to read, this a millisecond."""
 _HOST_FIGURES = ("call_eager_s", "enqueue_s", "call_graph_s")
 SHIPPED_CALLS = 4
-"""Of the calls timed by the host's clock every fourth ships, 250 of 1,000: they were two thirds of a file."""
+"""Only every fourth sample of the host clock is shipped, 250 of 1,000, because these samples were two thirds of a file."""
 
 
 @lru_cache(maxsize=1)

@@ -19,8 +19,10 @@ def alone(run: Run) -> bool:
 
 
 def methods(run: Run) -> dict[str, tuple[str | None, bool]]:
-    """How each time was measured, in the words of the file for the first case that has it (None if the file does not say), and
-    whether the file says the same for all cases."""
+    """How each time was measured, as text of the file, and whether the text is the same for all cases.
+
+    The text is that of the first case with the time, or None if the file has none.
+    """
     all_methods = {
         name: [times[name].method or None for times in map(of_case, run.results) if name in times]
         for name in names(run)

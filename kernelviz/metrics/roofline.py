@@ -74,10 +74,10 @@ def stream_name(cost: Cost) -> StreamName:
 def memory_roof(cost: Cost, roofs: Sequence[Roof], level: Level = "dram") -> Roof | None:
     """The measured bandwidth that applies: the stream of the nearest mix (else the copy), at the cost's bytes.
 
-    Between two measured sizes it is interpolated in the logarithm of the bytes; such a roof has an empty `how`, since nobody
-    measured it. Beyond them that of the nearest size is used. The size matters because what a kernel wrote last may be in the
-    L2 when it ends: on an H200 a copy of 0.5 GB is faster than one of 4 GB, so that one constant would give 101 % for the one
-    and 94 % for the other. None if that level was not measured.
+    Between two measured sizes, the bandwidth is interpolated in the logarithm of the bytes. Such a roof was not measured, so its
+    `how` is empty. Outside the measured sizes, the bandwidth of the nearest size is used. The size matters because the last
+    writes of a kernel may still be in the L2 when it ends: on an H200 a copy of 0.5 GB is faster than one of 4 GB, so a single
+    constant would give 101 % for the small and 94 % for the large copy. None if that level was not measured.
 
     >>> small = Roof(name="copy", level="dram", moved_bytes=100, bandwidth_bytes_per_s=4e9)
     >>> large = Roof(name="copy", level="dram", moved_bytes=400, bandwidth_bytes_per_s=2e9)

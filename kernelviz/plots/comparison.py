@@ -206,7 +206,7 @@ def shares_by_time(comparison: Comparison, pair: Pair) -> go.Figure:
             "The samples of this case are not stored, so their distribution cannot be drawn.", height=SAMPLES_PX
         )
     scale, unit = units.time_unit(float(np.median([f.estimate for _, _, f, _ in known])))
-    draft = Draft(SAMPLES_PX, x_title=f"sample time, {unit}", y_title="samples up to this time, %")
+    draft = Draft(SAMPLES_PX, x_title=f"sample time, {unit}", y_title="share of samples up to this time, %")
     for side, variant, _, ordered in known:
         style, name = style_of(pair.problem.op, variant), f"{side}: {format_variant(variant)}"
         look = (

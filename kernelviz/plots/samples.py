@@ -34,7 +34,7 @@ def share_by_time(figures: Mapping[str, Figure], op: str) -> go.Figure:
         return nothing("No samples are stored for this timing.", height=HEIGHT)
     low, high = min(float(s[0]) for s in samples.values()), max(float(s[-1]) for s in samples.values())
     scale, unit = units.time_unit(float(np.median([np.median(s) for s in samples.values()])))
-    draft = Draft(HEIGHT, x_title=f"sample time, {unit}", y_title="samples up to this time, %")
+    draft = Draft(HEIGHT, x_title=f"sample time, {unit}", y_title="share of samples up to this time, %")
     for variant, ordered in samples.items():
         style = style_of(op, variant)
         draft.traces += distribution(

@@ -31,7 +31,7 @@ def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
         Column("", "Time", "", units.OWN_NUMBER, lambda c: format_time(c.figure), View.TERMINAL),
         Column("", "Share of roof", "Shortest time that the shown roofs allow, divided by the time.",
                units.SHARE, lambda c: c.share),
-        Column("", "Time / roof time", "The time divided by the shortest time that the roof allows.", units.FACTOR,
+        Column("", "Time / roof", "The time divided by the shortest time that the roof allows.", units.FACTOR,
                lambda c: 1 / c.share if c.share else None),
         Column("", "Limiter", "What limits the case, derived from times, kernels and measured roofs by the rule below.",
                units.OWN_TEXT, lambda c: format_limiter(c.limiter.kind)),

@@ -6,7 +6,7 @@ from playwright.sync_api import Download, Locator, Page, TimeoutError, expect
 
 
 def at_rest(page: Page) -> None:
-    """The page's script has ended and nothing of an earlier run of it stands beside."""
+    """Wait until the page's script has ended and no element of an earlier run of it is left."""
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     expect(page.locator("[data-stale=true], [data-testid=stSkeleton]")).to_have_count(0)
 

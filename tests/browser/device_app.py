@@ -1,4 +1,4 @@
-"""The product's pages over a bench whose H200 plays a load, for the Device page."""
+"""The pages of the product with a bench whose simulated H200 reports a load, for the page Device."""
 
 import sys
 import time

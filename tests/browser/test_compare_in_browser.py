@@ -31,7 +31,7 @@ def settled(page: Page) -> None:
 
 
 def drawn(page: Page) -> tuple[list[str], str]:
-    """What a picture of the page says: its tiles, and the rows of its bars."""
+    """The text of the page: its tiles and the rows of its bars."""
     settled(page)
     rows = bars(page).locator(".ytick text").all_inner_texts()
     return rows, page.locator(".st-key-tiles").inner_text()

@@ -45,7 +45,7 @@ def document(real: str, browser: Browser, tmp_path_factory: pytest.TempPathFacto
 
 
 def cells(page: Page) -> str:
-    """Every cell of the table, as a screen reader has it."""
+    """Every cell of the table, as a screen reader reads it."""
     frame = page.get_by_test_id("stDataFrame").first
     frame.scroll_into_view_if_needed()  # drawn when it is seen
     grid = frame.locator("table[role=grid]")

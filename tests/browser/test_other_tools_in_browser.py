@@ -1,4 +1,4 @@
-"""Another tool's file goes up and is drawn; what stands in its texts is shown as text."""
+"""A file of another tool is uploaded and drawn, and its text is shown as plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether everybody reaches and reads each page: axe on all of them, charts told in words, and the keyboard alone."""
+"""Accessibility of each page: the rules of axe, alternative text of charts, and use by keyboard only."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def looking(browser: Browser, width: int) -> Iterator[Page]:
 
 
 def settled(page: Page, ready: str) -> None:
-    """The page's script has ended and nothing of an earlier one stands beside."""
+    """Wait until the page's script has ended and no element of an earlier run of it is left."""
     expect(page.locator(ready).first).to_be_visible()
     expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
     expect(page.locator("[data-stale=true], [data-testid=stSkeleton]")).to_have_count(0)
@@ -106,7 +106,7 @@ def overhang(page: Page) -> int:
 
 
 def untold(page: Page) -> list[str]:
-    """Charts without words for those who do not see them, by key."""
+    """The keys of charts without alternative text."""
     return page.locator("[data-testid=stPlotlyChart]").evaluate_all(
         "all => all.filter(c => !(c.closest('[aria-label]') || c.querySelector('[aria-label]:not(button)')))"
         ".map(c => c.closest('[class*=st-key-]')?.className)"
@@ -186,7 +186,7 @@ FOCUSED = """() => {
 
 
 def stops(page: Page, until: str, most: int = 60) -> list[dict[str, Any]]:
-    """Where Tab stops from here on, to the first stop whose key is `until`."""
+    """The elements that Tab reaches from here, up to the first one whose key is `until`."""
     found: list[dict[str, Any]] = []
     while len(found) < most and (not found or found[-1]["key"] != until):
         page.keyboard.press("Tab")

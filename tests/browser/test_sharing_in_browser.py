@@ -21,7 +21,7 @@ ASKED = "op=rmsnorm&variants=composite_eager,torch_eager&dtype=fp32"
 SIZES, LAST = 64, 4096
 QUICK_SWEEP = f"{ASKED}&m=64&n=64..{LAST}:64&budget=0.2"
 SLOW_SWEEP = f"{ASKED}&m=512&n=2048..8192:128&budget=1.5"
-"""Some seconds a size, so that who waits for one can read of it."""
+"""Each size takes several seconds, so that a waiting user can read the progress."""
 POINTS = """() => {
   const chart = document.querySelector(".st-key-by_size .js-plotly-plot");
   return chart && chart.data ? Math.max(...chart.data.map((t) => (t.x || []).length)) : 0;
@@ -36,7 +36,7 @@ def begin(page: Page, url: str, query: str) -> None:
 
 
 def done(page: Page) -> int:
-    """Cases done, as the page says it beside its bar."""
+    """The number of finished cases, from the text beside the progress bar."""
     said = re.match(r"(\d+) of", page.locator(".st-key-going .count").inner_text())
     return int(said[1]) if said else 0
 
@@ -46,7 +46,7 @@ def run_of(page: Page) -> str:
 
 
 def ended(url: str, run_id: str) -> dict[str, Any]:
-    """The last event of a run that has ended, as any browser is told it."""
+    """The last event of a run that has ended, as every browser receives it."""
     with urllib.request.urlopen(f"{url}/api/runs/{run_id}/events") as answer:
         last: dict[str, Any] = json.loads(answer.read().decode().split("data: ")[-1])
     assert last["kind"] == "ended"

@@ -198,7 +198,7 @@ def test_no_command_shows_the_help(install: Install, capsys: pytest.CaptureFixtu
 
 
 class _Interrupted(rehearsed.RehearsedBench):
-    """Ctrl-C arrives while the second event is awaited, `times` times; who holds the device is said before."""
+    """Ctrl-C arrives `times` times while the second event is awaited. Before that, the holder of the device is named."""
 
     def __init__(self, times: int) -> None:
         super().__init__(BOTH, case_s=30.0)

@@ -21,7 +21,7 @@ COMMAND = [sys.executable, "-m", "kernelviz"]
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """A store and lock files of its own: nobody's runs are touched, nobody's measurement is waited for."""
+    """Use a separate store and separate lock files, so that no other run is changed or waited for."""
     runtime = tmp_path / "runtime"
     runtime.mkdir()
     return os.environ | {

@@ -1,4 +1,4 @@
-"""`kernelviz regress`: a stored plan again, held against its run."""
+"""`kernelviz regress`: measure a stored plan again and compare it with its run."""
 
 from __future__ import annotations
 

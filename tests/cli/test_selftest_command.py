@@ -1,4 +1,4 @@
-"""`kernelviz selftest` and `kv.selftest` over a real bench whose sessions are played."""
+"""`kernelviz selftest` and `kv.selftest` with a real bench and simulated sessions."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Iterator[History]:
 
 
 def uploaded(history: History, data: bytes) -> bool:
-    """What an upload does; whether the file was taken in. Whatever it held is shown and removed again."""
+    """Upload a file, show its runs and remove them again. Return whether the file was accepted."""
     before = history.count()
     try:
         ids = history.take_in_all(data)

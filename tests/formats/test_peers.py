@@ -136,7 +136,7 @@ def gbench(*entries: dict[str, Any], **context: Any) -> bytes:
 
 
 def test_google_benchmark_of_today() -> None:
-    """Named arguments, threads, aggregates with their units, errors, and a time that is not finite and stands there bare."""
+    """Named arguments, threads, aggregates with their units, errors, and a time that is not finite (a bare NaN)."""
     repeated = [entry(run_name="BM_x/n:64/threads:2", name="BM_x/n:64/threads:2", real_time=t) for t in (5.0, 7.0, 6.0)]
     told = {"run_name": "BM_x/n:64/threads:2", "run_type": "aggregate"}
     aggregates = [

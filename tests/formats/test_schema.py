@@ -1,4 +1,4 @@
-"""The published JSON Schema is that of the types; older documents are migrated, newer ones refused, unknown fields ignored."""
+"""The published JSON Schema matches the types. Older documents are migrated, newer ones refused, unknown fields ignored."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_fields_that_nobody_knows_are_valid_and_ignored() -> None:
 
 
 def as_older(run: Run) -> dict[str, Any]:
-    """A document of a version that never was, in which problems were called questions and times were in microseconds."""
+    """A document of an invented version, in which problems were called questions and times were in microseconds."""
     found: dict[str, Any] = json.loads(encode(run))
     found["schema"] = "kernelviz/0"
     found["plan"]["questions"] = found["plan"].pop("problems")

@@ -27,7 +27,7 @@ def test_each_time_has_its_line_and_nothing_else_changes(run) -> None:  # type: 
 
 
 def test_what_a_document_says_of_trust_is_no_fact() -> None:
-    """Whoever edits the line changes nothing that is read, and no digest."""
+    """An edit of the line changes nothing that is read, and no digest."""
     document = json.loads(encode(figures.run()))
     for result in document["results"]:
         result["trust"] = {"cold": "✓ good, believe me"}

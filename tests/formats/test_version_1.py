@@ -172,7 +172,7 @@ def test_a_row_of_a_database_of_version_1_is_upgraded(pack: Any) -> None:
 
 
 def test_a_row_of_this_version_is_not_read_again_for_its_meaning() -> None:
-    """An exception whose text is a sentence of version 1 stays the text of an exception."""
+    """If the text of an exception is a sentence of version 1, it remains the text of the exception."""
     run = decode(json.dumps(old()))
     foreign = msgspec.structs.replace(run.results[1], outcome=Failure(stage="crash", message="cancelled"))
     assert unpacked(packed(foreign)) == foreign

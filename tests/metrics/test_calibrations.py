@@ -1,4 +1,4 @@
-"""Calibrations told apart, newest first, and how roofs moved between two."""
+"""Separate calibrations, newest first, and the changes of roofs between two of them."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ BACKENDS = {"triton": "triton", "composite": "torch", "torch": "torch"}
 
 
 def measured(**words: object) -> Run:
-    """A sample whose results say what made them, as real ones do."""
+    """A sample run whose results contain the digest of their source, like real results."""
     made = samples.run(**words)  # type: ignore[arg-type]
     named = [msgspec.structs.replace(r, backend=BACKENDS[r.variant.split("_")[0]]) for r in made.results]
     return msgspec.structs.replace(made, results=tuple(named))

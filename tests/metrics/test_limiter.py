@@ -140,7 +140,7 @@ def test_every_answer_has_numbers_or_names_what_is_missing(all_shipped: Shipped)
 
 
 def test_a_larger_problem_is_never_launch_limited_again(all_shipped: Shipped) -> None:
-    """Along a sweep the words come in order: launching, then latency, then what a roof says."""
+    """Along a sweep, the limiters have this order: launching, then latency, then a roof."""
     order = ["launch", "latency", "unclear", "bandwidth"]
     for variant in shipped_runs.load(plant.ADD).plan.variants:
         words = [f.kind for run, r, h, f in all_shipped if run.id == plant.ADD and r.variant == variant and h == "cold"]

@@ -1,4 +1,4 @@
-"""Which roof a problem is held against: nearest mix, its bytes, its level; and the arithmetic units that its op can use."""
+"""The roof that a problem is compared with: nearest mix, bytes and level; and the arithmetic units that its op can use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statistics on data whose truth is known."""
+"""The statistics on simulated data with known true values."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
 
 
 def passes(rng: np.random.Generator, level: float, spread: float, count: int = 3) -> Figure:
-    """Ten blocks behind each load; what the passes differ by is no less than what blocks do."""
+    """Ten blocks after each load. The passes differ by at least as much as the blocks do."""
     logs = np.repeat(spread * rng.standard_normal(count), 10) + 0.001 * rng.standard_normal(10 * count)
     samples = [float(x) for x in level * np.exp(logs)]
     blocks = tuple(Block(size=1, started_s=float(i), round=i // 10) for i in range(10 * count))
@@ -60,7 +60,7 @@ def passes(rng: np.random.Generator, level: float, spread: float, count: int = 3
 
 @pytest.mark.parametrize("spread", [0.001, 0.005, 0.02])
 def test_intervals_of_passes_cover_the_truth_and_equal_ones_are_not_told_apart(spread: float) -> None:
-    """A bootstrap over their blocks covered 50 to 75 %, and told up to 5 % of equal pairs apart."""
+    """A bootstrap over their blocks covered 50 to 75 %, and gave a false verdict for up to 5 % of equal pairs."""
     rng = np.random.default_rng(4)
     alone = together = between = wrong = 0
     for _ in range(300):

@@ -1,4 +1,4 @@
-"""What a run says: who is fastest, who cannot be, and when nothing can be said."""
+"""The summary of a run: the fastest variant, excluded variants, and runs without a conclusion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Levels of a case from run to run: simulated series with and without a change, and what is told of them."""
+"""Levels of a case from run to run: simulated series with and without a change, and their text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who leads at which size: by the verdict rule, never a wrong result, and by way of the baseline where no round is shared."""
+"""The fastest variant at each size: by the verdict rule, never a wrong result, and through the baseline without shared rounds."""
 
 from __future__ import annotations
 

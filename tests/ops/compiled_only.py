@@ -44,7 +44,7 @@ compiled: list[str] = []
 
 
 class Nothing:
-    """What a driver gives for a loaded kernel: properties, and a launcher that does nothing."""
+    """A replacement for a loaded kernel of the driver: properties, and a launcher that does nothing."""
 
     def __init__(self, arch: str) -> None:
         self.arch = arch
@@ -148,7 +148,7 @@ class Report:
 
 
 def _ask(op: Op, variant: Variant, problem: Problem) -> None:
-    """Bind and call on tensors that nobody fills."""
+    """Bind and call on uninitialised tensors."""
     directed = op.of(problem)
     if directed.tensor_bytes(problem) > MOST_GPU_BYTES:
         return

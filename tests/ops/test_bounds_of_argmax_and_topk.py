@@ -1,4 +1,4 @@
-"""argmax and topk: any index of the right element will do, and no other; NaN stands above all, -inf is a number like others."""
+"""argmax and topk: only an index of a correct element passes. NaN is larger than all numbers, and -inf is an ordinary number."""
 
 import pytest
 import torch

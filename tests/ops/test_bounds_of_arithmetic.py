@@ -99,7 +99,7 @@ SPECIAL = (0.0, -0.0, 1.0, -1.0, 3.0, INF, -INF, NAN, 2.0**-14, 65504.0, -65504.
 
 
 def special(dtype: str) -> tuple[Tensor, Tensor]:
-    """Every pair of the special numbers, and ordinary ones behind them."""
+    """Every pair of special numbers, followed by ordinary numbers."""
     kind = getattr(torch, {"fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}[dtype])
     pairs = torch.tensor(list(itertools.product(SPECIAL, SPECIAL)), dtype=torch.float64)
     pairs = torch.cat([pairs, torch.randn((1000, 2), generator=torch.Generator().manual_seed(0), dtype=torch.float64)])

@@ -21,7 +21,7 @@ def one_accumulator(x_N: Tensor) -> Tensor:
 
 
 def of_tiles(x_N: Tensor, tile: int = 64) -> Tensor:
-    """Scans of tiles, with what lies before each added behind: three kernels."""
+    """Scans of tiles; the sum of all tiles before a tile is added afterwards. These are three kernels."""
     parts = [one_accumulator(p.float()) for p in x_N.split(tile)]
     totals = one_accumulator(torch.stack([p[-1] for p in parts]))
     before = [torch.zeros(()), *totals[:-1]]

@@ -1,4 +1,4 @@
-"""Samples drawn: their spread by variant, and one variant's in the order taken."""
+"""Charts of samples: their distribution by variant, and those of one variant in the order of measurement."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_without_samples_or_blocks_it_says_why() -> None:
 
 
 def moved() -> Figure:
-    """Round 1 was taken again behind round 2, round 3 is slow, round 4 came after a pause."""
+    """Round 1 was repeated after round 2, round 3 is slow, and round 4 follows a pause."""
     starts, clocks = (0.0, 0.3, 0.1, 0.2, 0.4, 9.0), (2e9, 2e9, 2e9, 1.9e9, 2e9, 2e9)
     blocks = tuple(
         Block(size=2, started_s=s, clock_hz=c, round=i) for i, (s, c) in enumerate(zip(starts, clocks, strict=True))

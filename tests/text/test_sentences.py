@@ -182,7 +182,7 @@ NEW_ONLY: tuple[tuple[r.Reason, str, str], ...] = (
         "/c/1 cannot be written; make /c writable, or set TRITON_CACHE_DIR to a folder that is (OSError: no)",
     ),
 )
-"""Of these, version 1 keeps the sentence as the message: its parts cannot be told apart for certain."""
+"""For these, a document of version 1 keeps the sentence as its message, because its parts cannot be separated reliably."""
 
 
 @pytest.mark.parametrize(("reason", "sentence"), CHECKS)

@@ -1,4 +1,4 @@
-"""Text is opaque: mypy refuses to let anybody compare it or search in it, and at run time it is no `str` either."""
+"""Text is opaque: mypy rejects comparing it or searching in it, and at run time it is not a `str`."""
 
 from __future__ import annotations
 

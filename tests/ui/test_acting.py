@@ -1,4 +1,4 @@
-"""Buttons whose act is done though the redraw that they asked for is ended, and values that a browser sends too late."""
+"""Buttons whose action is carried out although their redraw is interrupted, and values that a browser sends too late."""
 
 from __future__ import annotations
 

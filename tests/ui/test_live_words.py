@@ -1,4 +1,4 @@
-"""What a page says of a run that waits, beside its bar."""
+"""The text beside the progress bar of a run that waits."""
 
 import pytest
 

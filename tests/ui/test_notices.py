@@ -1,4 +1,4 @@
-"""What hampers measuring, as the page shows it: by its severity, as text, and nothing where there is nothing to say."""
+"""Notices on the page about conditions that disturb measurements: their severity, their text, and none if there is no problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Health and events over HTTP: what is told, in which order, from where on, and below which path."""
+"""Health and events over HTTP: their content, their order, the first event, and the path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page is told of a selftest."""
+"""The events of a selftest that a page receives."""
 
 from __future__ import annotations
 

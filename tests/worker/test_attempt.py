@@ -1,4 +1,4 @@
-"""Who is to blame, and what is tried again, for every way in which a try can end."""
+"""For every way in which an attempt can end: which variant failed, and which cases are measured again."""
 
 from __future__ import annotations
 

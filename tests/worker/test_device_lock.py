@@ -1,4 +1,4 @@
-"""The device lock between real processes: one holder, who is named; turns; links and foreign files refused."""
+"""The device lock between real processes: one holder, its name, the order of waiting, and refused links and foreign files."""
 
 from __future__ import annotations
 

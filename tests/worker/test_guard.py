@@ -1,4 +1,4 @@
-"""Whoever dies, and however: nothing of a worker is left three seconds later. Real processes throughout."""
+"""After any process dies in any way, no process of a worker is left three seconds later. All processes are real."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def clean(folder: Path) -> None:
 def test_a_file_that_was_replaced_before_it_was_locked_is_no_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The new file gets the number of the old one, which was closed: only what is behind it tells them apart."""
+    """The new file gets the descriptor number of the closed old file, so only the file itself distinguishes them."""
     lock, other = DeviceLock("GPU-1", tmp_path), DeviceLock("GPU-1", tmp_path)
     flock, calls = fcntl.flock, 0
 
