@@ -331,11 +331,11 @@ class Bench:
         """
         device = self.device(device_id)
         if self._outdated(device_id, self._notices.get(device_id), _NOTICES_S):
-            tracer = self._store.runs.last_tracer(device.uuid)
+            failures = self._store.runs.tracer_failures(device.uuid)
             worker = self._runner.state(device_id).state != "none"
             self._notices[device_id] = (
                 time.monotonic(),
-                notices(device, tracer, self._store.folder, worker=worker),
+                notices(device, failures, self._store.folder, worker=worker),
             )
         return self._notices[device_id][1]
 

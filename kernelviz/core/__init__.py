@@ -114,6 +114,7 @@ from kernelviz.core.run import (
     Run,
     Status,
     StreamName,
+    TracerFailure,
 )
 from kernelviz.core.selftest import Check, Mark, MarkKind, Selftest, Timeline
 from kernelviz.core.tuning import Span, Tuned, Tuning
@@ -216,6 +217,7 @@ __all__ = [
     "TimelineDone",
     "Timer",
     "Timing",
+    "TracerFailure",
     "TracingCostUnknown",
     "Tuned",
     "Tuning",

@@ -91,8 +91,27 @@ class DataSheetRoof(Roof, frozen=True, kw_only=True):
     """A roof from a data sheet, not a measured one. No run contains one."""
 
 
+TracerName = Literal["cupti", "kineto"]
+TracerFault = Literal[
+    "cupti_not_allowed", "other_profiler", "no_cupti", "other_cupti_version", "nothing_traced", "cupti_error"
+]
+"""Why a tracer cannot be used; ``cupti_error``: another error, which the message states."""
+
+
+class TracerFailure(Struct, frozen=True, kw_only=True):
+    """A tracer that cannot be used on a device, and why. `message`: the error in the tracer's own words."""
+
+    tracer: TracerName
+    fault: TracerFault
+    message: str = ""
+
+
 class Environment(Struct, frozen=True, kw_only=True):
-    """The environment of a run: the device, the software versions by package, and the roofs known at the time of the run."""
+    """The environment of a run: the device, the software versions by package, and the roofs known at the time of the run.
+
+    `tracer`: for people, the name of the tracer and the errors of the tracers that were tried before it. `tracer_failures`: these
+    errors as facts.
+    """
 
     device: Device
     host: str
@@ -103,6 +122,7 @@ class Environment(Struct, frozen=True, kw_only=True):
     roofs: tuple[Roof, ...] = ()
     threads: int | None = None
     tracer: str | None = None
+    tracer_failures: tuple[TracerFailure, ...] = ()
 
 
 class Run(Struct, frozen=True, kw_only=True):

@@ -7,12 +7,13 @@ digest must be verified before the upgrade, because an upgraded result has other
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from kernelviz.core import notes as n
 from kernelviz.core import reasons as r
+from kernelviz.core.run import TracerFailure, TracerFault, TracerName
 
 Values = dict[str, Any]
 _ReasonsAndMessage = tuple[tuple[r.Reason, ...], str]
@@ -40,6 +41,32 @@ def upgraded(result: Values) -> Values:
             outcome = _timing(outcome)
         upgraded_result["outcome"] = outcome
     return upgraded_result
+
+
+def tracer_failures(line: str | None) -> tuple[TracerFailure, ...]:
+    """The failures in `Environment.tracer`, of a run that was measured before they were facts.
+
+    >>> tracer_failures("kineto; CuptiTracer.shared: CuptiError: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35) in x")[0].fault
+    'cupti_not_allowed'
+    """
+    return tuple(
+        TracerFailure(
+            tracer=name,
+            fault=next((fault for signs, fault in _TRACER_SIGNS if re.search(signs, error)), "cupti_error"),
+            message="" if error == "traced nothing" else error,
+        )
+        for name, said in zip(get_args(TracerName), (line or "cupti").split("; ")[1:], strict=False)
+        for error in (said.partition(": ")[2],)
+    )
+
+
+_TRACER_SIGNS: tuple[tuple[str, TracerFault], ...] = (
+    ("INSUFFICIENT_PRIVILEGES|error 35", "cupti_not_allowed"),
+    ("MULTIPLE_SUBSCRIBERS|error 39", "other_profiler"),
+    ("ModuleNotFoundError|ImportError", "no_cupti"),
+    ("NotSupportedError|NOT_COMPATIBLE|FunctionNotFoundError", "other_cupti_version"),
+    ("^traced nothing$", "nothing_traced"),
+)
 
 
 def as_written(result: Values, given: Values) -> Values:

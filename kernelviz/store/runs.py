@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, update
 
-from kernelviz.core import LIVING, Environment, Run, Status, UnknownRun
+from kernelviz.core import LIVING, Environment, Run, Status, TracerFailure, UnknownRun, version_1
 from kernelviz.store.database import Database, StoreError, StorePart, rows_with
 from kernelviz.store.process_presence import Presence
 from kernelviz.store.result_encoding import unpacked
@@ -160,11 +160,14 @@ class Runs(StorePart):
         known, own = row.presence, self._own
         return (known.host, known.boot_id, known.pid) == (own.host, own.boot_id, own.pid) and known.alive()
 
-    def last_tracer(self, device_uuid: str) -> str | None:
-        """The tracer's line of the newest run on that device that has one."""
+    def tracer_failures(self, device_uuid: str) -> tuple[TracerFailure, ...]:
+        """Why better tracers could not be used in the newest traced run on that device; empty before the first one."""
         newest = select(runs.c.header).where(runs.c.device_uuid == device_uuid).order_by(runs.c.created_at.desc())
         environments = (header.environment for header in self._decoded(newest.limit(5), RunHeader))
-        return next((e.tracer for e in environments if e.tracer is not None), None)
+        newest_environment = next((e for e in environments if e.tracer is not None), None)
+        if newest_environment is None:
+            return ()
+        return newest_environment.tracer_failures or version_1.tracer_failures(newest_environment.tracer)
 
     def environments(self, run_ids: Sequence[str]) -> dict[str, Environment]:
         """The environments of these runs by id."""

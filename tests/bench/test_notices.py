@@ -11,8 +11,8 @@ import sample_runs as samples
 
 from kernelviz.bench import Bench
 from kernelviz.bench import bench as room
+from kernelviz.core import Device, TracerFailure
 from kernelviz.core.notices import Notice
-from kernelviz.core.run import Device
 from kernelviz.store import Store
 
 
@@ -20,12 +20,12 @@ class Machine:
     """Counts how often it is looked at."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str | None, Path | None, bool]] = []
+        self.asked: list[tuple[tuple[TracerFailure, ...], Path | None, bool]] = []
 
     def notices(
-        self, device: Device, tracer: str | None, data_folder: Path | None, *, worker: bool
+        self, device: Device, tracer_failures: tuple[TracerFailure, ...], data_folder: Path | None, *, worker: bool
     ) -> tuple[Notice, ...]:
-        self.asked.append((tracer, data_folder, worker))
+        self.asked.append((tracer_failures, data_folder, worker))
         return (Notice("stated", {"text": f"look {len(self.asked)}"}, "disk"),)
 
 
@@ -46,4 +46,4 @@ def test_the_machine_is_left_alone_while_it_measures(tmp_path: Path, monkeypatch
     finally:
         monkeypatch.undo()
         bench.close()
-    assert machine.asked == [(run.environment.tracer, tmp_path, False), (run.environment.tracer, tmp_path, True)]
+    assert machine.asked == [((), tmp_path, False), ((), tmp_path, True)]

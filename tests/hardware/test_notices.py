@@ -14,6 +14,7 @@ import sample_runs as samples
 
 from kernelviz.core.notices import Notice
 from kernelviz.core.run import Device
+from kernelviz.core.version_1 import tracer_failures
 from kernelviz.hardware import discovery, mig, nvml, other_processes, storage_folders
 from kernelviz.hardware import notices as room
 from kernelviz.hardware.other_processes import Neighbour, Seen
@@ -123,18 +124,20 @@ def test_of_a_gpu_that_cannot_be_used_no_compiler_is_missed() -> None:
     ],
 )
 def test_cupti_that_cannot_be_used_says_what_takes_its_place(line: str, remedy: str) -> None:
-    words = said(room.tracing(line))
+    words = said(room.tracing(tracer_failures(line)))
     assert "torch.profiler gives the kernels' times instead" in words
     assert remedy in words
 
 
 def test_a_cause_that_nobody_knows_is_told_as_it_was_said() -> None:
-    assert "ERROR_HARDWARE (9)" in said(room.tracing("kineto; CuptiTracer.shared: cuptiError: ERROR_HARDWARE (9)"))
+    assert "ERROR_HARDWARE (9)" in said(
+        room.tracing(tracer_failures("kineto; CuptiTracer.shared: cuptiError: ERROR_HARDWARE (9)"))
+    )
 
 
 def test_a_tracer_that_works_and_one_not_yet_known_need_no_words() -> None:
-    assert room.tracing("cupti") is None
-    assert room.tracing(None) is None
+    assert room.tracing(tracer_failures("cupti")) is None
+    assert room.tracing(tracer_failures(None)) is None
 
 
 # Neighbours
@@ -266,14 +269,14 @@ def test_torch_has_its_cache_where_we_look(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("device", [H200, CPU])
 def test_a_sound_machine_gets_no_notice(device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sound(monkeypatch)
-    assert room.notices(device, "cupti", tmp_path) == ()
+    assert room.notices(device, (), tmp_path) == ()
 
 
 def test_the_worst_is_said_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sound(monkeypatch)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(100, 90, 5 * 2**20))
     slice_ = msgspec.structs.replace(H200, uuid="MIG-1", usable=False, reason="driver too old; update it")
-    found = room.notices(slice_, "kineto; CuptiTracer.shared: traced nothing", tmp_path)
+    found = room.notices(slice_, tracer_failures("kineto; CuptiTracer.shared: traced nothing"), tmp_path)
     assert [n.subject for n in found if n.subject != "disk"] == ["device", "mig", "tracer"]
     assert [n.severity for n in found] == sorted((n.severity for n in found), key=["error", "warning", "info"].index)
 

@@ -2,11 +2,16 @@
 
 import pytest
 
+from kernelviz.core import Device
 from kernelviz.core.reasons import CachedOutput, OtherStream
+from kernelviz.core.version_1 import tracer_failures
 from kernelviz.hardware.notices import tracing
+from kernelviz.measure.session.environment import environment_of
 from kernelviz.measure.timing import cupti, tracers
 from kernelviz.measure.timing.trace import BEGIN, FLUSH, MARKER, POISON, Record, TraceError, WrongWork, iterations
 from kernelviz.text.notices import describe_notice
+
+CPU = Device(id="cpu", kind="cpu", name="a processor", uuid="CPU-1")
 
 
 def pattern(at: int, *calls: tuple[str, int, int]) -> list[Record]:
@@ -107,15 +112,19 @@ class TracesNothing(Works):
 
 
 def refuses() -> Works:
-    raise RuntimeError("ERROR_INSUFFICIENT_PRIVILEGES (35)")
+    raise cupti.CuptiError("CUPTI_ERROR_INSUFFICIENT_PRIVILEGES", 35, "x")
 
 
 def test_the_line_of_a_second_best_tracer_says_why_the_best_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cupti.CuptiTracer, "shared", refuses)
     monkeypatch.setattr(tracers, "KinetoTracer", Works)
-    _, line = tracers.open_tracer()
-    assert line == "kineto; refuses: RuntimeError: ERROR_INSUFFICIENT_PRIVILEGES (35)"
-    notice = tracing(line)
+    _, failures = tracers.open_tracer()
+    (failure,) = failures
+    assert (failure.tracer, failure.fault) == ("cupti", "cupti_not_allowed")
+    line = environment_of(CPU, failures).tracer
+    assert line == "kineto; cupti: CuptiError: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35) in x"
+    assert tracer_failures(line) == failures
+    notice = tracing(failures)
     assert notice is not None
     assert "not allowed to trace" in str(describe_notice(notice).sentence)
 
@@ -123,9 +132,11 @@ def test_the_line_of_a_second_best_tracer_says_why_the_best_does_not_work(monkey
 def test_without_any_tracer_times_come_from_events_and_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cupti.CuptiTracer, "shared", refuses)
     monkeypatch.setattr(tracers, "KinetoTracer", TracesNothing)
-    tracer, line = tracers.open_tracer()
+    tracer, failures = tracers.open_tracer()
     assert tracer is None
-    notice = tracing(line)
+    assert [(f.tracer, f.fault) for f in failures] == [("cupti", "cupti_not_allowed"), ("kineto", "nothing_traced")]
+    assert str(environment_of(CPU, failures).tracer).startswith("events; cupti: CuptiError: ")
+    notice = tracing(failures)
     assert notice is not None
     sentence, remedy = map(str, describe_notice(notice))
     assert "CUDA events give the times instead" in sentence

@@ -2,12 +2,24 @@
 
 import gc
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import torch
 
-from kernelviz.core import Case, CaseDone, CaseStep, Device, Environment, InspectionDone, Method, Problem, Step, Tuned
+from kernelviz.core import (
+    Case,
+    CaseDone,
+    CaseStep,
+    Device,
+    Environment,
+    InspectionDone,
+    Method,
+    Problem,
+    Step,
+    TracerFailure,
+    Tuned,
+)
 from kernelviz.core.configuration import base_name
 from kernelviz.measure.roofs import calibrate
 from kernelviz.measure.session import failures
@@ -28,11 +40,13 @@ CACHED_PROBLEMS = 64
 class DeviceSession:
     """Measures problems on one device; see measure.session.contract.Session."""
 
-    def __init__(self, device: Device, ops: Mapping[str, Op], timer: DeviceTimer, tracer: str | None = None) -> None:
+    def __init__(
+        self, device: Device, ops: Mapping[str, Op], timer: DeviceTimer, failures: Sequence[TracerFailure] | None = None
+    ) -> None:
         self.device, self.ops, self.timer = device, ops, timer
         self.state = DeviceState(device, timer, self._make_room)
         self._torch_device = torch.device(device.id)
-        self._environment = environment_of(device, tracer)
+        self._environment = environment_of(device, failures)
         self._problems: OrderedDict[str, BoundProblem] = OrderedDict()
 
     def environment(self) -> Environment:
@@ -206,9 +220,9 @@ def open_session(device_id: str, plugins: tuple[str, ...] = ()) -> DeviceSession
         torch.cuda.set_device(torch.device(device_id))
         watch_triton()
         tools = Instruments(torch.device(device_id))
-        tracer, line = open_tracer()
+        tracer, failures = open_tracer()
         stamps: Stamps = EventStamps(tools) if tracer is None else TracedStamps(tracer)
-        return DeviceSession(device, ops, CudaTimer(tools, stamps), line)
+        return DeviceSession(device, ops, CudaTimer(tools, stamps), failures)
     from kernelviz.measure.timing.host import HostTimer
 
     return DeviceSession(device, ops, HostTimer(device.last_level_cache_bytes))

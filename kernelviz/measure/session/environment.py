@@ -3,11 +3,12 @@
 import os
 import platform
 import socket
+from collections.abc import Sequence
 
 import msgspec
 import torch
 
-from kernelviz.core import Device, DeviceError, Environment, UnknownName
+from kernelviz.core import Device, DeviceError, Environment, TracerFailure, UnknownName
 from kernelviz.hardware.discovery import discover
 from kernelviz.hardware.toolchain import installed_versions
 
@@ -50,8 +51,12 @@ def device_of(device_id: str) -> Device:
     )
 
 
-def environment_of(device: Device, tracer: str | None) -> Environment:
-    """The device with versions, host and threads; the store adds the roofs."""
+_TRACERS = ("cupti", "kineto", "events")
+"""Sources of the kernels' times in the order in which they are tried (`timing.tracers`); events cannot fail."""
+
+
+def environment_of(device: Device, failures: Sequence[TracerFailure] | None) -> Environment:
+    """The device with versions, host and threads; the store adds the roofs. `failures`: None where nothing is traced."""
     import kernelviz
 
     versions = installed_versions(_PACKAGES)
@@ -66,5 +71,8 @@ def environment_of(device: Device, tracer: str | None) -> Environment:
         kernelviz=kernelviz.__version__,
         versions=versions,
         threads=torch.get_num_threads() if device.kind == "cpu" else os.cpu_count(),
-        tracer=tracer,
+        tracer=None
+        if failures is None
+        else "; ".join([_TRACERS[len(failures)], *(f"{f.tracer}: {f.message or 'traced nothing'}" for f in failures)]),
+        tracer_failures=tuple(failures or ()),
     )

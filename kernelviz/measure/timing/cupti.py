@@ -30,7 +30,11 @@ Rows = NDArray[Any]
 
 
 class CuptiError(Exception):
-    """An error that CUPTI returned, by its own name."""
+    """An error that CUPTI returned, by its own name. `code`: its CUptiResult."""
+
+    def __init__(self, name: str, code: int, function: str) -> None:
+        self.code = code
+        super().__init__(f"{name} ({code}) in {function}")
 
 
 class CuptiTracer:
@@ -94,7 +98,7 @@ class CuptiTracer:
         if code:
             message = ctypes.c_char_p()
             self._library.cuptiGetResultString(ctypes.c_int(code), ctypes.byref(message))
-            raise CuptiError(f"{(message.value or b'unknown error').decode()} ({code}) in {function}")
+            raise CuptiError((message.value or b"unknown error").decode(), code, function)
 
     def _give_buffer(self, buffer: Any, size: Any, most_records: Any) -> None:
         if not self._free:

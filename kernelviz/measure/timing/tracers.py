@@ -1,11 +1,22 @@
 """The choice of the tracer: CUPTI, or torch.profiler (which uses CUPTI in another way) if CUPTI fails, or none if both fail."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import torch
 
-from kernelviz.measure.timing.cupti import CuptiTracer
+from kernelviz.core import TracerFailure
+from kernelviz.core.run import TracerFault, TracerName
+from kernelviz.measure.timing.cupti import CuptiError, CuptiTracer
 from kernelviz.measure.timing.trace import MEMCPY, MEMSET, Record, Tracer
+
+_FAULTS: Mapping[int, TracerFault] = MappingProxyType(
+    {14: "other_cupti_version", 35: "cupti_not_allowed", 39: "other_profiler"}
+)
+"""Codes of CUPTI by what is wrong (CUPTI API reference, "CUptiResult": NOT_COMPATIBLE, INSUFFICIENT_PRIVILEGES,
+MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)."""
+_VERSION_ERRORS = frozenset({"NotSupportedError", "FunctionNotFoundError"})
+"""Exceptions of cuda.bindings and cupti-python, which may be missing, about a library of another version."""
 
 
 class KinetoTracer:
@@ -40,20 +51,32 @@ def _plain_name(name: str) -> str:
     return MEMCPY if lower.startswith("memcpy") else MEMSET if lower.startswith("memset") else name
 
 
-def open_tracer() -> tuple[Tracer | None, str]:
-    """The best tracer that works on this machine, and a line with its name and why better ones do not work.
+def open_tracer() -> tuple[Tracer | None, tuple[TracerFailure, ...]]:
+    """The best tracer that works on this machine, and why better ones do not work.
 
-    The tracer is None and its name ``events`` if no tracer works. Times then come from events, which need no permission.
+    The tracer is None if no tracer works. Times then come from events, which need no permission.
     """
-    reasons: list[str] = []
-    for make in (CuptiTracer.shared, KinetoTracer):
+    failures: list[TracerFailure] = []
+    makers: tuple[tuple[TracerName, Callable[[], Tracer]], ...] = (
+        ("cupti", CuptiTracer.shared),
+        ("kineto", KinetoTracer),
+    )
+    for name, make in makers:
         try:
             tracer: Tracer = make()
             records = tracer.trace(lambda: torch.zeros(1024, device="cuda"))
         except Exception as error:
-            reasons.append(f"{make.__qualname__}: {type(error).__name__}: {error}")
+            failures.append(TracerFailure(tracer=name, fault=_fault(error), message=f"{type(error).__name__}: {error}"))
             continue
         if records:
-            return tracer, "; ".join([tracer.name, *reasons])
-        reasons.append(f"{make.__qualname__}: traced nothing")
-    return None, "; ".join(["events", *reasons])
+            return tracer, tuple(failures)
+        failures.append(TracerFailure(tracer=name, fault="nothing_traced"))
+    return None, tuple(failures)
+
+
+def _fault(error: Exception) -> TracerFault:
+    if isinstance(error, CuptiError):
+        return _FAULTS.get(error.code, "cupti_error")
+    if isinstance(error, ImportError):
+        return "no_cupti"
+    return "other_cupti_version" if type(error).__name__ in _VERSION_ERRORS else "cupti_error"
