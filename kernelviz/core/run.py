@@ -2,6 +2,8 @@
 
 from typing import Literal
 
+from msgspec import UNSET, UnsetType
+
 from kernelviz.core.problem import Method, Plan, Struct
 from kernelviz.core.result import Result
 
@@ -110,7 +112,7 @@ class Environment(Struct, frozen=True, kw_only=True):
     """The environment of a run: the device, the software versions by package, and the roofs known at the time of the run.
 
     `tracer`: for people, the name of the tracer and the errors of the tracers that were tried before it. `tracer_failures`: these
-    errors as facts.
+    errors as facts; not set where there are none, so that the digests of documents without them stay as they are.
     """
 
     device: Device
@@ -122,7 +124,7 @@ class Environment(Struct, frozen=True, kw_only=True):
     roofs: tuple[Roof, ...] = ()
     threads: int | None = None
     tracer: str | None = None
-    tracer_failures: tuple[TracerFailure, ...] = ()
+    tracer_failures: tuple[TracerFailure, ...] | UnsetType = UNSET
 
 
 class Run(Struct, frozen=True, kw_only=True):

@@ -1,8 +1,9 @@
 """Grouping of tracer records into iterations, and the records that must be refused."""
 
+import msgspec
 import pytest
 
-from kernelviz.core import Device
+from kernelviz.core import Device, Environment
 from kernelviz.core.reasons import CachedOutput, OtherStream
 from kernelviz.core.version_1 import tracer_failures
 from kernelviz.hardware.notices import tracing
@@ -124,6 +125,8 @@ def test_the_line_of_a_second_best_tracer_says_why_the_best_does_not_work(monkey
     line = environment_of(CPU, failures).tracer
     assert line == "kineto; cupti: CuptiError: CUPTI_ERROR_INSUFFICIENT_PRIVILEGES (35) in x"
     assert tracer_failures(line) == failures
+    assert "tracer_failures" not in msgspec.to_builtins(environment_of(CPU, ()))  # digests of other documents stay
+    assert msgspec.convert(msgspec.to_builtins(environment_of(CPU, failures)), Environment).tracer_failures == failures
     notice = tracing(failures)
     assert notice is not None
     assert "not allowed to trace" in str(describe_notice(notice).sentence)

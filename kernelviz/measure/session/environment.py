@@ -74,5 +74,5 @@ def environment_of(device: Device, failures: Sequence[TracerFailure] | None) -> 
         tracer=None
         if failures is None
         else "; ".join([_TRACERS[len(failures)], *(f"{f.tracer}: {f.message or 'traced nothing'}" for f in failures)]),
-        tracer_failures=tuple(failures or ()),
+        tracer_failures=tuple(failures) if failures else msgspec.UNSET,
     )
