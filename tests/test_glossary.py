@@ -20,7 +20,6 @@ REPLACED = frozenset(
     )
 )
 EXCEPTIONS = {
-    "plots/__init__.py": {"variant_words"},  # a public name of kernelviz.plots
     "ops/row_reduction/variants.py": {"cuda_words"},  # the name of a variant
     "core/result.py": {"loop_s"},  # a column, a value of the URL parameter `samples`, and a figure in exported samples
 }

@@ -16,7 +16,6 @@ from kernelviz.plots.timeline import marks_by_time
 from kernelviz.plots.trend import time_by_run
 from kernelviz.plots.variant_styles import Style, style_of
 from kernelviz.plots.winner_map import winner_by_size
-from kernelviz.text import format_variant as variant_words
 
 __all__ = [
     "Style",
@@ -37,6 +36,5 @@ __all__ = [
     "style_of",
     "time_by_run",
     "time_by_variant",
-    "variant_words",
     "winner_by_size",
 ]
