@@ -51,6 +51,7 @@ def encode(run: Run) -> bytes:
 
     Errors: DocumentError with the field for a number that must be finite and is not (a method's budget, say).
     """
+    run = _finite_run(run)
     values = values_of(run)
     for result, written in zip(run.results, values["results"], strict=True):
         qualities = {headline: quality(result, headline, run.method.clock) for headline in get_args(Headline)}

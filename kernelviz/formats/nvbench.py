@@ -28,7 +28,7 @@ def encode(run: Run) -> bytes:
     """The run in UTF-8, in the format of nvbench's option ``--json``."""
     results = in_plan_order(run)
     cases = _axis_values(results)
-    axes = list(cases[0]) if cases else ["variant", "dtype"]
+    axes = [name for name, _ in cases[0]] if cases else ["variant", "dtype"]
     benchmark = {
         "name": run.plan.op,
         "index": 0,
@@ -36,7 +36,7 @@ def encode(run: Run) -> bytes:
         "skip_time": -1.0,
         "timeout": -1.0,
         "devices": [0],
-        "axes": [_axis(name, [case[name] for case in cases]) for name in axes],
+        "axes": [_axis(name, [case[i][1] for case in cases]) for i, name in enumerate(axes)],
         "states": [_state(result, case) for result, case in zip(results, cases, strict=True)],
     }
     version = {"json": _FILE_VERSION, "nvbench": {"string": f"{OURS} {kernelviz.__version__}"}}
@@ -45,14 +45,18 @@ def encode(run: Run) -> bytes:
     return msgspec.json.format(msgspec.json.encode(root))
 
 
-def _axis_values(results: Sequence[Result]) -> list[Values]:
-    """The axis values of each result: sizes, variant, number format, and each other property that is unusual in any result."""
+def _axis_values(results: Sequence[Result]) -> list[list[tuple[str, Any]]]:
+    """Name and value of each axis of each result: sizes, variant, number format, and each other property that is unusual in any
+    result. An axis of another tool's file may be called as one of these properties, so the names need not differ."""
     usual = {"compute": None, "direction": "forward", "data": "normal"}
     unusual = [n for n, u in usual.items() if any(getattr(r.problem, n) not in (None, u) for r in results)]
     return [
-        dict(r.problem.sizes)
-        | {"variant": r.variant, "dtype": r.problem.dtype}
-        | {name: getattr(r.problem, name) or "" for name in unusual}
+        [
+            *r.problem.sizes.items(),
+            ("variant", r.variant),
+            ("dtype", r.problem.dtype),
+            *((name, getattr(r.problem, name) or "") for name in unusual),
+        ]
         for r in results
     ]
 
@@ -70,11 +74,11 @@ def _axis(name: str, values: Sequence[object]) -> Values:
     }
 
 
-def _state(result: Result, case: Values) -> Values:
-    values = [{"name": name, "type": _type(value), "value": str(value)} for name, value in case.items()]
+def _state(result: Result, case: Sequence[tuple[str, Any]]) -> Values:
+    values = [{"name": name, "type": _type(value), "value": str(value)} for name, value in case]
     failure = result.outcome if isinstance(result.outcome, Failure) else None
     state: Values = {
-        "name": " ".join(["Device=0", *(f"{name}={value}" for name, value in case.items())]),
+        "name": " ".join(["Device=0", *(f"{name}={value}" for name, value in case)]),
         "min_samples": 1,
         "skip_time": -1.0,
         "timeout": -1.0,

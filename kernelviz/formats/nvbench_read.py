@@ -251,7 +251,7 @@ def summaries_of(name: str, figure: Figure) -> tuple[tuple[str, str, float | Non
 def _method(time: _Time, how: str, values: _Summaries) -> str:
     count = values.get(time.count)
     calls = "an unknown number of" if count is None else str(foreign.whole(count.value, count.path))
-    noise = values.get(time.noise or "")
+    noise = values.get(time.noise) if time.noise else None
     if noise is None:
         return f"{TOOL}: {how.format(n=calls)}"
     share = _number(noise)

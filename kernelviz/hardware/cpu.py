@@ -84,5 +84,7 @@ def memory_bytes(sys: Path = SYS) -> int:
 
 def machine_uuid(identity: Path = Path("/etc/machine-id")) -> str:
     """An identifier that stays the same on this machine; the machine id itself is not shown, as its manual asks."""
-    name = identity.read_text().strip() if identity.is_file() else ""
+    name = ""
+    with contextlib.suppress(OSError):  # there is no such file, or this user must not read it
+        name = identity.read_text().strip()
     return "CPU-" + hashlib.sha256(f"kernelviz:{name or socket.gethostname()}".encode()).hexdigest()[:24]

@@ -1,6 +1,7 @@
 """The devices of this machine, whether each can be used, and the needs of a variant that a device does not meet."""
 
 import os
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -228,4 +229,5 @@ def _dotted(capability: tuple[int, int] | None) -> str:
 
 
 def _major(version: str) -> int:
-    return int(version.partition(".")[0])
+    match = re.match(r"\d+", version)
+    return int(match.group()) if match else 0

@@ -214,6 +214,13 @@ class _LockFile:
 
 
 def _ourselves() -> Holder:
-    command = " ".join([Path(sys.argv[0]).name or "python", *sys.argv[1:3]])[:80]
+    command = " ".join([Path((sys.argv or [""])[0]).name or "python", *sys.argv[1:3]])[:80]
     now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
-    return Holder(pid=os.getpid(), user=psutil.Process().username(), command=command, since=now)
+    return Holder(pid=os.getpid(), user=_user(), command=command, since=now)
+
+
+def _user() -> str:
+    try:
+        return psutil.Process().username()
+    except psutil.Error:
+        return str(os.getuid())

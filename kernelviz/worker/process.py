@@ -89,9 +89,10 @@ class WorkerProcess:
             ready = _ready(watched, until - time.monotonic())
             if self._socket.fileno() in ready:
                 self._read()
-            else:
-                if self._wake_read in ready:
-                    os.read(self._wake_read, 512)
+            if not self._replies and self._wake_read in ready:
+                os.read(self._wake_read, 512)
+                return None
+            if not ready:
                 return None
         return self._replies.popleft()
 

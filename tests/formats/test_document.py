@@ -150,6 +150,8 @@ def test_what_is_not_finite_becomes_null_and_is_counted() -> None:
     assert b"Infinity" not in raw
     found = decode(raw).results[0]
     assert isinstance(found.outcome, Failure)
+    (written,) = json.loads(raw)["results"]
+    assert "nan" not in json.dumps(written["trust"])  # of what is written, not of what was given
     kept = Figure(estimate=1.0, method="2 of 3 samples not finite")
     assert found.outcome.timing == Timing(device_cold_s=kept, other_times={"x": kept})
     assert found.accuracy == Accuracy(passed=False, relative_l2=None, max_abs=None, worst_of_bound=1.0, not_finite=7)

@@ -26,6 +26,19 @@ def page(run: Run) -> str:
     return exports()["html"].encode(run).decode()
 
 
+def test_an_axis_called_like_a_property_of_ours_is_written_beside_it() -> None:
+    result = SIMPLE.results[0]
+    problems = [msgspec.structs.replace(result.problem, sizes={"dtype": size, "n": 8}) for size in (1, 2)]
+    run = msgspec.structs.replace(
+        SIMPLE,
+        plan=msgspec.structs.replace(SIMPLE.plan, problems=tuple(problems), variants=(result.variant,)),
+        results=tuple(msgspec.structs.replace(result, problem=problem) for problem in problems),
+    )
+    (benchmark,) = json.loads(exports()["nvbench"].encode(run))["benchmarks"]
+    assert [axis["name"] for axis in benchmark["axes"]].count("dtype") == 2
+    assert [s["name"].count(f"dtype={size} n=8") for s, size in zip(benchmark["states"], (1, 2), strict=True)] == [1, 1]
+
+
 @pytest.mark.parametrize("run", [SIMPLE, COPIES, REPEATED], ids=["simple", "copies", "repeated"])
 def test_the_page_holds_every_time_and_draws_nothing(run: Run) -> None:
     html = page(run)

@@ -228,6 +228,12 @@ def test_noise_that_is_infinite_is_unknown() -> None:
     assert method.endswith("standard deviation unknown")
 
 
+def test_a_summary_without_a_tag_is_no_noise() -> None:
+    untagged = {"name": "x", "data": [{"name": "value", "type": "string", "value": "abc"}]}
+    found = read(changed(lambda s, _: s["summaries"].append(untagged)))[4].results[3]
+    assert timing(found).other_times == timing(read(peers.nvbench())[4].results[3]).other_times
+
+
 def test_a_mean_that_is_unknown_is_no_time() -> None:
     found = read(changed(lambda s, _: value(s, MEAN).update(value=None)))[4].results[3]
     assert list(timing(found).other_times) == ["GPU time, batch", "CPU time, cold"]

@@ -36,7 +36,7 @@ def test_nothing_fails_but_what_cannot_be_solved(bench: Bench, name: str, pytest
         c.variant.name for c in offered if c.usable and not c.variant.slow_compile and not c.variant.only_when_named
     )
     plan = replace(form, variants=wanted).plan(bench)
-    whole = bool(pytestconfig.getoption("--whole-sweep"))
+    whole = bool(pytestconfig.getoption("--whole-sweep", default=False))
     if not whole:
         ends = {0, len(plan.problems) // 2, len(plan.problems) - 1}
         plan = msgspec.structs.replace(plan, problems=tuple(plan.problems[i] for i in sorted(ends)))

@@ -48,3 +48,6 @@ def test_identity_follows_the_machine_and_does_not_show_its_id(tmp_path: Path) -
     assert first == cpu.machine_uuid(identity)
     assert "0123456789abcdef" not in first
     assert first != cpu.machine_uuid(tmp_path / "none")
+    assert cpu.machine_uuid(tmp_path) == cpu.machine_uuid(tmp_path / "none"), (
+        "what cannot be read is as if it were not there"
+    )

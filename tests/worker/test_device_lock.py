@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from kernelviz.core.errors import DeviceError
@@ -164,6 +165,25 @@ def test_files_are_for_every_user_and_links_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DeviceError, match="KERNELVIZ_RUNTIME_DIR"):
         take(DeviceLock("GPU-2", tmp_path))
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_process_without_a_command_line_or_a_user_name_takes_the_lock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An embedded interpreter has no `sys.argv`, and a container's user id may have no name."""
+
+    def nobody(_: object) -> str:
+        raise psutil.AccessDenied
+
+    monkeypatch.setattr(sys, "argv", [])
+    monkeypatch.setattr(psutil.Process, "username", nobody)
+    lock = DeviceLock("GPU-1", tmp_path)
+    take(lock)
+    holder = lock.holder()
+    assert holder is not None
+    assert (holder.command, holder.user) == ("python", str(os.getuid()))
+    lock.release()
+    lock.close()
 
 
 def test_the_folder_is_the_one_of_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

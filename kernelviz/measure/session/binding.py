@@ -178,6 +178,7 @@ class BoundProblem:
                 wrong = seed, tuple(t.clone() for t in answer.values)
             if answer.undeclared:
                 comparison.reasons.append(MutatedInput(inputs=answer.undeclared))
+            del answer  # its tensors must be free for the next call
         if wrong is not None:
             self.diagnose(comparison, *wrong)
         for inputs in (self.inputs, *self.more_inputs):
@@ -240,8 +241,9 @@ class BoundProblem:
         """The variant bound to the problem's further copies of its inputs, which are allocated one by one on demand."""
         for number in range(self.buffers - 1):
             if number == len(self.more_inputs):
-                self.more_inputs.append(allocate(self.op.inputs, self.problem, self.device, _APART_BYTES))
-                fill(self.op, self.more_inputs[number], self.problem, TIMED_SEED)
+                copies = allocate(self.op.inputs, self.problem, self.device, _APART_BYTES)
+                fill(self.op, copies, self.problem, TIMED_SEED)
+                self.more_inputs.append(copies)  # only when filled: `fill` may run out of memory
                 # Freed when the next copy is allocated, so that copies are not directly adjacent.
                 self._spacer = torch.empty((1 + 5 * number % 13) * 2**21, dtype=torch.uint8, device=self.device)
             inputs = self.more_inputs[number]
