@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Self
 
+import msgspec
+
 from kernelviz.bench import planning, remote_runs
 from kernelviz.bench.availability import Choice
 from kernelviz.bench.history import History
@@ -40,6 +42,7 @@ from kernelviz.core.problem import case_key
 from kernelviz.hardware.discovery import discover
 from kernelviz.hardware.notices import notices
 from kernelviz.hardware.telemetry import conditions
+from kernelviz.hardware.toolchain import environment_of
 from kernelviz.ops import Op, op_named
 from kernelviz.store import Store
 from kernelviz.text import describe_reason
@@ -154,12 +157,13 @@ class Bench:
         device, op = self._checked(plan)
         now = datetime.datetime.now(datetime.UTC)
         run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+        roofs = self._store.roofs.newest(device.uuid)
         run = Run(
             id=run_id,
             title=title or planning.title_of(plan, device),
             created_at=timestamps.iso(now),
             status="queued",
-            environment=planning.environment_of(device, self._store.roofs.newest(device.uuid)),
+            environment=msgspec.structs.replace(environment_of(device), roofs=roofs),
             method=method,
             plan=plan,
         )

@@ -1,29 +1,23 @@
 """From a request to a checked plan."""
 
 import math
-import platform
-import socket
 from pathlib import Path
 from typing import cast, get_args
 
-import kernelviz
 from kernelviz.bench.summaries import Offer
 from kernelviz.core import (
     BadField,
     Clock,
     Device,
     Direction,
-    Environment,
     FigureName,
     Method,
     Plan,
     Problem,
-    Roof,
     RunRequest,
     check_name,
 )
 from kernelviz.core.sizes import MAX_PROBLEMS, expand
-from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.ops import Op
 
 
@@ -112,20 +106,6 @@ def check_axes(plan: Plan, op: Op) -> None:
                 given,
                 f"op {op.name!r} has the axes {known} here; start a new run with a size for each of them",
             )
-
-
-def environment_of(device: Device, roofs: tuple[Roof, ...]) -> Environment:
-    """The part of the environment that is known without torch. The worker completes it."""
-    return Environment(
-        device=device,
-        host=socket.gethostname(),
-        platform=platform.platform(),
-        python=platform.python_version(),
-        kernelviz=kernelviz.__version__,
-        versions=installed_versions(("torch", "triton")),
-        roofs=roofs,
-        threads=device.threads,
-    )
 
 
 def title_of(plan: Plan, device: Device) -> str:

@@ -5,15 +5,18 @@ import functools
 import importlib.metadata
 import importlib.util
 import os
+import platform
 import re
 import shlex
 import shutil
+import socket
 import sys
 import sysconfig
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernelviz.core import Device, Environment
 from kernelviz.core.notices import Notice, NoticeKind
 from kernelviz.ops.kernels.nvrtc import include_paths
 
@@ -74,6 +77,21 @@ def installed_versions(distributions: Iterable[str]) -> dict[str, str]:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
     return versions
+
+
+def environment_of(device: Device, distributions: Iterable[str] = ("torch", "triton")) -> Environment:
+    """What is known without torch: the device, the host, and the versions of these distributions."""
+    import kernelviz
+
+    return Environment(
+        device=device,
+        host=socket.gethostname(),
+        platform=platform.platform(),
+        python=platform.python_version(),
+        kernelviz=kernelviz.__version__,
+        versions=installed_versions(distributions),
+        threads=device.threads,
+    )
 
 
 def no_compiler(kind: NoticeKind, variable: str, defaults: tuple[str, ...], builds: str) -> Notice | None:

@@ -1,16 +1,14 @@
 """The device and the software versions, as this process sees them."""
 
 import os
-import platform
-import socket
 from collections.abc import Sequence
 
 import msgspec
 import torch
 
 from kernelviz.core import Device, DeviceError, Environment, TracerFailure, UnknownName
+from kernelviz.hardware import toolchain
 from kernelviz.hardware.discovery import discover
-from kernelviz.hardware.toolchain import installed_versions
 
 _PACKAGES = (
     "torch",
@@ -57,18 +55,13 @@ _TRACERS = ("cupti", "kineto", "events")
 
 def environment_of(device: Device, failures: Sequence[TracerFailure] | None) -> Environment:
     """The device with versions, host and threads; the store adds the roofs. `failures`: None where nothing is traced."""
-    import kernelviz
-
-    versions = installed_versions(_PACKAGES)
+    known = toolchain.environment_of(device, _PACKAGES)
+    versions = dict(known.versions)
     versions["torch"] = str(torch.__version__)  # a subclass of str, which JSON does not know
     if torch.version.cuda:
         versions["cuda (torch)"] = torch.version.cuda
-    return Environment(
-        device=device,
-        host=socket.gethostname(),
-        platform=platform.platform(),
-        python=platform.python_version(),
-        kernelviz=kernelviz.__version__,
+    return msgspec.structs.replace(
+        known,
         versions=versions,
         threads=torch.get_num_threads() if device.kind == "cpu" else os.cpu_count(),
         tracer=None
