@@ -109,7 +109,7 @@ def real(real_home: Path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def measured(real: str, browser: Browser) -> Iterator[Page]:
     """An open page with a finished run of two sizes that `real` measured."""
-    page = browser.new_context().new_page()
+    page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
     page.goto(f"{real}/?op=add&variants=torch_eager&dtype=fp32&n=4096,8192&budget=0.1")
     page.locator(".st-key-run").get_by_role("button", name="Run").click()
     page.wait_for_url("**run=**")
