@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import axe_playwright_python
 import msgspec
+import one_tab
 import pytest
 import sample_runs as samples
+from accessibility import AXE, BACKGROUND
 from acting import at_rest, choose, downloaded
 from playwright.sync_api import Browser, Page, Request, expect
 
@@ -19,9 +20,8 @@ from kernelviz.formats import decode, digest, encode, shipped_runs
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-2")]
 Serve = Callable[..., str]
+page = one_tab.page
 
-AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
-BACKGROUND = {"light": "rgb(255, 255, 255)", "dark": "rgb(15, 20, 19)"}
 DRAWN = """() => ["by_size", "roofline", "bars"].map((key) => {
   const chart = document.querySelector(`.st-key-${key} .js-plotly-plot`);
   return JSON.stringify(chart.data.map((t) => [t.name, t.x, t.y, t.hovertext, t.marker?.color]));
@@ -57,11 +57,18 @@ def offline(real: str, browser: Browser, tmp_path_factory: pytest.TempPathFactor
     return target
 
 
-def test_the_saved_page_opens_from_a_disk_without_a_network(offline: Path, browser: Browser) -> None:
+@pytest.fixture(scope="module")
+def without_network(browser: Browser) -> Iterator[Page]:
+    """A tab without a network, in which the saved pages are opened by turns: see one_tab for what that saves."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, offline=True)
+    yield context.new_page()
+    context.close()
+
+
+def test_the_saved_page_opens_from_a_disk_without_a_network(offline: Path, without_network: Page) -> None:
     assert offline.name.startswith("kernelviz-h200-rmsnorm-")
     assert offline.suffix == ".html"
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, offline=True)
-    page = context.new_page()
+    page = without_network
     asked: list[str] = []
     trouble: list[str] = []
     page.on("request", lambda r: asked.append(_address(r)))
@@ -99,7 +106,6 @@ def test_the_saved_page_opens_from_a_disk_without_a_network(offline: Path, brows
     assert [float(t) for t in times.all_inner_texts()] == once[::-1]
     assert asked == [offline.as_uri()], "it asked for something"
     assert trouble == []
-    context.close()
 
 
 def _address(request: Request) -> str:
@@ -107,9 +113,10 @@ def _address(request: Request) -> str:
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1440, "light"), (390, "dark")])
-def test_everybody_reads_the_saved_page(offline: Path, browser: Browser, width: int, scheme: Any) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True)
-    page = context.new_page()
+def test_everybody_reads_the_saved_page(offline: Path, without_network: Page, width: int, scheme: Any) -> None:
+    page = without_network
+    page.set_viewport_size({"width": width, "height": 900})
+    page.emulate_media(color_scheme=scheme)
     page.goto(offline.as_uri())
     expect(page.locator("#by_size .main-svg").first).to_be_visible()
     expect(page.locator("body")).to_have_css("background-color", BACKGROUND[scheme])
@@ -125,18 +132,19 @@ def test_everybody_reads_the_saved_page(offline: Path, browser: Browser, width: 
     # Words of a chart are in the page's ink, so that they are read on its background.
     ink = page.evaluate("() => getComputedStyle(document.body).color")
     expect(page.locator("#by_size .xtick text").first).to_have_css("fill", ink)
-    context.close()
 
 
-def test_a_browser_that_cannot_unpack_still_shows_the_tables(offline: Path, page: Page) -> None:
+def test_a_browser_that_cannot_unpack_still_shows_the_tables(offline: Path, browser: Browser) -> None:
+    page = browser.new_context().new_page()
     page.add_init_script("delete window.DecompressionStream")
     page.goto(offline.as_uri())
     expect(page.locator("#without")).to_contain_text("DecompressionStream")
     assert page.locator("#cases-cold tbody tr").count() == 32
     expect(page.locator("#cases-cold")).to_be_visible()
+    page.context.close()
 
 
-def test_a_link_shows_the_same_picture_in_a_fresh_browser(real: str, page: Page, browser: Browser) -> None:
+def test_a_link_shows_the_same_picture_in_a_fresh_browser(real: str, page: Page) -> None:
     page.goto(f"{real}/?run=h200-matmul")
     settled(page)
     page.locator(".st-key-show").get_by_role("radio", name="time").click()
@@ -158,18 +166,16 @@ def test_a_link_shows_the_same_picture_in_a_fresh_browser(real: str, page: Page,
     page.locator(".st-key-share_popover button").first.click()
     expect(page.get_by_test_id("stCode")).to_contain_text("tab=kernels")
     link = page.get_by_test_id("stCode").inner_text().strip()
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    fresh = context.new_page()
-    fresh.set_default_timeout(30_000)
-    fresh.goto(link)
-    settled(fresh)
-    expect(fresh.get_by_role("region", name="Kernels that a call of each case launches")).to_be_visible()
-    assert fresh.evaluate(DRAWN) == page.evaluate(DRAWN)
-    expect(fresh.get_by_role("tab", name="Kernels")).to_have_attribute("aria-selected", "true")
-    expect(fresh.locator(".st-key-shown_popover")).to_contain_text("3 of 4 variants")
-    expect(fresh.locator(".st-key-l2").get_by_role("radio", name=re.compile("warm"))).to_be_checked()
-    assert "cuda naive" not in fresh.evaluate(DRAWN)[0]
-    context.close()
+    drawn = page.evaluate(DRAWN)
+    one_tab.forget(page)
+    page.goto(link)
+    settled(page)
+    expect(page.get_by_role("region", name="Kernels that a call of each case launches")).to_be_visible()
+    assert page.evaluate(DRAWN) == drawn
+    expect(page.get_by_role("tab", name="Kernels")).to_have_attribute("aria-selected", "true")
+    expect(page.locator(".st-key-shown_popover")).to_contain_text("3 of 4 variants")
+    expect(page.locator(".st-key-l2").get_by_role("radio", name=re.compile("warm"))).to_be_checked()
+    assert "cuda naive" not in drawn[0]
 
 
 def test_a_run_from_elsewhere_is_opened_checked_measured_here_and_shown_beside(
@@ -211,15 +217,14 @@ def test_a_run_from_elsewhere_is_opened_checked_measured_here_and_shown_beside(
     assert digest(saved) == json.loads(Path(given.path()).read_text())["digest"]
 
 
-def test_every_chart_of_a_run_with_all_its_figures_is_drawn_offline(browser: Browser, tmp_path: Path) -> None:
+def test_every_chart_of_a_run_with_all_its_figures_is_drawn_offline(without_network: Page, tmp_path: Path) -> None:
     from kernelviz.formats import exports
 
     target = tmp_path / "matmul.html"
     target.write_bytes(exports()["html"].encode(shipped_runs.load("h200-matmul")))
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, offline=True)
-    page = context.new_page()
+    page = without_network
+    page.set_viewport_size({"width": 1440, "height": 900})
     page.goto(target.as_uri())
     for chart in ("by_size", "roofline", "bars", "all", "spread", "order"):
         expect(page.locator(f"#{chart} .main-svg").first).to_be_visible()
         assert page.locator(f"#{chart}").evaluate("g => g.data.some((t) => (t.x || []).length > 0)")
-    context.close()
