@@ -29,17 +29,19 @@ SECTIONS = {title: _blocks(text) for title, text in re.findall(r"^## (.*?)\n(.*?
 COMMANDS = [line for kind, body in BLOCKS if kind == "console" for line in body.splitlines()]
 STARTED = [line for line in COMMANDS if line.startswith(("kernelviz ", "python "))]
 
+# Every command closes its bench. Here it stays open until the last one, so that commands with the same plug-ins share a worker.
 DRIVER = """
 import contextlib, io, json, runpy, shlex, sys
-from pathlib import Path
+from kernelviz.bench import Bench, current
 from kernelviz.cli import main
 
+close, Bench.close = Bench.close, lambda bench: None
 printed = {}
 for command in json.load(sys.stdin):
     words, out = shlex.split(command), io.StringIO()
     with contextlib.redirect_stdout(out):
         if words[0] == "kernelviz":
-            code = main(words[1:])
+            code = main([*words[1:], *(["--budget-s", "0.02"] if words[1] == "run" else [])])
         elif words[1] == "-c":
             exec(words[2], {})
             code = 0
@@ -47,6 +49,7 @@ for command in json.load(sys.stdin):
             runpy.run_path(words[1], run_name="__main__")
             code = 0
     printed[command] = (code, out.getvalue())
+close(current())
 json.dump(printed, sys.stdout)
 """
 FOUND = """
@@ -90,7 +93,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The repository's sources with every example of the document written into them."""
     where = tmp_path_factory.mktemp("adding")
     for name in ("kernelviz", "pages", "tests/ops/sizes"):
-        shutil.copytree(ROOT / name, where / name, ignore=shutil.ignore_patterns("__pycache__"))
+        # With what is compiled, which is as valid there; a name with another dot is a file that is being written.
+        shutil.copytree(ROOT / name, where / name, ignore=shutil.ignore_patterns("*.pyc.*"))
     for name in ("app.py", "README.md", "tests/readme_table.py"):
         shutil.copy(ROOT / name, where / name)
     for kind, body in BLOCKS:
@@ -139,7 +143,7 @@ def _run(copy: Path, *arguments: str, given: str = "", **environment: str) -> st
 
 @pytest.fixture(scope="module")
 def printed(copy: Path) -> dict[str, tuple[int, str]]:
-    """What each command of the document printed, and its exit code; all in one process, so that torch is imported once."""
+    """What each command of the document printed, and its exit code. All run in one process, each case for a short time."""
     found: dict[str, tuple[int, str]] = json.loads(_run(copy, "-c", DRIVER, given=json.dumps(STARTED)))
     return found
 

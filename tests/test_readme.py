@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,10 +11,13 @@ import sample_runs as samples
 from readme_table import TABLE, with_table
 
 from kernelviz import bench as use_cases
+from kernelviz.bench import Bench
 from kernelviz.cli import main
 from kernelviz.core.result import Timing
 from kernelviz.formats import decode
+from kernelviz.hardware.cpu import cpu
 from kernelviz.ops import catalogue
+from kernelviz.store import Store
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -87,28 +87,20 @@ def test_the_python_example_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 @pytest.mark.xdist_group("device")
-def test_the_kernel_example_is_measured_and_right(tmp_path: Path) -> None:
+def test_the_kernel_example_is_measured_and_right(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     example = next(b for b in _blocks("python") if "@variant" in b)
     assert len([line for line in example.splitlines() if line.strip() and not line.startswith("#")]) <= 10
     (tmp_path / "mykernel.py").write_text(example)
-    (tmp_path / "runtime").mkdir()
     line = next(line for block in _blocks("") for line in block.splitlines() if "--with mykernel.py" in line)
-    done = subprocess.run(
-        [sys.executable, "-m", *line.split(), "--device", "cpu", "--budget-s", "0.05", "--json"],
-        cwd=tmp_path,
-        env=os.environ
-        | {
-            "PYTHONPATH": str(ROOT),
-            "KERNELVIZ_HOME": str(tmp_path / "home"),
-            "KERNELVIZ_RUNTIME_DIR": str(tmp_path / "runtime"),
-        },
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    results = {r.variant: r for r in decode(done.stdout).results}
+    monkeypatch.chdir(tmp_path)
+    bench = Bench(Store.open(tmp_path), (cpu(),), lock_directory=tmp_path)
+    monkeypatch.setattr(use_cases, "current", lambda: bench)
+    code = main([*line.split()[1:], "--device", "cpu", "--budget-s", "0.05", "--json"])
+    printed = capsys.readouterr()
+    assert code == 0, printed.err
+    results = {r.variant: r for r in decode(printed.out).results}
     assert results.keys() == {"torch_eager", "by_norm"}
     assert isinstance(results["by_norm"].outcome, Timing)
     assert results["by_norm"].accuracy is not None

@@ -194,7 +194,9 @@ def test_what_cannot_be_tuned_is_refused(bench: Bench, variant: str, more: dict[
 
 
 def test_a_run_that_is_no_tuning_is_refused(bench: Bench) -> None:
-    plan = bench.plan(RunRequest(op="add", sizes={"n": "64"}, variants=("torch_eager",), device="cpu"))
+    plan = bench.plan(
+        RunRequest(op="add", sizes={"n": "64"}, variants=("torch_eager",), device="cpu", plugins=(PLUGIN,))
+    )
     run_id = bench.run(plan, SHORT)
     follow(bench, run_id)
     for ask in (bench.tunings.report, bench.tunings.keep):

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +15,8 @@ from kernelviz.bench import Bench
 from kernelviz.cli import main
 from kernelviz.core.errors import BadField, DeviceError
 from kernelviz.core.inspection import Inspection
+from kernelviz.hardware.cpu import cpu
+from kernelviz.store import Store
 from tests.bench.bench_of_sessions import bench_in
 
 ROOT = Path(__file__).parents[2]
@@ -93,22 +92,18 @@ def test_in_python(bench: Bench) -> None:
 
 
 @pytest.mark.xdist_group("device")
-def test_a_real_call_of_a_wrong_plug_in(tmp_path: Path) -> None:
-    command = [
-        sys.executable, "-m", "kernelviz", "inspect", "softmax", "--variant", "forgets_the_last_tile",
+def test_a_real_call_of_a_wrong_plug_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = Bench(Store.open(tmp_path), (cpu(),), lock_directory=tmp_path)
+    monkeypatch.setattr(use_cases, "current", lambda: made)
+    code = main([
+        "inspect", "softmax", "--variant", "forgets_the_last_tile",
         "--with", str(ROOT / "tests" / "planted_wrong.py"), "--size", "m=200", "--size", "n=1000", "--dtype", "bf16",
         "--device", "cpu",
-    ]  # fmt: skip
-    (tmp_path / "runtime").mkdir()
-    environment = os.environ | {
-        "PYTHONPATH": str(ROOT),
-        "KERNELVIZ_HOME": str(tmp_path / "home"),
-        "KERNELVIZ_RUNTIME_DIR": str(tmp_path / "runtime"),
-    }
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240, check=False
-    )
-    assert done.returncode == 1, done.stderr
-    assert "leaves output unwritten: 1600 elements were never written" in done.stdout
-    assert "they lie within m 183 to 199 (the last 17 of 200), n 900 to 999 (the last 100 of 1000)" in done.stdout
-    assert done.stdout.rstrip().endswith("·" * 56 + "?" * 7)
+    ])  # fmt: skip
+    printed = capsys.readouterr()
+    assert code == 1, printed.err
+    assert "leaves output unwritten: 1600 elements were never written" in printed.out
+    assert "they lie within m 183 to 199 (the last 17 of 200), n 900 to 999 (the last 100 of 1000)" in printed.out
+    assert printed.out.rstrip().endswith("·" * 56 + "?" * 7)

@@ -1,4 +1,4 @@
-"""The command line as a user has it: real processes, a real worker on the CPU, a database of its own."""
+"""The command line as a user has it: a real worker on the CPU, its own database, real processes for signals and `launch`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from lasting_bench import LastingBench, lasting_bench
 
+from kernelviz import bench as use_cases
+from kernelviz.cli import main
 from kernelviz.core.result import Failure, Timing
 from kernelviz.formats import decode
 from kernelviz.hardware.discovery import discover
@@ -38,11 +42,28 @@ def _kernelviz(environment: dict[str, str], *arguments: str) -> subprocess.Compl
     )
 
 
-def test_a_sweep_on_the_cpu_prints_one_valid_document(environment: dict[str, str]) -> None:
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LastingBench]:
+    made = lasting_bench(tmp_path_factory.mktemp("real_run"))
+    yield made
+    made.end()
+
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(bench: LastingBench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    """Run a command in this process, with the worker of the one before. Returns its exit code, stdout and stderr."""
+    monkeypatch.setattr(use_cases, "current", lambda: bench)
+    return lambda *arguments: (main(arguments), *capsys.readouterr())
+
+
+def test_a_sweep_on_the_cpu_prints_one_valid_document(command: Command) -> None:
     sweep = ["run", "add", "--sweep", "n=2^10..2^18", "--variants", "torch_eager", "--budget-s", "0.05"]
-    done = _kernelviz(environment, *sweep, "--device", "cpu", "--json")
-    assert done.returncode == 0, done.stderr
-    run = decode(done.stdout)
+    code, out, err = command(*sweep, "--device", "cpu", "--json")
+    assert code == 0, err
+    run = decode(out)
     assert run.status == "finished"
     assert [r.problem.sizes["n"] for r in run.results] == [2**p for p in range(10, 19)]
     for result in run.results:
@@ -51,10 +72,10 @@ def test_a_sweep_on_the_cpu_prints_one_valid_document(environment: dict[str, str
         assert result.outcome.device_cold_s.estimate > 0
         assert result.accuracy is not None
         assert result.accuracy.passed
-    assert done.stderr.count("/9 add fp32") == 9
+    assert err.count("/9 add fp32") == 9
 
 
-def test_ones_own_kernel_beside_the_others(environment: dict[str, str], tmp_path: Path) -> None:
+def test_ones_own_kernel_beside_the_others(command: Command, tmp_path: Path) -> None:
     own = tmp_path / "mine.py"
     own.write_text(
         "import torch\n"
@@ -71,9 +92,9 @@ def test_ones_own_kernel_beside_the_others(environment: dict[str, str], tmp_path
         "    return lambda: torch.sub(x, y, out=out)\n"
     )
     arguments = ["run", "add", "--size", "n=4096", "--with", str(own), "--variants", "torch_eager,mine,mistaken"]
-    done = _kernelviz(environment, *arguments, "--device", "cpu", "--budget-s", "0.05", "--json")
-    assert done.returncode == 1, done.stderr
-    outcomes = {r.variant: r.outcome for r in decode(done.stdout).results}
+    code, out, err = command(*arguments, "--device", "cpu", "--budget-s", "0.05", "--json")
+    assert code == 1, err
+    outcomes = {r.variant: r.outcome for r in decode(out).results}
     assert isinstance(outcomes["torch_eager"], Timing)
     assert isinstance(outcomes["mine"], Timing)
     assert isinstance(outcomes["mistaken"], Failure)
@@ -89,11 +110,11 @@ def test_ones_own_kernel_beside_the_others(environment: dict[str, str], tmp_path
         (["run", "add", "--variants", "triton_block", "--size", "n=64", "--device", "cpu"], "needs CUDA"),
     ],
 )
-def test_what_cannot_be_tried_is_exit_2(environment: dict[str, str], arguments: list[str], message: str) -> None:
-    done = _kernelviz(environment, *arguments)
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert message in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
+def test_what_cannot_be_tried_is_exit_2(command: Command, arguments: list[str], message: str) -> None:
+    code, out, err = command(*arguments)
+    assert code == 2, out + err
+    assert message in out + err
+    assert "Traceback" not in err
 
 
 def test_ctrl_c_ends_the_run_and_keeps_its_results(environment: dict[str, str], tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""`kernelviz tune` and `kernelviz tunings` as a user has them: real processes, a real worker on the CPU, a store of its own."""
+"""`kernelviz tune` and `kernelviz tunings` as a user has them: a real process that Ctrl-C ends, and commands that continue with
+its store; real workers on the CPU."""
 
 from __future__ import annotations
 
@@ -8,10 +9,14 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from lasting_bench import LastingBench, lasting_bench
 
+import kernelviz as kv
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
 from kernelviz.cli import main
@@ -23,24 +28,45 @@ PLUGIN = str(Path(__file__).parents[1] / "planted_tuning.py")
 ASKED = ["add", "in_blocks", "--size", "n=2048", "--device", "cpu", "--with", PLUGIN]
 
 
+class Printed(NamedTuple):
+    """What a command that has ended returned and printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
 @pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    folder = tmp_path_factory.mktemp("tune")
-    (folder / "runtime").mkdir()
-    return os.environ | {
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tune")
+
+
+@pytest.fixture(scope="module")
+def lasting(folder: Path) -> Iterator[LastingBench]:
+    made = lasting_bench(folder)
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def bench(lasting: LastingBench, monkeypatch: pytest.MonkeyPatch) -> LastingBench:
+    """The bench of every command of this process, so that they share a worker."""
+    monkeypatch.setattr(use_cases, "current", lambda: lasting)
+    return lasting
+
+
+def test_tuned_cancelled_resumed_used_and_forgotten(
+    bench: LastingBench, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def kernelviz(*arguments: str) -> Printed:
+        return Printed(main(arguments), *capsys.readouterr())
+
+    environment = os.environ | {
         "KERNELVIZ_HOME": str(folder / "home"),
         "KERNELVIZ_RUNTIME_DIR": str(folder / "runtime"),
         "PYTHONPATH": str(Path(__file__).parents[2]),
         "CUDA_VISIBLE_DEVICES": "",
     }
-
-
-def _kernelviz(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "kernelviz", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
-
-
-def test_tuned_cancelled_resumed_used_and_forgotten(environment: dict[str, str]) -> None:
     process = subprocess.Popen(
         # A shell's jobs in the background ignore this signal, and so would what they start.
         ["env", "--default-signal=INT", sys.executable, "-m", "kernelviz", "tune", *ASKED, "--budget-s", "0.02"],
@@ -61,8 +87,8 @@ def test_tuned_cancelled_resumed_used_and_forgotten(environment: dict[str, str])
     assert run_id is not None
     assert f"run {run_id[1]}" in out
 
-    assert _kernelviz(environment, "tunings").stderr.startswith("no tuning is stored here")
-    done = _kernelviz(environment, "tune", "--resume", run_id[1], "--json")
+    assert kernelviz("tunings").stderr.startswith("no tuning is stored here")
+    done = kernelviz("tune", "--resume", run_id[1], "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["status"], found["planned"], found["tried"], found["failed"]) == ("finished", 32, 28, 14)
@@ -71,28 +97,28 @@ def test_tuned_cancelled_resumed_used_and_forgotten(environment: dict[str, str])
     assert found["seconds"] > found["preparing_s"] > 0
     assert {f["stage"] for f in found["failures"]} == {"compile", "wrong", "unavailable"}
 
-    shown = _kernelviz(environment, "runs", "show", run_id[1]).stdout
+    shown = kernelviz("runs", "show", run_id[1]).stdout
     assert re.search(r"✕ 7 × does not compile: RuntimeError: out of resource: shared memory", shown)
     assert re.search(
         r"Best: block=\d+, way=\d, [\d.]+× the default \([\d.]+–[\d.]+\)\. in_blocks uses it from now on", shown
     )
     assert re.search(r"Tuning took [\d.]+ s of the device", shown)
 
-    used = _kernelviz(
-        environment, "run", "add", "--size", "n=2048", "--variants", "torch_eager,in_blocks", "--with", PLUGIN,
+    used = kernelviz(
+        "run", "add", "--size", "n=2048", "--variants", "torch_eager,in_blocks", "--with", PLUGIN,
         "--device", "cpu", "--quick",
     )  # fmt: skip
     assert used.returncode == 0, used.stderr
     assert f"(run {run_id[1]})" in used.stdout
     assert "in_blocks, tuned: block=" in used.stdout
 
-    (kept,) = json.loads(_kernelviz(environment, "tunings", "--json").stdout)
+    (kept,) = json.loads(kernelviz("tunings", "--json").stdout)
     assert (kept["run_id"], kept["variant"]) == (run_id[1], "in_blocks")
-    assert _kernelviz(environment, "tunings", "forget", "add", "in_blocks", "--size", "n=64").returncode == 2
-    assert "forgotten" in _kernelviz(environment, "tunings", "forget", "add", "in_blocks", "--size", "n=2^11").stderr
-    assert _kernelviz(environment, "tunings", "--json").stdout.strip() == "[]"
-    assert _kernelviz(environment, "tunings", "keep", run_id[1]).returncode == 0
-    assert len(json.loads(_kernelviz(environment, "tunings", "--json").stdout)) == 1
+    assert kernelviz("tunings", "forget", "add", "in_blocks", "--size", "n=64").returncode == 2
+    assert "forgotten" in kernelviz("tunings", "forget", "add", "in_blocks", "--size", "n=2^11").stderr
+    assert kernelviz("tunings", "--json").stdout.strip() == "[]"
+    assert kernelviz("tunings", "keep", run_id[1]).returncode == 0
+    assert len(json.loads(kernelviz("tunings", "--json").stdout)) == 1
 
 
 @pytest.mark.parametrize(
@@ -129,21 +155,21 @@ def test_bad_usage_is_one_line_and_exit_code_2(
         bench.close()
 
 
-def test_from_python(environment: dict[str, str]) -> None:
-    code = f"""
-import kernelviz as kv
-made = kv.tune("add", "in_blocks", sizes={{"n": 1024}}, device="cpu", plugins=[{PLUGIN!r}], configurations=8, seed=3,
-               budget_s=0.01)
-assert made.run.plan.search.seed == 3 and len(made.run.plan.variants) == 8, made
-assert made.best["block"] > 0 and made.seconds > made.preparing_s, made
-assert made.tuning.configuration == made.best and kv.tunings("add")[0].tuning == made.tuning
-frame = made.to_frame()
-assert list(frame["is_default"]).count(True) == 1 and frame["time_s"].gt(0).all(), frame
-assert sum(map(len, made.failures.values())) + len(frame) == 8, made.failures
-print(repr(made))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120, check=False
+def test_from_python(bench: LastingBench) -> None:
+    made = kv.tune(
+        "add", "in_blocks", sizes={"n": 1024}, device="cpu", plugins=[PLUGIN], configurations=8, seed=3, budget_s=0.01
     )
-    assert done.returncode == 0, done.stderr
-    assert "configurations of in_blocks" in done.stdout
+    assert made.run.plan.search is not None
+    assert made.run.plan.search.seed == 3
+    assert len(made.run.plan.variants) == 8
+    assert made.best is not None
+    assert made.best["block"] > 0
+    assert made.seconds > made.preparing_s
+    assert made.tuning is not None
+    assert made.tuning.configuration == made.best
+    assert kv.tunings("add")[0].tuning == made.tuning
+    frame = made.to_frame()
+    assert list(frame["is_default"]).count(True) == 1
+    assert frame["time_s"].gt(0).all(), frame
+    assert sum(map(len, made.failures.values())) + len(frame) == 8, made.failures
+    assert "configurations of in_blocks" in repr(made)
