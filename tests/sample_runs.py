@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -20,7 +21,7 @@ from kernelviz.core.result import (
     Timing,
 )
 from kernelviz.core.run import Device, Environment, Roof, Run, Status
-from kernelviz.ops import catalogue
+from kernelviz.ops import Op, catalogue
 
 H200 = Device(
     id="cuda:0",
@@ -59,6 +60,12 @@ LADDER: Mapping[str, float] = {
 """Share of the roof that each rmsnorm variant reaches in these samples."""
 
 
+@functools.cache
+def op_of(name: str) -> Op:
+    """An op of kernelviz. The catalogue looks for modules in folders each time, and a run has up to 1200 cases."""
+    return catalogue()[name]
+
+
 def figure(
     time_s: float, *, blocks: int = 24, size: int = 20, seed: int = 0, clock_hz: float | None = 1.98e9
 ) -> Figure:
@@ -79,7 +86,7 @@ def figure(
 
 def timed(problem: Problem, variant: str, share: float, *, device: Device = H200, again: bool = False) -> Result:
     """A correct result at that share of the device's bandwidth plus a launch, whichever is longer."""
-    cost = catalogue()[problem.op].cost_of(problem)
+    cost = op_of(problem.op).cost_of(problem)
     bandwidth, rate = (4.40e12, 600e12) if device.kind == "cuda" else (2.0e10, 1.0e11)
     floor_s = 1.5e-6 if device.kind == "cuda" else 1.2e-5
     time_s = floor_s + max(cost.moved_bytes / bandwidth, cost.work_flop / rate) / share
@@ -115,7 +122,7 @@ def timed(problem: Problem, variant: str, share: float, *, device: Device = H200
 
 def failed(problem: Problem, variant: str, stage: Stage, message: str = "") -> Result:
     """A failure; a wrong one keeps the (good) time that it took."""
-    cost = catalogue()[problem.op].cost_of(problem)
+    cost = op_of(problem.op).cost_of(problem)
     wrong = stage == "wrong"
     return Result(
         problem=problem,
@@ -152,7 +159,7 @@ def run(
 ) -> Run:
     """A run of `shares` over `sizes`, or with exactly the given results."""
     asked = problems(op, sizes, dtype)
-    baseline = catalogue()[op].baseline
+    baseline = op_of(op).baseline
     made = (
         [timed(p, v, share, device=device, again=v == baseline) for p in asked for v, share in shares.items()]
         if results is None

@@ -29,7 +29,8 @@ def finite_figure(figure: Figure | None) -> Figure | None:
     if figure is None or not math.isfinite(figure.estimate):
         return None
     samples, blocks = figure.samples or (), figure.blocks or ()
-    bad = sum(not math.isfinite(s) for s in samples)
+    # Adding is ten times as fast as looking at each sample. A sum that overflows is looked at, too.
+    bad = 0 if math.isfinite(sum(samples)) else sum(not math.isfinite(s) for s in samples)
     stamped = all(math.isfinite(b.started_s) and _known(b.clock_hz) for b in blocks)
     if not bad and stamped and _known(figure.low) and _known(figure.high):
         return figure

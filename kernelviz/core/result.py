@@ -40,7 +40,7 @@ class Block(Struct, frozen=True, kw_only=True):
     round: int | None = None
 
 
-class Figure(Struct, frozen=True, kw_only=True):
+class Figure(Struct, frozen=True, kw_only=True, cache_hash=True):
     """A time with its 95 % interval and its samples in the order of measurement.
 
     `low` and `high` are None when there were too few blocks for an interval. `samples` and `blocks` are None when a file of

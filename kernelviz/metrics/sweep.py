@@ -63,9 +63,17 @@ def line_sizes(problem: Problem, problems: Sequence[Problem], axis: str) -> tupl
     >>> line_sizes(grid[0], grid[:2], "n")
     ()
     """
+    return tuple((a, problem.sizes[a]) for a in line_axes(problems, axis))
+
+
+def line_axes(problems: Sequence[Problem], axis: str) -> tuple[str, ...]:
+    """The varying axes that are not a function of `axis`: their sizes distinguish the lines of a chart.
+
+    >>> line_axes([Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="fp32") for m in (1, 2) for n in (64, 128)], "n")
+    ('m',)
+    """
     sizes = len({p.sizes.get(axis) for p in problems})
-    free = [a for a in varying_axes(problems) if len({(p.sizes.get(axis), p.sizes[a]) for p in problems}) > sizes]
-    return tuple((a, problem.sizes[a]) for a in free)
+    return tuple(a for a in varying_axes(problems) if len({(p.sizes.get(axis), p.sizes[a]) for p in problems}) > sizes)
 
 
 def telling_axes(problems: Sequence[Problem]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.roofline import bandwidth_bytes_per_s, rate_flop_per_s, speed_of_light
 from kernelviz.metrics.rows import Row
-from kernelviz.metrics.sweep import Point, cache_boundary, line_sizes, swept_axis, tied_axes
+from kernelviz.metrics.sweep import Point, cache_boundary, line_axes, swept_axis, tied_axes
 from kernelviz.ops import catalogue
 from kernelviz.plots.frame import (
     Draft,
@@ -153,7 +153,8 @@ def _points(
     run: Run, quantity: Quantity, roofs: Sequence[Roof] | None, axis: str, headline: Headline
 ) -> list[_CasePoint]:
     problems = [p for p in problems_of([run]) if axis in p.sizes]
-    other_sizes = {p.key: line_sizes(p, problems, axis) for p in problems}
+    axes = line_axes(problems, axis)
+    other_sizes = {p.key: tuple((a, p.sizes[a]) for a in axes) for p in problems}
     return [
         _CasePoint(
             row,

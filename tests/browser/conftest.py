@@ -25,6 +25,7 @@ ARGS = [
     "--disable-sync",
 ]
 Serve = Callable[..., str]
+PLUGIN = str(ROOT / "tests" / "planted_wrong.py")
 STILL = """() => {
   const sheet = new CSSStyleSheet();
   sheet.replaceSync("*, *::before, *::after { animation: none !important }");
@@ -96,6 +97,23 @@ def real_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def real(real_home: Path) -> Iterator[str]:
-    """The product itself: app.py, a real worker, this machine's CPU."""
-    with served(ROOT / "app.py", real_home) as url:
+    """The product itself: app.py, a real worker, this machine's CPU. A plug-in adds wrong variants of softmax.
+
+    Nothing here compiles more than a few kernels, for which Inductor's precompiled C++ header costs more than it saves."""
+    with served(
+        ROOT / "app.py", real_home, KERNELVIZ_PLUGINS=PLUGIN, TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS="0"
+    ) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def measured(real: str, browser: Browser) -> Iterator[Page]:
+    """An open page with a finished run of two sizes that `real` measured."""
+    page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+    page.goto(f"{real}/?op=add&variants=torch_eager&dtype=fp32&n=4096,8192&budget=0.1")
+    page.locator(".st-key-run").get_by_role("button", name="Run").click()
+    page.wait_for_url("**run=**")
+    expect(page.locator(".st-key-tiles")).to_be_visible(timeout=120_000)
+    expect(page.locator(".st-key-cancel")).to_have_count(0, timeout=120_000)
+    yield page
+    page.context.close()

@@ -8,7 +8,7 @@ import json
 import re
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlparse
@@ -23,8 +23,10 @@ from test_reach_in_browser import schemes
 from kernelviz.ops import catalogue
 
 # One worker runs them all: the servers that they share are then started once.
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-1")]
 Serve = Callable[..., str]
+Phone = tuple[Page, list[str]]
+Desktop = tuple[Page, list[str], list[str]]
 
 
 def traces(page: Page, key: str) -> list[dict[str, Any]]:
@@ -61,7 +63,8 @@ def wait_until_done(page: Page, timeout_s: float = 120) -> None:
 
 def test_first_visit_one_click_a_finished_result_on_this_machines_cpu(real: str, page: Page) -> None:
     """The product end to end: app.py, store, queue, a worker process with torch, and the charts of what it measured."""
-    page.goto(f"{real}/?budget=0.1")  # a second a case would be a minute
+    # One size of few values and a tenth of a second a case: what is shown is that all parts work together.
+    page.goto(f"{real}/?m=64&n=64&budget=0.1")
     page.locator(".st-key-first_run").get_by_role("button", name="Run").click()
     wait_until_done(page)
     op = catalogue()["rmsnorm"]
@@ -71,32 +74,24 @@ def test_first_visit_one_click_a_finished_result_on_this_machines_cpu(real: str,
     drawn = traces(page, "by_size")
     here = [v.name for v in op.variants if v.name in op.first and "cuda" not in v.needs]
     assert [t["name"] for t in drawn] == [name.replace("_", " ") for name in here]
-    assert len({t["points"] for t in drawn}) == 1
+    assert {t["points"] for t in drawn} == {1}
     assert len(traces(page, "bars")) == 3
     assert len(traces(page, "roofline")) == 3
     expect(page.get_by_test_id("stMetricValue").first).to_have_text(re.compile("eager|compile"))
 
 
-def test_a_run_opens_in_another_browser_from_its_address(real: str, page: Page, browser: Browser) -> None:
-    page.goto(f"{real}/?op=add&variants=torch_eager&dtype=fp32&n=4096&budget=0.2")
-    page.locator(".st-key-run").get_by_role("button", name="Run").click()
-    wait_until_done(page)
-    value = page.get_by_test_id("stMetricValue").first.inner_text()
-    another = browser.new_context().new_page()
-    another.goto(f"{real}/?run={address(page)['run']}")
-    expect(another.get_by_test_id("stMetricValue").first).to_have_text(value)
-    assert [t["name"] for t in traces(another, "by_size")] == ["torch eager"]
-    another.context.close()
+def test_a_run_opens_in_another_browser_from_its_address(real: str, measured: Page, page: Page) -> None:
+    value = measured.get_by_test_id("stMetricValue").first.inner_text()
+    page.goto(f"{real}/?run={address(measured)['run']}")
+    expect(page.get_by_test_id("stMetricValue").first).to_have_text(value)
+    assert [t["name"] for t in traces(page, "by_size")] == ["torch eager"]
 
 
-def test_a_link_reopens_the_same_plan_in_a_fresh_browser_with_defaults(
-    rehearsed: Serve, page: Page, browser: Browser
-) -> None:
+def test_a_link_opens_its_plan_and_its_address_becomes_whole_with_defaults(rehearsed: Serve, page: Page) -> None:
     page.goto(f"{rehearsed('gpu')}/?op=add&variants=torch_eager,cuda_vec16&n=2^20")
     expect(page.get_by_label("n (elements)", exact=True)).to_have_value("2^20")
     page.wait_for_url("**baseline=**")
-    whole = address(page)
-    assert whole == {
+    assert address(page) == {
         "op": "add",
         "variants": "torch_eager,cuda_vec16",
         "dtype": catalogue()["add"].dtypes[0],
@@ -108,14 +103,8 @@ def test_a_link_reopens_the_same_plan_in_a_fresh_browser_with_defaults(
         "baseline": "torch_eager",
         "device": "cuda:0",
     }
-    another = browser.new_context().new_page()
-    another.goto(page.url)
-    expect(another.get_by_label("n (elements)", exact=True)).to_have_value("2^20")
-    expect(
-        another.locator(".st-key-variants button[aria-pressed=true], .st-key-variants [aria-checked=true]")
-    ).to_have_count(2)
-    assert address(another) == whole
-    another.context.close()
+    chosen = ".st-key-variants button[aria-pressed=true], .st-key-variants [aria-checked=true]"
+    expect(page.locator(chosen)).to_have_count(2)
 
 
 def test_a_wrong_op_in_a_link_is_named_with_the_nearest(rehearsed: Serve, page: Page) -> None:
@@ -127,36 +116,25 @@ def test_a_wrong_op_in_a_link_is_named_with_the_nearest(rehearsed: Serve, page: 
     assert address(page)["dtype"] == "fp16"
 
 
-def test_a_phone_has_no_horizontal_scroll_tiles_two_by_two_and_a_closed_sidebar(rehearsed: Serve, page: Page) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{rehearsed('gpu')}/?run=sample")
-    expect(page.locator(".st-key-bars .js-plotly-plot")).to_be_visible(timeout=30_000)
-    widths = page.evaluate(
-        "() => [document.documentElement, document.querySelector('[data-testid=stMain]')]"
-        ".map(e => e.scrollWidth - e.clientWidth)"
-    )
-    assert widths == [0, 0]
-    # Awaited, since the layout settles only after the tiles are there.
-    page.wait_for_function(
-        """() => {
-          const tops = [...document.querySelectorAll("[data-testid=stMetric]")].map(e => e.getBoundingClientRect().top);
-          const near = (a, b) => Math.abs(a - b) < 2;
-          return tops.length === 4 && near(tops[0], tops[1]) && near(tops[2], tops[3]) && tops[2] > tops[0] + 40;
-        }""",
-        timeout=10_000,
-    )
-    expect(page.get_by_test_id("stSidebar")).not_to_be_in_viewport()
-
-
-def test_a_stored_run_is_drawn_from_this_server_alone_and_a_click_on_a_point_chooses_its_size(
-    rehearsed: Serve, page: Page
-) -> None:
+@pytest.fixture(scope="module")
+def desktop(rehearsed: Serve, browser: Browser) -> Iterator[Desktop]:
+    """A desktop that shows a stored run, the addresses of other servers that it asked, and the errors of its console."""
+    page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+    page.set_default_timeout(30_000)
     elsewhere: list[str] = []
     errors: list[str] = []
     url = rehearsed("gpu")
     page.on("request", lambda r: elsewhere.append(r.url) if not r.url.startswith((url, "data:", "blob:")) else None)
     page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
     page.goto(f"{url}/?run=sample")
+    yield page, elsewhere, errors
+    page.context.close()
+
+
+def test_a_stored_run_is_drawn_from_this_server_alone_and_a_click_on_a_point_chooses_its_size(
+    desktop: Desktop,
+) -> None:
+    page, elsewhere, errors = desktop
     drawn = traces(page, "by_size")
     assert [t["name"] for t in drawn] == [v.replace("_", " ") for v in samples.LADDER] + ["measured roof 4400 GB/s"]
     assert {t["points"] for t in drawn} == {6}
@@ -171,19 +149,31 @@ def test_a_stored_run_is_drawn_from_this_server_alone_and_a_click_on_a_point_cho
     assert errors == []
 
 
-def test_eager_results_stand_while_the_compiler_runs_and_cancel_keeps_them(rehearsed: Serve, page: Page) -> None:
-    """Compiling is a state with its time running, shown by events without a rerun of the page."""
-    page.goto(f"{rehearsed('slow')}/?op=rmsnorm&m=64&n=64,128")
-    page.locator(".st-key-run").get_by_role("button", name="Run").click()
-    state = page.locator(".st-key-going li.compiling")
-    expect(state).to_contain_text(re.compile(r"compiling .*torch_compile · \d+\.\d s"))
-    lines(page, "by_size", ["composite eager", "torch eager"])
-    before = state.inner_text()
-    expect(state).not_to_have_text(before)
-    page.locator(".st-key-cancel").get_by_role("button", name="Cancel").click()
-    wait_until_done(page, 20)
-    expect(page.locator(".st-key-heading")).to_contain_text("cancelled")
-    assert [t["name"] for t in traces(page, "by_size")][:2] == ["composite eager", "torch eager"]
+def test_eager_results_stand_while_the_compiler_runs_and_a_server_with_a_follower_stops_when_told(
+    page: Page, tmp_path: Path
+) -> None:
+    """Compiling is a state with its time running, shown by events without a rerun of the page. All lives below a base path.
+
+    An open event stream must not keep the process alive: `served` fails when it does not end in time."""
+    script = Path(__file__).with_name("rehearsed_app.py")
+    with served(script, tmp_path, base="lab/kv", REHEARSAL="slow") as url:
+        with urllib.request.urlopen(f"{url}/api/health") as answer:
+            assert json.load(answer)["status"] == "ok"
+        page.goto(f"{url}/?op=rmsnorm&m=64&n=64,128")
+        run = page.locator(".st-key-run").get_by_role("button", name="Run")
+        run.click()
+        state = page.locator(".st-key-going li.compiling")
+        expect(state).to_contain_text(re.compile(r"compiling .*torch_compile · \d+\.\d s"))
+        lines(page, "by_size", ["composite eager", "torch eager"])
+        before = state.inner_text()
+        expect(state).not_to_have_text(before)
+        page.locator(".st-key-cancel").get_by_role("button", name="Cancel").click()
+        wait_until_done(page, 20)
+        expect(page.locator(".st-key-heading")).to_contain_text("cancelled")
+        assert [t["name"] for t in traces(page, "by_size")][:2] == ["composite eager", "torch eager"]
+        # A second run is followed when the server is told to stop.
+        run.click()
+        expect(state).to_be_visible()
 
 
 def test_the_page_redraws_by_events_alone(rehearsed: Serve, page: Page) -> None:
@@ -203,38 +193,6 @@ def test_the_page_redraws_by_events_alone(rehearsed: Serve, page: Page) -> None:
     assert drawn == {"composite eager": 3, "torch eager": 3, "✕ failed": 3}
     page.get_by_role("tab", name="Failures (3)").click()
     expect(page.get_by_text("the worker died: signal 11 <b>SIGSEGV</b>").first).to_be_visible()
-
-
-def test_all_lives_below_the_base_path_and_a_server_with_a_follower_stops_when_told(page: Page, tmp_path: Path) -> None:
-    """An open event stream must not keep the process alive: `served` fails when it does not end in time."""
-    script = Path(__file__).with_name("rehearsed_app.py")
-    with served(script, tmp_path, base="lab/kv", REHEARSAL="slow") as url:
-        with urllib.request.urlopen(f"{url}/api/health") as answer:
-            assert json.load(answer)["status"] == "ok"
-        page.goto(f"{url}/?op=rmsnorm&m=64&n=64")
-        page.locator(".st-key-run").get_by_role("button", name="Run").click()
-        # The stream of events tells of the compiler, and what is done is drawn.
-        expect(page.locator(".st-key-going li.compiling")).to_be_visible()
-        lines(page, "by_size", ["composite eager", "torch eager"])
-
-
-def test_text_of_a_document_is_text_everywhere(rehearsed: Serve, page: Page) -> None:
-    """A run file can name its variants as it likes; nothing of it becomes markup, a link or a script."""
-    said: list[str] = []
-    page.on("dialog", lambda d: (said.append(d.message), d.dismiss()))
-    page.goto(f"{rehearsed('gpu')}/?run=hostile")
-    traces(page, "bars")
-    expect(page.get_by_test_id("stMetricValue").first).to_contain_text(
-        "<img src=x onerror=alert(1)> **bold** :red[red]"
-    )
-    for name in ("Failures", "Kernels", "Variants"):
-        page.get_by_role("tab", name=name).click()
-        at_rest(page)
-    assert page.locator("img[src='x'], a[href^='javascript'], .katex").count() == 0
-    page.locator(".st-key-by_size .scatterlayer .trace").nth(1).locator("path.point").first.hover(force=True)
-    expect(page.locator(".st-key-by_size .hoverlayer")).to_contain_text("onerror=alert(1)")
-    assert page.locator(".hoverlayer a, .legend a, .annotation a, svg image[href='x']").count() == 0
-    assert said == []
 
 
 def test_a_connection_that_is_used_again_answers_at_once(real: str) -> None:
@@ -267,8 +225,8 @@ CONTRAST = """(found, background) => {
 """Contrast as WCAG 2.2 defines it, of an element's text against its own background or the page's."""
 
 
-def test_words_of_charts_and_buttons_can_be_read(rehearsed: Serve, page: Page) -> None:
-    page.goto(f"{rehearsed('gpu')}/?run=sample")
+def test_words_of_charts_and_buttons_can_be_read(desktop: Desktop) -> None:
+    page, _, _ = desktop
     traces(page, "bars")
     for _ in schemes(page, ".st-key-bars[data-stale=false] .js-plotly-plot"):
         traces(page, "bars")
@@ -278,12 +236,60 @@ def test_words_of_charts_and_buttons_can_be_read(rehearsed: Serve, page: Page) -
         assert page.locator(".st-key-run button").evaluate(CONTRAST, True) >= 4.5
 
 
-def test_the_answers_on_a_phone_are_whole(rehearsed: Serve, page: Page) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
+@pytest.fixture(scope="module")
+def phone(rehearsed: Serve, browser: Browser) -> Iterator[Phone]:
+    """A phone that shows a run whose names are long and contain markup, and the texts of the dialogs that opened."""
+    page = browser.new_context(viewport={"width": 390, "height": 844}).new_page()
+    page.set_default_timeout(30_000)
+    said: list[str] = []
+    page.on("dialog", lambda d: (said.append(d.message), d.dismiss()))
     page.goto(f"{rehearsed('gpu')}/?run=hostile")
+    yield page, said
+    page.context.close()
+
+
+def test_a_phone_has_no_horizontal_scroll_tiles_two_by_two_and_a_closed_sidebar(phone: Phone) -> None:
+    page, _ = phone
+    expect(page.locator(".st-key-bars .js-plotly-plot")).to_be_visible(timeout=30_000)
+    widths = page.evaluate(
+        "() => [document.documentElement, document.querySelector('[data-testid=stMain]')]"
+        ".map(e => e.scrollWidth - e.clientWidth)"
+    )
+    assert widths == [0, 0]
+    # Awaited, since the layout settles only after the tiles are there.
+    page.wait_for_function(
+        """() => {
+          const tops = [...document.querySelectorAll("[data-testid=stMetric]")].map(e => e.getBoundingClientRect().top);
+          const near = (a, b) => Math.abs(a - b) < 2;
+          return tops.length === 4 && near(tops[0], tops[1]) && near(tops[2], tops[3]) && tops[2] > tops[0] + 40;
+        }""",
+        timeout=10_000,
+    )
+    expect(page.get_by_test_id("stSidebar")).not_to_be_in_viewport()
+
+
+def test_the_answers_on_a_phone_are_whole(phone: Phone) -> None:
+    page, _ = phone
     values = page.get_by_test_id("stMetricValue").locator("p")
     expect(values).to_have_count(4)
     lines = "all => all.map(p => [p.textContent, getComputedStyle(p).whiteSpace, p.getBoundingClientRect().right])"
     for words, wrapped, right in values.evaluate_all(lines):
         assert wrapped == "normal", words
         assert right <= 390, words
+
+
+def test_text_of_a_document_is_text_everywhere(phone: Phone) -> None:
+    """A run file can name its variants as it likes; nothing of it becomes markup, a link or a script."""
+    page, said = phone
+    traces(page, "bars")
+    expect(page.get_by_test_id("stMetricValue").first).to_contain_text(
+        "<img src=x onerror=alert(1)> **bold** :red[red]"
+    )
+    for name in ("Failures", "Kernels", "Variants"):
+        page.get_by_role("tab", name=name).click()
+        at_rest(page)
+    assert page.locator("img[src='x'], a[href^='javascript'], .katex").count() == 0
+    page.locator(".st-key-by_size .scatterlayer .trace").nth(1).locator("path.point").first.hover(force=True)
+    expect(page.locator(".st-key-by_size .hoverlayer")).to_contain_text("onerror=alert(1)")
+    assert page.locator(".hoverlayer a, .legend a, .annotation a, svg image[href='x']").count() == 0
+    assert said == []

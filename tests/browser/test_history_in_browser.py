@@ -5,34 +5,43 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from acting import choose, downloaded
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 from servers import ROOT, served
 
+from kernelviz.bench.history import History
 from kernelviz.formats import shipped_runs
+from kernelviz.store import Store
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-1")]
 
 
 @pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def elsewhere_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the second installation keeps its runs."""
+    return tmp_path_factory.mktemp("elsewhere")
+
+
+@pytest.fixture(scope="module")
+def elsewhere(elsewhere_home: Path) -> Iterator[str]:
     """A second installation, with no run of its own."""
-    with served(ROOT / "app.py", tmp_path_factory.mktemp("elsewhere")) as url:
+    with served(ROOT / "app.py", elsewhere_home) as url:
         yield url
 
 
+def import_run(folder: Path, document: dict[str, Any]) -> None:
+    """Store a run in the installation that keeps its runs in that folder, as an upload does."""
+    History(Store.open(folder / "home")).take_in(json.dumps(document))
+
+
 @pytest.fixture(scope="module")
-def document(real: str, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def document(real: str, measured: Page, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run measured by the first installation and downloaded from its History page."""
-    page = browser.new_context().new_page()
-    page.goto(f"{real}/?op=add&variants=torch_eager&dtype=fp32&n=4096,8192&budget=0.1")
-    page.locator(".st-key-run").get_by_role("button", name="Run").click()
-    page.wait_for_url("**run=**")
-    expect(page.locator(".st-key-tiles")).to_be_visible(timeout=120_000)
-    expect(page.locator(".st-key-cancel")).to_have_count(0, timeout=120_000)
-    run_id = page.url.split("run=")[1].split("&")[0]
+    run_id = measured.url.split("run=")[1].split("&")[0]
+    page = measured.context.new_page()
     page.goto(f"{real}/history?run={run_id}")
     page.locator(f".st-key-download_{run_id}_popover").get_by_role("button").click()
     choose(page, f"download_{run_id}_format", "kernelviz JSON (.json)")
@@ -40,7 +49,7 @@ def document(real: str, browser: Browser, tmp_path_factory: pytest.TempPathFacto
     target = tmp_path_factory.mktemp("document") / "run.json"
     given.save_as(target)
     assert json.loads(target.read_text())["id"] == run_id
-    page.context.close()
+    page.close()
     return target
 
 
@@ -60,16 +69,14 @@ def upload(page: Page, url: str, file: Path) -> None:
 
 
 def test_an_uploaded_document_shows_the_table_that_was_measured(
-    real: str, elsewhere: str, document: Path, page: Page
+    elsewhere: str, measured: Page, document: Path, page: Page
 ) -> None:
-    run_id = json.loads(document.read_text())["id"]
-    page.goto(f"{real}/?run={run_id}")
-    measured = cells(page)
-    assert measured.count("\ntorch eager|") == 2
+    table = cells(measured)
+    assert table.count("\ntorch eager|") == 2
     upload(page, elsewhere, document)
     page.get_by_role("link", name="Open it").click()
     expect(page.locator(".st-key-tiles")).to_be_visible()
-    assert cells(page) == measured
+    assert cells(page) == table
 
 
 def test_a_damaged_document_is_refused_with_the_field(
@@ -85,12 +92,8 @@ def test_a_damaged_document_is_refused_with_the_field(
     expect(refusal).to_contain_text("$.results[0].outcome.device_cold_s.estimate")
 
 
-def test_a_run_is_deleted_and_comes_back(elsewhere: str, document: Path, page: Page) -> None:
-    copy = json.loads(document.read_text()) | {"id": "to-delete", "title": "to be deleted"}
-    target = document.with_name("copy.json")
-    target.write_text(json.dumps(copy))
-    upload(page, elsewhere, target)
-    expect(page.get_by_role("link", name="Open it")).to_be_visible()
+def test_a_run_is_deleted_and_comes_back(elsewhere: str, elsewhere_home: Path, document: Path, page: Page) -> None:
+    import_run(elsewhere_home, json.loads(document.read_text()) | {"id": "to-delete", "title": "to be deleted"})
     page.goto(f"{elsewhere}/history?q=to-delete&run=to-delete")
     page.locator(".st-key-delete_to-delete").get_by_role("button").click()
     page.locator(".st-key-confirm_delete_yes").get_by_role("button").click()
@@ -100,24 +103,21 @@ def test_a_run_is_deleted_and_comes_back(elsewhere: str, document: Path, page: P
     expect(page.locator(".st-key-run_to-delete")).to_be_visible()
 
 
-def test_an_interrupted_run_is_resumed(elsewhere: str, document: Path, page: Page) -> None:
+def test_an_interrupted_run_is_resumed(real: str, real_home: Path, document: Path, page: Page) -> None:
     half = json.loads(document.read_text()) | {"id": "half", "title": "half", "status": "interrupted"}
     half["results"] = half["results"][:1]
-    target = document.with_name("half.json")
-    target.write_text(json.dumps(half))
-    upload(page, elsewhere, target)
-    expect(page.get_by_role("link", name="Open it")).to_be_visible()
-    page.goto(f"{elsewhere}/history?q=half&run=half")
+    import_run(real_home, half)
+    page.goto(f"{real}/history?q=half&run=half")
     expect(page.locator(".st-key-run_half")).to_contain_text("1 of 2 cases")
     page.locator(".st-key-resume_half").get_by_role("button").click()
     expect(page.locator(".st-key-tiles")).to_be_visible(timeout=120_000)
     expect(page.locator(".st-key-cancel")).to_have_count(0, timeout=120_000)
     assert cells(page).count("\ntorch eager|") == 2
-    page.goto(f"{elsewhere}/history?q=half")
+    page.goto(f"{real}/history?q=half")
     expect(page.locator(".st-key-run_half")).to_contain_text("finished")
 
 
-def test_a_shipped_run_opens_from_the_first_page_with_no_device(elsewhere: str, page: Page) -> None:
+def test_a_shipped_run_opens_from_the_first_page_with_no_device_and_is_shared(elsewhere: str, page: Page) -> None:
     page.goto(elsewhere)
     links = page.locator(".st-key-shipped_runs").get_by_role("link")
     expect(links).to_have_count(len(shipped_runs.names()))
@@ -125,18 +125,16 @@ def test_a_shipped_run_opens_from_the_first_page_with_no_device(elsewhere: str, 
     expect(page.locator(".st-key-tiles")).to_be_visible()
     expect(page.locator(".st-key-strip")).to_contain_text("NVIDIA H200")
     expect(page.locator(".st-key-by_size .js-plotly-plot")).to_be_visible()
-
-
-def test_share_warns_that_a_loopback_address_opens_here_only(elsewhere: str, page: Page) -> None:
-    page.goto(f"{elsewhere}/?run={shipped_runs.names()[0]}")
+    # A loopback address opens here only.
     page.locator(".st-key-share_popover").get_by_role("button").first.click()
     expect(page.get_by_text("works on this machine only")).to_be_visible()
-    expect(page.get_by_test_id("stCode")).to_contain_text(f"{elsewhere}/?run={shipped_runs.names()[0]}")
+    expect(page.get_by_test_id("stCode")).to_contain_text(f"{elsewhere}/?run=h200-softmax")
 
 
-def test_a_phone_has_no_horizontal_scroll(elsewhere: str, document: Path, page: Page) -> None:
-    upload(page, elsewhere, document)
+def test_a_phone_has_no_horizontal_scroll(elsewhere: str, elsewhere_home: Path, document: Path, page: Page) -> None:
+    import_run(elsewhere_home, json.loads(document.read_text()) | {"id": "on-a-phone"})
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{elsewhere}/history")
+    expect(page.locator(".st-key-run_on-a-phone")).to_be_visible()
     expect(page.locator(".st-key-shipped")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

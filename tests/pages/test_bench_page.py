@@ -87,6 +87,10 @@ def test_a_link_reopens_its_plan_and_the_address_holds_every_field(page: Open) -
         "baseline": "torch_eager",
         "device": "cuda:0",
     }
+    again = page(**dict(test.query_params))
+    assert again.button_group(key="variants").value == ["torch_eager", "cuda_vec16"]
+    assert again.text_input(key="size_add_n").value == "2^20,2^21"
+    assert dict(again.query_params) == dict(test.query_params)
 
 
 def test_a_wrong_op_is_named_with_the_nearest_and_the_rest_is_kept(page: Open) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -32,9 +33,16 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     made.close()
 
 
+@functools.cache
+def sample() -> Run:
+    return samples.run(shares={"torch_eager": 0.5})
+
+
 def kept(bench: Bench, number: int, **changes: object) -> str:
     run: Run = msgspec.structs.replace(
-        samples.run(id=f"r{number:03d}", title=f"number {number}", shares={"torch_eager": 0.5}),
+        sample(),
+        id=f"r{number:03d}",
+        title=f"number {number}",
         created_at=f"2026-11-20T{number // 60:02d}:{number % 60:02d}:00+00:00",
         **changes,
     )
@@ -62,7 +70,7 @@ def test_an_empty_history_says_what_to_do(bench: Bench) -> None:
 
 def test_runs_are_listed_searched_and_paged(bench: Bench) -> None:
     for number in range(45):
-        kept(bench, number)
+        kept(bench, number, results=sample().results[:1])
     test = opened()
     assert "45 runs" in words(test)
     assert len([b for b in test.button if b.label == "Manage"]) == 20
@@ -77,7 +85,7 @@ def test_runs_are_listed_searched_and_paged(bench: Bench) -> None:
 )
 def test_the_address_names_the_page_of_the_list(bench: Bench, asked: str, shown: int) -> None:
     for number in range(45):
-        kept(bench, number)
+        kept(bench, number, results=sample().results[:1])
     test = opened(page=asked)
     assert len([b for b in test.button if b.label == "Manage"]) == {1: 20, 3: 5}[shown]
     (pages,) = test.get("pagination")
