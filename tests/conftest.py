@@ -14,6 +14,8 @@ from _pytest.doctest import DoctestModule
 
 # A test process a core, and each with torch's threads on all of them, spend two thirds of their time waiting for each other's.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# torch.compile builds and loads a library for each vector extension that the processor has, to see that the compiler knows it.
+os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "1")
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
