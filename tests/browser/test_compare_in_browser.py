@@ -7,14 +7,16 @@ from pathlib import Path
 
 import compared_runs as runs
 import msgspec
+import one_tab
 import pytest
+from accessibility import expect_accessible, found_by_axe, schemes
 from acting import at_rest
-from playwright.sync_api import Browser, Locator, Page, expect
-from test_reach_in_browser import found_by_axe, schemes
+from playwright.sync_api import Locator, Page, expect
 
 from kernelviz.formats import encode
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-2")]
+page = one_tab.page
 VARIANTS = "a=h200-softmax&b=h200-softmax&variant_a=torch_eager&variant_b=triton_online"
 
 
@@ -37,7 +39,7 @@ def drawn(page: Page) -> tuple[list[str], str]:
     return rows, page.locator(".st-key-tiles").inner_text()
 
 
-def test_hover_says_the_verdict_and_a_click_shows_the_samples_of_both(real: str, page: Page, browser: Browser) -> None:
+def test_hover_says_the_verdict_and_a_click_shows_the_samples_of_both(real: str, page: Page) -> None:
     page.goto(f"{real}/compare?{VARIANTS}")
     chart = bars(page)
     settled(page)
@@ -55,12 +57,11 @@ def test_hover_says_the_verdict_and_a_click_shows_the_samples_of_both(real: str,
     expect(page.locator(".st-key-shares .legend")).to_contain_text("B: triton online")
     said, case = drawn(page), page.locator(".st-key-one_pair").inner_text()
     # The link opens the same picture in a browser that has never been here.
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    other = context.new_page()
-    other.goto(page.url)
-    assert drawn(other) == said
-    expect(other.locator(".st-key-one_pair")).to_have_text(re.compile(re.escape(case.split("\n")[0])))
-    context.close()
+    link = page.url
+    one_tab.forget(page)
+    page.goto(link)
+    assert drawn(page) == said
+    expect(page.locator(".st-key-one_pair")).to_have_text(re.compile(re.escape(case.split("\n")[0])))
 
 
 def test_from_history_a_run_is_held_against_the_one_before_it(real: str, page: Page, tmp_path: Path) -> None:
@@ -94,10 +95,10 @@ def test_from_history_a_run_is_held_against_the_one_before_it(real: str, page: P
         assert found_by_axe(page, scheme) == [], scheme
 
 
-def test_the_pages_words_on_a_phone(real: str, page: Page) -> None:
-    page.set_viewport_size({"width": 390, "height": 844})
+def test_everybody_reads_the_page_and_its_words_on_a_phone(real: str, page: Page) -> None:
     page.goto(f"{real}/compare?{VARIANTS}")
-    chart = bars(page)
+    expect_accessible(page, "Compare", ".st-key-pairs")
+    chart = bars(page)  # at a phone's width
     settled(page)
     frame = chart.bounding_box()
     assert frame

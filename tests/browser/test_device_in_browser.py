@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import one_tab
 import pytest
+from accessibility import expect_accessible
 from playwright.sync_api import Page, expect
 from servers import served
 
@@ -14,7 +16,8 @@ from servers import served
 CHART = ".st-key-reports[data-stale=false] .js-plotly-plot"
 LAST = f"document.querySelector('{CHART}')?.data?.[0].y.at(-1)"
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-2")]
+page = one_tab.page
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +44,11 @@ def test_it_is_drawn_grows_by_itself_and_nothing_is_wider_than_the_page(played: 
         tiles = page.locator(".st-key-tiles [data-testid=stMetric]")
         expect(tiles).to_have_count(6)
         assert all(box["x"] + box["width"] <= width for tile in tiles.all() if (box := tile.bounding_box()))
+
+
+def test_everybody_reads_it(played: str, page: Page) -> None:
+    page.goto(f"{played}/device")
+    expect_accessible(page, "Device", ".st-key-reports .js-plotly-plot")
 
 
 def test_a_threshold_and_a_window_are_in_the_address(played: str, page: Page) -> None:

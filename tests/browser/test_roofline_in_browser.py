@@ -5,18 +5,22 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import one_tab
 import pytest
+from accessibility import expect_accessible
 from acting import at_rest
 from playwright.sync_api import Locator, Page, expect
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-2")]
+page = one_tab.page
 RUNS = "runs=h200-matmul,h200-rmsnorm"
+CHART = ".st-key-rooflines[data-stale=false] .js-plotly-plot"
 
 
 def opened(real: str, page: Page, query: str = RUNS) -> Locator:
     page.goto(f"{real}/roofline?{query}")
     # While a choice redraws the chart the old one stands beside it for a moment, marked stale.
-    chart = page.locator(".st-key-rooflines[data-stale=false] .js-plotly-plot")
+    chart = page.locator(CHART)
     expect(chart.locator(".points path").first).to_be_visible()
     at_rest(page)
     return chart
@@ -69,10 +73,15 @@ def test_the_camera_saves_a_picture_with_a_good_name(real: str, page: Page, tmp_
     assert b"DRAM up to 4.53 TB/s" in (tmp_path / "SVG").read_bytes()
 
 
-@pytest.mark.parametrize("width", [1440, 390])
-def test_no_two_names_of_the_legend_touch_and_nothing_is_wider_than_the_page(real: str, page: Page, width: int) -> None:
-    page.set_viewport_size({"width": width, "height": 900})
+def test_no_two_names_of_the_legend_touch_and_everybody_reads_the_page(real: str, page: Page) -> None:
     chart = opened(real, page)
+    legend_is_read(page, chart, 1440)
+    expect_accessible(page, "Roofline", CHART)
+    legend_is_read(page, chart, 390)
+
+
+def legend_is_read(page: Page, chart: Locator, width: int) -> None:
+    """No two names touch, none leaves the chart, and nothing is wider than the page."""
     boxes = chart.evaluate(
         "g => [...g.querySelectorAll('.legendtext, .legend2text, .xtick text, .ytick text, .xtitle, .ytitle')].map(t => {"
         " const r = t.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom, t.textContent] })"

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, Page, Request, expect
 
 from kernelviz.formats import decode, digest, encode, shipped_runs
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser")]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-2")]
 Serve = Callable[..., str]
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
