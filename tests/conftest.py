@@ -7,11 +7,15 @@ import gc
 import os
 import sys
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 
 # A test process a core, and each with torch's threads on all of them, spend two thirds of their time waiting for each other's.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# torch.compile builds and loads a library for each vector extension that the processor has, to see that the compiler knows it.
+os.environ.setdefault("TORCHINDUCTOR_VEC_ISA_OK", "1")
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
@@ -30,6 +34,13 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Look for examples only in those files of this folder that have one: else each module is imported under a second name."""
+    found = yield
+    return found if b">>>" in file_path.read_bytes() else [f for f in found if not isinstance(f, DoctestModule)]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -66,6 +66,7 @@ def op_of(name: str) -> Op:
     return catalogue()[name]
 
 
+@functools.cache
 def figure(
     time_s: float, *, blocks: int = 24, size: int = 20, seed: int = 0, clock_hz: float | None = 1.98e9
 ) -> Figure:

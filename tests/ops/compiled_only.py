@@ -8,12 +8,18 @@ Prints one JSON line a case: {"arch", "case", "ok", "message", "kernels"}.
 
 What docs/gpu-report.json proves is not compiled again: for the architecture of that report, a CUDA C++ source as it was when it
 passed there, with definitions that the sizes of the GPU tests ask for, by the same NVRTC. A changed source is compiled in full.
+
+A CUDA C++ source in which nothing of ours asks for the architecture is compiled for the first architecture that asks for its
+definitions, and not again for later ones: what is valid PTX for one architecture is valid for every later one (CUDA C++
+Programming Guide, "PTX Compatibility"). Shared memory is checked against the limit of each.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import metadata
@@ -40,6 +46,8 @@ MOST_GPU_BYTES = 2**30
 """Larger problems of the GPU tests are left out here; they ask for no other definitions than smaller ones."""
 Configuration = tuple[Path, tuple[tuple[str, str], ...]]
 """What NVRTC is given: a source and its definitions."""
+OF_AN_ARCHITECTURE = re.compile(r"__CUDA_ARCH|__CUDA_MINIMUM_ARCH|\bNV_(?:IF|DISPATCH)_|\bNV_(?:IS|PROVIDES|HAS)_")
+"""What a source says that is compiled differently for different architectures."""
 compiled: list[str] = []
 
 
@@ -89,23 +97,42 @@ class CompileOnlyDriver(DriverBase):
         return lambda *arguments: None
 
 
+@functools.cache
+def same_for_every_architecture(source: Path) -> bool:
+    """Whether neither the source nor a header of ours that it includes asks for the architecture."""
+    return not any(OF_AN_ARCHITECTURE.search(file.read_text()) for file in nvrtc.with_headers(source))
+
+
 class CompileOnlyNvrtc:
     """See `kernelviz.ops.kernels.nvrtc.Driver`."""
 
     def __init__(self, arch: str) -> None:
         self.arch = arch
         self.proven: set[Configuration] = set()
+        self.earlier: dict[tuple[str, Configuration], str] = {}
+        """The architecture that a kernel was compiled for, where the result is valid for every later one."""
 
     def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any:
         assert shared_bytes <= SHARED_BYTES[self.arch]
-        if (source, tuple(sorted(defines.items()))) in self.proven:
+        configuration = source, tuple(sorted(defines.items()))
+        if configuration in self.proven:
+            self._compiled_here(name, configuration)
             compiled.append(f"{name} compiled on a GPU, {shared_bytes} B dynamic shared")
+            return name
+        earlier = self.earlier.get((name, configuration))
+        if earlier is not None and int(earlier.removeprefix("sm_")) < int(self.arch.removeprefix("sm_")):
+            compiled.append(f"{name} compiled for {earlier}, {shared_bytes} B dynamic shared")
             return name
         cubin = nvrtc.compile_cubin(source, self.arch, defines)
         assert cubin.startswith(b"\x7fELF")
         assert name.encode() in cubin
+        self._compiled_here(name, configuration)
         compiled.append(f"{name} {len(cubin)} B cubin, {shared_bytes} B dynamic shared")
         return name
+
+    def _compiled_here(self, name: str, configuration: Configuration) -> None:
+        if same_for_every_architecture(configuration[0]):
+            self.earlier.setdefault((name, configuration), self.arch)
 
     def launch(self, *arguments: object) -> None:
         pass
@@ -158,10 +185,12 @@ def _ask(op: Op, variant: Variant, problem: Problem) -> None:
         return  # a size that the variant refuses
 
 
-def main(arch: str, names: Sequence[str]) -> None:
-    triton.runtime.driver.set_active(CompileOnlyDriver(arch))
+def main(arch: str, backend: str, names: Sequence[str], earlier: dict[tuple[str, Configuration], str]) -> None:
     driver, report = CompileOnlyNvrtc(arch), Report(arch)
-    for op, variant in variants("triton", "cuda"):
+    driver.earlier = earlier
+    if backend == "triton":
+        triton.runtime.driver.set_active(CompileOnlyDriver(arch))
+    for op, variant in variants(backend):
         if arch not in variant.targets or op.name not in names:
             continue
         driver.proven = report.proven(op, variant)
@@ -184,7 +213,10 @@ if __name__ == "__main__":
         # Triton keeps what it compiled for a device, whatever its architecture: each gets a process, and torch is imported once.
         child = os.fork()
         if child == 0:
-            main(arch, sys.argv[1:])
+            main(arch, "triton", sys.argv[1:], {})
             os._exit(0)
         if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
             sys.exit(f"{arch}: see above")
+    earlier: dict[tuple[str, Configuration], str] = {}
+    for arch in sorted(SHARED_BYTES, key=lambda a: int(a.removeprefix("sm_"))):
+        main(arch, "cuda", sys.argv[1:], earlier)

@@ -19,13 +19,30 @@ def doubled(x_N: torch.Tensor) -> torch.Tensor:
     return x_N * 2
 
 
-def test_more_sizes_than_dynamos_limit_are_compiled_each() -> None:
-    """Dynamo's limit of eight shapes a function would make the others run eagerly, without a word."""
+def test_more_sizes_than_dynamos_limit_are_compiled_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dynamo's limit of eight shapes a function would make the others run eagerly, without a word.
+
+    Inductor is given each graph, but compiles only the last one: its limits are dynamo's, and g++ takes 0.6 s a graph.
+    """
+    from torch._inductor import compile_fx
+
+    given: list[tuple[int, ...]] = []
+    inductor = compile_fx.compile_fx
+
+    def last_one(graph: torch.fx.GraphModule, examples: list[torch.Tensor], **settings: object) -> object:
+        given.append(tuple(examples[0].shape))
+        if len(given) < sizes:
+            return graph.forward
+        monkeypatch.undo()  # it calls itself
+        return inductor(graph, examples, **settings)
+
+    monkeypatch.setattr(compile_fx, "compile_fx", last_one)
     sizes = LIMIT + 2
     before = torch._dynamo.utils.counters["stats"]["unique_graphs"]
     for n in range(1, sizes + 1):
         x_N = torch.randn(n)
         torch.testing.assert_close(compiled(doubled, x_N)(), x_N * 2)
+    assert given == [(n,) for n in range(1, sizes + 1)]
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] - before == sizes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import os
@@ -61,7 +62,14 @@ def files(chosen: Variant) -> tuple[Path, ...]:
     return tuple(closure.files)
 
 
-AS_IT_IS = {name: digest(chosen) for name, chosen in VARIANTS.items()}
+@functools.cache
+def as_it_is(name: str) -> str:
+    """The digest of a variant of the files as they are."""
+    return digest(VARIANTS[name])
+
+
+def all_as_they_are() -> dict[str, str]:
+    return {name: as_it_is(name) for name in VARIANTS}
 
 
 def mutated(chosen: Variant, path: Path, seed: int) -> str:
@@ -72,8 +80,8 @@ def mutated(chosen: Variant, path: Path, seed: int) -> str:
 
 
 def test_the_digest_of_a_variant_is_read_from_the_files() -> None:
-    assert {name: chosen.source_digest() for name, chosen in VARIANTS.items()} == AS_IT_IS
-    assert source_digest(len, "no source") not in AS_IT_IS.values()
+    assert {name: chosen.source_digest() for name, chosen in VARIANTS.items()} == all_as_they_are()
+    assert source_digest(len, "no source") not in all_as_they_are().values()
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -81,19 +89,19 @@ def test_a_token_of_any_file_that_it_runs_changes_it(name: str) -> None:
     chosen = VARIANTS[name]
     for path in files(chosen):
         text = mutated(chosen, path, 17 * (zlib.crc32(name.encode()) % 3))
-        assert digest(chosen, {path: text}) != AS_IT_IS[name], path
+        assert digest(chosen, {path: text}) != as_it_is(name), path
 
 
 def test_comments_docstrings_and_formatting_change_none() -> None:
     others = {path: rewritten(text, path.suffix) for path, text in TEXTS.items()}
     assert all(others[path] != text for path, text in TEXTS.items())
-    assert {name: digest(chosen, others) for name, chosen in VARIANTS.items()} == AS_IT_IS
+    assert {name: digest(chosen, others) for name, chosen in VARIANTS.items()} == all_as_they_are()
 
 
 def test_files_that_it_does_not_run_change_none() -> None:
     for name, chosen in VARIANTS.items():
         own = set(files(chosen))
-        assert digest(chosen, dict.fromkeys(TEXTS.keys() - own, "other = 1")) == AS_IT_IS[name], name
+        assert digest(chosen, dict.fromkeys(TEXTS.keys() - own, "other = 1")) == as_it_is(name), name
 
 
 def test_another_variant_of_the_same_file_changes_none() -> None:
@@ -110,7 +118,7 @@ def test_another_variant_of_the_same_file_changes_none() -> None:
             and not calls
         ):
             compared += 1
-            assert digest(chosen, {path: mutated(other, path, compared)}) == AS_IT_IS[name], (name, after)
+            assert digest(chosen, {path: mutated(other, path, compared)}) == as_it_is(name), (name, after)
     assert compared > 150
 
 
@@ -127,20 +135,20 @@ def test_a_constant_that_several_families_share_changes_it(
     path = ROOT / "kernels" / file
     text, count = re.subn(re.escape(before) if "(" in before else before, after, TEXTS[path])
     assert count == 1
-    assert digest(op_named(op).variant_named(variant), {path: text}) != AS_IT_IS[f"{op} {variant}"]
+    assert digest(op_named(op).variant_named(variant), {path: text}) != as_it_is(f"{op} {variant}")
 
 
 def test_variants_of_one_factory_differ_by_what_they_were_made_with() -> None:
     """Those that share a digest are one and the same function, offered by several ops."""
     by_digest: dict[str, set[int]] = {}
     for name, chosen in VARIANTS.items():
-        by_digest.setdefault(AS_IT_IS[name], set()).add(id(chosen.bind))
+        by_digest.setdefault(as_it_is(name), set()).add(id(chosen.bind))
     assert [functions for functions in by_digest.values() if len(functions) > 1] == []
 
 
 def test_a_configuration_has_the_digest_of_its_variant() -> None:
     tuned = op_named("add").variant_named("triton_tuned[block=256]")
-    assert tuned.source_digest() == AS_IT_IS["add triton_tuned"]
+    assert tuned.source_digest() == as_it_is("add triton_tuned")
 
 
 MOVED = re.compile(r"kernelviz\.ops\.(?!catalog\b)(\w+)")
@@ -188,7 +196,7 @@ def test_a_path_changes_none(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout)
-    assert found == {name: AS_IT_IS[name] for name in found}
+    assert found == {name: as_it_is(name) for name in found}
     assert len(found) == len(variants())
 
 
