@@ -20,19 +20,20 @@ WIDE = {"width": 1440, "height": 900}
 @pytest.fixture
 def page(browser: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Page]:
     """The tab, with nothing of the test before it. A failed test leaves a picture in its tmp_path and gets no successor."""
-    tab = _tab(browser)
+    tab = tab_of(browser)
     failed_before = request.session.testsfailed
     yield tab
     if request.session.testsfailed > failed_before:
         tab.screenshot(path=tmp_path / "failed.png")
         tab.context.close()
-        _tab.cache_clear()
+        tab_of.cache_clear()
     else:
         forget(tab)
 
 
 @cache
-def _tab(browser: Browser) -> Page:
+def tab_of(browser: Browser) -> Page:
+    """The tab of this browser, as the test before left it."""
     tab = browser.new_context(viewport=WIDE).new_page()  # type: ignore[arg-type]
     tab.set_default_timeout(30_000)
     return tab

@@ -39,9 +39,7 @@ def settled(page: Page) -> None:
 @pytest.fixture(scope="module")
 def offline(real: str, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file that the Share button of a run with one hidden variant gives."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    page = context.new_page()
-    page.set_default_timeout(30_000)
+    page = one_tab.tab_of(browser)
     page.goto(f"{real}/?run=h200-rmsnorm&hide=composite_eager&l2=warm")
     settled(page)
     page.locator(".st-key-share_popover button").first.click()
@@ -53,7 +51,7 @@ def offline(real: str, browser: Browser, tmp_path_factory: pytest.TempPathFactor
     expect(page.locator(".st-key-save_selection_again")).to_contain_text(given.suggested_filename)
     target = tmp_path_factory.mktemp("saved") / given.suggested_filename
     given.save_as(target)
-    context.close()
+    one_tab.forget(page)
     return target
 
 
