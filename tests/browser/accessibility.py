@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import axe_playwright_python
+from acting import at_rest
 from playwright.sync_api import Page, expect
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
@@ -42,7 +43,17 @@ def schemes(page: Page, ready: str) -> Iterator[str]:
 
 def found_by_axe(page: Page, scheme: str = "light", within: str = "html") -> list[str]:
     """What axe calls serious or critical: rule, place, and the beginning of the element. In the dark only of colours, since
-    nothing else is another. `within`: the part of the page that is looked at."""
+    nothing else is another. `within`: the part of the page that is looked at.
+
+    What is found while the page is drawn anew, when old elements are pale, is asked again of the page at rest."""
+    found = _violations(page, scheme, within)
+    if found:
+        at_rest(page)
+        found = _violations(page, scheme, within)
+    return found
+
+
+def _violations(page: Page, scheme: str, within: str) -> list[str]:
     if not page.evaluate("() => Boolean(window.axe)"):
         page.evaluate(f"{AXE}; null")
     only = {"runOnly": ["color-contrast", "link-in-text-block"]} if scheme == "dark" else {}

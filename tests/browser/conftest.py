@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import one_tab
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from servers import ROOT, served
@@ -34,6 +35,7 @@ STILL = """() => {
 """What moves while a page loads is drawn 60 times a second by the processor: 2 to 5 s of its time a page on a busy machine."""
 # Two cores that also compile: a page that is ready in 2 s alone may take 10 s here.
 expect.set_options(timeout=20_000)
+page = one_tab.page
 
 
 @pytest.fixture(scope="session")
@@ -55,19 +57,6 @@ def browser() -> Iterator[Browser]:
         found.new_context = new_context  # type: ignore[method-assign]
         yield found
         found.close()
-
-
-@pytest.fixture
-def page(browser: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Page]:
-    """A fresh browser context: no storage, no cache of another test. A failed test leaves a picture in its tmp_path."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    made = context.new_page()
-    made.set_default_timeout(30_000)
-    failed_before = request.session.testsfailed
-    yield made
-    if request.session.testsfailed > failed_before:
-        made.screenshot(path=tmp_path / "failed.png")
-    context.close()
 
 
 @pytest.fixture(scope="session")

@@ -15,10 +15,10 @@ from urllib.parse import parse_qs, urlparse
 
 import pytest
 import sample_runs as samples
+from accessibility import schemes
 from acting import at_rest
 from playwright.sync_api import Browser, Page, expect
 from servers import served
-from test_reach_in_browser import schemes
 
 from kernelviz.ops import catalogue
 

@@ -16,7 +16,6 @@ from playwright.sync_api import Locator, Page, expect
 from kernelviz.formats import encode
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-2")]
-page = one_tab.page
 VARIANTS = "a=h200-softmax&b=h200-softmax&variant_a=torch_eager&variant_b=triton_online"
 
 

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import one_tab
 import pytest
 from accessibility import expect_accessible
 from playwright.sync_api import Page, expect
@@ -17,7 +16,6 @@ CHART = ".st-key-reports[data-stale=false] .js-plotly-plot"
 LAST = f"document.querySelector('{CHART}')?.data?.[0].y.at(-1)"
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-2")]
-page = one_tab.page
 
 
 @pytest.fixture(scope="module")

@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import one_tab
 import pytest
 from acting import at_rest
 from playwright.sync_api import Page, expect
 from servers import served
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-2")]
-page = one_tab.page
 
 
 @pytest.fixture(scope="module")

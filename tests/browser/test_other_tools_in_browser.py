@@ -6,13 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-import one_tab
 import peers
 import pytest
 from playwright.sync_api import Page, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-2")]
-page = one_tab.page
 EVIL = '<img src=x onerror="window.evil=1"> <script>window.evil=2</script> :red[x] $y$ [z](javascript:alert(1))'
 
 

@@ -7,19 +7,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import one_tab
 import pytest
 from accessibility import (
     WIDTHS,
     expect_accessible,
     found_by_axe,
     overhang,
+    schemes,
     settled,
     show_in,
     untold,
     without_transitions,
 )
-from accessibility import schemes as schemes
 from acting import downloaded
 from playwright.sync_api import Page, expect
 
@@ -27,7 +26,6 @@ from kernelviz.ui.shared.site import pages_folder
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-2")]
 Serve = Callable[..., str]
-page = one_tab.page
 
 RUN = "?run=h200-rmsnorm"
 TABS = "[data-testid=stTabs]"

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import one_tab
 import pytest
 from accessibility import expect_accessible
 from acting import at_rest
 from playwright.sync_api import Locator, Page, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-2")]
-page = one_tab.page
 RUNS = "runs=h200-matmul,h200-rmsnorm"
 CHART = ".st-key-rooflines[data-stale=false] .js-plotly-plot"
 

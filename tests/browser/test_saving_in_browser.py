@@ -20,7 +20,6 @@ from kernelviz.formats import decode, digest, encode, shipped_runs
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-2")]
 Serve = Callable[..., str]
-page = one_tab.page
 
 DRAWN = """() => ["by_size", "roofline", "bars"].map((key) => {
   const chart = document.querySelector(`.st-key-${key} .js-plotly-plot`);
