@@ -69,7 +69,7 @@ def test_tuned_cancelled_resumed_used_and_forgotten(
     }
     process = subprocess.Popen(
         # A shell's jobs in the background ignore this signal, and so would what they start.
-        ["env", "--default-signal=INT", sys.executable, "-m", "kernelviz", "tune", *ASKED, "--budget-s", "0.02"],
+        ["env", "--default-signal=INT", sys.executable, "-m", "kernelviz", "tune", *ASKED, "--budget-s", "0.06"],
         env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stderr is not None
