@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Download, Locator, Page, TimeoutError, expect
 
 
@@ -25,6 +27,22 @@ def choose(page: Page, key: str, option: str) -> None:
             at_rest(page)
     at_rest(page)
     expect(box.get_by_role("combobox")).to_have_value(option)
+
+
+def open_tab(page: Page, name: str, url: str) -> None:
+    """Open the tab with that name, of which the page's address then says `url` (a regular expression)."""
+    tab = page.get_by_role("tab", name=name)
+    for _ in range(3):  # a click while the page moves may be lost
+        at_rest(page)
+        tab.click()
+        try:
+            expect(page).to_have_url(re.compile(url), timeout=5_000)
+            break
+        except AssertionError:
+            continue
+    expect(page).to_have_url(re.compile(url))
+    expect(tab).to_have_attribute("aria-selected", "true")
+    at_rest(page)
 
 
 def downloaded(page: Page, button: Locator, suffix: str) -> Download:
