@@ -20,7 +20,7 @@ from kernelviz.ui.bench import (
     second_run,
     tabs,
 )
-from kernelviz.ui.shared import callbacks, device_strip, live_progress, session, tiles
+from kernelviz.ui.shared import callbacks, device_strip, live_progress, session, share, tiles
 
 
 def stored_run(bench: Bench, run_id: str | None) -> Run | None:
@@ -74,7 +74,7 @@ if foreign_times.alone(stored):
     st.stop()
 
 # The head of the run, and its tiles.
-variants, headline = heading.run_heading(bench, stored, progress)
+variants, headline, share_box = heading.run_heading(bench, stored, progress)
 heading.run_notes(bench, stored, headline)
 second = second_run.second_run(bench, stored)
 if second is not None:
@@ -86,6 +86,7 @@ results = rows(run, roofs, headline)
 tiles.run_tiles(summary(results, headline), run.plan, headline)
 if not results:
     st.caption("Results appear here when the first case is done. Compiled variants appear once they are built.")
+    share.fill(share_box, bench, stored.id, run=stored, variants=variants)
     st.stop()
 
 # Charts by size, and at one size.
@@ -116,3 +117,6 @@ tabs.draw_open_tab(
         "Variants": lambda: empty_states.variant_list(bench.ops().get(run.plan.op), run.plan.variants),
     }
 )
+
+# Last, when every widget above has written its value into the address, which the link repeats.
+share.fill(share_box, bench, stored.id, run=stored, variants=variants)

@@ -21,7 +21,7 @@ from kernelviz.core.result import (
     Timing,
 )
 from kernelviz.core.run import Device, Environment, Roof, Run, Status
-from kernelviz.ops import Op, catalogue
+from kernelviz.ops import catalogue
 
 H200 = Device(
     id="cuda:0",
@@ -61,12 +61,6 @@ LADDER: Mapping[str, float] = {
 
 
 @functools.cache
-def op_of(name: str) -> Op:
-    """An op of kernelviz. The catalogue looks for modules in folders each time, and a run has up to 1200 cases."""
-    return catalogue()[name]
-
-
-@functools.cache
 def figure(
     time_s: float, *, blocks: int = 24, size: int = 20, seed: int = 0, clock_hz: float | None = 1.98e9
 ) -> Figure:
@@ -87,7 +81,7 @@ def figure(
 
 def timed(problem: Problem, variant: str, share: float, *, device: Device = H200, again: bool = False) -> Result:
     """A correct result at that share of the device's bandwidth plus a launch, whichever is longer."""
-    cost = op_of(problem.op).cost_of(problem)
+    cost = catalogue()[problem.op].cost_of(problem)
     bandwidth, rate = (4.40e12, 600e12) if device.kind == "cuda" else (2.0e10, 1.0e11)
     floor_s = 1.5e-6 if device.kind == "cuda" else 1.2e-5
     time_s = floor_s + max(cost.moved_bytes / bandwidth, cost.work_flop / rate) / share
@@ -123,7 +117,7 @@ def timed(problem: Problem, variant: str, share: float, *, device: Device = H200
 
 def failed(problem: Problem, variant: str, stage: Stage, message: str = "") -> Result:
     """A failure; a wrong one keeps the (good) time that it took."""
-    cost = op_of(problem.op).cost_of(problem)
+    cost = catalogue()[problem.op].cost_of(problem)
     wrong = stage == "wrong"
     return Result(
         problem=problem,
@@ -160,7 +154,7 @@ def run(
 ) -> Run:
     """A run of `shares` over `sizes`, or with exactly the given results."""
     asked = problems(op, sizes, dtype)
-    baseline = op_of(op).baseline
+    baseline = catalogue()[op].baseline
     made = (
         [timed(p, v, share, device=device, again=v == baseline) for p in asked for v, share in shares.items()]
         if results is None

@@ -1,6 +1,5 @@
 """The ops and variants of the catalogue and of plug-ins, and which of them can run on a device."""
 
-import functools
 import importlib.metadata
 import logging
 import threading
@@ -81,8 +80,7 @@ class Choice:
     ) -> None:
         """`plugins`: files whose variants are offered to everybody. A broken file is left out, with a line in the log,
         until it can be read again."""
-        # The catalogue looks for modules in folders each time, and a page asks for it ten times.
-        self._ops, self._missing, self._describe, self._clock = functools.cache(ops), missing, describe, clock
+        self._ops, self._missing, self._describe, self._clock = ops, missing, describe, clock
         self._lock = threading.Lock()
         self._described: dict[tuple[str, ...], _Described] = {}
         self._lacks: dict[tuple[tuple[str, ...], str], tuple[float, NeedMissing | None]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Download, Locator, Page, TimeoutError, expect
 
@@ -11,6 +11,17 @@ def at_rest(page: Page) -> None:
     """Wait until the page's script has ended and no element of an earlier run of it is left."""
     expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     expect(page.locator("[data-stale=true], [data-testid=stSkeleton]")).to_have_count(0)
+
+
+def address(page: Page) -> dict[str, str]:
+    """The parameters of the page's address."""
+    return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}
+
+
+def wait_until_done(page: Page, timeout_s: float = 120) -> None:
+    """Wait until the run that the page shows has ended: its Cancel button is there as long as it goes on."""
+    expect(page.locator(".st-key-tiles")).to_be_visible(timeout=timeout_s * 1000)
+    expect(page.locator(".st-key-cancel")).to_have_count(0, timeout=timeout_s * 1000)
 
 
 def choose(page: Page, key: str, option: str) -> None:
@@ -27,22 +38,6 @@ def choose(page: Page, key: str, option: str) -> None:
             at_rest(page)
     at_rest(page)
     expect(box.get_by_role("combobox")).to_have_value(option)
-
-
-def open_tab(page: Page, name: str, url: str) -> None:
-    """Open the tab with that name, of which the page's address then says `url` (a regular expression)."""
-    tab = page.get_by_role("tab", name=name)
-    for _ in range(3):  # a click while the page moves may be lost
-        at_rest(page)
-        tab.click()
-        try:
-            expect(page).to_have_url(re.compile(url), timeout=5_000)
-            break
-        except AssertionError:
-            continue
-    expect(page).to_have_url(re.compile(url))
-    expect(tab).to_have_attribute("aria-selected", "true")
-    at_rest(page)
 
 
 def downloaded(page: Page, button: Locator, suffix: str) -> Download:

@@ -10,6 +10,7 @@ from typing import Any
 
 import one_tab
 import pytest
+from acting import wait_until_done
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from servers import ROOT, served
 
@@ -102,7 +103,6 @@ def measured(real: str, browser: Browser) -> Iterator[Page]:
     page.goto(f"{real}/?op=add&variants=torch_eager&dtype=fp32&n=4096,8192&budget=0.1")
     page.locator(".st-key-run").get_by_role("button", name="Run").click()
     page.wait_for_url("**run=**")
-    expect(page.locator(".st-key-tiles")).to_be_visible(timeout=120_000)
-    expect(page.locator(".st-key-cancel")).to_have_count(0, timeout=120_000)
+    wait_until_done(page)
     yield page
     page.context.close()

@@ -11,12 +11,12 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlparse
+from urllib.parse import urlparse
 
 import pytest
 import sample_runs as samples
 from accessibility import schemes
-from acting import at_rest
+from acting import address, at_rest, wait_until_done
 from playwright.sync_api import Browser, Page, expect
 from servers import served
 
@@ -49,16 +49,6 @@ def lines(page: Page, key: str, names: list[str]) -> None:
         }""",
         arg=[key, names],
     )
-
-
-def address(page: Page) -> dict[str, str]:
-    return {k: v[0] for k, v in parse_qs(urlparse(page.url).query).items()}
-
-
-def wait_until_done(page: Page, timeout_s: float = 120) -> None:
-    """The Cancel button lives as long as the run."""
-    expect(page.locator(".st-key-tiles")).to_be_visible(timeout=timeout_s * 1000)
-    expect(page.locator(".st-key-cancel")).to_have_count(0, timeout=timeout_s * 1000)
 
 
 def test_first_visit_one_click_a_finished_result_on_this_machines_cpu(real: str, page: Page) -> None:

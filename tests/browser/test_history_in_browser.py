@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acting import choose, downloaded
+from acting import address, choose, downloaded, wait_until_done
 from playwright.sync_api import Page, expect
 from servers import ROOT, served
 
@@ -40,7 +40,7 @@ def import_run(folder: Path, document: dict[str, Any]) -> None:
 @pytest.fixture(scope="module")
 def document(real: str, measured: Page, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run measured by the first installation and downloaded from its History page."""
-    run_id = measured.url.split("run=")[1].split("&")[0]
+    run_id = address(measured)["run"]
     page = measured.context.new_page()
     page.goto(f"{real}/history?run={run_id}")
     page.locator(f".st-key-download_{run_id}_popover").get_by_role("button").click()
@@ -110,8 +110,7 @@ def test_an_interrupted_run_is_resumed(real: str, real_home: Path, document: Pat
     page.goto(f"{real}/history?q=half&run=half")
     expect(page.locator(".st-key-run_half")).to_contain_text("1 of 2 cases")
     page.locator(".st-key-resume_half").get_by_role("button").click()
-    expect(page.locator(".st-key-tiles")).to_be_visible(timeout=120_000)
-    expect(page.locator(".st-key-cancel")).to_have_count(0, timeout=120_000)
+    wait_until_done(page)
     assert cells(page).count("\ntorch eager|") == 2
     page.goto(f"{real}/history?q=half")
     expect(page.locator(".st-key-run_half")).to_contain_text("finished")

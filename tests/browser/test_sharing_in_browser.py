@@ -7,9 +7,9 @@ import re
 import urllib.request
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlparse
 
 import pytest
+from acting import address
 from playwright.sync_api import Browser, Page, expect
 
 from kernelviz.store import Store
@@ -31,10 +31,6 @@ def done(page: Page) -> int:
     """The number of finished cases, from the text beside the progress bar."""
     said = re.match(r"(\d+) of", page.locator(".st-key-going .count").inner_text())
     return int(said[1]) if said else 0
-
-
-def run_of(page: Page) -> str:
-    return parse_qs(urlparse(page.url).query)["run"][0]
 
 
 def ended(url: str, run_id: str) -> dict[str, Any]:
@@ -81,17 +77,17 @@ def test_a_sweep_grows_gives_way_to_another_browser_and_is_cancelled_in_the_midd
     page.locator(".st-key-cancel").get_by_role("button", name="Cancel").click()
     expect(page.locator(".st-key-going")).to_have_count(0, timeout=20_000)
     expect(page.locator(".st-key-heading")).to_contain_text("cancelled")
-    swept = ended(real, run_of(page))
+    swept = ended(real, address(page)["run"])
     assert swept["status"] == "cancelled"
     assert (swept["total"], swept["failed"]) == (2 * SIZES, 0)
     assert before < swept["done"] < swept["total"], "what was given up is not done"
     # The figures of the point that can wait come now that nothing else is there.
     expect(second.locator(".st-key-going")).to_have_count(0, timeout=60_000)
-    last = ended(real, run_of(second))
+    last = ended(real, address(second)["run"])
     assert (last["status"], last["done"], last["failed"]) == ("finished", 1, 0)
     # Between question and answer the problem in hand ended, and at most one that was taken while the run was being written.
     store = Store.open(real_home / "home")
-    sweep, point = store.runs.load(run_of(page)), store.runs.load(run_of(second))
+    sweep, point = store.runs.load(address(page)["run"]), store.runs.load(address(second)["run"])
     (answer,) = point.results
     meanwhile = {
         r.problem.key for r in sweep.results if point.created_at < (r.measured_at or "") < (answer.measured_at or "")
@@ -102,7 +98,7 @@ def test_a_sweep_grows_gives_way_to_another_browser_and_is_cancelled_in_the_midd
     expect(page.locator(".st-key-heading")).to_contain_text("rmsnorm")
     expect(second.locator(".st-key-heading")).to_contain_text("add")
     assert second.evaluate(POINTS) == 1
-    assert run_of(page) != run_of(second)
+    assert address(page)["run"] != address(second)["run"]
     context.close()
     page.get_by_role("tab", name=f"Failures ({swept['total'] - swept['done']})").click()
     expect(page.get_by_text(re.compile("torch eager · cancelled · ")).first).to_be_visible()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.metadata
 import importlib.util
@@ -21,8 +22,9 @@ SHARED = ("catalog", "kernels")
 """Packages that are no families: they have no ops."""
 
 
+@functools.cache
 def catalogue() -> Mapping[str, Op]:
-    """All ops by name, families in alphabetical order. Imports no torch."""
+    """All ops by name, families in alphabetical order. Imports no torch. Read once per process."""
     ops: dict[str, Op] = {}
     for module in pkgutil.iter_modules([str(FAMILIES)]):
         if module.ispkg and module.name not in SHARED:

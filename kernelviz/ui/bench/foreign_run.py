@@ -21,7 +21,7 @@ def foreign_heading(bench: Bench, run: Run) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="heading"):
         st.markdown(f"#### {plain(run.title or run.plan.op)}", width="content")
         st.caption(plain(f"{run.environment.device.name} · {when(run.created_at)}"), width="content")
-        share.button(bench, run.id, key="share")
+        share.fill(share.button("share"), bench, run.id)
     if run.note:
         st.text(run.note)
     st.info(NOT_OURS, icon=":material/info:")

@@ -3,6 +3,7 @@
 from functools import partial
 
 import streamlit as st
+from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 from kernelviz.bench import Bench, Progress
 from kernelviz.core import LIVING, Run
@@ -18,8 +19,11 @@ _HIDE = "hide"
 _KEY, _OF, _HIDDEN = "shown", "shown_of", "hidden"
 
 
-def run_heading(bench: Bench, run: Run, progress: Progress | None) -> tuple[tuple[str, ...], Headline]:
-    """What was measured and when, with the buttons of the run; returns the visible variants and the chosen device time."""
+def run_heading(
+    bench: Bench, run: Run, progress: Progress | None
+) -> tuple[tuple[str, ...], Headline, PopoverContainer]:
+    """What was measured and when, with the buttons of the run; returns the visible variants, the chosen device time, and the
+    box of the Share button, still empty."""
     first = run.plan.problems[0]
     parts = filter(None, (run.plan.op, first.dtype, first.compute, first.direction))
     status = progress.status if progress is not None else run.status
@@ -33,9 +37,9 @@ def run_heading(bench: Bench, run: Run, progress: Progress | None) -> tuple[tupl
                 icon=":material/play_arrow:", help="Measures the cases that have no result yet.",
             )  # fmt: skip
         variants = _visible_variants(run)
-        share.button(bench, run.id, key="share", run=run, variants=variants)
+        popover = share.button("share")
         headline = view_filters.l2_control(cache=_cache(run))
-    return variants, headline
+    return variants, headline, popover
 
 
 def _describe_run(run: Run) -> str:

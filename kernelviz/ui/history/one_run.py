@@ -59,7 +59,7 @@ def run_actions(bench: Bench, run: RunSummary) -> None:
                 help="Measures the same plan with the same method on this machine. Compare both runs on the page Compare.",
             )  # fmt: skip
         site.compare_link(run.id)
-        share.button(bench, run.id, key=f"share_{run.id}")
+        share.fill(share.button(f"share_{run.id}"), bench, run.id)
         share.download(bench, run.id, key=f"download_{run.id}")
         if run.status not in LIVING and st.button("Delete", key=f"delete_{run.id}", icon=":material/delete:"):
             st.session_state[_CONFIRMING] = run.id

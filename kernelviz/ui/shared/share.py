@@ -7,6 +7,7 @@ from typing import Literal
 from urllib.parse import quote, urlencode, urlsplit
 
 import streamlit as st
+from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 from kernelviz.bench import Bench
 from kernelviz.core import Run
@@ -46,13 +47,19 @@ def reach(url: str) -> Literal["this machine", "this network", "everywhere"]:
     return "this network" if address.is_private or address.is_link_local else "everywhere"
 
 
-def button(bench: Bench, run_id: str, key: str, *, run: Run | None = None, variants: Sequence[str] = ()) -> None:
-    """A button with the link of a run and the run as a file.
+def button(key: str) -> PopoverContainer:
+    """A button that opens an empty box, which `fill` fills."""
+    return st.popover("Share", icon=":material/share:", key=f"{key}_popover", on_change="rerun")
 
-    `run`: the run that the page shows, with the visible `variants`. Its link keeps the view, and a part of it can be saved.
+
+def fill(
+    popover: PopoverContainer, bench: Bench, run_id: str, *, run: Run | None = None, variants: Sequence[str] = ()
+) -> None:
+    """Show the link of a run and the run as a file, if the box is open.
+
+    `run`: the run that the page shows, with the visible `variants`. Its link keeps the view, and a part of it can be saved. The
+    view is read from the address, so fill the box after the last widget of the page has written its value there.
     """
-    # The content is drawn when the popover opens: by then every widget has written its value into the address.
-    popover = st.popover("Share", icon=":material/share:", key=f"{key}_popover", on_change="rerun")
     if not popover.open:
         return
     with popover:
@@ -66,7 +73,7 @@ def button(bench: Bench, run_id: str, key: str, *, run: Run | None = None, varia
         st.markdown(
             "**File**: the whole run. JSON and Parquet files can be uploaded again on the page History of any kernelviz server."
         )
-        _as_file(bench, run_id, key=f"{key}_download")
+        _as_file(bench, run_id, key=f"share_{run_id}_download")
 
 
 def view_parameters(names: Sequence[str]) -> dict[str, str]:
