@@ -136,7 +136,8 @@ def test_compile_is_really_compiled_over_nineteen_sizes(session: DeviceSession) 
     assert all(len(n) == 1 and n[0].startswith("triton_") for n in names.values())
 
 
-def test_the_tracer_survives_a_thousand_points_with_idle_gaps(session: DeviceSession) -> None:
+def test_the_tracer_survives_hundreds_of_points_with_idle_gaps(session: DeviceSession) -> None:
+    """A thousand go through the worker: see test_product.py."""
     import resource
 
     timer = cuda_timer(session)
@@ -147,11 +148,12 @@ def test_the_tracer_survives_a_thousand_points_with_idle_gaps(session: DeviceSes
     measure(session, problem)
     estimates, memory = [], []
     retraced, records = timer.stamps.retraced, tracer.records_seen
-    for point in range(1000):
+    for point in range(400):
         estimates.append(cold_s(measure(session, problem, budget_s=0.001)["torch_eager"]))
         if point % 50 == 0:
             memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
             time.sleep(pause.choice([0.0, 0.2, 1.0]))
+    ordered = sorted(estimates)
     record(
         "soak_in_session",
         {
@@ -159,18 +161,17 @@ def test_the_tracer_survives_a_thousand_points_with_idle_gaps(session: DeviceSes
             "records": tracer.records_seen - records,
             "sessions_repeated": timer.stamps.retraced - retraced,
             "estimate_s": {
-                "min": min(estimates),
-                "p1": sorted(estimates)[10],
-                "median": statistics.median(estimates),
-                "p99": sorted(estimates)[989],
-                "max": max(estimates),
+                "min": ordered[0],
+                "p1": ordered[4],
+                "median": statistics.median(ordered),
+                "p99": ordered[395],
+                "max": ordered[-1],
             },
             "resident_bytes": memory,
         },
     )
-    ordered = sorted(estimates)
-    assert (ordered[989] - ordered[10]) / 2 / statistics.median(ordered) < 0.02
-    assert memory[-1] - memory[4] < 100 * 2**20
+    assert (ordered[395] - ordered[4]) / 2 / statistics.median(ordered) < 0.02
+    assert memory[-1] - memory[2] < 100 * 2**20
 
 
 def test_each_flush_draws_a_new_order_of_blocks(session: DeviceSession) -> None:
