@@ -3,14 +3,13 @@
 import statistics
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from figures import known, record
 from parts import part
 
-from kernelviz.bench import Bench
+from kernelviz.bench import Bench, current
 from kernelviz.core import USUAL_FIGURES, Case, CaseDone, Event, Figure, Method, Problem, Result, RunRequest, Timing
 from kernelviz.measure.session.device_session import DeviceSession
 from kernelviz.metrics.figures import host_bound
@@ -143,25 +142,13 @@ def test_a_sweep_of_bound_variants_is_a_matter_of_two_seconds(session: DeviceSes
     assert taken <= 2.0
 
 
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
-    from kernelviz.bench import Bench
-    from kernelviz.hardware.discovery import discover
-    from kernelviz.store import Store
-
-    made = Bench(Store.open(tmp_path_factory.mktemp("stakes")), discover())
-    yield made
-    made.close()
-
-
-def test_a_page_that_reruns_does_not_move_the_times(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_reruns_does_not_move_the_times(bench: Bench) -> None:
     """The page at 2 Hz in this process, the worker in its own: with and without, alternating."""
     from streamlit.testing.v1 import AppTest
 
-    import kernelviz.bench
     import kernelviz.ui
 
-    monkeypatch.setattr(kernelviz.bench, "_made", bench)
+    assert bench is current(), "the page uses another bench"
     plan = bench.plan(RunRequest(op="add", sizes={"n": "2^18,2^20,2^24"}, variants=("torch_eager",), device="cuda:0"))
     done = threading.Event()
     reruns = 0

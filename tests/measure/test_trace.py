@@ -69,6 +69,7 @@ def test_what_lies_between_marker_and_flush_is_no_part_of_a_call() -> None:
         ([Record(FLUSH, 20, 100), Record("a", 110, 120)], 1, "without an end marker"),
         ([Record(FLUSH, 0, 100)], 1, "starts at 0"),
         ([Record(FLUSH, 100, 50)], 1, "ends at 50"),
+        ([Record(FLUSH, 20, 900), Record("a", 500, 900), Record(MARKER, 905, 910)], 1, "ends 0 ns before the flush"),
     ],
 )
 def test_records_that_cannot_be_the_calls_are_refused(records: list[Record], expected: int, message: str) -> None:

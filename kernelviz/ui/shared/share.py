@@ -103,8 +103,9 @@ def _as_file(bench: Bench, run_id: str, key: str) -> None:
 
 
 def _link(url: str, run_id: str, view: Mapping[str, str] | None) -> None:
-    target = "the run with the current view" if view else "the run"
-    st.markdown(f"**Link**: opens {target} in any browser that can reach this server.")
+    st.markdown(
+        f"**Link**: opens the run{' with the current view' if view else ''} in any browser that can reach this server."
+    )
     st.code(link(url, base_path(), run_id, view), language=None, wrap_lines=True)
     distance = reach(url)
     if distance == "this machine":
