@@ -10,8 +10,11 @@ import sample_runs as samples
 
 import kernelviz as kv
 from kernelviz.api import Report
+from kernelviz.bench import backup
+from kernelviz.cli import main
 from kernelviz.core.errors import BadField, DocumentError, UnknownName
 from kernelviz.core.run import Run
+from kernelviz.store import Store
 
 
 @pytest.mark.parametrize("name", ["run.json", "run.parquet", "run", "run.other"])
@@ -42,3 +45,29 @@ def test_a_file_of_another_tool_is_several_runs(tmp_path: Path) -> None:
         kv.load(tmp_path / "nv")
     with pytest.raises(BadField, match="cannot be read"):
         kv.load_all(tmp_path / "nothing")
+
+
+BACKUP = Path(__file__).parent.parent / "docs" / "h200-ladders.jsonl.gz"
+
+
+def test_the_backup_that_a_command_opens_is_opened_in_python_too(tmp_path: Path) -> None:
+    reports = kv.load_all(BACKUP)
+    assert {report.environment.device.name for report in reports} == {"NVIDIA H200"}
+    problems = {p.key for report in reports for p in report.plan.problems}
+    assert {row.problem.key for row in kv.library_comparison(str(BACKUP))} == problems
+    with pytest.raises(DocumentError, match=f"it holds {len(reports)} runs"):
+        kv.load(BACKUP)
+    (tmp_path / "cut.jsonl.gz").write_bytes(BACKUP.read_bytes()[:100_000])
+    with pytest.raises(DocumentError, match="cannot be unpacked"):
+        kv.load_all(tmp_path / "cut.jsonl.gz")
+
+
+def test_a_backup_of_one_run_is_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = Store(f"sqlite:///{tmp_path}/other.db")
+    run = samples.mixed()
+    store.runs.create(run)
+    for name in ("one.jsonl", "one.jsonl.gz"):
+        backup.write(store, tmp_path / name)
+        assert kv.load(tmp_path / name).id == run.id
+        assert main(["export", str(tmp_path / name), "--to", "md"]) == 0
+        assert "rmsnorm" in capsys.readouterr().out

@@ -12,7 +12,7 @@ import msgspec
 
 from kernelviz import bench as use_cases
 from kernelviz import formats
-from kernelviz.bench import RunSummary, comparison
+from kernelviz.bench import RunSummary, comparison, run_files
 from kernelviz.bench.history import History
 from kernelviz.core import BadField, Failure, Run, check_name
 from kernelviz.formats import document
@@ -138,19 +138,20 @@ def load(source: PathLike) -> Report:
     """
     path = Path(source)
     if path.is_file():
-        return Report.of(formats.one_of(formats.read_file(path)))
+        return Report.of(run_files.read_one(path))
     if path.suffix or len(path.parts) != 1:
         raise BadField("file", source, comparison.describe_missing_file(path))
     return Report.of(use_cases.current().load(str(source)))
 
 
 def load_all(path: PathLike) -> tuple[Report, ...]:
-    """Load every run of a file: kernelviz JSON or Parquet, nvbench or google-benchmark JSON, recognised by its content.
+    """Load every run of a file: kernelviz JSON or Parquet, nvbench or google-benchmark JSON, or a backup (also one that ends with
+    ``.gz``). The content decides. Nothing is stored.
 
     The times of another tool are in `other_times` of each timing, together with how they were measured. Errors: DocumentError
     with the path of the field, BadField for a file that cannot be read.
     """
-    return tuple(map(Report.of, formats.read_file(Path(path))))
+    return tuple(map(Report.of, run_files.read(Path(path))))
 
 
 def runs(search: str = "", *, limit: int = 50) -> tuple[RunSummary, ...]:

@@ -5,8 +5,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast, get_args
 
-from kernelviz import formats
-from kernelviz.bench import backup
+from kernelviz.bench import backup, run_files
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import LIVING, BadField, DocumentError, Run, UnknownRun, check_name
@@ -50,7 +49,7 @@ def opened(bench: Bench, source: str) -> Run:
     path = Path(source)
     if path.is_file():
         try:
-            return formats.one_of(formats.read_file(path))
+            return run_files.read_one(path)
         except DocumentError as error:
             raise DocumentError(f"{source}: {error}") from None
     if path.suffix or len(path.parts) != 1:
@@ -179,7 +178,7 @@ def library_comparison(bench: Bench, sources: Sequence[str]) -> tuple[Comparison
 def _runs_of(bench: Bench, source: str) -> Iterator[Run]:
     path = Path(source)
     if path.is_file() and backup.recognised(path):
-        yield from backup.runs(path)
+        yield from backup.runs(path)  # one at a time: a backup may hold many runs
     else:
         yield opened(bench, source)
 

@@ -8,6 +8,8 @@ import psutil
 
 from kernelviz.bench.summaries import Devices
 from kernelviz.core import Device, DeviceError, RunTimes, Sample
+from kernelviz.core.cache_size import CacheSize
+from kernelviz.hardware.last_level_cache import last_level_cache
 from kernelviz.hardware.monitor import Monitor
 from kernelviz.metrics.calibrations import Calibration, calibrations
 from kernelviz.store import Store
@@ -50,6 +52,12 @@ class Machine:
     def run_times(self, device_id: str, limit: int = 6) -> tuple[RunTimes, ...]:
         """The kernel times of the newest runs on the device, the newest run first. Raises UnknownName."""
         return self._store.trends.kernel_times(self._devices[device_id].uuid, limit)
+
+    def last_level_cache(self, device: Device) -> CacheSize | None:
+        """The size of the last-level cache of a device, also of another machine, and where it is known from."""
+        if device.last_level_cache_bytes is not None:
+            return last_level_cache(device)
+        return last_level_cache(device, self._store.runs.last_level_cache_bytes(device.uuid))
 
     def close(self) -> None:
         self._monitor.close()

@@ -24,6 +24,7 @@ from kernelviz.store import Store
 from kernelviz.text import (
     describe_notice,
     format_bytes,
+    format_cache_size,
     format_move,
     format_notice,
     format_roof_name,
@@ -143,7 +144,7 @@ def _lines(bench: Bench, device: Device) -> Iterator[tuple[str, str]]:
     properties = {
         "identity": device.uuid,
         "memory": units.size_bytes(device.memory_bytes),
-        "last-level cache": units.size_bytes(device.last_level_cache_bytes),
+        "last-level cache": format_cache_size(bench.machine.last_level_cache(device)),
         **(gpu if device.kind == "cuda" else {"threads": str(device.threads or "unknown")}),
         "clock now": None if now.sm_clock_hz is None else units.clock(now.sm_clock_hz),
         "power now": None if now.power_w is None else f"{now.power_w:.0f} W",
@@ -206,8 +207,9 @@ def _sheet_lines(roofs: Sequence[Roof], sheet: DataSheet) -> Iterator[tuple[str,
 def _described(bench: Bench, device: Device) -> dict[str, object]:
     """A device as JSON."""
     described: dict[str, object] = msgspec.to_builtins(device)
-    sheet = datasheet(device.name)
+    sheet, cache = datasheet(device.name), bench.machine.last_level_cache(device)
     return described | {
+        "last_level_cache": cache and msgspec.to_builtins(cache),
         "roofs": msgspec.to_builtins(bench.roofs(device.id)),
         "notices": [_notice(n) for n in bench.notices(device.id)],
         "conditions": msgspec.to_builtins(bench.conditions(device.id)),

@@ -10,7 +10,7 @@ import typer
 
 from kernelviz import bench as use_cases
 from kernelviz import formats
-from kernelviz.bench import RunSummary, backup
+from kernelviz.bench import RunSummary, backup, run_files
 from kernelviz.bench.snapshots import at_sizes, selected
 from kernelviz.cli import console, options, tables, tune
 from kernelviz.cli.progress import follow_run
@@ -246,7 +246,7 @@ def export(
     if not run:
         raise BadField("RUN", "", "name a run (`kernelviz runs` lists them) or a file, or give --all")
     form = formats.export_named(to or ("json" if out is None else formats.format_of(out.name)))
-    stored = formats.one_of(formats.read_file(Path(run))) if Path(run).is_file() else use_cases.current().load(run)
+    stored = run_files.read_one(Path(run)) if Path(run).is_file() else use_cases.current().load(run)
     selection = selected(
         stored,
         variants=options.parse_names(variants),

@@ -169,6 +169,12 @@ class Runs(StorePart):
             return ()
         return newest_environment.tracer_failures or version_1.tracer_failures(newest_environment.tracer)
 
+    def last_level_cache_bytes(self, device_uuid: str) -> int | None:
+        """The size of the last-level cache of that device as one of its newest runs reported it; None before the first one."""
+        newest = select(runs.c.header).where(runs.c.device_uuid == device_uuid).order_by(runs.c.created_at.desc())
+        devices = (header.environment.device for header in self._decoded(newest.limit(5), RunHeader))
+        return next((d.last_level_cache_bytes for d in devices if d.last_level_cache_bytes is not None), None)
+
     def environments(self, run_ids: Sequence[str]) -> dict[str, Environment]:
         """The environments of these runs by id."""
         with self._database.read() as connection:

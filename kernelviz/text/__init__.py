@@ -25,6 +25,7 @@ from kernelviz.text.comparison import (
     format_change,
     format_counts,
 )
+from kernelviz.text.devices import format_cache_size
 from kernelviz.text.events import describe_queue_position
 from kernelviz.text.failures import describe_failure, describe_reason, format_failure
 from kernelviz.text.foreign_times import describe_methods
@@ -131,6 +132,7 @@ __all__ = [
     "describe_verdict_reason",
     "describe_winners",
     "format_bytes",
+    "format_cache_size",
     "format_case",
     "format_change",
     "format_configuration",

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import sample_runs as samples
 
 from kernelviz.bench.machine import Machine
+from kernelviz.core.cache_size import CacheSize
 from kernelviz.core.errors import UnknownName
 from kernelviz.core.request import RunRequest
 from kernelviz.core.run import Device
@@ -54,6 +56,22 @@ def test_the_first_look_begins_to_sample(tmp_path: Path) -> None:
     assert bench.machine.samples("cpu")[0].at_s <= first.at_s
     bench.close()
     assert next(bench.machine.watch("cpu"), None) is None, "a closed bench ends who watches"
+
+
+def test_the_size_of_the_l2_is_known_before_the_first_run(tmp_path: Path) -> None:
+    """NVML does not report it: by name from the data sheet, and what a run reported comes before that."""
+    discovered = msgspec.structs.replace(samples.H200, last_level_cache_bytes=None)
+    bench = bench_in(tmp_path, (discovered, DEVICE))
+    sheet = bench.machine.last_level_cache(discovered)
+    assert sheet is not None
+    assert (sheet.size_bytes, sheet.source) == (60 * 2**20, "data_sheet")
+    assert sheet.document
+    bench.history.add(samples.run([], device=msgspec.structs.replace(discovered, last_level_cache_bytes=50 * 2**20)))
+    assert bench.machine.last_level_cache(discovered) == CacheSize(size_bytes=50 * 2**20, source="run")
+    assert bench.machine.last_level_cache(samples.H200) == CacheSize(size_bytes=60 * 2**20, source="device")
+    unknown = msgspec.structs.replace(discovered, name="a card without a data sheet", uuid="GPU-2")
+    assert bench.machine.last_level_cache(unknown) is None
+    bench.close()
 
 
 def test_an_unknown_device_is_named(tmp_path: Path) -> None:

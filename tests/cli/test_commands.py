@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import rehearsed_bench as rehearsed
 import sample_runs as samples
@@ -254,10 +255,12 @@ def test_device_shows_roofs_and_where_the_database_is(
 ) -> None:
     monkeypatch.setenv("KERNELVIZ_HOME", str(tmp_path))
     monkeypatch.delenv("KERNELVIZ_DATABASE_URL", raising=False)
-    install(rehearsed.RehearsedBench(BOTH))
+    discovered = msgspec.structs.replace(samples.H200, last_level_cache_bytes=None)  # as NVML describes it
+    install(rehearsed.RehearsedBench((discovered, samples.CPU)))
     assert main(["device"]) == 0
     out = capsys.readouterr().out
     assert "cuda:0: NVIDIA H200" in out
+    assert "60.00 MiB (data sheet)" in out
     assert "not calibrated" in out
     assert "memory 4.800 TB/s" in out
     assert "NVIDIA H200 Tensor Core GPU (data sheet)" in out

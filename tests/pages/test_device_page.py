@@ -49,8 +49,12 @@ def test_the_machine_is_told_and_unknown_stays_unknown(page: Open) -> None:
     assert "| cuda:0 | NVIDIA H200 |" in said
     assert "| cpu | AMD EPYC 9654 |" in said
     assert "| MIG | not supported, or unknown |" in said, "no driver answers here"
-    bare = msgspec.structs.replace(samples.H200, driver=None, driver_cuda=None, multiprocessors=None)
+    assert "| last-level cache | 60.00 MiB |" in said
+    bare = msgspec.structs.replace(
+        samples.H200, driver=None, driver_cuda=None, multiprocessors=None, last_level_cache_bytes=None
+    )
     said = words(page(DeviceBench(PLAYED, devices=(bare,))))
+    assert "| last-level cache | 60.00 MiB (data sheet) |" in said
     assert "| driver | unknown, supports CUDA up to unknown |" in said
     assert "| multiprocessors | unknown |" in said
 

@@ -6,11 +6,12 @@ import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.core import Device, units
+from kernelviz.core.cache_size import CacheSize
 from kernelviz.hardware import mig
 from kernelviz.hardware.discovery import gpu_problem, missing
 from kernelviz.hardware.toolchain import installed_versions, torch_build
 from kernelviz.plots import monitor
-from kernelviz.text import format_notice
+from kernelviz.text import format_cache_size, format_notice
 from kernelviz.text.notices import MIG_STATES
 from kernelviz.ui.shared import charts
 from kernelviz.ui.shared.text import markdown_table, plain, when
@@ -37,7 +38,12 @@ def device_facts(bench: Bench, device: Device) -> None:
     """All devices of the machine, and everything known about the chosen one."""
     with st.expander("All devices, driver and tools", key="machine", icon=":material/memory:", expanded=False):
         st.markdown(markdown_table(("device", "name", "memory", "usable"), map(_device_row, bench.devices())))
-        st.markdown(markdown_table(("property", "value"), [(plain(a), plain(b)) for a, b in facts(device)]))
+        st.markdown(
+            markdown_table(
+                ("property", "value"),
+                [(plain(a), plain(b)) for a, b in facts(device, bench.machine.last_level_cache(device))],
+            )
+        )
 
 
 def _device_row(device: Device) -> list[str]:
@@ -57,7 +63,7 @@ def summary(device: Device) -> str:
     return f"{device.name} · {count} · {memory} · {driver} · MIG {MIG_STATES[mig.state(device)]} · {torch}"
 
 
-def facts(device: Device) -> list[tuple[str, str]]:
+def facts(device: Device, cache: CacheSize | None) -> list[tuple[str, str]]:
     """Name and value of each fact about a device and its tools; unknown values say so."""
     own = [("threads", str(device.threads or "unknown"))]
     if device.kind == "cuda":
@@ -72,7 +78,7 @@ def facts(device: Device) -> list[tuple[str, str]]:
         ("name", device.name),
         ("identity", device.uuid),
         ("memory", units.size_bytes(device.memory_bytes)),
-        ("last-level cache", units.size_bytes(device.last_level_cache_bytes)),
+        ("last-level cache", format_cache_size(cache)),
         *own,
         ("Python", platform.python_version()),
         (

@@ -6,8 +6,9 @@ import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.core import Conditions, Device, Roof, Run, units
+from kernelviz.core.cache_size import CacheSize
 from kernelviz.core.notices import Notice
-from kernelviz.text import describe_notice
+from kernelviz.text import describe_notice, format_cache_size
 from kernelviz.ui.shared import live_progress
 from kernelviz.ui.shared.live_progress import Activity
 from kernelviz.ui.shared.text import plain, when
@@ -23,7 +24,7 @@ def device_strip(
 
     `calibration`: the calibration of this session, read before the roofs."""
     local = next((d for d in bench.devices() if d.uuid == device.uuid), None)
-    facts = [f"**{plain(device.name)}**", *device_facts(device)]
+    facts = [f"**{plain(device.name)}**", *device_facts(device, bench.machine.last_level_cache(device))]
     if local is not None:
         facts += condition_facts(bench.conditions(local.id), device)
     elif run is not None:
@@ -54,9 +55,9 @@ def notices(entries: Sequence[Notice]) -> None:
             show(f"{plain(sentence)}. **{plain(remedy)}**", icon=f":material/{notice.severity}:")
 
 
-def device_facts(device: Device) -> list[str]:
+def device_facts(device: Device, size: CacheSize | None) -> list[str]:
     """Driver and cache of the device."""
-    cache = units.size_bytes(device.last_level_cache_bytes)
+    cache = format_cache_size(size)
     if device.kind == "cpu":
         return [f"{device.threads} threads" if device.threads else "threads unknown", f"last-level cache {cache}"]
     return [f"driver {plain(device.driver or 'unknown')}", f"L2 {cache}"]
