@@ -7,6 +7,7 @@ from pathlib import Path
 from kernelviz.core import Device, TracerFailure
 from kernelviz.core.notices import Notice
 from kernelviz.hardware import discovery, mig, nvml, other_processes, storage_folders
+from kernelviz.hardware.load import METER, OtherLoad, busy_machine
 from kernelviz.hardware.telemetry import own_pids
 
 _NEEDS = {"cuda": ("triton", "inductor", "nvrtc"), "cpu": ("inductor", "cxx")}
@@ -14,14 +15,21 @@ _NEEDS = {"cuda": ("triton", "inductor", "nvrtc"), "cpu": ("inductor", "cxx")}
 
 
 def notices(
-    device: Device, tracer_failures: Sequence[TracerFailure], data_folder: Path | None, *, worker: bool = False
+    device: Device,
+    tracer_failures: Sequence[TracerFailure],
+    data_folder: Path | None,
+    *,
+    worker: bool = False,
+    other_load: Callable[[], OtherLoad | None] = METER.read,
 ) -> tuple[Notice, ...]:
     """All current notices of a device, the most severe first. Never raises, takes some milliseconds.
 
     `tracer_failures`: of the last environment on it (core.run.Environment). `data_folder`: the folder of runs.
-    `worker`: whether a worker of this server runs on it, which a container cannot distinguish from other processes.
+    `other_load`: how busy other programs keep the processors. `worker`: whether a worker of this server runs on it, which a
+    container cannot distinguish from other processes.
     """
     collected: list[Notice | None] = [unusable(device, discovery.device_problem(device)), *toolchain(device)]
+    collected.append(busy_machine(device, other_load()))
     if device.kind == "cuda":
         collected += [
             mig.mig(device),

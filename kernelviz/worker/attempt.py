@@ -36,8 +36,8 @@ class Ending:
 class Attempt:
     """The variants of one attempt, and the events that the worker sent about each.
 
-    `known`: the baseline's correct result so far. When the baseline is not among the variants, it is measured again with
-    them, so that they share rounds with it: this adds to its result and cannot remove it.
+    `known`: the baseline's correct result so far; `before`: that when the attempt began. When the baseline is not among the
+    variants, it is measured again with them, so that they share rounds with it: this adds to its result and cannot remove it.
     `moved`: the last process was replaced before any variant had begun.
     """
 
@@ -45,6 +45,7 @@ class Attempt:
     variants: tuple[str, ...]
     baseline: str
     known: Result | None = None
+    before: Result | None = None
     retried: bool = False
     moved: bool = False
     steps: dict[str, Step] = field(default_factory=dict)
@@ -67,7 +68,9 @@ class Attempt:
             case CaseDone(result=result) if result.variant not in self.variants:
                 if self.known is None or result.timing is None:
                     return None
-                self.known = merge_results(self.known, result)
+                # The worker sends the baseline's whole result of this attempt each time that rounds were added to it.
+                self.before = self.before or self.known
+                self.known = merge_results(self.before, result)
                 return CaseDone(result=self.known)
             case CaseDone(result=result):
                 self.done.add(result.variant)

@@ -76,6 +76,18 @@ class FairQueue:
                 first.setdefault(request.run_id, (request, before))
         return list(first.values())
 
+    def ahead_of(self, owner: str) -> int:
+        """The number of requests that are taken before a new one of that owner, if no other comes."""
+        with self._changed:
+            lines = {o: len(line) for o, line in self._both[False].items()}
+            lines.setdefault(owner, 0)
+            if lines[owner] == 0 and self._last in lines and self._last != owner:
+                lines[self._last] = lines.pop(self._last)  # as in `put`
+        own = lines[owner]
+        order = list(lines)
+        before = order.index(owner)
+        return own + sum(min(lines[o], own + (i < before)) for i, o in enumerate(order) if o != owner)
+
     def urgent(self) -> int:
         """The number of waiting requests that are not marked as later."""
         with self._changed:

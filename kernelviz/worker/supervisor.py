@@ -51,6 +51,7 @@ class WorkerState:
 
     state: _State
     run_id: str | None
+    owner: str | None
     queued: int
     workers_started: int
     last_trouble: str
@@ -110,10 +111,16 @@ class Supervisor:
             return WorkerState(
                 state=self._state,
                 run_id=self._current.run_id if self._current else None,
+                owner=self._current.owner if self._current else None,
                 queued=self._queue.urgent(),
                 workers_started=self._slot.started,
                 last_trouble="" if self._slot.trouble is None else str(describe_failure(self._slot.trouble)),
             )
+
+    def ahead_of(self, owner: str) -> int:
+        """The number of requests that are done before a new one of that owner, with the one that is being done."""
+        with self._shared:
+            return self._queue.ahead_of(owner) + (self._current is not None)
 
     def close(self) -> None:
         """Kill the worker and end the thread; requests that are queued or being done end as interrupted."""

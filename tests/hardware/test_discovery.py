@@ -143,8 +143,8 @@ def test_a_torch_for_an_older_cuda_does_not_help_an_old_driver() -> None:
 
 def test_a_build_without_cuda_is_named_with_the_remedy() -> None:
     reason = problem_text("580.95", "13.0", (9, 0), TorchBuild("2.13.0+cpu", None))
-    assert "torch 2.13.0+cpu is a build without CUDA" in reason
-    assert reason.endswith("pip install --force-reinstall torch==2.13.0 replaces it")
+    assert "PyTorch 2.13.0+cpu is a build without CUDA" in reason
+    assert reason.endswith("replace it with pip install --force-reinstall torch==2.13.0")
 
 
 def test_nothing_speaks_against_a_new_driver_and_a_volta_is_too_old() -> None:
@@ -152,7 +152,7 @@ def test_nothing_speaks_against_a_new_driver_and_a_volta_is_too_old() -> None:
     assert problem_text("590.1", "13.1", (9, 0), build) == ""
     assert problem_text("580.95", "13.0", (7, 5), build) == ""
     assert "compute capability 7.0 is older" in problem_text("580.95", "13.0", (7, 0), build)
-    assert "torch is not installed" in problem_text("580.95", "13.0", (9, 0), None)
+    assert "PyTorch is not installed" in problem_text("580.95", "13.0", (9, 0), None)
 
 
 def missing_text(needs: tuple[str, ...], device: Device) -> str | None:

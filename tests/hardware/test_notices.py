@@ -17,6 +17,7 @@ from kernelviz.core.run import Device
 from kernelviz.core.version_1 import tracer_failures
 from kernelviz.hardware import discovery, mig, nvml, other_processes, storage_folders
 from kernelviz.hardware import notices as room
+from kernelviz.hardware.load import LoadMeter, OtherLoad, ProcessorTimes, processor_times
 from kernelviz.hardware.other_processes import Neighbour, Seen
 from kernelviz.hardware.storage_folders import FolderState
 from kernelviz.hardware.toolchain import TorchBuild
@@ -151,7 +152,7 @@ def seen(*listed: Neighbour, same_ids: bool = True, worker: bool = False, used_b
 
 def test_programs_of_others_are_named() -> None:
     words = said(other_processes.neighbours(seen(Neighbour(7, "python"), Neighbour(8, None), US), {1}))
-    assert "python (process 7), a program without a name (process 8);" in words
+    assert "(python (process 7), a program without a name (process 8))" in words
     assert "process 1)" not in words
     five = [Neighbour(n, "python") for n in range(10, 15)]
     assert "and 2 more" in said(other_processes.neighbours(seen(*five), {1}))
@@ -163,9 +164,9 @@ def test_a_stranger_is_seen_before_a_worker_of_ours_is_on_the_gpu() -> None:
 
 def test_in_a_container_what_is_hidden_is_called_hidden_and_what_may_be_us_is_not_guessed() -> None:
     by_memory = other_processes.neighbours(seen(same_ids=False, used_bytes=12 * 2**30), {1})
-    assert "holds 12.00 GiB of its memory, whose process id is hidden from this container" in said(by_memory)
+    assert "another program holds 12.00 GiB of this GPU's memory" in said(by_memory)
     by_list = other_processes.neighbours(seen(Neighbour(4242, None), same_ids=False), {1})
-    assert "1 program of other containers or the host" in said(by_list)
+    assert "a program on the host or in another container" in said(by_list)
     assert other_processes.neighbours(seen(same_ids=False, worker=True, used_bytes=12 * 2**30), {1}) is None
     assert other_processes.neighbours(seen(Neighbour(4242, None), same_ids=False, worker=True), {1}) is None
 
@@ -269,14 +270,51 @@ def test_torch_has_its_cache_where_we_look(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("device", [H200, CPU])
 def test_a_sound_machine_gets_no_notice(device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sound(monkeypatch)
-    assert room.notices(device, (), tmp_path) == ()
+    assert room.notices(device, (), tmp_path, other_load=lambda: None) == ()
+    quiet, busy = (OtherLoad(busy=busy, processors=2) for busy in (0.4, 1.6))
+    assert room.notices(device, (), tmp_path, other_load=lambda: quiet) == ()
+    (notice,) = room.notices(device, (), tmp_path, other_load=lambda: busy)
+    assert (notice.kind, notice.severity) == (
+        ("busy_host", "info") if device.kind == "cuda" else ("busy_machine", "warning")
+    )
+    assert str(describe_notice(notice).sentence).startswith("other programs use 80 % of this machine's 2 processors")
+
+
+class Clock:
+    """Gives the given times in turn."""
+
+    def __init__(self, *times: ProcessorTimes) -> None:
+        self.times = list(times)
+
+    def __call__(self) -> ProcessorTimes:
+        return self.times.pop(0)
+
+
+def test_what_this_process_uses_is_not_the_load_of_others() -> None:
+    """A process of ours that measures on both processors, then another one that takes one of them."""
+    meter = LoadMeter(
+        Clock(
+            ProcessorTimes(at_s=4.0, busy_s=1000.0, own_s=4.0, average=1.1),
+            ProcessorTimes(at_s=4.5, busy_s=1001.0, own_s=5.0, average=1.1),
+            ProcessorTimes(at_s=14.0, busy_s=1020.0, own_s=24.0, average=1.9),
+            ProcessorTimes(at_s=24.0, busy_s=1030.0, own_s=24.0, average=1.9),
+            ProcessorTimes(at_s=600.0, busy_s=1031.0, own_s=24.0, average=0.1),
+        ),
+        processors=2,
+    )
+    loads = [meter.read() for _ in range(5)]
+    assert [None if load is None else round(load.busy, 2) for load in loads] == [0.1, 0.1, 0.0, 1.0, 0.1]
+    assert LoadMeter(Clock(ProcessorTimes(at_s=1.0, busy_s=9.0, own_s=1.0)), processors=2).read() is None
+    here = processor_times()
+    assert here.busy_s > here.own_s > 0
 
 
 def test_the_worst_is_said_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sound(monkeypatch)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(100, 90, 5 * 2**20))
     slice_ = msgspec.structs.replace(H200, uuid="MIG-1", usable=False, reason="driver too old; update it")
-    found = room.notices(slice_, tracer_failures("kineto; CuptiTracer.shared: traced nothing"), tmp_path)
+    failures = tracer_failures("kineto; CuptiTracer.shared: traced nothing")
+    found = room.notices(slice_, failures, tmp_path, other_load=lambda: None)
     assert [n.subject for n in found if n.subject != "disk"] == ["device", "mig", "tracer"]
     assert [n.severity for n in found] == sorted((n.severity for n in found), key=["error", "warning", "info"].index)
 

@@ -7,8 +7,10 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 import torch
 from torch import Tensor
@@ -23,6 +25,7 @@ from kernelviz.measure.roofs import arithmetic, calibrate, streams
 from kernelviz.measure.roofs.candidate import Candidate, Contest, Effort, measured
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, Timed
+from kernelviz.metrics.roof_checks import refusal
 from kernelviz.metrics.statistics import Interval
 from kernelviz.ops.catalog.variant import TARGETS
 from kernelviz.ops.kernels import nvrtc
@@ -165,6 +168,62 @@ def test_a_clear_roof_does_not_wait_for_the_interval_of_what_is_slower() -> None
     found = Contest(timer, lambda: False, effort).best(made)
     assert found is not None
     assert timer.blocks.total() == 2 * 10
+
+
+class UneasyTimer(QuickTimer):
+    """Takes the given times in turn, ten blocks each, then the last one: a machine under load that calms down, or does not."""
+
+    def __init__(self, *series: Sequence[float]) -> None:
+        super().__init__()
+        self.series = series
+
+    def _block(self, timed: Timed) -> BlockSamples:
+        took = self.series[min(self.taken // 10, len(self.series) - 1)][self.taken % 10]
+        self.taken += 1
+        return BlockSamples([took], [took], time.perf_counter(), clock_hz=1e9)
+
+
+ONE_SERIES = Effort(choosing=Method(budget_s=1e-9), deciding=Method(budget_s=1e-9))
+CALM, WILD = [1e-4] * 10, [1e-4, 9e-4] * 5
+
+
+@pytest.mark.parametrize(
+    ("series", "blocks", "usable"), [((WILD, CALM), 20, True), ((WILD,), 30, False), ((CALM,), 10, True)]
+)
+def test_a_wide_roof_is_measured_again_and_then_refused(
+    series: tuple[list[float], ...], blocks: int, usable: bool
+) -> None:
+    timer = UneasyTimer(*series)
+    (candidate,) = planted([1.0], [1.0])[1]
+    found = Contest(timer, lambda: False, ONE_SERIES).best([candidate])
+    assert found is not None
+    assert timer.taken == blocks
+    assert (refusal(found) is None) == usable
+
+
+def test_a_cache_slower_than_memory_is_measured_again_and_then_refused() -> None:
+    memory = Roof(name="copy", level="dram", moved_bytes=2**30, bandwidth_bytes_per_s=1.5e4)
+    cached = Candidate(Roof(name="copy", level="l2", moved_bytes=8), lambda: torch.zeros(1), 1.0)
+    timer = UneasyTimer([1e-3] * 10, CALM)
+    contest = Contest(timer, lambda: False, ONE_SERIES, results=[memory])
+    assert contest.best([cached], warm=True) == contest.results[-1]
+    assert timer.taken == 30, "1e4 bytes/s is still less than memory's"
+    slow = refusal(contest.results[-1], contest.results)
+    assert slow is not None
+    assert slow.kind == "slower_than_memory"
+    faster = msgspec.structs.replace(memory, bandwidth_bytes_per_s=0.5e4)
+    timer = UneasyTimer([1e-3] * 10, CALM)
+    assert Contest(timer, lambda: False, ONE_SERIES, results=[faster]).best([cached], warm=True) is not None
+    assert timer.taken == 20
+
+
+def test_measuring_again_ends_with_its_budget() -> None:
+    """A calibration of an H200 takes 25 s, and must not take three times as long because the machine is busy."""
+    timer = UneasyTimer(WILD)
+    (candidate,) = planted([1.0], [1.0])[1]
+    contest = Contest(timer, lambda: False, replace(ONE_SERIES, again_s=0.0))
+    assert contest.best([candidate]) is not None
+    assert timer.taken == 10
 
 
 def test_without_candidates_or_when_stopped_there_is_no_roof() -> None:

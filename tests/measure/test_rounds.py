@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from kernelviz.core.notes import SlowBlocks
+from kernelviz.core.notes import BaselineMoved, MeasuredAgain, SlowBlocks
 from kernelviz.core.problem import Method
 from kernelviz.measure.timing.cuda import LOAD_S, WINDOW_S, CudaTimer
-from kernelviz.measure.timing.rounds import PASSES, RETRIES, STEADY_S, Rounds, Series
+from kernelviz.measure.timing.rounds import PASSES, RETRIES, STEADY_S, TIMES_AGAIN, Rounds, Series
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch
 from kernelviz.metrics.statistics import MIN_BLOCKS, verdict
 
@@ -249,3 +249,46 @@ def test_what_a_burst_allows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert timer.waits_s(LOAD_S / 5) == 0.0
     assert timer.waits_s(LOAD_S / 2) == pytest.approx(WINDOW_S - 0.1)
     assert timer.waits_s(LOAD_S) == pytest.approx(WINDOW_S - 0.05)
+
+
+class DisturbedTimer(KnownTimer):
+    """Every block of rounds that begin while the machine is busy takes `factor` times as long."""
+
+    def __init__(self, busy: Sequence[range], factor: float = 20.0) -> None:
+        super().__init__()
+        self.busy, self.factor = busy, factor
+
+    def block(self, timed: KnownTimed) -> BlockSamples:
+        made = super().block(timed)
+        scale = self.factor if any(self.blocks in r for r in self.busy) else 1.0
+        return BlockSamples([s * scale for s in made.samples], made.busy, made.started_s, made.clock_hz)
+
+
+def stable(timer: KnownTimer, usual: Sequence[float] = ()) -> dict[str, Series]:
+    series = {name: Series(name, KnownTimed(t)) for name, t in (("base", 1e-5), ("slow", 2e-5))}
+    again = Series("again", series["base"].timed)
+    method = Method(budget_s=0.001, half_width=0.01)
+    rounds = Rounds(timer, method, lambda: False)
+    assert rounds.take_stable([*series.values(), again], series["base"], again, lambda _: None, usual)
+    return series
+
+
+def test_rounds_beside_a_machine_that_changed_are_measured_again() -> None:
+    """Ten rounds of three series are longer by 20 times than the baseline was; the following ten are not."""
+    found = stable(DisturbedTimer([range(1, 31)]), usual=[1e-5, 1.001e-5] * 15)
+    assert found["base"].figure(KnownTimer()).estimate == pytest.approx(1e-5, rel=0.01)
+    assert [note for s in found.values() for note in s.notes()] == [MeasuredAgain(attempts=1)] * 2
+    assert all(s.retried == len(s.blocks) for s in found.values())
+
+
+def test_a_change_that_stays_is_stored_with_the_baselines_two_times() -> None:
+    found = stable(DisturbedTimer([range(1, 1000)]), usual=[1e-5, 1.001e-5] * 15)
+    again, moved = found["slow"].notes()
+    assert again == MeasuredAgain(attempts=TIMES_AGAIN)
+    assert isinstance(moved, BaselineMoved)
+    assert (moved.baseline_s, moved.usual_s) == pytest.approx((2e-4, 1e-5), rel=0.01)
+    assert not any(isinstance(note, BaselineMoved) for note in found["base"].notes())
+
+
+def test_quiet_rounds_are_measured_once() -> None:
+    assert not any(s.again or s.retried for s in stable(KnownTimer(), usual=[1e-5, 1.001e-5] * 15).values())

@@ -138,7 +138,9 @@ def test_alarms_are_counted() -> None:
             return next(said)
 
     words: list[Any] = ["same", "faster", "unclear", "slower", "slower"]
-    said = iter([Verdict(w, Interval(1.0 + i / 100, None, None), 0.005, 10, Straddles()) for i, w in enumerate(words)])
+    said = iter(
+        [Verdict(w, Interval(1.0 + i / 100, None, None), 0.005, 10, Straddles(0.005)) for i, w in enumerate(words)]
+    )
     found = verdicts._same(bench(KnownTimer(), Alarmed), [KnownTimed(4e-6)], 5)  # type: ignore[list-item]
     assert found.value == 3.0
     assert found.figures["largest_difference_fraction"] == pytest.approx(0.04)

@@ -99,6 +99,9 @@ def test_the_companion_adds_rounds_and_is_never_told_alone() -> None:
     assert tried.heard(CaseDone(result=result(PROBLEM, "a", failure))) is None
     again = result(PROBLEM, "a")
     assert tried.heard(CaseDone(result=again)) == CaseDone(result=merge_results(known, again))
+    # Rounds beside the variant were added to the baseline: the worker sends all rounds of the attempt, none counts twice.
+    longer = merge_results(again, result(PROBLEM, "a"))
+    assert tried.heard(CaseDone(result=longer)) == CaseDone(result=merge_results(known, longer))
     assert tried.left == ["late"]
     assert not Attempt(PROBLEM, ("late",), baseline="a", known=known, retried=True).measured_variants[1:]
 

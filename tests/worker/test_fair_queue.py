@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kernelviz.worker.queue import FairQueue
 from kernelviz.worker.request import Request
 from tests.worker.test_supervisor import Listener
@@ -83,3 +85,15 @@ def test_what_can_wait_is_removed_with_its_run() -> None:
     queue = queue_of(work("a", "ann", 0), work("a", "ann", 9, later=True), work("b", "bob", 1, later=True))
     assert [int(item.variants[0]) for item in queue.remove("a")] == [0, 9]
     assert drained(queue) == [("b", 1)]
+
+
+@pytest.mark.parametrize("owner", ["ann", "bob", "cy", "dee"])
+@pytest.mark.parametrize("taken", [0, 1, 2, 3])
+def test_the_place_that_a_new_run_would_get_is_the_one_that_it_gets(owner: str, taken: int) -> None:
+    """The form says the place beforehand, and the strip of the run says it afterwards; the two did not agree."""
+    queue = queue_of(*SWEEP, work("later", "ann"), work("point", "bob"), work("other", "cy"))
+    for _ in range(taken):
+        queue.take(timeout_s=0)
+    said = queue.ahead_of(owner)
+    assert queue.put([work("new", owner)])
+    assert {item.run_id: before for item, before in queue.waiting()}["new"] == said

@@ -7,6 +7,7 @@ A roof is the fastest of several candidates, so it is a rate that was reached, n
 from collections.abc import Iterator
 
 from kernelviz.core import Device, DeviceError, Roof, RoofDone
+from kernelviz.hardware.datasheet import ceilings
 from kernelviz.measure.roofs import arithmetic, launches, streams, transfers
 from kernelviz.measure.roofs.candidate import GPU, HOST, Contest, Effort
 from kernelviz.measure.session.contract import Emit, Stop
@@ -18,9 +19,18 @@ __all__ = ["Contest", "Effort", "calibrate"]
 def calibrate(device: Device, timer: DeviceTimer, emit: Emit, stop: Stop, effort: Effort | None = None) -> None:
     """Measure every roof of the device and emit each as soon as it is known. Ends early when stopped.
 
+    A roof with a wide interval, or one that cannot be true, is measured again. If it stays so, it is emitted nevertheless,
+    because it is what was measured. Its readers refuse it by name (`metrics.roof_checks`).
+
     When a kind of roofs cannot be measured, the others are still measured; DeviceError then names that kind and the reason.
     """
-    contest = Contest(timer, stop, effort or (GPU if device.kind == "cuda" else HOST))
+    contest = Contest(
+        timer,
+        stop,
+        effort or (GPU if device.kind == "cuda" else HOST),
+        ceilings=ceilings(device.name),
+        cache_bytes=device.last_level_cache_bytes,
+    )
     launched = launches.HostLaunches(device)
     troubles: list[str] = []
     for kind, roofs in _kinds(device, contest, launched):
@@ -53,10 +63,10 @@ def _kinds(
             ("matrix products", arithmetic.product_roofs(device, contest)),
             ("the empty kernel", launches.empty_kernel(device, contest)),
             ("transfers", transfers.roofs(device, contest)),
-            ("launches by the host", launched.roofs()),
+            ("launches by the host", launched.roofs(contest)),
         )
     return (
         ("streams", streams.host_roofs(device, contest)),
         ("matrix products", arithmetic.product_roofs(device, contest)),
-        ("launches by the host", launched.roofs()),
+        ("launches by the host", launched.roofs(contest)),
     )

@@ -73,10 +73,15 @@ class HostLaunches:
         for launched in self._launched:
             launched.take(BLOCKS_A_TIME)
 
-    def roofs(self) -> Iterator[Roof]:
+    def roofs(self, contest: Contest) -> Iterator[Roof | None]:
         for launched in self._launched:
             launched.take(max(0, BLOCKS - len(launched.medians)))
-            yield launched.roof()
+
+            def again(launched: _HostLaunch = launched) -> Roof | None:
+                launched.take(BLOCKS)
+                return None if contest.stop() else launched.roof()
+
+            yield contest.settled(launched.roof(), again)
 
 
 def _replay_of(launch: Launch) -> Launch:

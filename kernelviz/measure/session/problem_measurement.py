@@ -1,7 +1,7 @@
 """The measurement of one problem: prepare its variants, run the rounds, and emit the results."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -29,8 +29,8 @@ from kernelviz.measure.session.binding import BoundProblem, BoundVariant, stale
 from kernelviz.measure.session.contract import UNTUNED, Emit, Stop
 from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.measure.timing.compilations import compilations
-from kernelviz.measure.timing.rounds import Rounds, Series
-from kernelviz.measure.timing.secondary import SecondaryTimings
+from kernelviz.measure.timing.rounds import START, Rounds, Series
+from kernelviz.measure.timing.secondary import Progress, SecondaryTimings
 from kernelviz.measure.timing.trace import TraceError, WrongWork
 from kernelviz.metrics.statistics import MIN_BLOCKS
 from kernelviz.ops import Op, Variant
@@ -57,6 +57,8 @@ class ProblemMeasurement:
         self.base: Series | None = None
         self.again: Series | None = None
         self.base_bound: BoundVariant | None = None
+        self.alone: Series | None = None
+        """The baseline's series while it has only rounds in which nothing else was measured."""
 
     def step(self, variant: str, step: Step, fraction: float | None = None) -> None:
         self.emit(CaseStep(case=Case(problem=self.problem, variant=variant), step=step, fraction=fraction))
@@ -72,11 +74,18 @@ class ProblemMeasurement:
                 self.base, self.base_bound = one, b
                 self.again = Series(f"{self.baseline} again", b.timed)
         series = fresh if self.base is None else [*(s for s in fresh if s is not self.base), self.base]
+        usual = () if self.base is None else self.base.means()
+        if self.alone is not None and len(series) > 1:
+            # The baseline's time must come from rounds that it shares: without neighbours its calls differ by up to 1 %.
+            self.alone.rewind(START)
+        self.alone = self.base if len(series) == 1 else None
         # A single series has no verdict that needs a noise floor.
         again = self.again if len(series) > 1 else None
         before = compilations()
         try:
-            self.rounds.take([*series, again] if again else series, self.base, again, self._progress(ready))
+            self.rounds.take_stable(
+                [*series, again] if again else series, self.base, again, self._progress(ready), usual
+            )
         except Exception as error:
             self._broken(ready, error)
             return
@@ -87,7 +96,8 @@ class ProblemMeasurement:
                 self._fail(b.variant, "wrong", Recompiled(), b)
             else:
                 self.emit(CaseDone(result=self._measured(b, s, now)))
-        if self.base is not None and self.base_bound is not None and self.base not in fresh:
+        extended = self.base is not None and not any(s is self.base for s in fresh)
+        if extended and self.base is not None and self.base_bound is not None and len(self.base.blocks) >= MIN_BLOCKS:
             # The baseline's rounds beside a slowly compiled variant extend its series: its result is emitted again.
             self.emit(CaseDone(result=self._measured(self.base_bound, self.base, now)))
 
@@ -179,11 +189,11 @@ class ProblemMeasurement:
         """Emit the variant's failure for this reason."""
         self.emit(CaseDone(result=self.result(variant, Failure(stage=stage, reasons=(reason,)), bound)))
 
-    def _progress(self, ready: Sequence[BoundVariant]) -> Callable[[float], None]:
-        """A function that reports the fraction of the measurement for all these variants, which begins now."""
+    def _progress(self, ready: Sequence[BoundVariant]) -> Progress:
+        """A function that reports the fraction of the measurement for all these variants, which begins now, or for one."""
 
-        def progress(fraction: float) -> None:
-            for b in ready:
+        def progress(fraction: float, only: BoundVariant | None = None) -> None:
+            for b in ready if only is None else (only,):
                 self.step(b.variant.name, "measuring", fraction)
 
         progress(0.0)

@@ -3,12 +3,14 @@
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
+import msgspec
 import torch
 
 from kernelviz.core import Device, Energy, EnergyCounterStill, NoEnergyCounter, Note
 from kernelviz.hardware.telemetry import energy_joules, sm_clock_hz
+from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.timing.kernels import captured
 from kernelviz.measure.timing.timer import BoundLaunch
 
@@ -21,41 +23,59 @@ QUEUED_S = 0.1
 """Seconds of work in the device's queue while the driver is queried."""
 
 
-def energy(device: Device, bound_launch: BoundLaunch, call_s: float, stop: Callable[[], bool]) -> Energy | Note | None:
-    """The energy of one unflushed call under its own steady load, or a note why there is none. None if stopped.
+class SteadyLoad(Protocol):
+    """A load of many calls of one kind that keeps the device busy."""
+
+    def fill(self) -> None:
+        """Launch calls until the queue is full."""
+
+    def done(self) -> int:
+        """The number of calls that have ended by now."""
+
+
+def energy(device: Device, bound_launch: BoundLaunch, call_s: float, stop: Stop) -> Energy | Note | None:
+    """The energy of one unflushed call under its own steady load, or a note why there is none. None if stopped."""
+    if device.kind != "cuda" or energy_joules(device) is None:
+        return NoEnergyCounter(figure="energy")
+    measured = energy_under_load(lambda: energy_joules(device), Load(bound_launch, call_s), stop)
+    torch.cuda.synchronize()
+    if not isinstance(measured, Energy):
+        return measured
+    return msgspec.structs.replace(measured, sm_clock_hz=sm_clock_hz(device))
+
+
+def energy_under_load(
+    read_joules: Callable[[], float | None],
+    load: SteadyLoad,
+    stop: Stop,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Energy | Note | None:
+    """The energy of one call of the load, from a counter of joules.
 
     The counter changes every few tens of milliseconds, so it is read at a change: the error of both ends is then at most the
     length of one graph.
     """
-    if device.kind != "cuda" or energy_joules(device) is None:
-        return NoEnergyCounter(figure="energy")
-    load = Load(bound_launch, call_s)
-    until_s = time.monotonic() + BEFORE_S
-    while time.monotonic() < until_s and not stop():
+    until_s = clock() + BEFORE_S
+    while clock() < until_s and not stop():
         load.fill()
-        time.sleep(QUEUED_S / 4)
+        sleep(QUEUED_S / 4)
     ends: list[tuple[float, float, int]] = []
-    last = energy_joules(device)
-    begun_s = time.monotonic()
-    while not stop() and time.monotonic() - begun_s < 4 * FOR_S:  # ends also when the counter never changes
+    last = read_joules()
+    begun_s = clock()
+    while not stop() and clock() - begun_s < 4 * FOR_S:  # ends also when the counter never changes
         load.fill()
-        now = energy_joules(device)
+        now = read_joules()
         if now is not None and last is not None and now != last:
-            ends.append((time.monotonic(), now, load.done()))
+            ends.append((clock(), now, load.done()))
             if ends[-1][0] - ends[0][0] >= FOR_S:
                 break
         last = now
-    torch.cuda.synchronize()
     if len(ends) < 2:
         return None if stop() else EnergyCounterStill(figure="energy", seconds=4 * FOR_S)
     (from_s, from_joules, from_calls), (to_s, to_joules, to_calls) = ends[0], ends[-1]
     counted = to_calls - from_calls
-    return Energy(
-        joules=(to_joules - from_joules) / counted,
-        calls=counted,
-        seconds=to_s - from_s,
-        sm_clock_hz=sm_clock_hz(device),
-    )
+    return Energy(joules=(to_joules - from_joules) / counted, calls=counted, seconds=to_s - from_s)
 
 
 class Load:

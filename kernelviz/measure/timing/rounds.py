@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
+import numpy as np
 
-from kernelviz.core import Block, Figure, Method, Note, NoteFigure, SlowBlocks
+from kernelviz.core import BaselineMoved, Block, Figure, MeasuredAgain, Method, Note, NoteFigure, SlowBlocks
 from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.timing.timer import BlockSamples, DeviceTimer, Timed
 from kernelviz.metrics.quality import CLOCK_MOVED
-from kernelviz.metrics.statistics import MIN_BLOCKS, figure_interval, verdict
+from kernelviz.metrics.stability import levels_differ, stability_of_means
+from kernelviz.metrics.statistics import MIN_BLOCKS, Floats, block_means, figure_interval, verdict
 
 BATCH_S = 0.040
 """Rounds are measured in batches of about this much load, so that a cancel takes effect and burst limits hold."""
@@ -24,9 +26,15 @@ RETRIES = 3
 load) of one measurement that the hardware slowed down."""
 PASSES, STEADY_S = 3, 1.0
 """Sustained clock: number of passes, and seconds of its own load before each series. The power cap applies after 0.1 s."""
+TIMES_AGAIN = 2
+"""Rounds in which a time was not stable are measured again at most so often."""
 SHORT_S, SHORT_BLOCKS = 5e-6, 0.1
 """Stamps have a resolution of 32 ns, 1.6 % of 2 us, so the interval of a few blocks of a shorter call is too narrow. Such a call
 gets at least SHORT_BLOCKS / half-width blocks: 40 for 0.25 %, 20 for 0.5 %."""
+
+
+START = 0, 0, 0
+"""The mark of a series without blocks."""
 
 
 @dataclass(slots=True)
@@ -40,6 +48,23 @@ class Series:
     blocks: list[Block] = field(default_factory=list)
     retried: int = 0
     slow_clock: int = 0
+    again: int = 0
+    """How often rounds were measured again because a time was not stable."""
+    moved: tuple[float, float] | None = None
+    """The baseline's level beside this series, and before it, if they differ."""
+
+    def mark(self) -> tuple[int, int, int]:
+        """The state to which `rewind` returns."""
+        return len(self.samples), len(self.blocks), self.slow_clock
+
+    def rewind(self, mark: tuple[int, int, int]) -> None:
+        """Remove the blocks since that mark."""
+        samples, blocks, self.slow_clock = mark
+        del self.samples[samples:], self.busy[samples:], self.blocks[blocks:]
+
+    def means(self) -> Floats:
+        """The trimmed mean of each block."""
+        return block_means(self.samples, self.blocks)
 
     def add(self, block: BlockSamples, round_number: int) -> None:
         self.samples += block.samples
@@ -69,7 +94,11 @@ class Series:
         """The notes on its blocks, for the figure that they make."""
         slow = SlowBlocks(figure=figure, slow=self.slow_clock, blocks=len(self.blocks))
         notes = [msgspec.structs.replace(note, figure=figure) for note in self.timed.notes]
-        return [*notes, slow] if self.slow_clock else notes
+        notes += [slow] if self.slow_clock else []
+        notes += [MeasuredAgain(figure=figure, attempts=self.again)] if self.again else []
+        if self.moved is not None:
+            notes.append(BaselineMoved(figure=figure, baseline_s=self.moved[0], usual_s=self.moved[1]))
+        return notes
 
     def loses_clock(self, block: BlockSamples) -> bool:
         """Whether the block must be repeated, because its SM clock is too far below that of the series' first block."""
@@ -89,6 +118,39 @@ class Rounds:
     seed: int = 0
     # Unlike the numbers of any other measurement, also in another process, so that their blocks are never paired.
     number: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
+
+    def take_stable(
+        self,
+        series: Sequence[Series],
+        baseline: Series | None,
+        again: Series | None,
+        progress: Callable[[float], None],
+        usual: Sequence[float] | Floats = (),
+    ) -> bool:
+        """Like `take`, but measure these rounds again, at most TIMES_AGAIN times, while one of the times is not stable or the
+        baseline has another level than before (`usual`: the means of its earlier blocks). What remains is stored, and notes say
+        so."""
+        marks = [s.mark() for s in series]
+        earlier = len(baseline.blocks) if baseline is not None else 0
+        for attempt in range(TIMES_AGAIN + 1):
+            for s in series:
+                s.again, s.moved = s.again + bool(attempt), None
+            if not self.take(series, baseline, again, progress):
+                return False
+            if self.method.clock == "sustained":
+                return True
+            here = baseline.means()[earlier:] if baseline is not None else np.empty(0)
+            moved = levels_differ(here, usual)
+            if not moved and not any(stability_of_means(s.means()).unstable for s in series):
+                return True
+            if attempt < TIMES_AGAIN:
+                for s, mark in zip(series, marks, strict=True):
+                    s.retried += len(s.blocks) - mark[1]
+                    s.rewind(mark)
+            elif moved:
+                for s in (s for s in series if s is not baseline and s is not again):
+                    s.moved = float(np.median(here)), float(np.median(usual))
+        return True
 
     def take(
         self, series: Sequence[Series], baseline: Series | None, again: Series | None, progress: Callable[[float], None]

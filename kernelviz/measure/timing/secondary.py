@@ -5,10 +5,11 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
-from kernelviz.core import Block, CallTooLong, Energy, Figure, LaunchMode, Method, NotCapturable, Note, Timing
+from kernelviz.core import Block, CallTooLong, Device, Energy, Figure, LaunchMode, Method, NotCapturable, Note, Timing
 from kernelviz.core.merge import merge_timings
 from kernelviz.measure.session.binding import BoundVariant
 from kernelviz.measure.session.contract import Stop
@@ -16,7 +17,8 @@ from kernelviz.measure.session.device_state import DeviceState, Watch
 from kernelviz.measure.timing.compilations import compilations
 from kernelviz.measure.timing.energy import energy
 from kernelviz.measure.timing.rounds import Rounds, Series
-from kernelviz.measure.timing.timer import Calls
+from kernelviz.measure.timing.timer import BoundLaunch, Calls
+from kernelviz.metrics.absences import never_measured
 from kernelviz.metrics.statistics import median_interval
 
 CALL_BLOCKS, CALLS_A_BLOCK, LEAST_CALLS = 20, 50, 2
@@ -28,6 +30,16 @@ KINDS = 3
 """The number of kinds of host times (eager, graph, back to back). Each may take the budget of the case."""
 BACK_TO_BACK_S, MOST_BACK_TO_BACK = 2e-3, 200
 """Length of a back-to-back block, and its most calls: the device's queue holds about 1,000."""
+
+
+UNKNOWN_CALL_S = 1e-3
+"""The assumed device time of a call for its energy, where neither its warm time nor its kernels are known."""
+
+
+class Progress(Protocol):
+    """Reports the fraction of the measurement of all variants, or of one of them."""
+
+    def __call__(self, fraction: float, only: BoundVariant | None = None) -> None: ...
 
 
 @dataclass(slots=True)
@@ -92,8 +104,9 @@ class SecondaryTimings:
     state: DeviceState
     method: Method
     stop: Stop
-    progress: Callable[[float], None]
+    progress: Progress
     watch: Watch
+    measure_energy: Callable[[Device, BoundLaunch, float, Stop], Energy | Note | None] = energy
     compiled: set[str] = field(default_factory=set)
     notes: defaultdict[str, list[Note]] = field(default_factory=lambda: defaultdict(list))
     retried: dict[str, int] = field(default_factory=dict)
@@ -106,15 +119,20 @@ class SecondaryTimings:
             return {}
         warm = "warm" in self.method.figures
         timings = self._warm(ready, baseline) if warm else {b.variant.name: Timing() for b in ready}
-        if self.method.clock == "burst" and {"call", "graph", "loop"} & set(self.method.figures):
+        device = self.state.device
+        if any(
+            name in self.method.figures and never_measured(name, self.method.clock, device.kind) is None
+            for name in ("call", "graph", "loop")
+        ):
             timings = {
                 name: merge_timings(timings[name], timing) for name, timing in self._calls(ready, timings).items()
             }
         if "energy" in self.method.figures:
             for b in ready:
-                timings[b.variant.name] = merge_timings(
-                    timings[b.variant.name], self._energy(b, timings[b.variant.name])
-                )
+                # One case takes seconds, so each has a report of its own, which also starts the limit of its silence anew.
+                self.progress(1.0, b)
+                known = timings[b.variant.name]
+                timings[b.variant.name] = merge_timings(known, self._energy(b, known))
         return timings
 
     def _short(self, bound: BoundVariant) -> bool:
@@ -140,7 +158,7 @@ class SecondaryTimings:
         again = Series("again", base.timed) if base is not None and len(series) > 1 else None
         before = compilations()
         rounds = Rounds(timer, self.method, self.stop, self.watch.look)
-        rounds.take([*series, again] if again else series, base, again, lambda f: self.progress(f / 2))
+        rounds.take_stable([*series, again] if again else series, base, again, lambda f: self.progress(f / 2))
         if compilations() > before:
             self.compiled |= {s.name for s in series if s.timed.launch_mode == "stream"}
         for s in series:
@@ -212,8 +230,9 @@ class SecondaryTimings:
             c.back_to_back.add(time.time(), [c.calls.back_to_back(length)], number)
 
     def _energy(self, bound: BoundVariant, known: Timing) -> Timing:
-        call_s = known.device_warm_s.estimate if known.device_warm_s is not None else 1e-3
-        measured = energy(self.state.device, bound.timed.launches[0], call_s, self.stop)
+        # Too long a time would make the load so short that the device is idle while the counter is read.
+        call_s = _device_s(known, bound) or UNKNOWN_CALL_S
+        measured = self.measure_energy(self.state.device, bound.timed.launches[0], call_s, self.stop)
         if isinstance(measured, Energy):
             return Timing(energy=measured)
         if measured is not None:
