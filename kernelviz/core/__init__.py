@@ -49,6 +49,7 @@ from kernelviz.core.inspection import (
 )
 from kernelviz.core.kernel_times import RunTimes
 from kernelviz.core.notes import (
+    BaselineMoved,
     CallTooLong,
     DriverCopy,
     DriverSilent,
@@ -56,6 +57,7 @@ from kernelviz.core.notes import (
     ForeignNote,
     KernelsVary,
     LaterFailure,
+    MeasuredAgain,
     NoEnergyCounter,
     NotCapturable,
     Note,
@@ -133,6 +135,7 @@ __all__ = [
     "WORST",
     "Accuracy",
     "BadField",
+    "BaselineMoved",
     "Block",
     "CallKind",
     "CallTooLong",
@@ -180,6 +183,7 @@ __all__ = [
     "Level",
     "Mark",
     "MarkKind",
+    "MeasuredAgain",
     "Method",
     "NoEnergyCounter",
     "NotCapturable",

@@ -1,5 +1,6 @@
 """The commands that measure a plan again, with all options."""
 
+import re
 import shlex
 from collections import defaultdict
 from collections.abc import Sequence
@@ -21,6 +22,24 @@ def commands(plan: Plan, method: Method) -> tuple[str, ...]:
     for problem in plan.problems:
         alike[problem.dtype, problem.compute, problem.direction, problem.data].append(problem)
     return tuple(_line(plan, method, group[0], sizes) for group in alike.values() for sizes in _sizes(group))
+
+
+def profile_command(problem: Problem, variant: str, kernel: str = "") -> str | None:
+    """`ncu … kernelviz launch …` for one case, so that a profiler reads the hardware counters of `kernel` in one call.
+
+    None for a backward pass, which `kernelviz launch` does not offer.
+
+    >>> profile_command(Problem(op="add", sizes={"n": 4096}, dtype="fp32"), "torch_eager", "void at::vec_add<4, float>(int)")
+    'ncu --set full -k vec_add -c 1 kernelviz launch add --variants torch_eager --size n=4096 --dtype fp32'
+    """
+    if problem.direction != "forward":
+        return None
+    # ncu matches the name of the function alone, without namespaces, template arguments and parameters.
+    name = re.split(r"[<(]", kernel, maxsplit=1)[0].split("::")[-1].split(" ")[-1]
+    only = ["-k", name, "-c", "1"] if re.fullmatch(r"\w+", name) else []
+    sizes = [argument for axis, size in problem.sizes.items() for argument in ("--size", f"{axis}={size}")]
+    launch = ["kernelviz", "launch", problem.op, "--variants", variant, *sizes, *_problem(problem)]
+    return shlex.join(["ncu", "--set", "full", *only, *launch])
 
 
 def unsaid(method: Method) -> str:

@@ -51,6 +51,19 @@ class SlowBlocks(_Note, frozen=True, kw_only=True, tag="slow_blocks"):
     blocks: int
 
 
+class MeasuredAgain(_Note, frozen=True, kw_only=True, tag="measured_again"):
+    """The time was measured again, `attempts` times, because it or the baseline's time beside it was not stable."""
+
+    attempts: int
+
+
+class BaselineMoved(_Note, frozen=True, kw_only=True, tag="baseline_moved"):
+    """Beside this time the baseline took `baseline_s`, and `usual_s` before: the machine was in another state."""
+
+    baseline_s: float
+    usual_s: float
+
+
 class CallTooLong(_Note, frozen=True, kw_only=True, tag="call_too_long"):
     """These times were not measured, because one call takes `call_s` seconds."""
 
@@ -96,6 +109,8 @@ Note = (
     | KernelsVary
     | TracingCostUnknown
     | SlowBlocks
+    | MeasuredAgain
+    | BaselineMoved
     | CallTooLong
     | NoEnergyCounter
     | EnergyCounterStill

@@ -10,7 +10,8 @@ MigState = Literal["slice", "divided", "off", "unknown"]
 """Whether a GPU is divided into slices (MIG), or is itself a slice of one."""
 NoticeKind = Literal[
     "stated", "unusable_device", "unlisted_gpu", "variants_lack", "nothing_without", "needs", "mig_slice", "tracer_kineto",
-    "tracer_events", "programs", "more_programs", "hidden_program", "hidden_programs", "hidden_memory", "folder_not_writable",
+    "tracer_events", "busy_machine", "busy_host",
+    "programs", "more_programs", "hidden_program", "hidden_programs", "hidden_memory", "folder_not_writable",
     "disk_full", "disk_full_of_folders",
     # Causes: why the driver's library cannot be used, or a GPU cannot be measured.
     "no_nvml", "no_driver_library", "no_driver", "driver_updated", "driver_not_permitted", "driver_error", "gpus_hidden",

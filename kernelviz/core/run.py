@@ -93,6 +93,10 @@ class DataSheetRoof(Roof, frozen=True, kw_only=True):
     """A roof from a data sheet, not a measured one. No run contains one."""
 
 
+class SameModelRoof(Roof, frozen=True, kw_only=True):
+    """A roof that was measured on another device of the same model. No run contains one."""
+
+
 TracerName = Literal["cupti", "kineto"]
 TracerFault = Literal[
     "cupti_not_allowed", "other_profiler", "no_cupti", "other_cupti_version", "nothing_traced", "cupti_error"

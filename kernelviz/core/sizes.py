@@ -1,8 +1,12 @@
-"""Sizes as a person types them: ``4096``, ``1024,2048``, ``2^10..2^24``, ``128..1024:128``, ``2^27/n``."""
+"""Sizes as a person types them: ``4096``, ``4k``, ``1024,2048``, ``2^10..2^24``, ``128..1024:128``, ``2^27/n``.
+
+A suffix is a power of 1024, as in "a context of 4k" or "1M tokens": k or K is 2^10, M is 2^20 and G is 2^30.
+"""
 
 import ast
 import itertools
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from kernelviz.core.errors import BadField, UnknownName
@@ -12,9 +16,11 @@ MAX_PROBLEMS = 2048
 _LARGEST = 2**48
 
 _REMEDY = (
-    "write a whole number (4096, 2^20), a list (64,128), a sweep (2^10..2^24 or 128..1024:128) "
+    "write a whole number (4096, 4k, 2^20), a list (64,128), a sweep (2^10..2^24 or 128..1024:128) "
     "or an expression of other axes (2^27/n)"
 )
+_SUFFIXES = {"k": 2**10, "K": 2**10, "M": 2**20, "G": 2**30}
+_SUFFIXED = re.compile(r"(?<!\w)(?<!(?<!\.)\.)(\d{1,15})([kKMG])(?!\w)")
 _ITSELF = "an axis cannot depend on itself"
 
 _BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
@@ -76,6 +82,24 @@ def values(axis: str, text: str) -> list[int]:
     return list(dict.fromkeys(itertools.chain.from_iterable(parts)))
 
 
+def without_suffixes(text: str) -> str:
+    """The text with each number and its suffix as one number.
+
+    >>> without_suffixes("4k, 1M"), without_suffixes("2^10..64K"), without_suffixes("2^27/k")
+    ('4096, 1048576', '2^10..65536', '2^27/k')
+    """
+    return _SUFFIXED.sub(lambda match: str(int(match[1]) * _SUFFIXES[match[2]]), text)
+
+
+def is_list(text: str) -> bool:
+    """Whether the text consists of whole numbers only, with or without suffixes.
+
+    >>> is_list("64, 4k"), is_list("2^10"), is_list("64..128")
+    (True, False, False)
+    """
+    return without_suffixes(text).replace(",", "").replace(" ", "").isdigit()
+
+
 def _sweep(axis: str, text: str) -> list[int]:
     ends, _, step = text.partition(":")
     low_text, _, high_text = ends.partition("..")
@@ -96,7 +120,7 @@ def _parse(axis: str, text: str) -> ast.expr:
     if len(text) > 200:
         raise BadField(f"size {axis}", text[:40] + "…", _REMEDY)
     try:
-        return ast.parse(text.strip().replace("^", "**"), mode="eval").body
+        return ast.parse(without_suffixes(text.strip()).replace("^", "**"), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise BadField(f"size {axis}", text.strip(), _REMEDY) from None
 

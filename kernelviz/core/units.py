@@ -121,24 +121,13 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def power_of_two(value: int) -> str:
-    """A count with grouped digits, or as a power of two if it is one and at least 1024.
-
-    >>> power_of_two(1048576), power_of_two(1000000), power_of_two(64)
-    ('2^20', '1,000,000', '64')
-    """
-    if value >= 1024 and value & (value - 1) == 0:
-        return f"2^{value.bit_length() - 1}"
-    return f"{value:,}"
-
-
 def typed_size(size: int) -> str:
-    """A size as a person types it: without commas, because a comma separates sizes.
+    """A size as a person types it into a command or a field: without commas, because a comma separates sizes.
 
-    >>> typed_size(2**20), typed_size(1_000_000)
-    ('2^20', '1000000')
+    >>> typed_size(2**20), typed_size(1_000_000), typed_size(64)
+    ('2^20', '1000000', '64')
     """
-    return power_of_two(size).replace(",", "")
+    return f"2^{size.bit_length() - 1}" if size >= 1024 and size & (size - 1) == 0 else str(size)
 
 
 def common_time_unit(times_s: Sequence[float]) -> tuple[float, str]:
@@ -185,10 +174,12 @@ SHARE = Unit("%", 0.01, ".1f", percent)
 WIDTH = Unit("%", 0.01, ".2f", width)
 """Half an interval or a noise floor, as a fraction of the estimate."""
 CHANGE = Unit("%", 0.01, "+.2f", percent)
+RATIO = Unit(form=".3f")
+"""Of two times that may differ by less than a percent."""
 FACTOR = Unit("×", form=".3g", single=lambda value: f"{significant(value, 3)} ×")
 FLOP_PER_BYTE = Unit("FLOP/B", form=".3g", single=lambda value: f"{significant(value, 3)} FLOP/B")
 JOULES = Unit("mJ", 1e-3, ".3g", lambda value: f"{significant(value * 1e3, 3)} mJ")
 BYTES = Unit("B", form=",d", single=lambda value: f"{value} B")
 COUNT = Unit(form=",d", single="{:,}".format)
-SIZE = Unit(form=",d", single=typed_size)
-"""The size of an axis. A single one is formatted as a person types it."""
+SIZE = COUNT
+"""The size of an axis."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kernelviz.core import Roof
+from kernelviz.metrics.roof_checks import value_of
 
 _PAUSE = timedelta(minutes=10)
 """Longer than any roof takes: a roof that was measured after such a pause belongs to another calibration."""
@@ -64,16 +65,10 @@ def moves(now: Calibration, then: Calibration) -> tuple[Move, ...]:
 
 
 def _move(now: Roof, then: Roof | None) -> Move:
-    new, old = value(now), None if then is None else value(then)
+    new, old = value_of(now), None if then is None else value_of(then)
     if then is None or not new or not old:
         return Move(now=now, then=then)
     clear = None
     if now.low is not None and now.high is not None and then.low is not None and then.high is not None:
         clear = now.low > then.high or now.high < then.low
     return Move(now=now, then=then, change=(new - old) / old, clear=clear)
-
-
-def value(roof: Roof) -> float | None:
-    """The figure of a roof in its own SI unit: a rate, or the time of a launch."""
-    values = (roof.rate_flop_per_s, roof.bandwidth_bytes_per_s, roof.time_s)
-    return next((v for v in values if v is not None), None)

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from kernelviz.core import BadField, Figure, Problem, Result, Run, UnknownName
-from kernelviz.metrics import winner
+from kernelviz.metrics import foreign_times, winner
 from kernelviz.metrics.comparability import one_run, reason_against, same_code
 from kernelviz.metrics.figures import Headline, again_of, figure_of
 from kernelviz.metrics.rows import in_plan_order
+from kernelviz.metrics.stability import levels_overlap
 from kernelviz.metrics.statistics import (
     LEAST_DIFFERENCE,
     MIN_BLOCKS,
@@ -25,7 +26,7 @@ from kernelviz.metrics.statistics import (
     unpaired,
     verdict_between,
 )
-from kernelviz.metrics.verdict_reasons import PairReason, SameCode
+from kernelviz.metrics.verdict_reasons import NoTime, NotStable, OtherTool, PairReason, SameCode
 
 PairKind = Literal["slower", "unclear", "same", "faster", "same code", "not comparable"]
 PAIR_KINDS: tuple[PairKind, ...] = get_args(PairKind)
@@ -182,17 +183,33 @@ def _pair(a: Run, before: Result, b: Run, after: Result, headline: Headline, *, 
     ratio = None if shared or time is None or other is None else unpaired(time, other)
     identical = not shared and same_code(a, before, b, after)
     reason = reason_against(a, before, b, after, headline, one_run=shared, same_code=identical)
+    other_tool = _of_another_tool(before, after) if isinstance(reason, NoTime) and not shared else None
+    if other_tool is not None:
+        return other_tool
     if reason is not None:
         return Pair(before, after, "not comparable", ratio, None, reason, shared)
     assert time is not None and other is not None  # otherwise there is a reason  # noqa: PT018
     if identical:
         return Pair(before, after, "same code", ratio, None, SameCode())
+    if ratio is not None and levels_overlap(time, other):
+        return Pair(before, after, "unclear", None, None, NotStable())
     if ratio is None:
         verdict = winner.compared(time, other, *_baseline(a, before.problem, headline))
     else:
         floor = max(_floor(a, before.problem, headline), _floor(b, after.problem, headline))
         verdict = verdict_between(ratio, floor, fewest_blocks(time, other))
     return Pair(before, after, verdict.kind, verdict.ratio, verdict.floor, verdict.reason, shared)
+
+
+def _of_another_tool(before: Result, after: Result) -> Pair | None:
+    """The pair of two cases that another tool measured, with the ratio of the first time that both files state; None if they
+    have no time in common."""
+    times_a, times_b = foreign_times.of_case(before), foreign_times.of_case(after)
+    name = next((n for n in times_a if n in times_b and min(times_a[n].estimate, times_b[n].estimate) > 0), None)
+    if name is None:
+        return None
+    ratio = Interval(times_b[name].estimate / times_a[name].estimate, None, None)
+    return Pair(before, after, "not comparable", ratio, None, OtherTool(name))
 
 
 def _with_noise(pair: Pair, noise: float) -> Pair:

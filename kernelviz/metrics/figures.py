@@ -1,22 +1,21 @@
 """The figures of a case, and what follows from them together."""
 
-from typing import Literal
-
 import numpy as np
 
 from kernelviz.core import Figure, Preparation, Result, Timing
+from kernelviz.metrics.headline import Headline as Headline
+from kernelviz.metrics.uncertainty import with_uncertainty
 
-Headline = Literal["cold", "warm"]
-"""Which device time counts: with the caches flushed before each call, or with the data left in them."""
 HOST_BOUND = 1.1
 """If an eager call in a back-to-back series takes more than this many times the warm device time, it waits for the host."""
 
 
 def figure_of(timing: Timing | None, headline: Headline) -> Figure | None:
-    """The device time with flushed or with warm caches."""
+    """The device time with flushed or with warm caches, with the interval of everything that is known (metrics.uncertainty)."""
     if timing is None:
         return None
-    return timing.device_cold_s if headline == "cold" else timing.device_warm_s
+    figure = timing.device_cold_s if headline == "cold" else timing.device_warm_s
+    return None if figure is None else with_uncertainty(figure)
 
 
 def again_of(timing: Timing | None, headline: Headline) -> Figure | None:

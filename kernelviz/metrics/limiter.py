@@ -15,18 +15,32 @@ The rules are applied in this order. The first one that holds gives the answer:
 3. **compute** or **bandwidth**: that part is 60 % of t or more. Nsight Compute's "speed of light" rule has the same threshold:
    below 60 % of the peak it names latency ("... below 60.0% of peak typically indicate latency issues").
 4. **bandwidth** of a chain: two or more kernels of at least 5 % of t each, on a problem larger than the L2, that on average take
-   at most 3 times as long as moving the bytes of the problem once. A step of an unfused chain reads and writes up to three whole
-   tensors (two operands and a result), or tensors of a wider format than the result. This is inferred, and the evidence says so.
-5. **latency**: there is a reason why little work is in flight. The grid has fewer blocks than the GPU has multiprocessors; or the
-   theoretical occupancy is at most 25 %; or t is short: two empty kernels and the largest part together are 70 % of it or more;
-   or each wave of blocks takes at most as long as two empty kernels, about one trip to memory, so that a thread moves its few
-   bytes and waits. If the time of an empty kernel is unknown, this rule does not apply, since launching could be the reason too.
+   at most as long as moving three whole tensors of 4 bytes an element, and the longest at most a quarter longer. A step of an
+   unfused chain reads and writes up to three tensors (two operands and a result), in fp32 where it computes in fp32. That is 3
+   times the bytes of a problem that reads and writes 2 bytes an element, and 4 times if it reads 2 and writes 1. For an op
+   whose result is no whole tensor it is taken as 3 times. This is inferred, and the evidence says so.
+5. **latency**: there is a reason why little work is in flight.
+   - The grid has fewer blocks than the GPU has multiprocessors.
+   - At most 25 % of the warps that the GPU can hold are on it at once, by the theoretical occupancy or because the grid is small.
+   - By Little's law, bandwidth is bytes in flight over the time of a trip to memory. If every resident thread had one 16-byte
+     vector in flight, the bandwidth would stay below 60 % of the roof, and the case does not exceed it. An empty kernel takes
+     about as long as a trip (H200: 0.68 us), so the limit is there at 41 % of the threads.
+   - t is short: two empty kernels and the largest part together are 70 % of it or more.
+   - Each wave of blocks takes at most as long as two empty kernels, so that a thread moves its few bytes and waits.
+   If the time of an empty kernel is unknown, this rule does not apply, since launching could be the reason too.
 6. **bandwidth** of wasteful access: an op that only moves data (at most a quarter of a flop for each byte), in one kernel. Each
-   of its waves takes four times as long as the trips to memory of its threads would with 4 bytes each way a trip: the threads
+   of its waves takes three times as long as the trips to memory of its threads would with 4 bytes each way a trip: the threads
    queue for bytes that the problem does not need. H200, a copy of 2^26 floats: a wave takes 0.9 us with contiguous 4 bytes a
-   thread and 5.9 us with 4 bytes a thread at a stride of 32 bytes. This is inferred, and the evidence says so.
-7. **unclear**: far from every roof and no such reason. Access that fetches more than it uses, repeated reads and waiting cannot
-   be distinguished without counters (ncu).
+   thread (1.3 trips) and 5.9 us with 4 bytes a thread at a stride of 32 bytes (8.5 trips); 3.1 to 3.9 trips where only the
+   reads have that stride. This is inferred, and the evidence says so.
+7. **compute**, **bandwidth** or **L2** again, if that part is half of t or more: it outweighs everything that does not overlap
+   with it. The fewest bytes of the problem are counted, and the kernel moves these or more, so its real traffic is closer to
+   the roof than that. The evidence says that the rest is not explained.
+8. **unclear**: far from every roof and no such reason. Access that fetches more than it uses, repeated reads, waiting and
+   instructions that are not counted as flop cannot be distinguished without counters (ncu).
+
+On a CPU nothing is known of kernels. There, a case is **launch** limited if it takes at most 2.5 times as long as one torch call
+of one element, and **compute** or **bandwidth** limited by rule 3.
 
 The roofs are always the measured ones, since no kernel reaches those of a data sheet. What is unknown is listed as missing, and
 a rule that needs it does not apply. `kernelviz.text.limiter` turns the facts into text.
@@ -37,28 +51,38 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Literal
 
-from kernelviz.core import POWER_CAP, Device, Figure, Kernel, Result, Roof
+from kernelviz.core import POWER_CAP, Device, Result, Roof
+from kernelviz.core.dtypes import DTYPES
+from kernelviz.core.run import SameModelRoof
 from kernelviz.metrics.figures import Headline, back_to_back_over_warm, figure_of, host_bound
+from kernelviz.metrics.limiter_facts import CaseFacts, case_facts
 from kernelviz.metrics.occupancy import Occupancy, ResidencyLimit, occupancy
-from kernelviz.metrics.roofline import compute_roof, intense, level_of, memory_roof
+from kernelviz.metrics.roof_checks import is_wide
+from kernelviz.metrics.roofline import intense
 
 LimiterKind = Literal["launch", "latency", "bandwidth", "L2", "compute", "unclear"]
 EvidenceKind = Literal[
     "one_launch", "launches", "launches_and_gaps", "faster_than_memory", "share_of_l2", "moved", "computed", "chain", "fused",
-    "few_blocks", "low_occupancy", "too_short", "short_wave", "queued_wave", "warm_is_faster", "occupancy", "occupancy_and_waves",
-    "enough_in_flight", "host_bound", "capped_clock", "low_clock",
+    "few_blocks", "low_occupancy", "small_grid", "few_in_flight", "too_short", "short_wave", "queued_wave", "warm_is_faster",
+    "occupancy", "occupancy_and_waves", "enough_in_flight", "host_bound", "capped_clock", "low_clock", "other_empty_kernel",
+    "one_call", "rest_unexplained",
 ]  # fmt: skip
 MissingKind = Literal["device_time", "gpu", "empty_kernel", "cost", "bandwidth", "compute_rate", "resources"]
 
-ROOF_SHARE = 0.6
+ROOF_SHARE, HALF = 0.6, 0.5
 MOSTLY_LAUNCH = 0.4
 EXPLAINED = 0.7
 LOW_OCCUPANCY = 0.25
 MAIN_KERNEL = 0.05
-CHAIN_STEP = 3.0
-ONE_TRIP, QUEUED = 2.0, 4.0
+STEP_BYTES = 12
+"""What a step of a chain moves for each element at most: two operands and a result in fp32."""
+LONGEST_STEP = 1.25
+WHOLE_RESULT = 0.25
+"""An op that writes less than this share of what it reads returns no tensor of the size of its input."""
+VECTOR_BYTES = 16
+"""The widest load of a thread, of which one is assumed to be in flight."""
+ONE_TRIP, QUEUED = 2.0, 3.0
 """Duration of a wave of blocks in empty kernels: of one that waits for memory once, and of one whose threads queue for memory."""
-FEWEST_WAVES = 2.0
 ONLY_MOVES_FLOP_PER_BYTE = 0.25
 TRIP_BYTES, WIDE_TRIP_BYTES = 8, 32
 """What a thread loads and stores in one trip to memory: at least 4 bytes each way, at most a 16-byte vector each way."""
@@ -95,80 +119,6 @@ class Limiter:
     missing: tuple[Missing, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Wave:
-    """The blocks that the GPU runs at once: how long they take before the next ones, and the bytes of the problem a thread."""
-
-    time_s: float
-    bytes_per_thread: float
-
-
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What the rules use; a part is None if it is unknown. `memory` and `compute` are the roofs that apply."""
-
-    result: Result
-    device: Device
-    headline: Headline
-    figure: Figure
-    empty_s: float | None
-    gap_s: float
-    memory: Roof | None
-    moving_s: float | None
-    dram_bytes_per_s: float | None
-    compute: Roof | None
-    computing_s: float | None
-
-    @property
-    def time_s(self) -> float:
-        return self.figure.estimate
-
-    @property
-    def kernels(self) -> int:
-        return max(len(self.result.kernels), 1)
-
-    @property
-    def launching_s(self) -> float:
-        return 0.0 if self.empty_s is None else self.empty_s * self.kernels + self.gap_s
-
-    @property
-    def roofed_s(self) -> float:
-        """The larger of moving and computing."""
-        return max(self.moving_s or 0.0, self.computing_s or 0.0)
-
-    @property
-    def moved_bytes(self) -> int:
-        return self.result.cost.moved_bytes if self.result.cost else 0
-
-    @property
-    def fits_in_l2(self) -> bool:
-        return self.moved_bytes <= (self.device.last_level_cache_bytes or 0)
-
-    @property
-    def longest(self) -> Kernel | None:
-        return max(self.result.kernels, key=lambda k: k.duration_s or 0.0, default=None)
-
-    @property
-    def occupancy(self) -> Occupancy | None:
-        """The occupancy of the longest kernel of the call."""
-        return None if self.longest is None else occupancy(self.longest, self.device)
-
-    @property
-    def wave(self) -> _Wave | None:
-        """Of a call of one kernel; None if it is unknown or the GPU runs all blocks at once."""
-        kernel, resident = self.longest, self.occupancy
-        if kernel is None or resident is None or len(self.result.kernels) != 1 or not kernel.grid or not kernel.block:
-            return None
-        if resident.waves is None or resident.waves < FEWEST_WAVES:
-            return None
-        threads = prod(kernel.grid) * prod(kernel.block)
-        return _Wave(self.time_s / resident.waves, self.moved_bytes / threads)
-
-    def of_time(self, part_s: float | None) -> float:
-        """A part of the time as a fraction."""
-        return (part_s or 0.0) / self.time_s
-
-
 _Answer = tuple[LimiterKind, tuple[Evidence, ...]] | None
 
 
@@ -177,10 +127,10 @@ def limiter(result: Result, device: Device, roofs: Sequence[Roof], headline: Hea
     figure = figure_of(result.timing, headline)
     if figure is None:
         return Limiter("unclear", missing=(Missing("device_time", headline),))
+    facts = case_facts(result, figure, device, roofs, headline)
     if device.kind != "cuda":
-        return Limiter("unclear", missing=(Missing("gpu"),))
-    facts = _facts(result, figure, device, roofs, headline)
-    for rule in (_launch, _in_l2, _at_roof, _chain, _latency, _queued):
+        return _of_cpu(facts, roofs)
+    for rule in (_launch, _in_l2, _at_roof, _chain, _latency, _queued, _half):
         answer = rule(facts)
         if answer is not None:
             kind, evidence = answer
@@ -188,30 +138,16 @@ def limiter(result: Result, device: Device, roofs: Sequence[Roof], headline: Hea
     return Limiter("unclear", (*_distances(facts), *_context(facts, "unclear")), _missing(facts))
 
 
-def _facts(result: Result, figure: Figure, device: Device, roofs: Sequence[Roof], headline: Headline) -> _Facts:
-    cost = result.cost
-    dram = memory_roof(cost, roofs) if cost else None
-    memory = memory_roof(cost, roofs, level_of(cost, roofs, headline)) if cost else None
-    compute = compute_roof(result.problem, roofs, cost) if cost else None
-    rate = memory.bandwidth_bytes_per_s if memory else None
-    flop_per_s = compute.rate_flop_per_s if compute else None
-    busy = result.timing.busy_s if result.timing and headline == "cold" else None
-    return _Facts(
-        result=result,
-        device=device,
-        headline=headline,
-        figure=figure,
-        empty_s=next((r.time_s for r in roofs if r.name == "launch" and r.what == "empty_kernel" and r.time_s), None),
-        gap_s=max(figure.estimate - busy.estimate, 0.0) if busy else 0.0,
-        memory=memory,
-        moving_s=cost.moved_bytes / rate if cost and rate else None,
-        dram_bytes_per_s=dram.bandwidth_bytes_per_s if dram else None,
-        compute=compute,
-        computing_s=cost.work_flop / flop_per_s if cost and flop_per_s else None,
-    )
+def _of_cpu(facts: CaseFacts, roofs: Sequence[Roof]) -> Limiter:
+    call_s = next((r.time_s for r in roofs if r.what == "torch_call" and r.time_s and not is_wide(r)), None)
+    if call_s is not None and MOSTLY_LAUNCH * facts.time_s <= call_s and facts.roofed_s <= call_s:
+        values = {"time_s": facts.time_s, "call_s": call_s, "ratio": facts.time_s / call_s}
+        return Limiter("launch", (Evidence("one_call", values),))
+    answer = _at_roof(facts) or _half(facts)
+    return Limiter(*answer) if answer is not None else Limiter("unclear", _distances(facts), (Missing("gpu"),))
 
 
-def _missing(facts: _Facts) -> tuple[Missing, ...]:
+def _missing(facts: CaseFacts) -> tuple[Missing, ...]:
     cost = facts.result.cost
     unknown = {
         Missing("empty_kernel"): facts.empty_s is None,
@@ -223,7 +159,7 @@ def _missing(facts: _Facts) -> tuple[Missing, ...]:
     return tuple(fact for fact, is_unknown in unknown.items() if is_unknown)
 
 
-def _launch(facts: _Facts) -> _Answer:
+def _launch(facts: CaseFacts) -> _Answer:
     if facts.empty_s is None or facts.launching_s < max(MOSTLY_LAUNCH * facts.time_s, facts.roofed_s):
         return None
     kind: EvidenceKind = "one_launch" if facts.kernels == 1 else "launches_and_gaps" if facts.gap_s else "launches"
@@ -238,7 +174,7 @@ def _launch(facts: _Facts) -> _Answer:
     return "launch", (Evidence(kind, values),)
 
 
-def _in_l2(facts: _Facts) -> _Answer:
+def _in_l2(facts: CaseFacts) -> _Answer:
     memory, moving_s, dram = facts.memory, facts.moving_s, facts.dram_bytes_per_s
     if facts.headline != "warm" or not facts.fits_in_l2 or memory is None or moving_s is None or not dram:
         return None
@@ -250,7 +186,7 @@ def _in_l2(facts: _Facts) -> _Answer:
     return ("L2", _moved(facts)) if memory.level == "l2" and moving_s >= ROOF_SHARE * facts.time_s else None
 
 
-def _at_roof(facts: _Facts) -> _Answer:
+def _at_roof(facts: CaseFacts) -> _Answer:
     if facts.roofed_s < ROOF_SHARE * facts.time_s:
         return None
     if facts.computing_s is not None and facts.computing_s >= (facts.moving_s or 0.0):
@@ -258,19 +194,44 @@ def _at_roof(facts: _Facts) -> _Answer:
     return "bandwidth", _moved(facts)
 
 
-def _chain(facts: _Facts) -> _Answer:
+def _half(facts: CaseFacts) -> _Answer:
+    if facts.roofed_s < HALF * facts.time_s:
+        return None
+    if facts.computing_s is not None and facts.computing_s >= (facts.moving_s or 0.0):
+        return "compute", (*_computed(facts), *_clock(facts))
+    rest = Evidence("rest_unexplained", {"rest_fraction": 1 - facts.of_time(facts.moving_s)})
+    return _moving_kind(facts), (*_moved(facts), rest)
+
+
+def _moving_kind(facts: CaseFacts) -> LimiterKind:
+    """What delivers the data of the case: the L2 or memory."""
+    return "L2" if facts.memory is not None and facts.memory.level == "l2" else "bandwidth"
+
+
+def _chain(facts: CaseFacts) -> _Answer:
     steps = [s for k in facts.result.kernels if (s := k.duration_s) is not None and s >= MAIN_KERNEL * facts.time_s]
     if len(steps) < 2 or facts.fits_in_l2 or facts.moving_s is None:
         return None
     ratio = sum(steps) / len(steps) / facts.moving_s
-    if ratio > CHAIN_STEP:
+    limit = _longest_step(facts.result)
+    if ratio > limit or max(steps) / facts.moving_s > LONGEST_STEP * limit:
         return None
     once = {"moved_bytes": facts.moved_bytes, "moving_fraction": facts.of_time(facts.moving_s), "time_s": facts.time_s}
     chain = Evidence("chain", {"kernels": len(steps), "ratio": ratio, "moving_s": facts.moving_s})
     return "bandwidth", (chain, Evidence("fused", once))
 
 
-def _latency(facts: _Facts) -> _Answer:
+def _longest_step(result: Result) -> float:
+    """The bytes of a step of a chain at most, over those of the problem."""
+    cost, dtype = result.cost, DTYPES.get(result.problem.dtype)
+    if cost is None or dtype is None or cost.written_bytes < WHOLE_RESULT * cost.read_bytes:
+        return 3.0
+    # An op with several large inputs has fewer elements than that; it also has steps with more operands.
+    elements = max(cost.read_bytes, cost.written_bytes) / dtype.itemsize_bytes
+    return max(3.0, STEP_BYTES * elements / cost.moved_bytes)
+
+
+def _latency(facts: CaseFacts) -> _Answer:
     if facts.empty_s is None:
         return None  # Launching could be the reason as well.
     reasons = []
@@ -280,6 +241,7 @@ def _latency(facts: _Facts) -> _Answer:
     resident = facts.occupancy
     if resident is not None and resident.fraction <= LOW_OCCUPANCY:
         reasons.append(Evidence("low_occupancy", _values(resident)))
+    reasons += _in_flight(facts)
     starting_s = 2 * facts.empty_s * facts.kernels
     if facts.roofed_s and starting_s + facts.roofed_s >= EXPLAINED * facts.time_s:
         part = "moving" if facts.roofed_s == facts.moving_s else "computing"
@@ -291,7 +253,24 @@ def _latency(facts: _Facts) -> _Answer:
     return ("latency", (*reasons, *_distances(facts))) if reasons else None
 
 
-def _queued(facts: _Facts) -> _Answer:
+def _in_flight(facts: CaseFacts) -> tuple[Evidence, ...]:
+    """How little of the GPU the main kernel fills, if that alone explains the distance from the roof."""
+    threads, fraction = facts.resident_threads, facts.resident_fraction
+    if threads is None or fraction is None or facts.occupancy is None or facts.occupancy.fraction <= LOW_OCCUPANCY:
+        return ()
+    if fraction <= LOW_OCCUPANCY:
+        return (Evidence("small_grid", {"threads": threads, "resident_fraction": fraction}),)
+    rate = facts.memory.bandwidth_bytes_per_s if facts.memory else None
+    if not rate or not facts.empty_s or not facts.moving_s or intense(facts.result.cost):
+        return ()
+    reached = threads * VECTOR_BYTES / facts.empty_s / rate
+    if reached >= ROOF_SHARE or facts.of_time(facts.moving_s) > reached:
+        return ()
+    values = {"threads": threads, "resident_fraction": fraction, "reached_fraction": reached, "trip_s": facts.empty_s}
+    return (Evidence("few_in_flight", values),)
+
+
+def _queued(facts: CaseFacts) -> _Answer:
     wave, cost = facts.wave, facts.result.cost
     if facts.empty_s is None or wave is None or cost is None or not cost.moved_bytes:
         return None
@@ -300,17 +279,17 @@ def _queued(facts: _Facts) -> _Answer:
         return None
     ratio = wave.time_s / facts.empty_s
     values = {"wave_s": wave.time_s, "bytes_per_thread": wave.bytes_per_thread, "ratio": ratio}
-    return "bandwidth", (Evidence("queued_wave", values), *_distances(facts))
+    return _moving_kind(facts), (Evidence("queued_wave", values), *_distances(facts))
 
 
-def _distances(facts: _Facts) -> tuple[Evidence, ...]:
+def _distances(facts: CaseFacts) -> tuple[Evidence, ...]:
     """How far the case is from each roof that is known, the nearest first."""
     moved, computed = _moved(facts), _computed(facts) if intense(facts.result.cost) else ()
     nearer_to_compute = (facts.computing_s or 0.0) > (facts.moving_s or 0.0)
     return (*computed, *moved) if nearer_to_compute else (*moved, *computed)
 
 
-def _context(facts: _Facts, kind: LimiterKind) -> tuple[Evidence, ...]:
+def _context(facts: CaseFacts, kind: LimiterKind) -> tuple[Evidence, ...]:
     """Other facts that matter for this answer."""
     timing, resident = facts.result.timing, facts.occupancy
     cold, warm = figure_of(timing, "cold"), figure_of(timing, "warm")
@@ -320,6 +299,8 @@ def _context(facts: _Facts, kind: LimiterKind) -> tuple[Evidence, ...]:
     if kind == "unclear" and resident is not None:
         context.append(Evidence("occupancy" if resident.waves is None else "occupancy_and_waves", _values(resident)))
         context += [Evidence("enough_in_flight")] if facts.roofed_s else []
+    if isinstance(facts.empty, SameModelRoof) and kind in ("launch", "latency"):
+        context.append(Evidence("other_empty_kernel", {"empty_s": facts.empty_s or 0.0}))
     if kind in ("launch", "latency") and host_bound(timing):
         context.append(Evidence("host_bound", {"ratio": back_to_back_over_warm(timing) or 0.0}))
     return tuple(context)
@@ -330,7 +311,7 @@ def _values(resident: Occupancy) -> Values:
     return {"occupancy_fraction": fraction, "limited_by": resident.limited_by, "waves": waves}
 
 
-def _moved(facts: _Facts) -> tuple[Evidence, ...]:
+def _moved(facts: CaseFacts) -> tuple[Evidence, ...]:
     if facts.memory is None or facts.moving_s is None:
         return ()
     fraction = facts.of_time(facts.moving_s)
@@ -338,7 +319,7 @@ def _moved(facts: _Facts) -> tuple[Evidence, ...]:
     return (Evidence("moved", {**values, "roof": facts.memory}),)
 
 
-def _computed(facts: _Facts) -> tuple[Evidence, ...]:
+def _computed(facts: CaseFacts) -> tuple[Evidence, ...]:
     if facts.compute is None or facts.computing_s is None or facts.result.cost is None:
         return ()
     rate, fraction = facts.result.cost.work_flop / facts.time_s, facts.of_time(facts.computing_s)
@@ -346,7 +327,7 @@ def _computed(facts: _Facts) -> tuple[Evidence, ...]:
     return (Evidence("computed", {**values, "roof": facts.compute}),)
 
 
-def _clock(facts: _Facts) -> tuple[Evidence, ...]:
+def _clock(facts: CaseFacts) -> tuple[Evidence, ...]:
     """The SM clock, if the power cap or something else held it below the clock of the roof."""
     clock_hz = min((b.clock_hz for b in facts.figure.blocks or () if b.clock_hz), default=None)
     conditions, roof_hz = facts.result.conditions, facts.compute.clock_hz if facts.compute else None

@@ -5,14 +5,17 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kernelviz.core import Cost, Figure, Problem, Roof, Run
+from kernelviz.core import Cost, Figure, Problem, Result, Roof, Run
+from kernelviz.core.command import profile_command
 from kernelviz.core.problem import case_key
 from kernelviz.metrics import roofline
+from kernelviz.metrics.above_roof import AboveRoof, above_roof
 from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.limiter import Limiter, limiter
 from kernelviz.metrics.quality import Quality, quality
 from kernelviz.metrics.roofline import SpeedOfLight
 from kernelviz.metrics.rows import in_plan_order
+from kernelviz.metrics.stability import UNKNOWN, Stability, stability
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,8 @@ class Placed:
 
     `intensity` is None if nothing is moved and 0 if nothing is computed: neither can be drawn on a logarithmic axis.
     `light`: the least time that the roofs allow, None if they are unknown. `quality`: the measurement quality of the time.
+    `profile_command`: for an unclear case of a GPU. `above_roof`: why its share is above 1. `levels`: whether the time has
+    one level; without samples, the figure does not say.
     """
 
     run_id: str
@@ -33,6 +38,11 @@ class Placed:
     light: SpeedOfLight | None
     limiter: Limiter
     quality: Quality | None
+    profile_command: str | None = None
+    above_roof: AboveRoof | None = None
+    beside: tuple[str, ...] = ()
+    """The variants of its run, from which it must look different."""
+    levels: Stability = UNKNOWN
 
     @property
     def key(self) -> str:
@@ -62,8 +72,9 @@ class Placed:
 
     @property
     def share(self) -> float | None:
-        """Speed of light over time, a fraction; above 1 if the case is faster than the stream of the roof."""
-        return None if self.light is None else self.light.time_s / self.time_s
+        """Speed of light over time, a fraction; above 1 if the case is faster than the stream of the roof.
+        None if the time is not stable."""
+        return None if self.light is None or self.levels.unstable else self.light.time_s / self.time_s
 
     @property
     def drawable(self) -> bool:
@@ -86,10 +97,26 @@ def placed(
             variant=result.variant,
             figure=msgspec.structs.replace(figure, samples=None, blocks=None),
             cost=result.cost,
-            light=roofline.speed_of_light(result.problem, result.cost, against, headline) if result.cost else None,
-            limiter=limiter(result, device, measured, headline),
+            light=(light := _light(result, against, headline)),
+            above_roof=above_roof(result.cost, light, figure, headline)
+            if light and result.cost and not stability(figure).unstable
+            else None,
+            limiter=(answer := limiter(result, device, measured, headline)),
             quality=quality(result, headline, run.method.clock),
+            profile_command=_profile_command(result) if answer.kind == "unclear" and device.kind == "cuda" else None,
+            beside=run.plan.variants,
+            levels=stability(figure),
         )
         for result, figure in timed
         if figure is not None
     )
+
+
+def _light(result: Result, against: Sequence[Roof], headline: Headline) -> SpeedOfLight | None:
+    return roofline.speed_of_light(result.problem, result.cost, against, headline) if result.cost else None
+
+
+def _profile_command(result: Result) -> str | None:
+    """The command that profiles the longest kernel of the case."""
+    longest = max(result.kernels, key=lambda k: k.duration_s or 0.0, default=None)
+    return profile_command(result.problem, result.variant, longest.name if longest else "")

@@ -1,17 +1,22 @@
 """Measurement quality: how a time was measured and under which conditions, always as the same parts in the same order.
 
 The level of a time is that of its worst part. **good**: there is no objection. **note**: the time is valid, with a remark
-(repeated blocks, another method, something is unknown). **suspect**: base no decision on it (slowed down, shared with other
-processes, too few blocks, wrong, not checked). `kernelviz.text.quality` has the text.
+(another method, something is unknown). **suspect**: the time may be wrong by more than its interval (it has two levels, slow
+blocks moved it, the device was throttled or shared, there is no interval), or the result is wrong or was not checked. Each rule
+is derived from its effect on the time, and judged by repetition (tests/metrics/test_repeatability.py).
+`kernelviz.text.quality` has the text.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Literal
 
 from kernelviz.core import (
     IDLE,
     POWER_CAP,
+    BaselineMoved,
     Block,
     Clock,
     Conditions,
@@ -26,6 +31,8 @@ from kernelviz.core import (
 )
 from kernelviz.core.configuration import is_configuration
 from kernelviz.metrics.figures import Headline, figure_of
+from kernelviz.metrics.stability import Stability, stability
+from kernelviz.metrics.statistics import block_means
 
 QualityLevel = Literal["good", "note", "suspect"]
 LEVELS: tuple[QualityLevel, ...] = ("good", "note", "suspect")
@@ -33,6 +40,7 @@ LEVELS: tuple[QualityLevel, ...] = ("good", "note", "suspect")
 PartName = Literal[
     "samples",
     "interval",
+    "stability",
     "L2",
     "clock",
     "throttle",
@@ -45,8 +53,6 @@ PartName = Literal[
 ]
 CLOCK_MOVED = 0.01
 """A clock that changed by more than this is shown as a range. A block with a clock this much below the first one's is slow."""
-_STEADY: tuple[EventReason, ...] = (POWER_CAP,)
-"""Reasons that are normal under sustained load and a disturbance in a burst."""
 _SETTINGS: tuple[EventReason, ...] = ("application clocks", "sync boost", "display clocks")
 """Reasons that mean that a user set the clock; nothing slowed the device down during the measurement."""
 
@@ -88,7 +94,7 @@ class ReportedClock:
 @dataclass(frozen=True, slots=True)
 class MeasuredClock:
     """The SM clock inside the blocks. `moved`: it changed by more than 1 %. `slow`: how many of the `blocks` ran at a clock of
-    more than 1 % below the first one's."""
+    more than 1 % below the first one's. `effect`: by how much those change the time, a fraction."""
 
     mode: Clock | None
     low_hz: float
@@ -97,6 +103,7 @@ class MeasuredClock:
     moved: bool
     slow: int
     blocks: int
+    effect: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +157,7 @@ class Configured:
 Fact = (
     Samples
     | Width
+    | Stability
     | Caches
     | ReportedClock
     | MeasuredClock
@@ -205,23 +213,27 @@ def quality(result: Result, headline: Headline = "cold", clock: Clock | None = N
     repeated = retried if result.conditions else None
     processes = conditions.other_processes
     configuration = configured(result)
+    of_clock = _clock(figure, clock, conditions.sm_clock_hz)
     # The part on the clock contains what a note on slow blocks says.
     notes = [n for n in conditions.notes if n.figure == headline and not isinstance(n, SlowBlocks)]
     return Quality(
         (
             _samples(figure),
             Part("interval", Width(width, len(figure.blocks or ())), "suspect" if width is None else "good"),
+            *_stability(figure),
             Part("L2", Caches(headline, on_host)),
-            _clock(figure, clock, conditions.sm_clock_hz),
-            _throttle(conditions, clock),
-            Part("repeated", Repeated(repeated), "good" if repeated == 0 else "note"),
+            of_clock,
+            _throttle(conditions, clock, of_clock),
+            # Blocks that were measured again are not part of the time.
+            Part("repeated", Repeated(repeated), "note" if repeated is None else "good"),
             _correct(result),
             _method(figure),
             Part(
                 "others", OtherProcesses(processes), "note" if processes is None else "suspect" if processes else "good"
             ),
             *([Part("configuration", configuration)] if configuration else []),
-            *(Part("notes", note, "note") for note in notes),
+            # The machine was in another state than during the other times of the problem.
+            *(Part("notes", note, "suspect" if isinstance(note, BaselineMoved) else "note") for note in notes),
         )
     )
 
@@ -232,14 +244,38 @@ def _samples(figure: Figure) -> Part:
     return Part("samples", Samples(len(figure.samples), len(figure.blocks or ()) or None, figure.buffers))
 
 
+def _stability(figure: Figure) -> list[Part]:
+    levels = stability(figure)
+    return [Part("stability", levels, "suspect")] if levels.unstable else []
+
+
 def slow_blocks(blocks: tuple[Block, ...] | None) -> int:
     """How many blocks ran at a clock more than 1 % under the first one that has a clock.
 
     >>> slow_blocks(tuple(Block(size=1, started_s=0.0, clock_hz=c) for c in (2e9, 1.99e9, 1.9e9)))
     1
     """
-    clocks = [b.clock_hz for b in blocks or () if b.clock_hz]
-    return sum(c < clocks[0] * (1 - CLOCK_MOVED) for c in clocks)
+    return sum(_slow(blocks or ()))
+
+
+def _slow(blocks: Sequence[Block]) -> list[bool]:
+    first_hz = next((b.clock_hz for b in blocks if b.clock_hz), math.inf)
+    return [bool(b.clock_hz) and (b.clock_hz or 0.0) < first_hz * (1 - CLOCK_MOVED) for b in blocks]
+
+
+def _effect_of_slow(figure: Figure) -> float:
+    """By how much the slow blocks change the time, as a fraction: at most by how much slower the slowest clock is.
+
+    If most blocks are slow, the time is that of the lower clock, and the effect is at most the difference of the clocks.
+    """
+    blocks = figure.blocks or ()
+    clocks_hz = [b.clock_hz for b in blocks if b.clock_hz]
+    slow = _slow(blocks)
+    if not figure.samples or 2 * sum(slow) > len(slow):
+        return clocks_hz[0] / median(clocks_hz) - 1
+    means = block_means(figure.samples, blocks)
+    usual = median(mean for mean, one in zip(means, slow, strict=True) if not one)
+    return min(clocks_hz[0] / min(clocks_hz) - 1, abs(float(median(means) / usual) - 1))
 
 
 def _clock(figure: Figure, mode: Clock | None, reported_hz: float | None) -> Part:
@@ -248,6 +284,7 @@ def _clock(figure: Figure, mode: Clock | None, reported_hz: float | None) -> Par
         return Part("clock", ReportedClock(mode, figure.timer == "host", reported_hz), "note")
     low, high = min(clocks_hz), max(clocks_hz)
     slow = slow_blocks(figure.blocks) if mode != "sustained" else 0
+    effect = _effect_of_slow(figure) if slow else 0.0
     fact = MeasuredClock(
         mode=mode,
         low_hz=low,
@@ -256,14 +293,18 @@ def _clock(figure: Figure, mode: Clock | None, reported_hz: float | None) -> Par
         moved=low < high * (1 - CLOCK_MOVED),
         slow=slow,
         blocks=len(clocks_hz),
+        effect=effect,
     )
-    return Part("clock", fact, "suspect" if slow else "note" if mode is None else "good")
+    return Part("clock", fact, "suspect" if effect > (figure.half_width or 0.0) else "note" if mode is None else "good")
 
 
-def _throttle(conditions: Conditions, clock: Clock | None) -> Part:
+def _throttle(conditions: Conditions, clock: Clock | None, of_clock: Part) -> Part:
+    """The reasons for a lower clock. The power cap acts through the clock, which is measured in each block: where that moved the
+    time by less than its interval, the cap did as well."""
     reasons = tuple(r for r in conditions.event_reasons if r != IDLE)
     if reasons:
-        harmless = (*_SETTINGS, *(_STEADY if clock == "sustained" else ()))
+        measured = isinstance(of_clock.fact, MeasuredClock) and of_clock.level != "suspect"
+        harmless = (*_SETTINGS, *((POWER_CAP,) if clock == "sustained" or measured else ()))
         return Part("throttle", Throttle(reasons), "note" if all(r in harmless for r in reasons) else "suspect")
     answered = conditions.temperature_c is not None or conditions.power_w is not None
     return Part("throttle", Throttle(())) if answered else Part("throttle", Throttle(None), "note")
@@ -281,7 +322,7 @@ def _correct(result: Result) -> Part:
 def _method(figure: Figure) -> Part:
     method = method_of(figure)
     usual = (method.timer, method.launch) in (("cupti", "graph"), ("host", "call"))
-    return Part("method", method, "good" if usual and not method.correction_s else "note")
+    return Part("method", method, "good" if usual else "note")
 
 
 def method_of(figure: Figure) -> Method:

@@ -11,15 +11,8 @@ import msgspec
 
 from kernelviz.core import Cost, Figure, Level, Problem, Result, Roof, RoofName, StreamName
 from kernelviz.metrics.figures import Headline, figure_of
+from kernelviz.metrics.roof_checks import WRITTEN_SHARES, is_wide, refusal
 
-WRITTEN_SHARES: dict[StreamName, float] = {
-    "read": 0.0,
-    "read2_write1": 1 / 3,
-    "copy": 1 / 2,
-    "read1_write2": 2 / 3,
-    "write": 1.0,
-}
-"""Of the measured streams: written bytes over moved bytes."""
 INTENSE_FLOP_PER_BYTE = 16.0
 """From this arithmetic intensity on, a problem is judged by its arithmetic rate, not by its bandwidth."""
 CONTRACTIONS = frozenset({"matmul"})
@@ -98,9 +91,12 @@ def memory_roof(cost: Cost, roofs: Sequence[Roof], level: Level = "dram") -> Roo
 
 
 def _at_level(roofs: Sequence[Roof], level: Level) -> list[Roof]:
-    """The streams of a level. Roofs without a level, from a version that knew only memory, count if no others are of memory."""
-    streams = [r for r in roofs if r.bandwidth_bytes_per_s and r.name in WRITTEN_SHARES]
+    """The usable streams of a level (`roof_checks`). Roofs without a level, from a version that knew only memory, count if no
+    others are of memory."""
+    streams = [r for r in roofs if r.bandwidth_bytes_per_s and r.name in WRITTEN_SHARES and not is_wide(r)]
     at_level = [r for r in streams if r.level == level]
+    if level == "l2":
+        at_level = [r for r in at_level if refusal(r, streams) is None]
     return at_level if at_level or level != "dram" else [r for r in streams if r.level is None]
 
 
@@ -143,7 +139,7 @@ def compute_roof(problem: Problem, roofs: Sequence[Roof], cost: Cost | None = No
     on them if they have that precision. Any other op, element by element or row by row, runs on the vector units: their
     multiply-add rate if it is known, else (for older calibrations) the matrix product's.
     """
-    mine = [r for r in roofs if r.rate_flop_per_s and r.precision == problem.precision]
+    mine = [r for r in roofs if r.rate_flop_per_s and r.precision == problem.precision and not is_wide(r)]
     products = [r for r in mine if r.name == "matmul"]
     product = next((r for r in products if r.unit == "tensor"), products[0] if products else None)
     if contracts(problem, cost):

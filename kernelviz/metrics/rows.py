@@ -3,6 +3,7 @@
 Everything is derived from the stored facts each time it is shown; nothing here is stored.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,8 +11,22 @@ from math import inf
 
 from kernelviz.core import Failure, Figure, Result, Roof, Run
 from kernelviz.metrics import roofline
+from kernelviz.metrics.above_roof import AboveRoof, above_roof
 from kernelviz.metrics.figures import Headline, again_of, figure_of
-from kernelviz.metrics.statistics import Verdict, verdict
+from kernelviz.metrics.stability import level_decides, stability
+from kernelviz.metrics.statistics import Verdict, shared_medians, verdict
+from kernelviz.metrics.verdict_reasons import NotStable
+
+ROUNDING = 0.005
+"""Speed-ups are shown with three digits, so a smaller difference from the ratio of the shown times is not visible."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedRounds:
+    """A case's time and that of its baseline in the rounds that measured both."""
+
+    time_s: float
+    baseline_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +34,10 @@ class Row:
     """A case with what follows from its facts. For a failed case everything except `result` and `wrong_figure` is None.
 
     `wrong_figure` is the time of a wrong result: it is shown, marked, and never compared. `speed_up` is the baseline's
-    time over this one, by shared rounds if there are any, else by the two estimates; 1 for the baseline itself.
+    time over this one, by shared rounds if there are any, else by the two estimates; 1 for the baseline itself; None if a time
+    is not stable and its level decides. Bandwidth, rate and `efficiency` of a time that is not stable are None as well, because
+    they would be those of neither level. `in_shared_rounds`: both times in the rounds that they share, if their ratio is not that
+    of the two times as shown. `above_roof`: why `efficiency` is above 1.
     """
 
     result: Result
@@ -31,6 +49,8 @@ class Row:
     verdict: Verdict | None
     speed_up: float | None
     is_baseline: bool
+    in_shared_rounds: SharedRounds | None = None
+    above_roof: AboveRoof | None = None
 
     @property
     def failure(self) -> Failure | None:
@@ -40,6 +60,11 @@ class Row:
     def time_s(self) -> float:
         """The time; infinite for a failed case, so that rows can be sorted by it."""
         return self.figure.estimate if self.figure else inf
+
+    @property
+    def unstable(self) -> bool:
+        """Whether the time has two levels, so that no single number is the time."""
+        return self.figure is not None and stability(self.figure).unstable
 
 
 def rows(run: Run, roofs: Sequence[Roof], headline: Headline = "cold") -> tuple[Row, ...]:
@@ -61,16 +86,22 @@ def _row(result: Result, base: Result | None, roofs: Sequence[Roof], headline: H
     failure = result.outcome if isinstance(result.outcome, Failure) else None
     is_baseline = base is not None and result.variant == base.variant
     judged = None if is_baseline else compared(result, base, headline)
+    base_figure = figure_of(base.timing if base else None, headline)
+    # What follows from a time that is not stable is unknown.
+    level = None if figure is None or stability(figure).unstable else figure
+    light = roofline.speed_of_light(result.problem, cost, roofs, headline) if level and cost else None
     return Row(
         result=result,
         figure=figure,
         wrong_figure=figure_of(failure.timing, headline) if failure else None,
-        bandwidth_bytes_per_s=roofline.bandwidth_bytes_per_s(cost, figure.estimate) if figure and cost else None,
-        rate_flop_per_s=roofline.rate_flop_per_s(cost, figure.estimate) if figure and cost else None,
-        efficiency=roofline.efficiency(result, roofs, figure, headline) if figure else None,
+        bandwidth_bytes_per_s=roofline.bandwidth_bytes_per_s(cost, level.estimate) if level and cost else None,
+        rate_flop_per_s=roofline.rate_flop_per_s(cost, level.estimate) if level and cost else None,
+        efficiency=light.time_s / level.estimate if light and level else None,
         verdict=judged,
-        speed_up=_speed_up(figure, base, judged, is_baseline, headline),
+        speed_up=_speed_up(figure, base_figure, judged, is_baseline),
         is_baseline=is_baseline,
+        in_shared_rounds=_in_shared_rounds(figure, base_figure, judged),
+        above_roof=above_roof(cost, light, level, headline) if light and level and cost else None,
     )
 
 
@@ -82,18 +113,38 @@ def compared(result: Result, base: Result | None, headline: Headline = "cold") -
 
 
 # A page asks again at each redraw, and a bootstrap over some dozen rounds takes milliseconds for each case.
-_verdict = lru_cache(maxsize=4096)(verdict)
+@lru_cache(maxsize=4096)
+def _verdict(time: Figure, baseline: Figure, again: Figure | None) -> Verdict:
+    decided = verdict(time, baseline, again)
+    return (
+        Verdict("unclear", None, decided.floor, decided.rounds, NotStable())
+        if level_decides(time, baseline)
+        else decided
+    )
 
 
-def _speed_up(
-    figure: Figure | None, base: Result | None, judged: Verdict | None, is_baseline: bool, headline: Headline
-) -> float | None:
-    base_time = figure_of(base.timing if base else None, headline)
-    if figure is None or base_time is None:
+def _speed_up(figure: Figure | None, base: Figure | None, judged: Verdict | None, is_baseline: bool) -> float | None:
+    if figure is None or base is None:
         return None
     if is_baseline:
         return 1.0
-    return (judged.speed_up if judged else None) or base_time.estimate / figure.estimate
+    if judged is not None and isinstance(judged.reason, NotStable):
+        return None
+    return (judged.speed_up if judged else None) or base.estimate / figure.estimate
+
+
+def _in_shared_rounds(figure: Figure | None, base: Figure | None, judged: Verdict | None) -> SharedRounds | None:
+    """The two times in shared rounds, if the verdict's ratio differs from that of the shown times by more than all intervals, or
+    if one of the times is not stable."""
+    ratio = judged.ratio if judged else None
+    if figure is None or base is None or ratio is None or min(figure.estimate, base.estimate, ratio.estimate) <= 0:
+        return None
+    apart = abs(math.log(figure.estimate / base.estimate / ratio.estimate))
+    unstable = stability(figure).unstable or stability(base).unstable
+    if not unstable and apart <= math.hypot(*(one.half_width or 0.0 for one in (figure, base, ratio)), ROUNDING):
+        return None
+    times = shared_medians(figure, base)
+    return None if times is None else SharedRounds(*times)
 
 
 def by_rate(table: Sequence[Row]) -> bool:

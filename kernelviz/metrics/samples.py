@@ -14,6 +14,7 @@ from kernelviz.metrics.figures import quantiles
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.quality import CLOCK_MOVED
 from kernelviz.metrics.statistics import Floats, block_means
+from kernelviz.metrics.uncertainty import with_uncertainty
 
 PAUSE = 10.0
 """Blocks have a pause between them if their distance is more than this many median distances."""
@@ -114,6 +115,8 @@ def spread(result: Result, field: str) -> Spread | None:
     figure = result.timing.figures.get(field) if result.timing else None
     if figure is None or not figure.samples:
         return None
+    if field not in BY_MEDIAN:
+        figure = with_uncertainty(figure)
     retried = {"device_cold_s": "retried_blocks", "device_warm_s": "retried_warm_blocks"}.get(field, "")
     return _spread(figure, field, getattr(result.conditions, retried, None))
 

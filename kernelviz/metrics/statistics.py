@@ -36,6 +36,8 @@ LEAST_DIFFERENCE = 0.005
 MOST_ALIKE = 0.02
 """Above this noise floor two variants are not called the same: with a floor of 8 %, a quarter of the slow-downs of 5 % under 5 %
 of noise was called the same."""
+BLOCKS_OF_A_PASS = 3
+"""A round of a burst has one block of each series, a pass under sustained load has ten."""
 FEWEST_PASSES = 3
 """No interval is given of fewer passes under sustained load."""
 
@@ -175,9 +177,12 @@ def _student(log: float, squared_error: float, passes: int) -> Interval:
 
 
 def in_passes(blocks: Sequence[Block] | None) -> bool:
-    """Whether several blocks share a round: they are of one pass under sustained load, and together one observation."""
+    """Whether the rounds are passes under sustained load: each has many blocks, which are together one observation.
+
+    Documents of November 2026 can contain some rounds of a baseline twice. Those are not passes.
+    """
     rounds = [b.round for b in blocks or () if b.round is not None]
-    return len(set(rounds)) < len(rounds)
+    return bool(rounds) and len(rounds) >= BLOCKS_OF_A_PASS * len(set(rounds))
 
 
 def figure_interval(samples: Sequence[float], blocks: Sequence[Block]) -> Interval:
@@ -194,6 +199,17 @@ def round_ratios(of: Figure, to: Figure) -> Floats:
     first, second = _means_by_round(of), _means_by_round(to)
     shared = sorted(first.keys() & second.keys())
     return np.array([first[r] / second[r] for r in shared], dtype=np.float64)
+
+
+def shared_medians(of: Figure, to: Figure) -> tuple[float, float] | None:
+    """The medians of both series over the rounds in which both were measured; None if there are none."""
+    first, second = _means_by_round(of), _means_by_round(to)
+    shared = first.keys() & second.keys()
+    return (
+        (float(np.median([first[r] for r in shared])), float(np.median([second[r] for r in shared])))
+        if shared
+        else None
+    )
 
 
 # Each variant of a problem is compared with the same few figures: sorting their blocks each time was two thirds of a page.
@@ -274,14 +290,14 @@ def judged(interval: Interval, floor: float, rounds: int) -> Verdict:
         return Verdict("unclear", interval, floor, rounds, FewSharedRounds(rounds, MIN_BLOCKS))
     least, most = 1 / (1 + floor), 1 + floor
     if interval.high < least:
-        return Verdict("faster", interval, floor, rounds, Clears("below"))
+        return Verdict("faster", interval, floor, rounds, Clears("below", floor))
     if interval.low > most:
-        return Verdict("slower", interval, floor, rounds, Clears("above"))
+        return Verdict("slower", interval, floor, rounds, Clears("above", floor))
     if interval.low >= least and interval.high <= most:
         if floor > MOST_ALIKE:
             return Verdict("unclear", interval, floor, rounds, FloorTooWide(floor))
-        return Verdict("same", interval, floor, rounds, Clears("inside"))
-    return Verdict("unclear", interval, floor, rounds, Straddles())
+        return Verdict("same", interval, floor, rounds, Clears("inside", floor))
+    return Verdict("unclear", interval, floor, rounds, Straddles(floor))
 
 
 @lru_cache(maxsize=2048)

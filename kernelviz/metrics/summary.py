@@ -1,10 +1,11 @@
-"""The answers about a run: the fastest correct variant, its speed-up, its share of the roof, and its worst size."""
+"""The answers about a run: the best variant overall, its speed-up, share of the roof and worst size; who wins the most sizes."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kernelviz.core import Problem
+from kernelviz.metrics.above_roof import AboveRoof
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.rows import Row
@@ -13,20 +14,33 @@ from kernelviz.metrics.winner import Winner, never_winning, winners
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
-    """The four answers above the charts, all about one variant: the fastest correct one.
+class Wins:
+    """At how many sizes a variant is the fastest alone (`won`), one of several that are the same and faster than all others
+    (`tied`), or possibly the fastest (`unclear`). A size counts once."""
 
-    `wins` of `problems`: at how many sizes it leads by the verdict rule; at `tied` more sizes it may lead. `alike`: variants
-    whose geometric mean time is within 0.5 % of its own. `unclear`: at how many sizes its comparison with the baseline is
-    undecided. `efficiency`: its mean share of the measured roof over `efficiencies` sizes; `best_efficiency`: the largest;
-    both are None without a calibration. `worst`: the size with its lowest share or, without a calibration, its lowest
-    speed-up. `excluded`: variants with a wrong or impossible result at some size, which cannot be fastest.
+    variant: str
+    won: int = 0
+    tied: int = 0
+    unclear: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The answers above the charts. All but `wins` and `most_wins` are about one variant: the best one overall.
+
+    `fastest`: the best variant overall, by the geometric mean of its times over `common` of `problems` sizes; 0 if the variants
+    that could be it have no size at which the time of each is stable. `alike`: variants whose mean is within 0.5 % of its own.
+    `wins`: of every variant with a correct time. `unclear`: at how many sizes the comparison of the best variant with the
+    baseline is undecided. `efficiency`: its mean share of the measured roof over `efficiencies` sizes; `best_efficiency`: the
+    largest; both are None without a calibration. `worst`: the size with its lowest share or, without a calibration, its lowest
+    speed-up. `excluded`: variants with a wrong or impossible result at some size, which cannot be fastest. `above_roof`: why
+    `best_efficiency` is above 1.
     """
 
     fastest: str
-    wins: int
-    tied: int
+    common: int
     alike: tuple[str, ...]
+    wins: tuple[Wins, ...]
     problems: int
     covered: int
     speed_up: float | None
@@ -39,14 +53,28 @@ class Summary:
     worst_efficiency: float | None
     worst_speed_up: float | None
     excluded: tuple[str, ...]
+    above_roof: AboveRoof | None = None
+
+    @property
+    def most_wins(self) -> tuple[Wins, ...]:
+        """The variant that is fastest alone at the most sizes; of several, the one with more ties, or all that are equal in both.
+        Empty if no variant is known to be fastest at any size: unclear sizes do not count."""
+        won, tied = max((one.won, one.tied) for one in self.wins)
+        return tuple(one for one in self.wins if (one.won, one.tied) == (won, tied)) if won or tied else ()
+
+    @property
+    def wins_of_best(self) -> Wins:
+        """The wins of the best variant overall."""
+        return next(one for one in self.wins if one.variant == self.fastest)
 
 
 def summary(table: Sequence[Row], headline: Headline = "cold") -> Summary | None:
     """The answers, or None while there is no correct time.
 
-    Fastest is the variant with the lowest geometric mean time among those that cover the most sizes, so that a variant
-    that failed at the large sizes cannot win by its small ones. If these variants cover different sizes, the mean is over the
-    sizes that all of them cover; if there are none, the variant that leads at the most sizes is the fastest.
+    The best variant overall has the lowest geometric mean time among those that cover the most sizes, so that a variant that
+    failed at the large sizes cannot win by its small ones. The mean is over the sizes at which all of these variants have a
+    stable time: of a time with two levels, it is not known which one counts. If there are none, the variant that leads at the
+    most sizes is the best. At a single size the best variant is the leader of the winner map.
     """
     excluded = never_winning(table)
     timed = [r for r in table if r.figure is not None and r.result.variant not in excluded]
@@ -54,16 +82,16 @@ def summary(table: Sequence[Row], headline: Headline = "cold") -> Summary | None
         return None
     by_variant = grouped(timed, key=lambda r: r.result.variant)
     leads = winners(table, headline)
-    fastest, alike = _fastest(by_variant, leads)
+    fastest, alike, common = _fastest(by_variant, leads)
     own = by_variant[fastest]
     ratios = [r.speed_up for r in own if r.speed_up is not None]
     shares = [r.efficiency for r in own if r.efficiency is not None]
     worst = _worst(own)
     return Summary(
         fastest=fastest,
-        wins=sum(lead.names == (fastest,) for lead in leads),
-        tied=sum(fastest in lead.names for lead in leads if len(lead.names) > 1),
+        common=common,
         alike=alike,
+        wins=tuple(_wins(name, leads) for name in by_variant),
         problems=len({r.result.problem.key for r in timed}),
         covered=len(own),
         speed_up=geometric_mean(ratios),
@@ -71,6 +99,7 @@ def summary(table: Sequence[Row], headline: Headline = "cold") -> Summary | None
         unclear=sum(r.verdict is not None and r.verdict.kind == "unclear" for r in own),
         efficiency=sum(shares) / len(shares) if shares else None,
         best_efficiency=max(shares, default=None),
+        above_roof=max((r.above_roof for r in own if r.above_roof), key=lambda a: a.share_fraction, default=None),
         efficiencies=len(shares),
         worst=worst.result.problem if worst else None,
         worst_efficiency=worst.efficiency if worst else None,
@@ -79,22 +108,33 @@ def summary(table: Sequence[Row], headline: Headline = "cold") -> Summary | None
     )
 
 
-def _fastest(by_variant: Mapping[str, Sequence[Row]], leads: Sequence[Winner]) -> tuple[str, tuple[str, ...]]:
-    """The fastest of the variants that cover the most sizes, and those whose mean time is within 0.5 % of its own."""
+def _wins(variant: str, leads: Sequence[Winner]) -> Wins:
+    outcomes = Counter(lead.outcome for lead in leads if variant in lead.names)
+    return Wins(variant, outcomes["won"], outcomes["tied"], outcomes["unclear"])
+
+
+def _fastest(by_variant: Mapping[str, Sequence[Row]], leads: Sequence[Winner]) -> tuple[str, tuple[str, ...], int]:
+    """The fastest of the variants that cover the most sizes, those whose mean time is within 0.5 % of its own, and the number of
+    sizes of the mean."""
+    if (
+        len(leads) == 1 and leads[0].leader
+    ):  # As on the winner map, where shared rounds overrule the order of the estimates.
+        return leads[0].leader.result.variant, (), 1
     most = max(map(len, by_variant.values()))
     times_s = {
-        name: {r.result.problem.key: r.time_s for r in group}
+        name: {r.result.problem.key: r.time_s for r in group if not r.unstable}
         for name, group in by_variant.items()
         if len(group) == most
     }
     common = set.intersection(*map(set, times_s.values()))
     if not common:
         wins = Counter(lead.leader.result.variant for lead in leads if lead.leader)
-        return max(times_s, key=lambda name: wins[name]), ()
+        return max(times_s, key=lambda name: wins[name]), (), 0
     means = {name: geometric_mean([times[key] for key in common]) or 0.0 for name, times in times_s.items()}
     fastest = min(means, key=lambda name: means[name])
     limit = means[fastest] * (1 + LEAST_DIFFERENCE)
-    return fastest, tuple(name for name, mean in means.items() if name != fastest and mean <= limit)
+    alike = tuple(name for name, mean in means.items() if name != fastest and mean <= limit)
+    return fastest, alike, len(common)
 
 
 def _worst(own: Sequence[Row]) -> Row | None:

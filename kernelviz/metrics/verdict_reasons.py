@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kernelviz.core import Stage
-from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.headline import Headline
 
 Side = Literal["A", "B"]
 MethodPart = Literal["device", "clock", "data", "timer", "launch"]
@@ -27,9 +27,10 @@ class FewSharedRounds:
 
 @dataclass(frozen=True, slots=True)
 class Clears:
-    """Whether the whole interval is below, above or inside the noise floor."""
+    """The whole interval is below, above or inside the noise floor (a fraction)."""
 
     where: Literal["below", "above", "inside"]
+    floor: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,9 @@ class FloorTooWide:
 
 @dataclass(frozen=True, slots=True)
 class Straddles:
-    """The interval is partly inside the noise floor."""
+    """The interval is partly inside the noise floor (a fraction)."""
+
+    floor: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,12 @@ class FewBlocks:
     needed: int
 
 
-DirectReason = NoSharedRounds | FewSharedRounds | Clears | FloorTooWide | Straddles | FewBlocks
+@dataclass(frozen=True, slots=True)
+class NotStable:
+    """One of the times has two levels, and which of the two times is shorter depends on the level."""
+
+
+DirectReason = NoSharedRounds | FewSharedRounds | Clears | FloorTooWide | Straddles | FewBlocks | NotStable
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,5 +130,14 @@ class OneMeasurement:
     """Both sides are one measurement."""
 
 
-Incomparable = Failed | NoTime | OtherMethod | MethodUnknown | TracingUnknown | TracingSubtracted | OneMeasurement
+@dataclass(frozen=True, slots=True)
+class OtherTool:
+    """Another tool measured both sides, and its files have this time without samples: the ratio is known, its interval is not."""
+
+    time: str
+
+
+Incomparable = (
+    Failed | NoTime | OtherMethod | MethodUnknown | TracingUnknown | TracingSubtracted | OneMeasurement | OtherTool
+)
 PairReason = VerdictReason | SameCode | Incomparable

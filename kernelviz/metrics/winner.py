@@ -4,11 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
+from typing import Literal
 
 from kernelviz.core import Figure, Problem, Stage
 from kernelviz.metrics.figures import Headline, again_of
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.rows import Row
+from kernelviz.metrics.stability import level_decides
 from kernelviz.metrics.statistics import (
     LEAST_DIFFERENCE,
     Verdict,
@@ -20,17 +22,23 @@ from kernelviz.metrics.statistics import (
     ratio_of_passes,
     round_ratios,
 )
-from kernelviz.metrics.verdict_reasons import ByBaseline, NoSharedRounds
+from kernelviz.metrics.verdict_reasons import ByBaseline, NoSharedRounds, NotStable
 
 NEVER_WINNING: tuple[Stage, ...] = ("wrong", "impossible")
 """A variant with such a failure leads at no size of the run: where its result is right, it may be so by chance."""
+
+
+Outcome = Literal["won", "tied", "unclear", "none"]
+"""How the comparison at one problem ends. "won": every other variant is slower than the leader. "tied": at least one variant has
+the verdict "same" as the leader, and all others are slower. "unclear": a variant could not be distinguished from the leader, so
+that it may be faster or slower; this is not a tie. "none": no case has a correct time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Winner:
     """The fastest variant at one problem. `leader` is None if no case has a correct time.
 
-    `tied`: variants that the verdict rule does not distinguish from the leader ("same" or "unclear"), by time. `second`: the
+    `tied`: the variants with the verdict "same" as the leader, by time. `unclear`: those with an undecided verdict. `second`: the
     fastest of all others, with its `verdict` against the leader (the ratio is its time over the leader's). `timed`: every row
     with a correct time, fastest first.
     """
@@ -40,16 +48,27 @@ class Winner:
     second: Row | None
     verdict: Verdict | None
     tied: tuple[str, ...]
+    unclear: tuple[str, ...]
     timed: tuple[Row, ...]
 
     @property
+    def outcome(self) -> Outcome:
+        if self.leader is None:
+            return "none"
+        return "unclear" if self.unclear else "tied" if self.tied else "won"
+
+    @property
     def names(self) -> tuple[str, ...]:
-        """All variants that may be the fastest: one if it is decided, none without a correct time."""
-        return () if self.leader is None else (self.leader.result.variant, *self.tied)
+        """All variants that may be the fastest: one if it is decided, none without a correct time. The leader is first, then
+        those that are tied with it, then the unclear ones."""
+        return () if self.leader is None else (self.leader.result.variant, *self.tied, *self.unclear)
 
     @property
     def ratio(self) -> float | None:
-        """The second's time over the leader's, by shared rounds if there are any, else by the two estimates."""
+        """The second's time over the leader's, by shared rounds if there are any, else by the two estimates. None if one of
+        them is not stable and its level decides."""
+        if self.verdict is not None and isinstance(self.verdict.reason, NotStable):
+            return None
         if self.verdict is not None and self.verdict.ratio is not None:
             return self.verdict.ratio.estimate
         return self.second.time_s / self.leader.time_s if self.leader and self.second else None
@@ -71,17 +90,18 @@ def _winner(group: Sequence[Row], wrong: set[str], headline: Headline) -> Winner
     timed = sorted((r for r in group if r.figure and r.result.variant not in wrong), key=lambda r: r.time_s)
     problem = group[0].result.problem
     if not timed:
-        return Winner(problem, None, None, None, (), ())
+        return Winner(problem, None, None, None, (), (), ())
     base = next((r for r in group if r.is_baseline), None)
     leader, verdicts = timed[0], _against(timed[0], timed, base, headline)
     ahead = [r for r in timed[1:] if verdicts[r.result.variant].kind == "faster"]
     if ahead:  # Shared rounds cancel what changes both times, so they overrule the order of the estimates.
         leader = min(ahead, key=lambda r: _ratio(verdicts[r.result.variant]))
         verdicts = _against(leader, timed, base, headline)
-    tied = tuple(name for name, verdict in verdicts.items() if verdict.kind != "slower")
-    second = next(iter(tied or verdicts), None)
+    tied = tuple(name for name, verdict in verdicts.items() if verdict.kind == "same")
+    unclear = tuple(name for name, verdict in verdicts.items() if verdict.kind not in ("same", "slower"))
+    second = next((name for name in verdicts if name in tied or name in unclear), next(iter(verdicts), None))
     row = next((r for r in timed if r.result.variant == second), None)
-    return Winner(problem, leader, row, verdicts[second] if second else None, tied, tuple(timed))
+    return Winner(problem, leader, row, verdicts[second] if second else None, tied, unclear, tuple(timed))
 
 
 def _ratio(verdict: Verdict) -> float:
@@ -108,6 +128,8 @@ def compared(time: Figure, other: Figure, base: Figure | None, again: Figure | N
     noise floor, so the ratio must clear twice the floor.
     """
     floor = noise_floor(base, again) if base else LEAST_DIFFERENCE
+    if level_decides(time, other):
+        return Verdict("unclear", None, floor, 0, NotStable())
     interval, rounds = ratio_interval(time, other)
     if interval is not None:
         return judged(interval, floor, rounds)

@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, and_, delete, insert, select
 
 from kernelviz.core import Inspection, Roof, Selftest, Tuning
 from kernelviz.core.tuning import tuning_key
+from kernelviz.metrics.roof_checks import newest_of
 from kernelviz.store.database import StorePart, equal
 from kernelviz.store.tables import inspections, roofs, selftests, tunings
 
@@ -37,15 +38,7 @@ class Roofs(StorePart):
 
     def newest(self, device_uuid: str) -> tuple[Roof, ...]:
         """The newest roof of each kind (Roof.key), in the order in which they were first measured."""
-        measured = self.of_device(device_uuid)
-        # Roofs of an earlier version without level and unit are replaced by newer roofs of the same kind with one of them.
-        replaced = {(roof.name, roof.precision) for roof in measured if roof.level or roof.unit}
-        newest = {
-            roof.key: roof
-            for roof in measured
-            if roof.level or roof.unit or (roof.name, roof.precision) not in replaced
-        }
-        return tuple(newest.values())
+        return newest_of(self.of_device(device_uuid))
 
     def of_device(self, device_uuid: str) -> tuple[Roof, ...]:
         """All roofs that were measured on the device, in the order of measuring."""

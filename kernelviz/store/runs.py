@@ -26,6 +26,7 @@ class Runs(StorePart):
         super().__init__(database)
         self._own = Presence.own()
         self._cached: dict[object, Run] = {}
+        self._cache_bytes: dict[str, int] = {}
 
     def create(self, *created: Run, owner: str = "", deleted_at: str | None = None) -> None:
         """Store runs with their results, all of them or none, as runs of this process."""
@@ -170,10 +171,18 @@ class Runs(StorePart):
         return newest_environment.tracer_failures or version_1.tracer_failures(newest_environment.tracer)
 
     def last_level_cache_bytes(self, device_uuid: str) -> int | None:
-        """The size of the last-level cache of that device as one of its newest runs reported it; None before the first one."""
+        """The size of the last-level cache of that device as one of its newest runs reported it; None before the first one.
+
+        It never changes, so headers are read until one has it.
+        """
+        if device_uuid in self._cache_bytes:
+            return self._cache_bytes[device_uuid]
         newest = select(runs.c.header).where(runs.c.device_uuid == device_uuid).order_by(runs.c.created_at.desc())
         devices = (header.environment.device for header in self._decoded(newest.limit(5), RunHeader))
-        return next((d.last_level_cache_bytes for d in devices if d.last_level_cache_bytes is not None), None)
+        reported = next((d.last_level_cache_bytes for d in devices if d.last_level_cache_bytes is not None), None)
+        if reported is not None:
+            self._cache_bytes[device_uuid] = reported
+        return reported
 
     def environments(self, run_ids: Sequence[str]) -> dict[str, Environment]:
         """The environments of these runs by id."""

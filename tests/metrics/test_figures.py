@@ -18,7 +18,7 @@ ONE = figures.complete(samples.timed(samples.problems("add", [{"n": 4096}], "fp3
 def test_each_figure_is_a_field_and_asks_a_question_of_its_own() -> None:
     assert {f.field for f in FIGURES} <= set(Timing.__struct_fields__)
     assert len({f.question for f in FIGURES}) == len(FIGURES) == 7
-    assert all(f.question.endswith(("?", "headline.")) for f in FIGURES)
+    assert all(f.question.endswith(("?", "main metric.")) for f in FIGURES)
 
 
 def test_every_time_of_a_complete_case_is_the_stored_one() -> None:

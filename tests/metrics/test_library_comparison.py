@@ -43,7 +43,7 @@ def test_a_wrong_variant_counts_for_nothing(stage: Stage) -> None:
     assert {s.own for s in found} == {None}
     assert {s.ratio for s in found} == {None}
     assert mean_ratio(found) is None
-    assert format_row(found[0])[2] == "none is right"
+    assert format_row(found[0])[2] == "none is correct"
     assert str(conclusion(found)) == "no problem with a correct time of an own variant and of a library"
 
 

@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
+import msgspec
+import numpy as np
 import pytest
 import sample_runs as samples
 
-from kernelviz.core.result import Failure
-from kernelviz.formats import shipped_runs
+import kernelviz as kv
+from kernelviz.core.problem import Problem
+from kernelviz.core.result import Failure, Result, Timing
+from kernelviz.formats import markdown, shipped_runs
 from kernelviz.metrics.rows import by_rate, rows
-from kernelviz.metrics.summary import summary
+from kernelviz.metrics.summary import Wins, summary
 from kernelviz.metrics.sweep import line_sizes, swept_axis
 from kernelviz.metrics.winner import winners
+from kernelviz.text.report import conclusion
 from kernelviz.text.tiles import tiles
+
+
+def noisy(problem: Problem, variant: str, share: float, noise: float) -> Result:
+    """A result at that share of the bandwidth, with blocks that differ by normal noise."""
+    clean = samples.timed(problem, variant, share)
+    assert clean.timing is not None
+    assert clean.timing.device_cold_s is not None
+    figure = clean.timing.device_cold_s
+    assert figure.blocks is not None
+    rng = np.random.default_rng(sum(variant.encode()) + problem.sizes["n"])
+    taken = tuple(float(t) for t in figure.estimate * (1 + rng.normal(0, noise, len(figure.blocks))))
+    blocks = tuple(msgspec.structs.replace(b, size=1) for b in figure.blocks)
+    cold = msgspec.structs.replace(figure, estimate=float(np.median(taken)), samples=taken, blocks=blocks)
+    return msgspec.structs.replace(clean, outcome=Timing(device_cold_s=cold))
 
 
 def test_the_fastest_is_the_one_with_the_lowest_times() -> None:
     run = samples.run()
     found = summary(rows(run, run.environment.roofs))
     assert found is not None
-    assert (found.fastest, found.wins, found.problems) == ("triton_persistent", 6, 6)
+    assert (found.fastest, found.wins_of_best, found.problems) == ("triton_persistent", Wins("triton_persistent", 6), 6)
+    assert found.most_wins == (found.wins_of_best,)
+    assert [(t.label, t.value, t.basis) for t in tiles(found, run.plan)[:2]] == [
+        ("Best overall", "triton persistent", "lowest geometric mean time, 6 sizes"),
+        ("Wins most sizes", "triton persistent", "alone at 6 of 6 sizes"),
+    ]
     assert found.speed_up == pytest.approx(0.96 / 0.60, rel=0.02)
     assert found.efficiency == pytest.approx(0.95, abs=0.02)
 
@@ -70,7 +94,7 @@ def test_where_none_covers_every_size_the_sizes_that_they_share_decide() -> None
     apart = [r for r in made if r.problem != asked[1]]
     found = summary(rows(samples.run(apart, op="add", dtype="fp32", shares={}), ()))
     assert found is not None
-    assert (found.wins, found.problems) == (1, 2)
+    assert (found.wins_of_best.won, found.problems, found.common) == (1, 2, 0)
 
 
 def test_a_lead_that_the_verdict_rule_does_not_see_is_none() -> None:
@@ -79,11 +103,58 @@ def test_a_lead_that_the_verdict_rule_does_not_see_is_none() -> None:
     made = [samples.timed(p, name, share, again=name == "torch_eager") for p in asked for name, share in shares.items()]
     found = summary(rows(samples.run(made, op="add", dtype="fp32", shares={}), ()))
     assert found is not None
-    assert (found.wins, found.tied, found.problems) == (0, 2, 2)
+    assert found.wins_of_best == Wins(found.fastest, tied=2)
     assert {found.fastest, *found.alike} == {"triton_block", "cuda_vec16"}
-    best = tiles(found, samples.run(made, op="add", dtype="fp32", shares={}).plan)[0]
-    assert best.basis == "fastest at 0 of 2 sizes, tied at 2"
-    assert best.how.endswith(f"Within 0.5 % of its mean: {found.alike[0].replace('_', ' ')}.")
+    best, most = tiles(found, samples.run(made, op="add", dtype="fp32", shares={}).plan)[:2]
+    alike = found.alike[0].replace("_", " ")
+    assert best.basis == f"lowest geometric mean time, 2 sizes; within 0.5 %: {alike}"
+    assert best.how.endswith(f"Within 0.5 % of its mean: {alike}.")
+    assert set(most.value.split(", ")) == {"triton block", "cuda vec16"}
+    assert most.basis == "each alone at none of 2 sizes, tied at 2"
+
+
+def test_the_best_overall_and_the_variant_that_wins_most_sizes_are_two_answers() -> None:
+    """One variant is far ahead at one of 11 sizes, another is first at four and ties three: a single headline named the former
+    as the fastest, "at 1 of 11 sizes". At the three other sizes noise hides who is first, which is not a tie."""
+    sizes = [{"n": 2**e} for e in range(16, 27)]
+    asked = samples.problems("add", sizes, "fp32")
+    made = [samples.timed(p, "torch_eager", 0.2, again=True) for p in asked]
+    for number, problem in enumerate(asked):
+        if number < 3:  # noise of 15 %
+            pairs = {"triton_block": (0.8, 0.15), "cuda_vec16": (0.8, 0.15)}
+        elif number < 6:
+            pairs = {"triton_block": (0.9, 0.0005), "cuda_vec16": (0.9, 0.0005)}
+        elif number < 10:
+            pairs = {"triton_block": (0.80, 0.0005), "cuda_vec16": (0.84, 0.0005)}
+        else:
+            pairs = {"triton_block": (0.9, 0.0005), "cuda_vec16": (0.3, 0.0005)}
+        made += [noisy(problem, name, share, noise) for name, (share, noise) in pairs.items()]
+    run = samples.run(made, op="add", sizes=sizes, dtype="fp32", shares={})
+    found = summary(rows(run, ()))
+    assert found is not None
+    assert (found.fastest, found.wins_of_best.won) == ("triton_block", 1)
+    (most,) = found.most_wins
+    assert most == Wins("cuda_vec16", won=4, tied=3, unclear=3)
+    best, wins, speed_up = tiles(found, run.plan)[:3]
+    assert (best.value, best.basis) == ("triton block", "lowest geometric mean time, 11 sizes")
+    assert (wins.value, wins.basis) == ("cuda vec16", "alone at 4 of 11 sizes, tied at 3, unclear at 3")
+    assert speed_up.basis.startswith("triton block: ")
+    said = str(conclusion(found, run, ()))
+    assert said.startswith("Best overall: triton_block (lowest geometric mean time, 11 sizes), ")
+    assert "Wins most sizes: cuda_vec16 (alone at 4 of 11 sizes, tied at 3, unclear at 3)." in said
+    assert "Wins most sizes: cuda_vec16 (alone at 4 of 11 sizes" in markdown.encode(run).decode()
+    assert (kv.Report.of(run).fastest, kv.Report.of(run).most_wins) == ("triton_block", ("cuda_vec16",))
+
+
+def test_nobody_wins_where_every_size_is_unclear() -> None:
+    asked = samples.problems("add", [{"n": 2**24}, {"n": 2**26}], "fp32")
+    made = [noisy(p, name, 0.5, 0.2) for p in asked for name in ("torch_eager", "triton_block")]
+    run = samples.run(made, op="add", sizes=[p.sizes for p in asked], dtype="fp32", shares={})
+    found = summary(rows(run, ()))
+    assert found is not None
+    assert found.most_wins == ()
+    assert tiles(found, run.plan)[1].value == "undecided"
+    assert tiles(found, run.plan)[1].basis == "at all 2 sizes it is unclear which variant is the fastest"
 
 
 def test_shipped_runs_lead_where_their_winner_map_says_so() -> None:
@@ -92,8 +163,11 @@ def test_shipped_runs_lead_where_their_winner_map_says_so() -> None:
         table = rows(run, run.environment.roofs)
         found = summary(table)
         assert found is not None
-        alone = [w for w in winners(table) if w.names == (found.fastest,)]
-        assert found.wins == len(alone)
+        for one in found.wins:
+            leads = [w for w in winners(table) if one.variant in w.names]
+            assert one.won == sum(w.names == (one.variant,) for w in leads)
+            assert one.tied == sum(bool(w.tied) and not w.unclear for w in leads)
+            assert one.unclear == sum(bool(w.unclear) for w in leads)
 
 
 def test_nothing_is_said_without_a_correct_time() -> None:

@@ -111,6 +111,11 @@ class Op:
         return self.compared_outputs or self.outputs
 
     @property
+    def argument_names(self) -> tuple[str, ...]:
+        """The names of what a variant is bound to: the inputs, and the sizes that are no dimension of an input (k of top-k)."""
+        return tuple(inspect.signature(self.reference).parameters)
+
+    @property
     def axis_names(self) -> tuple[str, ...]:
         return tuple(a.name for a in self.axes)
 

@@ -1,0 +1,139 @@
+"""The facts of a case that the rules of the limiter use (metrics.limiter): its times, its roofs and the launch of its kernels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from kernelviz.core import Device, Figure, Kernel, Result, Roof
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.occupancy import Occupancy, occupancy
+from kernelviz.metrics.roof_checks import is_wide
+from kernelviz.metrics.roofline import compute_roof, level_of, memory_roof
+
+FEWEST_WAVES = 2.0
+MAIN_SHARE = 0.5
+"""A kernel that takes this share of the time or more decides what limits the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """The blocks that the GPU runs at once: how long they take before the next ones, and the bytes of the problem a thread."""
+
+    time_s: float
+    bytes_per_thread: float
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFacts:
+    """What the rules use; a part is None if it is unknown. `memory` and `compute` are the roofs that apply."""
+
+    result: Result
+    device: Device
+    headline: Headline
+    figure: Figure
+    empty: Roof | None
+    gap_s: float
+    memory: Roof | None
+    moving_s: float | None
+    dram_bytes_per_s: float | None
+    compute: Roof | None
+    computing_s: float | None
+
+    @property
+    def time_s(self) -> float:
+        return self.figure.estimate
+
+    @property
+    def empty_s(self) -> float | None:
+        """The time of an empty kernel."""
+        return None if self.empty is None else self.empty.time_s
+
+    @property
+    def kernels(self) -> int:
+        return max(len(self.result.kernels), 1)
+
+    @property
+    def launching_s(self) -> float:
+        return 0.0 if self.empty_s is None else self.empty_s * self.kernels + self.gap_s
+
+    @property
+    def roofed_s(self) -> float:
+        """The larger of moving and computing."""
+        return max(self.moving_s or 0.0, self.computing_s or 0.0)
+
+    @property
+    def moved_bytes(self) -> int:
+        return self.result.cost.moved_bytes if self.result.cost else 0
+
+    @property
+    def fits_in_l2(self) -> bool:
+        return self.moved_bytes <= (self.device.last_level_cache_bytes or 0)
+
+    @property
+    def longest(self) -> Kernel | None:
+        return max(self.result.kernels, key=lambda k: k.duration_s or 0.0, default=None)
+
+    @property
+    def occupancy(self) -> Occupancy | None:
+        """The occupancy of the longest kernel of the call."""
+        return None if self.longest is None else occupancy(self.longest, self.device)
+
+    @property
+    def main(self) -> Kernel | None:
+        """The kernel that takes at least MAIN_SHARE of the time; None if there is none."""
+        longest = self.longest
+        return longest if longest is not None and (longest.duration_s or 0.0) >= MAIN_SHARE * self.time_s else None
+
+    @property
+    def resident_threads(self) -> int | None:
+        """The most threads of the main kernel that are on the GPU at once: as its resources and its grid allow."""
+        kernel, resident, count = self.main, self.occupancy, self.device.multiprocessors
+        if kernel is None or resident is None or not kernel.grid or not kernel.block or not count:
+            return None
+        return min(resident.blocks * count, prod(kernel.grid)) * prod(kernel.block)
+
+    @property
+    def resident_fraction(self) -> float | None:
+        """The resident threads of the main kernel over all that the GPU can hold; None if that is unknown."""
+        resident, threads = self.occupancy, self.resident_threads
+        if threads is None or resident is None or not resident.waves:
+            return None
+        return resident.fraction * min(1.0, resident.waves)
+
+    @property
+    def wave(self) -> Wave | None:
+        """Of a call of one kernel; None if it is unknown or the GPU runs all blocks at once."""
+        kernel, resident = self.longest, self.occupancy
+        if kernel is None or resident is None or len(self.result.kernels) != 1 or not kernel.grid or not kernel.block:
+            return None
+        if resident.waves is None or resident.waves < FEWEST_WAVES:
+            return None
+        threads = prod(kernel.grid) * prod(kernel.block)
+        return Wave(self.time_s / resident.waves, self.moved_bytes / threads)
+
+    def of_time(self, part_s: float | None) -> float:
+        """A part of the time as a fraction."""
+        return (part_s or 0.0) / self.time_s
+
+
+def case_facts(result: Result, figure: Figure, device: Device, roofs: Sequence[Roof], headline: Headline) -> CaseFacts:
+    cost = result.cost
+    dram = memory_roof(cost, roofs) if cost else None
+    memory = memory_roof(cost, roofs, level_of(cost, roofs, headline)) if cost else None
+    compute = compute_roof(result.problem, roofs, cost) if cost else None
+    rate = memory.bandwidth_bytes_per_s if memory else None
+    flop_per_s = compute.rate_flop_per_s if compute else None
+    busy = result.timing.busy_s if result.timing and headline == "cold" else None
+    return CaseFacts(
+        result=result,
+        device=device,
+        headline=headline,
+        figure=figure,
+        empty=next((r for r in roofs if r.what == "empty_kernel" and r.time_s and not is_wide(r)), None),
+        gap_s=max(figure.estimate - busy.estimate, 0.0) if busy else 0.0,
+        memory=memory,
+        moving_s=cost.moved_bytes / rate if cost and rate else None,
+        dram_bytes_per_s=dram.bandwidth_bytes_per_s if dram else None,
+        compute=compute,
+        computing_s=cost.work_flop / flop_per_s if cost and flop_per_s else None,
+    )

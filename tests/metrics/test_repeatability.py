@@ -1,0 +1,48 @@
+"""Intervals and quality levels, judged by repetition on one H200 and by planted causes (docs/measuring.md has the rates)."""
+
+from __future__ import annotations
+
+import numpy as np
+import repeats
+
+from kernelviz.formats import shipped_runs
+from kernelviz.metrics.quality import quality
+from kernelviz.metrics.uncertainty import uncertainty
+
+
+def test_of_good_times_95_percent_are_confirmed_by_a_second_process() -> None:
+    good = list(repeats.good_pairs())
+    confirmed = [repeats.inside(repeats.shown(r.first), repeats.shown(r.second)) for r in good]
+    assert len(good) >= 540
+    assert np.mean(confirmed) >= 0.95
+    # The bootstrap alone does not know what differs between processes.
+    assert np.mean([repeats.inside(r.first, r.second) for r in good]) < 0.90
+
+
+def test_at_most_3_percent_are_suspect_on_a_quiet_gpu() -> None:
+    levels = [repeats.level(f) for r in repeats.repeated() for f in (r.first, r.second)]
+    for name in shipped_runs.names():
+        run = shipped_runs.load(name)
+        of_run = (quality(r, headline, run.method.clock) for r in run.results for headline in ("cold", "warm"))
+        levels += [rated.level for rated in of_run if rated is not None]
+    assert len(levels) > 2000
+    assert levels.count("suspect") / len(levels) <= 0.03
+
+
+def test_planted_biases_above_the_interval_are_missed_in_at_most_5_percent() -> None:
+    missed = [miss for _, counts, miss in repeats.planted() if counts]
+    assert len(missed) > 2000
+    assert np.mean(missed) <= 0.05
+
+
+def test_every_part_of_the_interval_has_its_cause() -> None:
+    """A time with a tracing correction and two buffers has more parts than one by the host's clock."""
+    steady = repeats.figure([1e-4, 1.001e-4] * 20, size=1, buffers=4, correction_s=5e-6)
+    parts = uncertainty(steady)
+    assert parts is not None
+    # 1.1 us of a graph of 8 calls; a prior of 0.12 % between processes; half a tick of 32 ns.
+    assert parts.tracing == 1.96 * 1.1e-6 / 8 / steady.estimate
+    assert 0.001 < parts.buffers < 0.004
+    assert parts.ticks == 32e-9 / 2 / steady.estimate
+    shown = repeats.half(repeats.shown(steady))
+    assert abs(shown / parts.half_width - 1) < 0.02
