@@ -12,6 +12,7 @@ from kernelviz.core.configuration import configuration_text
 from kernelviz.metrics.figures import Headline, back_to_back_over_warm, first_call_s, host_bound, times_s
 from kernelviz.metrics.quality import LEVELS, Quality, quality
 from kernelviz.metrics.rows import Row, by_rate
+from kernelviz.metrics.stability import stability
 from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
 from kernelviz.text import (
     Text,
@@ -19,17 +20,18 @@ from kernelviz.text import (
     describe_correctness,
     describe_failure,
     describe_methods_of,
-    describe_notes_on_figures,
     describe_outcome,
     describe_quality,
+    format_badge,
     format_configuration,
-    format_host_bound,
     format_level,
     format_time,
     format_variant,
     format_verdict,
 )
+from kernelviz.text.absences import describe_figures_notes
 from kernelviz.text.failures import STAGES
+from kernelviz.text.quality import INTERVAL_HELP
 from kernelviz.text.results import CONFIGURATION_HELP
 from kernelviz.text.times import FIGURES
 
@@ -49,6 +51,11 @@ class Case:
     @property
     def figure(self) -> Figure | None:
         return self.row.figure
+
+    @property
+    def stable(self) -> Figure | None:
+        """The time, if it has one level."""
+        return self.figure if self.figure is not None and not stability(self.figure).unstable else None
 
     @property
     def timed(self) -> Figure | None:
@@ -81,7 +88,7 @@ def cases(run: Run, rows: Sequence[Row], headline: Headline = "cold") -> list[Ca
 
 def _host_bound(case: Case) -> str | None:
     ratio = back_to_back_over_warm(case.result.timing)
-    return None if ratio is None else f"{'host-bound' if host_bound(case.result.timing) else 'no'}, {ratio:.1f}×"
+    return None if ratio is None else f"{'yes' if host_bound(case.result.timing) else 'no'}, {ratio:.1f}×"
 
 
 def _against(case: Case) -> str | Text:
@@ -89,6 +96,12 @@ def _against(case: Case) -> str | Text:
     if case.row.failure is not None:
         return case.stage if case.row.wrong_figure else ""
     return "baseline" if case.row.is_baseline else format_verdict(case.row.verdict) if case.row.verdict else ""
+
+
+def _markdown_time(case: Case) -> str | Text:
+    """The time; both levels of a time that is not stable."""
+    assert case.timed is not None  # by the caller
+    return format_time(case.timed) if stability(case.timed).unstable else units.seconds(case.timed.estimate)
 
 
 def _interval(figure: Figure | None) -> str | None:
@@ -101,7 +114,7 @@ def _time(name: str, title: str, about: str = "") -> Column[Case]:
     """The column of a time of `times_s`."""
     question = next((f.question for f in FIGURES if f.name.capitalize() == title), about)
     view = View.TIMES | (View(0) if name == "cold_s" else View.RECORD)
-    return Column(name, title, question, units.SECONDS, lambda case: case.times_s[name], view)
+    return Column(name, title, question, units.SECONDS, lambda case: case.times_s[name], view, optional=True)
 
 
 _TIME_HELP = "Median of trimmed block means, {caches}."
@@ -112,7 +125,9 @@ _CACHES: dict[Headline, str] = {
 _QUANTILE_HELP = "One Python call from idle to done, by the host clock: {} % of the calls take at most this long."
 _VERDICT_HELP = "From the rounds that measured both variants. A difference has to be larger than the noise floor."
 _RESULT_HELP = "The check against the float64 reference, or why there is no time."
-_QUALITY_HELP = "How far the time can be relied on, and why, part by part: see Method."
+_QUALITY_HELP = (
+    "How far the time can be relied on, with the worst reason. All parts are shown for each variant at one size."
+)
 _RECORD, _WIDE, _NARROW = View.RECORD, View.WIDE, View.TERMINAL | View.MARKDOWN
 
 COLUMNS: tuple[Column[Case], ...] = (
@@ -131,13 +146,14 @@ COLUMNS: tuple[Column[Case], ...] = (
            _RECORD),
     Column("", "Time", _TIME_HELP, units.OWN_NUMBER, lambda c: format_time(c.timed) if c.timed else c.stage or None,
            View.TERMINAL),
-    Column("", "Time", _TIME_HELP, units.OWN_NUMBER, lambda c: units.seconds(c.timed.estimate) if c.timed else c.stage or None,
+    Column("", "Time", _TIME_HELP, units.OWN_NUMBER, lambda c: _markdown_time(c) if c.timed else c.stage or None,
            View.MARKDOWN),
-    Column("time_s", "{headline} time", _TIME_HELP, units.SECONDS, lambda c: c.figure.estimate if c.figure else None,
-           _RECORD | _WIDE),
-    Column("", "±", "Half the 95 % interval, bootstrapped over blocks.", units.WIDTH,
-           lambda c: c.figure.half_width if c.figure else None, _WIDE),
-    Column("", "95 % interval", "Bootstrapped over blocks.", units.OWN_NUMBER, lambda c: _interval(c.timed), View.MARKDOWN),
+    Column("time_s", "{headline} time", _TIME_HELP, units.SECONDS, lambda c: c.figure.estimate if c.figure else None, _RECORD),
+    # A time with two levels is no number: the quality says both.
+    Column("", "{headline} time", _TIME_HELP, units.SECONDS, lambda c: c.stable.estimate if c.stable else None, _WIDE),
+    Column("", "±", INTERVAL_HELP, units.WIDTH, lambda c: c.stable.half_width if c.stable else None, _WIDE),
+    Column("", "95 % interval", "Another process would measure a time inside it in 95 of 100 cases.", units.OWN_NUMBER,
+           lambda c: _interval(c.timed), View.MARKDOWN),
     Column("time_low_s", "From", "Lower end of the 95 % interval.", units.SECONDS, lambda c: c.figure.low if c.figure else None,
            _RECORD),
     Column("time_high_s", "To", "Upper end of the 95 % interval.", units.SECONDS, lambda c: c.figure.high if c.figure else None,
@@ -160,7 +176,7 @@ COLUMNS: tuple[Column[Case], ...] = (
            lambda c: None if c.result.accuracy is None else c.result.accuracy.passed, _RECORD),
     Column("", "Correct", _RESULT_HELP, units.TEXT,
            lambda c: describe_correctness(c.result) if c.row.failure is None or c.timed else None, _NARROW),
-    Column("error_of_bound_fraction", "Error of bound", "Largest error as a share of what is allowed.", units.SHARE,
+    Column("error_of_bound_fraction", "Max error / tolerance", "Largest error as a share of the tolerance.", units.SHARE,
            lambda c: None if c.result.accuracy is None else c.result.accuracy.worst_of_bound, _RECORD),
     Column("failure", "Failure", "The stage that failed.", units.OWN_TEXT,
            lambda c: c.row.failure.stage if c.row.failure else None, _RECORD),
@@ -196,22 +212,23 @@ COLUMNS: tuple[Column[Case], ...] = (
     _time("call_graph_s", "Call by graph"),
     _time("loop_s", "Loop"),
     _time("busy_s", "Busy"),
-    Column("host_bound", "Host-bound", "Back-to-back calls take more than 1.1 × the warm device time.", units.OWN_TEXT,
+    Column("host_bound", "CPU-bound", "Back-to-back calls take more than 1.1 × the warm device time.", units.OWN_TEXT,
            lambda c: host_bound(c.result.timing), _RECORD),
-    Column("", "Host-bound", "Time of back-to-back calls divided by device warm. Above 1.1, the device waits for Python.",
-           units.OWN_TEXT, _host_bound, View.TIMES_WIDE, order=lambda c: back_to_back_over_warm(c.result.timing)),
-    Column("", "", "", units.OWN_TEXT, lambda c: format_host_bound(c.result.timing), View.TIMES_NARROW),
+    Column("", "CPU-bound", "Time of back-to-back calls divided by the warm kernel time. Above 1.1, the GPU waits for the CPU.",
+           units.OWN_TEXT, _host_bound, View.TIMES_WIDE | View.TIMES_NARROW,
+           order=lambda c: back_to_back_over_warm(c.result.timing)),
     Column("energy_joules", "Energy per call", "From the driver's energy counter, during back-to-back calls.", units.JOULES,
-           lambda c: c.energy_joules, _RECORD | View.TIMES_WIDE, optional=True),
+           lambda c: c.energy_joules, View.EVERYWHERE | View.TIMES, optional=True),
     Column("", "How", "How the device times were taken: source of the timestamps, way of launching, and what was subtracted.",
            units.TEXT, lambda c: describe_methods_of(c.result), View.TIMES_WIDE),
-    Column("", "Notes", "Notes on the figures other than the two device times.", units.TEXT,
-           lambda c: describe_notes_on_figures(c.result), View.TIMES_WIDE),
+    Column("figure_notes", "Notes", "Why figures that were asked for are missing, and notes on the others.", units.TEXT,
+           lambda c: describe_figures_notes(c.result, c.run), _RECORD | View.TIMES_WIDE),
     Column("", "Configuration", CONFIGURATION_HELP, units.TEXT,
            lambda c: format_configuration(c.result) if c.result.configuration else None, _WIDE, width="medium",
            optional=True),
-    Column("trust", "Quality", _QUALITY_HELP, units.OWN_TEXT, lambda c: describe_quality(c.quality),
-           short=lambda c: format_level(c.quality.level) if c.quality else None, width="large",
+    Column("trust", "Quality", _QUALITY_HELP, units.OWN_TEXT, lambda c: describe_quality(c.quality), _RECORD),
+    Column("", "Quality", _QUALITY_HELP, units.OWN_TEXT, lambda c: format_badge(c.quality),
+           View.EVERYWHERE & ~_RECORD, short=lambda c: format_level(c.quality.level) if c.quality else None, width="medium",
            order=lambda c: LEVELS.index(c.quality.level) if c.quality else None),
     Column("source_digest", "Source", "Digest of the variant's source.", units.TEXT, lambda c: c.result.source_digest, _RECORD),
     Column("configuration", "Configuration", CONFIGURATION_HELP, units.TEXT,

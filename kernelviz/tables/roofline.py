@@ -7,7 +7,7 @@ from kernelviz.metrics.placement import Placed
 from kernelviz.tables.column import Column, View, select
 from kernelviz.text import (
     describe_limiter_reason,
-    describe_quality,
+    format_badge,
     format_limiter,
     format_problem,
     format_roof_name,
@@ -15,6 +15,7 @@ from kernelviz.text import (
     format_time,
     format_variant,
 )
+from kernelviz.text.quality import INTERVAL_HELP
 
 
 def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
@@ -28,20 +29,20 @@ def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
         Column("", "Variant", "", units.TEXT, lambda c: format_variant(c.variant), View.WIDE),
         Column("", "Variant", "", units.TEXT, lambda c: c.variant, View.TERMINAL),
         Column("", "Sizes", "", units.TEXT, lambda c: format_sizes(c.problem), View.WIDE),
-        Column("", "Time", "", units.OWN_NUMBER, lambda c: format_time(c.figure), View.TERMINAL),
+        Column("", "Time", "", units.OWN_NUMBER, lambda c: format_time(c.figure, c.levels), View.TERMINAL),
         Column("", "Share of roof", "Shortest time that the shown roofs allow, divided by the time.",
                units.SHARE, lambda c: c.share),
         Column("", "Time / roof", "The time divided by the shortest time that the roof allows.", units.FACTOR,
                lambda c: 1 / c.share if c.share else None),
         Column("", "Limiter", "What limits the case, derived from times, kernels and measured roofs by the rule below.",
                units.OWN_TEXT, lambda c: format_limiter(c.limiter.kind)),
-        Column("", "Time", "Median of trimmed block means.", units.SECONDS, lambda c: c.time_s, View.WIDE),
-        Column("", "±", "Half the width of the 95 % interval, by a bootstrap over blocks.", units.WIDTH,
-               lambda c: c.figure.half_width, View.WIDE),
+        Column("", "Time", "Median of trimmed block means.", units.SECONDS, lambda c: _if_stable(c, c.time_s), View.WIDE),
+        Column("", "±", INTERVAL_HELP, units.WIDTH,
+               lambda c: _if_stable(c, c.figure.half_width), View.WIDE),
         Column("", "Rate", "Floating-point operations of the problem, divided by the time.",
-               units.GFLOP_PER_S, lambda c: c.rate_flop_per_s, View.WIDE),
+               units.GFLOP_PER_S, lambda c: _if_stable(c, c.rate_flop_per_s), View.WIDE),
         Column("", "Bandwidth", "Fewest bytes that the problem has to move, divided by the time.",
-               units.BYTES_PER_S, lambda c: c.bandwidth_bytes_per_s, View.WIDE),
+               units.BYTES_PER_S, lambda c: _if_stable(c, c.bandwidth_bytes_per_s), View.WIDE),
         Column("", "Intensity", "Floating-point operations per byte that the problem has to move.",
                units.FLOP_PER_BYTE, lambda c: c.intensity, View.WIDE),
         Column("", "Roof", "The roof that determines the shortest time.", units.OWN_TEXT,
@@ -51,7 +52,12 @@ def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
         Column("", "Precision", "Number format and arithmetic.", units.TEXT, lambda c: c.problem.precision, View.WIDE),
         Column("", "Run", "", units.TEXT, lambda c: c.run_name, of_runs),
         Column("", "Device", "", units.TEXT, lambda c: c.device, of_runs),
-        Column("", "Quality", "How far the time can be relied on, and why: see the page Method.", units.TEXT,
-               lambda c: describe_quality(c.quality), View.WIDE, width="large"),
+        Column("", "Quality", "How far the time can be relied on, with the worst reason. A click on the row shows all parts.",
+               units.TEXT, lambda c: format_badge(c.quality), View.WIDE, width="medium"),
     ]  # fmt: skip
     return select(columns, cases, view)
+
+
+def _if_stable(case: Placed, value: float | None) -> float | None:
+    """A time with two levels is no number, and nothing follows from it: the quality says both."""
+    return None if case.levels.unstable else value

@@ -48,16 +48,20 @@ from kernelviz.text.limiter import describe_evidence, describe_limiter_reason, d
 from kernelviz.text.notices import describe_notice, format_notice
 from kernelviz.text.quality import (
     describe_methods_of,
-    describe_notes_on_figures,
     describe_part,
     describe_quality,
     describe_quality_of,
     describe_throttle,
+    format_badge,
+    format_badge_of,
     format_level,
 )
+from kernelviz.text.refusals import format_refusals
 from kernelviz.text.results import describe_correctness, format_configuration, format_variant
 from kernelviz.text.roofs import (
+    describe_cached_part,
     describe_distance,
+    describe_refusal,
     format_bytes,
     format_move,
     format_origin,
@@ -84,6 +88,7 @@ __all__ = [
     "describe_bars",
     "describe_best",
     "describe_block",
+    "describe_cached_part",
     "describe_change",
     "describe_chart_by_size",
     "describe_check",
@@ -107,7 +112,6 @@ __all__ = [
     "describe_methods_of",
     "describe_missing",
     "describe_noise",
-    "describe_notes_on_figures",
     "describe_notice",
     "describe_octave",
     "describe_outcome",
@@ -118,6 +122,7 @@ __all__ = [
     "describe_quality_of",
     "describe_queue_position",
     "describe_reason",
+    "describe_refusal",
     "describe_refusals",
     "describe_repeats",
     "describe_roofline",
@@ -131,6 +136,8 @@ __all__ = [
     "describe_unpaired",
     "describe_verdict_reason",
     "describe_winners",
+    "format_badge",
+    "format_badge_of",
     "format_bytes",
     "format_cache_size",
     "format_case",
@@ -153,6 +160,7 @@ __all__ = [
     "format_power_of_two",
     "format_problem",
     "format_rates",
+    "format_refusals",
     "format_roof_name",
     "format_roof_value",
     "format_row",

@@ -15,8 +15,16 @@ def describe_comparison_with_baseline(row: Row) -> Text:
     if row.is_baseline:
         return Text("baseline")
     if row.verdict is not None:
-        return format_verdict(row.verdict)
-    return Text("not compared" if row.failure else "the baseline has no time")
+        return format_verdict(row.verdict) + _in_shared_rounds(row)
+    return Text("not compared" if row.failure or row.figure is None else "the baseline has no time")
+
+
+def _in_shared_rounds(row: Row) -> str:
+    """The two times of the verdict, if they are not those that are shown."""
+    times = row.in_shared_rounds
+    if times is None:
+        return ""
+    return f"; in the rounds of both: {units.seconds(times.time_s, 3)} against {units.seconds(times.baseline_s, 3)}"
 
 
 def describe_outcome(row: Row) -> Text:

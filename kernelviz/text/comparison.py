@@ -8,62 +8,69 @@ from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair, PairKind,
 from kernelviz.metrics.statistics import Interval
 from kernelviz.text.results import format_variant
 from kernelviz.text.sizes import format_sizes
-from kernelviz.text.text import Text, join
+from kernelviz.text.text import Text, join, sentence_case
 from kernelviz.text.verdicts import describe_verdict_reason
 
 SIGNS: dict[PairKind, str] = {
     "slower": "▼", "unclear": "?", "same": "=", "faster": "▲", "same code": "≈", "not comparable": "⊘",
 }  # fmt: skip
+KIND_NAMES: dict[PairKind, str] = {
+    "slower": "slower", "unclear": "unclear", "same": "same", "faster": "faster", "same code": "identical",
+    "not comparable": "not comparable",
+}  # fmt: skip
+"""The name of each verdict for people."""
 MEANINGS: dict[PairKind, str] = {
-    "slower": "B is slower by more than the noise.",
-    "unclear": "The interval is partly inside the noise floor, or there are too few blocks. Measure with a larger budget.",
-    "same": "The whole interval is inside the noise floor, which is at most 2 %.",
-    "faster": "B is faster by more than the noise.",
-    "same code": "Both runs used the same machine code, so the difference is the noise between them.",
-    "not comparable": "A and B were measured by different methods, or one of them has no correct time.",
+    "slower": "The whole 95 % interval is beyond the noise floor, and B takes longer.",
+    "unclear": "The interval is partly inside the noise floor, or there are too few blocks: measure longer.",
+    "same": "The whole 95 % interval is inside the noise floor, which is at most 2 %.",
+    "faster": "The whole 95 % interval is beyond the noise floor, and B takes less time.",
+    "same code": "Both runs used the same machine code, so the difference is noise.",
+    "not comparable": "A and B were measured in different ways, or one of them has no correct time.",
 }
-AS_FACTOR = 1.5
-"""Changes beyond this ratio are written as a factor, smaller ones as percent."""
 MUCH_NOISE = 0.02
 """With more noise than this, most changes of a kernel have no visible effect."""
 
 
 def format_change(ratio: float) -> Text:
-    """B's time relative to A's: percent up to a factor of 1.5, else the factor.
+    """How much faster or slower B is than A, as a factor.
 
-    >>> print(format_change(1.023), format_change(0.98), format_change(2.0), format_change(0.25), sep=", ")
-    +2.3 %, -2.0 %, 2.00× as long, 4.00× as fast
+    >>> print(format_change(1.023), format_change(0.98), format_change(0.25), format_change(1.0001), sep=", ")
+    1.023× slower, 1.020× faster, 4.000× faster, 1.000×
     """
-    if _as_percent(ratio):
-        return Text(f"{_percent(ratio)} %")
-    return Text(f"{ratio:.2f}× as long" if ratio > 1 else f"{1 / ratio:.2f}× as fast")
+    factor = format_factor(ratio)
+    if factor == format_factor(1.0):
+        return Text(factor)
+    return Text(f"{factor} {'slower' if ratio > 1 else 'faster'}")
 
 
-def _as_percent(ratio: float) -> bool:
-    return 1 / AS_FACTOR <= ratio <= AS_FACTOR
+def format_factor(ratio: float) -> str:
+    """The factor between two times, whichever is longer, with the three decimals that a noise floor of 0.5 % needs.
+
+    >>> format_factor(0.5), format_factor(1.0234), format_factor(0.01)
+    ('2.000×', '1.023×', '100.0×')
+    """
+    return f"{_digits(max(ratio, 1 / ratio))}×"
 
 
-def _percent(ratio: float) -> str:
-    return f"{round((ratio - 1) * 100, 1) + 0.0:+.1f}"  # + 0.0: -0.0 becomes 0.0
+def _digits(factor: float) -> str:
+    return f"{factor:.3f}" if factor < 99.9995 else f"{factor:,.1f}"
 
 
 def format_ratio(ratio: Interval | None) -> Text:
     """The change with its interval.
 
     >>> print(format_ratio(Interval(1.023, 1.02, 1.026)), format_ratio(Interval(0.5, 0.4, 0.625)), sep=", ")
-    +2.3 % (+2.0 to +2.6), 2.00× as fast (1.60–2.50)
+    1.023× slower (1.020–1.026), 2.000× faster (1.600–2.500)
     >>> print(format_ratio(Interval(1.5, None, None)))
-    +50.0 %
+    1.500× slower
     """
     if ratio is None:
         return Text("")
     change = format_change(ratio.estimate)
     if ratio.low is None or ratio.high is None:
         return change
-    if _as_percent(ratio.estimate):
-        return change + f" ({_percent(ratio.low)} to {_percent(ratio.high)})"
     low, high = (ratio.low, ratio.high) if ratio.estimate > 1 else (1 / ratio.high, 1 / ratio.low)
-    return change + f" ({low:.2f}–{high:.2f})"
+    return change + f" ({_digits(low)}–{_digits(high)})"
 
 
 def sign_of(pair: Pair) -> str:
@@ -71,15 +78,32 @@ def sign_of(pair: Pair) -> str:
     return "✕" if pair.broken else SIGNS[pair.kind]
 
 
+def format_kind(pair: Pair) -> str:
+    """The verdict with its sign."""
+    return f"{sign_of(pair)} {KIND_NAMES[pair.kind]}"
+
+
 def describe_pair(pair: Pair) -> Text:
     """The verdict of a pair with its sign, the change of its time, and the reason if there is no verdict."""
-    sign = Text(f"{sign_of(pair)} {pair.kind}: ")
     change = format_ratio(pair.ratio)
+    if pair.kind in ("slower", "faster"):
+        return Text(f"{sign_of(pair)} ") + change
+    verdict = Text(f"{format_kind(pair)}: ")
     if pair.kind == "not comparable":
-        return sign + describe_verdict_reason(pair.reason) + (f" ({change})" if pair.ratio else "")
+        return verdict + describe_verdict_reason(pair.reason) + (f" ({change})" if pair.ratio else "")
     if pair.kind == "unclear" and (pair.ratio is None or pair.ratio.low is None):
-        return sign + describe_verdict_reason(pair.reason)
-    return sign + change + (", noise between these runs" if pair.kind == "same code" else "")
+        return verdict + describe_verdict_reason(pair.reason)
+    return verdict + change
+
+
+def describe_verdict_of(pair: Pair) -> Text:
+    """One sentence: the verdict, and the fact from which it follows."""
+    reason = describe_verdict_reason(pair.reason)
+    if pair.kind in ("slower", "faster"):
+        return Text(f"B is {pair.kind}: {reason}.")
+    if pair.kind == "same":
+        return Text(f"A and B are equally fast: {reason}.")
+    return sentence_case(f"{KIND_NAMES[pair.kind]}: {reason}.")
 
 
 def format_case(pair: Pair, axes: Sequence[str], *, by_problem: bool = False) -> Text:
@@ -92,7 +116,12 @@ def format_counts(comparison: Comparison) -> Text:
     """The number of pairs by verdict. The four verdicts are always listed, other kinds only if there is one."""
     counts = comparison.counts
     return join(
-        ", ", (f"{counts[w]} {w}" for w in PAIR_KINDS if counts[w] or w in ("slower", "faster", "same", "unclear"))
+        ", ",
+        (
+            f"{counts[w]} {KIND_NAMES[w]}"
+            for w in PAIR_KINDS
+            if counts[w] or w in ("slower", "faster", "same", "unclear")
+        ),
     )
 
 
@@ -100,7 +129,7 @@ def describe_mean(comparison: Comparison) -> Text:
     """The geometric mean over the pairs with a verdict, or over those of the same code if there are none."""
     basis = mean_basis(comparison)
     mean = comparison.mean_ratio
-    return basis if mean is None else Text(f"B's time against A's: {format_change(mean)}, {basis}")
+    return basis if mean is None else Text(f"B against A: {format_change(mean)}, {basis}")
 
 
 def mean_basis(comparison: Comparison) -> Text:
@@ -112,29 +141,29 @@ def mean_basis(comparison: Comparison) -> Text:
     if mean is None:
         return Text("no case could be compared")
     cases = units.counted(len(same_code), "case")
-    return Text(f"all {cases} have the same code on both sides: the mean change of {format_change(mean)} is noise")
+    return Text(f"all {cases} ran identical code: the mean change ({format_change(mean)}) is noise")
 
 
 def describe_noise(comparison: Comparison) -> Text:
     """The noise between the two runs, and how it was measured."""
     if any(p.shared for p in comparison.pairs):
-        return Text("Two variants of one run are compared round by round, with the noise floor of the baseline.")
+        return Text("Both variants were measured in the same rounds. The noise floor is that of the baseline.")
     if comparison.noise is None and not comparison.judged:
-        return Text("There is no verdict, so the noise is not needed.")
+        return Text("Not needed, because no case has a verdict.")
     if comparison.noise is None:
         return Text(
-            "No case has the same code in both runs, so only the noise inside each run is known. Differences of clock, card or "
-            "buffers between the runs are not included. To measure them, keep an unchanged variant in both runs."
+            "Only the noise inside each run is known, because no case ran identical code in both. To include the noise between "
+            "the runs, keep an unchanged variant in both."
         )
     cases = units.counted(comparison.noise_cases, "case")
     much = (
-        ". Smaller differences have no meaning here; measure both runs again, one directly after the other"
+        ". Measure both runs again, one directly after the other, to see smaller differences"
         if noisy(comparison)
         else ""
     )
     return Text(
         f"Noise between these runs: {units.percent(comparison.noise)} "
-        f"(the largest difference of {cases} with the same code in both){much}."
+        f"(the largest change among {cases} with identical code){much}."
     )
 
 
@@ -142,7 +171,7 @@ def describe_refusals(comparison: Comparison) -> Text:
     """The most frequent reasons why pairs have no verdict. Empty if all pairs with times on both sides have one."""
     refused = Counter(p.reason for p in comparison.pairs if p.kind == "not comparable" and not p.broken)
     reasons = [f"{describe_verdict_reason(r)} ({units.counted(n, 'case')})" for r, n in refused.most_common(3)]
-    return Text(f"No verdict: {'; '.join(reasons)}{'; …' if len(refused) > 3 else ''}." if refused else "")
+    return Text(f"Not comparable: {'; '.join(reasons)}{'; …' if len(refused) > 3 else ''}." if refused else "")
 
 
 def noisy(comparison: Comparison) -> bool:

@@ -31,7 +31,7 @@ def format_row(row: ComparisonRow) -> tuple[str, ...]:
     return (
         format_problem(row.problem),
         STREAMS[stream_name(row.cost)],
-        own.variant if own is not None else "none is right",
+        own.variant if own is not None else "none is correct",
         *(_format_rate(row, r) for r in rates),
         "–" if row.ratio is None else f"{row.ratio:.2f}{other}",
         "–" if row.share is None else f"{100 * row.share:.0f} %",

@@ -11,10 +11,10 @@ from kernelviz.text.text import Text, join
 MEANINGS: dict[LimiterKind, str] = {
     "launch": "most of the time is launch overhead, as in an empty kernel. Give each call more work, or fuse calls.",
     "latency": "too little work is in flight to hide latency. Use more loads in flight, more blocks, or a higher occupancy.",
-    "bandwidth": "the kernel runs close to the memory bandwidth. Move fewer bytes, or fuse it with other kernels.",
+    "bandwidth": "moving data takes at least half of the time. Move fewer bytes, or fuse it with other kernels.",
     "L2": "the L2 delivers the data, faster than device memory could. Keep more data in registers and shared memory.",
-    "compute": "the kernel runs close to the peak arithmetic rate. Use a lower precision, or less arithmetic.",
-    "unclear": "times and launch facts do not show what limits it. Read the hardware counters with a profiler (ncu).",
+    "compute": "arithmetic takes at least half of the time. Use a lower precision, or less arithmetic.",
+    "unclear": "Unknown; profile with ncu",
 }
 """What follows from each answer, in one line."""
 EVIDENCE: dict[EvidenceKind, str] = {
@@ -31,6 +31,12 @@ EVIDENCE: dict[EvidenceKind, str] = {
     "fused": "fused into one kernel it would move {moved_bytes} once: {moving_fraction} of {time_s}",
     "few_blocks": "{blocks} on {multiprocessors} multiprocessors",
     "low_occupancy": "theoretical occupancy {occupancy_fraction}: {limited_by}",
+    "small_grid": "the grid fills {resident_fraction} of the GPU: at most {threads} threads are on it at once",
+    "few_in_flight": "at most {threads} threads ({resident_fraction} of the GPU) are resident; with one 16-byte vector in flight "
+    "each, and {trip_s} for a trip to memory, they reach {reached_fraction} of the bandwidth (inferred)",
+    "other_empty_kernel": "the time of an empty kernel, {empty_s}, is that of another GPU of this model",
+    "one_call": "{time_s} is {ratio:.1f} × one torch call of one element, {call_s}",
+    "rest_unexplained": "what takes the other {rest_fraction} of its time is not known: it may wait, move more bytes, or compute",
     "too_short": "too short to fill the GPU: starting and one access to memory ({starting_s}) and {part} ({part_s}) make up its "
     "{time_s}",
     "short_wave": "a wave of blocks passes in {wave_s}, about what one access to memory takes: too few bytes are in flight "
@@ -42,7 +48,7 @@ EVIDENCE: dict[EvidenceKind, str] = {
     "occupancy_and_waves": "theoretical occupancy {occupancy_fraction} ({limited_by}) in {waves:,.1f} waves of blocks",
     "enough_in_flight": "enough work is in flight, so the reason is what each thread does: reads that repeat or that fetch more "
     "than is used, waiting for other threads, or instructions that are not counted as flop",
-    "host_bound": "host-bound: loop {ratio:.1f}× device warm",
+    "host_bound": "CPU-bound: back-to-back calls take {ratio:.1f}× the kernel time",
     "capped_clock": "SM clock {clock_hz} under the power cap",
     "low_clock": "SM clock {clock_hz}, {roof_hz} when its roof was measured",
 }
@@ -140,6 +146,7 @@ _UNITS: dict[str, Callable[[float], str]] = {
     "_bytes": format_bytes,
     "_fraction": _share,
     "_hz": units.clock,
+    "threads": lambda value: f"{value:,.0f}",
     "blocks": lambda value: f"{value:.0f} block{'s' if value != 1 else ''}",
 }
 """How a number is written, by the end of its name; the first that applies."""

@@ -63,14 +63,16 @@ does it, and checks that the result is rejected.
 """
 
 PARTS: dict[PartName, str] = {
-    "samples": "Number of timed calls, of blocks (a block is one replay of a CUDA graph), and of buffer sets: copies "
+    "samples": "Number of timed calls, of blocks (a block is one replay of a CUDA graph), and of buffers: copies "
     "of the tensors at other addresses, used in rotation.",
-    "interval": "Half the width of the 95 % interval of the time, by a bootstrap over blocks. It needs ten blocks or more.",
+    "interval": "Half the width of the 95 % interval of the time: the spread of the blocks (a bootstrap over ten or more), "
+    "what differs between processes and buffers, the timer's resolution, and the noise of the subtracted tracing overhead.",
+    "stability": "Only if the time has two levels: one after the other, or mixed. It was measured again, and the levels stayed",
     "L2": "Whether the L2 was flushed before each call (cold), or kept the data of the call before (warm).",
     "clock": "The SM clock during the blocks, as a range if it changed by more than 1 %. "
     "Burst: short bursts of load. Sustained: back-to-back calls after one second of the same load.",
     "throttle": "Why the driver reduced the clock during the measurement: none, power cap, thermal, …",
-    "repeated": "Number of blocks that were measured again because the clock had dropped.",
+    "repeated": "Number of blocks that were measured again because the clock had dropped or a time was not stable.",
     "correct": "The largest error relative to the tolerance of the op, and the number of input fills that were checked.",
     "method": "The source of the timestamps, and how the call was launched. Stream launch: it cannot be captured as a graph. "
     "Events: this machine has no tracer. Of tracing subtracted: tracing adds this time to the call.",
@@ -81,10 +83,10 @@ PARTS: dict[PartName, str] = {
 """The parts of the measurement quality in their order, and what each says."""
 LEVEL_RULES: dict[QualityLevel, str] = {
     "good": "No problem of the measurement is known.",
-    "note": "The time is valid, with a minor caveat: repeated blocks, a call in a stream, timestamps not from CUPTI, a corrected "
-    "span, a clock set by a user, the power cap under sustained load, another note, or an unknown part (always on a CPU).",
-    "suspect": "The time is unreliable, so do not draw conclusions from it: throttled, low clock, no interval, other processes "
-    "on the GPU, not checked, or wrong.",
+    "note": "The time is valid, with a minor caveat: a stream launch, timestamps not from CUPTI, a clock set by a user, the "
+    "power cap without an effect on the time, another note, or an unknown part (always on a CPU).",
+    "suspect": "Unreliable: do not draw conclusions. The time may be wrong by more than its interval (two levels, slow blocks "
+    "that moved it, a throttled or shared GPU, no interval), or the result is wrong or was not checked.",
 }
 
 

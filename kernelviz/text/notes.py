@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kernelviz.core import Note, NoteFigure
+from kernelviz.core import Note, NoteFigure, units
 from kernelviz.core import notes as n
 from kernelviz.text.failures import describe_failure
 from kernelviz.text.text import Template, Text, fill, on_one_line
@@ -25,18 +25,27 @@ def _not_capturable(note: n.NotCapturable) -> str:
     return f"not capturable as a graph ({note.error}): launched into the stream"
 
 
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
 _OTHER = {"source": "another version of its source", "space": "another space"}
 NOTES: Mapping[type, Template] = {
     n.DriverSilent: "the driver does not answer for this device",
     n.DriverCopy: "holds a copy by the driver, which is slower inside a graph: launched into the stream",
     n.NotCapturable: _not_capturable,
-    n.OtherKernelsInGraph: "a graph would run other kernels than an eager call does: launched into the stream",
+    n.OtherKernelsInGraph: "a graph would run other kernels than an eager call: launched into the stream",
     n.KernelsVary: "its calls did not all launch the same kernels",
-    n.TracingCostUnknown: "what tracing adds to it is not known",
-    n.SlowBlocks: "{0.slow} of {0.blocks} blocks ran at a clock more than 1 % under the first",
-    n.CallTooLong: "not taken, one call takes {0.call_s:.2g} s",
-    n.NoEnergyCounter: "this device has no counter of it",
-    n.EnergyCounterStill: "the board's counter did not move twice in {0.seconds:.0f} s",
+    n.TracingCostUnknown: "the tracing overhead is unknown",
+    n.SlowBlocks: "SM clock dropped more than 1 % in {0.slow} of {0.blocks} blocks",
+    n.MeasuredAgain: lambda note: f"not stable at first: measured again {_times(note.attempts)}",
+    n.BaselineMoved: lambda note: (
+        f"the machine changed: the baseline took {units.seconds(note.baseline_s, 3)} during this measurement, "
+        f"and {units.seconds(note.usual_s, 3)} before"
+    ),
+    n.CallTooLong: "not measured, because one call takes {0.call_s:.2g} s",
+    n.NoEnergyCounter: "this device has no energy counter",
+    n.EnergyCounterStill: "the energy counter did not change twice in {0.seconds:.0f} s",
     n.StaleTuning: lambda note: f"not tuned: what run {note.run_id} found was for {_OTHER[note.another]}",
     n.LaterFailure: lambda note: f"{note.stage}: {describe_failure(note)}",
     n.ForeignNote: "{0.text}",
@@ -47,7 +56,7 @@ def format_note(note: Note) -> Text:
     """The note on one line, after the name of the time that it is about.
 
     >>> str(format_note(n.TracingCostUnknown(figure="warm")))
-    'warm: what tracing adds to it is not known'
+    'warm: the tracing overhead is unknown'
     """
     return FIGURES[note.figure] + f": {describe_note(note)}"
 
@@ -56,6 +65,6 @@ def describe_note(note: Note) -> Text:
     """What was observed, on one line.
 
     >>> str(describe_note(n.SlowBlocks(slow=2, blocks=30)))
-    '2 of 30 blocks ran at a clock more than 1 % under the first'
+    'SM clock dropped more than 1 % in 2 of 30 blocks'
     """
     return on_one_line(fill(NOTES, note))

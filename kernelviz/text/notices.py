@@ -30,10 +30,9 @@ _END_PROFILERS = (
     f"{_ALLOW_TRACING}"
 )
 _UPDATE_DRIVER = "update the driver and restart kernelviz, or choose cpu as the device"
-_HIDDEN = (
-    ", whose process id is hidden from this container; while it works, times are longer and vary more",
-    "look with nvidia-smi on the host, or choose another GPU, before you trust small differences",
-)
+_SO = ", so times are longer and vary more"
+_WAIT_OR_OTHER_GPU = "wait until they end, or choose another GPU"
+_FIND_ON_HOST = "find it with nvidia-smi on the host, because this container does not see it; or choose another GPU"
 _TEXTS: Mapping[NoticeKind, tuple[str, str]] = MappingProxyType(
     {
         "stated": ("{text}", ""),
@@ -57,25 +56,34 @@ _TEXTS: Mapping[NoticeKind, tuple[str, str]] = MappingProxyType(
             "kernel is named",
             "{cause.remedy}",
         ),
+        "busy_machine": (
+            "other programs use {percent} % of this machine's {processors} processors" + _SO,
+            "wait until they end",
+        ),
+        "busy_host": (
+            "other programs use {percent} % of this machine's {processors} processors, so calls and launches take longer (device "
+            "times are not affected)",
+            "wait until they end",
+        ),
         "programs": (
-            "other programs use this GPU: {processes}; while they work, times are longer and vary more",
-            "end them or wait for them, or choose another GPU, before you trust small differences",
+            "other programs use this GPU ({processes})" + _SO,
+            _WAIT_OR_OTHER_GPU,
         ),
         "more_programs": (
-            "other programs use this GPU: {processes} and {more} more; while they work, times are longer and vary more",
-            "end them or wait for them, or choose another GPU, before you trust small differences",
+            "other programs use this GPU ({processes} and {more} more)" + _SO,
+            _WAIT_OR_OTHER_GPU,
         ),
         "hidden_program": (
-            "another program uses this GPU: 1 program of other containers or the host" + _HIDDEN[0],
-            _HIDDEN[1],
+            "a program on the host or in another container uses this GPU" + _SO,
+            _FIND_ON_HOST,
         ),
         "hidden_programs": (
-            "other programs use this GPU: {count} programs of other containers or the host" + _HIDDEN[0],
-            _HIDDEN[1],
+            "{count} programs on the host or in other containers use this GPU" + _SO,
+            "find them with nvidia-smi on the host, because this container does not see them; or choose another GPU",
         ),
         "hidden_memory": (
-            "another program uses this GPU: one that holds {used_bytes} of its memory" + _HIDDEN[0],
-            _HIDDEN[1],
+            "another program holds {used_bytes} of this GPU's memory" + _SO,
+            _FIND_ON_HOST,
         ),
         "folder_not_writable": (
             "the folder {folder} cannot be written: {consequence_of}",
@@ -104,12 +112,12 @@ _TEXTS: Mapping[NoticeKind, tuple[str, str]] = MappingProxyType(
         "gpus_hidden": ("CUDA_VISIBLE_DEVICES={value!r} hides every GPU of this machine", "unset it"),
         "no_gpu": ("the NVIDIA driver sees no GPU", ""),
         "no_torch": (
-            "torch is not installed",
+            "PyTorch is not installed",
             "install it with pip install -r requirements.txt and restart kernelviz",
         ),
         "torch_without_cuda": (
-            "torch {torch} is a build without CUDA",
-            "pip install --force-reinstall torch=={release} replaces it",
+            "PyTorch {torch} is a build without CUDA",
+            "replace it with pip install --force-reinstall torch=={release}",
         ),
         "driver_too_old": (
             "driver {driver} supports CUDA {supported}, torch {torch} is built for CUDA {cuda}, which needs {least_driver}",
@@ -131,12 +139,12 @@ _TEXTS: Mapping[NoticeKind, tuple[str, str]] = MappingProxyType(
         "gpu_not_chosen": ("CUDA: choose a GPU as the device", ""),
         "cuda": ("CUDA: {cause.sentence}", "{cause.remedy}"),
         "cpu_only": ("runs on the processor only: choose cpu as the device", ""),
-        "no_triton": ("Triton", "pip install triton (Linux only)"),
+        "no_triton": ("Triton", "install it with pip install triton (Linux only)"),
         "no_nvrtc": (
             "NVRTC, of which this is not installed: {lacking}",
-            "pip install cuda-core 'cuda-toolkit[nvrtc,cudart,crt,cccl]==13.0.*'",
+            "install it with pip install cuda-core 'cuda-toolkit[nvrtc,cudart,crt,cccl]==13.0.*'",
         ),
-        "no_liger": ("Liger's kernels", "pip install 'kernelviz[liger]' (or liger-kernel==0.8.*)"),
+        "no_liger": ("Liger's kernels", "install them with pip install 'kernelviz[liger]' (or liger-kernel==0.8.*)"),
         "no_sm_90": ("compute capability 9.0 (Hopper) or later; this GPU has {capability}", ""),
         "no_c_compiler": (
             "a C compiler ({compilers}), and none is found: {builds}",
@@ -216,8 +224,8 @@ def describe_notice(notice: Notice) -> Description:
 def format_notice(notice: Notice) -> Text:
     """The sentence, and behind it the remedy if there is one.
 
-    >>> str(format_notice(Notice("no_liger")))[:23]
-    "Liger's kernels; pip in"
+    >>> str(format_notice(Notice("no_liger")))[:34]
+    "Liger's kernels; install them with"
     """
     return join("; ", [part for part in describe_notice(notice) if str(part)])
 

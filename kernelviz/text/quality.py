@@ -5,13 +5,20 @@ from collections.abc import Mapping
 from kernelviz.core import Clock, LaunchMode, Result, Timer, units
 from kernelviz.metrics import quality as q
 from kernelviz.metrics.figures import Headline, figure_of
-from kernelviz.metrics.quality import Part, Quality, QualityLevel, method_of, notes_on_other_figures, quality
-from kernelviz.text.notes import NOTES, describe_note, format_note
+from kernelviz.metrics.quality import Part, Quality, QualityLevel, method_of, quality
+from kernelviz.metrics.stability import Stability
+from kernelviz.text.notes import NOTES, describe_note
 from kernelviz.text.results import describe_configuration
 from kernelviz.text.text import Template, Text, fill, join
 
 SIGNS: Mapping[QualityLevel, str] = {"good": "✓", "note": "◐", "suspect": "⚠"}
-"""What stands before the word of a level."""
+"""The sign before the name of a level."""
+LEVEL_NAMES: Mapping[QualityLevel, str] = {"good": "good", "note": "minor caveats", "suspect": "unreliable"}
+"""The name of a level for people."""
+INTERVAL_HELP = (
+    "Half the 95 % interval: the spread of the blocks, other buffers and processes, the timer's resolution, and the tracing "
+    "overhead."
+)
 TIMERS: Mapping[Timer, Text] = {
     "cupti": Text("CUPTI timestamps"),
     "kineto": Text("torch.profiler timestamps"),
@@ -19,7 +26,7 @@ TIMERS: Mapping[Timer, Text] = {
     "host": Text("host clock"),
 }
 _INCORRECT = {"impossible": "✕ impossibly fast", "wrong": "✕ wrong", "unchecked": "not checked"}
-_LAUNCHES: Mapping[LaunchMode, str] = {"graph": ", CUDA graph", "stream": ", stream launch", "call": ""}
+_LAUNCHES: Mapping[LaunchMode, str] = {"graph": "CUDA graph", "stream": "stream launch", "call": ""}
 
 
 def format_level(level: QualityLevel) -> Text:
@@ -28,14 +35,33 @@ def format_level(level: QualityLevel) -> Text:
     >>> str(format_level("good"))
     '✓ good'
     """
-    return Text(f"{SIGNS[level]} {level}")
+    return Text(f"{SIGNS[level]} {LEVEL_NAMES[level]}")
+
+
+def format_badge(assessment: Quality | None) -> Text:
+    """The level with its worst reason: what is in sight where the whole line is one hover or click away.
+
+    >>> fallback, shared = Part("method", q.Method("events", "graph"), "note"), Part("others", q.OtherProcesses(2), "suspect")
+    >>> str(format_badge(Quality((fallback, shared))))
+    '⚠ unreliable: 2 other processes'
+    """
+    if assessment is None:
+        return Text("not timed")
+    level, reasons = format_level(assessment.level), assessment.reasons
+    return level + f": {describe_part(reasons[0])}" if reasons else level
+
+
+def format_badge_of(result: Result, headline: Headline = "cold", clock: Clock | None = None) -> Text:
+    """The badge of a result's time. `clock`: that of the run's method."""
+    return format_badge(quality(result, headline, clock))
 
 
 def describe_quality(assessment: Quality | None) -> Text:
     """The line: the level, then every part; or that there is no time to judge."""
     if assessment is None:
         return Text("not timed")
-    return join(" · ", (format_level(assessment.level), *(describe_part(p) for p in assessment.parts)))
+    said = (describe_part(p) for p in assessment.parts if p.fact != q.Repeated(0))
+    return join(" · ", (format_level(assessment.level), *said))
 
 
 def describe_quality_of(result: Result, headline: Headline = "cold", clock: Clock | None = None) -> Text:
@@ -47,7 +73,7 @@ def describe_quality_of(result: Result, headline: Headline = "cold", clock: Cloc
     >>> print(describe_quality_of(Result(problem=one, variant="v", outcome=Timing())))
     not timed
     >>> print(describe_quality_of(Result(problem=one, variant="v", outcome=Timing(device_cold_s=Figure(estimate=1e-6)))))
-    ⚠ suspect · samples unknown · no interval · L2 cold · SM clock unknown, clock mode unknown · throttle unknown · \
+    ⚠ unreliable · samples unknown · no interval · L2 cold · SM clock unknown, clock mode unknown · throttle unknown · \
 repeated blocks unknown · not checked · timer unknown · other processes unknown
     """
     return describe_quality(quality(result, headline, clock))
@@ -62,8 +88,18 @@ def _samples(fact: q.Samples) -> str:
     if fact.count is None:
         return "samples unknown"
     blocks = "" if fact.blocks is None else f" in {fact.blocks} blocks"
-    buffers = "" if fact.buffers is None else f" with {units.counted(fact.buffers, 'buffer set')}"
+    buffers = "" if fact.buffers is None else f", {units.counted(fact.buffers, 'buffer')}"
     return f"{fact.count:,} samples{blocks}{buffers}"
+
+
+def _not_stable(fact: Stability) -> str:
+    if fact.levels_s is None or fact.blocks is None:
+        return "stable" if fact.kind == "stable" else "stability unknown"
+    (first_s, second_s), (before, after) = fact.levels_s, fact.blocks
+    first, second = (units.seconds(s, 3) for s in (first_s, second_s))
+    if fact.kind == "change":
+        return f"not stable: {first} in the first {before} blocks, then {second} in {after}"
+    return f"not stable: {first} in {before} blocks, {second} in {after} others"
 
 
 def _interval(fact: q.Width) -> str:
@@ -80,8 +116,12 @@ def _reported_clock(fact: q.ReportedClock) -> str:
 def _measured_clock(fact: q.MeasuredClock) -> str:
     low = f"{fact.low_hz / 1e6:.0f}–" if fact.moved else ""
     clock = units.clock(fact.high_hz if fact.moved else fact.mean_hz)
-    slow = f", in {fact.slow} of {fact.blocks} blocks more than 1 % below the first block" if fact.slow else ""
-    return f"SM {low}{clock}, {_mode(fact)}{slow}"
+    return f"SM {low}{clock}, {_mode(fact)}{_slow(fact) if fact.slow else ''}"
+
+
+def _slow(fact: q.MeasuredClock) -> str:
+    effect = f"changes the time by {units.width(fact.effect)}"
+    return f", dropped more than 1 % in {fact.slow} of {fact.blocks} blocks, which {effect}"
 
 
 def _mode(fact: q.ReportedClock | q.MeasuredClock) -> str:
@@ -90,33 +130,33 @@ def _mode(fact: q.ReportedClock | q.MeasuredClock) -> str:
 
 def _repeated(fact: q.Repeated) -> str:
     if not fact.blocks:
-        return "repeated blocks unknown" if fact.blocks is None else "no block repeated"
+        return "repeated blocks unknown" if fact.blocks is None else "no blocks repeated"
     return f"{units.counted(fact.blocks, 'block')} repeated"
+
+
+def _count_processes(count: int) -> str:
+    return "no other processes" if not count else f"{count} other process{'es' if count > 1 else ''}"
 
 
 def _correctness(fact: q.Correctness) -> str:
     if fact.kind != "correct":
         return _INCORRECT[fact.kind]
-    share = (
-        ", largest error unknown"
-        if fact.of_bound is None
-        else f": largest error {fact.of_bound * 100:.0f} % of the bound"
-    )
-    return f"correct{share}, {units.counted(fact.seeds, 'seed') if fact.seeds else 'seeds unknown'}"
+    error = "largest error unknown" if fact.of_bound is None else f"max error {fact.of_bound:.2f}× tolerance"
+    return f"correct: {error} ({units.counted(fact.seeds, 'seed') if fact.seeds else 'seeds unknown'})"
 
 
 def describe_method(fact: q.Method) -> Text:
     """How a time was taken.
 
     >>> str(describe_method(q.Method("events", "graph"))), str(describe_method(q.Method("cupti", "graph", 3.2e-7)))
-    ('events, CUDA graph (fallback)', 'CUPTI timestamps, CUDA graph, 320 ns of tracing subtracted')
+    ('events (CUDA graph, fallback)', 'CUPTI timestamps (CUDA graph), 320 ns tracing overhead subtracted')
     """
     if fact.timer is None:
         return Text("timer unknown")
-    launch = ", launch unknown" if fact.launch is None else _LAUNCHES[fact.launch]
-    fallback = " (fallback)" if fact.timer == "events" else ""
-    corrected = f", {units.seconds(fact.correction_s, 2)} of tracing subtracted" if fact.correction_s else ""
-    return Text(f"{TIMERS[fact.timer]}{launch}{fallback}{corrected}")
+    launch = "launch unknown" if fact.launch is None else _LAUNCHES[fact.launch]
+    how = ", ".join(filter(None, (launch, "fallback" if fact.timer == "events" else "")))
+    corrected = f", {units.seconds(fact.correction_s, 2)} tracing overhead subtracted" if fact.correction_s else ""
+    return Text(f"{TIMERS[fact.timer]}{f' ({how})' if how else ''}{corrected}")
 
 
 def describe_methods_of(result: Result) -> Text:
@@ -127,7 +167,7 @@ def describe_methods_of(result: Result) -> Text:
     >>> graph, stream = (Figure(estimate=1e-6, timer="cupti", launch=mode) for mode in ("graph", "stream"))
     >>> made = Timing(device_cold_s=graph, device_warm_s=stream)
     >>> str(describe_methods_of(Result(problem=Problem(op="add", sizes={"n": 1}, dtype="fp32"), variant="v", outcome=made)))
-    'CUPTI timestamps, CUDA graph; warm: CUPTI timestamps, stream launch'
+    'CUPTI timestamps (CUDA graph); warm: CUPTI timestamps (stream launch)'
     """
     cold, warm = (
         method_of(f) if f else None for f in (figure_of(result.timing, "cold"), figure_of(result.timing, "warm"))
@@ -148,14 +188,10 @@ def describe_throttle(result: Result) -> Text:
     return describe_part(part) if part else Text("")
 
 
-def describe_notes_on_figures(result: Result) -> Text:
-    """The notes on the figures other than the two device times."""
-    return join(" · ", map(format_note, notes_on_other_figures(result)))
-
-
 PARTS: Mapping[type, Template] = {
     q.Samples: _samples,
     q.Width: _interval,
+    Stability: _not_stable,
     q.Caches: lambda fact: f"{'caches' if fact.on_host else 'L2'} {fact.headline}",
     q.ReportedClock: _reported_clock,
     q.MeasuredClock: _measured_clock,
@@ -165,7 +201,7 @@ PARTS: Mapping[type, Template] = {
     q.Repeated: _repeated,
     q.Correctness: _correctness,
     q.Method: describe_method,
-    q.OtherProcesses: lambda fact: f"other processes {'unknown' if fact.count is None else fact.count}",
+    q.OtherProcesses: lambda fact: "other processes unknown" if fact.count is None else _count_processes(fact.count),
     q.Configured: describe_configuration,
     **dict.fromkeys(NOTES, describe_note),
 }

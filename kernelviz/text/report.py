@@ -13,11 +13,14 @@ from kernelviz.metrics.quality import LEVELS, Part, PartName, Quality, quality
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.summary import Summary
 from kernelviz.metrics.sweep import varying_axes
+from kernelviz.text.above_roof import describe_above_roofs
+from kernelviz.text.caches import format_caches
 from kernelviz.text.cells import failures as failed_cases
 from kernelviz.text.failures import format_failure
 from kernelviz.text.quality import describe_part, describe_quality, format_level
 from kernelviz.text.results import format_configuration
 from kernelviz.text.text import Text, join
+from kernelviz.text.winners import describe_mean_time, describe_most_wins, format_most_wins
 
 
 def heading(run: Run, headline: Headline = "cold") -> Text:
@@ -31,7 +34,7 @@ def heading(run: Run, headline: Headline = "cold") -> Text:
         f"{problem.data} data" if problem.data else "",
         typed_sizes(problem, [a for a in problem.sizes if a not in varying]),
     )
-    caches = "" if foreign_times.alone(run) else f", {headline} L2"
+    caches = "" if foreign_times.alone(run) else f", {headline} {format_caches(run.environment.device)}"
     return join(" · ", parts) + f" on {run.environment.device.name}{caches}"
 
 
@@ -56,6 +59,11 @@ def doubts(rows: Sequence[Row], run: Run, headline: Headline) -> list[Text]:
     ]
 
 
+def above_roofs(rows: Sequence[Row]) -> list[Text]:
+    """Why shares of the roof are above 100 %."""
+    return [Text(line) for line in describe_above_roofs([row.above_roof for row in rows if row.above_roof is not None])]
+
+
 def _reasons(alike: Sequence[Quality]) -> list[str]:
     """The reasons of times of one level, part by part. Of the different texts of one part, the two most frequent are listed."""
     parts: dict[PartName, list[Part]] = defaultdict(list)
@@ -71,18 +79,23 @@ def _reasons(alike: Sequence[Quality]) -> list[str]:
 
 
 def conclusion(summary: Summary | None, run: Run, roofs: Sequence[Roof]) -> Text:
-    """The fastest variant in one sentence, and what is missing for a share of the roof."""
+    """The best variant overall and the one that wins the most sizes, and what is missing for a share of the roof."""
     if summary is None:
         return Text("No case has a correct time.")
-    similar = f" (within 0.5 % of it: {', '.join(summary.alike)})" if summary.alike else ""
-    parts = [f"Fastest: {summary.fastest}{similar}"]
+    several = len(run.plan.problems) > 1
+    if several:
+        parts = [f"Best overall: {summary.fastest} ({describe_mean_time(summary, str)})"]
+    else:
+        doubt = "" if summary.wins_of_best.won else " (tied)" if summary.wins_of_best.tied else " (unclear)"
+        parts = [f"Fastest: {summary.fastest}{doubt}"]
     if summary.speed_up is not None and summary.fastest != run.plan.baseline:
         over = f" (geometric mean of {summary.speed_ups} sizes)" if summary.speed_ups > 1 else ""
         parts.append(f"{summary.speed_up:.2f}× {run.plan.baseline}{over}")
     if summary.efficiency is not None:
         parts.append(f"{units.percent(summary.efficiency)} of the measured roof")
     calibrate = "" if roofs else " Roofs are not calibrated: `kernelviz device --calibrate` measures them."
-    return join(", ", parts) + f".{calibrate}"
+    wins = f" Wins most sizes: {format_most_wins(summary, str)} ({describe_most_wins(summary)})." if several else ""
+    return join(", ", parts) + f".{wins}{calibrate}"
 
 
 def configurations(rows: Sequence[Row], run: Run) -> list[Text]:

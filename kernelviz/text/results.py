@@ -1,6 +1,6 @@
 """Parts of one result in text: variant, configuration, correctness."""
 
-from kernelviz.core import Failure, Result
+from kernelviz.core import Failure, Result, units
 from kernelviz.core.configuration import configuration_text
 from kernelviz.metrics.quality import Configured, configured
 from kernelviz.text.failures import describe_failure, has_description
@@ -45,22 +45,22 @@ def format_configuration(result: Result) -> Text:
 
 
 def describe_correctness(result: Result) -> Text:
-    """Whether the outputs are right, wrong or not checked, with the largest error as a share of the allowed one.
+    """Whether the outputs are right, wrong or not checked, with the largest error relative to the tolerance.
 
     >>> from kernelviz.core import Accuracy, Problem, Timing
     >>> ok = Accuracy(passed=True, relative_l2=1e-7, max_abs=1e-6, worst_of_bound=0.25, seeds=3)
     >>> one = Problem(op="add", sizes={"n": 1}, dtype="fp32")
     >>> str(describe_correctness(Result(problem=one, variant="v", outcome=Timing(), accuracy=ok)))
-    '✓ largest error 25 % of the bound, 3 seeds'
+    '✓ max error 0.25× tolerance (3 seeds)'
     """
     checked = result.accuracy
     if checked is None:
         return Text("✕ failed before the check" if isinstance(result.outcome, Failure) else "not checked")
     share = checked.worst_of_bound
     if checked.passed:
-        said = "✓ correct" if share is None else f"✓ largest error {share * 100:.0f} % of the bound"
+        said = "✓ correct" if share is None else f"✓ max error {share:.2f}× tolerance"
     elif share is not None:
-        said = f"✕ wrong: largest error {share:.3g} × the bound"
+        said = f"✕ wrong: max error {share:.3g}× tolerance"
     else:
         said = f"✕ wrong: {describe_failure(checked) if has_description(checked) else 'error unknown'}"
-    return Text(said + (f", {checked.seeds} seeds" if checked.seeds else ""))
+    return Text(said + (f" ({units.counted(checked.seeds, 'seed')})" if checked.seeds else ""))

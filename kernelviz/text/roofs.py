@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import assert_never
 
 from kernelviz.core import DataSheetRoof, LaunchCost, Roof, RoofName, units
 from kernelviz.metrics.calibrations import Move
 from kernelviz.metrics.placement import Placed
+from kernelviz.metrics.roof_checks import MOST_HALF_WIDTH, RoofRefusal, cached_fraction, value_of
 
 STREAMS: Mapping[RoofName, str] = MappingProxyType(
     {
@@ -86,6 +88,64 @@ def format_move(move: Move) -> str:
     return f"{mark} {'+' if move.change >= 0 else '−'}{units.width(abs(move.change))}"
 
 
+def describe_refusal(refusal: RoofRefusal) -> str:
+    """Which roof was refused, and why.
+
+    >>> wide = Roof(name="matmul", precision="fp64", rate_flop_per_s=1e9, low=0.5e9, high=13.02e9)
+    >>> describe_refusal(RoofRefusal(wide, "wide", half_width_fraction=6.26))
+    'matmul fp64: its 95 % interval, ±626 %, is wider than ±10 %'
+    """
+    limit = "" if refusal.limit is None else f" ({format_roof_value(refusal.limit)})"
+    match refusal.kind:
+        case "wide":
+            width = units.percent(refusal.half_width_fraction, 0)
+            reason = f"its 95 % interval, ±{width}, is wider than ±{units.percent(MOST_HALF_WIDTH, 0)}"
+        case "slower_than_memory":
+            reason = (
+                f"{format_roof_value(refusal.roof)} in the cache is slower than from memory{limit}, which cannot be"
+            )
+        case "above_data_sheet":
+            reason = f"{format_roof_value(refusal.roof)} is above the data sheet{limit}, which cannot be"
+        case _:
+            assert_never(refusal.kind)
+    return f"{format_roof_name(refusal.roof)}: {reason}"
+
+
+REFUSED_REMEDY = (
+    "Each was measured up to three times. It is left out, or an earlier measurement is used. Calibrate again when no other "
+    "program uses the machine."
+)
+
+
+def describe_cached_part(roof: Roof, cache_bytes: int | None) -> str:
+    """The part of a stream's traffic that may stay in the cache; empty if it is less than 2 %.
+
+    >>> describe_cached_part(Roof(name="read2_write1", level="dram", moved_bytes=105_000_000), 50 * 2**20)
+    'up to 33 % of its bytes may stay in the L2'
+    """
+    part = cached_fraction(roof, cache_bytes)
+    return f"up to {units.percent(part, 0)} of its bytes may stay in the L2" if part >= 0.02 else ""
+
+
+def describe_above_sheet(roof: Roof, promised: float, promised_at_hz: float | None, cache_bytes: int | None) -> str:
+    """Why a measured roof is above the data sheet's value.
+
+    >>> fast = Roof(name="matmul", precision="fp8", rate_flop_per_s=2.0e15, clock_hz=1.98e9)
+    >>> describe_above_sheet(fast, 1.98e15, 1.83e9, None)
+    'matmul fp8 is 101.0 % of the data sheet: it ran at 1980 MHz, and the data sheet states its value for 1830 MHz'
+    """
+    share = units.percent((value_of(roof) or 0.0) / promised)
+    in_cache = describe_cached_part(roof, cache_bytes)
+    if roof.clock_hz and promised_at_hz and roof.clock_hz > promised_at_hz:
+        clocks = f"{units.clock(roof.clock_hz)}, and the data sheet states its value for {units.clock(promised_at_hz)}"
+        reason = f"it ran at {clocks}"
+    elif in_cache:
+        reason = in_cache
+    else:
+        reason = "data sheets round their values, and the measured value has an interval"
+    return f"{format_roof_name(roof)} is {share} of the data sheet: {reason}"
+
+
 def format_share(fraction: float) -> str:
     """A share of the roof in whole percent; below one percent with one more digit, so that it does not read as zero.
 
@@ -104,6 +164,8 @@ def format_rates(placed: Placed) -> str:
     if placed.cost is None:
         return "cost unknown"
     intensity = units.significant(placed.intensity or 0.0, 3)
+    if placed.levels.unstable:
+        return f"{intensity} FLOP per byte"
     flop = units.rate(placed.rate_flop_per_s, "FLOP/s") if placed.cost.work_flop else "no arithmetic"
     return f"{flop} · {units.gigabytes_per_s(placed.bandwidth_bytes_per_s)} · {intensity} FLOP per byte"
 
@@ -113,6 +175,8 @@ def describe_distance(placed: Placed) -> str:
 
     A case above its roof has a share over 100 %.
     """
+    if placed.levels.unstable:
+        return "share of the roof unknown: the time is not stable"
     if placed.light is None or placed.share is None:
         return "roof unknown: it was not measured, or there is no data sheet"
     roof, least = placed.light.roof, units.seconds(placed.light.time_s)

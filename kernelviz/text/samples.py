@@ -69,7 +69,7 @@ def describe_repeats(spread: Spread) -> Text | None:
     if spread.retried is not None:
         parts.append(f"{spread.retried or 'no'} block{'s' if spread.retried != 1 else ''} discarded")
     if spread.again:
-        parts.append(f"{spread.again} from a repeated round")
+        parts.append(f"{units.counted(spread.again, 'block')} from a repeated round")
     return Text(", ".join(parts) or "repeats unknown")
 
 
@@ -79,11 +79,11 @@ def describe_spread(spread: Spread) -> list[Text]:
     in_blocks = "blocks unknown" if blocks is None else f"in {blocks:,} block{'s' if blocks != 1 else ''}"
     width = figure.half_width
     interval = "no interval: too few blocks" if width is None else f"± {units.width(width)}"
-    quantiles = (("half", spread.p50_s), ("90 %", spread.p90_s), ("99 %", spread.p99_s))
+    quantiles = (("p50", spread.p50_s), ("p90", spread.p90_s), ("p99", spread.p99_s))
     lines: list[str | Text | None] = [
         f"{spread.samples:,} sample{'s' if spread.samples != 1 else ''} {in_blocks}",
         f"estimate {units.seconds(figure.estimate)} {interval}",
-        ", ".join(f"{share} of the samples within {units.seconds(time_s)}" for share, time_s in quantiles),
+        ", ".join(f"{name} {units.seconds(time_s)}" for name, time_s in quantiles),
         describe_sm_clock(spread),
         describe_repeats(spread),
     ]

@@ -1,29 +1,28 @@
-"""Sizes of problems as people read them."""
+"""Sizes of problems as people read them: with all digits, the same in every chart, table and sentence.
+
+Commands and fields have them as a person types them, see `kernelviz.core.units.typed_size`.
+"""
 
 import itertools
 from collections.abc import Sequence
 
 from kernelviz.core import Problem
-from kernelviz.core.units import power_of_two
-
-_SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def format_size(size: int) -> str:
-    """One size: a power of two with its exponent, another number with separators.
+    """One size, with separators.
 
-    >>> format_size(4096), format_size(1000)
-    ('2¹²', '1,000')
+    >>> format_size(4096), format_size(64)
+    ('4,096', '64')
     """
-    base, _, exponent = power_of_two(size).partition("^")
-    return base + exponent.translate(_SUPERSCRIPTS)
+    return f"{size:,}"
 
 
 def format_sizes(problem: Problem, axes: Sequence[str] | None = None) -> str:
     """The sizes of all axes or of the given ones; neighbouring axes of the same size are written together.
 
     >>> format_sizes(Problem(op="rmsnorm", sizes={"m": 4096, "n": 1000}, dtype="fp32"))
-    'm = 2¹², n = 1,000'
+    'm = 4,096, n = 1,000'
     >>> format_sizes(Problem(op="matmul", sizes={"m": 512, "n": 512, "k": 64}, dtype="fp32"))
     'm = n = 512, k = 64'
     """

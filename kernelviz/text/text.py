@@ -65,8 +65,8 @@ def join(separator: str, parts: Iterable[str | Text]) -> Text:
 def sentence_case(text: str | Text) -> Text:
     """The text with a capital letter at its beginning.
 
-    >>> str(sentence_case("no round contains both"))
-    'No round contains both'
+    >>> str(sentence_case("no round measured both"))
+    'No round measured both'
     """
     said = str(text)
     return Text(said[:1].upper() + said[1:])

@@ -1,4 +1,4 @@
-"""The four tiles of a run, for pages and files: fastest variant, speed-up, share of the roof, worst size."""
+"""The tiles of a run, for pages and files: best overall, most wins, speed-up, share of the roof, worst size."""
 
 from dataclasses import dataclass
 
@@ -6,9 +6,11 @@ from kernelviz.core import Plan
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.summary import Summary
 from kernelviz.metrics.sweep import telling_axes
+from kernelviz.text.above_roof import describe_above_roof
 from kernelviz.text.results import format_variant
 from kernelviz.text.roofs import format_share
 from kernelviz.text.sizes import format_sizes
+from kernelviz.text.winners import describe_mean_time, describe_most_wins, format_most_wins
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,49 +24,80 @@ class Tile:
 
 
 def tiles(summary: Summary | None, plan: Plan, headline: Headline = "cold") -> tuple[Tile, ...]:
-    """The four tiles of a run; without a correct time each says what is missing."""
-    base, fastest, alike, above = format_variant(plan.baseline), "the fastest variant", "", ""
-    waiting = ("–", "no correct time yet" if headline == "cold" else "no correct warm time")
-    values = [waiting] * 4
+    """The tiles of a run; without a correct time each says what is missing. At a single size the best variant overall is the one
+    that wins the most sizes, so that they share a tile."""
+    base, best, above = format_variant(plan.baseline), "the best variant", ""
     if summary is not None:
-        fastest = format_variant(summary.fastest)
-        values = [(fastest, _leads(summary)), _speed_up(summary, plan), _share(summary), _worst(summary, plan)]
-        if summary.alike:
-            alike = f" Within 0.5 % of its mean: {', '.join(map(format_variant, summary.alike))}."
-        if (summary.best_efficiency or 0) > 1:
-            above = (
-                " Above 100 %: faster than the kernel that measured the roof, or part of the output is still in the L2."
-            )
+        best = format_variant(summary.fastest)
+        if summary.above_roof is not None:
+            above = f" The best one is {describe_above_roof(summary.above_roof)}."
     labels = {
-        "Fastest correct variant": "The variant with the lowest geometric mean time, of those that cover the most sizes and "
-        "have no wrong result. It is tied at a size if its advantage over another variant is within the measurement noise."
-        + alike,
-        f"Speed-up over {base}": f"Time of {base} divided by time of {fastest}, compared in each measuring round. Geometric "
+        **(_ranking_labels(summary) if len(plan.problems) > 1 else _single_labels()),
+        f"Speed-up over {base}": f"Time of {base} divided by time of {best}, compared in each measuring round. Geometric "
         "mean over the sizes.",
-        "Share of the measured roof": "The shortest time that the measured bandwidth and arithmetic rate of this device "
-        f"allow, divided by the measured time.{above}",
-        "Worst size": "The size at which the fastest variant has the lowest share of the roof; without roofs, the lowest "
-        "speed-up.",
+        "Share of the measured roof": f"The shortest time that the measured bandwidth and arithmetic rate of this device "
+        f"allow, divided by the measured time of {best}.{above}",
+        "Worst size": f"The size at which {best} has the lowest share of the roof; without roofs, the lowest speed-up.",
     }
+    if summary is None:
+        values = [("–", "no correct time yet" if headline == "cold" else "no correct warm time")] * len(labels)
+    else:
+        ranking = [_best(summary), _most_wins(summary)] if len(plan.problems) > 1 else [_fastest(summary)]
+        values = [*ranking, _speed_up(summary, plan), _share(summary), _worst(summary, plan)]
     return tuple(Tile(label, *value, how) for (label, how), value in zip(labels.items(), values, strict=True))
 
 
-def _leads(summary: Summary) -> str:
-    if summary.problems == 1:
-        return "fastest at 1 size" if summary.wins else "tied at 1 size"
-    alike = f", within 0.5 % of {format_variant(summary.alike[0])}" if summary.alike else ""
-    tied = f", tied at {summary.tied}" if summary.tied else ""
-    return f"fastest at {summary.wins} of {summary.problems} sizes{tied or alike}"
+def _ranking_labels(summary: Summary | None) -> dict[str, str]:
+    alike = f" Within 0.5 % of its mean: {', '.join(map(format_variant, summary.alike))}." if summary else ""
+    return {
+        "Best overall": "The variant with the lowest geometric mean time, of those that cover the most sizes and have no wrong "
+        "result. A large advantage at few sizes can outweigh more wins." + (alike if summary and summary.alike else ""),
+        "Wins most sizes": "The variant that is the fastest at the most sizes. It wins a size if the time ratio to every other "
+        "variant is beyond the measurement noise, and is tied if the ratio is within it. A size where the noise is too high to "
+        "compare is unclear, and counts as neither.",
+    }
+
+
+def _single_labels() -> dict[str, str]:
+    return {
+        "Fastest": "The fastest variant without a wrong result. It is tied if the time ratio to another variant is within the "
+        "measurement noise, and unclear if the noise is too high to compare the two."
+    }
+
+
+def _fastest(summary: Summary) -> tuple[str, str]:
+    best = summary.wins_of_best
+    rivals = [format_variant(one.variant) for one in summary.wins if one.tied + one.unclear and one is not best]
+    outcome = "" if best.won else f"tied with {_few(rivals)}" if best.tied else f"unclear against {_few(rivals)}"
+    return format_variant(summary.fastest), outcome or "fastest at 1 size"
+
+
+def _few(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{len(names)} others"
+
+
+def _best(summary: Summary) -> tuple[str, str]:
+    return format_variant(summary.fastest), describe_mean_time(summary, format_variant)
+
+
+def _most_wins(summary: Summary) -> tuple[str, str]:
+    return format_most_wins(summary, format_variant), describe_most_wins(summary)
+
+
+def _of_best(summary: Summary) -> str:
+    """The best variant overall, where another one wins the most sizes and the tile could be understood to be about that one."""
+    most = [one.variant for one in summary.most_wins]
+    return "" if most in ([], [summary.fastest]) else f"{format_variant(summary.fastest)}: "
 
 
 def _speed_up(summary: Summary, plan: Plan) -> tuple[str, str]:
     if summary.speed_up is None:
         return "unknown", "the baseline has no time"
     if summary.fastest == plan.baseline:
-        return "1.00×", "the baseline is the fastest"
+        return "1.00×", f"the baseline is the {'best overall' if len(plan.problems) > 1 else 'fastest'}"
     mean = "1 size" if summary.speed_ups == 1 else f"geometric mean, {summary.speed_ups} sizes"
     unclear = f"; unclear at {summary.unclear}" if summary.unclear else ""
-    return f"{summary.speed_up:.2f}×", mean + unclear
+    return f"{summary.speed_up:.2f}×", _of_best(summary) + mean + unclear
 
 
 def _share(summary: Summary) -> tuple[str, str]:
@@ -72,7 +105,7 @@ def _share(summary: Summary) -> tuple[str, str]:
         return "not calibrated", "press Calibrate to measure the roofs"
     best = format_share(summary.best_efficiency or summary.efficiency)
     sizes = "1 size" if summary.efficiencies == 1 else f"mean, {summary.efficiencies} sizes; best {best}"
-    return format_share(summary.efficiency), sizes
+    return format_share(summary.efficiency), _of_best(summary) + sizes
 
 
 def _worst(summary: Summary, plan: Plan) -> tuple[str, str]:
@@ -80,7 +113,7 @@ def _worst(summary: Summary, plan: Plan) -> tuple[str, str]:
         return "unknown", "nothing to compare with"
     sizes = format_sizes(summary.worst, telling_axes(plan.problems))
     if summary.worst_efficiency is not None:
-        return sizes, f"{format_share(summary.worst_efficiency)} of the roof"
+        return sizes, f"{_of_best(summary)}{format_share(summary.worst_efficiency)} of the roof"
     if summary.worst_speed_up is None:
         return sizes, "unknown"
     return sizes, f"{summary.worst_speed_up:.2f}× the speed of {format_variant(plan.baseline)}"

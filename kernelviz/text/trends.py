@@ -6,7 +6,7 @@ from kernelviz.text.text import Text, join
 
 _SETUPS = {
     "cupti": "CUPTI timestamps",
-    "kineto": "stamps of torch.profiler",
+    "kineto": "torch.profiler timestamps",
     "events": "CUDA events",
     "host": "host clock",
     "graph": "in graphs",

@@ -22,31 +22,43 @@ _METHODS: Mapping[v.MethodPart, Callable[[Any], str]] = {
     "timer": lambda timer: str(TIMERS[timer]),
     "launch": lambda launch: str(LAUNCHES[launch]),
 }
-_WITH_BASELINE = {True: "", False: ", and there is no round of each with the baseline"}
+_WITH_BASELINE = {True: "", False: ", and none measured each of them with the baseline"}
+_METHOD_PARTS: Mapping[v.MethodPart, str] = {
+    "device": "kind of device", "clock": "clock mode", "data": "kind of input data", "timer": "timer", "launch": "launch method",
+}  # fmt: skip
+
+
+def _floor(floor: float) -> str:
+    return f"±{units.percent(floor)} noise floor"
+
+
 VERDICT_REASONS: Mapping[type, Template] = {
-    v.NoSharedRounds: lambda reason: f"no round contains both{_WITH_BASELINE[reason.with_baseline]}",
-    v.FewSharedRounds: "only {0.rounds} shared rounds, but {0.needed} are needed",
-    v.Clears: "the interval lies {0.where} the noise floor",
-    v.FloorTooWide: lambda reason: (
-        f"the noise floor of {100 * reason.floor:.1f} % is too large to call the times the same"
+    v.NoSharedRounds: lambda reason: f"no round measured both{_WITH_BASELINE[reason.with_baseline]}",
+    v.FewSharedRounds: "only {0.rounds} rounds measured both, and an interval needs {0.needed}",
+    v.Clears: lambda reason: (
+        f"the whole 95 % interval is {'inside' if reason.where == 'inside' else 'beyond'} the {_floor(reason.floor)}"
     ),
-    v.Straddles: "the interval is partly inside the noise floor; a larger budget may give a verdict",
+    v.FloorTooWide: lambda reason: f"measurement noise ({units.percent(reason.floor)}) is too high to compare",
+    v.NotStable: "one of the times has two levels, and the verdict depends on which one counts",
+    v.Straddles: lambda reason: f"the 95 % interval is partly inside the {_floor(reason.floor)} (measure longer)",
     v.FewBlocks: lambda reason: (
-        f"{'the samples of one side are unknown' if reason.blocks is None else f'one side has only {reason.blocks} blocks'}; "
-        f"both sides need {reason.needed} blocks"
+        "the samples of one side are unknown"
+        if reason.blocks is None
+        else f"one side has only {units.counted(reason.blocks, 'block')}, and an interval needs {reason.needed}"
     ),
-    v.ByBaseline: lambda reason: (
-        f"compared through the baseline, because no round contains both: {describe_verdict_reason(reason.reason)}"
-    ),
-    v.SameCode: "same source, same launches, same compilers: the difference is noise",
-    v.Failed: lambda reason: f"{reason.side}: {STAGES[reason.stage]}",
-    v.NoTime: "{0.side}: no {0.headline} time",
+    v.ByBaseline: lambda reason: f"compared through the baseline: {describe_verdict_reason(reason.reason)}",
+    v.SameCode: "source, kernels and compilers are identical, so the difference is noise",
+    v.Failed: lambda reason: f"{reason.side} has no correct time ({STAGES[reason.stage]})",
+    v.NoTime: "{0.side} has no {0.headline} time",
     v.OtherMethod: lambda reason: (
-        " in A, ".join(_METHODS[reason.what](v) for v in (reason.before, reason.after)) + " in B"
+        f"the {_METHOD_PARTS[reason.what]} differs: "
+        + " in A, ".join(_METHODS[reason.what](v) for v in (reason.before, reason.after))
+        + " in B"
     ),
-    v.MethodUnknown: lambda reason: f"{reason.what} unknown in {' and '.join(reason.sides)}",
-    v.TracingUnknown: lambda reason: f"the time that tracing adds is unknown in {' and '.join(reason.sides)}",
-    v.TracingSubtracted: "the time that tracing adds was subtracted in {0.side} only",
+    v.MethodUnknown: lambda reason: f"the {_METHOD_PARTS[reason.what]} is unknown in {' and '.join(reason.sides)}",
+    v.TracingUnknown: lambda reason: f"the tracing overhead is unknown in {' and '.join(reason.sides)}",
+    v.TracingSubtracted: "the tracing overhead was subtracted in {0.side} only",
+    v.OtherTool: "the files of another tool have no samples of {0.time}, so only the ratio is known",
     v.OneMeasurement: "A and B are the same measurement",
 }
 
@@ -55,12 +67,12 @@ def format_verdict(verdict: Verdict) -> Text:
     """A verdict with its sign and its interval.
 
     >>> from kernelviz.metrics.statistics import Interval
-    >>> print(format_verdict(Verdict("faster", Interval(0.5, 0.49, 0.51), 0.005, 30, v.Clears("below"))))
+    >>> print(format_verdict(Verdict("faster", Interval(0.5, 0.49, 0.51), 0.005, 30, v.Clears("below", 0.005))))
     ▲ 2.00× faster (1.96–2.04)
-    >>> print(format_verdict(Verdict("slower", Interval(2.0, 1.96, 2.04), 0.005, 30, v.Clears("above"))))
+    >>> print(format_verdict(Verdict("slower", Interval(2.0, 1.96, 2.04), 0.005, 30, v.Clears("above", 0.005))))
     ▼ 2.00× slower (1.96–2.04)
     >>> print(format_verdict(Verdict("unclear", None, None, 0, v.NoSharedRounds())))
-    ? unclear: no round contains both
+    ? unclear: no round measured both
     """
     ratio = verdict.ratio
     if ratio and ratio.low and ratio.high:

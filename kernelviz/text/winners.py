@@ -1,10 +1,11 @@
-"""Text of the winner map: the fastest variant up to each size, for the terminal, pages and screen readers."""
+"""Text of winners: who is best overall, who wins the most sizes, and the fastest variant up to each size."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kernelviz.metrics.rows import Row
+from kernelviz.metrics.summary import Summary
 from kernelviz.metrics.sweep import line_sizes, swept_axis, tied_axes
 from kernelviz.metrics.winner import Winner, never_winning
 from kernelviz.text.verdicts import describe_verdict_reason
@@ -13,6 +14,8 @@ Name = Callable[[str], str]
 Size = Callable[[int], str]
 Beside = tuple[tuple[str, int], ...]
 """The sizes on the axes other than the one along which a strip runs."""
+_MOST_NAMES = 2
+"""Of more variants that are tied with the fastest, a sentence gives their number. The map's hover text names them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +26,19 @@ class Region:
     winners: tuple[Winner, ...]
 
     @property
-    def undecided(self) -> int:
-        """The number of sizes at which other variants are tied with the leader."""
-        return sum(len(w.names) > 1 for w in self.winners)
+    def tied(self) -> int:
+        """The number of sizes at which several variants are equally fast and faster than all others."""
+        return sum(w.outcome == "tied" for w in self.winners)
+
+    @property
+    def unclear(self) -> int:
+        """The number of sizes at which it is not known which of several variants is the fastest."""
+        return sum(w.outcome == "unclear" for w in self.winners)
 
     @property
     def level(self) -> tuple[str, ...]:
-        """The other variants, if the same variants are tied at every size of the region; else empty."""
-        alike = {frozenset(w.names) for w in self.winners}
+        """The other variants, if at every size of the region the same variants are tied, or are unclear; else empty."""
+        alike = {(w.outcome, frozenset(w.names)) for w in self.winners}
         return tuple(n for n in self.winners[0].names if n != self.variant) if len(alike) == 1 else ()
 
 
@@ -105,11 +113,11 @@ def _format_other_sizes(where: Sequence[Beside], size: Size) -> str:
 
 def _count_winners(winners: Sequence[Winner], name: Name) -> str:
     alone = Counter(w.names[0] for w in winners if len(w.names) == 1)
-    undecided = sum(len(w.names) > 1 for w in winners)
-    parts = [f"{name(v)} leads alone at {n}" for v, n in alone.most_common()]
-    parts += [f"{undecided} with a tie of the fastest"] if undecided else []
-    without = sum(not w.names for w in winners)
-    parts += [f"{without} without a correct time"] if without else []
+    outcomes = Counter(w.outcome for w in winners)
+    parts = [f"{name(v)} is fastest at {n}" for v, n in alone.most_common()]
+    parts += [f"several are tied at {outcomes['tied']}"] if outcomes["tied"] else []
+    parts += [f"it is unclear at {outcomes['unclear']}"] if outcomes["unclear"] else []
+    parts += [f"{outcomes['none']} have no correct time"] if outcomes["none"] else []
     return f"Of {len(winners)} sizes: {', '.join(parts)}."
 
 
@@ -118,39 +126,84 @@ def _describe_strip(strip: Sequence[Winner], axes: str, along: str, name: Name, 
     if len(parts) == 1:
         if parts[0].variant is None:
             return "no correct time at any size."
-        return _leads(parts[0], name) + (f" at all {len(strip)} sizes." if len(strip) > 1 else ".")
+        return _sentence(parts[0], name, f" at all {len(strip)} sizes" if len(strip) > 1 else "") + "."
     said = []
     for number, region in enumerate(parts):
         last = size(region.winners[-1].problem.sizes[along])
         up_to = "" if number == len(parts) - 1 else f" up to {f'{axes} = ' if not number else ''}{last}"
-        said.append((_leads(region, name) if not number else f"then {_who(region, name)}") + up_to)
+        said.append(f"then {_who(region, name)}{up_to}{_doubts(region)}" if number else _sentence(region, name, up_to))
     return ", ".join(said) + "."
 
 
-def _leads(region: Region, name: Name) -> str:
-    """The first region of a sentence. A variant that is tied at every size only "may lead"."""
+def _sentence(region: Region, name: Name, where: str) -> str:
+    """The first region of a sentence. A variant that is not known to be fastest at any size only "may be" the fastest."""
     if region.variant is None:
-        return _who(region, name)
-    certain = region.level or region.undecided < len(region.winners)
-    return f"{_who(region, name)} {'leads' if certain else 'may lead'}"
+        return f"no correct time{where}"
+    if 0 < len(region.level) <= _MOST_NAMES:
+        verb = "are the fastest" if region.tied else "is the fastest"
+    else:
+        uncertain = region.unclear and region.tied + region.unclear == len(region.winners)
+        verb = "may be the fastest" if uncertain else "is the fastest"
+    return f"{_who(region, name)} {verb}{where}{_doubts(region)}"
 
 
 def _who(region: Region, name: Name) -> str:
-    """The variant of the region, and at how many sizes it is tied with others."""
+    """The variant of the region, or all variants, if the same ones are tied or unclear at each of its sizes."""
     if region.variant is None:
         return "no correct time"
-    who, count = name(region.variant), len(region.winners)
-    if not region.undecided:
-        return who
+    names = (region.variant, *(region.level if len(region.level) <= _MOST_NAMES else ()))
+    return (" and " if region.tied else " or ").join(map(name, names))
+
+
+def _doubts(region: Region) -> str:
+    """At how many sizes of the region others are tied with the variant, or it is unclear which is the fastest."""
+    count = len(region.winners)
+    outcomes = (("tied", region.tied), ("unclear", region.unclear))
+    if region.variant is None or not region.tied + region.unclear:
+        return ""
+    if len(region.level) > _MOST_NAMES:
+        return f" ({'tied with' if region.tied else 'unclear against'} {len(region.level)} others)"
     if region.level:
-        return f"{' or '.join((who, *map(name, region.level)))} (tied)"
-    if region.undecided < count:
-        return f"{who} (tied with others at {region.undecided} of {count} sizes)"
-    return f"{who} (tied with others at every size)"
+        return " (tied)" if region.tied else " (unclear which)"
+    parts = [f"{outcome} at {'every size' if n == count else n}" for outcome, n in outcomes if n]
+    return f" ({', '.join(parts)}{'' if count in (region.tied, region.unclear) else f' of {count} sizes'})"
+
+
+def describe_mean_time(summary: Summary, name: Name) -> str:
+    """Why the best variant overall is the best: "lowest geometric mean time, 11 sizes; within 0.5 % of cuda vec16"."""
+    if not summary.common:
+        return "fastest at the most sizes; no size has a stable time of all variants"
+    of = f" of {summary.problems}" if summary.common < summary.problems else ""
+    basis = f"lowest geometric mean time, {summary.common}{of} {'size' if summary.problems == 1 else 'sizes'}"
+    if not summary.alike:
+        return basis
+    more = f" and {len(summary.alike) - 1} more" if len(summary.alike) > 1 else ""
+    return f"{basis}; within 0.5 %: {name(summary.alike[0])}{more}"
+
+
+def format_most_wins(summary: Summary, name: Name) -> str:
+    """The variants that win the most sizes: "cuda vec16", "cuda vec16, triton block", "3 variants", or "undecided"."""
+    most = summary.most_wins
+    if not most:
+        return "undecided"
+    return ", ".join(name(one.variant) for one in most) if len(most) < 3 else f"{len(most)} variants"
+
+
+def describe_most_wins(summary: Summary) -> str:
+    """At how many sizes they win: "alone at 4 of 11 sizes, tied at 3, unclear at 1". Unclear sizes are counted only for one."""
+    most = summary.most_wins
+    of = "1 size" if summary.problems == 1 else f"{summary.problems} sizes"
+    if not most:
+        return f"at {of if summary.problems == 1 else f'all {of}'} it is unclear which variant is the fastest"
+    first = most[0]
+    parts = [f"alone at {first.won} of {of}" if first.won else f"alone at none of {of}"]
+    parts += [f"tied at {first.tied}"] if first.tied else []
+    parts += [f"unclear at {first.unclear}"] if first.unclear and len(most) == 1 else []
+    return ("each " if len(most) > 1 else "") + ", ".join(parts)
 
 
 def record(one: Winner) -> dict[str, object]:
-    """The winner as a row of a table. Times are in seconds, unknown values are None, and tied variants are a tuple."""
+    """The winner as a row of a table. Times are in seconds, unknown values are None, tied and unclear variants are tuples."""
     problem, ratio = one.problem, one.verdict.ratio if one.verdict else None
     figure = one.leader.figure if one.leader else None
     second = one.second.figure if one.second else None
@@ -159,8 +212,9 @@ def record(one: Winner) -> dict[str, object]:
         **problem.sizes,
         "dtype": problem.dtype,
         "fastest": one.leader.result.variant if one.leader else None,
-        "decided": None if one.leader is None else not one.tied,
+        "decided": None if one.leader is None else one.outcome == "won",
         "tied": one.tied,
+        "unclear": one.unclear,
         "time_s": figure.estimate if figure else None,
         "time_low_s": figure.low if figure else None,
         "time_high_s": figure.high if figure else None,
