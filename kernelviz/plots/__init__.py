@@ -5,7 +5,7 @@ data is an empty frame with a sentence that says what is missing.
 """
 
 from kernelviz.plots.bars import time_by_variant
-from kernelviz.plots.by_size import bandwidth_by_size, latency_by_size, rate_by_size
+from kernelviz.plots.by_size import bandwidth_by_size, latency_by_size, rate_by_size, speed_up_by_size
 from kernelviz.plots.comparison import ratio_by_case, shares_by_time
 from kernelviz.plots.foreign_times import other_times_by_size
 from kernelviz.plots.inspection import elements_by_error, elements_by_value, share_by_element
@@ -14,7 +14,7 @@ from kernelviz.plots.roofline_of_runs import rates_by_intensity
 from kernelviz.plots.samples import samples_by_order, share_by_time
 from kernelviz.plots.timeline import marks_by_time
 from kernelviz.plots.trend import time_by_run
-from kernelviz.plots.variant_styles import Style, style_of
+from kernelviz.plots.variant_styles import Style, style_of, styles_of
 from kernelviz.plots.winner_map import winner_by_size
 
 __all__ = [
@@ -33,7 +33,9 @@ __all__ = [
     "share_by_element",
     "share_by_time",
     "shares_by_time",
+    "speed_up_by_size",
     "style_of",
+    "styles_of",
     "time_by_run",
     "time_by_variant",
     "winner_by_size",

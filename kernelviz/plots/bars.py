@@ -21,15 +21,18 @@ from kernelviz.plots.frame import (
     only,
     problems_of,
     roofs_of,
+    style_in,
     table_of,
     trace_name,
 )
-from kernelviz.plots.variant_styles import NEUTRAL, style_of
+from kernelviz.plots.variant_styles import NEUTRAL, Style
 from kernelviz.text import format_share
 from kernelviz.text.failures import STAGES
 
 _ROW_PX = 27
 _FRAME_PX = 96
+_MARKERS_TO = 0.045
+"""The width of the column of markers as a fraction of the plot width: 12 px on a phone."""
 _LABELS_FROM = 0.62
 """The start of the column of text as a fraction of the plot width. On a phone, it still has space for a time and a share."""
 
@@ -40,11 +43,13 @@ def time_by_variant(
     *,
     roofs: Sequence[Roof] | None = None,
     headline: Headline = "cold",
+    beside: Sequence[str] = (),
 ) -> go.Figure:
-    """A bar for each variant at `problem` (None: the last one with results). The dashed line is the speed of light.
+    """A bar for each variant at `problem` (None: the last one with results), with its marker before it. The dashed line is the
+    speed of light.
 
     To the right of each bar are its time and its share of the measured roof. The bar of a wrong result is hatched and labelled;
-    a failed case has a label only.
+    that of a time that is not stable is pale and labelled; a failed case has a label only.
     """
     run_list = listed(runs)
     chosen = problem or next(reversed(problems_of(run_list)), None)
@@ -55,8 +60,10 @@ def time_by_variant(
     light = _speed_of_light(at_size, roofs, headline)
     scale, unit = units.time_unit(max(times))
     draft = Draft(_FRAME_PX + _ROW_PX * len(at_size), x_title=f"time, {unit}")
+    styles = [style_in(run_list, row.result.problem.op, row.result.variant, beside) for _, row in at_size]
+    draft.traces = [_bar(*one, run_list, scale, headline, style) for one, style in zip(at_size, styles, strict=True)]
+    draft.traces += [_marker(*one, run_list, style) for one, style in zip(at_size, styles, strict=True)]
     for run, row in at_size:
-        draft.traces.append(_bar(run, row, run_list, scale, headline))
         # The labels have a column of their own, where no bar or interval covers them.
         draft.note(
             _label(row, headline),
@@ -72,11 +79,21 @@ def time_by_variant(
     # The range follows the estimates, so that the wide interval of one noisy variant does not flatten the other bars.
     draft.x_axis |= {
         "range": [0, (max(times) or scale) / scale * 1.1],
-        "domain": [0, _LABELS_FROM - 0.02],
+        "domain": [_MARKERS_TO, _LABELS_FROM - 0.02],
         "visible": any(times),  # without any time the axis has no meaning
     }
-    draft.y_axis |= {"autorange": "reversed", "showgrid": False}
+    # The names stand before the column of markers, not at the start of the bars, where the markers would cover them.
+    draft.y_axis |= {
+        "autorange": "reversed",
+        "showgrid": False,
+        "anchor": "free",
+        "position": 0,
+        "ticklabelstandoff": 3,
+    }
     draft.layout["showlegend"] = False
+    draft.layout["xaxis2"] = {
+        "domain": [0, _MARKERS_TO], "range": [-1, 1], "visible": False, "fixedrange": True, "anchor": "y",
+    }  # fmt: skip
     return draft.figure()
 
 
@@ -85,8 +102,7 @@ def _time_s(row: Row) -> float:
     return figure.estimate if figure else 0.0
 
 
-def _bar(run: Run, row: Row, run_list: Sequence[Run], scale: float, headline: Headline) -> Props:
-    style = style_of(row.result.problem.op, row.result.variant)
+def _bar(run: Run, row: Row, run_list: Sequence[Run], scale: float, headline: Headline, style: Style) -> Props:
     figure = row.figure or row.wrong_figure
     name = trace_name(run, row.result.variant, run_list)
     return {
@@ -98,7 +114,7 @@ def _bar(run: Run, row: Row, run_list: Sequence[Run], scale: float, headline: He
         "width": 0.62,
         "marker": {
             "color": style.colour,
-            "opacity": 1.0 if row.figure else 0.45,
+            "opacity": 1.0 if row.figure and not row.unstable else 0.45,
             "pattern": {"shape": "" if row.figure else "x", "size": 6},
         },
         "error_x": intervals(
@@ -110,8 +126,23 @@ def _bar(run: Run, row: Row, run_list: Sequence[Run], scale: float, headline: He
     }
 
 
+def _marker(run: Run, row: Row, run_list: Sequence[Run], style: Style) -> Props:
+    """The marker of the variant, in a column of its own between the names and the bars."""
+    return {
+        "type": "scatter",
+        "x": [0],
+        "y": [trace_name(run, row.result.variant, run_list)],
+        "xaxis": "x2",
+        "mode": "markers",
+        "marker": {"color": style.colour, "symbol": style.marker, "size": 10},
+        "hoverinfo": "skip",
+    }
+
+
 def _label(row: Row, headline: Headline) -> str:
     """Time and share of the roof, or the stage of the failure."""
+    if row.unstable:
+        return "not stable"  # the hover text has both levels
     if row.figure is not None:
         share = "" if row.efficiency is None else f" · {escape(format_share(row.efficiency))}"
         return f"{units.seconds(row.figure.estimate)}{share}"

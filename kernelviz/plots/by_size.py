@@ -1,17 +1,17 @@
-"""Time, bandwidth or arithmetic rate against the swept size, with the roof and the end of the cache."""
+"""Time, bandwidth, arithmetic rate or speed-up against the swept size, with the roof and the end of the cache."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import chain, cycle
 
 import plotly.graph_objects as go
 
-from kernelviz.core import Cost, Figure, Roof, Run, Stage, units
-from kernelviz.metrics.figures import Headline
+from kernelviz.core import Roof, Run, Stage, units
+from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.grouping import grouped
-from kernelviz.metrics.roofline import bandwidth_bytes_per_s, rate_flop_per_s, speed_of_light
+from kernelviz.metrics.roofline import speed_of_light
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.sweep import Point, cache_boundary, line_axes, swept_axis, tied_axes
 from kernelviz.ops import catalogue
@@ -30,68 +30,77 @@ from kernelviz.plots.frame import (
     run_suffix,
     scatter_type,
     size_ticks,
+    style_in,
     table_of,
     trace_name,
 )
 from kernelviz.plots.line_labels import End, name_ends
-from kernelviz.plots.variant_styles import BAD, NEUTRAL, style_of
-from kernelviz.text import format_roof_name, format_size, format_sizes
+from kernelviz.plots.quantities import BANDWIDTH, RATE, SPEED_UP, TIME, Quantity, brief_hover, interval_of
+from kernelviz.plots.variant_styles import BAD, NEUTRAL, Style
+from kernelviz.text import (
+    format_roof_name,
+    format_size,
+    format_sizes,
+    format_variant,
+)
+from kernelviz.text.caches import format_caches
 
 HEIGHT = 350
 _AROUND_PX = 110
 """The height of title, ticks and legend together."""
+MOST_HOVERED = 16
+"""The hover of all variants at a size has at most this many lines."""
+_LOG_FROM = 100.0
+"""From this ratio of the largest to the smallest value on, a bandwidth or rate has a logarithmic axis."""
 DASHES = ("solid", "dot", "dash", "dashdot")
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """The vertical quantity: its name, its value from cost and time, and its possible units."""
-
-    name: str
-    of: Callable[[Cost | None, float], float | None]
-    prefixes: tuple[tuple[float, str], ...]
-    empty: str
-
-
-TIME = Quantity(
-    "time",
-    lambda _cost, time_s: time_s,
-    ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
-    "No case has a time yet. Press Run to measure.",
-)
-BANDWIDTH = Quantity(
-    "bandwidth",
-    lambda cost, time_s: bandwidth_bytes_per_s(cost, time_s) if cost and cost.moved_bytes else None,
-    ((1e9, "GB/s"), (1e6, "MB/s")),
-    "No case has a bandwidth yet. Press Run to measure.",
-)
-RATE = Quantity(
-    "arithmetic rate",
-    lambda cost, time_s: rate_flop_per_s(cost, time_s) if cost and cost.work_flop else None,
-    ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s")),
-    "No case has an arithmetic rate: nothing was measured yet, or the op does no arithmetic.",
-)
-
-
 def latency_by_size(
-    runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None, headline: Headline = "cold"
+    runs: Runs,
+    *,
+    roofs: Sequence[Roof] | None = None,
+    axis: str | None = None,
+    headline: Headline = "cold",
+    beside: Sequence[str] = (),
 ) -> go.Figure:
     """Time by size, both logarithmic. The dashed line is the speed of light, the shortest time that the roofs allow."""
-    return _by_size(runs, TIME, roofs, axis, headline)
+    return _by_size(runs, TIME, roofs, axis, headline, beside)
 
 
 def bandwidth_by_size(
-    runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None, headline: Headline = "cold"
+    runs: Runs,
+    *,
+    roofs: Sequence[Roof] | None = None,
+    axis: str | None = None,
+    headline: Headline = "cold",
+    beside: Sequence[str] = (),
 ) -> go.Figure:
     """Bandwidth by size: minimal bytes divided by time. The dashed line is the bandwidth that the measured roofs allow."""
-    return _by_size(runs, BANDWIDTH, roofs, axis, headline)
+    return _by_size(runs, BANDWIDTH, roofs, axis, headline, beside)
 
 
 def rate_by_size(
-    runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None, headline: Headline = "cold"
+    runs: Runs,
+    *,
+    roofs: Sequence[Roof] | None = None,
+    axis: str | None = None,
+    headline: Headline = "cold",
+    beside: Sequence[str] = (),
 ) -> go.Figure:
     """Arithmetic rate by size. The dashed line is the rate that the measured roofs allow."""
-    return _by_size(runs, RATE, roofs, axis, headline)
+    return _by_size(runs, RATE, roofs, axis, headline, beside)
+
+
+def speed_up_by_size(
+    runs: Runs,
+    *,
+    roofs: Sequence[Roof] | None = None,
+    axis: str | None = None,
+    headline: Headline = "cold",
+    beside: Sequence[str] = (),
+) -> go.Figure:
+    """Speed-up over the baseline by size, logarithmic. The dashed line is the speed-up that the measured roofs allow."""
+    return _by_size(runs, SPEED_UP, roofs, axis, headline, beside)
 
 
 _UNTRIED: tuple[Stage, ...] = ("cancelled", "unavailable")
@@ -100,7 +109,8 @@ _UNTRIED: tuple[Stage, ...] = ("cancelled", "unavailable")
 
 @dataclass(frozen=True, slots=True)
 class _CasePoint:
-    """A point: its row, size, the other sizes that identify its line, value with interval, and hover text."""
+    """A point: its row, size, the other sizes that identify its line, value with interval, and hover text: all of it, and the
+    line that it has in the hover of all variants."""
 
     row: Row
     x: int
@@ -109,6 +119,7 @@ class _CasePoint:
     low: float | None
     high: float | None
     text: str
+    brief: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +132,31 @@ class _Chart:
     scale: float
     unit: str
     headline: Headline
+    beside: tuple[str, ...]
+    """Variants that are not drawn, but whose styles none may have."""
+
+    one_hover: bool
+    """Whether hovering shows all variants at a size. With several lines for each variant, it shows one point only."""
+
+    @property
+    def hover_info(self) -> str:
+        """The hover of all variants has the size as its title."""
+        return "x+text" if self.one_hover else "text"
+
+    def hover(self, point: _CasePoint) -> str:
+        return point.brief if self.one_hover else point.text
+
+    def style(self, row: Row) -> Style:
+        return style_in(self.runs, row.result.problem.op, row.result.variant, self.beside)
 
 
 def _by_size(
-    runs: Runs, quantity: Quantity, roofs: Sequence[Roof] | None, axis: str | None, headline: Headline
+    runs: Runs,
+    quantity: Quantity,
+    roofs: Sequence[Roof] | None,
+    axis: str | None,
+    headline: Headline,
+    beside: Sequence[str],
 ) -> go.Figure:
     run_list = listed(runs)
     chosen = axis or swept_axis(problems_of(run_list))
@@ -136,17 +168,34 @@ def _by_size(
         return nothing("No case has a warm time yet.", height=HEIGHT)
     largest = max((d.y for d in all_points if d.y is not None), default=0.0)
     scale, unit = next((p for p in quantity.prefixes if largest >= p[0]), quantity.prefixes[-1])
-    chart = _Chart(run_list, quantity, chosen, scale, unit, headline)
-    draft = Draft(HEIGHT, x_title=_axis_title(chart), y_title=f"{quantity.name}, {unit}")
+    one_hover = (
+        not any(d.other_sizes for d in all_points)
+        and sum(len({d.row.result.variant for d in points}) for points in points_of_runs) <= MOST_HOVERED
+    )
+    chart = _Chart(run_list, quantity, chosen, scale, unit, headline, tuple(beside), one_hover)
+    draft = Draft(HEIGHT, x_title=_axis_title(chart), y_title=_y_title(chart))
     for run, group, dash in zip(run_list, points_of_runs, cycle(DASHES), strict=False):
         draft.traces += _variants(chart, run, group, dash)
     draft.traces += [roof for run in run_list for roof in _roof(chart, run, roofs_of(run, roofs))]
     failed = [d for d in all_points if d.y is None and d.row.failure is not None]
-    draft.traces += _failures(failed)
-    _set_axes(draft, chart, below=1.8 if failed else 1.25)
+    draft.traces += _failures(chart, failed)
+    if chart.one_hover:
+        draft.layout["hovermode"] = "x unified"
+        title = f"<b>{escape(chosen)} = %{{x:,d}}</b>"
+        draft.x_axis |= {"hoverformat": ",d", "showspikes": False, "unifiedhovertitle": {"text": title}}
+    _set_axes(draft, chart, points_of_runs, below=1.8 if failed else 1.25)
     _mark_cache(draft, chart)
     name_ends(draft, _ends(chart, points_of_runs), HEIGHT - _AROUND_PX)
     return draft.figure()
+
+
+def _y_title(chart: _Chart) -> str:
+    caches = f"{chart.headline} {format_caches(*(run.environment.device for run in chart.runs))}"
+    if chart.quantity is not SPEED_UP:
+        return f"{chart.quantity.name} ({caches}), {chart.unit}"
+    baselines = {run.plan.baseline for run in chart.runs}
+    baseline = format_variant(baselines.pop()) if len(baselines) == 1 else "the baseline"
+    return escape(f"speed-up over {baseline} ({caches}), ×")
 
 
 def _points(
@@ -160,26 +209,13 @@ def _points(
             row,
             row.result.problem.sizes[axis],
             other_sizes[row.result.problem.key],
-            *_interval(quantity, row.result.cost, row.figure or row.wrong_figure),
+            *interval_of(quantity, row),
             hover(run, row, headline),
+            brief_hover(run, row, quantity, headline),
         )
         for row in table_of(run, roofs, headline)
         if axis in row.result.problem.sizes
     ]
-
-
-def _interval(
-    quantity: Quantity, cost: Cost | None, figure: Figure | None
-) -> tuple[float | None, float | None, float | None]:
-    """The value of the quantity and the ends of its interval. Unknown ones are None."""
-    if figure is None:
-        return None, None, None
-    y = quantity.of(cost, figure.estimate)
-    ends = (
-        [] if figure.low is None or figure.high is None else [quantity.of(cost, t) for t in (figure.low, figure.high)]
-    )
-    known = [v for v in ends if v is not None]
-    return y, min(known, default=None), max(known, default=None)
 
 
 def _ends(chart: _Chart, points_of_runs: Sequence[Sequence[_CasePoint]]) -> list[End]:
@@ -201,20 +237,20 @@ def _variants(chart: _Chart, run: Run, points: Sequence[_CasePoint], dash: str) 
         first_of = {key[0]: key for key in reversed(lines)}
         for key, line in lines.items():
             wrong = key[0]
-            yield _line(line, chart.scale, dash, wrong=wrong) | {
+            yield _line(chart, line, dash, wrong=wrong) | {
                 "name": trace_name(run, variant, chart.runs) + (" ✕ wrong" if wrong else ""),
                 "legendgroup": f"{run.id} {variant} {wrong}",
                 "showlegend": key == first_of[wrong],
             }
 
 
-def _line(line: Sequence[_CasePoint], scale: float, dash: str, *, wrong: bool) -> Props:
+def _line(chart: _Chart, line: Sequence[_CasePoint], dash: str, *, wrong: bool) -> Props:
     ordered = sorted(line, key=lambda d: d.x)
-    style = style_of(ordered[0].row.result.problem.op, ordered[0].row.result.variant)
+    style = chart.style(ordered[0].row)
     return {
         "type": scatter_type(len(ordered)),
         "x": [d.x for d in ordered],
-        "y": [d.y / scale if d.y is not None else None for d in ordered],
+        "y": [d.y / chart.scale if d.y is not None else None for d in ordered],
         "mode": "markers" if wrong else "lines+markers",
         "line": {"color": style.colour, "width": 2, "dash": dash},
         "marker": {
@@ -224,28 +260,33 @@ def _line(line: Sequence[_CasePoint], scale: float, dash: str, *, wrong: bool) -
             "line": {"width": 2 if wrong else 0, "color": style.colour},
         },
         "error_y": intervals(
-            [d.y for d in ordered], [(d.low, d.high) for d in ordered], style.colour, scale=scale, width=4
+            [d.y for d in ordered], [(d.low, d.high) for d in ordered], style.colour, scale=chart.scale, width=4
         ),
         "customdata": [d.row.result.problem.key for d in ordered],
-        "hovertext": [d.text for d in ordered],
-        "hoverinfo": "text",
+        "hovertext": [chart.hover(d) for d in ordered],
+        "hoverinfo": chart.hover_info,
     }
 
 
 def _roof(chart: _Chart, run: Run, roofs: Sequence[Roof]) -> Iterator[Props]:
     """The best value that the measured roofs allow at each size. Its name is in the legend, where it covers no line."""
-    best: dict[float, tuple[float, str]] = {}
+    best: dict[float, tuple[float, str, str]] = {}
+    base_times = {
+        r.problem.key: figure_of(r.timing, chart.headline) for r in run.results if r.variant == run.plan.baseline
+    }
     for result in run.results:
         light = speed_of_light(result.problem, result.cost, roofs, chart.headline) if result.cost else None
-        value = chart.quantity.of(result.cost, light.time_s) if light else None
+        base = base_times.get(result.problem.key)
+        value = chart.quantity.of(result.cost, light.time_s, base.estimate if base else None) if light else None
         if light and value is not None and chart.axis in result.problem.sizes:
-            best[result.problem.sizes[chart.axis]] = value / chart.scale, escape(format_roof_name(light.roof))
+            name = escape(format_roof_name(light.roof))
+            best[result.problem.sizes[chart.axis]] = value / chart.scale, name, result.problem.key
     if not best:
         return
     if len(best) == 1:  # A single size gets a short line, because a point would be invisible.
         best = {x * factor: value for x, value in best.items() for factor in (1 / 1.25, 1.25)}
     ys = [best[x][0] for x in sorted(best)]
-    label = "speed of light" if chart.quantity is TIME else "measured roof"
+    label = "speed of light" if chart.quantity in (TIME, SPEED_UP) else "measured roof"
     constant = f" {units.significant(ys[0])} {chart.unit}" if max(ys) <= min(ys) * 1.001 else ""
     yield {
         "type": "scatter",
@@ -254,12 +295,13 @@ def _roof(chart: _Chart, run: Run, roofs: Sequence[Roof]) -> Iterator[Props]:
         "name": label + constant + run_suffix(run, chart.runs),
         "mode": "lines",
         "line": neutral_line(),
+        "customdata": [best[x][2] for x in sorted(best)],
         "hovertext": [f"{label}: {units.significant(best[x][0])} {chart.unit} ({best[x][1]})" for x in sorted(best)],
-        "hoverinfo": "text",
+        "hoverinfo": chart.hover_info,
     }
 
 
-def _failures(failed: Sequence[_CasePoint]) -> Iterator[Props]:
+def _failures(chart: _Chart, failed: Sequence[_CasePoint]) -> Iterator[Props]:
     """A row for each variant at the bottom, in its colour: crosses at failed sizes, rings at sizes that were not measured."""
     levels = {v: i for i, v in enumerate(dict.fromkeys(d.row.result.variant for d in failed))}
     for name, symbol, rim, untried in (("✕ failed", "x", BAD, False), ("not measured", "circle-open", NEUTRAL, True)):
@@ -275,23 +317,39 @@ def _failures(failed: Sequence[_CasePoint]) -> Iterator[Props]:
                 "marker": {
                     "symbol": symbol,
                     "size": 9,
-                    "color": [style_of(d.row.result.problem.op, d.row.result.variant).colour for d in marked],
+                    "color": [chart.style(d.row).colour for d in marked],
                     "line": {"width": 1, "color": rim},
                 },
                 "customdata": [d.row.result.problem.key for d in marked],
-                "hovertext": [d.text for d in marked],
-                "hoverinfo": "text",
+                "hovertext": [chart.hover(d) for d in marked],
+                "hoverinfo": chart.hover_info,
             }
 
 
-def _set_axes(draft: Draft, chart: _Chart, *, below: float) -> None:
+def _set_axes(draft: Draft, chart: _Chart, points_of_runs: Sequence[Sequence[_CasePoint]], *, below: float) -> None:
     """Set the ranges and ticks. `below` is the factor of space below the lines of a logarithmic chart for the row of crosses."""
     ticks, names = size_ticks([p.sizes[chart.axis] for p in problems_of(chart.runs) if chart.axis in p.sizes])
     draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": names, "showgrid": False}
     heights = [y for trace in draft.traces if trace.get("yaxis") != "y2" for y in trace["y"] if y]
     if not heights:
         draft.y_axis["rangemode"] = "tozero"
-    elif chart.quantity is TIME:
+    elif chart.quantity.ratio:
+        # At small sizes, the roof is far above what a launch allows. A whole roof in the frame would flatten the lines of the
+        # variants, so the frame has its lowest part, as long as that is near.
+        values = [d.y for points in points_of_runs for d in points if d.y]
+        roof = min(
+            (
+                y
+                for trace in draft.traces
+                if "error_y" not in trace and trace.get("yaxis") != "y2"
+                for y in trace["y"]
+                if y
+            ),
+            default=0.0,
+        )
+        high = max(max(values), min(roof, 3 * max(values)))
+        draft.y_axis |= log_axis(min(values) / below, high * 1.25)
+    elif chart.quantity is TIME or max(heights) >= _LOG_FROM * min(heights):
         draft.y_axis |= log_axis(min(heights) / below, max(heights) * 1.25)
     else:
         # The range follows the estimates and the roof, so that the wide interval of one noisy point does not flatten the lines.

@@ -11,20 +11,19 @@ import plotly.graph_objects as go
 from kernelviz.core import units
 from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair, PairKind
 from kernelviz.metrics.figures import figure_of
-from kernelviz.metrics.sweep import telling_axes
-from kernelviz.plots.frame import Draft, Props, intervals, nothing
+from kernelviz.metrics.sweep import varying_axes
+from kernelviz.plots.frame import Draft, Props, folded, intervals, nothing, style_in
 from kernelviz.plots.samples import SHARE_AXIS, distribution
-from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL, style_of
+from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL
 from kernelviz.text import (
     describe_pair,
     describe_verdict_reason,
     format_case,
-    format_change,
     format_problem,
     format_time,
     format_variant,
 )
-from kernelviz.text.comparison import SIGNS, sign_of
+from kernelviz.text.comparison import KIND_NAMES, SIGNS, describe_verdict_of, format_factor, sign_of
 
 ROW_PX, FRAME_PX = 22, 96
 SAMPLES_PX = 360
@@ -53,7 +52,7 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
     visible = comparison.pairs[:most]
     if not visible:
         return nothing("A and B have no case in common, so there is nothing to compare.", height=FRAME_PX + 2 * ROW_PX)
-    axes = telling_axes([p.problem for p in comparison.pairs])
+    axes = varying_axes([p.problem for p in comparison.pairs])
     names = dict(zip((p.key for p in visible), _labels(visible, axes, comparison), strict=True))
     draft = Draft(FRAME_PX + ROW_PX * len(visible), x_title="B is faster ←  → B is slower")
     groups = {verdict: [p for p in visible if p.kind == verdict] for verdict in PAIR_KINDS}
@@ -87,6 +86,7 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
         "type": "category",
     }
     draft.layout |= {
+        "meta": {"x": {"title": "time of B / time of A", "log": True}, "y": {"title": "case"}},
         "barmode": "overlay",
         "bargap": 0.25,
         "legend": {**draft.layout["legend"], "y": 1, "yanchor": "bottom"},
@@ -99,7 +99,7 @@ def _labels(visible: Sequence[Pair], axes: Sequence[str], comparison: Comparison
     """The name of each row with the sign of its verdict and the change; spaces make equal names unique."""
     seen: Counter[str] = Counter()
     for pair in visible:
-        change = "" if pair.ratio is None else f" {format_change(pair.ratio.estimate)}"
+        change = "" if pair.ratio is None else f" {format_factor(pair.ratio.estimate)}"
         name = f"{escape(str(format_case(pair, axes, by_problem=comparison.by_problem)))} {sign_of(pair)}{change}"
         yield name + " " * seen[name]
         seen[name] += 1
@@ -133,7 +133,7 @@ def _bars(verdict: PairKind, group: Sequence[Pair], names: dict[str, str], compa
         "x": middles,
         "width": 0.5,
         "marker": _LOOKS[verdict],
-        "name": f"{SIGNS[verdict]} {verdict}",
+        "name": f"{SIGNS[verdict]} {KIND_NAMES[verdict]}",
         "error_x": intervals(middles, ends, NEUTRAL),
         "customdata": [p.key for p in group],
         "hovertext": [_hover(p, comparison) for p in group],
@@ -150,11 +150,9 @@ def _hover(pair: Pair, comparison: Comparison) -> str:
         f"<b>{escape(format_problem(pair.problem))}</b>",
         *sides,
         escape(str(describe_pair(pair))),
-        escape(str(describe_verdict_reason(pair.reason))),
+        *folded(str(describe_verdict_of(pair)), 60),
     ]
-    if pair.floor is not None:
-        lines.append(f"noise floor ±{units.percent(pair.floor)}")
-    return "<br>".join(dict.fromkeys(lines))
+    return "<br>".join(lines)
 
 
 def _range(visible: Sequence[Pair]) -> tuple[float, float]:
@@ -171,25 +169,31 @@ def _range(visible: Sequence[Pair]) -> tuple[float, float]:
 
 
 def ratio_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
-    """Ticks between two ratios: percent if the range is small, else powers of two. 1 is always a tick.
+    """Ticks between two ratios: equal steps of the factor if the range is small, else powers of two. 1 is always a tick.
 
-    >>> ratio_ticks(0.98, 1.031)
-    ([0.98, 0.99, 1.0, 1.01, 1.02, 1.03], ['-2 %', '-1 %', 'equal', '+1 %', '+2 %', '+3 %'])
+    >>> ratio_ticks(0.98, 1.021)
+    ([0.980392, 0.990099, 1.0, 1.01, 1.02], ['1.02× faster', '1.01× faster', 'equal', '1.01× slower', '1.02× slower'])
     >>> ratio_ticks(0.2, 1.2)
-    ([0.25, 0.5, 1.0], ['4× as fast', '2× as fast', 'equal'])
+    ([0.25, 0.5, 1.0], ['4× faster', '2× faster', 'equal'])
     """
     low, high = min(low, 1.0), max(high, 1.0)
     if high / low < 2:
         width = (high - low) * 100
         step = next((s for s in _STEPS if width / s < _MOST_TICKS), 25)
-        first, last = math.ceil(round((low - 1) * 100 / step, 6)), math.floor(round((high - 1) * 100 / step, 6))
-        percents = [round(i * step, 1) for i in range(first, last + 1)]
-        return [round(1 + p / 100, 6) for p in percents], ["equal" if p == 0 else f"{p:+g} %" for p in percents]
+        faster, slower = (math.floor(round((factor - 1) * 100 / step, 6)) for factor in (1 / low, high))
+        steps = range(-faster, slower + 1)
+        factors = [round(1 + abs(i) * step / 100, 6) for i in steps]
+        ticks = [round(f if i > 0 else 1 / f, 6) for i, f in zip(steps, factors, strict=True)]
+        return ticks, [_tick(i, f) for i, f in zip(steps, factors, strict=True)]
     every = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)
     stride = math.ceil(len(every) / _MOST_TICKS)
     exponents = [e for e in every if e % stride == 0]
-    labels = [f"{2 ** abs(e)}× as {'long' if e > 0 else 'fast'}" if e else "equal" for e in exponents]
-    return [2.0**e for e in exponents], labels
+    return [2.0**e for e in exponents], [_tick(e, 2 ** abs(e)) for e in exponents]
+
+
+def _tick(side: int, factor: float) -> str:
+    """The label of a tick at a factor. `side`: above 0, B is slower there."""
+    return f"{factor:g}× {'slower' if side > 0 else 'faster'}" if side else "equal"
 
 
 def shares_by_time(comparison: Comparison, pair: Pair) -> go.Figure:
@@ -208,7 +212,10 @@ def shares_by_time(comparison: Comparison, pair: Pair) -> go.Figure:
     scale, unit = units.time_unit(float(np.median([f.estimate for _, _, f, _ in known])))
     draft = Draft(SAMPLES_PX, x_title=f"sample time, {unit}", y_title="share of samples up to this time, %")
     for side, variant, _, ordered in known:
-        style, name = style_of(pair.problem.op, variant), f"{side}: {format_variant(variant)}"
+        style, name = (
+            style_in((comparison.a, comparison.b), pair.problem.op, variant),
+            f"{side}: {format_variant(variant)}",
+        )
         look = (
             {"colour": NEUTRAL, "symbol": f"{style.marker}-open", "dash": "dash"}
             if side == "A"

@@ -11,11 +11,13 @@ from kernelviz.metrics.foreign_times import names, of_case
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.sweep import line_sizes, swept_axis, varying_axes
 from kernelviz.plots.frame import Draft, Props, log_axis, nothing, scatter_type, shorten, size_ticks
-from kernelviz.plots.variant_styles import Style, series, style_of
-from kernelviz.text import format_sizes
+from kernelviz.plots.variant_styles import Style, series, styles_of
+from kernelviz.text import format_size, format_sizes
 
 HEIGHT = 380
 _ROW_PX, _FRAME_PX = 24, 90
+_MARKERS_TO = 0.04
+"""The width of the column of markers beside bars, as a fraction of the plot width."""
 MOST_BARS = 60
 """The chart shows at most this many cases; the table has all of them."""
 _LEAST_SPREAD = 50.0
@@ -35,11 +37,10 @@ def other_times_by_size(run: Run, name: str | None = None) -> go.Figure:
         return _bars(timed, scale, unit, chosen)
     draft = Draft(HEIGHT, x_title=escape(axis), y_title=escape(f"{chosen}, {unit}"))
     lines = grouped(timed, key=lambda case: (case[0].variant, line_sizes(case[0].problem, problems, axis)))
+    styles = styles_of(problems[0].op, (r.variant for r, _ in timed))
     one_variant = len({variant for variant, _ in lines}) == 1
     draft.traces = [
-        _line(
-            axis, other_sizes, line, scale, series(number) if one_variant else style_of(line[0][0].problem.op, variant)
-        )
+        _line(axis, other_sizes, line, scale, series(number) if one_variant else styles[variant])
         for number, ((variant, other_sizes), line) in enumerate(lines.items())
     ]
     ticks, labels = size_ticks([p.sizes[axis] for p in problems])
@@ -62,7 +63,9 @@ def _line(
         "type": scatter_type(len(ordered)),
         "x": [r.problem.sizes[axis] for r, _ in ordered],
         "y": [f.estimate / scale for _, f in ordered],
-        "name": escape(", ".join(filter(None, (ordered[0][0].variant, *(f"{a} = {size}" for a, size in other_sizes))))),
+        "name": escape(
+            ", ".join(filter(None, (ordered[0][0].variant, *(f"{a} = {format_size(size)}" for a, size in other_sizes))))
+        ),
         "mode": "lines+markers",
         "line": {"color": style.colour, "width": 2},
         "marker": {"color": style.colour, "size": 8, "symbol": style.marker},
@@ -76,19 +79,34 @@ def _bars(timed: Sequence[tuple[Result, Figure]], scale: float, unit: str, name:
     remark = f", the first {MOST_BARS} of {len(timed)} cases" if len(timed) > MOST_BARS else ""
     draft = Draft(_FRAME_PX + _ROW_PX * len(visible), x_title=escape(f"{name}, {unit}{remark}"))
     times = [f.estimate / scale for _, f in visible]
+    styles = styles_of(visible[0][0].problem.op, (r.variant for r, _ in visible))
     bars = {
         "type": "bar",
         "orientation": "h",
         "x": times,
         "y": list(range(len(visible))),
-        "marker": {"color": [style_of(r.problem.op, r.variant).colour for r, _ in visible]},
+        "marker": {"color": [styles[r.variant].colour for r, _ in visible]},
         "text": [units.seconds(f.estimate) for _, f in visible],
         "textposition": "outside",
         "cliponaxis": False,
         "hovertext": [_hover(r, f) for r, f in visible],
         "hoverinfo": "text",
     }
-    draft.traces = [bars]
+    looks = [styles[r.variant] for r, _ in visible]
+    markers = {
+        "type": "scatter",
+        "x": [0] * len(visible),
+        "y": list(range(len(visible))),
+        "xaxis": "x2",
+        "mode": "markers",
+        "marker": {"color": [s.colour for s in looks], "symbol": [s.marker for s in looks], "size": 9},
+        "hoverinfo": "skip",
+    }
+    draft.traces = [bars, markers]
+    draft.x_axis["domain"] = [_MARKERS_TO, 1]
+    draft.layout["xaxis2"] = {
+        "domain": [0, _MARKERS_TO], "range": [-1, 1], "visible": False, "fixedrange": True, "anchor": "y",
+    }  # fmt: skip
     draft.y_axis |= {
         "autorange": "reversed",
         "showgrid": False,

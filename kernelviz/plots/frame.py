@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kernelviz.core import Problem, Roof, Run, units
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.rows import Row, rows
-from kernelviz.plots.variant_styles import NEUTRAL
+from kernelviz.plots.variant_styles import NEUTRAL, Style, style_of
 from kernelviz.text import (
     describe_quality_of,
     format_failure,
@@ -22,12 +22,15 @@ from kernelviz.text import (
     format_variant,
     format_verdict,
 )
+from kernelviz.text.above_roof import describe_above_roof
 
 GRID = "rgba(124,135,132,0.22)"
 Runs = Run | Sequence[Run]
 Props = dict[str, Any]
 """Properties of a trace, an axis or a layout, with their names in Plotly's JSON."""
 MOST_SVG_POINTS = 1000
+_MOST_TICKS, _TICK_LETTERS = 9, 52
+"""The maximum number of ticks at sizes, and of the letters of their labels: the plot of a phone is about 290 px wide."""
 
 
 def listed(runs: Runs) -> tuple[Run, ...]:
@@ -118,13 +121,16 @@ def nothing(sentence: str, *, height: int) -> go.Figure:
 
 
 def size_ticks(sizes: Sequence[int]) -> tuple[list[int], list[str]]:
-    """At most nine of the sizes as ticks with their names, evenly spaced and always with the last one.
+    """As many of the sizes as ticks as fit side by side on a phone, evenly spaced and always with the last one.
 
     >>> size_ticks([1024, 4096])
-    ([1024, 4096], ['2¹⁰', '2¹²'])
+    ([1024, 4096], ['1,024', '4,096'])
+    >>> size_ticks([2**e for e in range(10, 27)])[1]
+    ['2,048', '65,536', '2,097,152', '67,108,864']
     """
     ordered = sorted(set(sizes))
-    ticks = ordered[:: -math.ceil(len(ordered) / 9)][::-1]
+    most = max(2, _TICK_LETTERS // (len(format_size(ordered[-1])) + 1)) if ordered else 1
+    ticks = ordered[:: -math.ceil(len(ordered) / min(most, _MOST_TICKS))][::-1]
     return ticks, [format_size(s) for s in ticks]
 
 
@@ -145,6 +151,8 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
         share = "" if row.efficiency is None else f" · {units.percent(row.efficiency)} of the measured roof"
         rate = f" · {units.rate(row.rate_flop_per_s, 'FLOP/s')}" if row.rate_flop_per_s else ""
         lines.append(f"{units.gigabytes_per_s(row.bandwidth_bytes_per_s)}{rate}{share}")
+    if row.above_roof is not None:
+        lines += folded(describe_above_roof(row.above_roof), 78)
     if row.verdict is not None:
         lines.append(escape(str(format_verdict(row.verdict))))
     if figure is not None:
@@ -165,6 +173,12 @@ def shorten(text: str, most: int) -> str:
 def trace_name(run: Run, variant: str, runs: Sequence[Run]) -> str:
     """The variant, and with several runs also the run, see `format_run`."""
     return escape(format_variant(variant)) + run_suffix(run, runs)
+
+
+def style_in(runs: Sequence[Run], op: str, variant: str, beside: Sequence[str] = ()) -> Style:
+    """The style of a variant, different from those of all other variants of the op in these runs and of `beside`."""
+    names = (v for run in runs if run.plan.op == op for v in run.plan.variants)
+    return style_of(op, variant, (*names, *beside))
 
 
 def run_suffix(run: Run, runs: Sequence[Run]) -> str:
@@ -222,9 +236,24 @@ def neutral_line(dash: str = "dash", width: float = 1.5) -> Props:
 
 
 def log_axis(low: float, high: float, scale: float = 1.0) -> Props:
-    """A logarithmic axis between two values, with the ticks of `decade_ticks`."""
+    """A logarithmic axis between two values, with the ticks of `decade_ticks`, or even ones if these would be less than three."""
     ticks, labels = decade_ticks(low, high, scale)
+    if len(ticks) < 3:
+        ticks, labels = even_ticks(low, high, scale)
     return {"type": "log", "range": [math.log10(low), math.log10(high)], "tickvals": ticks, "ticktext": labels}
+
+
+def even_ticks(low: float, high: float, scale: float) -> tuple[list[float], list[str]]:
+    """About five evenly spaced ticks at round numbers between two values, in units of `scale`.
+
+    >>> even_ticks(1.1e-6, 1.9e-6, 1e-6)[1]
+    ['1.2', '1.4', '1.6', '1.8']
+    """
+    width = (high - low) / scale
+    unit = 10.0 ** math.floor(math.log10(width / 5))
+    step = next(unit * s for s in (1, 2, 5, 10) if width / (unit * s) <= 6)
+    numbers = range(math.ceil(low / scale / step), math.floor(high / scale / step) + 1)
+    return [n * step * scale for n in numbers], [f"{n * step:g}" for n in numbers]
 
 
 def decade_ticks(low: float, high: float, scale: float) -> tuple[list[float], list[str]]:

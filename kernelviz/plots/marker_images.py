@@ -2,6 +2,7 @@
 
 import math
 from base64 import b64encode
+from collections.abc import Iterable
 from functools import lru_cache
 
 from kernelviz.plots.variant_styles import Style, style_of
@@ -18,6 +19,8 @@ def _star(points: int, inner: float, turned: float = 0.0) -> Points:
 
 # The shapes of Plotly, scaled to one size; y points down, as in SVG.
 _UP: Points = ((0.0, -0.9), (1.0, 0.8), (-1.0, 0.8))
+_CORNER: Points = ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9))
+"""A right-angled triangle that points to the upper right."""
 _SHAPES: dict[str, Points] = {
     "square": ((-0.8, -0.8), (0.8, -0.8), (0.8, 0.8), (-0.8, 0.8)),
     "diamond": ((0, -1), (1, 0), (0, 1), (-1, 0)),
@@ -37,28 +40,42 @@ _SHAPES: dict[str, Points] = {
     "triangle-left": tuple((y, x) for x, y in _UP),
     "triangle-right": tuple((-y, x) for x, y in _UP),
     "star-square": tuple((1.3 * x, 1.3 * y) for x, y in _star(4, 0.5, turned=1 / 8)),
+    "star-diamond": _star(4, 0.4),
+    "star-triangle-up": _star(3, 0.3),
+    "star-triangle-down": _star(3, 0.3, turned=1 / 2),
+    "triangle-ne": _CORNER,
+    "triangle-nw": tuple((-x, y) for x, y in _CORNER),
+    "triangle-se": tuple((x, -y) for x, y in _CORNER),
+    "triangle-sw": tuple((-x, -y) for x, y in _CORNER),
 }  # fmt: skip
 """Corners by marker; a circle has none."""
 
 
 @lru_cache(maxsize=256)
+def shape(style: Style) -> str:
+    """The marker as an SVG element round the origin, about 14 pixels wide.
+
+    >>> shape(Style(colour="#D9730D", marker="circle"))
+    '<circle r="6.5" fill="#D9730D"/>'
+    """
+    if style.marker == "circle":
+        return f'<circle r="6.5" fill="{style.colour}"/>'
+    corners = " ".join(f"{7 * x:.2f},{7 * y:.2f}" for x, y in _SHAPES[style.marker])
+    return f'<polygon points="{corners}" fill="{style.colour}"/>'
+
+
 def svg(style: Style) -> str:
     """The marker as an SVG image of 16 by 16 pixels.
 
     >>> 'fill="#D9730D"' in svg(Style(colour="#D9730D", marker="square"))
     True
     """
-    if style.marker == "circle":
-        shape = '<circle r="6.5"'
-    else:
-        corners = " ".join(f"{7 * x:.2f},{7 * y:.2f}" for x, y in _SHAPES[style.marker])
-        shape = f'<polygon points="{corners}"'
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16" viewBox="-8 -8 16 16">'
-        f'{shape} fill="{style.colour}"/></svg>'
-    )
+    return f'<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16" viewBox="-8 -8 16 16">{shape(style)}</svg>'
 
 
-def mark(op: str, variant: str) -> str:
-    """The marker of the variant as a Markdown image without alternative text, because the name is beside it."""
-    return f"![](data:image/svg+xml;base64,{b64encode(svg(style_of(op, variant)).encode()).decode()})"
+def mark(op: str, variant: str, beside: Iterable[str] = ()) -> str:
+    """The marker of the variant as a Markdown image without alternative text, because the name is beside it.
+
+    `beside`: the variants of its run, see `style_of`.
+    """
+    return f"![](data:image/svg+xml;base64,{b64encode(svg(style_of(op, variant, beside)).encode()).decode()})"

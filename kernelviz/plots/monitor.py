@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from kernelviz.core import RunTimes, Sample, units
 from kernelviz.plots.frame import GRID, decade_ticks, framed, neutral_line, nothing, shorten
-from kernelviz.plots.variant_styles import COLOURS, NEUTRAL, style_of
+from kernelviz.plots.variant_styles import COLOURS, NEUTRAL, styles_of
 from kernelviz.text import format_variant
 
 MOST_POINTS = 300
@@ -256,7 +256,8 @@ def times_by_run(runs: Sequence[RunTimes]) -> go.Figure:
             go.Scatter(x=[low * 1e6, high * 1e6], y=[label, label], mode="lines", hoverinfo="skip", opacity=0.45,
                        line={**neutral_line("solid"), "width": 9})
         )  # fmt: skip
-        styles = [style_of(run.op, variant) for variant, _ in run.times_s]
+        of_run = styles_of(run.op, (variant for variant, _ in run.times_s))
+        styles = [of_run[variant] for variant, _ in run.times_s]
         figure.add_trace(
             go.Scatter(
                 x=[time * 1e6 for _, time in run.times_s],

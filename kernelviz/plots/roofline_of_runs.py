@@ -18,7 +18,7 @@ from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.placement import Placed
 from kernelviz.plots.frame import decade_ticks, folded, framed, neutral_line, nothing
 from kernelviz.plots.roofline import under
-from kernelviz.plots.variant_styles import style_of
+from kernelviz.plots.variant_styles import NEUTRAL, style_of
 from kernelviz.text import (
     describe_distance,
     describe_evidence,
@@ -45,6 +45,8 @@ _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _FILLS = ("", "-open", "-dot", "-open-dot")
 """Marker fillings by run: a variant keeps its colour and marker, and the filling identifies the run."""
 _FAINT = 0.22
+_SMALLEST_PX, _MARKER_PX, _LARGEST_PX = 5.0, 9.0, 15.0
+"""The size of a marker: of the problem that moves the fewest bytes, of equal problems, and of the one that moves the most."""
 _SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 
 
@@ -58,13 +60,13 @@ class Line:
     label: str
 
 
-def rates_by_intensity(
-    cases: Sequence[Placed], *, group: str | None = None, case: str | None = None, background: str | None = None
-) -> go.Figure:
+def rates_by_intensity(cases: Sequence[Placed], *, group: str | None = None, case: str | None = None) -> go.Figure:
     """Arithmetic rate by arithmetic intensity, both logarithmic, under the roofs of the cases.
 
+    The size of a marker grows with the bytes that its problem moves, because many sizes of an op have the same intensity.
+
     `group` is the op and variant (`Placed.group`) to highlight; all other points become faint. `case` does the same for one case
-    (`Placed.key`). `background` is the colour behind the plot in a saved picture.
+    (`Placed.key`).
     """
     points = [c for c in cases if c.drawable]
     if not points:
@@ -85,13 +87,12 @@ def rates_by_intensity(
     figure.add_traces(
         [_points(mine, points, fills[run_id], group, case, len(traces)) for (run_id, _), mine in traces.items()]
     )
+    figure.add_traces(_size_legend(points))
     _axes(figure, points, x_range, lines)
     if not lines:
         figure.add_annotation(text="the roofs of this device are unknown", x=0, y=1, xref="paper", yref="paper",
                               xanchor="left", yanchor="top", showarrow=False)  # fmt: skip
     _add_legends(figure)
-    if background is not None:
-        figure.update_layout(paper_bgcolor=background, plot_bgcolor=background)
     return figure
 
 
@@ -99,15 +100,17 @@ def _add_legends(figure: go.Figure) -> None:
     """Add the legends: roofs below the plot and variants below the roofs, each with the space that it needs on a phone."""
     named = [t for t in figure.data if t.showlegend is not False]
     roofs_px = _LINE_PX * sum(1 + str(t.name).count("<br>") for t in named if t.mode == "lines")
-    variants_px = _LINE_PX * sum(t.mode == "markers" for t in named)
-    below_px = _AXIS_PX + roofs_px + variants_px
+    variants_px = _LINE_PX * sum(t.mode == "markers" and t.legend != "legend3" for t in named)
     side = {"orientation": "h", "x": 0, "xanchor": "left", "title": {"text": ""}}
+    sizes_px = _LINE_PX * sum(t.legend == "legend3" for t in named)
+    below_px = _AXIS_PX + roofs_px + variants_px + sizes_px
     figure.update_layout(
         showlegend=True,
         height=_TOP_PX + _PLOT_PX + below_px,
         margin={"t": _TOP_PX, "b": below_px},
         legend={**side, "orientation": "v", "y": -_AXIS_PX / _PLOT_PX, "yanchor": "top"},
-        legend2={**side, "y": -(_AXIS_PX + roofs_px) / _PLOT_PX, "yanchor": "top"},
+        legend2={**side, "y": -(_AXIS_PX + roofs_px + sizes_px) / _PLOT_PX, "yanchor": "top", "itemsizing": "constant"},
+        legend3={**side, "y": -(_AXIS_PX + roofs_px) / _PLOT_PX, "yanchor": "top", "itemsizing": "trace"},
         font={"family": _FONT},
     )
 
@@ -161,10 +164,11 @@ def _line(line: Line, lines: Sequence[Line], dash: str, ends: Sequence[float]) -
 def _points(
     mine: Sequence[Placed], points: Sequence[Placed], fill: str, group: str | None, case: str | None, traces: int
 ) -> go.Scatter:
-    # Highlighted points come first, because the legend shows the style of the first point.
-    mine = sorted(mine, key=lambda c: not _stays(c, group, case))
+    # Highlighted points come first, because the legend shows the style of the first point; then large ones, which would
+    # cover small ones.
+    mine = sorted(mine, key=lambda c: (not _stays(c, group, case), -_moved_bytes(c)))
     first = mine[0]
-    style = style_of(first.problem.op, first.variant)
+    style = style_of(first.problem.op, first.variant, first.beside)
     highlighted = [_stays(c, group, case) for c in mine]
     # Points are made faint by colour and not by opacity, because a legend shows the mean opacity.
     colours = [style.colour if stays else _faint(style.colour) for stays in highlighted]
@@ -179,7 +183,7 @@ def _points(
             "color": colours,
             "symbol": style.marker + fill,
             "opacity": 1.0,
-            "size": [14 if c.key == case else 9 for c in mine],
+            "size": [_LARGEST_PX + 4 if c.key == case else _marker_px(c, points) for c in mine],
             "line": {"width": 1.5 if "open" in fill else 0, "color": colours},
         },
         customdata=[c.key for c in mine],
@@ -189,6 +193,34 @@ def _points(
         selected={"marker": {"opacity": 1.0}},
         unselected={"marker": {"opacity": 1.0}},
     )
+
+
+def _moved_bytes(placed: Placed) -> int:
+    return placed.cost.moved_bytes if placed.cost else 0
+
+
+def _marker_px(placed: Placed, points: Sequence[Placed]) -> float:
+    """The size of the marker: the more bytes its problem moves, the larger, between the extremes of all points."""
+    low, high = (math.log(max(1, f(map(_moved_bytes, points)))) for f in (min, max))
+    if high == low:
+        return _MARKER_PX
+    share = (math.log(max(1, _moved_bytes(placed))) - low) / (high - low)
+    return round(_SMALLEST_PX + share * (_LARGEST_PX - _SMALLEST_PX), 1)
+
+
+def _size_legend(points: Sequence[Placed]) -> list[go.Scatter]:
+    """What the smallest and the largest marker stand for; nothing if all problems move the same number of bytes."""
+    ends = [f(points, key=_moved_bytes) for f in (min, max)]
+    if _moved_bytes(ends[0]) == _moved_bytes(ends[1]):
+        return []
+    return [
+        go.Scatter(
+            x=[None], y=[None], mode="markers", legend="legend3", hoverinfo="skip",
+            marker={"size": _marker_px(end, points), "color": NEUTRAL, "symbol": "circle"},
+            name=f"{label}: {units.size_bytes(_moved_bytes(end))} moved",
+        )
+        for end, label in zip(ends, ("smallest problem", "largest"), strict=True)
+    ]  # fmt: skip
 
 
 def _faint(colour: str) -> str:
@@ -223,7 +255,7 @@ def describe_point(placed: Placed) -> str:
     lines = [
         f"<b>{escape(placed.problem.op)}: {escape(format_variant(placed.variant))}</b>",
         *folded(f"{format_sizes(placed.problem)} · {placed.problem.dtype} · {placed.device}"),
-        escape(f"{format_time(placed.figure)} · {format_rates(placed)}"),
+        escape(f"{format_time(placed.figure, placed.levels)} · {format_rates(placed)}"),
         *folded(describe_distance(placed)),
         *folded(": ".join((format_limiter(limiter.kind), *(str(describe_evidence(e)) for e in limiter.evidence[:1])))),
         escape("not timed" if placed.quality is None else str(format_level(placed.quality.level))),

@@ -1,7 +1,7 @@
 """The samples of a time: their distribution, and their order with the clock of each block."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -11,7 +11,7 @@ from kernelviz.core import Figure, units
 from kernelviz.metrics.samples import Series, in_order
 from kernelviz.metrics.statistics import Floats
 from kernelviz.plots.frame import GRID, Draft, Props, decade_ticks, nothing, scatter_type
-from kernelviz.plots.variant_styles import BAD, NEUTRAL, style_of
+from kernelviz.plots.variant_styles import BAD, NEUTRAL, Style, style_of
 from kernelviz.text import format_time, format_variant
 
 HEIGHT = 380
@@ -24,7 +24,7 @@ _MOST_PAUSES, _MOST_MARKED = 12, 40
 """The maximum number of pauses that are drawn, and of block means with a marker. More would cover the samples."""
 
 
-def share_by_time(figures: Mapping[str, Figure], op: str) -> go.Figure:
+def share_by_time(figures: Mapping[str, Figure], op: str, *, beside: Sequence[str] = ()) -> go.Figure:
     """The cumulative distribution of the samples of each variant.
 
     Every sample is a step. Markers are at the 50th, 90th and 99th percentile.
@@ -36,7 +36,7 @@ def share_by_time(figures: Mapping[str, Figure], op: str) -> go.Figure:
     scale, unit = units.time_unit(float(np.median([np.median(s) for s in samples.values()])))
     draft = Draft(HEIGHT, x_title=f"sample time, {unit}", y_title="share of samples up to this time, %")
     for variant, ordered in samples.items():
-        style = style_of(op, variant)
+        style = style_of(op, variant, (*figures, *beside))
         draft.traces += distribution(
             ordered, scale, name=format_variant(variant), group=variant, colour=style.colour, symbol=style.marker
         )
@@ -88,7 +88,7 @@ def distribution(
     return [steps, markers]
 
 
-def samples_by_order(figure: Figure, field: str, *, op: str, variant: str) -> go.Figure:
+def samples_by_order(figure: Figure, field: str, *, op: str, variant: str, beside: Sequence[str] = ()) -> go.Figure:
     """The samples of one variant in the order of their blocks, with block means, the estimate and its interval.
 
     A panel below shows the SM clock of each block if it is known. Blocks are equally spaced, because pauses between them are much
@@ -102,7 +102,11 @@ def samples_by_order(figure: Figure, field: str, *, op: str, variant: str) -> go
     scale, unit = units.time_unit(float(np.median(series.middles_s)))
     clocked = not np.isnan(series.clocks_hz).all()
     draft = Draft(HEIGHT + (90 if clocked else 0), y_title=f"time, {unit}")
-    draft.traces = [_samples(series, scale, op, variant), _means(series, scale, field), *_marks(series, scale)]
+    draft.traces = [
+        _samples(series, scale, style_of(op, variant, beside), variant),
+        _means(series, scale, field),
+        *_marks(series, scale),
+    ]
     _add_estimate(draft, figure, scale)
     draft.y_axis |= _logarithmic(float(series.samples_s.min()), float(series.samples_s.max()), scale)
     if clocked:
@@ -112,9 +116,8 @@ def samples_by_order(figure: Figure, field: str, *, op: str, variant: str) -> go
     return draft.figure()
 
 
-def _samples(series: Series, scale: float, op: str, variant: str) -> Props:
+def _samples(series: Series, scale: float, style: Style, variant: str) -> Props:
     """Every sample, in order within its block, because the time of a single sample is not stored."""
-    style = style_of(op, variant)
     return {
         "type": scatter_type(len(series.samples_s)),
         "x": series.block_of + _inside(series),

@@ -35,6 +35,7 @@ def time_by_run(trend: Trend, op: str, variant: str) -> go.Figure:
     days = [trend.points[i].at[:10] for i in positions]
     draft.x_axis |= {"tickvals": positions, "ticktext": days, "range": [-0.6, count - 0.4], "showgrid": False}
     draft.layout["showlegend"] = False
+    draft.layout["meta"] = {"x": {"title": "measured at", "labels": [point.at for point in trend.points]}}
     return draft.figure()
 
 

@@ -1,17 +1,22 @@
-"""One colour and one marker for each variant, the same in every chart, on every page, on every machine.
+"""One colour and one marker for each variant: unique within a run, and the same in every chart, on every page, on every machine.
 
 The style of a variant of the catalogue follows from its position in the op. Any other variant (of a plug-in or another tool)
-gets a free style by a hash of its name, so that a new variant never changes the style of others.
+gets one that no variant of the op has, by a hash of its name, so that a new variant never changes the style of others. If two
+such names of one run have the same hash, the second in alphabetical order gets the next free style.
 """
 
 import hashlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
+from types import MappingProxyType
 
 from kernelviz.ops import catalogue
 
-# Ten colours with a contrast of at least 3:1 to white and to #0F1413 (WCAG 2.2, 1.4.11), so that one figure serves the
-# light and the dark page. Neighbours differ in hue and in lightness.
+# Colours with a contrast of at least 3:1 to white and to #0F1413 (WCAG 2.2, 1.4.11), so that one figure serves the light and
+# the dark page. Any two, and the grey of NEUTRAL, are at least 0.08 apart in OKLab (four times a just noticeable difference).
 COLOURS = (
     "#4C78A8",
     "#D9730D",
@@ -22,7 +27,13 @@ COLOURS = (
     "#96704F",
     "#8E8A1E",
     "#8A6FD1",
-    "#7C8784",
+    "#286E50",
+    "#3C96F0",
+    "#BE8296",
+    "#AA3C50",
+    "#785A78",
+    "#6450BE",
+    "#6E6E00",
 )
 MARKERS = (
     "circle",
@@ -41,10 +52,18 @@ MARKERS = (
     "triangle-left",
     "diamond-tall",
     "triangle-right",
+    "star-diamond",
+    "triangle-ne",
+    "star-triangle-up",
+    "triangle-sw",
+    "star-triangle-down",
+    "triangle-nw",
+    "triangle-se",
 )
-"""More markers than the largest op has variants, so that the marker alone identifies a variant."""
+"""More markers than the largest op has variants, so that the marker alone identifies a variant. Their number has no divisor in
+common with that of the colours, so a colour and a marker meet again only after 368 variants."""
 NEUTRAL = "#7C8784"
-"""The colour of roofs, boundaries and frames. It is readable on both backgrounds and less prominent than a variant."""
+"""The colour of roofs, boundaries and frames, of which no variant is. It is readable on both backgrounds and less prominent."""
 BAD, GOOD = "#DC4A4A", "#3D9A5B"
 """The colours of slower and faster. The text beside a mark always says the same."""
 
@@ -57,24 +76,55 @@ class Style:
     marker: str
 
 
+Styles = Mapping[str, Style]
+"""The styles of the variants of one op by their names."""
+
+
 @lru_cache(maxsize=1)
 def _ladders() -> dict[str, tuple[str, ...]]:
     return {op.name: tuple(v.name for v in op.variants) for op in catalogue().values()}
 
 
-def style_of(op: str, variant: str) -> Style:
-    """The variant's colour and marker.
+def styles_of(op: str, variants: Iterable[str]) -> Styles:
+    """The styles of the variants of one run or chart, no two the same. They do not depend on the order of the variants.
 
-    >>> style_of("add", "torch_eager") == style_of("add", "torch_eager"), style_of("no_such_op", "mine").marker in MARKERS
-    (True, True)
+    >>> styles = styles_of("add", ["torch_eager", "mine", "yours"])
+    >>> len(set(styles.values())), styles["torch_eager"] == style_of("add", "torch_eager")
+    (3, True)
     """
+    return _styles(op, tuple(sorted(set(variants))))
+
+
+def style_of(op: str, variant: str, beside: Iterable[str] = ()) -> Style:
+    """The variant's colour and marker. `beside`: the other variants of its run, whose styles must differ from it."""
+    return styles_of(op, (variant, *beside))[variant]
+
+
+@lru_cache(maxsize=512)
+def _styles(op: str, variants: Sequence[str]) -> Styles:
     ladder = _ladders().get(op, ())
-    if variant in ladder:
-        return series(ladder.index(variant))
-    number = int.from_bytes(hashlib.sha256(variant.encode()).digest()[:8], "big")
-    colours = COLOURS[len(ladder) :] or COLOURS
-    markers = MARKERS[len(ladder) :] or MARKERS
-    return Style(colours[number % len(colours)], markers[(number // len(colours)) % len(markers)])
+    used = [series(i) for i in range(len(ladder))]
+    styles = {}
+    for name in variants:
+        if name in ladder:
+            styles[name] = used[ladder.index(name)]
+    for name in variants:
+        if name not in styles:
+            styles[name] = _free(name, used)
+            used.append(styles[name])
+    return MappingProxyType(styles)
+
+
+_PAIRS = tuple(Style(colour, marker) for marker, colour in product(MARKERS, COLOURS))
+
+
+def _free(name: str, used: Sequence[Style]) -> Style:
+    """The first style from the hash of the name on whose colour and marker are least used, and which is not used itself."""
+    colours, markers = Counter(s.colour for s in used), Counter(s.marker for s in used)
+    start = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") % len(_PAIRS)
+    pairs = (*_PAIRS[start:], *_PAIRS[:start])
+    uses = Counter(used)
+    return min(pairs, key=lambda s: (uses[s], colours[s.colour] + markers[s.marker]))
 
 
 def series(number: int) -> Style:

@@ -6,34 +6,41 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from kernelviz.core import Roof, Run, units
+from kernelviz.core import Roof, Run
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.sweep import swept_axis, tied_axes
-from kernelviz.metrics.winner import Winner, winners
+from kernelviz.metrics.winner import Outcome, Winner, winners
 from kernelviz.plots.frame import folded, framed, nothing, roofs_of, size_ticks, table_of
-from kernelviz.plots.variant_styles import NEUTRAL, style_of
+from kernelviz.plots.variant_styles import NEUTRAL, Styles, styles_of
 from kernelviz.text import describe_verdict_reason, format_size, format_sizes, format_time, format_variant
 from kernelviz.text.winners import Beside, strips
 
 ROW_PX, FRAME_PX, LEAST_PX = 46, 130, 220
 _INK, _PAPER = "#0F1413", "#FFFFFF"
 """A line in both colours is visible on the colour of each variant and in both themes."""
-_UNDECIDED = "statistical tie"
+_TIE = "statistical tie"
+_UNCLEAR = "unclear: noise is too high to compare"
 _NO_TIME = "no correct time"
 _CROSSOVER = "the fastest variant changes"
 _MOST_MARKERS = 2
-"""Markers in a cell of tied variants; the hover text names all of them."""
+"""Markers in a cell of tied or unclear variants; the hover text names all of them."""
+_HATCHING: dict[Outcome, str] = {"won": "", "tied": "/", "unclear": ".", "none": "x"}
 
 
 def winner_by_size(
-    run: Run, *, axis: str | None = None, roofs: Sequence[Roof] | None = None, headline: Headline = "cold"
+    run: Run,
+    *,
+    axis: str | None = None,
+    roofs: Sequence[Roof] | None = None,
+    headline: Headline = "cold",
+    beside: Sequence[str] = (),
 ) -> go.Figure:
     """A cell for each size, with the marker and colour of its fastest correct variant.
 
-    Columns are the sizes of `axis`, and rows are the sizes of the other axes. A hatched cell is a statistical tie; the first two
-    of the tied variants are drawn. A thick line separates neighbours that have no fastest variant in common. A click gives the
-    key of the problem.
+    Columns are the sizes of `axis`, and rows are the sizes of the other axes. A hatched cell is a statistical tie; in a dotted
+    one it is unclear which variant is the fastest. The first two variants of such a cell are drawn. A thick line separates
+    neighbours that have no fastest variant in common. A click gives the key of the problem.
     """
     winner_list = winners(table_of(run, roofs_of(run, roofs), headline), headline)
     strip_rows = strips(winner_list, axis)
@@ -42,10 +49,11 @@ def winner_by_size(
     along = axis or swept_axis([w.problem for w in winner_list]) or ""
     sizes = sorted({w.problem.sizes[along] for w in winner_list})
     cells = {(sizes.index(w.problem.sizes[along]), row): w for row, s in enumerate(strip_rows.values()) for w in s}
-    ties_last = sorted(cells.items(), key=lambda cell: len(cell[1].names) > 1)
-    styles = grouped(ties_last, key=lambda cell: _marked_variants(run, cell[1]))
-    tiles = [_tiles(run, dict(some), names) for names, some in styles.items()]
-    markers = _markers(run, cells, len(sizes))
+    undecided_last = sorted(cells.items(), key=lambda cell: len(cell[1].names) > 1)
+    styles = grouped(undecided_last, key=lambda cell: (_marked_variants(run, cell[1]), cell[1].outcome))
+    looks = styles_of(run.plan.op, (*run.plan.variants, *(r.variant for r in run.results), *beside))
+    tiles = [_tiles(run, dict(some), names, outcome, looks) for (names, outcome), some in styles.items()]
+    markers = _markers(run, cells, len(sizes), looks)
     figure = go.Figure([*tiles, *_crossovers(cells), *markers, *_legend(winner_list)])
     _finish(figure, strip_rows, winner_list, sizes, along)
     return figure
@@ -63,12 +71,14 @@ def _plan_order(run: Run, variant: str) -> int:
     return (*run.plan.variants, variant).index(variant)
 
 
-def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
-    """Cells with the same style: filled with the colour of the fastest variant, hatched with that of a tied one."""
-    colours = [style_of(run.plan.op, name).colour for name in names]
-    pattern: dict[str, object] = {"shape": ""} if names else {"shape": "x", "fgcolor": NEUTRAL, "size": 8}
+def _tiles(run: Run, cells: Cells, names: tuple[str, ...], outcome: Outcome, looks: Styles) -> go.Bar:
+    """Cells with the same style: filled with the colour of the fastest variant, hatched or dotted with that of another one."""
+    colours = [looks[name].colour for name in names]
+    pattern: dict[str, object] = {"shape": _HATCHING[outcome]}
+    if outcome == "none":
+        pattern |= {"fgcolor": NEUTRAL, "size": 8}
     if len(names) > 1:
-        pattern = {"shape": "/", "size": 9, "solidity": 0.5, "fgcolor": colours[1], "bgcolor": colours[0]}
+        pattern |= {"size": 9, "solidity": 0.5, "fgcolor": colours[1], "bgcolor": colours[0]}
     return go.Bar(
         x=[x for x, _ in cells],
         y=[1] * len(cells),
@@ -90,8 +100,14 @@ def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
 
 def _hover(run: Run, one: Winner) -> str:
     """Hover text: sizes, all times with the fastest first, the ratio of the second to the first, and the verdict's reason."""
-    who = " or ".join(map(format_variant, one.names))
-    heading = f"{who} ({_UNDECIDED})" if len(one.names) > 1 else f"{who} is the fastest" if who else _NO_TIME
+    tied = " and ".join(map(format_variant, one.names[: 1 + len(one.tied)]))
+    other = ", ".join(map(format_variant, one.unclear))
+    heading = {
+        "won": f"{tied} is the fastest",
+        "tied": f"{tied} are the fastest ({_TIE})",
+        "unclear": f"{tied} may be the fastest; unclear against {other}",
+        "none": _NO_TIME,
+    }[one.outcome]
     lines = [f"<b>{escape(heading)}</b>", escape(f"{format_sizes(one.problem)} · {one.problem.dtype}")]
     lines += [f"{escape(format_variant(r.result.variant))}: {format_time(r.figure)}" for r in one.timed]
     ratio = one.verdict.ratio if one.verdict else None
@@ -99,8 +115,7 @@ def _hover(run: Run, one: Winner) -> str:
         interval = f" ({ratio.low:.3f}–{ratio.high:.3f})" if ratio and ratio.low and ratio.high else ""
         lines.append(f"{escape(format_variant(one.second.result.variant))} takes {one.ratio:.3f}× the time{interval}")
     if one.verdict is not None:
-        floor = "" if one.verdict.floor is None else f"; noise floor {units.percent(one.verdict.floor)}"
-        lines += folded(f"{describe_verdict_reason(one.verdict.reason)}{floor}", 60)
+        lines += folded(str(describe_verdict_reason(one.verdict.reason)), 60)
     lacking = len(run.plan.variants) - len(one.timed)
     if lacking:
         lines.append(f"{lacking} of {len(run.plan.variants)} variants have no correct time here")
@@ -131,8 +146,8 @@ def _crossovers(cells: Cells) -> list[go.Scatter]:
     ]
 
 
-def _markers(run: Run, cells: Cells, columns: int) -> Iterator[go.Scatter]:
-    """The marker of the fastest variant on each cell. The markers of two tied variants are beside or above each other."""
+def _markers(run: Run, cells: Cells, columns: int, looks: Styles) -> Iterator[go.Scatter]:
+    """The marker of the fastest variant on each cell. The markers of two possible ones are beside or above each other."""
     size = 11 if columns <= 9 else 9 if columns <= 18 else 6
     positions: dict[str, list[tuple[float, float]]] = {}
     for (x, y), one in cells.items():
@@ -141,7 +156,7 @@ def _markers(run: Run, cells: Cells, columns: int) -> Iterator[go.Scatter]:
             # In narrow cells, markers side by side would touch.
             positions.setdefault(name, []).append((x + offset, y) if columns <= 9 else (x, y - offset))
     for name in sorted(positions, key=lambda n: _plan_order(run, n)):
-        style = style_of(run.plan.op, name)
+        style = looks[name]
         common = {"mode": "markers", "hoverinfo": "skip", "name": escape(format_variant(name))}
         marker = {"symbol": style.marker, "size": size, "color": _PAPER, "line": {"width": 1.2, "color": _INK}}
         xs, ys = zip(*positions[name], strict=True)
@@ -151,13 +166,11 @@ def _markers(run: Run, cells: Cells, columns: int) -> Iterator[go.Scatter]:
 
 
 def _legend(winner_list: Sequence[Winner]) -> Iterator[go.Bar]:
-    """The meaning of hatching and crosses, if there are any."""
-    for there, shape, label in (
-        (any(len(w.names) > 1 for w in winner_list), "/", _UNDECIDED),
-        (any(not w.names for w in winner_list), "x", _NO_TIME),
-    ):
-        if there:
-            pattern = {"shape": shape, "size": 6, "fgcolor": NEUTRAL, "bgcolor": "rgba(0,0,0,0)"}
+    """The meaning of hatching, dots and crosses, if there are any."""
+    labels: dict[Outcome, str] = {"tied": _TIE, "unclear": _UNCLEAR, "none": _NO_TIME}
+    for outcome, label in labels.items():
+        if any(w.outcome == outcome for w in winner_list):
+            pattern = {"shape": _HATCHING[outcome], "size": 6, "fgcolor": NEUTRAL, "bgcolor": "rgba(0,0,0,0)"}
             marker = {"color": "rgba(0,0,0,0)", "pattern": pattern, "line": {"width": 1, "color": NEUTRAL}}
             yield go.Bar(x=[None], y=[None], marker=marker, name=label, hoverinfo="skip", showlegend=True)
 
@@ -186,4 +199,5 @@ def _finish(
         tickvals=list(range(0, count, step)), ticktext=labels[::step], range=[-0.5, count - 0.5],
         showgrid=False, showticklabels=bool(other_sizes),
     )  # fmt: skip
-    figure.update_layout(barmode="overlay", legend={"y": -48 / max(80, 30 * count), "traceorder": "normal"})
+    names = {"x": {"labels": [format_size(s) for s in sizes]}, "y": {"labels": labels, "omit": not other_sizes}}
+    figure.update_layout(barmode="overlay", meta=names, legend={"y": -48 / max(80, 30 * count), "traceorder": "normal"})

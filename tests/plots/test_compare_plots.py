@@ -13,6 +13,7 @@ import sample_runs as samples
 from kernelviz.core.result import Figure, Timing
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.comparison import Comparison, compare
+from kernelviz.metrics.sweep import varying_axes
 from kernelviz.plots import ratio_by_case, shares_by_time
 from kernelviz.plots.comparison import ratio_ticks
 from kernelviz.text.charts import describe_comparison
@@ -34,19 +35,29 @@ def test_a_bar_a_pair_in_its_order_with_the_sign_beside_the_colour() -> None:
     found = mixed()
     figure = checked(ratio_by_case(found))
     bars = [t for t in figure.data if t.customdata is not None]
-    assert {t.name for t in bars} == {"▼ slower", "▲ faster", "≈ same code", "⊘ not comparable"}
+    assert {t.name for t in bars} == {"▼ slower", "▲ faster", "≈ identical", "⊘ not comparable"}
     assert sorted(k for t in bars for k in t.customdata) == sorted(p.key for p in found.pairs)
     rows = list(figure.layout.yaxis.categoryarray)
     assert len(rows) == len(set(rows)) == 18
     assert rows[0].endswith("✕")
-    assert "▼ +5" in rows[1] or "▼ +4.9" in rows[1]
+    assert "▼ 1.05" in rows[1] or "▼ 1.049" in rows[1]
     slower = next(t for t in bars if t.name == "▼ slower")
     pair = found.pairs[1]
     assert pair.ratio is not None
     assert slower.x[0] == pytest.approx(math.log(pair.ratio.estimate))
     assert slower.x[0] - slower.error_x.arrayminus[0] == pytest.approx(math.log(pair.ratio.low or 0))
     assert "noise floor" in slower.hovertext[0]
-    assert any(a.text == "B: wrong result" for a in figure.layout.annotations)
+    assert any(a.text == "B has no correct time (wrong result)" for a in figure.layout.annotations)
+
+
+def test_a_row_names_every_size_that_varies() -> None:
+    rows = list(ratio_by_case(mixed()).layout.yaxis.categoryarray)
+    varying = varying_axes([p.problem for p in mixed().pairs])
+    assert varying
+    assert all(f"{axis} = " in row for row in rows for axis in varying)
+    shipped = shipped_runs.load("h200-softmax")
+    both = ratio_by_case(compare(shipped, shipped, variant_a="torch_eager", variant_b="triton_persistent"))
+    assert all("m = " in row and "n = " in row for row in both.layout.yaxis.categoryarray)
 
 
 def test_only_the_worst_are_drawn_when_asked() -> None:
@@ -125,5 +136,5 @@ def test_real_runs_are_drawn() -> None:
     run = shipped_runs.load("h200-matmul")
     found = compare(run, run, variant_a="torch_eager", variant_b="cuda_naive")
     figure = checked(ratio_by_case(found))
-    assert "16× as long" in figure.layout.xaxis.ticktext
+    assert "16× slower" in figure.layout.xaxis.ticktext
     assert str(describe_comparison(found)).startswith("Time of B divided by time of A for 5 cases. Worst: matmul")

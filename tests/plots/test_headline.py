@@ -8,8 +8,10 @@ import plotly.graph_objects as go
 import pytest
 import sample_figures as figures
 import sample_runs as samples
+from msgspec.structs import replace
 
 from kernelviz import plots
+from kernelviz.core import Timing
 
 CHARTS: dict[str, Callable[..., go.Figure]] = {
     "latency": plots.latency_by_size,
@@ -28,8 +30,18 @@ def test_cold_is_the_default_and_warm_draws_other_values(chart: str) -> None:
     assert [t.name for t in cold.data] == [t.name for t in warm.data]
     assert cold.to_json() != warm.to_json()
     hovers = [h for t in warm.data if t.hovertext is not None for h in t.hovertext if "samples" in h]
-    assert hovers
     assert all("L2 warm" in h.replace("<br>", " ") for h in hovers)
+    if chart in ("latency", "bandwidth", "rate"):  # with one hover for all variants, the axis says it
+        assert "(cold L2)" in cold.layout.yaxis.title.text
+        assert "(warm L2)" in warm.layout.yaxis.title.text
+    else:
+        assert hovers
+
+
+def test_the_axis_calls_the_caches_of_a_cpu_by_the_name_of_the_switch_above_it() -> None:
+    host = samples.run(device=samples.CPU, roofs=())
+    assert "(cold caches)" in plots.bandwidth_by_size(host).layout.yaxis.title.text
+    assert "(cold caches)" in plots.bandwidth_by_size([samples.run(), host]).layout.yaxis.title.text
 
 
 def test_a_warm_time_is_the_stored_one() -> None:
@@ -50,7 +62,22 @@ def test_bars_say_which_time_is_missing() -> None:
     assert words.count("✕ no warm time") == 5
 
 
-def test_the_trust_line_stands_in_every_hover_in_lines_that_a_phone_can_show() -> None:
-    hovers = [h for t in plots.latency_by_size(figures.run()).data[:3] for h in t.hovertext]
-    assert all("✓ good" in h or "◐ note" in h for h in hovers)
+def test_the_badge_stands_in_every_hover_of_a_point_in_lines_that_a_phone_can_show() -> None:
+    problem = figures.run().plan.problems[0]
+    hovers = [h for t in plots.time_by_variant(figures.run(), problem).data for h in t.hovertext or ()]
+    assert hovers
+    assert all("✓ good" in h or "◐ minor caveats" in h for h in hovers)
     assert max(len(line) for h in hovers for line in h.split("<br>")) <= 100
+
+
+def test_the_hover_of_all_variants_marks_the_unreliable_time_and_no_other() -> None:
+    run = figures.run()
+    bad = next(r for r in run.results if isinstance(r.outcome, Timing) and r.variant == "torch_eager")
+    assert isinstance(bad.outcome, Timing)
+    assert bad.outcome.device_cold_s is not None
+    wide = replace(bad.outcome.device_cold_s, low=None, high=None)
+    planted = replace(bad, outcome=replace(bad.outcome, device_cold_s=wide))
+    run = replace(run, results=tuple(planted if r is bad else r for r in run.results))
+    hovers = [h for t in plots.bandwidth_by_size(run).data for h in t.hovertext or () if "<b>" in h]
+    assert len([h for h in hovers if h.endswith("⚠ unreliable")]) == 1
+    assert next(h for h in hovers if h.endswith("⚠ unreliable")).startswith("<b>torch eager</b>")

@@ -1,16 +1,84 @@
-"""A variant's marker as a picture: there for every marker, inside its frame, and as the charts colour it."""
+"""The styles of variants: unique within a run and visible in both themes; and the marker as a picture."""
 
 from __future__ import annotations
 
 import base64
 import re
+import tomllib
+from itertools import combinations
+from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kernelviz.ops import catalogue
 from kernelviz.plots.marker_images import mark, svg
-from kernelviz.plots.variant_styles import MARKERS, Style, style_of
+from kernelviz.plots.variant_styles import COLOURS, MARKERS, NEUTRAL, Style, style_of, styles_of
+
+OPS = tuple(catalogue().values())
+NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20) | st.sampled_from(["by_norm", "cuda_vec16"])
+THEME = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml").read_text())["theme"]
+BACKGROUNDS = tuple(THEME[name]["backgroundColor"] for name in ("light", "dark"))
+
+
+@given(op=st.sampled_from([*(op.name for op in OPS), "no_such_op"]), data=st.data())
+def test_no_two_variants_of_a_run_look_alike(op: str, data: st.DataObject) -> None:
+    """Up to 30 variants of the op, of plug-ins and of other tools, in any order."""
+    ladder = [v.name for o in OPS for v in o.variants if o.name == op]
+    own = data.draw(st.permutations(ladder))[: data.draw(st.integers(0, len(ladder)))]
+    others = data.draw(st.lists(NAMES, unique=True, max_size=30 - len(own)))
+    names = list(dict.fromkeys((*own, *others)))
+    styles = styles_of(op, names)
+    assert len(set(styles.values())) == len(names)
+    assert styles == styles_of(op, names[::-1]), "the order of the variants changes nothing"
+    foreign = [n for n in names if n not in ladder]
+    for name in own:
+        assert styles[name] == style_of(op, name), "a variant of the catalogue looks the same in every run"
+    reserved = {style_of(op, name) for name in ladder}
+    assert reserved.isdisjoint(styles[n] for n in foreign), (
+        "no plug-in looks like a variant of the op that is not in this run"
+    )
+    # As long as there are enough, each variant has a colour and a marker that no other has.
+    all_names = {*ladder, *foreign}
+    together = styles_of(op, all_names).values()
+    if len(all_names) <= len(COLOURS):
+        assert len({s.colour for s in together}) == len({s.marker for s in together}) == len(all_names)
+
+
+def test_every_op_has_a_colour_and_a_marker_for_each_variant_and_for_a_plug_in() -> None:
+    for op in OPS:
+        styles = [style_of(op.name, name) for name in (*(v.name for v in op.variants), "by_norm")]
+        assert len({s.marker for s in styles}) == len({s.colour for s in styles}) == len(styles), op.name
+
+
+def _linear(colour: str) -> np.ndarray:
+    channels = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+
+
+def _contrast(a: str, b: str) -> float:
+    """The contrast of WCAG 2.2."""
+    lighter, darker = sorted((float(_linear(c) @ [0.2126, 0.7152, 0.0722]) + 0.05 for c in (a, b)), reverse=True)
+    return lighter / darker
+
+
+def _oklab(colour: str) -> np.ndarray:
+    """Björn Ottosson: A perceptual color space for image processing (2020)."""
+    cones = np.cbrt(
+        np.array([[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]]) @ _linear(colour)
+    )
+    return np.array([[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]]) @ cones
+
+
+def test_colours_are_visible_in_both_themes_and_differ_from_each_other_and_from_the_roofs() -> None:
+    """WCAG 2.2, 1.4.11: graphics need 3:1. A difference of 0.02 in OKLab is just noticeable."""
+    for colour in (*COLOURS, NEUTRAL):
+        assert min(_contrast(colour, background) for background in BACKGROUNDS) >= 3, colour
+    for one, other in combinations((*COLOURS, NEUTRAL), 2):
+        assert np.linalg.norm(_oklab(one) - _oklab(other)) >= 0.08, (one, other)
 
 
 @pytest.mark.parametrize("marker", MARKERS)

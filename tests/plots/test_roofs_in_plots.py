@@ -1,11 +1,14 @@
 """The roof that a chart draws is the one of the problem's own mix and bytes, and its name says so."""
 
+import math
+
 import msgspec
 import pytest
 import sample_runs as samples
 
 from kernelviz import plots
 from kernelviz.core.run import Roof
+from kernelviz.hardware.datasheet import ceilings_by_device
 from kernelviz.metrics.roofline import memory_roof
 
 MB = 10**6
@@ -61,3 +64,33 @@ def test_text_of_a_roof_from_elsewhere_is_text() -> None:
     drawn = plots.rate_by_intensity(run, problem).to_json()
     assert "fma \\u003cb" not in drawn
     assert "fma <b" not in drawn
+
+
+def test_the_roofline_shows_its_ridge_and_the_roofs_of_the_data_sheet() -> None:
+    """The frame was zoomed to the points: of a memory-bound op, the ridge and the compute roof were outside of it."""
+    run = samples.run(roofs=ROOFS)
+    sheets = ceilings_by_device([run.environment.device.name])
+    figure = plots.rate_by_intensity(run, sheets=sheets)
+    (left, right), (low, high) = figure.layout.xaxis.range, figure.layout.yaxis.range
+    measured = next(t for t in figure.data if (t.name or "").startswith("measured roofs"))
+    ridge = measured.x[1]
+    assert left < math.log10(ridge) < right
+    assert low < math.log10(measured.y[-1]) < high
+    assert f"ridge {ridge:.1f} FLOP per byte" in [a.text for a in figure.layout.annotations]
+    sheet = next(t for t in figure.data if (t.name or "").startswith("data sheet"))
+    assert sheet.line.dash != measured.line.dash
+    assert sheet.y[0] / sheet.x[0] == pytest.approx(4.8e12)
+    # The sheet's bf16 peak is of the tensor cores, which do not run this op: its line ends at the measured peak.
+    assert sheet.y[-1] == pytest.approx(measured.y[-1])
+    square = [{"m": 4096, "n": 4096, "k": 4096}]
+    product = plots.rate_by_intensity(
+        samples.run(op="matmul", sizes=square, shares={"torch_eager": 0.9}), sheets=sheets
+    )
+    assert next(t for t in product.data if (t.name or "").startswith("data sheet")).y[-1] == pytest.approx(989.4e12)
+    assert not any((t.name or "").startswith("data sheet") for t in plots.rate_by_intensity(run).data)
+
+
+def test_many_variants_are_labelled_only_as_far_as_the_frame_has_room() -> None:
+    shares = {f"variant_{i}": 0.9 - i / 100 for i in range(14)}
+    labels = [a for a in plots.rate_by_intensity(samples.run(shares=shares)).layout.annotations if a.ayref == "y"]
+    assert [a.text.split()[1] for a in labels] == [str(i) for i in range(6)]

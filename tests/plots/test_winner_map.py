@@ -59,7 +59,7 @@ def test_a_cell_a_size_with_its_key_hatched_where_it_is_not_decided() -> None:
         assert found[x, 1].marker.pattern.shape == ""
     keys = {key for t in figure.data if t.type == "bar" and t.customdata is not None for key in t.customdata}
     assert keys == {p.key for p in run.plan.problems}
-    assert list(figure.layout.yaxis.ticktext) == ["16", "2¹²"]
+    assert list(figure.layout.yaxis.ticktext) == ["16", "4,096"]
 
 
 def test_the_line_stands_where_nobody_can_lead_on_both_sides_and_only_there() -> None:
@@ -88,7 +88,7 @@ def test_over_a_cell_stand_every_time_the_ratio_and_the_reason() -> None:
     assert one.ratio is not None
     assert "<b>torch compile is the fastest</b>" in words
     assert f"triton persistent takes {one.ratio:.3f}× the time" in words
-    assert "the interval lies above the noise floor" in words
+    assert "the whole 95 % interval is beyond the ±0.5 % noise floor" in words
     assert all(name in words for name in ("torch eager: ", "torch compile: ", "triton persistent: "))
 
 
