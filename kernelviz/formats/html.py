@@ -1,8 +1,6 @@
 """A run as one self-contained HTML page: interactive charts, tables, quality, environment, method, and how to measure it again.
 
-It opens from a disk and loads nothing from a network. Plotly's own script is inside, as the installed package has it. The whole
-script of 4.8 MB takes 2.0 MB packed (gzip, base64) and always fits the figures, which the same package made; a smaller build
-would take 1.1 to 1.4 MB as plain text, would have to be kept beside the code, and would be of another version.
+It opens from a disk and loads nothing from a network. The bundle of Plotly that the pages of the app use is inside, compressed.
 """
 
 import gzip
@@ -14,10 +12,9 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from plotly.offline import get_plotlyjs
-
 import kernelviz
 from kernelviz.core import Run
+from kernelviz.formats.browser import bundle
 from kernelviz.formats.export_format import Export
 from kernelviz.formats.offline import charts, sections, tables
 from kernelviz.metrics import foreign_times
@@ -82,10 +79,12 @@ file"""
 
 def _whole(run: Run, main: str, data_of_charts: str = "", library_hash: str = "", credit: str = "") -> str:
     """The page around what a run says of its cases."""
-    script, style = _part("page.js"), _part("page.css")
-    # Streams and styles only: no picture, font or address can be loaded, whatever a text of the run says.
+    script, style = bundle.chart_script() + _part("page.js"), bundle.chart_style() + _part("page.css")
+    # Streams and styles only: no font or address can be loaded, whatever a text of the run says. Pictures can only be those
+    # that the page itself makes, to save a chart as PNG.
     scripts = f"{allowed(script)} {library_hash}".strip()
-    policy = f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    sources = f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:"
+    policy = f"{sources}; base-uri 'none'; form-action 'none'"
     title = escape(f"{run.title or run.plan.op} · kernelviz")
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -101,7 +100,7 @@ def _whole(run: Run, main: str, data_of_charts: str = "", library_hash: str = ""
 <footer><h2>This file</h2>{sections.seal(run)}
 <p class="how">Made by kernelviz {escape(kernelviz.__version__)}{credit}. It loads nothing from anywhere.</p></footer>
 {data_of_charts}
-<script>{script}</script>
+<script type="module">{script}</script>
 </body></html>
 """
 
@@ -111,7 +110,7 @@ def _choice(name: str, label: str) -> str:
 
 
 def _chart(name: str) -> str:
-    return f'<div id="{name}" class="chart" role="img"></div>'
+    return f'<div id="{name}" class="chart"></div>'
 
 
 _VIEWS = f"""
@@ -128,9 +127,9 @@ _VIEWS = f"""
 """
 
 
-def packed(text: str, level: int = 6) -> str:
+def packed(text: str) -> str:
     """The text as base64 of gzip: letters, digits, ``+``, ``/`` and ``=``, so that no element can be closed by it."""
-    return b64encode(gzip.compress(text.encode(), compresslevel=level, mtime=0)).decode()
+    return b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode()
 
 
 def allowed(script: str) -> str:
@@ -144,9 +143,8 @@ def allowed(script: str) -> str:
 
 @lru_cache(maxsize=1)
 def plotly() -> tuple[str, str]:
-    """Plotly's script packed, and how a policy names it. Packing takes 0.4 s, so it is done once a process."""
-    script = get_plotlyjs()
-    return packed(script, 9), allowed(script)
+    """Plotly's script packed, and how a policy names it."""
+    return b64encode(bundle.gzipped()).decode(), allowed(bundle.script().decode())
 
 
 EXPORT = Export(

@@ -16,6 +16,8 @@ _PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")
 def read(data: bytes, formats: Sequence[Import]) -> tuple[Run, ...]:
     """Every run of the file, at least one. Errors: DocumentError with the path of the field; then no run is read."""
     _check_size(data, MAX_BYTES)
+    if not data.removeprefix(_BOM).strip():
+        raise DocumentError("the file is empty")
     if data.startswith(_PACKED):
         raise DocumentError("it is packed; unpack it first (a backup is restored by `kernelviz import FILE` as it is)")
     if data.startswith(BACKUP):
@@ -55,4 +57,4 @@ def _unknown(raw: bytes, formats: Sequence[Import]) -> DocumentError:
         except DocumentError as error:
             if error.path != "$.schema":
                 return DocumentError(f"{error}; formats that are read: {listed}")
-    return DocumentError(f"it is of none of the formats that are read: {listed}")
+    return DocumentError(f"its format is not supported; supported are {listed}")

@@ -4,17 +4,21 @@ import gzip
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from itertools import accumulate
 from statistics import median
 
 import msgspec
 
 from kernelviz.core import Failure, Figure, Result, Run, Selftest, Status, Timing
-from kernelviz.formats import document
+from kernelviz.core.run import SameModelRoof
+from kernelviz.formats import compact, document
 from kernelviz.metrics.statistics import median_interval
 
 _FOLDER = files("kernelviz") / "shipped"
 _ENDING = ".json.gz"
+_COMPACT = ".kvz"
+"""The ending of a run in the compact form, see `formats.compact`."""
 _SELFTEST = "selftest-"
 """How the names of files with a selftest begin; all others are runs."""
 _INDEX = "index.json"
@@ -27,22 +31,41 @@ SHIPPED_CALLS = 4
 @lru_cache(maxsize=1)
 def names() -> tuple[str, ...]:
     """Ids of the shipped runs: the names of their files."""
-    return tuple(n for n in _files() if not n.startswith(_SELFTEST))
+    return names_in(_FOLDER)
 
 
-def _files() -> list[str]:
-    entries = _FOLDER.iterdir() if _FOLDER.is_dir() else ()
-    return sorted(f.name.removesuffix(_ENDING) for f in entries if f.name.endswith(_ENDING))
+def names_in(folder: Traversable) -> tuple[str, ...]:
+    """Ids of the runs of a folder like that of the shipped runs."""
+    return tuple(n for n in _files(folder) if not n.startswith(_SELFTEST))
 
 
-def _unpacked(name: str) -> bytes:
-    return gzip.decompress((_FOLDER / f"{name}{_ENDING}").read_bytes())
+def folder() -> Traversable:
+    """Where the shipped runs and what is derived from them are."""
+    return _FOLDER
+
+
+def _files(folder: Traversable) -> list[str]:
+    entries = folder.iterdir() if folder.is_dir() else ()
+    endings = (_ENDING, _COMPACT)
+    return sorted(f.name.removesuffix(_ENDING).removesuffix(_COMPACT) for f in entries if f.name.endswith(endings))
+
+
+def _unpacked(name: str, folder: Traversable) -> bytes:
+    return gzip.decompress((folder / f"{name}{_ENDING}").read_bytes())
 
 
 @lru_cache(maxsize=16)
 def load(name: str) -> Run:
     """The run of one of `names`; it carries that name as its id. A test checks the files as documents from elsewhere are."""
-    return document.decode(_unpacked(name), most_bytes=None)
+    return load_from(_FOLDER, name)
+
+
+def load_from(folder: Traversable, name: str) -> Run:
+    """The run of one of `names_in` the folder. Errors: DocumentError."""
+    small = folder / f"{name}{_COMPACT}"
+    if small.is_file():
+        return compact.decode(small.read_bytes())
+    return document.decode(_unpacked(name, folder), most_bytes=None)
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,10 +142,25 @@ def thinned(run: Run) -> Run:
     return msgspec.structs.replace(run, results=tuple(map(less, run.results)))
 
 
+@lru_cache(maxsize=8)
+def empty_kernel_of(model: str) -> SameModelRoof | None:
+    """The time of an empty kernel on a GPU of that model, of a shipped run; None if there is none.
+
+    It hardly differs between GPUs of a model: 683, 696 and 712 ns on three H200.
+    """
+    for run in (load(line.id) for line in lines().values() if line.device == model):
+        for roof in run.environment.roofs:
+            if roof.what == "empty_kernel":
+                return SameModelRoof(**msgspec.structs.asdict(roof))
+    return None
+
+
 @lru_cache(maxsize=1)
 def selftests() -> tuple[Selftest, ...]:
     """The selftests that came with the package, by name of file."""
-    return tuple(msgspec.json.decode(_unpacked(n), type=Selftest) for n in _files() if n.startswith(_SELFTEST))
+    return tuple(
+        msgspec.json.decode(_unpacked(n, _FOLDER), type=Selftest) for n in _files(_FOLDER) if n.startswith(_SELFTEST)
+    )
 
 
 def packed_selftest(selftest: Selftest) -> bytes:

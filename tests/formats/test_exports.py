@@ -31,6 +31,7 @@ from kernelviz.core.result import Failure, Figure, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import exports, read, shipped_runs
 from kernelviz.formats.markdown import code
+from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.rows import in_plan_order
 from kernelviz.text.failures import describe_failure
 
@@ -80,7 +81,9 @@ def test_csv_has_a_row_a_case_with_units_in_the_names_of_its_columns() -> None:
         assert timing.device_cold_s is not None
         assert (line["variant"], line["m"], line["dtype"]) == (result.variant, str(result.problem.sizes["m"]), "bf16")
         assert float(line["time_s"]) == timing.device_cold_s.estimate
-        assert float(line["time_low_s"]) == timing.device_cold_s.low
+        shown = figure_of(timing, "cold")
+        assert shown is not None
+        assert float(line["time_low_s"]) == shown.low
         assert line["failure"] == ""
     failed = [line for line in csv.DictReader(io.StringIO(text("csv", RUNS["mixed"]))) if line["failure"] == "compile"]
     assert failed

@@ -14,8 +14,11 @@ from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import encode, read
 from kernelviz.metrics import foreign_times
+from kernelviz.metrics.comparison import compare
 from kernelviz.metrics.rows import rows
 from kernelviz.metrics.summary import summary
+from kernelviz.metrics.verdict_reasons import OtherTool
+from kernelviz.text import describe_pair
 
 NVBENCH = read(peers.nvbench())
 BY_HAND = {
@@ -113,6 +116,24 @@ def test_google_benchmark_cases_are_names_with_a_time() -> None:
     assert by_name["BM_SameTimes"]["real time"].samples is None
     assert run.created_at == "2016-08-02T17:44:46"
     assert run.environment.device.threads == 4
+
+
+def test_two_files_of_one_tool_are_compared_by_their_ratio_without_a_verdict() -> None:
+    """The file has no samples of this time, so nothing is known of its interval, but a reader wants the ratio."""
+    slower = json.loads(peers.gbench())
+    for case in slower["benchmarks"]:
+        case["real_time"] = case.get("real_time", 1) * 1.5
+    (before,), (after,) = read(peers.gbench()), read(json.dumps(slower).encode())
+    compared = compare(before, after)
+    assert len(compared.pairs) == len(before.results)
+    assert {pair.reason for pair in compared.pairs} == {OtherTool("real time")}
+    assert all(
+        p.ratio is not None and p.ratio.estimate == pytest.approx(1.5) and p.ratio.low is None for p in compared.pairs
+    )
+    assert compared.judged == ()
+    said = str(describe_pair(compared.pairs[0]))
+    assert said.startswith("⊘ not comparable: the files of another tool have no samples of real time")
+    assert said.endswith("(1.500× slower)")
 
 
 def test_google_benchmark_repetitions_are_samples_of_one_case() -> None:
@@ -243,12 +264,12 @@ def test_a_mean_that_is_unknown_is_no_time() -> None:
     ("raw", "words"),
     [
         (
-            b"",
-            "none of the formats that are read: kernelviz JSON, google-benchmark JSON, nvbench JSON, kernelviz Parquet",
+            b"{}",
+            "its format is not supported; supported are kernelviz JSON, google-benchmark JSON, nvbench JSON, kernelviz Parquet",
         ),
-        (b"a,b\n1,2\n", "none of the formats"),
-        (b"[1, 2]", "none of the formats"),
-        (b'{"cache": {}}', "none of the formats"),
+        (b"a,b\n1,2\n", "its format is not supported"),
+        (b"[1, 2]", "its format is not supported"),
+        (b'{"cache": {}}', "its format is not supported"),
         (b'{"context": {}, "benchmarks": [', "cannot be read as JSON"),
         (b"\x1f\x8b\x08\x00", "unpack it first"),
         (b'{"schema":"kernelviz-backup/1"}\n', "a backup of a whole store"),

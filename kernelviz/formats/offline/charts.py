@@ -1,21 +1,19 @@
 """The data of the charts of the offline page: every view that a reader can choose, with alternative text for screen readers."""
 
-import math
-from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import plotly.graph_objects as go
 
 from kernelviz import plots
 from kernelviz.core import Problem, Run
+from kernelviz.formats.browser import figure_json
+from kernelviz.hardware.datasheet import ceilings_by_device
 from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.placement import placed
 from kernelviz.metrics.rows import Row, by_rate, rows
 from kernelviz.metrics.samples import spread
-from kernelviz.metrics.statistics import Floats
 from kernelviz.metrics.sweep import line_sizes, swept_axis, tied_axes, varying_axes
 from kernelviz.metrics.winner import winners
 from kernelviz.text import (
@@ -41,10 +39,10 @@ BY_SIZE = {
     "bandwidth": plots.bandwidth_by_size,
     "rate": plots.rate_by_size,
     "time": plots.latency_by_size,
+    "speed-up": plots.speed_up_by_size,
 }
 FIELDS: dict[Headline, str] = {"cold": "device_cold_s", "warm": "device_warm_s"}
 _NAMES = {f.field: f.name for f in FIGURES}
-_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +77,11 @@ def data(view: View) -> dict[str, Any]:
         for key, figure, text in (
             *_by_size(view, table, headline), *_at_size(view, headline), *_samples(view, table, headline),
         ):  # fmt: skip
-            charts[f"{headline}/{key}"], texts[f"{headline}/{key}"] = bare(figure), str(text)
+            charts[f"{headline}/{key}"], texts[f"{headline}/{key}"] = figure_json.plain(figure), str(text)
         lines |= {f"{headline}/{k}": v for k, v in _lines(view, table, headline)}
     return {
         "l2": list(view.headlines),
-        "show": ["bandwidth", "rate", "time", "winner"],
+        "show": [*BY_SIZE, "winner"],
         "usual": "rate" if by_rate(rows(view.run, view.run.environment.roofs)) else "bandwidth",
         "axes": list(view.axes),
         "sizes": [format_sizes(p) for p in view.problems],
@@ -91,6 +89,12 @@ def data(view: View) -> dict[str, Any]:
         "variants": [format_variant(v) for v in view.run.plan.variants],
         "charts": charts,
         "words": texts,
+        "about": {
+            "title": view.run.title or view.run.plan.op,
+            "facts": f"{view.run.environment.device.name} · measured on {view.run.created_at[:10]}",
+            "link": "",
+            "file": f"kernelviz-{view.run.id}",
+        },
         "lines": lines,
     }
 
@@ -117,8 +121,9 @@ def _by_size(view: View, table: Sequence[Row], headline: Headline) -> _Charts:
 
 def _at_size(view: View, headline: Headline) -> _Charts:
     run, roofs = view.run, view.run.environment.roofs
+    sheets = ceilings_by_device([run.environment.device.name])
     for i, problem in enumerate(view.problems):
-        figure = plots.rate_by_intensity(run, problem, roofs=roofs, headline=headline)
+        figure = plots.rate_by_intensity(run, problem, roofs=roofs, headline=headline, sheets=sheets)
         yield f"roof/{i}", figure, describe_roofline(problem)
         yield f"bars/{i}", plots.time_by_variant(run, problem, roofs=roofs, headline=headline), describe_bars(problem)
 
@@ -130,10 +135,14 @@ def _samples(view: View, table: Sequence[Row], headline: Headline) -> _Charts:
         here = [r for r in table if r.result.problem == problem]
         figures = {r.result.variant: r.figure for r in here if r.figure is not None and r.figure.samples}
         if figures:
-            yield f"spread/{i}", plots.share_by_time(figures, plan.op), describe_samples(list(figures), _NAMES[field])
+            yield (
+                f"spread/{i}",
+                plots.share_by_time(figures, plan.op, beside=plan.variants),
+                describe_samples(list(figures), _NAMES[field]),
+            )
         for variant, figure in figures.items():
             if figure.blocks:
-                chart = plots.samples_by_order(figure, field, op=plan.op, variant=variant)
+                chart = plots.samples_by_order(figure, field, op=plan.op, variant=variant, beside=plan.variants)
                 text = f"{_NAMES[field]} samples of {format_variant(variant)} in the order of measurement"
                 yield f"order/{i}/{plan.variants.index(variant)}", chart, text
 
@@ -165,58 +174,5 @@ def _format_case(row: Row, headline: Headline) -> str:
 def thinned(charts_data: dict[str, Any], most: int) -> dict[str, Any]:
     """The same data (see `data`) with at most `most` points in each series of samples. With 0, samples are left out."""
     chosen = {k: c for k, c in charts_data["charts"].items() if most or k.split("/")[1] not in ("spread", "order")}
-    charts = {k: {**c, "data": [_thin(t, most) for t in c["data"]]} for k, c in chosen.items()}
+    charts = {k: {**c, "data": [figure_json.evenly(t, most) for t in c["data"]]} for k, c in chosen.items()}
     return {**charts_data, "charts": charts, "words": {k: charts_data["words"][k] for k in charts}}
-
-
-def bare(figure: go.Figure) -> dict[str, Any]:
-    """The figure as plain JSON, without a template and with six digits.
-
-    Traces for WebGL become traces for SVG, because Plotly's WebGL code compiles text to code at run time, and the content
-    security policy of the page forbids that.
-    """
-    plain: dict[str, Any] = _plain(figure.to_plotly_json())
-    plain["layout"].pop("template", None)
-    for trace in plain["data"]:
-        if trace.get("type") == "scattergl":
-            trace["type"] = "scatter"
-    return plain
-
-
-def _thin(trace: dict[str, Any], most: int) -> dict[str, Any]:
-    """Keep evenly spaced points, including the first and the last. All points that have their own hover text are kept."""
-    count = len(trace.get("x") or ())
-    if count <= most or not most or "hovertext" in trace or "customdata" in trace:
-        return trace
-    indices = np.unique(np.linspace(0, count - 1, most).round().astype(int))
-    return {**trace, "x": [trace["x"][i] for i in indices], "y": [trace["y"][i] for i in indices]}
-
-
-def _rounded(values: Floats) -> list[float | None]:
-    """The values with six digits; None for a value that is not finite. The array is formatted at once, because it is large.
-
-    >>> _rounded(np.array([1 / 3, -0.0, np.nan, 2e9, 123456789.0]))
-    [0.333333, -0.0, None, 2000000000.0, 123457000.0]
-    """
-    texts = (f"%.{_DIGITS}g " * len(values)) % tuple(values.tolist())
-    return [number if math.isfinite(number) else None for number in map(float, texts.split())]
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case {"dtype": str(dtype), "bdata": str(packed)}:  # how Plotly writes an array of numpy's
-            return _plain(np.frombuffer(b64decode(packed), dtype=dtype))
-        case dict():
-            return {str(k): _plain(v) for k, v in value.items()}
-        case np.ndarray() if value.dtype.kind == "f" and value.ndim == 1:
-            return _rounded(value)
-        case np.ndarray() | list() | tuple():
-            return [_plain(v) for v in value]
-        case bool() | int() | str() | None:
-            return value
-        case float():
-            return float(f"{value:.{_DIGITS}g}") if np.isfinite(value) else None
-        case np.generic():
-            return _plain(value.item())
-        case _:
-            raise TypeError(f"{type(value).__name__} in a figure")

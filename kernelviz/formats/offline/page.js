@@ -1,4 +1,4 @@
-"use strict";
+// The script of the offline page. chart.js, which defines Chart, stands before it in the file.
 // Text of the run is set only by textContent and setAttribute, so it is never parsed as HTML.
 (async () => {
   const at = (id) => document.getElementById(id);
@@ -19,6 +19,7 @@
     return;
   }
   const chosen = { l2: data.l2[0], show: data.usual, against: data.axes[0] || "", size: data.sizes.length - 1, of: 0 };
+  let picked = -1; // the size that was chosen by a click
   const dark = matchMedia("(prefers-color-scheme: dark)");
 
   select("l2", data.l2, data.l2);
@@ -27,6 +28,7 @@
   select("size", data.sizes.map((_, i) => i), data.sizes);
   select("of", [], []);
   at("views").hidden = false;
+  const charts = new Map([...document.querySelectorAll(".chart")].map((box) => [box.id, new Chart(box, Plotly)]));
   dark.addEventListener("change", draw);
   draw();
 
@@ -36,7 +38,7 @@
     fill(box, values, words);
     box.value = chosen[name];
     box.addEventListener("change", () => {
-      chosen[name] = box.value;
+      chosen[name] = name === "size" ? Number(box.value) : box.value;
       draw();
     });
   }
@@ -53,7 +55,8 @@
   function draw() {
     const { l2, show, against, size } = chosen;
     for (const part of document.querySelectorAll("[data-l2]")) part.hidden = part.dataset.l2 !== l2;
-    chart("by_size", `${l2}/by/${show}/${against}`);
+    // A click on a point chooses its size.
+    chart("by_size", `${l2}/by/${show}/${against}`, { select: choose, selected: picked === chosen.size ? data.keys[picked] : null });
     chart("roofline", `${l2}/roof/${size}`);
     chart("bars", `${l2}/bars/${size}`);
     chart("all", `${l2}/all`);
@@ -61,13 +64,12 @@
     lines("lines", (data.lines[`${l2}/${size}`] || []).map(([mark, words, trust]) => ({
       mark, name: data.variants[mark], words, trust })));
     samples();
-    at("by_size").removeAllListeners?.("plotly_click");
-    at("by_size").on?.("plotly_click", (event) => {
-      const key = event.points[0]?.customdata, found = data.keys.indexOf(key);
-      if (found < 0 || String(found) === String(chosen.size)) return;
-      chosen.size = at("size").value = found;
-      draw();
-    });
+  }
+
+  function choose(key) {
+    picked = data.keys.indexOf(key);
+    if (picked >= 0) chosen.size = at("size").value = picked;
+    draw();
   }
 
   function samples() {
@@ -86,24 +88,12 @@
     lines("order_lines", (data.lines[`${l2}/${size}/${chosen.of}`] || []).map((words) => ({ words })));
   }
 
-  function chart(id, key) {
-    const figure = data.charts[key], place = at(id);
-    place.hidden = !figure;
+  function chart(id, key, further = {}) {
+    const figure = data.charts[key], box = at(id);
+    box.hidden = !figure;
     if (!figure) return;
-    const style = getComputedStyle(document.documentElement), colour = (name) => style.getPropertyValue(name).trim();
-    // On a phone, the text beside a bar would not fit into the chart.
-    const narrow = innerWidth < 500;
-    const font = { color: colour("--ink"), family: "Inter, system-ui, Arial, sans-serif", size: narrow ? 10 : 12 };
-    const own = structuredClone(figure.layout);
-    if (narrow) for (const note of own.annotations || []) note.font = { ...note.font, size: 10 };
-    const layout = {
-      ...own,
-      font,
-      autosize: true,
-      hoverlabel: { bgcolor: colour("--box"), bordercolor: colour("--soft"), font: { ...font }, align: "left" },
-    };
-    place.setAttribute("aria-label", data.words[key]);
-    Plotly.react(place, structuredClone(figure.data), layout, { displayModeBar: false, responsive: true, scrollZoom: false });
+    const about = { ...data.about, title: `${data.about.title}: ${data.words[key]}`, file: `${data.about.file}-${id}` };
+    charts.get(id).draw({ figure, alt: data.words[key], about, ...further });
   }
 
   function lines(id, all) {

@@ -14,7 +14,7 @@ from kernelviz.metrics.summary import summary
 from kernelviz.metrics.sweep import telling_axes
 from kernelviz.ops import catalogue
 from kernelviz.plots.marker_images import svg
-from kernelviz.plots.variant_styles import style_of
+from kernelviz.plots.variant_styles import styles_of
 from kernelviz.text import (
     cells,
     describe_failure,
@@ -58,7 +58,7 @@ def when(stamp: str) -> str:
 
 
 def answers(run: Run, headlines: Sequence[Headline]) -> str:
-    """The four tiles with the main results, one set for each headline."""
+    """The tiles with the main results, one set for each headline."""
     boxes = {
         headline: "".join(
             f'<div class=tile title="{escape(t.how)}"><dt>{escape(t.label)}</dt>'
@@ -72,7 +72,8 @@ def answers(run: Run, headlines: Sequence[Headline]) -> str:
 
 def legend(run: Run) -> str:
     """The marker of each variant. The script copies them into its lists."""
-    marks = (f"<span data-mark={i}>{svg(style_of(run.plan.op, v))}</span>" for i, v in enumerate(run.plan.variants))
+    styles = styles_of(run.plan.op, run.plan.variants)
+    marks = (f"<span data-mark={i}>{svg(styles[v])}</span>" for i, v in enumerate(run.plan.variants))
     return f"<template id=marks>{''.join(marks)}</template>"
 
 

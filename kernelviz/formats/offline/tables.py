@@ -13,7 +13,9 @@ from kernelviz.tables.kernels import KERNELS
 from kernelviz.tables.kernels import kernels as kernels_of
 from kernelviz.tables.other_times import other_times_columns
 from kernelviz.text import describe_methods
+from kernelviz.text.absences import describe_missing_figures
 from kernelviz.text.foreign_times import NOT_OURS
+from kernelviz.text.report import above_roofs
 
 _LONG = 40
 """Texts longer than this are folded."""
@@ -23,18 +25,24 @@ def cases(run: Run, headlines: Sequence[Headline]) -> str:
     """One table for each headline. The script shows the chosen one."""
     tables = []
     for headline in headlines:
-        table_cases = cases_of(run, rows(run, run.environment.roofs, headline), headline)
+        table_rows = rows(run, run.environment.roofs, headline)
+        table_cases = cases_of(run, table_rows, headline)
+        above = "".join(f"<p>{escape(str(line))}</p>" for line in above_roofs(table_rows))
         table = _table(
             case_columns(table_cases, View.WIDE), table_cases, f"Every case, {headline}", f"cases-{headline}"
         )
-        tables.append(f"<div data-l2={headline}>{table}</div>")
+        tables.append(f"<div data-l2={headline}>{table}{above}</div>")
     return "".join(tables)
 
 
 def figures(run: Run) -> str:
-    """All times of all cases in one unit."""
+    """All times of all cases in one unit, and why some are missing."""
     table_cases = cases_of(run, rows(run, run.environment.roofs))
-    return _table(case_columns(table_cases, View.TIMES_WIDE), table_cases, "All times of each case", "figures")
+    missing = describe_missing_figures([case.result for case in table_cases], run)
+    lines = "".join(f"<li>{escape(str(line))}</li>" for line in missing)
+    return (f"<p>Missing:</p><ul>{lines}</ul>" if lines else "") + _table(
+        case_columns(table_cases, View.TIMES_WIDE), table_cases, "All times of each case", "figures"
+    )
 
 
 def other_times(run: Run) -> str:

@@ -1,0 +1,201 @@
+"""A run as a small file, for the recorded runs that come with the package: samples and blocks in columns of whole numbers.
+
+What is shown of a run stays the same: the estimates and intervals of figures are stored exactly. Samples are rounded to 1 ps, the
+start of a block to 0.1 ms and its clock to 10 kHz. A figure that this form cannot hold stays as it is in the document.
+"""
+
+import lzma
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelviz.core import Block, DocumentError, Failure, Figure, Outcome, Run, Timing
+from kernelviz.formats import document
+
+SAMPLE_PER_S, START_PER_S, CLOCK_PER_HZ = 1e12, 1e4, 1e-4
+"""Steps in a second and in a hertz, of samples, of starts and of clocks."""
+_MAGIC = b"KVZ1"
+_LARGEST = 2**53
+_COLUMNS = lzma.FILTER_LZMA2
+_FILTERS = [{"id": _COLUMNS, "preset": 9 | lzma.PRESET_EXTREME, "lc": 0, "lp": 0, "pb": 0}]
+"""Columns of bytes have no alignment and no text, for which LZMA's defaults are made."""
+Ints = NDArray[np.int64]
+
+
+class _Head(msgspec.Struct, frozen=True):
+    """`figures`: result and field of each figure whose samples are in columns, by field. `columns`: name, length and width in
+    bytes of each column."""
+
+    run: msgspec.Raw
+    figures: dict[str, list[int]]
+    columns: list[tuple[str, int, int]]
+
+
+@dataclass(slots=True)
+class _Columns:
+    """Columns of whole numbers by name, each a list of parts."""
+
+    parts: dict[str, list[Ints]] = field(default_factory=dict)
+
+    def add(self, name: str, values: Ints | Sequence[int]) -> None:
+        self.parts.setdefault(name, []).append(np.asarray(values, dtype=np.int64))
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Takes the values of each column in the order in which they were added."""
+
+    columns: dict[str, Ints]
+    position: dict[str, int] = field(default_factory=dict)
+
+    def take(self, name: str, count: int) -> Ints:
+        start = self.position.get(name, 0)
+        self.position[name] = start + count
+        values = self.columns[name][start : start + count]
+        if len(values) != count:
+            raise DocumentError(f"column {name} is too short")
+        return values
+
+
+def encode(run: Run) -> bytes:
+    """The run as a compact file. Equal runs give equal files."""
+    columns, figures = _Columns(), dict[str, list[int]]()
+    for name in _fields():
+        for index, result in enumerate(run.results):
+            figure = _figure(result.outcome, name)
+            if figure is not None and _fits(figure):
+                figures.setdefault(name, []).append(index)
+                _add(columns, name, figure)
+    bare = _with_figures(run, figures, lambda _name, figure: msgspec.structs.replace(figure, samples=None, blocks=None))
+    listed, body = [], []
+    for name, parts in columns.parts.items():
+        planes, width = _planes(np.concatenate(parts))
+        listed.append((name, sum(map(len, parts)), width))
+        body.append(planes)
+    raw = msgspec.json.encode(document.values_of(bare))
+    head = lzma.compress(
+        msgspec.json.encode(_Head(run=msgspec.Raw(raw), figures=figures, columns=listed)),
+        preset=9 | lzma.PRESET_EXTREME,
+    )
+    packed = lzma.compress(b"".join(body), format=lzma.FORMAT_RAW, filters=_FILTERS)
+    return _MAGIC + len(head).to_bytes(4, "little") + head + packed
+
+
+def decode(data: bytes) -> Run:
+    """The run of a compact file. Errors: DocumentError."""
+    if data[:4] != _MAGIC:
+        raise DocumentError("this is no compact run of kernelviz")
+    end = 8 + int.from_bytes(data[4:8], "little")
+    try:
+        head = msgspec.json.decode(lzma.decompress(data[8:end]), type=_Head)
+        body = lzma.decompress(data[end:], format=lzma.FORMAT_RAW, filters=_FILTERS)
+    except (lzma.LZMAError, msgspec.MsgspecError, EOFError) as error:
+        raise DocumentError(f"it cannot be unpacked ({error})") from None
+    reader, start = _Reader({}), 0
+    for name, count, width in head.columns:
+        reader.columns[name] = _from_planes(body[start : start + count * width], count, width)
+        start += count * width
+    run = document.decode(bytes(head.run), most_bytes=None)
+    return _with_figures(run, head.figures, lambda name, figure: _read(reader, name, figure))
+
+
+def _fields() -> tuple[str, ...]:
+    return tuple(name for name in Timing.__struct_fields__ if name not in ("energy", "other_times"))
+
+
+def _timing(outcome: Outcome) -> Timing | None:
+    return outcome.timing if isinstance(outcome, Failure) else outcome
+
+
+def _figure(outcome: Outcome, name: str) -> Figure | None:
+    figure: Figure | None = getattr(_timing(outcome), name, None)
+    return figure
+
+
+def _with_figures(run: Run, figures: dict[str, list[int]], change: Callable[[str, Figure], Figure]) -> Run:
+    """The run with those figures changed, field by field in the order of the results."""
+    results = list(run.results)
+    for name, indices in figures.items():
+        for index in indices:
+            result = results[index]
+            timing, figure = _timing(result.outcome), _figure(result.outcome, name)
+            if timing is None or figure is None:
+                raise DocumentError(f"result {index} has no figure {name}")
+            timing = msgspec.structs.replace(timing, **{name: change(name, figure)})
+            failed = isinstance(result.outcome, Failure)
+            outcome = msgspec.structs.replace(result.outcome, timing=timing) if failed else timing
+            results[index] = msgspec.structs.replace(result, outcome=outcome)
+    return msgspec.structs.replace(run, results=tuple(results))
+
+
+def _fits(figure: Figure) -> bool:
+    """Whether samples and blocks are there, are consistent, and fit into whole numbers."""
+    blocks, samples = figure.blocks, figure.samples
+    if not blocks or not samples or sum(b.size for b in blocks) != len(samples):
+        return False
+    rounds = {b.round is None for b in blocks}
+    finite = all(np.isfinite(s) and abs(s) * SAMPLE_PER_S < _LARGEST for s in samples)
+    return finite and len(rounds) == 1 and all(abs(b.started_s) * START_PER_S < _LARGEST for b in blocks)
+
+
+def _add(columns: _Columns, name: str, figure: Figure) -> None:
+    blocks, samples = figure.blocks or (), figure.samples or ()
+    steps = np.round(np.array(samples) * SAMPLE_PER_S).astype(np.int64)
+    middle = int(np.sort(steps)[len(steps) // 2])
+    # The device's clock ticks in steps of up to 32 ns, so the distances from the middle have a common divisor.
+    divisor = int(np.gcd.reduce(steps - middle)) or 1
+    columns.add(f"{name}.shape", [len(blocks), middle, divisor, blocks[0].round is not None])
+    columns.add(f"{name}.sizes", _differences([b.size for b in blocks]))
+    columns.add(f"{name}.samples", (steps - middle) // divisor)
+    columns.add(f"{name}.starts", _differences([round(b.started_s * START_PER_S) for b in blocks]))
+    # A clock is positive, so 0 stands for an unknown one.
+    columns.add(f"{name}.clocks", _differences([round((b.clock_hz or 0.0) * CLOCK_PER_HZ) for b in blocks]))
+    if blocks[0].round is not None:
+        columns.add(f"{name}.rounds", _differences([b.round or 0 for b in blocks]))
+
+
+def _read(reader: _Reader, name: str, figure: Figure) -> Figure:
+    count, middle, divisor, has_rounds = map(int, reader.take(f"{name}.shape", 4))
+    sizes, starts, clocks = (
+        np.cumsum(reader.take(f"{name}.{kind}", count)).tolist() for kind in ("sizes", "starts", "clocks")
+    )
+    rounds: list[int | None] = (
+        np.cumsum(reader.take(f"{name}.rounds", count)).tolist() if has_rounds else [None] * count
+    )
+    steps = reader.take(f"{name}.samples", sum(sizes)) * divisor + middle
+    return msgspec.structs.replace(
+        figure,
+        samples=tuple((steps / SAMPLE_PER_S).tolist()),
+        blocks=tuple(
+            Block(
+                size=size, started_s=start / START_PER_S, clock_hz=clock / CLOCK_PER_HZ if clock else None, round=number
+            )
+            for size, start, clock, number in zip(sizes, starts, clocks, rounds, strict=True)
+        ),
+    )
+
+
+def _differences(values: list[int]) -> Ints:
+    """The first value and the distance of each other one from the one before it."""
+    whole: Ints = np.asarray(values, dtype=np.int64)
+    whole[1:] -= whole[:-1].copy()
+    return whole
+
+
+def _planes(values: Ints) -> tuple[bytes, int]:
+    """The values as planes of bytes, the lowest bytes first, and their number. Negative values are odd, positive ones even."""
+    unsigned = np.where(values >= 0, 2 * values, -2 * values - 1).astype("<u8")
+    width = max(1, (int(unsigned.max(initial=0)).bit_length() + 7) // 8)
+    return unsigned.view(np.uint8).reshape(-1, 8)[:, :width].T.tobytes(), width
+
+
+def _from_planes(data: bytes, count: int, width: int) -> Ints:
+    if len(data) != count * width or not 1 <= width <= 8:
+        raise DocumentError("a column is too short")
+    table = np.zeros((count, 8), dtype=np.uint8)
+    table[:, :width] = np.frombuffer(data, dtype=np.uint8).reshape(width, count).T
+    unsigned = table.reshape(-1).view("<u8").astype(np.int64)
+    return np.where(unsigned % 2 == 0, unsigned // 2, -(unsigned // 2) - 1)
