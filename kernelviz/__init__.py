@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kernelviz.api import (
         Report,
         compare,
+        gallery,
         history,
         inspect,
         ladders,
@@ -41,6 +42,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Report",
     "compare",
+    "gallery",
     "history",
     "inspect",
     "ladders",

@@ -11,6 +11,7 @@ from kernelviz import bench as use_cases
 from kernelviz.api.measurement import wait_for_run
 from kernelviz.api.report import PathLike, frame
 from kernelviz.bench import comparison, regression
+from kernelviz.bench import gallery as recorded
 from kernelviz.bench import roofline as placing
 from kernelviz.bench.trends import CaseTrend
 from kernelviz.core import Run
@@ -99,6 +100,13 @@ def roofline(
         bench, runs or placing.default_runs(bench), level=level, source=roofs, precision=precision, variant=variant
     )
     return frame(placing.records(placement))
+
+
+def gallery(*, family: str | None = None, op: str | None = None, device: str | None = None) -> pd.DataFrame:
+    """The recorded runs that come with kernelviz, one row for each, with its insight; an op without one has a row without a
+    run. Errors: UnknownName, with the known names."""
+    bench = use_cases.current()
+    return frame(recorded.records(recorded.gallery(bench, family=family, op=op, device=device)))
 
 
 def library_comparison(*sources: str | Path) -> tuple[ComparisonRow, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
@@ -13,6 +13,7 @@ import msgspec
 from kernelviz import bench as use_cases
 from kernelviz import formats
 from kernelviz.bench import RunSummary, comparison, run_files
+from kernelviz.bench.card import card as draw_card
 from kernelviz.bench.history import History
 from kernelviz.core import BadField, Failure, Run, check_name
 from kernelviz.formats import document
@@ -74,9 +75,16 @@ class Report(Run, frozen=True, kw_only=True):
 
     @property
     def fastest(self) -> str | None:
-        """The fastest correct variant over all sizes. None if no case has a correct time."""
+        """The best correct variant overall: the lowest geometric mean time over the sizes. None if no case has a correct time."""
         totals = summary(rows(self, self.environment.roofs))
         return None if totals is None else totals.fastest
+
+    @property
+    def most_wins(self) -> tuple[str, ...]:
+        """The variant that is fastest alone at the most sizes by the rule of `winners`; several if their wins and ties are
+        equal. Empty if no variant is known to be fastest at any size."""
+        totals = summary(rows(self, self.environment.roofs))
+        return () if totals is None else tuple(one.variant for one in totals.most_wins)
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each case in the order of the plan, in the SI base units that the column names state. Unknown is NaN or
@@ -85,8 +93,8 @@ class Report(Run, frozen=True, kw_only=True):
 
     def winners(self, l2: str = "cold") -> pd.DataFrame:
         """One row for each size: the fastest correct variant, the second with the ratio of its time to that of the first, and
-        `decided`, which is False if the verdict rule cannot distinguish the fastest from those in `tied`. Errors: UnknownName
-        for `l2`."""
+        `decided`: whether every other variant is slower. Variants in `tied` are the same as the fastest by the verdict rule;
+        those in `unclear` could not be compared with it, because of noise. Errors: UnknownName for `l2`."""
         check_name("l2", l2, get_args(Headline))
         headline = cast(Headline, l2)
         return frame(map(winners_text.record, winner.winners(rows(self, self.environment.roofs, headline), headline)))
@@ -106,6 +114,24 @@ class Report(Run, frozen=True, kw_only=True):
         target = Path(path)
         target.write_bytes(formats.export_named(to or formats.format_of(target.name)).encode(self))
         return target
+
+    def card(
+        self,
+        path: PathLike | None = None,
+        *,
+        variants: Sequence[str] | None = None,
+        l2: str = "cold",
+        link: str = "",
+        scheme: str = "light",
+    ) -> str:
+        """The card of the run, one SVG image with the answer, a small chart, device, date and link; also written to `path`.
+
+        `link`: where the run can be opened. `scheme`: light or dark. Errors: UnknownName for a variant, `l2` or `scheme`.
+        """
+        svg = draw_card(use_cases.current(), self, variants=variants, l2=l2, link=link, scheme=scheme)
+        if path is not None:
+            Path(path).write_text(svg, encoding="utf-8")
+        return svg
 
     def _repr_html_(self) -> str:
         """The table, for a notebook; pandas escapes every text in it."""

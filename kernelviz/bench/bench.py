@@ -15,7 +15,9 @@ from kernelviz.bench.availability import Choice
 from kernelviz.bench.history import History
 from kernelviz.bench.live import LiveRun
 from kernelviz.bench.machine import Machine
+from kernelviz.bench.queue_view import QueueView
 from kernelviz.bench.runner import Runner
+from kernelviz.bench.stored_roofs import stored_roofs
 from kernelviz.bench.summaries import Devices, Offer, Progress, RunSummary
 from kernelviz.bench.trends import Trends
 from kernelviz.bench.tunings import METHOD, Tunings, tuning_plan
@@ -54,7 +56,7 @@ _CONDITIONS_S = 0.5
 _NOTICES_S = 5.0
 
 
-class Bench:
+class Bench(QueueView):
     """The use cases of one process. Every method may be called from any thread; a run continues whether or not it is followed."""
 
     def __init__(
@@ -157,7 +159,7 @@ class Bench:
         device, op = self._checked(plan)
         now = datetime.datetime.now(datetime.UTC)
         run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-        roofs = self._store.roofs.newest(device.uuid)
+        roofs = stored_roofs(self._store, device).usable
         run = Run(
             id=run_id,
             title=title or planning.title_of(plan, device),
@@ -308,8 +310,9 @@ class Bench:
         return self.history.find(limit=limit)
 
     def roofs(self, device_id: str) -> tuple[Roof, ...]:
-        """The newest measurement of each roof of that device. Empty if it is not calibrated."""
-        return self._store.roofs.newest(self.device(device_id).uuid)
+        """The newest usable measurement of each roof of that device. Empty if it is not calibrated. `machine.refused_roofs` says
+        which ones were refused."""
+        return stored_roofs(self._store, self.device(device_id)).usable
 
     def roofs_of(self, run: Run) -> tuple[Roof, ...]:
         """The roofs to compare a run with: those of its own time, or, if the device was calibrated later, the present ones."""

@@ -5,14 +5,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast, get_args
 
+import msgspec
+
 from kernelviz.bench import backup, run_files
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.summaries import RunSummary
-from kernelviz.core import LIVING, BadField, DocumentError, Run, UnknownRun, check_name
+from kernelviz.core import LIVING, BadField, DocumentError, Plan, Run, UnknownRun, check_name
 from kernelviz.metrics import comparison as rule
 from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.library_comparison import COMPILED, EAGER, LIGER, ComparisonRow, comparison_rows, time_s
+from kernelviz.metrics.no_common_case import OtherPart, why_no_common_case
 from kernelviz.metrics.statistics import Interval
 from kernelviz.text import describe_verdict_reason
 from kernelviz.text.differences import differences
@@ -41,6 +44,31 @@ def compare_stored(
     first, second = map(bench.history.openable, (a, b))
     make = _compared.__wrapped__ if any(run.status in LIVING for run in (first, second)) else _compared
     return make(bench, first, second, variant_a, variant_b, l2)
+
+
+def plan_of_common_cases(bench: Bench, compared: Comparison) -> Plan | None:
+    """The plan that measures the problems of A with the variants of B on this machine, so that A or B has cases in common with
+    the new run; with A's variants if B has other ones. None if there is a common case, if the ops differ, or if this machine
+    cannot measure them."""
+    reasons = why_no_common_case(compared)
+    op = bench.ops().get(compared.a.plan.op)
+    parts = [reason.what for reason in reasons if isinstance(reason, OtherPart)]
+    if not reasons or "op" in parts or op is None or not compared.only_a:
+        return None
+    problems = tuple({r.problem.key: r.problem for r in compared.only_a}.values())
+    if any(p.dtype not in op.dtypes or set(p.sizes) != set(op.axis_names) for p in problems):
+        return None  # another tool measured A
+    source = compared.a.plan if "variant" in parts else compared.b.plan
+    wanted = source.variants if compared.variant_b is None else (compared.variant_b,)
+    device = bench.default_device()
+    usable = {o.variant.name for o in bench.offers(op.name, device) if o.lack is None}
+    known = tuple(v for v in wanted if v in usable)
+    if not known:
+        return None
+    baseline = source.baseline if source.baseline in known else known[0]
+    return msgspec.structs.replace(
+        source, problems=problems, variants=known, baseline=baseline, device=device, search=None
+    )
 
 
 def opened(bench: Bench, source: str) -> Run:

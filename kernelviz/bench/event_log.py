@@ -1,6 +1,7 @@
 """The events of one run in memory. Any number of followers read them, each at its own speed."""
 
 import threading
+import time
 from collections.abc import Iterator
 from itertools import takewhile
 
@@ -21,6 +22,9 @@ from kernelviz.core import (
     WorkerStarting,
 )
 
+_LEAST_DONE = 2
+"""Cases that must be done before their pace says how long the others take: the first one also waits for its inputs."""
+
 
 class EventLog:
     """Events with numbers from 1 on. An event that a newer one replaces (an earlier step or result of the same case) is
@@ -37,6 +41,8 @@ class EventLog:
         self._status: Status = "queued"
         self._ahead = 0
         self._message = ""
+        # When the first case began, and how many had a result then: a resumed run does not start at 0.
+        self._began: tuple[float, int] | None = None
 
     def append(self, event: Event) -> None:
         with self._changed:
@@ -60,6 +66,7 @@ class EventLog:
                 return "starting"
             case CaseStep(case=case):
                 self._status, self._ahead, self._message = "running", 0, ""
+                self._began = self._began or (time.monotonic(), len(self._failed))
                 if case.key not in self._failed:
                     self._steps[case.key] = event
                 return f"step {case.key}"
@@ -99,7 +106,7 @@ class EventLog:
             for key in dropped:
                 self._events.pop(f"done {key}", None)
             self._failed = dict(failed)
-            self._status, self._message = "queued", ""
+            self._status, self._message, self._began = "queued", "", None
 
     @property
     def ended(self) -> bool:
@@ -117,7 +124,16 @@ class EventLog:
                 message=self._message,
                 steps=dict(self._steps),
                 sequence=self._sequence,
+                remaining_s=self._remaining_s(),
             )
+
+    def _remaining_s(self) -> float | None:
+        """The time for the cases that are left, at the pace so far; None while it is not known."""
+        if self._began is None or "ended" in self._events:
+            return None
+        began_s, before = self._began
+        done, left = len(self._failed) - before, self._total - len(self._failed)
+        return (time.monotonic() - began_s) / done * left if done >= _LEAST_DONE and left > 0 else None
 
     def follow(self, after: int, timeout_s: float | None) -> Iterator[tuple[int, Event]]:
         """Events after number `after`, waiting for new ones, until RunEnded or until nothing came for `timeout_s`.

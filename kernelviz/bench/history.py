@@ -10,9 +10,10 @@ import msgspec
 from kernelviz import formats
 from kernelviz.bench import backup
 from kernelviz.bench.snapshots import selected
-from kernelviz.bench.summaries import RunSummary
+from kernelviz.bench.summaries import RunSummary, matches
 from kernelviz.core import LIVING, BadField, DocumentError, Run, UnknownRun, timestamps
 from kernelviz.formats import document, shipped_runs
+from kernelviz.metrics import foreign_times
 from kernelviz.store import RunRow, Store, StoreError
 
 TITLE_CHARACTERS, NOTE_CHARACTERS = 200, 10_000
@@ -40,9 +41,10 @@ class History:
         """Deleted runs that can be restored, the newest first."""
         return tuple(_summary(row) for row in self._store.runs.rows(limit, deleted=True))
 
-    def shipped(self) -> tuple[RunSummary, ...]:
-        """The runs that came with the package."""
-        return tuple(map(_shipped_summary, shipped_runs.lines().values()))
+    def shipped(self, search: str = "") -> tuple[RunSummary, ...]:
+        """The runs that came with the package. `search`: as in `find`."""
+        listed = tuple(map(_shipped_summary, shipped_runs.lines().values()))
+        return tuple(run for run in listed if matches(run, search))
 
     def summary(self, run_id: str) -> RunSummary:
         """The summary of one run, deleted or not. Raises UnknownRun."""
@@ -87,17 +89,18 @@ class History:
         """Remove the runs for good that were deleted more than RESTORABLE_DAYS ago, and return their ids."""
         return self._store.runs.purge(timestamps.iso(datetime.now(UTC) - timedelta(days=RESTORABLE_DAYS)))
 
-    def take_in(self, data: bytes | str) -> str:
+    def take_in(self, data: bytes | str, *, file: str = "") -> str:
         """Import the one run of a file in any format that can be read (see `take_in_all`), and return its id. Errors:
         DocumentError, also if the file holds several runs; nothing is stored then."""
-        return self.add(formats.one_of(formats.read(data)))
+        return self.add(_with_file_name(formats.one_of(formats.read(data)), file))
 
-    def take_in_all(self, data: bytes | str) -> tuple[str, ...]:
+    def take_in_all(self, data: bytes | str, *, file: str = "") -> tuple[str, ...]:
         """Import every run of a file in any format that can be read, recognised by its content, and return their ids.
 
+        `file`: its name, which is added to the titles of another tool's runs, because these files often hold the same benchmarks.
         Errors: DocumentError with the path of the field, StoreError; nothing of the file is stored then.
         """
-        return self.add_all(formats.read(data))
+        return self.add_all([_with_file_name(run, file) for run in formats.read(data)])
 
     def back_up(self, path: Path) -> backup.Backup:
         """Write everything that is stored to one file: runs, roofs, selftests, inspections, tunings. Errors: BadField,
@@ -195,6 +198,13 @@ class History:
             raise BadField(
                 "run", run_id, "it came with the package and cannot be changed; download it and upload the copy"
             )
+
+
+def _with_file_name(run: Run, file: str) -> Run:
+    """The run of another tool with the name of its file in the title."""
+    if not file or not foreign_times.alone(run):
+        return run
+    return msgspec.structs.replace(run, title=f"{run.title[: TITLE_CHARACTERS - 63]} ({Path(file).name[:60]})")
 
 
 def _importable(run: Run) -> Run:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import msgspec
 
 from kernelviz.bench.event_log import EventLog
+from kernelviz.bench.stored_roofs import stored_roofs
 from kernelviz.core import (
     CaseDone,
     Check,
@@ -170,7 +171,7 @@ class LiveRun(Live):
     def begun(self, environment: Environment) -> None:
         if self._began_s is None:
             self._began_s = time.monotonic()
-        complete = msgspec.structs.replace(environment, roofs=self._store.roofs.newest(environment.device.uuid))
+        complete = msgspec.structs.replace(environment, roofs=stored_roofs(self._store, environment.device).usable)
         if not self._begun:
             self._begun = True
             self._store.runs.set_status(self.name, "running")

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import psutil
 
+from kernelviz.bench.stored_roofs import stored_roofs
 from kernelviz.bench.summaries import Devices
 from kernelviz.core import Device, DeviceError, RunTimes, Sample
 from kernelviz.core.cache_size import CacheSize
 from kernelviz.hardware.last_level_cache import last_level_cache
 from kernelviz.hardware.monitor import Monitor
 from kernelviz.metrics.calibrations import Calibration, calibrations
+from kernelviz.metrics.roof_checks import RoofRefusal
 from kernelviz.store import Store
 from kernelviz.worker.device_lock import DeviceLock
 
@@ -49,14 +51,16 @@ class Machine:
         """Every stored calibration of the device, the newest first. Raises UnknownName."""
         return calibrations(self._store.roofs.of_device(self._devices[device_id].uuid))
 
+    def refused_roofs(self, device_id: str) -> tuple[RoofRefusal, ...]:
+        """Why roofs of the newest calibration cannot be used. Raises UnknownName."""
+        return stored_roofs(self._store, self._devices[device_id]).refused
+
     def run_times(self, device_id: str, limit: int = 6) -> tuple[RunTimes, ...]:
         """The kernel times of the newest runs on the device, the newest run first. Raises UnknownName."""
         return self._store.trends.kernel_times(self._devices[device_id].uuid, limit)
 
     def last_level_cache(self, device: Device) -> CacheSize | None:
         """The size of the last-level cache of a device, also of another machine, and where it is known from."""
-        if device.last_level_cache_bytes is not None:
-            return last_level_cache(device)
         return last_level_cache(device, self._store.runs.last_level_cache_bytes(device.uuid))
 
     def close(self) -> None:

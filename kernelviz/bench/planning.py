@@ -1,6 +1,8 @@
 """From a request to a checked plan."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast, get_args
 
@@ -18,6 +20,7 @@ from kernelviz.core import (
     check_name,
 )
 from kernelviz.core.sizes import MAX_PROBLEMS, expand
+from kernelviz.core.units import size_bytes, typed_size
 from kernelviz.ops import Op
 
 
@@ -43,7 +46,38 @@ def problems(op: Op, device: Device, request: RunRequest) -> tuple[Problem, ...]
     distinct = {p.key: p for p in every}
     if len(distinct) > MAX_PROBLEMS:
         raise BadField("sizes", f"{len(distinct)} problems", f"a plan holds at most {MAX_PROBLEMS}; sweep fewer sizes")
-    return tuple(distinct.values())
+    chosen = tuple(distinct.values())
+    unfit = too_large(op, device, chosen)
+    if len(unfit) == len(chosen):
+        smallest = min(unfit, key=lambda one: one.needed_bytes)
+        raise BadField(
+            "sizes",
+            " ".join(f"{axis}={typed_size(size)}" for axis, size in smallest.problem.sizes.items()),
+            f"measuring {op.name} {smallest.problem.dtype} takes {size_bytes(smallest.needed_bytes)} of memory (inputs, outputs "
+            f"and the float64 reference), and {device.name} has {size_bytes(smallest.memory_bytes)}; choose smaller sizes",
+        )
+    return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class TooLarge:
+    """A problem that needs more memory than its device has."""
+
+    problem: Problem
+    needed_bytes: int
+    memory_bytes: int
+
+
+def too_large(op: Op, device: Device, problems: Sequence[Problem]) -> tuple[TooLarge, ...]:
+    """The problems that cannot fit, even if all of the device's memory is free. None if its memory is unknown.
+
+    Less may be free, so a worker checks it again before it allocates anything.
+    """
+    memory_bytes = device.memory_bytes
+    if memory_bytes is None:
+        return ()
+    needed = ((problem, op.needed_bytes(problem)) for problem in problems)
+    return tuple(TooLarge(problem, size, memory_bytes) for problem, size in needed if size > memory_bytes)
 
 
 def chosen_variants(

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import LIVING, Level, Roof, Run, UnknownRun, check_name
+from kernelviz.formats import shipped_runs
 from kernelviz.hardware.datasheet import ceilings
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.placement import Placed, placed
@@ -110,9 +111,11 @@ def records(placement: Placement) -> list[dict[str, object]]:
             "roof": None if c.light is None else format_roof_name(c.light.roof),
             "speed_of_light_s": None if c.light is None else c.light.time_s,
             "share_fraction": c.share,
+            "above_roof": None if c.above_roof is None else c.above_roof.kind,
             "limiter": c.limiter.kind,
             "evidence": [str(describe_evidence(fact)) for fact in c.limiter.evidence],
             "missing": [str(describe_missing(fact)) for fact in c.limiter.missing],
+            "profile_command": c.profile_command,
             "trust": str(describe_quality(c.quality)),
         }
         for c in placement.cases
@@ -143,4 +146,11 @@ def _placed(
     device = run.environment.device.name
     measured = bench.roofs_of(run)
     against = measured if source == "measured" else ceilings(device)
-    return placed(run, summary.name, measured, against, headline), device, bool(against)
+    return placed(run, summary.name, with_empty_kernel(measured, device), against, headline), device, bool(against)
+
+
+def with_empty_kernel(roofs: Sequence[Roof], model: str) -> tuple[Roof, ...]:
+    """The roofs, completed by the time of an empty kernel on another GPU of the model if they have none."""
+    known = any(r.what == "empty_kernel" for r in roofs)
+    other = None if known or not roofs else shipped_runs.empty_kernel_of(model)
+    return (*roofs, *(() if other is None else (other,)))

@@ -8,7 +8,6 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
 
 import msgspec
 
@@ -20,6 +19,7 @@ from kernelviz.core import (
     LIVING,
     BadField,
     Device,
+    DeviceKind,
     Failure,
     FigureName,
     Method,
@@ -34,6 +34,7 @@ from kernelviz.core.configuration import is_configuration
 from kernelviz.core.errors import one_line
 from kernelviz.core.problem import case_key
 from kernelviz.core.reasons import Refusal
+from kernelviz.metrics.absences import FIELDS, never_measured
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store
@@ -51,7 +52,7 @@ ROOM_SHARE = 0.2
 """The largest share of the device's memory for their outputs. The float64 reference and the inputs need the rest."""
 
 _shared = threading.Lock()
-_NO_WORKER = WorkerState(state="none", run_id=None, queued=0, workers_started=0, last_trouble="")
+_NO_WORKER = WorkerState(state="none", run_id=None, owner=None, queued=0, workers_started=0, last_trouble="")
 # All runners of the process, because a run that another runner measures was not left behind.
 _runners: weakref.WeakSet[Runner] = weakref.WeakSet()
 
@@ -177,7 +178,9 @@ class Runner:
                 requests += [_request(run, live, problem, group, owner, tuned) for group in _groups(names, most)]
             if run.plan.search is not None and run.status != "finished":
                 slow_requests.append(_final(run, live, problem, owner, self._store))
-            lacking = tuple(n for n in able if _lacks_figures(results.get(case_key(problem, n)), run.method))
+            lacking = tuple(
+                n for n in able if _lacks_figures(results.get(case_key(problem, n)), run.method, device.kind)
+            )
             if lacking:
                 later_requests.append(_request(run, live, problem, lacking, owner, tuned, later=True))
         return unavailable, [*quick_requests, *slow_requests, *later_requests]
@@ -240,6 +243,11 @@ class Runner:
         supervisor = self._supervisors.get(device_id)
         return _NO_WORKER if supervisor is None else supervisor.state()
 
+    def ahead_of(self, owner: str, device_id: str) -> int:
+        """The number of requests that the device does before a new one of that owner."""
+        supervisor = self._supervisors.get(device_id)
+        return 0 if supervisor is None else supervisor.ahead_of(owner)
+
     def close(self) -> None:
         """Stop all workers. What is under way becomes interrupted."""
         with self._lock:
@@ -285,15 +293,14 @@ class Runner:
             self._live[live.name] = live
 
 
-# The fields of secondary timings whose absence means that they were not measured (a call may have no graph).
-_FIELDS: Mapping[FigureName, str] = MappingProxyType(
-    {"warm": "device_warm_s", "call": "call_eager_s", "loop": "loop_s", "energy": "energy"}
-)
+# The secondary timings whose absence means that they were not measured (a call may have no graph).
+_MEASURED_LATER: tuple[FigureName, ...] = ("warm", "call", "loop", "energy")
 
 
-def _lacks_figures(result: Result | None, method: Method) -> bool:
+def _lacks_figures(result: Result | None, method: Method, device: DeviceKind) -> bool:
     """Whether secondary timings have to be measured, if the case has a correct time by then."""
-    wanted = [_FIELDS[name] for name in method.figures if name in _FIELDS]
+    later = [name for name in _MEASURED_LATER if name in method.figures]
+    wanted = [FIELDS[name] for name in later if never_measured(name, method.clock, device) is None]
     if result is None:
         return bool(wanted)
     return result.timing is not None and any(getattr(result.timing, field) is None for field in wanted)

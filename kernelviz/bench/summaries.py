@@ -56,11 +56,19 @@ class RunSummary(Line, frozen=True, kw_only=True):
         return ", ".join(filter(None, counts))
 
 
+def matches(run: RunSummary, search: str) -> bool:
+    """Whether every word occurs in the run, ignoring case. The store searches in the same way."""
+    texts = [t.casefold() for t in (run.id, run.title, run.note, run.op, run.device, run.status)]
+    return all(any(part in text for text in texts) for part in search.casefold().split())
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """Where a run stands. `steps` by case key, for cases that have begun and have no result yet.
 
-    `sequence` grows with each event. A calibration counts roofs; its `total` is 0, since how many there are is known at its end.
+    `remaining_s`: how long it still takes if the cases that are left take as long as those of this run so far, None until two are
+    done. `sequence` grows with each event. A calibration counts roofs; its `total` is 0, since how many there are is known at
+    its end.
     """
 
     status: Status
@@ -71,3 +79,16 @@ class Progress:
     message: str
     steps: Mapping[str, CaseStep]
     sequence: int
+    remaining_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """What a device measures now. `op`: None for a calibration, a selftest or an inspection, whose `name` says which."""
+
+    name: str
+    op: str | None
+    owner: str
+    done: int
+    total: int
+    remaining_s: float | None = None

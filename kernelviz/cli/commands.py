@@ -11,10 +11,12 @@ import kernelviz
 from kernelviz.cli import console, history, tune
 from kernelviz.cli.compare import compare
 from kernelviz.cli.device import device
+from kernelviz.cli.gallery import gallery
 from kernelviz.cli.inspect import inspect
 from kernelviz.cli.launch import launch
 from kernelviz.cli.library_comparison import library_comparison
 from kernelviz.cli.ops import ops
+from kernelviz.cli.record import record
 from kernelviz.cli.regress import regress
 from kernelviz.cli.roofline import roofline
 from kernelviz.cli.run import run
@@ -45,8 +47,9 @@ MEASURE, RESULTS, MACHINE = "Measure", "Look at results", "This machine"
 for group, group_name, panel in ((tune.app, "tunings", MEASURE), (history.app, "runs", RESULTS)):
     app.add_typer(group, name=group_name, rich_help_panel=panel)
 COMMANDS: dict[str, dict[str, Callable[..., int | None]]] = {
-    MEASURE: {"ops": ops, "run": run, "inspect": inspect, "launch": launch, "tune": tune.tune},
+    MEASURE: {"ops": ops, "run": run, "record": record, "inspect": inspect, "launch": launch, "tune": tune.tune},
     RESULTS: {
+        "gallery": gallery,
         "import": history.import_files,
         "export": history.export,
         "compare": compare,

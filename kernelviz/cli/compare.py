@@ -1,7 +1,7 @@
 """`kernelviz compare`: compare two runs case by case, with an exit code for use in CI."""
 
 import math
-from collections.abc import Collection, Sized
+from collections.abc import Collection, Sequence, Sized
 from contextlib import suppress
 from typing import Annotated
 
@@ -13,11 +13,14 @@ from kernelviz import bench as use_cases
 from kernelviz.bench import comparison
 from kernelviz.cli import console, options
 from kernelviz.core import BadField, Failure, Run, Stage
+from kernelviz.core.command import commands
 from kernelviz.metrics.comparison import Comparison, Pair
+from kernelviz.metrics.no_common_case import why_no_common_case
 from kernelviz.tables.column import View
 from kernelviz.tables.comparison import pair_columns
 from kernelviz.text import describe_mean, describe_noise, describe_refusals, describe_unpaired, format_counts
 from kernelviz.text.differences import differences
+from kernelviz.text.no_common_case import describe_no_common_case
 
 SLOWER = 3
 """Exit code if a case is slower, or no longer has a correct time."""
@@ -58,18 +61,24 @@ def compare(
     """
     limit = parse_percent(fail_slower_than)
     first, second = (comparison.opened(use_cases.current(), source) for source in (a, b))
-    return print_comparison(
-        comparison.compare(first, second, variant_a=variant_a, variant_b=variant_b, l2=l2), limit, as_json=as_json
-    )
+    compared = comparison.compare(first, second, variant_a=variant_a, variant_b=variant_b, l2=l2)
+    plan = comparison.plan_of_common_cases(use_cases.current(), compared)
+    lines = ["To measure the cases of A with the variants of B:", *commands(plan, second.method)] if plan else []
+    return print_comparison(compared, limit, as_json=as_json, lines=lines)
 
 
 def print_comparison(
-    compared: Comparison, limit: float | None, *, as_json: bool, untried: Collection[Stage] = ()
+    compared: Comparison,
+    limit: float | None,
+    *,
+    as_json: bool,
+    untried: Collection[Stage] = (),
+    lines: Sequence[str] = (),
 ) -> int:
     """Print the comparison and return the exit code.
 
     `limit`: fraction by which a case may be slower; None: no limit was given. `untried`: failure stages which mean that a case of
-    B was not tried, so that its missing time is no failure.
+    B was not tried, so that its missing time is no failure. `lines`: commands that measure cases in common, if there are none.
     """
     failing = tuple(p for p in compared.slower_than(limit or 0.0) if _stage(p) not in untried)
     if as_json:
@@ -79,10 +88,9 @@ def print_comparison(
         if failing:
             console.err().print(_describe_failing(failing, limit or 0.0))
     if not compared.pairs:
-        console.err().print(
-            "nothing was compared: no case of A is in B; measure B with A's sizes, dtype and variants (`kernelviz regress A` "
-            "does that), or compare one variant with another by --variant-a and --variant-b"
-        )
+        console.err().print(f"nothing was compared: {describe_no_common_case(why_no_common_case(compared))}")
+        for line in lines:
+            typer.echo(line, err=True)
         return NOTHING
     if limit is not None and compared.only_a:
         console.err().print(f"not compared: {format_cases(compared.only_a)} only in A, which B did not measure")
@@ -133,7 +141,7 @@ def _report(compared: Comparison) -> RenderableType:
         parts += [Text(""), table, Text("")]
     parts += [Text(str(line)) for line in describe_unpaired(compared)]
     if not compared.pairs:
-        return Group(*parts, Text("No case is in both: nothing can be compared."))
+        return Group(*parts)
     lines = (
         describe_refusals(compared),
         f"{format_counts(compared)}.",

@@ -22,7 +22,9 @@ from kernelviz.metrics.alerts import Thresholds
 from kernelviz.metrics.calibrations import moves
 from kernelviz.store import Store
 from kernelviz.text import (
+    describe_cached_part,
     describe_notice,
+    describe_refusal,
     format_bytes,
     format_cache_size,
     format_move,
@@ -30,6 +32,7 @@ from kernelviz.text import (
     format_roof_name,
     format_roof_value,
 )
+from kernelviz.text.roofs import REFUSED_REMEDY, describe_above_sheet
 
 _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 
@@ -136,6 +139,7 @@ def _calibrate(bench: Bench, device: Device) -> None:
 def _lines(bench: Bench, device: Device) -> Iterator[tuple[str, str]]:
     """The name and the value of each property that is known."""
     now, roofs = bench.conditions(device.id), bench.roofs(device.id)
+    cache = bench.machine.last_level_cache(device)
     gpu = {
         "multiprocessors": str(device.multiprocessors or "unknown"),
         "compute capability": ".".join(map(str, device.compute_capability or ())) or "unknown",
@@ -144,21 +148,25 @@ def _lines(bench: Bench, device: Device) -> Iterator[tuple[str, str]]:
     properties = {
         "identity": device.uuid,
         "memory": units.size_bytes(device.memory_bytes),
-        "last-level cache": format_cache_size(bench.machine.last_level_cache(device)),
+        "last-level cache": format_cache_size(cache),
         **(gpu if device.kind == "cuda" else {"threads": str(device.threads or "unknown")}),
         "clock now": None if now.sm_clock_hz is None else units.clock(now.sm_clock_hz),
         "power now": None if now.power_w is None else f"{now.power_w:.0f} W",
         "other processes on it": None if now.other_processes is None else str(now.other_processes),
     }
     yield from ((name, value) for name, value in properties.items() if value is not None)
-    yield from _roof_lines(roofs)
+    yield from _roof_lines(roofs, cache.size_bytes if cache else None)
+    refused = bench.machine.refused_roofs(device.id)
+    yield from (("refused roof", describe_refusal(r)) for r in refused)
+    if refused:
+        yield "", REFUSED_REMEDY
     yield from _change_lines(bench, device)
     if sheet := datasheet(device.name):
         yield from _sheet_lines(roofs, sheet)
 
 
-def _roof_lines(roofs: Sequence[Roof]) -> Iterator[tuple[str, str]]:
-    """One line for each roof. The sizes of one stream share a line, the smallest first."""
+def _roof_lines(roofs: Sequence[Roof], cache_bytes: int | None) -> Iterator[tuple[str, str]]:
+    """One line for each roof. The sizes of one stream share a line, the smallest first, of which the cache may hold a part."""
     if not roofs:
         yield "measured roofs", "not calibrated; `kernelviz device --calibrate` measures them"
     groups: dict[tuple[str, str | None], list[Roof]] = {}
@@ -169,6 +177,7 @@ def _roof_lines(roofs: Sequence[Roof]) -> Iterator[tuple[str, str]]:
         values = [
             format_roof(group[0]),
             *(f"at {format_bytes(r.moved_bytes or 0)}: {format_roof_value(r)}" for r in group[1:]),
+            *filter(None, (describe_cached_part(group[0], cache_bytes),)),
         ]
         yield "measured roof", f"{', '.join(values)} ({group[-1].measured_at[:10]})"
 
@@ -201,6 +210,9 @@ def _sheet_lines(roofs: Sequence[Roof], sheet: DataSheet) -> Iterator[tuple[str,
         rate = units.rate(peak.rate_flop_per_s, "OP/s" if precision == "int8" else "FLOP/s")
         at = f" at {units.clock(peak.at_clock_hz)}" if peak.at_clock_hz else ""
         yield "data sheet", f"{precision} {rate}{at}{measured(best.get(precision))}"
+    for line in shares:
+        if line.promised is not None and (line.share or 0.0) > 1:
+            yield "above 100 %", describe_above_sheet(line.roof, line.promised, line.promised_at_hz, sheet.l2_bytes)
     yield "data sheet from", sheet.source
 
 
@@ -211,6 +223,16 @@ def _described(bench: Bench, device: Device) -> dict[str, object]:
     return described | {
         "last_level_cache": cache and msgspec.to_builtins(cache),
         "roofs": msgspec.to_builtins(bench.roofs(device.id)),
+        "refused_roofs": [
+            {
+                "roof": msgspec.to_builtins(r.roof),
+                "reason": r.kind,
+                "half_width_fraction": r.half_width_fraction,
+                "limit": msgspec.to_builtins(r.limit),
+                "sentence": describe_refusal(r),
+            }
+            for r in bench.machine.refused_roofs(device.id)
+        ],
         "notices": [_notice(n) for n in bench.notices(device.id)],
         "conditions": msgspec.to_builtins(bench.conditions(device.id)),
         "data_sheet": sheet

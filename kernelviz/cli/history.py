@@ -11,7 +11,9 @@ import typer
 from kernelviz import bench as use_cases
 from kernelviz import formats
 from kernelviz.bench import RunSummary, backup, run_files
+from kernelviz.bench.card import card as draw_card
 from kernelviz.bench.snapshots import at_sizes, selected
+from kernelviz.bench.summaries import matches
 from kernelviz.cli import console, options, tables, tune
 from kernelviz.cli.progress import follow_run
 from kernelviz.cli.run import print_run
@@ -52,7 +54,7 @@ def find(
     history = use_cases.current().history
     if shipped or deleted:
         listed = history.shipped() if shipped else history.deleted(sys.maxsize)
-        runs = tuple(run for run in listed if _matches(run, search))[:limit]
+        runs = tuple(run for run in listed if matches(run, search))[:limit]
     else:
         runs = history.find(search, limit=limit)
     console.show_rows(
@@ -62,12 +64,6 @@ def find(
         as_json=as_json,
         nothing="no run" + (f" matches {search!r}" if search else " is stored here; `kernelviz run` makes one"),
     )
-
-
-def _matches(run: RunSummary, search: str) -> bool:
-    """Whether every word occurs in the run, ignoring case. The store searches in the same way."""
-    texts = [t.casefold() for t in (run.id, run.title, run.note, run.op, run.device, run.status)]
-    return all(any(part in text for text in texts) for part in search.casefold().split())
 
 
 @app.command()
@@ -99,6 +95,30 @@ def show(
     console.show(tables.report(stored, bench.roofs_of(stored)))
     if stored.plan.search is not None:
         console.show(tune.report(bench.tunings.report(run)))
+
+
+@app.command()
+def card(
+    run: options.RunId,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="SVG file to write. Default: stdout.")
+    ] = None,
+    variants: Annotated[str | None, typer.Option(metavar="A,B", help="Only these variants and the baseline.")] = None,
+    l2: options.Headline = "cold",
+    link: Annotated[
+        str, typer.Option(metavar="URL", help="Address at which the run can be opened. Default: the id of the run.")
+    ] = "",
+    scheme: Annotated[str, typer.Option(metavar="light|dark", help="Colours of the card.")] = "light",
+) -> None:
+    """Write the card of a run: one SVG image with the answer, a small chart, device, date and link, for chat and slides."""
+    bench = use_cases.current()
+    chosen = options.parse_names(variants)
+    svg = draw_card(bench, bench.load(run), variants=chosen, l2=l2, link=link, scheme=scheme).encode()
+    if output is None:
+        console.write(svg + b"\n")
+        return
+    with console.writable("--output", output):
+        output.write_bytes(svg)
 
 
 @app.command()
@@ -181,7 +201,7 @@ def import_files(
                 message, ids = f"a backup of {restored.counts}", restored.ids
             else:
                 data = formats.file_bytes(file)
-                ids = history.take_in_all(data)
+                ids = history.take_in_all(data, file=file.name)
                 seal = integrity.sealed(data)
                 message = integrity.DESCRIPTIONS[seal] if seal is not None else ""
             if message:

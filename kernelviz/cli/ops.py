@@ -9,15 +9,19 @@ from rich.text import Text
 from kernelviz import bench as use_cases
 from kernelviz.bench import Offer
 from kernelviz.cli import console, options
+from kernelviz.metrics.grouping import grouped
 from kernelviz.ops import Op, Variant, catalogue
 from kernelviz.ops.catalog.space import format_space
 from kernelviz.text import describe_reason
+from kernelviz.text.text import sentence_case
 
 
 def ops(
     as_json: options.Json = False,
     device: options.DeviceId = None,
-    as_markdown: Annotated[bool, typer.Option("--markdown", hidden=True, help="Print the table of README.md.")] = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", hidden=True, help="Print the tables of docs/ops.md.")
+    ] = False,
 ) -> None:
     """List the ops and their variants, and show which variants can run on a device of this machine.
 
@@ -75,19 +79,31 @@ def described(op: Op, offers: Sequence[Offer]) -> dict[str, object]:
 
 
 def markdown(ops: Mapping[str, Op]) -> str:
-    """The catalogue as a Markdown table, for the README. The same on every machine.
+    """The catalogue as Markdown, a table for each family, for docs/ops.md. The same on every machine.
 
-    >>> print(markdown({}))
-    | op | computes | sizes | number formats | variants, from the plainest to the best |
-    |---|---|---|---|---|
+    >>> markdown({})
+    ''
     """
+    return "\n\n".join(
+        f"## {sentence_case(family)}\n{_table(of_family)}" for family, of_family in by_family(ops).items()
+    )
+
+
+def by_family(ops: Mapping[str, Op]) -> dict[str, list[Op]]:
+    """The ops of each family, families in the order of their first op."""
+    return grouped(ops.values(), key=lambda op: op.family)
+
+
+def _table(ops: Sequence[Op]) -> str:
     lines = [
         "| op | computes | sizes | number formats | variants, from the plainest to the best |",
         "|---|---|---|---|---|",
     ]
-    for name, op in ops.items():
+    for op in ops:
         variants = ", ".join(" ".join(filter(None, (f"`{v.name}`", _remark(v)))) for v in op.variants)
-        lines.append(f"| `{name}` | {op.summary} | {', '.join(op.axis_names)} | {', '.join(op.dtypes)} | {variants} |")
+        lines.append(
+            f"| `{op.name}` | {op.summary} | {', '.join(op.axis_names)} | {', '.join(op.dtypes)} | {variants} |"
+        )
     return "\n".join(lines)
 
 

@@ -9,6 +9,8 @@ from kernelviz.bench.roofline import default_runs, place, records
 from kernelviz.cli import console, options
 from kernelviz.tables.column import View
 from kernelviz.tables.roofline import placed_columns
+from kernelviz.text.above_roof import describe_above_roofs
+from kernelviz.text.limiter import MEANINGS
 
 
 def roofline(
@@ -51,6 +53,13 @@ def roofline(
         console.err().print("no correct time to place on a roofline; `kernelviz runs` lists what was measured")
         return
     console.show(console.table(placed_columns(placed.cases, View.TERMINAL), placed.cases))
+    for line in describe_above_roofs([c.above_roof for c in placed.cases if c.above_roof is not None]):
+        console.err().print(line)
+    commands = [c.profile_command for c in placed.cases if c.profile_command is not None]
+    if commands:
+        more = f" (and {len(commands) - 1} more: see --json)" if len(commands) > 1 else ""
+        console.err().print(f"Unclear: {MEANINGS['unclear']}{more}:")
+        typer.echo(commands[0], err=True)
     missing = (
         "no data sheet is known" if roofs == "datasheet" else "roofs are not measured (`kernelviz device --calibrate`)"
     )

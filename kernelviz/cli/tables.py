@@ -8,7 +8,6 @@ from rich.text import Text
 
 from kernelviz.cli import console
 from kernelviz.core import Roof, Run
-from kernelviz.core.units import typed_size
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.rows import Row, rows
@@ -21,9 +20,10 @@ from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.kernels import KERNELS, LOCAL_HELP, kernels
 from kernelviz.tables.other_times import other_times_columns
 from kernelviz.tables.spreads import SPREADS, SpreadOfCase
-from kernelviz.text import describe_drift, describe_methods, describe_winners
+from kernelviz.text import describe_drift, describe_methods, describe_winners, format_size
+from kernelviz.text.absences import describe_missing_figures
 from kernelviz.text.foreign_times import NOT_OURS
-from kernelviz.text.report import conclusion, configurations, doubts, failures, heading, quality_lines
+from kernelviz.text.report import above_roofs, conclusion, configurations, doubts, failures, heading, quality_lines
 from kernelviz.text.samples import SAMPLED_FIGURES
 from kernelviz.text.times import FIGURES
 
@@ -38,15 +38,18 @@ def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verb
     if foreign_times.alone(run):
         return Group(title, *_foreign_times(table, run), run_id)
     parts: list[RenderableType] = [title, results(table, run, headline)]
-    parts += _lines(*failures(table), *configurations(table, run))
+    parts += _lines(*failures(table), *configurations(table, run), *above_roofs(table))
+    results_of_run = [row.result for row in table]
     if verbose:
         parts += [Text(""), figures(table, run), *_lines(*(f"{f.name}: {f.question}" for f in FIGURES), style="dim")]
+        parts += _lines(*describe_missing_figures(results_of_run, run))
         parts += [Text(""), *_lines(*quality_lines(table, run, headline)), Text("")]
         if launched := kernels(table):
             columns = select_with_sizes(KERNELS, launched, View.TERMINAL, run.plan.problems)
             parts += [console.table(columns, launched), Text(LOCAL_HELP, style="dim"), Text("")]
     else:
-        parts += _lines(*doubts(table, run, headline))
+        # Of the figures that this table does not show, --verbose gives the reasons.
+        parts += _lines(*describe_missing_figures(results_of_run, run, ("energy",)), *doubts(table, run, headline))
     return Group(*parts, *_lines(conclusion(summary(table), run, roofs), *leads(table, headline)), run_id)
 
 
@@ -90,7 +93,7 @@ def leads(table: Sequence[Row], headline: Headline = "cold") -> list[str]:
     obvious = len(by_size) == 1 and len(by_size[0].names) == 1
     if obvious or len({r.result.variant for r in table}) < 2 or not any(w.names for w in by_size):
         return []
-    lines = describe_winners(table, by_size, None, str, typed_size)
+    lines = describe_winners(table, by_size, None, str, format_size)
     return [f"By size: {line}" if not number else f"         {line}" for number, line in enumerate(lines)]
 
 
@@ -109,7 +112,7 @@ def samples(table: Sequence[Row], run: Run) -> RenderableType:
         Text(" ".join((*sizes, row.result.variant, f"{row.figure}: {describe_drift(row.spread.drift)}")))
         for row in spreads
         if row.spread.drift.kind in ("up", "down")
-        for sizes in ([typed_size(row.result.problem.sizes[a]) for a in axes],)
+        for sizes in ([format_size(row.result.problem.sizes[a]) for a in axes],)
     ]
     return Group(
         console.table(select_with_sizes(SPREADS, spreads, View.TERMINAL, run.plan.problems), spreads), *drifting

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -15,8 +16,9 @@ from kernelviz.bench.machine import Machine
 from kernelviz.core.cache_size import CacheSize
 from kernelviz.core.errors import UnknownName
 from kernelviz.core.request import RunRequest
-from kernelviz.core.run import Device
+from kernelviz.core.run import Device, Roof
 from kernelviz.store import Store
+from kernelviz.ui.shared.device_strip import format_roofs
 from kernelviz.worker.device_lock import DeviceLock, Holder
 from tests.bench.bench_of_sessions import GPU, bench_in
 from tests.worker.sessions import DEVICE
@@ -30,6 +32,23 @@ def test_a_calibration_is_kept_and_the_next_one_stands_before_it(tmp_path: Path)
     assert len(found) == 2
     assert found[0].measured_at >= found[1].measured_at
     assert [r.key for r in found[0].roofs] == [r.key for r in found[1].roofs]
+    bench.close()
+
+
+def test_a_refused_roof_is_in_no_run_and_is_named(tmp_path: Path) -> None:
+    bench = bench_in(tmp_path)
+    good = Roof(name="copy", level="dram", moved_bytes=2**30, bandwidth_bytes_per_s=2e10, low=1.9e10, high=2.1e10)
+    wide = Roof(name="matmul", precision="fp64", rate_flop_per_s=1e9, low=1e8, high=1.3e10)
+    with closing(Store.open(tmp_path)) as store:
+        for roof in (good, wide):
+            store.roofs.put(DEVICE.uuid, roof)
+    assert bench.roofs("cpu") == (good,)
+    (refused,) = bench.machine.refused_roofs("cpu")
+    assert (refused.roof, refused.kind) == (wide, "wide")
+    run_id = bench.run(bench.plan(RunRequest(op="add", sizes={"n": "64"}, variants=("a",), device="cpu")))
+    list(bench.follow(run_id))
+    assert bench.load(run_id).environment.roofs == (good,)
+    assert format_roofs((good,), (refused,)).endswith("**1 cannot be used** (matmul fp64, see Device)")
     bench.close()
 
 

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 import rehearsed_bench as rehearsed
 import sample_runs as samples
+from sample_device import DeviceBench
 
 from kernelviz import bench as use_cases
 from kernelviz.cli import main
@@ -17,6 +18,7 @@ from kernelviz.core.events import DeviceBusy, Event, RunEnded
 from kernelviz.core.notices import Notice
 from kernelviz.core.problem import QUICK
 from kernelviz.core.result import Failure, Stage
+from kernelviz.core.run import Roof
 from kernelviz.formats import document
 from kernelviz.ops import catalogue
 
@@ -43,11 +45,11 @@ def test_a_run_prints_its_table_on_stdout_and_progress_on_stderr(
     rows = [line for line in printed.out.splitlines() if " ± " in line]
     cases = 3 * len(catalogue()["rmsnorm"].variants)
     assert len(rows) == cases
-    persistent = next(r for r in rows if r.startswith("2^12  triton_persistent"))
-    for words in ("17.44 µs ± 0.2 %", "3848 GB/s", "87.5 %", "▲ 1.55× faster", "✓ largest error 41 % of the bound"):
+    persistent = next(r for r in rows if r.startswith("4,096  triton_persistent"))
+    for words in ("17.44 µs ± 0.3 %", "3848 GB/s", "87.5 %", "▲ 1.55× faster", "✓ max error 0.41× tolerance"):
         assert words in persistent
     assert "m=2^12 on NVIDIA H200, cold L2" in printed.out
-    assert "Fastest: triton_persistent, 1.50× torch_eager (geometric mean of 3 sizes)" in printed.out
+    assert "Best overall: triton_persistent (lowest geometric mean time, 3 sizes), 1.50× torch_eager" in printed.out
     assert printed.err.count(f"/{cases} rmsnorm bf16") == cases
 
 
@@ -138,8 +140,8 @@ def test_a_wrong_result_keeps_its_time_and_is_never_fastest(
     out = capsys.readouterr().out
     line = next(line for line in out.splitlines() if line.startswith("triton_persistent"))
     assert "✕ wrong result" in line
-    assert "✕ wrong: largest error 812 × the bound" in line
-    assert "Fastest: triton_persistent" not in out
+    assert "✕ wrong: max error 812× tolerance" in line
+    assert "Best overall: triton_persistent" not in out
 
 
 @pytest.mark.parametrize(
@@ -273,6 +275,21 @@ def test_device_shows_roofs_and_where_the_database_is(
     assert (device["id"], device["data_sheet"]) == ("cpu", None)
     assert [r["name"] for r in device["roofs"]] == ["copy"]
     assert "copy: 22.00 GB/s" in printed.err
+
+
+def test_a_refused_roof_is_named_with_the_reason(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    wide = Roof(
+        name="matmul", precision="fp64", unit="tensor", rate_flop_per_s=1e9, low=1e8, high=1.262e10, measured_at="2027"
+    )
+    install(DeviceBench(newest_roofs=(wide,)))
+    assert main(["device", "--device", "cuda:0"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "refused roof matmul fp64: its 95 % interval, ±626 %, is wider than ±10 %" in out
+    assert "read:write 2:1 at 126 MB" in out
+    assert "up to 33 % of its bytes may stay in the L2" in out
+    assert main(["device", "--device", "cuda:0", "--json"]) == 0
+    (device,) = json.loads(capsys.readouterr().out)["devices"]
+    assert [(r["roof"]["name"], r["reason"]) for r in device["refused_roofs"]] == [("matmul", "wide")]
 
 
 def test_a_password_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,112 @@
+"""The gallery: the recorded runs that come with the package, by op and family, and the ops that have none yet."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kernelviz.bench.bench import Bench
+from kernelviz.bench.summaries import RunSummary
+from kernelviz.core import check_name
+from kernelviz.formats.recordings import Recording, recordings
+from kernelviz.ops import Op
+from kernelviz.text.insight import describe_insight
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """A run that came with the package, with its insight and its small chart."""
+
+    run: RunSummary
+    recording: Recording
+
+
+@dataclass(frozen=True, slots=True)
+class GalleryOp:
+    """An op with its recorded runs, the newest first."""
+
+    op: Op
+    runs: tuple[RecordedRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Ops of one kind."""
+
+    name: str
+    ops: tuple[GalleryOp, ...]
+
+    @property
+    def recorded(self) -> tuple[GalleryOp, ...]:
+        """The ops with a recorded run."""
+        return tuple(one for one in self.ops if one.runs)
+
+    @property
+    def missing(self) -> tuple[GalleryOp, ...]:
+        """The ops without one."""
+        return tuple(one for one in self.ops if not one.runs)
+
+
+def gallery(
+    bench: Bench, *, family: str | None = None, op: str | None = None, device: str | None = None
+) -> tuple[Family, ...]:
+    """The families in the order of the catalogue, or only that family, op or device (by its name).
+
+    With a device, an op without a run of that device counts as not recorded. Errors: UnknownName.
+    """
+    ops = bench.ops()
+    recorded = recorded_runs(bench)
+    if family is not None:
+        check_name("family", family, families_of(ops))
+    if op is not None:
+        check_name("op", op, ops)
+    if device is not None:
+        check_name("device", device, devices_of(recorded))
+    by_family: dict[str, list[GalleryOp]] = {}
+    for name, known in ops.items():
+        if op in (None, name) and family in (None, known.family):
+            runs = tuple(r for r in recorded if r.run.op == name and device in (None, r.run.device))
+            by_family.setdefault(known.family, []).append(GalleryOp(known, runs))
+    return tuple(Family(name, tuple(of)) for name, of in by_family.items())
+
+
+def recorded_runs(bench: Bench) -> tuple[RecordedRun, ...]:
+    """Every run that came with the package, the newest first."""
+    derived = recordings()
+    runs = sorted(bench.history.shipped(), key=lambda run: run.created_at, reverse=True)
+    return tuple(RecordedRun(run, derived[run.id]) for run in runs)
+
+
+def newest_of(bench: Bench, op: str) -> RunSummary | None:
+    """The newest recorded run of an op; None if there is none."""
+    return next((r.run for r in recorded_runs(bench) if r.run.op == op), None)
+
+
+def families_of(ops: Mapping[str, Op]) -> tuple[str, ...]:
+    """The names of the families in the order of the catalogue."""
+    return tuple(dict.fromkeys(op.family for op in ops.values()))
+
+
+def devices_of(runs: Iterable[RecordedRun]) -> tuple[str, ...]:
+    """The names of the devices of recorded runs."""
+    return tuple(dict.fromkeys(r.run.device for r in runs))
+
+
+def records(families: Sequence[Family]) -> list[dict[str, object]]:
+    """A record for each recorded run, and one for each op without any, whose run is None."""
+    entries: list[dict[str, object]] = []
+    for family in families:
+        for one in family.ops:
+            head = {"family": family.name, "op": one.op.name, "variants": len(one.op.variants)}
+            entries += [{**head, **_recorded(recorded)} for recorded in one.runs]
+            if not one.runs:
+                entries.append({**head, **dict.fromkeys(_RECORDED), "command": f"kernelviz run {one.op.name}"})
+    return entries
+
+
+_RECORDED = ("run", "device", "created_at", "dtype", "recorded_variants", "sizes", "insight", "command")
+
+
+def _recorded(one: RecordedRun) -> dict[str, object]:
+    run, recording = one.run, one.recording
+    sentence = str(describe_insight(recording.insight))
+    values = (run.id, run.device, run.created_at, recording.dtype, recording.variants, recording.sizes, sentence)
+    return dict(zip(_RECORDED, (*values, f"kernelviz runs show {run.id}"), strict=True))

@@ -1,0 +1,92 @@
+"""Record runs for the gallery: each op with all its variants, its default sizes and the compact form, beside their indices."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from kernelviz.bench.bench import Bench
+from kernelviz.core import USUAL_FIGURES, BadField, Method, Plan, Run, RunRequest, check_name
+from kernelviz.formats import compact, recordings, shipped_runs
+
+BUDGET_S = 0.15
+"""Largest device time for each case of a recorded run, in seconds."""
+ENDING = ".kvz"
+
+
+def name_of(bench: Bench, op: str, device: str) -> str:
+    """The id of the recorded run of an op on that device, for example ``h200-softmax``."""
+    short = re.sub(r"[^a-z0-9]+", "-", bench.device(device).name.removeprefix("NVIDIA ").lower()).strip("-")
+    return f"{short[:40]}-{op}"
+
+
+def plan_of(bench: Bench, op: str, device: str) -> Plan:
+    """All variants of the op that can run on the device, except those that run only when named, at its default sizes.
+
+    Errors: UnknownName; BadField if no variant can run there.
+    """
+    check_name("op", op, bench.ops())
+    offers = bench.offers(op, device)
+    names = tuple(o.variant.name for o in offers if o.available and not o.variant.only_when_named)
+    if not names:
+        raise BadField("op", op, f"none of its variants can run on {device}")
+    return bench.plan(RunRequest(op=op, variants=names, device=device))
+
+
+def unfinished(bench: Bench, title: str) -> str | None:
+    """The stored run of an earlier call that was interrupted; None without one."""
+    stored = bench.history.find(title)
+    return next((r.id for r in stored if r.title == title and r.status in ("cancelled", "interrupted")), None)
+
+
+def start(bench: Bench, op: str, device: str, *, owner: str = "", budget_s: float = BUDGET_S) -> str:
+    """Measure the op, or the rest of an interrupted recording of it, and return the id of the run at once."""
+    title = title_of(bench, op, device)
+    earlier = unfinished(bench, title)
+    if earlier is not None:
+        bench.resume(earlier, owner=owner)
+        return earlier
+    return bench.run(
+        plan_of(bench, op, device), Method(budget_s=budget_s, figures=USUAL_FIGURES), owner=owner, title=title
+    )
+
+
+def title_of(bench: Bench, op: str, device: str) -> str:
+    """The title of a recorded run, by which an interrupted recording is found again."""
+    return f"{op}, all variants, on {bench.device(device).name}"
+
+
+def write(run: Run, name: str, folder: Path) -> int:
+    """Write the run under that id to the folder, in the compact form; returns the size of the file in bytes."""
+    recorded = msgspec.structs.replace(
+        shipped_runs.thinned(run),
+        id=name,
+        note=f"Measured by kernelviz on {run.environment.device.name} and shipped with the package. Of the samples timed by the "
+        "host clock, one in four is stored.",
+        environment=msgspec.structs.replace(run.environment, host="recorded"),
+    )
+    data = compact.encode(recorded)
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f"{name}.part"
+    part.write_bytes(data)
+    part.replace(folder / f"{name}{ENDING}")
+    return len(data)
+
+
+def missing(bench: Bench, ops: Sequence[str], device: str, folder: Path) -> tuple[str, ...]:
+    """The ops that the folder does not hold yet. Errors: UnknownName."""
+    for op in ops:
+        check_name("op", op, bench.ops())
+    return tuple(op for op in ops if not (folder / f"{name_of(bench, op, device)}{ENDING}").is_file())
+
+
+def write_indices(folder: Path) -> None:
+    """Write ``index.json`` and ``gallery.json`` of all runs in the folder."""
+    (folder / "index.json").write_bytes(shipped_runs.packed_index(_runs(folder)))
+    (folder / "gallery.json").write_bytes(recordings.packed_recordings(_runs(folder)))
+
+
+def _runs(folder: Path) -> Iterator[Run]:
+    for name in shipped_runs.names_in(folder):
+        yield shipped_runs.load_from(folder, name)

@@ -1,0 +1,16 @@
+"""The roofs of a device that are stored and can be used, and those that were refused, for pages, commands and new runs."""
+
+from kernelviz.core import Device
+from kernelviz.hardware.datasheet import ceilings
+from kernelviz.hardware.last_level_cache import last_level_cache
+from kernelviz.metrics.roof_checks import CheckedRoofs, checked_newest
+from kernelviz.store import Store
+
+
+def stored_roofs(store: Store, device: Device) -> CheckedRoofs:
+    """The newest usable roof of each kind, and why a newer one was refused (metrics.roof_checks)."""
+    reported = device.last_level_cache_bytes or store.runs.last_level_cache_bytes(device.uuid)
+    cache = last_level_cache(device, reported)
+    return checked_newest(
+        store.roofs.of_device(device.uuid), ceilings(device.name), None if cache is None else cache.size_bytes
+    )

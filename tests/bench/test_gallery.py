@@ -1,0 +1,89 @@
+"""The gallery: what is derived from the recorded runs and stored beside them, and the same list in CLI and Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+import sample_runs as samples
+
+import kernelviz as kv
+from kernelviz import bench as use_cases
+from kernelviz.bench import Bench
+from kernelviz.bench.gallery import gallery, newest_of, recorded_runs
+from kernelviz.cli import main
+from kernelviz.core.errors import UnknownName
+from kernelviz.formats import recordings, shipped_runs
+from kernelviz.plots.sketch_image import thumbnail
+from kernelviz.store import Store
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    made = Bench(Store.open(tmp_path), (samples.CPU,))
+    monkeypatch.setattr(use_cases, "current", lambda: made)
+    yield made
+    made.close()
+
+
+def test_what_is_stored_beside_the_recorded_runs_follows_from_them() -> None:
+    """`kernelviz record --index` writes the file again."""
+    stored = (shipped_runs.folder() / "gallery.json").read_bytes()
+    assert stored == recordings.packed_recordings(map(shipped_runs.load, shipped_runs.names()))
+
+
+def test_every_op_is_in_one_family_and_every_recorded_run_at_its_op(bench: Bench) -> None:
+    families = gallery(bench)
+    assert [one.op.name for f in families for one in f.ops] == sorted(
+        bench.ops(), key=lambda name: [f.name for f in families].index(bench.ops()[name].family)
+    )
+    shown = [r.run.id for f in families for one in f.ops for r in one.runs]
+    assert sorted(shown) == sorted(shipped_runs.names())
+    for family in families:
+        assert all(one.runs for one in family.recorded)
+        assert len(family.recorded) + len(family.missing) == len(family.ops)
+    assert newest_of(bench, "softmax") == bench.history.summary("h200-softmax")
+    assert newest_of(bench, "relu") is None
+
+
+def test_filters_and_their_refusals(bench: Bench) -> None:
+    (only,) = gallery(bench, op="softmax", device="NVIDIA H200")
+    assert [one.op.name for one in only.ops] == ["softmax"]
+    assert {f.name for f in gallery(bench, family="reduction")} == {"reduction"}
+    for wrong in ({"family": "reductoin"}, {"op": "softmacs"}, {"device": "H20"}):
+        with pytest.raises(UnknownName):
+            gallery(bench, **wrong)
+
+
+def test_the_command_and_the_frame_hold_the_same(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gallery", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    frame = kv.gallery()
+    assert [r["op"] for r in listed] == list(frame["op"])
+    recorded = {r["run"]: r for r in listed if r["run"]}
+    assert sorted(recorded) == sorted(shipped_runs.names())
+    assert "is fastest" in recorded["h200-softmax"]["insight"]
+    assert {r["command"] for r in listed if r["op"] == "relu"} == {"kernelviz run relu"}
+    assert main(["gallery", "--op", "relu"]) == 0
+    assert "not recorded; `kernelviz run relu` measures it here" in capsys.readouterr().out
+    assert main(["gallery", "--op", "rel"]) == 2
+    assert "relu" in capsys.readouterr().err
+
+
+def test_a_thumbnail_is_small_and_draws_every_line_inside_its_frame(bench: Bench) -> None:
+    for one in recorded_runs(bench):
+        drawn = one.recording.sketch
+        image = thumbnail(one.run.op, drawn, width=320, height=170)
+        assert len(image) < 6000
+        root = ElementTree.fromstring(image)
+        paths = [e.get("d") or "" for e in root.iter("{http://www.w3.org/2000/svg}path")]
+        assert len(paths) == 1 + bool(drawn.roof) + len(drawn.lines)
+        for path in paths[1:]:
+            for point in path[1:].split("L"):
+                x, y = map(float, point.split())
+                assert 0 <= x <= 320, one.run.id
+                assert 0 <= y <= 170, one.run.id
+    assert "no correct time" in thumbnail("add", recordings.Sketch())
