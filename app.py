@@ -5,6 +5,12 @@ from pathlib import Path
 import streamlit as st
 
 import kernelviz
+from kernelviz.ui.server.index_page import middleware
 from kernelviz.ui.server.routes import lifespan, routes
 
-app = st.App(Path(kernelviz.__file__).parent / "ui" / "server" / "main.py", lifespan=lifespan, routes=routes())
+app = st.App(
+    Path(kernelviz.__file__).parent / "ui" / "server" / "main.py",
+    lifespan=lifespan,
+    routes=routes(),
+    middleware=middleware(),
+)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from kernelviz.bench.comparison import compare_stored
-from kernelviz.ui.compare import choice, panels
+from kernelviz.ui.compare import choice, no_common_case, panels
 from kernelviz.ui.shared import session, view_filters
 
 bench = session.bench()
@@ -22,7 +22,7 @@ if runs[0] == runs[1] and (variant_a or variant_b) == (variant_b or variant_a):
 
 comparison = compare_stored(bench, *runs, variant_a=variant_a, variant_b=variant_b, l2=l2)
 if not comparison.pairs:
-    panels.no_common_case(comparison)
+    no_common_case.no_common_case(bench, comparison)
     panels.environment_differences(comparison)
     st.stop()
 

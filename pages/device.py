@@ -23,7 +23,11 @@ live.how_to_read(device)
 calibration = live_progress.activity_to_show(bench, roofs.PARAM)
 roofs.heading_and_calibrate_button(bench, device, calibration)
 roofs.calibration_progress(bench, device, calibration)
-roofs.roof_table(bench.roofs(device.id), datasheet(device.name), device, calibration)
+roofs.refused_roofs(bench.machine.refused_roofs(device.id))
+cache = bench.machine.last_level_cache(device)
+roofs.roof_table(
+    bench.roofs(device.id), datasheet(device.name), device, calibration, cache.size_bytes if cache else None
+)
 
 st.markdown("##### Change between calibrations")
 roofs.roof_changes(bench.machine.calibrations(device.id))

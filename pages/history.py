@@ -16,7 +16,7 @@ view = view_filters.choose(
 if view == "runs":
     search = runs.search_box()
     runs.run_list(bench, search)
-    runs.shipped_runs(bench)
+    runs.shipped_runs(bench, search)
     runs.deleted_runs(bench)
     st.stop()
 
@@ -28,4 +28,6 @@ if not cases:
 slower = bench.trends.slower(cases)
 trends.regressions(slower, len(cases))
 chosen = trends.case_box(cases, slower)
-trends.trend_of_case(bench.trends.case(device, chosen.problem, chosen.variant, l2=l2) or chosen)
+trends.trend_of_case(
+    bench.trends.case(device, chosen.problem, chosen.variant, l2=l2) or chosen, bench.device(device).name
+)

@@ -25,17 +25,16 @@ if not placement.cases:
 
 with controls:
     cases = choice.of_precision(placement.cases)
-    picture_format = choice.picture_format()
 with st.container(horizontal=True, gap="medium", key="isolate_row"):
     variant, case = choice.highlighted(cases)
 panels.remarks(placement, cases, level, source)
 left, right = st.columns([1.35, 1], gap="medium")
 with left:
-    clicked = panels.roofline_chart(cases, variant, case, run_ids, picture_format)
+    panels.roofline_chart(cases, variant, case, [bench.history.openable(run_id) for run_id in run_ids])
 with right:
     if case is not None:
         panels.case_facts(next(c for c in cases if c.key == case))
     height = panels.SMALL_TABLE_PX if case is not None else HEIGHT
     selected = panels.case_table(cases, variant, height)
-view_filters.follow({"seen_click": clicked, "seen_pick": selected}, choice.PENDING)
+view_filters.follow({"seen_pick": selected}, choice.PENDING)
 panels.limiter_counts([c for c in cases if variant in (None, c.group)])

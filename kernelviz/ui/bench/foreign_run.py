@@ -40,7 +40,10 @@ def time_box(run: Run) -> str:
 
 def times_chart(run: Run, chosen: str) -> None:
     """One of the times by size, and how the tool measured it."""
-    charts.draw(plots.other_times_by_size(run, chosen), key="other_times", alt=describe_foreign_times(chosen))
+    charts.draw(
+        plots.other_times_by_size(run, chosen), key="other_times", alt=describe_foreign_times(chosen),
+        picture=charts.picture_of([run], f"{chosen} by size"),
+    )  # fmt: skip
     st.caption(plain(f"{chosen}: {describe_methods(run)[chosen]}"))
 
 

@@ -21,7 +21,7 @@ from kernelviz.core import (
 )
 from kernelviz.core.configuration import base_name
 from kernelviz.core.reasons import Refusal
-from kernelviz.core.sizes import expand, written
+from kernelviz.core.sizes import expand, is_list, written
 from kernelviz.ops import Op, Variant
 from kernelviz.text import describe_reason
 
@@ -203,10 +203,10 @@ def _with_sizes(form: Form, before: Form, op: Op, bench: Bench) -> Form:
 def sizes_from(sizes: Mapping[str, str]) -> SizesFrom:
     """`values` if every axis is a list of numbers, else `sweep`.
 
-    >>> sizes_from({"n": "64, 128"}), sizes_from({"n": "2^10..2^12"})
+    >>> sizes_from({"n": "64, 4k"}), sizes_from({"n": "2^10..2^12"})
     ('values', 'sweep')
     """
-    return "values" if all(t.replace(",", "").replace(" ", "").isdigit() for t in sizes.values()) else "sweep"
+    return "values" if all(map(is_list, sizes.values())) else "sweep"
 
 
 def form_of(run: Run, bench: Bench) -> Form | None:

@@ -11,7 +11,9 @@ from kernelviz.metrics.chart_selection import MANY
 from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.plots.marker_images import mark
 from kernelviz.text import format_variant
-from kernelviz.ui.bench import second_run
+from kernelviz.text.caches import format_caches
+from kernelviz.text.events import describe_under_way
+from kernelviz.text.text import sentence_case
 from kernelviz.ui.shared import callbacks, live_progress, session, share, view_filters
 from kernelviz.ui.shared.text import plain, when
 
@@ -29,16 +31,20 @@ def run_heading(
     status = progress.status if progress is not None else run.status
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="heading"):
         st.markdown(f"#### {plain(', '.join(parts))}", width="content")
-        st.caption(plain(_describe_run(run)), width="content")
+        with st.container(key="run_facts", width="stretch"):
+            st.caption(plain(_describe_run(run)))
         if status in ("cancelled", "interrupted"):
             st.badge(status, color="orange", icon=":material/pause_circle:")
             callbacks.button(
                 "Resume", partial(bench.resume, run.id, owner=session.owner()), key="resume", about=run.id,
                 icon=":material/play_arrow:", help="Measures the cases that have no result yet.",
             )  # fmt: skip
+        if run.note:
+            with st.popover("Note", icon=":material/sticky_note_2:", key="note_popover"):
+                st.text(run.note)
         variants = _visible_variants(run)
         popover = share.button("share")
-        headline = view_filters.l2_control(cache=_cache(run))
+        headline = view_filters.l2_control(cache=format_caches(run.environment.device))
     return variants, headline, popover
 
 
@@ -54,18 +60,10 @@ def _describe_run(run: Run) -> str:
     return " · ".join(filter(None, parts))
 
 
-def run_notes(bench: Bench, run: Run, headline: Headline) -> None:
-    """The run's own note, the offer to measure it on this machine, and what the warm time is."""
-    with st.container(gap=None, key="notes"):
-        if run.note:
-            st.text(run.note)
-        second_run.run_here_offer(bench, run)
-        if headline == "warm":
-            st.caption(_describe_warm(run))
-
-
-def _cache(run: Run) -> str:
-    return "L2" if run.environment.device.kind == "cuda" else "caches"
+def warm_caption(run: Run, headline: Headline) -> None:
+    """While warm times are shown: what they are, or why there are none."""
+    if headline == "warm":
+        st.caption(_describe_warm(run))
 
 
 def _describe_warm(run: Run) -> str:
@@ -74,7 +72,8 @@ def _describe_warm(run: Run) -> str:
     missing = sum(figure_of(t, "warm") is None for t in timed)
     if missing == 0 or missing < len(timed):
         gap = f" {missing} of {len(timed)} cases have no warm time yet." if missing else ""
-        return f"Warm times: calls repeat on the same data, which stay in the {_cache(run)} if they fit.{gap}"
+        caches = format_caches(run.environment.device)
+        return f"Warm times: calls repeat on the same data, which stay in the {caches} if they fit.{gap}"
     if run.status in LIVING:
         return "No case has a warm time yet: warm times are measured after the cold ones."
     if "warm" in run.method.figures:
@@ -85,7 +84,13 @@ def _describe_warm(run: Run) -> str:
 def run_progress(bench: Bench, run: Run, progress: Progress) -> None:
     """The progress of a run that is being measured, with a button that cancels it."""
     with st.container(border=True, horizontal=True, vertical_alignment="top", key="going"):
-        with st.container(key="going_bar"):
+        with st.container(key="going_bar", gap=None):
+            # Whose run the device measures, while it is not this one, or if somebody else started this one.
+            now = bench.under_way(run.plan.device)
+            if now is not None and (now.name != run.id or now.owner != session.owner()):
+                own = now.owner == session.owner()
+                said = describe_under_way(now.name, now.op, now.done, now.total, own=own, remaining_s=now.remaining_s)
+                st.caption(plain(sentence_case(said)))
             live_progress.following(run.id, progress, key="live_run")
         callbacks.button(
             "Cancel", partial(bench.cancel, run.id), key="cancel", about=run.id,
@@ -119,7 +124,7 @@ def _visible_variants(run: Run) -> tuple[str, ...]:
             rest,
             selection_mode="multi",
             key=_KEY,
-            format_func=lambda v: f"{mark(run.plan.op, v)} {plain(format_variant(v))}",
+            format_func=lambda v: f"{mark(run.plan.op, v, run.plan.variants)} {plain(format_variant(v))}",
         )
     view_filters.keep(_HIDE, ",".join(v for v in rest if v in hidden), "")
     return visible

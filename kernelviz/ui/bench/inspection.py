@@ -17,11 +17,10 @@ from kernelviz.core import (
     Problem,
     Result,
     Run,
-    TensorFacts,
 )
 from kernelviz.metrics.rows import Row
 from kernelviz.tables.inspection import ELEMENTS, TENSORS
-from kernelviz.text import describe_failure, format_sizes, format_variant
+from kernelviz.text import describe_failure, format_problem, format_sizes, format_variant
 from kernelviz.text import inspection as text
 from kernelviz.ui.shared import callbacks, charts, live_progress, session, table, view_filters
 from kernelviz.ui.shared.text import plain, when
@@ -125,11 +124,16 @@ def _result(inspection: Inspection, result: Result | None) -> None:
     alt = f"Memory and values of the {len(inspection.tensors)} tensors of the call"
     table.show(TENSORS, inspection.tensors, key="inspect_tensors", alt=alt)
     for errors in inspection.errors:
-        _errors(errors, inspection.rule)
-    _values(inspection.tensors)
+        _errors(errors, inspection)
+    _values(inspection)
 
 
-def _errors(errors: OutputErrors, rule: str) -> None:
+def _picture(inspection: Inspection, title: str) -> charts.Picture:
+    case = f"{format_problem(inspection.problem)} · {format_variant(inspection.variant)}"
+    return charts.picture(f"{case}: {title}", inspection.environment.device.name, inspection.created_at)
+
+
+def _errors(errors: OutputErrors, inspection: Inspection) -> None:
     name = plain(errors.name)
     left, right = st.columns([1.15, 1], gap="medium")
     with left:
@@ -138,13 +142,17 @@ def _errors(errors: OutputErrors, rule: str) -> None:
             help="Each cell is a block of the output, with the first row at the top. Its colour is the largest error in the "
             "block, divided by the allowed error; wrong tiles, rows or columns become visible as patterns.",
         )
-        charts.draw(plots.share_by_element(errors), key=f"map_{errors.name}", alt=text.describe_map(errors))
+        charts.draw(
+            plots.share_by_element(errors), key=f"map_{errors.name}", alt=text.describe_map(errors),
+            picture=_picture(inspection, f"location of errors in {errors.name}"),
+        )  # fmt: skip
     with right:
-        st.markdown(f"**Size of errors in {name}**", help=f"The allowed error of an element: {plain(rule)}")
+        st.markdown(f"**Size of errors in {name}**", help=f"The allowed error of an element: {plain(inspection.rule)}")
         charts.draw(
             plots.elements_by_error(errors), key=f"errors_{errors.name}",
             alt=f"Elements of {errors.name} by error / allowed error: {errors.wrong:,} of {errors.elements:,} outside the "
             f"tolerance, {errors.counts.exact:,} exact",
+            picture=_picture(inspection, f"size of errors in {errors.name}"),
         )  # fmt: skip
     if not errors.worst:
         st.caption(f"Every element of {name} is exact.")
@@ -154,7 +162,8 @@ def _errors(errors: OutputErrors, rule: str) -> None:
     table.show(ELEMENTS, errors.worst, key=f"worst_{errors.name}", alt=alt)
 
 
-def _values(tensors: Sequence[TensorFacts]) -> None:
+def _values(inspection: Inspection) -> None:
+    tensors = inspection.tensors
     names = [t.name for t in tensors]
     chosen = view_filters.choose(st.segmented_control, "Values of", names, names[-1], key="values")
     tensor = next(t for t in tensors if t.name == chosen)
@@ -162,4 +171,5 @@ def _values(tensors: Sequence[TensorFacts]) -> None:
         plots.elements_by_value(tensor), key="inspect_values",
         alt=f"Values of {tensor.name}: {text.number(tensor.minimum)} to {text.number(tensor.maximum)}, mean "
         f"{text.number(tensor.mean)}, standard deviation {text.number(tensor.deviation)}",
+        picture=_picture(inspection, f"values of {tensor.name}"),
     )  # fmt: skip

@@ -4,20 +4,34 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import streamlit as st
 
-from kernelviz.bench import Bench
-from kernelviz.core import KernelvizError, Plan, Problem, UsageError, units
-from kernelviz.core.configuration import configuration_text
+from kernelviz.bench import Bench, planning
+from kernelviz.core import KernelvizError, Plan, Problem, Run, RunQueued, UsageError, units
+from kernelviz.core.configuration import base_name, configuration_text
+from kernelviz.core.sizes import without_suffixes
 from kernelviz.core.tuning import tuning_key
 from kernelviz.ops import Op, Variant
 from kernelviz.plots.marker_images import mark
-from kernelviz.text import format_variant
-from kernelviz.ui.bench import link, live_mode
-from kernelviz.ui.bench.form import BUDGET_S, CLOCKS, Choice, Form, choices, data_kinds, form_of, reconciled
-from kernelviz.ui.shared import callbacks
+from kernelviz.text import describe_queue_position, format_refusals, format_variant
+from kernelviz.text.text import sentence_case
+from kernelviz.ui.bench import link, live_mode, own_variant
+from kernelviz.ui.bench.form import (
+    BUDGET_S,
+    CLOCKS,
+    Choice,
+    Form,
+    choices,
+    data_kinds,
+    default_form,
+    form_of,
+    reconciled,
+)
+from kernelviz.ui.bench.form_and_run import differences, unavailable
+from kernelviz.ui.bench.form_refusals import describe_lacking_variants, describe_too_large
+from kernelviz.ui.shared import callbacks, run_in_hand, session
 from kernelviz.ui.shared.text import plain
 
 _FIELDS = {
@@ -28,7 +42,7 @@ _FIELDS = {
 """The field of the form by the key of its widget; variants and sizes have widgets of their own kind."""
 _REQUIRED = ("op", "dtype", "sizes_from", "budget_s", "clock", "device", "data", "baseline")
 _FORM, _WRITTEN, _RUN, _COMPLAINTS = "form", "written", "run_id", "complaints"
-_ADDRESS = "address"
+_ADDRESS, _TAKE_OVER = "address", "take_over_plan"
 
 
 def open_address(bench: Bench) -> tuple[str | None, tuple[link.Complaint, ...]]:
@@ -38,17 +52,25 @@ def open_address(bench: Bench) -> tuple[str | None, tuple[link.Complaint, ...]]:
     """
     (params, _), actions = _address(), callbacks.actions()
     own = params == st.session_state.get(_WRITTEN) or callbacks.is_stale(_ADDRESS, params)
-    if _FORM not in st.session_state or not own:
+    in_hand = run_in_hand.current(bench)
+    left: Form | None = st.session_state.get(_FORM)
+    if not params and run_in_hand.away() and (in_hand is not None or left is not None):
+        # The navigation came back: the run in hand, and the form as it was left unless another page took another run.
+        same = in_hand in (None, st.session_state.get(_RUN))
+        form = left if left is not None and same else _form_of(in_hand, bench)
+        st.session_state[_RUN], st.session_state[_COMPLAINTS] = in_hand, ()
+    elif _FORM not in st.session_state or not own:
         address = link.read(params, bench)
         form = address.form
         if address.run_id is not None and set(params) == {"run"}:
             # The page itself reports what is wrong with the run; the form then shows the defaults.
-            with suppress(KernelvizError):
-                form = form_of(bench.load(address.run_id), bench) or form
+            form = _form_of(address.run_id, bench, form)
         st.session_state[_RUN] = address.run_id
         st.session_state[_COMPLAINTS] = address.complaints
         live_mode.off()  # a link must not start a measurement
         actions.run_pressed, actions.started_run = False, None
+    elif st.session_state.pop(_TAKE_OVER, False):
+        form = _form_of(st.session_state[_RUN], bench, st.session_state[_FORM])
     else:
         before: Form = st.session_state[_FORM]
         form = reconciled(_from_widgets(before, bench), before, bench)
@@ -57,7 +79,16 @@ def open_address(bench: Bench) -> tuple[str | None, tuple[link.Complaint, ...]]:
     st.session_state[_FORM] = form
     _seed(form)
     remember(actions.started_run or st.session_state[_RUN])
+    run_in_hand.back()
     return st.session_state[_RUN], st.session_state[_COMPLAINTS]
+
+
+def _form_of(run_id: str | None, bench: Bench, otherwise: Form | None = None) -> Form:
+    """The form that measures a run again; `otherwise`, or else the default, if the run or its op is not here."""
+    form = None
+    with suppress(KernelvizError):
+        form = form_of(bench.load(run_id), bench) if run_id is not None else None
+    return form or otherwise or default_form(bench)
 
 
 def current() -> Form:
@@ -118,22 +149,44 @@ def _from_widgets(before: Form, bench: Bench) -> Form:
     return replace(before, **fields, sizes=sizes, variants=variants)
 
 
-def sidebar(bench: Bench) -> tuple[Plan, Form] | None:
-    """Draw the form; returns the plan and the form if Run was pressed and the run has not started."""
+def sidebar(bench: Bench, run: Run | None) -> tuple[Plan, Form] | None:
+    """Draw the form; returns the plan and the form if Run was pressed and the run has not started. `run`: the run of the
+    page."""
     form = current()
     ops = bench.ops()
     op = ops[form.op]
     with st.sidebar:
         with st.container(key="sidebar_title"):
             st.markdown("##### What to measure")
-        st.selectbox("Op", list(ops), key="op", format_func=lambda n: f"{n} · {ops[n].family}", help=plain(op.summary))
-        st.caption(plain(op.formula))
+        if run is not None and not live_mode.on():
+            _compare_with(run, form, bench)
+        st.selectbox(
+            "Op", list(ops), key="op", format_func=lambda n: f"{n} · {ops[n].family}",
+            help=f"{plain(op.summary)}  \n{plain(op.formula)}",
+        )  # fmt: skip
         offered = choices(bench, op, form.device, form.dtype, form.compute, form.direction)
         _variants(bench, offered, form)
+        own_variant.how_to_add(op)
         _precision(op, form)
         _sizes(op, form)
         _method(bench, form)
         return _run(bench, form)
+
+
+def _compare_with(run: Run, form: Form, bench: Bench) -> None:
+    """Whether the form shows the plan of the run on the page; nothing if it does."""
+    fields, missing = differences(form, run, bench), unavailable(form, run, bench)
+    if fields:
+        with st.container(gap=None, key="form_and_run"):
+            st.caption(f":orange[:material/difference:] Differs from the run shown: {', '.join(fields)}")
+            if run.plan.op in bench.ops():
+                st.button(
+                    "Use its plan", key="take_over", type="tertiary", icon=":material/sync:",
+                    on_click=partial(st.session_state.__setitem__, _TAKE_OVER, True),
+                )  # fmt: skip
+    elif missing:
+        every = len({base_name(v) for v in run.plan.variants})
+        st.caption(f"The plan of the run shown, without {len(missing)} of its {every} variants, which cannot run here")
 
 
 def _variants(bench: Bench, offered: tuple[Choice, ...], form: Form) -> None:
@@ -143,20 +196,27 @@ def _variants(bench: Bench, offered: tuple[Choice, ...], form: Form) -> None:
         list(usable),
         selection_mode="multi",
         key="variants",
-        format_func=lambda n: f"{mark(form.op, n)} {plain(format_variant(n))}",
+        format_func=lambda n: f"{mark(form.op, n, usable)} {plain(format_variant(n))}",
     )
     for line in describe_tunings(bench, form, [v for v in usable.values() if v.name in form.variants]):
         st.caption(plain(line))
+    _excluded(offered)
+
+
+def _excluded(offered: Sequence[Choice]) -> None:
+    """How many variants cannot be chosen and why, on one line; a click lists them with the whole reasons."""
+    refusals = [c.refusal for c in offered if c.refusal is not None]
+    if not refusals:
+        return
     by_reason: dict[str, list[str]] = {}
     for choice in offered:
         if not choice.usable:
             by_reason.setdefault(plain(choice.reason), []).append(plain(format_variant(choice.variant.name)))
-    if by_reason:
-        with st.container(horizontal=True, gap="xsmall", key="excluded"):
-            for reason, name in ((r, n) for r, names in by_reason.items() for n in names):
-                st.badge(name, color="gray", icon=":material/block:", help=reason)
-        for reason, names in by_reason.items():
-            st.caption(reason if len(by_reason) == 1 else f"{', '.join(names)}: {reason}")
+    with st.popover(
+        plain(format_refusals(refusals)), type="tertiary", icon=":material/block:", key="excluded",
+        help="Variants that cannot be chosen: a click lists them with the reasons.",
+    ):  # fmt: skip
+        st.markdown("\n".join(f"- **{', '.join(names)}**: {reason}" for reason, names in by_reason.items()))
 
 
 def describe_tunings(bench: Bench, form: Form, variants: Sequence[Variant]) -> list[str]:
@@ -216,12 +276,15 @@ def _sizes(op: Op, form: Form) -> None:
         st.caption(plain(" · ".join(f"{a} = {t}" for a, t in form.sizes.items())))
         return
     size_help = (
-        "A number (4096 or 2^20), a list (64,128), a range that doubles (2^10..2^24) or has a step (128..1024:128), "
-        "or an expression with other axes (2^27/n)."
+        "A number (4096, 4k or 2^20; k is 1,024, M is 2^20, G is 2^30), a list (64,128), a range that doubles (2^10..2^24) or "
+        "has a step (128..1024:128), or an expression with other axes (2^27/n)."
     )
     for axis in op.axes:
         key = _size_key(op.name, axis.name)
         st.text_input(plain(f"{axis.name} ({axis.caption})"), key=key, help=size_help)
+        numbers = without_suffixes(form.sizes[axis.name])
+        if numbers != form.sizes[axis.name]:
+            st.caption(plain(f"{axis.name} = {numbers}"))
         if live_mode.on():
             live_mode.size_slider(axis, key, form.sizes[axis.name])
 
@@ -259,43 +322,37 @@ def _method(bench: Bench, form: Form) -> None:
 
 
 def _run(bench: Bench, form: Form) -> tuple[Plan, Form] | None:
-    plan, message, actions = None, "", callbacks.actions()
+    plan, actions = None, callbacks.actions()
     try:
         plan = form.plan(bench) if form.variants else None
-        message = "" if plan else "Choose at least one variant."
+        message = "" if plan else describe_lacking_variants(bench, form)
     except UsageError as error:
         message = str(error)
-    callbacks.button(
-        "Run",
-        run_action(),
-        key="run",
-        type="primary",
-        width="stretch",
-        disabled=plan is None,
-        icon=":material/play_arrow:",
-    )
-    live_mode.toggle()
-    if plan is None:
-        actions.run_pressed = False
-        st.error(plain(message), icon=":material/edit:")
-        return None
-    st.caption(format_estimate(plan, form, queue_length(bench, form.device)))
+    with st.container(key="run_bar", gap="xsmall"):  # It stays in sight while the form is scrolled (pages.css).
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            callbacks.button(
+                "Run", run_action(), key="run", type="primary", width="stretch", disabled=plan is None,
+                icon=":material/play_arrow:",
+            )  # fmt: skip
+            live_mode.toggle()
+        if plan is None:
+            actions.run_pressed = False
+            st.error(plain(sentence_case(message)), icon=":material/edit:")
+            return None
+        # In live mode, what is ahead is the run that this change has started; its progress says what it waits for.
+        ahead = None if live_mode.on() else bench.ahead_of(session.owner(), form.device)
+        st.caption(format_estimate(plan, form, ahead))
+        too_large = planning.too_large(bench.ops()[plan.op], bench.device(plan.device), plan.problems)
+        if too_large:
+            st.caption(plain(describe_too_large(too_large, plan)))
     return (plan, form) if actions.run_pressed else None
 
 
-def format_estimate(plan: Plan, form: Form, queued: int | None) -> str:
-    """How much work the plan is: number of cases, longest measuring time, and length of the queue."""
+def format_estimate(plan: Plan, form: Form, ahead: int | None) -> str:
+    """How much work the plan is: number of cases, longest measuring time, and its position in the queue. `ahead`: not the length
+    of the queue, because users alternate, so that of another user's twelve problems only one comes first. None: unknown."""
     cases = len(plan.cases())
     most_s = cases * form.budget_s
     time = f"{most_s:.3g} s" if most_s < 90 else f"{most_s / 60:.0f} min"
-    # Not "ahead of you": users alternate, so of another user's twelve problems only one comes first.
-    queue = f"{units.counted(queued, 'job')} queued; users alternate" if queued else "queue empty"
-    return f"{units.counted(cases, 'case')} · ≤ {time} measuring, plus compile time" + (
-        "" if queued is None else f" · {queue}"
-    )
-
-
-def queue_length(bench: Bench, device_id: str) -> int | None:
-    """Problems that wait for the device or are measured on it; None if the bench does not report it."""
-    devices = cast("dict[str, dict[str, int]]", bench.health().get("devices", {}))
-    return devices.get(device_id, {}).get("queued")
+    queue = "" if ahead is None else f" · {describe_queue_position(RunQueued(ahead=ahead))}"
+    return f"{units.counted(cases, 'case')} · ≤ {time} measuring, plus compile time{queue}"

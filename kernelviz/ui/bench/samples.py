@@ -6,11 +6,13 @@ import streamlit as st
 
 from kernelviz import plots
 from kernelviz.core import Problem, Run
+from kernelviz.metrics.quality import method_of
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.samples import Spread, spread
 from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.spreads import SPREADS, SpreadOfCase
 from kernelviz.text import describe_samples, describe_spread, describe_throttle, format_sizes, format_variant
+from kernelviz.text.quality import describe_method
 from kernelviz.text.samples import SAMPLED_FIGURES
 from kernelviz.text.text import join
 from kernelviz.ui.shared import charts, table, view_filters
@@ -20,7 +22,7 @@ _NAMES = {f.field: f.name for f in SAMPLED_FIGURES}
 
 
 @st.fragment
-def samples_at_size(run: Run, results: Sequence[Row], problem: Problem) -> None:
+def samples_at_size(run: Run, results: Sequence[Row], problem: Problem, beside: Sequence[str]) -> None:
     """The samples of all variants for the chosen timing, and the samples of one variant in order."""
     rows = [r for r in results if r.result.problem == problem]
     by_field = {name: spreads for name in _NAMES if (spreads := _spreads(rows, name))}
@@ -40,8 +42,11 @@ def samples_at_size(run: Run, results: Sequence[Row], problem: Problem) -> None:
     st.markdown(f"**Samples at {plain(format_sizes(problem))}** · {plain(question)}")
     left, right = st.columns([1.15, 1], gap="medium")
     with left:
-        figure = plots.share_by_time({v: s.figure for v, s in spreads.items()}, run.plan.op)
-        charts.draw(figure, key="share_by_time", alt=describe_samples(list(spreads), _NAMES[field]))
+        figure = plots.share_by_time({v: s.figure for v, s in spreads.items()}, run.plan.op, beside=beside)
+        charts.draw(
+            figure, key="share_by_time", alt=describe_samples(list(spreads), _NAMES[field]),
+            picture=charts.picture_of([run], f"{_NAMES[field]} samples at {format_sizes(problem)}"),
+        )  # fmt: skip
     with right:
         by_variant = {row.result.variant: row.result for row in rows}
         spreads_of_cases = [SpreadOfCase(by_variant[variant], _NAMES[field], s) for variant, s in spreads.items()]
@@ -51,7 +56,7 @@ def samples_at_size(run: Run, results: Sequence[Row], problem: Problem) -> None:
             key="samples_table",
             alt="Statistics of the samples of each variant",
         )
-    _samples_in_order(run, rows, field, spreads)
+    _samples_in_order(run, rows, field, spreads, beside)
 
 
 def _spreads(rows: Sequence[Row], field: str) -> dict[str, Spread]:
@@ -59,7 +64,9 @@ def _spreads(rows: Sequence[Row], field: str) -> dict[str, Spread]:
     return {r.result.variant: one for r in rows if (one := spread(r.result, field)) is not None}
 
 
-def _samples_in_order(run: Run, rows: Sequence[Row], field: str, spreads: dict[str, Spread]) -> None:
+def _samples_in_order(
+    run: Run, rows: Sequence[Row], field: str, spreads: dict[str, Spread], beside: Sequence[str]
+) -> None:
     """The samples of one variant in order, and what they show. The default is the fastest variant."""
     fastest = min(spreads, key=lambda v: spreads[v].figure.estimate)
     left, right = st.columns([1.15, 1], gap="medium")
@@ -73,10 +80,13 @@ def _samples_in_order(run: Run, rows: Sequence[Row], field: str, spreads: dict[s
         result = next(r.result for r in rows if r.result.variant == variant)
         lines = [*describe_spread(one), describe_throttle(result)]
         st.markdown("\n".join(f"- {plain(line)}" for line in lines))
-        if one.figure.method:
-            st.caption(plain(one.figure.method))
+        if one.figure.timer is not None:
+            st.caption(plain(describe_method(method_of(one.figure))))
     with left:
         charts.draw(
-            plots.samples_by_order(one.figure, field, op=run.plan.op, variant=variant), key="samples_by_order",
+            plots.samples_by_order(one.figure, field, op=run.plan.op, variant=variant, beside=beside), key="samples_by_order",
             alt=f"{_NAMES[field]} samples of {format_variant(variant)} in order: {join('; ', describe_spread(one))}",
+            picture=charts.picture_of(
+                [run], f"{_NAMES[field]} samples of {format_variant(variant)} in order at {format_sizes(result.problem)}"
+            ),
         )  # fmt: skip

@@ -75,24 +75,22 @@ def run_here_offer(bench: Bench, run: Run) -> None:
     """For a run of another machine: a button that measures the same plan on this machine and shows both."""
     if any(d.uuid == run.environment.device.uuid for d in bench.devices()) or run.status in LIVING:
         return
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="elsewhere"):
-        device = bench.device(bench.default_device())
-        if run.plan.op not in bench.ops():
-            st.caption("Measured on another machine. Its op is not installed here, so this machine cannot measure it.")
-            return
-        st.caption("Measured on another machine.", width="content")
-        callbacks.button(
-            "Run this here",
-            partial(_start, bench, run, callbacks.actions(), session.owner()),
-            key="run_here",
-            about=run.id,
-            icon=":material/play_arrow:",
-            disabled=not device.usable,
-            help=plain(
-                f"Measures its {units.counted(len(run.plan.cases()), 'case')} on {device.name} and shows both runs. A case that "
-                "cannot run there is listed as failed, with the reason."
-            ),
-        )
+    device = bench.device(bench.default_device())
+    if run.plan.op not in bench.ops():
+        st.caption("Its op is not installed here, so this machine cannot measure it.", width="content")
+        return
+    callbacks.button(
+        "Run this here",
+        partial(_start, bench, run, callbacks.actions(), session.owner()),
+        key="run_here",
+        about=run.id,
+        icon=":material/play_arrow:",
+        disabled=not device.usable,
+        help=plain(
+            f"Measures its {units.counted(len(run.plan.cases()), 'case')} on {device.name} and shows both runs. A case that "
+            "cannot run there is listed as failed, with the reason."
+        ),
+    )
 
 
 def _start(bench: Bench, run: Run, actions: callbacks.Actions, owner: str) -> None:

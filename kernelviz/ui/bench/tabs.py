@@ -7,16 +7,19 @@ import streamlit as st
 from kernelviz.core import Failure, Run
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.rows import Row, rows
+from kernelviz.metrics.summary import summary
 from kernelviz.metrics.sweep import telling_axes
 from kernelviz.tables.cases import case_columns, cases
 from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.kernels import KERNELS, kernels
 from kernelviz.text import describe_failure, format_sizes, format_variant
+from kernelviz.text.above_roof import count_above_roofs, describe_above_roofs
+from kernelviz.text.absences import describe_missing_figures
 from kernelviz.text.failures import STAGES, has_description
 from kernelviz.text.times import FIGURES
 from kernelviz.ui.bench import second_run
 from kernelviz.ui.shared import site, table, view_filters
-from kernelviz.ui.shared.text import plain
+from kernelviz.ui.shared.text import bullets, plain
 
 
 def draw_open_tab(tabs: Mapping[str, Callable[[], None]]) -> None:
@@ -45,7 +48,19 @@ def case_tables(run: Run, results: Sequence[Row], headline: Headline, other: Run
     _cases(run, results, headline, names[run.id] if other is not None else "", key="table")
     if other is not None:
         _cases(other, rows(other, other.environment.roofs, headline), headline, names[other.id], key="table_with")
-    st.page_link(site.page("method"), label="How these numbers are measured", icon=":material/straighten:")
+    with st.container(horizontal=True, gap="medium"):
+        if other is None:
+            _compare_variants(run, results, headline)
+        st.page_link(site.page("method"), label="How these numbers are measured", icon=":material/straighten:")
+
+
+def _compare_variants(run: Run, results: Sequence[Row], headline: Headline) -> None:
+    """A link that compares the baseline with the best variant, or with another one if the baseline is the best."""
+    answers = summary(results, headline)
+    compared = [name for name in run.plan.variants if name != run.plan.baseline]
+    if answers is not None and compared:
+        best = answers.fastest if answers.fastest in compared else compared[0]
+        site.compare_variants_link(run.id, run.plan.baseline, best)
 
 
 def _cases(run: Run, results: Sequence[Row], headline: Headline, name: str, key: str) -> None:
@@ -56,15 +71,19 @@ def _cases(run: Run, results: Sequence[Row], headline: Headline, name: str, key:
         return
     rows_of_cases = cases(run, results, headline)
     table.show(case_columns(rows_of_cases, View.WIDE), rows_of_cases, key=key, alt=f"Every case of {name or 'the run'}")
+    above = [row.above_roof for row in results if row.above_roof is not None]
+    if above:
+        st.caption(f"{plain(count_above_roofs(above))}.", help=bullets(describe_above_roofs(above)))
 
 
 def timing_table(run: Run, results: Sequence[Row]) -> None:
     """All timings of every case, and the question that each answers."""
     st.markdown("\n".join(f"- **{plain(f.name)}** {plain(f.question)}" for f in FIGURES))
     if set(run.method.figures) == {"cold"}:
-        st.caption(
-            "This run measured the cold device time only, so the other columns are empty. Press **Run** to measure all of them."
-        )
+        st.caption("This run measured the cold device time only. Press **Run** to measure the other times.")
+    missing = describe_missing_figures([row.result for row in results], run)
+    if missing:
+        st.markdown("**Missing**\n" + "\n".join(f"- {plain(str(line))}" for line in missing))
     rows_of_cases = cases(run, results)
     table.show(case_columns(rows_of_cases, View.TIMES_WIDE), rows_of_cases, key="figures", alt="All times of each case")
 

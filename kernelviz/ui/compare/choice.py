@@ -11,7 +11,7 @@ from kernelviz.bench.roofline import offered, unknown
 from kernelviz.core import KernelvizError
 from kernelviz.formats import MAX_BYTES
 from kernelviz.text import format_variant
-from kernelviz.ui.shared import site, view_filters
+from kernelviz.ui.shared import run_in_hand, site, view_filters
 from kernelviz.ui.shared.text import plain, run_label
 
 SIDES = ("a", "b")
@@ -29,7 +29,7 @@ def run_boxes(bench: Bench) -> tuple[str, str] | None:
             "another run, or ask for the run as a file and open it with **Open a file**.",
             icon=":material/error:",
         )
-    runs = offered(bench, [r for r in params.values() if r])
+    runs = offered(bench, [r for r in (*params.values(), *run_in_hand.last_selection("compare", bench)) if r])
     _seed(bench, params, runs)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="sides"):
         for side, label in zip(SIDES, ("Run A (baseline)", "Run B (compared with A)"), strict=True):
@@ -46,18 +46,21 @@ def run_boxes(bench: Bench) -> tuple[str, str] | None:
         st.error(f"{plain(name)} could not be imported: {plain(reason)}", icon=":material/error:")
     chosen = [st.session_state.get(side) for side in SIDES]
     for side, run_id in zip(SIDES, chosen, strict=True):
-        if run_id is not None:
-            st.query_params[side] = run_id
-        elif params[side] not in missing:
-            st.query_params.pop(side, None)
+        if run_id is not None or params[side] not in missing:
+            view_filters.write(side, run_id)
+    run_in_hand.keep_selection("compare", [str(run_id) for run_id in chosen if run_id])
     return (str(chosen[0]), str(chosen[1])) if all(chosen) else None
 
 
 def _seed(bench: Bench, params: Mapping[str, str], runs: Mapping[str, RunSummary]) -> None:
-    """Fill the boxes from the address before they exist. If the address names B only, A is the run of its op before it."""
+    """Fill the boxes from the address: before they exist, and when the browser went back to another address. An address without
+    runs is the navigation's, which opens the run in hand. If B alone is known, A is the run of its op before it."""
     opening = "b" not in st.session_state  # later, an empty box was emptied by the user
+    if opening and not any(params.values()):
+        *before, last = ("", *run_in_hand.last_selection("compare", bench))
+        params = {"a": before[-1] if before else "", "b": last}
     for side in SIDES:
-        if side not in st.session_state:
+        if side not in st.session_state or view_filters.moved(side):
             st.session_state[side] = params[side] if params[side] in runs else None
         elif st.session_state[side] not in runs:  # deleted meanwhile
             st.session_state[side] = None
@@ -84,7 +87,7 @@ def _upload(bench: Bench, number: int) -> None:
     st.session_state[_UPLOAD_NUMBER] = number + 1
     side = "a" if st.query_params.get("a") is None else "b"
     try:
-        run_id = bench.history.take_in(file.getvalue())
+        run_id = bench.history.take_in(file.getvalue(), file=file.name)
     except KernelvizError as error:
         st.session_state[_UPLOAD_ERRORS] = [(file.name, str(error))]
     else:

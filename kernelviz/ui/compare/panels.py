@@ -9,7 +9,7 @@ from kernelviz.core import units
 from kernelviz.metrics.comparability import one_run
 from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair
 from kernelviz.metrics.figures import figure_of
-from kernelviz.metrics.sweep import telling_axes
+from kernelviz.metrics.sweep import varying_axes
 from kernelviz.tables.column import View
 from kernelviz.tables.comparison import pair_columns
 from kernelviz.text import (
@@ -22,37 +22,28 @@ from kernelviz.text import (
     describe_refusals,
     describe_samples,
     describe_unpaired,
-    describe_verdict_reason,
+    format_badge_of,
     format_case,
     format_change,
     format_problem,
     format_time,
     format_variant,
 )
-from kernelviz.text.comparison import MEANINGS, SIGNS, mean_basis, noisy
+from kernelviz.text.comparison import KIND_NAMES, MEANINGS, SIGNS, describe_verdict_of, mean_basis, noisy
 from kernelviz.text.differences import differences
-from kernelviz.text.text import sentence_case
 from kernelviz.ui.shared import charts, site, table, tiles, view_filters
 from kernelviz.ui.shared.text import plain
 
 MOST_BARS = 24
 _WORST = f"the worst {MOST_BARS}"
-_CSS = """
-<style>
-.st-key-differs li { margin-bottom: 0.1rem; }
-.st-key-one_pair p { font-size: 0.93rem; }
-/* Names of runs are long: on a phone each gets its own line. */
-@media (max-width: 640px) { :is(.st-key-a, .st-key-b) { min-width: 100%; } }
-</style>
-"""
 _RULE = """
 - **Pairs**: the same case in both runs. If one variant is chosen on each side, the two variants at each size. The ratio is the
   time of B divided by the time of A.
 - **Two runs** have no rounds in common. The interval is a 95 % bootstrap of the ratio of the medians, in which the blocks of
   each run are resampled separately. For a verdict, the whole interval must be beyond the noise floor. The noise floor is the
   largest of 0.5 %, the difference of each run's baseline from itself, and the largest change among the cases with the
-  **same code**.
-- **Same code** means the same source, compilers and driver, and the same kernels with the same grid, block, registers and shared
+  **identical** code.
+- **Identical** means the same source, compilers and driver, and the same kernels with the same grid, block, registers and shared
   memory. If the time of such a case changes, its environment changed (card, clock, addresses), not the kernel.
 - **Two variants of one run** were measured in the same rounds, so the verdict is that of the page Bench: the ratio in each round.
 - **Not comparable**: one side with burst load and the other with sustained load, different input data, a different timer or
@@ -63,12 +54,11 @@ _RULE = """
 
 def title() -> None:
     """Title, and how to read the page."""
-    st.html(_CSS)
     st.markdown("#### Compare")
     st.markdown(
-        "Each case of run **B** (a variant at one size) is compared with the same case of run **A**, the baseline. B is faster "
-        "or slower only if the whole 95 % interval of the time ratio is beyond the noise floor. Times that were measured in "
-        "different ways are not compared."
+        "Each case (one variant at one size) of run **B** is compared with the same case of run **A**, the baseline.",
+        help="B is faster or slower only if the whole 95 % interval of the time ratio is beyond the noise floor. Times that were "
+        "measured in different ways are not compared.",
     )
 
 
@@ -77,18 +67,6 @@ def same_run() -> None:
     st.info(
         "A and B are the same run. Choose a different variant for each side, or another run for one of them.",
         icon=":material/call_split:",
-    )
-
-
-def no_common_case(comparison: Comparison) -> None:
-    """Says what each side holds, and what to choose instead."""
-    a, b = (f"{r.plan.op} {r.plan.problems[0].dtype}" for r in (comparison.a, comparison.b))
-    st.info(
-        plain(
-            f"A and B have no case in common: A is {a}, B is {b}. Choose two runs of the same op with at least one common size, "
-            "or one variant of each."
-        ),
-        icon=":material/link_off:",
     )
 
 
@@ -105,7 +83,7 @@ def verdict_tiles(comparison: Comparison) -> None:
             Tile(
                 "= Same, ? unclear",
                 f"{counts['same']} same, {counts['unclear']} unclear",
-                f"also {identical} with the same code, {counts['not comparable']} not comparable",
+                f"{identical} identical, {counts['not comparable']} not comparable",
             ),
             Tile(
                 "Mean time, B relative to A",
@@ -124,7 +102,7 @@ def _change(which: str, pair: Pair | None, comparison: Comparison) -> str:
 
 def _case(pair: Pair, comparison: Comparison) -> Text:
     """The name of a case, with the axes that differ between the cases."""
-    return format_case(pair, telling_axes([p.problem for p in comparison.pairs]), by_problem=comparison.by_problem)
+    return format_case(pair, varying_axes([p.problem for p in comparison.pairs]), by_problem=comparison.by_problem)
 
 
 def cases_without_time_in_b(comparison: Comparison) -> None:
@@ -176,10 +154,20 @@ def verdict_bars(comparison: Comparison) -> None:
             st.segmented_control, "Cases shown", [_WORST, every], _WORST, key="rows", label_visibility="collapsed"
         )
         most = MOST_BARS if rows == _WORST else None
-    clicked = charts.draw_clickable(
-        plots.ratio_by_case(comparison, most=most), key="ratios", alt=describe_comparison(comparison)
-    )
-    view_filters.follow({"seen_bar": clicked}, "compare_pending")
+    charts.draw_clickable(
+        plots.ratio_by_case(comparison, most=most), key="ratios", alt=describe_comparison(comparison),
+        picture=_picture(comparison, "time of B divided by time of A"), select=_choose_case,
+        current=st.session_state.get("case"),
+    )  # fmt: skip
+
+
+def _picture(comparison: Comparison, title: str) -> charts.Picture:
+    return charts.picture_of([comparison.a, comparison.b], title)
+
+
+def _choose_case(key: str | None) -> None:
+    if key is not None:
+        st.session_state["compare_pending"] = key
 
 
 def case_box(comparison: Comparison) -> Pair:
@@ -201,22 +189,24 @@ def case_box(comparison: Comparison) -> Pair:
 def samples_of_case(comparison: Comparison, pair: Pair) -> None:
     """The distribution of the samples of both sides."""
     alt = describe_samples([r.variant for r in (pair.before, pair.after)], comparison.headline)
-    charts.draw(plots.shares_by_time(comparison, pair), key="shares", alt=alt)
+    picture = _picture(comparison, f"{comparison.headline} samples, {_case(pair, comparison)}")
+    charts.draw(plots.shares_by_time(comparison, pair), key="shares", alt=alt, picture=picture)
 
 
 def verdict_of_case(comparison: Comparison, pair: Pair) -> None:
     """The verdict of one case with its reason, and both times with their measurement quality."""
     with st.container(border=True, key="one_pair"):
         st.markdown(f"**{plain(format_problem(pair.problem))}**  \n{plain(describe_pair(pair))}")
-        floor = "" if pair.floor is None else f"Noise floor: ±{units.percent(pair.floor)}."
         if pair.kind != "not comparable":  # there the verdict itself contains the reason
-            st.markdown(f"{plain(sentence_case(describe_verdict_reason(pair.reason)))}. {plain(floor)}")
+            st.markdown(plain(describe_verdict_of(pair)))
         for side, run, result in (("A", comparison.a, pair.before), ("B", comparison.b, pair.after)):
             figure = figure_of(result.timing, comparison.headline)
             time = f"no correct {comparison.headline} time" if figure is None else format_time(figure)
+            rated = result, comparison.headline, run.method.clock
             st.markdown(
                 f"{side}: **{plain(format_variant(result.variant))}** {plain(time)}  \n"
-                f":small[:gray[{plain(describe_quality_of(result, comparison.headline, run.method.clock))}]]"
+                f":small[:gray[{plain(format_badge_of(*rated))}]]",
+                help=plain(describe_quality_of(*rated)),
             )
             site.run_link(f"Open run {side}", run.id)
 
@@ -242,4 +232,4 @@ def verdict_rule(comparison: Comparison) -> None:
     with st.expander("How the verdict is determined", icon=":material/rule:"):
         st.markdown(_RULE)
         counts = comparison.counts
-        st.markdown("\n".join(f"- {SIGNS[v]} **{v}**: {MEANINGS[v]} Here: {counts[v]}." for v in PAIR_KINDS))
+        st.markdown("\n".join(f"- {SIGNS[v]} **{KIND_NAMES[v]}** ({counts[v]}): {MEANINGS[v]}" for v in PAIR_KINDS))

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 
 import streamlit as st
 
@@ -11,6 +12,8 @@ from kernelviz.core import Device, Sample, units
 from kernelviz.metrics.alerts import Thresholds, alert_state
 from kernelviz.plots import monitor
 from kernelviz.text import Tile, describe_alerts
+from kernelviz.text.events import describe_under_way
+from kernelviz.text.text import sentence_case
 from kernelviz.ui.shared import charts, session, view_filters
 from kernelviz.ui.shared.text import plain
 from kernelviz.ui.shared.tiles import draw
@@ -86,8 +89,13 @@ def activity(bench: Bench, device: Device, window_s: float, thresholds: Threshol
         newest = samples[-1] if samples else None
         if device.kind == "cpu" and newest is not None and newest.running != slow:
             st.rerun()
-        if newest is not None and newest.running:
-            st.markdown(":blue[● **A measurement is running**], so the values below are those of a device under load.")
+        now = session.bench().under_way(device.id)
+        if now is not None:
+            own = now.owner == session.owner()
+            said = describe_under_way(now.name, now.op, now.done, now.total, own=own, remaining_s=now.remaining_s)
+            st.markdown(f":blue[● **{plain(sentence_case(said))}**]")
+        elif newest is not None and newest.running:
+            st.markdown(":blue[● **A measurement is running**]")
         else:
             st.markdown(":gray[○ No measurement is running]")
         draw([Tile(*tile) for tile in tiles(device, newest)])
@@ -99,6 +107,7 @@ def activity(bench: Bench, device: Device, window_s: float, thresholds: Threshol
         charts.draw(
             monitor.reports_by_time(samples, gpu=device.kind == "cuda", window_s=window_s), key="reports",
             alt=f"What {device.name} reported over time. Current values: {values}.",
+            picture=charts.picture("What the device reports", device.name, datetime.now(UTC).isoformat()),
         )  # fmt: skip
         st.caption(plain(" ".join(_remarks(device, samples, window_s))))
 

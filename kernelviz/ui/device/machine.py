@@ -1,6 +1,7 @@
 """What this machine is, on the page Device: its devices, driver, CUDA, MIG, tools, and the kernel times of recent runs."""
 
 import platform
+from datetime import UTC, datetime
 
 import streamlit as st
 
@@ -57,7 +58,8 @@ def summary(device: Device) -> str:
     torch = "torch not installed" if build is None else f"torch {build.version}"
     memory = f"{units.size_bytes(device.memory_bytes)} of memory"
     if device.kind == "cpu":
-        return f"{device.name} · {device.threads or 'unknown'} threads · {memory} · {torch}"
+        threads = units.counted(device.threads, "thread") if device.threads else "threads unknown"
+        return f"{device.name} · {threads} · {memory} · {torch}"
     driver = f"driver {device.driver or 'unknown'} (CUDA {device.driver_cuda or 'unknown'})"
     count = f"{device.multiprocessors or 'unknown'} multiprocessors"
     return f"{device.name} · {count} · {memory} · {driver} · MIG {MIG_STATES[mig.state(device)]} · {torch}"
@@ -100,6 +102,13 @@ def recent_kernel_times(bench: Bench, device: Device) -> None:
     runs = bench.machine.run_times(device.id)
     count = sum(len(r.times_s) for r in runs)
     newest = f", the newest from {when(runs[0].created_at)}" if runs else ""
-    charts.draw(monitor.times_by_run(runs), key="run_times", alt=f"{count} kernel times of {len(runs)} runs{newest}")
+    charts.draw(
+        monitor.times_by_run(runs), key="run_times", alt=f"{count} kernel times of {len(runs)} runs{newest}",
+        picture=charts.picture(
+            f"Kernel times of the last {len(runs)} runs",
+            device.name,
+            runs[0].created_at if runs else datetime.now(UTC).isoformat(),
+        ),
+    )  # fmt: skip
     if count:
         st.caption(_TIMES[device.kind])

@@ -8,8 +8,10 @@ from kernelviz.bench import Bench
 from kernelviz.core import LIVING, Device, Roof, units
 from kernelviz.hardware.datasheet import DataSheet, DataSheetShare, data_sheet_shares
 from kernelviz.metrics.calibrations import Calibration, Move, moves
+from kernelviz.metrics.roof_checks import RoofRefusal
 from kernelviz.tables.column import Column
-from kernelviz.text import format_move, format_roof_name, format_roof_value
+from kernelviz.text import describe_refusal, format_move, format_roof_name, format_roof_value
+from kernelviz.text.roofs import REFUSED_REMEDY, describe_above_sheet
 from kernelviz.ui.shared import live_progress, table, view_filters
 from kernelviz.ui.shared.live_progress import Activity
 from kernelviz.ui.shared.text import plain, when
@@ -43,14 +45,30 @@ def calibration_progress(bench: Bench, device: Device, calibration: Activity | N
         )  # fmt: skip
 
 
-def roof_table(roofs: Sequence[Roof], sheet: DataSheet | None, device: Device, calibration: Activity | None) -> None:
+def refused_roofs(refused: Sequence[RoofRefusal]) -> None:
+    """Which roofs of the newest calibration cannot be used, and why."""
+    if refused:
+        listed = "".join(f"\n- {plain(describe_refusal(r))}" for r in refused)
+        st.warning(
+            f"{units.counted(len(refused), 'roof')} of the newest calibration cannot be used. {REFUSED_REMEDY}{listed}",
+            icon=":material/rule:",
+        )
+
+
+def roof_table(
+    roofs: Sequence[Roof],
+    sheet: DataSheet | None,
+    device: Device,
+    calibration: Activity | None,
+    cache_bytes: int | None = None,
+) -> None:
     """The measured roofs beside the values of the data sheet, and which data sheet that is."""
     if not roofs and (calibration is None or calibration[1].status not in LIVING):
         st.info(
             f"{_NOT_MEASURED} Press **Calibrate** to measure them; other measurements wait until it is done.",
             icon=":material/straighten:",
         )
-    lines = data_sheet_shares(roofs, sheet)
+    lines = data_sheet_shares(roofs, sheet, cache_bytes)
     if lines:
         columns = [c for c in _SHARES_OF_SHEET if sheet is not None or c.heading not in _OF_SHEET]
         table.show(columns, lines, key="held", alt="Measured roofs beside the data sheet", height="content")
@@ -61,6 +79,11 @@ def roof_table(roofs: Sequence[Roof], sheet: DataSheet | None, device: Device, c
                 "data sheet's value scaled to the clock of the measurement; if it is much higher, power or temperature limited "
                 "the clock. Data-sheet rates are dense, without sparsity."
             )
+        for line in lines:
+            if line.promised is not None and (line.share or 0.0) > 1:
+                st.caption(
+                    plain(f"{describe_above_sheet(line.roof, line.promised, line.promised_at_hz, cache_bytes)}.")
+                )
         st.caption(plain(f"Data sheet: {sheet.source}."))
     elif device.kind == "cpu":
         st.caption(

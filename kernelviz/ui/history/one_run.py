@@ -65,7 +65,10 @@ def run_actions(bench: Bench, run: RunSummary) -> None:
             st.session_state[_CONFIRMING] = run.id
     if st.session_state.get(_CONFIRMING) == run.id:
         with st.container(border=True, horizontal=True, vertical_alignment="center", key="confirm"):
-            st.markdown(f"Delete this run with {units.counted(run.done, 'result')}?", width="stretch")
+            st.markdown(
+                f"Delete this run with {units.counted(run.done, 'result')}? It can be restored for {RESTORABLE_DAYS} days.",
+                width="stretch",
+            )
             if st.button("Delete run", key="confirm_delete_yes", type="primary", icon=":material/delete:"):
                 bench.history.delete(run.id)
                 st.session_state[_UNDO] = (run.id, run.name)

@@ -6,9 +6,11 @@ import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.history import RESTORABLE_DAYS
-from kernelviz.core import Status, units
+from kernelviz.core import LIVING, Status, units
+from kernelviz.text.events import describe_waiting
+from kernelviz.text.text import Text, join
 from kernelviz.ui.history import one_run
-from kernelviz.ui.shared import share, site, view_filters
+from kernelviz.ui.shared import live_progress, share, site, view_filters
 from kernelviz.ui.shared.text import plain, when
 
 PER_PAGE = 20
@@ -39,7 +41,8 @@ def run_list(bench: Bench, search: str) -> None:
     """The runs that match, newest first, PER_PAGE at a time. The chosen run shows its actions."""
     count = bench.history.count(search)
     if count == 0:
-        _empty_state(search)
+        if not (search and bench.history.shipped(search)):
+            _empty_state(search)
         return
     matching = f" matching “{plain(search)}”" if search else ""
     st.caption(f"{units.counted(count, 'run')}{matching}, newest first")
@@ -95,7 +98,7 @@ def _row(bench: Bench, run: RunSummary) -> None:
     chosen = st.query_params.get("run") == run.id
     with st.container(border=True, gap="xsmall", key=f"run_{run.id}"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            _name_and_facts(run)
+            _name_and_facts(run, _waiting(bench, run))
             if run.status == "finished" and run.failed:
                 st.badge(f"{run.failed} failed", color="orange", icon=":material/error:")
             else:
@@ -113,26 +116,36 @@ def _row(bench: Bench, run: RunSummary) -> None:
             st.caption(plain(run.note if len(run.note) <= 200 else f"{run.note[:199]}…"))
 
 
-def _name_and_facts(run: RunSummary) -> None:
+def _waiting(bench: Bench, run: RunSummary) -> Text:
+    """How long a run that is not over still takes, or its position in the queue."""
+    progress = live_progress.progress_of(bench, run.id) if run.status in LIVING else None
+    if progress is None:
+        return Text("")
+    return describe_waiting(progress.status, progress.ahead, progress.remaining_s)
+
+
+def _name_and_facts(run: RunSummary, more: Text) -> None:
     with st.container(gap=None, width="stretch"):
         site.run_link(f"**{plain(run.name)}**", run.id)
-        st.caption(_facts(run))
+        st.caption(str(join(" · ", (_facts(run), plain(more)))))
 
 
 def _facts(run: RunSummary) -> str:
     return plain(f"{run.op} · {run.device} · {when(run.created_at)} · {run.case_counts}")
 
 
-def shipped_runs(bench: Bench) -> None:
-    """The recorded runs that came with kernelviz."""
-    runs = bench.history.shipped()
+def shipped_runs(bench: Bench, search: str) -> None:
+    """The recorded runs that came with kernelviz and match."""
+    runs = bench.history.shipped(search)
     if not runs:
         return
     st.markdown("##### Recorded runs that came with kernelviz")
+    if search:
+        st.caption(f"{units.counted(len(runs), 'run')} matching “{plain(search)}”")
     with st.container(gap="xsmall", key="shipped"):
         for run in runs:
             with st.container(horizontal=True, vertical_alignment="center", gap="small", border=True):
-                _name_and_facts(run)
+                _name_and_facts(run, Text(""))
                 share.download(bench, run.id, key=f"download_{run.id}")
 
 

@@ -100,8 +100,8 @@ def _name(case: CaseTrend) -> str:
     return f"{format_problem(case.problem)}{suffix} · {format_variant(case.variant)}"
 
 
-def trend_of_case(case: CaseTrend) -> None:
-    """The time of one case from run to run, and each change of its level."""
+def trend_of_case(case: CaseTrend, device: str) -> None:
+    """The time of one case from run to run, and each change of its level. `device`: its name."""
     state = (
         f"{mark(case.problem.op, case.variant)} {plain(describe_trend(case.trend))} · {plain(format_setup(case.setup))}"
     )
@@ -112,6 +112,7 @@ def trend_of_case(case: CaseTrend) -> None:
     charts.draw(
         plots.time_by_run(case.trend, case.problem.op, case.variant), key="trend_chart",
         alt=f"Time of {_name(case)} from run to run: {describe_trend(case.trend)}",
+        picture=charts.picture(f"{_name(case)}: time from run to run", device, case.trend.points[-1].at),
     )  # fmt: skip
     if case.trend.changes:
         st.markdown("\n".join(f"- {plain(describe_change(c, case.trend))}" for c in reversed(case.trend.changes)))

@@ -20,13 +20,22 @@ def title_and_upload(bench: Bench) -> None:
     """Title and upload button, and the outcome of each uploaded file."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="history_heading"):
         st.markdown("#### History", width="stretch")
-        with st.popover("Upload", icon=":material/upload:", key="upload_popover"):
-            _upload(bench)
-    for name, ids, seal, error in st.session_state.pop(_OUTCOMES, []):
-        if error:
-            st.error(f"{plain(name)} could not be imported: {plain(error)}", icon=":material/error:")
-        else:
-            _imported_file(bench, name, ids, seal)
+        # A new key after each upload closes the popover, which would cover the outcomes.
+        number = st.session_state.setdefault(_NUMBER, 0)
+        with st.popover("Upload", icon=":material/upload:", key=f"upload_popover_{number}"):
+            _upload(bench, number)
+    outcomes = st.session_state.pop(_OUTCOMES, [])
+    if not outcomes:
+        return
+    with st.container(key="upload_outcomes", gap="xsmall"):
+        refused = sum(bool(error) for _, _, _, error in outcomes)
+        if len(outcomes) > 1:
+            st.markdown(f"**{len(outcomes)} files: {len(outcomes) - refused} imported, {refused} refused**")
+        for name, ids, seal, error in outcomes:
+            if error:
+                st.error(f"**{plain(name)}** could not be imported: {plain(error)}.", icon=":material/error:")
+            else:
+                _imported_file(bench, name, ids, seal)
 
 
 def _imported_file(bench: Bench, name: str, ids: Sequence[str], seal: Seal | None) -> None:
@@ -39,21 +48,21 @@ def _imported_file(bench: Bench, name: str, ids: Sequence[str], seal: Seal | Non
             st.markdown(f"{sign} {plain(name)} was imported{many}{checked}.", width="content")
             if len(ids) == 1:
                 site.run_link("Open it", ids[0])
-        for run_id in ids[:_LISTED] if len(ids) > 1 else ():
-            site.run_link(plain(bench.history.summary(run_id).name), run_id)
+        titles = {run_id: bench.history.summary(run_id).name for run_id in (ids[:_LISTED] if len(ids) > 1 else ())}
+        for run_id, title in titles.items():
+            alike = list(titles.values()).count(title) > 1  # Then the id tells them apart.
+            site.run_link(plain(f"{title} · {run_id}" if alike else title), run_id)
         if len(ids) > _LISTED:
             st.caption(f"and {len(ids) - _LISTED} more in the list below")
 
 
-def _upload(bench: Bench) -> None:
+def _upload(bench: Bench, number: int) -> None:
     st.markdown(
         "Import runs from another machine (kernelviz JSON or Parquet) or from another tool (nvbench or google-benchmark JSON). "
         "The format is detected automatically, and an invalid file is rejected as a whole."
     )
-    number = st.session_state.setdefault(_NUMBER, 0)
     files = st.file_uploader(
         "Run files",
-        type=["json", "parquet"],
         accept_multiple_files=True,
         max_upload_size=MAX_BYTES // 2**20,
         key=f"upload_{number}",
@@ -65,7 +74,7 @@ def _upload(bench: Bench) -> None:
     for file in files:
         data = file.getvalue()
         try:
-            outcomes.append((file.name, bench.history.take_in_all(data), sealed(data), ""))
+            outcomes.append((file.name, bench.history.take_in_all(data, file=file.name), sealed(data), ""))
         except KernelvizError as error:
             outcomes.append((file.name, (), None, str(error)))
     # A new key empties the uploader, so the same file can be uploaded again and a rerun does not import it twice.

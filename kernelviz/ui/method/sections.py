@@ -23,26 +23,9 @@ QUALITY, ROOFS, REJECTED = "Measurement quality", "Roofs", "Rejected results"
 SECTIONS = (COLD, SELFTEST, TIMINGS, VERDICTS, QUALITY, ROOFS, REJECTED)
 """The headings, in reading order."""
 
-_CSS = """
-<style>
-/* Streamlit fades quotations to a contrast of 2.6:1; the example must be as readable as the rest. */
-[data-testid="stMarkdownContainer"] blockquote { opacity: 1; color: inherit; }
-/* On a phone each row of these tables becomes a card, because four columns would be one word wide. */
-@media (max-width: 640px) {
-  :is([class*="checks"], .st-key-parts) thead { display: none; }
-  :is([class*="checks"], .st-key-parts) tr { display: block; padding: 0.35rem 0; }
-  :is([class*="checks"], .st-key-parts) td { display: block; border: none; padding: 0.05rem 0.6rem; }
-  :is([class*="checks"], .st-key-parts) td:empty { display: none; }
-  [class*="checks"] td:nth-child(3)::before { content: "measured: "; }
-  [class*="checks"] td:nth-child(4)::before { content: "allowed: "; }
-}
-</style>
-"""
-
 
 def title() -> None:
     """Title, and links to the sections."""
-    st.html(_CSS)
     st.markdown("#### Method: how each number is measured")
     # The anchors that Streamlit gives to headings.
     st.markdown(" · ".join(f"[{name}](#{name.lower().replace(' ', '-')})" for name in SECTIONS))
@@ -60,7 +43,10 @@ def device_cold(device: Device, last: Selftest | None) -> None:
     own = last is not None and source.id == last.id
     if not own and source.environment.device.kind != device.kind:
         st.markdown("On a GPU, the device itself records when each kernel started and ended:")
-    charts.draw(plots.marks_by_time(timeline), key="timeline", alt=describe_timeline(timeline))
+    charts.draw(
+        plots.marks_by_time(timeline), key="timeline", alt=describe_timeline(timeline),
+        picture=charts.picture(f"one measurement: {timeline.case}", source.environment.device.name, source.created_at),
+    )  # fmt: skip
     case = f"{timeline.case}, {source.environment.device.name}, {when(source.created_at)}"
     origin = "" if own else " This recording comes with kernelviz, because nothing was recorded on this machine yet."
     st.caption(plain(f"A real measurement: {case}. Only the shaded part counts as the time of the call.{origin}"))
@@ -73,7 +59,7 @@ def timings() -> None:
     st.markdown("\n".join(f"- **{f.name}** {plain(f.question)}" for f in FIGURES))
     st.markdown(
         "The calls are timed by the host clock, without a tracer: 1,000 calls, as p50, p90 and p99. "
-        f"**Host-bound**: back-to-back calls take more than {HOST_BOUND:g}× the warm device time, so the device waits for Python."
+        f"**CPU-bound**: back-to-back calls take more than {HOST_BOUND:g}× the warm kernel time, so the GPU waits for the CPU."
     )
 
 

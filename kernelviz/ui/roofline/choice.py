@@ -1,15 +1,15 @@
 """The boxes of the page Roofline: runs, memory level, roofs, precision, and the variant or case that stands out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from kernelviz.bench import Bench
+from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.roofline import LEVELS, SOURCES, RoofSource, default_runs, offered, unknown
 from kernelviz.core import Level
 from kernelviz.metrics.placement import Placed
 from kernelviz.text import format_sizes, format_variant
-from kernelviz.ui.shared import site, view_filters
+from kernelviz.ui.shared import run_in_hand, site, view_filters
 from kernelviz.ui.shared.text import plain, run_label
 
 ALL = "all"
@@ -28,10 +28,10 @@ def run_box(bench: Bench) -> tuple[str, ...]:
             icon=":material/error:",
         )
         st.page_link(site.page("history"), label="Runs on this server, and upload", icon=":material/history:")
-    runs = offered(bench, params)
-    if "chosen_runs" not in st.session_state:
-        initial = [r for r in params if r in runs] if "runs" in st.query_params else list(default_runs(bench))
-        st.session_state["chosen_runs"] = initial
+    runs = offered(bench, (*params, *run_in_hand.last_selection("roofline", bench)))
+    if "chosen_runs" not in st.session_state or view_filters.moved("runs"):
+        start = params if "runs" in st.query_params else _first_runs(bench, runs)
+        st.session_state["chosen_runs"] = [r for r in start if r in runs]
     # A run that was deleted meanwhile is no longer an option.
     st.session_state["chosen_runs"] = [r for r in st.session_state["chosen_runs"] if r in runs]
     chosen: list[str] = st.multiselect(
@@ -42,8 +42,16 @@ def run_box(bench: Bench) -> tuple[str, ...]:
         placeholder="Choose runs, from one GPU or several",
     )
     if not missing:
-        st.query_params["runs"] = ",".join(chosen)
+        view_filters.write("runs", ",".join(chosen))
+    if run_in_hand.current(bench) is not None or tuple(chosen) != default_runs(bench):
+        run_in_hand.keep_selection("roofline", chosen)
     return tuple(chosen)
+
+
+def _first_runs(bench: Bench, runs: Mapping[str, RunSummary]) -> Sequence[str]:
+    """The runs when the navigation opens the page: those of the run in hand if it has results, else the default."""
+    last = [r for r in run_in_hand.last_selection("roofline", bench) if r in runs]
+    return last or default_runs(bench)
 
 
 def empty_state(bench: Bench) -> None:
@@ -95,15 +103,6 @@ def of_precision(cases: Sequence[Placed]) -> list[Placed]:
     return [c for c in cases if chosen in (ALL, c.problem.precision)]
 
 
-def picture_format() -> str:
-    """The format in which the chart is saved."""
-    chosen: str | None = st.segmented_control(
-        "Picture format", ("PNG", "SVG"), key="picture", default="PNG", required=True,
-        help="The format in which the camera button, at the top right of the chart, saves the chart.",
-    )  # fmt: skip
-    return chosen or "PNG"
-
-
 def highlighted(cases: Sequence[Placed]) -> tuple[str | None, str | None]:
     """The variant and the case that stand out, None for all. A click in the chart or the table chooses a case too."""
     groups = {c.group: c for c in cases}
@@ -124,6 +123,11 @@ def highlighted(cases: Sequence[Placed]) -> tuple[str | None, str | None]:
         format_func=lambda k: "all cases (click a point, or choose one here)" if k == ALL else case_label(keys[k]),
     )  # fmt: skip
     return group, None if case == ALL else case
+
+
+def follow_click(key: str | None) -> None:
+    """Let the case of a clicked point stand out; no case, if the selection ended."""
+    st.session_state[PENDING] = ALL if key is None else key
 
 
 def show_all_cases() -> None:

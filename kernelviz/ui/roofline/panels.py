@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from kernelviz import plots
+from kernelviz.bench import RunSummary
 from kernelviz.bench.roofline import Placement, RoofSource
 from kernelviz.core import Level
 from kernelviz.metrics.limiter import LimiterKind
@@ -18,26 +19,19 @@ from kernelviz.text import (
     describe_evidence,
     describe_missing,
     describe_quality,
+    format_badge,
     format_limiter,
     format_rates,
     format_time,
 )
+from kernelviz.text.above_roof import count_above_roofs, describe_above_roof, describe_above_roofs
 from kernelviz.text.limiter import MEANINGS
 from kernelviz.ui.roofline import choice
 from kernelviz.ui.shared import charts, site, table
-from kernelviz.ui.shared.text import plain
+from kernelviz.ui.shared.text import bullets, plain
 
 SMALL_TABLE_PX = 240
 """Height of the table while one case is described above it."""
-_BACKGROUND = {"light": "#FFFFFF", "dark": "#0F1413"}
-"""As in .streamlit/config.toml: without its background, the text of a saved dark picture would be light on nothing."""
-_CSS = """
-<style>
-/* Streamlit writes white on the primary colour, which is light in the dark theme: contrast 1.9:1. */
-.st-key-chosen_runs [data-tag], .st-key-chosen_runs [data-tag] :is(span, svg) { color: light-dark(#FFFFFF, #0F1311); }
-.st-key-one_case p, .st-key-one_case li { font-size: 0.93rem; }
-</style>
-"""
 
 
 _RULE = """
@@ -47,19 +41,24 @@ The limiter is derived from times and launch facts, without hardware counters. T
 2. **L2** (warm times): the case is faster than DRAM bandwidth allows, or reaches 60 % of the L2 bandwidth or more.
 3. **compute**, **bandwidth**: the case reaches 60 % of that roof or more. Nsight Compute uses 60 % too.
 4. **bandwidth**, for a call of several kernels: each kernel takes as long as a few passes over the bytes of the problem.
-5. **latency**: fewer blocks than multiprocessors, a theoretical occupancy of at most 25 %, or a kernel too short to fill the GPU.
-6. **unclear**: no rule applies. Profile the case with `ncu` to learn more.
+5. **latency**: fewer blocks than multiprocessors, at most 25 % of the warps that the GPU can hold, so few threads that one
+   16-byte vector in flight per thread cannot reach 60 % of the bandwidth, or a kernel too short to fill the GPU.
+6. **bandwidth**, for an op that only moves data: threads wait longer for their bytes than trips to memory take.
+7. **compute**, **bandwidth**: the case reaches half of that roof or more.
+8. **unclear**: no rule applies. Unknown; profile with `ncu`. The case's box has the command.
+
+Nothing is known of a CPU's kernels. Its cases are **launch** limited up to 2.5 times one torch call, else rules 3 and 7 apply.
 """
 
 
 def title() -> None:
     """Title, and how to read the chart."""
-    st.html(_CSS)
     st.markdown("#### Roofline")
     st.markdown(
-        "Each point is a case: one variant at one size. The horizontal axis is its arithmetic intensity, the operations per byte "
-        "that it has to move. The vertical axis is its arithmetic rate. The lines (roofs) are the limits of the device. **Left "
-        "of the ridge, where the line rises, a case is memory-bound; right of it, where the line is level, compute-bound.**"
+        "Each point is one variant at one size. **Left of the ridge: memory-bound; right: compute-bound.**",
+        help="The lines (roofs) are the limits of the device: memory bandwidth where a line rises, arithmetic rate where it is "
+        "level. They meet at the ridge. The horizontal axis is the arithmetic intensity: operations per byte that the problem "
+        "has to move.",
     )
 
 
@@ -73,30 +72,28 @@ def no_timed_case(placement: Placement, level: Level) -> None:
 
 
 def remarks(placement: Placement, cases: Sequence[Placed], level: Level, source: RoofSource) -> None:
-    """What the chart does not show: missing roofs, cases without arithmetic, cases without a time."""
+    """What the chart does not show: missing roofs, cases without arithmetic, cases without a time. One line, with reasons in
+    its help text."""
     sentences = []
     if placement.unroofed:
         devices = " and ".join(placement.unroofed)
         sentences.append(
-            f"The roofs of {devices} were not measured, so their cases are drawn without roofs. Press Calibrate on the page "
-            "Device of that machine."
+            f"The roofs of {devices} are not measured: press Calibrate on the page Device of that machine."
             if source == "measured"
-            else f"kernelviz has no data sheet of {devices}, so their cases are drawn without roofs. Choose measured "
-            "roofs instead."
+            else f"kernelviz has no data sheet of {devices}: choose measured roofs."
         )
     if source == "datasheet":
-        sentences.append(
-            "The limiter of a case is always determined with measured roofs, even while data-sheet roofs are drawn."
-        )
+        sentences.append("The limiter of a case is always determined with measured roofs.")
     without_arithmetic = sum(not c.drawable for c in cases)
     if without_arithmetic:
-        sentences.append(
-            f"{without_arithmetic} of {len(cases)} cases do no arithmetic (a copy, for example), so they have no point in the "
-            "chart: see the table."
-        )
+        sentences.append(f"{without_arithmetic} of {len(cases)} cases do no arithmetic, so they are in the table only.")
+    above = [c.above_roof for c in cases if c.above_roof is not None]
+    sentences += [f"{count_above_roofs(above)}."] if above else []
     sentences.append(_describe_untimed(placement, level))
     if any(sentences):
-        st.caption(plain(" ".join(sentences)))
+        st.caption(
+            plain(" ".join(filter(None, sentences))), help=bullets(describe_above_roofs(above)) if above else None
+        )
 
 
 def _describe_untimed(placement: Placement, level: Level) -> str:
@@ -107,34 +104,23 @@ def _describe_untimed(placement: Placement, level: Level) -> str:
     return f"{cases} no correct {kind} time (failed, wrong, or not measured) and cannot be drawn."
 
 
-def roofline_chart(
-    cases: Sequence[Placed], group: str | None, case: str | None, run_ids: Sequence[str], picture_format: str
-) -> str | None:
-    """The chart; returns the key of the case whose point was clicked last, None without one."""
-    background = _BACKGROUND[st.context.theme.type or "light"]
+def roofline_chart(cases: Sequence[Placed], group: str | None, case: str | None, runs: Sequence[RunSummary]) -> None:
+    """The chart. A click on a point chooses its case. `runs`: the runs of the cases."""
     points = [c for c in cases if c.drawable]
     shares = [c.share for c in points if c.share is not None]
     span = f" Shares of the roof: {min(shares) * 100:.1f} to {max(shares) * 100:.0f} %." if shares else ""
     roofs = "; ".join(f"{line.label} on {line.device}" for line in lines_of(points)) or "none known"
-    file_name = "-".join(run_ids) if len(run_ids) <= 3 else f"{len(run_ids)}-runs"
-    clicked = charts.draw_clickable(
-        plots.rates_by_intensity(cases, group=group, case=case, background=background), key="rooflines",
-        config={
-            "displayModeBar": True,
-            "displaylogo": False,
-            "scrollZoom": False,
-            "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoom2d", "pan2d"],
-            "toImageButtonOptions": {
-                "format": picture_format.lower(), "filename": f"kernelviz-roofline-{file_name}", "scale": 2,
-            },
-        },
+    title, devices = " and ".join(r.name for r in runs), " and ".join(dict.fromkeys(r.device for r in runs))
+    charts.draw_clickable(
+        plots.rates_by_intensity(cases, group=group, case=case), key="rooflines", zoom=True,
+        picture=charts.picture(f"Roofline: {title}", devices, max(r.created_at for r in runs)), current=case,
+        select=choice.follow_click,
         alt=f"Roofline of {len(points)} cases. Roofs: {roofs}.{span} The table beside the chart has the same values.",
     )  # fmt: skip
     if len({(c.run_id, c.group) for c in points}) > MOST_NAMED:
         st.caption(
             "The legend is hidden because there are many variants: hover over a point, or choose a variant above."
         )
-    return clicked
 
 
 def case_table(cases: Sequence[Placed], group: str | None, height: int) -> str | None:
@@ -152,13 +138,20 @@ def case_facts(case: Placed) -> None:
     with st.container(border=True, key="one_case"):
         st.markdown(f"**{plain(choice.case_label(case))}**")
         st.markdown(
-            f"{plain(format_time(case.figure))} · {plain(format_rates(case))}  \n{plain(describe_distance(case))}"
+            f"{plain(format_time(case.figure, case.levels))} · {plain(format_rates(case))}  \n{plain(describe_distance(case))}"
         )
+        if case.above_roof is not None:
+            st.markdown(plain(describe_above_roof(case.above_roof)))
         st.markdown(f"**{plain(format_limiter(case.limiter.kind))}**: {plain(MEANINGS[case.limiter.kind])}")
         evidence = [plain(describe_evidence(fact)) for fact in case.limiter.evidence]
         missing = [f"unknown: {plain(describe_missing(fact))}" for fact in case.limiter.missing]
         st.markdown("\n".join(f"- {line}" for line in (*evidence, *missing)))
-        st.markdown(f":small[:gray[{plain(describe_quality(case.quality))}]]")
+        if case.profile_command is not None:
+            st.code(case.profile_command, language="bash", wrap_lines=True)
+        st.markdown(
+            f":small[:gray[{plain(format_badge(case.quality))}]]",
+            help=plain(describe_quality(case.quality)),
+        )
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             site.run_link("Open its run", case.run_id)
             st.button("Show all cases", key="show_all", icon=":material/close:", on_click=choice.show_all_cases)

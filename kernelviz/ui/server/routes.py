@@ -1,4 +1,4 @@
-"""HTTP routes of the server besides the pages: its health, and the events of a run (server-sent events).
+"""HTTP routes of the server besides the pages: its health, the events of a run (server-sent events), and our own files.
 
 Their paths start with `server.baseUrlPath`, like Streamlit's own routes.
 """
@@ -16,7 +16,6 @@ import anyio.to_thread
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
-from streamlit import config
 
 import kernelviz.bench
 from kernelviz.bench import Bench, Progress
@@ -36,9 +35,12 @@ from kernelviz.core import (
     UnknownRun,
     WorkerStarting,
 )
+from kernelviz.metrics.figures import figure_of
 from kernelviz.text import describe_check, describe_queue_position, format_roof_name, format_time
+from kernelviz.text.events import describe_remaining
 from kernelviz.text.failures import STAGES
-from kernelviz.ui.server import sockets
+from kernelviz.ui.server import assets, sockets
+from kernelviz.ui.server.assets import base_path
 
 QUIET_S = 2.0
 """After this long without an event a comment is sent, so that proxies keep the connection and a closed browser is noticed."""
@@ -49,16 +51,6 @@ FOLLOWERS = 256
 """Each open browser tab waits in a thread of its own; further ones get status 503."""
 MOST_DIGITS = 18
 """At most this many digits are accepted as the number of an event."""
-
-
-def base_path() -> str:
-    """The prefix of every path, without a slash at its end.
-
-    >>> base_path()
-    ''
-    """
-    path = str(config.get_option("server.baseUrlPath") or "").strip("/")
-    return f"/{path}" if path else ""
 
 
 def events_path(run_id: str) -> str:
@@ -80,7 +72,7 @@ async def lifespan(_app: object) -> AsyncIterator[None]:
 
 def _import_pages() -> None:
     """Import charts, tables and pandas in advance; otherwise the first page would take 0.6 s longer."""
-    for name in ("kernelviz.ui.bench.charts", "streamlit.elements.plotly_chart", "streamlit.elements.arrow"):
+    for name in ("kernelviz.ui.bench.charts", "streamlit.elements.arrow"):
         importlib.import_module(name)
 
 
@@ -98,6 +90,7 @@ def event_message(event: Event, progress: Progress) -> dict[str, object]:
         "failed": progress.failed,
         "total": progress.total,
         "ahead": progress.ahead,
+        "left": str(describe_remaining(progress.remaining_s)),
     }
     match event:
         case RunQueued():
@@ -128,7 +121,9 @@ def event_message(event: Event, progress: Progress) -> dict[str, object]:
 
 def _format_outcome(result: Result) -> str:
     outcome = result.outcome
-    return f"✕ {STAGES[outcome.stage]}" if isinstance(outcome, Failure) else str(format_time(outcome.device_cold_s))
+    return (
+        f"✕ {STAGES[outcome.stage]}" if isinstance(outcome, Failure) else str(format_time(figure_of(outcome, "cold")))
+    )
 
 
 async def events(request: Request) -> Response:
@@ -183,4 +178,5 @@ def routes() -> list[Route]:
     return [
         Route(f"{base_path()}/api/health", health),
         Route(f"{base_path()}/api/runs/{{id}}/events", events),
+        *assets.routes(),
     ]

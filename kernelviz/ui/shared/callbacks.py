@@ -26,8 +26,9 @@ class Actions:
 
     `run_pressed`: Run was pressed, and no run has started yet. `started_run`: a run that started and is not in the address
     yet. `overlay_run`: the run that it is to be drawn with. `activities`: the last calibration, selftest … by kind.
-    `live_form` and `live_run`: the form that live mode measured last, and its run. `errors`: by button, the subject and the
-    message of its last error.
+    `live_form` and `live_run`: the form that live mode measured last, and its run. `live_result`: the run that the page shows
+    until `live_run` has a result, and `live_result_is_own`: whether live mode measured it. `errors`: by button, the subject and
+    the message of its last error.
     """
 
     run_pressed: bool = False
@@ -36,6 +37,8 @@ class Actions:
     activities: dict[str, str] = field(default_factory=dict)
     live_form: object = None
     live_run: str | None = None
+    live_result: str | None = None
+    live_result_is_own: bool = False
     errors: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
@@ -43,6 +46,11 @@ def actions() -> Actions:
     """The actions of this browser session. A redraw may end here, so call it before something is started."""
     stored: Actions = st.session_state.setdefault("actions", Actions())
     return stored
+
+
+def end_if_superseded() -> None:
+    """End this redraw if the next one is requested. Streamlit looks for it at each read of the session's state."""
+    st.session_state.get("actions")
 
 
 def button(label: str, act: Callable[[], None], *, key: str, about: str = "", **look: Any) -> None:

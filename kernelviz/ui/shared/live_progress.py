@@ -14,6 +14,7 @@ import streamlit as st
 from kernelviz.bench import Bench, Progress
 from kernelviz.core import LIVING, Device, RunEnded, RunQueued, UnknownRun
 from kernelviz.text import describe_queue_position
+from kernelviz.text.events import describe_remaining
 from kernelviz.ui.server.routes import events_path
 from kernelviz.ui.shared import callbacks, session, view_filters
 from kernelviz.ui.shared.text import plain
@@ -81,7 +82,7 @@ function follow(root, data, setTriggerValue) {
   function counts(m) {
     if (m.total) { bar.max = m.total; bar.value = m.done; } else { bar.removeAttribute("value"); }
     const failed = m.failed ? ", " + m.failed + " failed" : "";
-    count.textContent = m.total ? m.done + " of " + m.total + " cases done" + failed :
+    count.textContent = m.total ? m.done + " of " + m.total + " cases done" + failed + (m.left ? " \\u00b7 " + m.left : "") :
       m.done ? m.done + " done" + failed : m.status;
   }
   function redraw(at_once) {
@@ -112,7 +113,7 @@ function follow(root, data, setTriggerValue) {
       redraw(false);
     }
     if (["queued", "busy", "starting", "roof", "check", "timeline"].includes(m.kind)) note.textContent = m.words;
-    if (m.kind === "check" || m.kind === "timeline") redraw(false);
+    if (["check", "timeline", "queued"].includes(m.kind)) redraw(false);
     if (m.kind === "ended") { stop(); redraw(true); }
   };
   source.onerror = () => {
@@ -137,6 +138,9 @@ export default function (component) {
 Activity = tuple[str, Progress]
 """The id of a calibration, a selftest or an inspection, and its progress."""
 
+_LOOK_S = 0.03
+"""While a redraw waits, it looks this often whether the next one is requested."""
+
 _progress = st.components.v2.component("kernelviz_live", html=_HTML, css=_CSS, js=_JS)
 
 
@@ -155,6 +159,7 @@ def following(run_id: str, progress: Progress, key: str) -> None:
             "failed": progress.failed,
             "total": progress.total,
             "ahead": progress.ahead,
+            "left": str(describe_remaining(progress.remaining_s)),
             "message": _message(progress),
             "steps": [
                 {"key": case, "step": step.step, "fraction": step.fraction} for case, step in progress.steps.items()
@@ -242,7 +247,9 @@ def _poll(run_id: str, key: str) -> None:
             st.rerun()
         steps = " · ".join(f"{s.step} {plain(c)}" for c, s in progress.steps.items()) or plain(_message(progress))
         share = progress.done / progress.total if progress.total else 0.0
-        st.progress(min(share, 1.0), text=f"{progress.done} of {progress.total} cases done · {steps}")
+        left = describe_remaining(progress.remaining_s)
+        parts = (f"{progress.done} of {progress.total} cases done", str(left), steps)
+        st.progress(min(share, 1.0), text=" · ".join(filter(None, parts)))
         newest = (run_id, progress.sequence)
         if newest != st.session_state.get("asked_sequence"):
             st.session_state["asked_sequence"] = newest
@@ -262,8 +269,11 @@ def progress_of(bench: Bench, run_id: str | None) -> Progress | None:
 
 
 def wait_for_end(bench: Bench, name: str, most_s: float) -> None:
-    """Wait until a run or an activity has ended, but not longer than `most_s`."""
-    until_s = time.monotonic() + most_s
-    for _, event in bench.follow(name, timeout_s=most_s):
-        if isinstance(event, RunEnded) or time.monotonic() > until_s:
-            return
+    """Wait until a run or an activity has ended, but not longer than `most_s`. The redraw ends here if the next is requested."""
+    after, until_s = 0, time.monotonic() + most_s
+    while time.monotonic() < until_s:
+        for number, event in bench.follow(name, after, timeout_s=_LOOK_S):
+            after = number
+            if isinstance(event, RunEnded) or time.monotonic() > until_s:
+                return
+        callbacks.end_if_superseded()

@@ -12,8 +12,8 @@ from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 from kernelviz.bench import Bench
 from kernelviz.core import Run
 from kernelviz.ui.bench.link import VIEW
-from kernelviz.ui.server.routes import base_path
-from kernelviz.ui.shared import download_button, site, snapshot
+from kernelviz.ui.server.assets import base_path
+from kernelviz.ui.shared import card, download_button, site, snapshot
 
 
 def link(url: str, base: str, run_id: str, view: Mapping[str, str] | None = None) -> str:
@@ -68,6 +68,8 @@ def fill(
             _link(url, run_id, view_parameters(VIEW) if run is not None else None)
         site.compare_link(run_id)
         if run is not None:
+            address = link(url, base_path(), run_id, view_parameters(VIEW)) if url else ""
+            card.card_of_run(bench, run, variants, address if address and reach(url) != "this machine" else "")
             snapshot.save(bench, run, variants)
             return
         st.markdown(

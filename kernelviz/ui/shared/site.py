@@ -11,6 +11,7 @@ _PACKAGE = Path(kernelviz.__file__).parent
 
 _PAGES = {
     "bench": ("Bench", ":material/speed:"),
+    "gallery": ("Gallery", ":material/grid_view:"),
     "roofline": ("Roofline", ":material/stacked_line_chart:"),
     "compare": ("Compare", ":material/compare_arrows:"),
     "device": ("Device", ":material/memory:"),
@@ -40,6 +41,14 @@ def run_link(label: str, run_id: str) -> None:
 def compare_link(run_id: str) -> None:
     """A link that compares a run with another one; the page proposes the previous run of the same op."""
     st.page_link(page("compare"), label="Compare with…", query_params={"b": run_id}, icon=":material/compare_arrows:")
+
+
+def compare_variants_link(run_id: str, first: str, second: str) -> None:
+    """A link that compares two variants of a run."""
+    st.page_link(
+        page("compare"), label="Compare two variants", icon=":material/compare_arrows:",
+        query_params={"a": run_id, "b": run_id, "variant_a": first, "variant_b": second},
+    )  # fmt: skip
 
 
 def pages() -> list[StreamlitPage]:

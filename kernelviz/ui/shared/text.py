@@ -24,6 +24,16 @@ def plain(text: object) -> str:
     return _LIST_NUMBER.sub(r"\1\\\2", _MARK.sub(r"\\\1", _SPECIAL.sub(r"\\\1", line)))
 
 
+def bullets(sentences: Iterable[object]) -> str:
+    """A list in Markdown, in which each sentence is plain text.
+
+    >>> print(bullets(["one", "*two*"]))
+    - one
+    - \\*two\\*
+    """
+    return "\n".join(f"- {plain(sentence)}" for sentence in sentences)
+
+
 def when(stamp: str | None, now: datetime | None = None) -> str:
     """A stored time for display, in the server's time zone.
 

@@ -1,4 +1,4 @@
-"""Tiles: a label, a value and its basis. A run has four of them."""
+"""Tiles: a label, a value and its basis. A run has five of them, or four if it has a single size."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from kernelviz.ui.shared.text import plain
 
 
 def run_tiles(summary: Summary | None, plan: Plan, headline: Headline = "cold") -> None:
-    """Fastest variant, speed-up, share of the roof, worst size; and which variants are excluded because they are wrong."""
+    """The tiles of a run, and which variants are excluded because they are wrong."""
     if summary is not None and summary.excluded:
         names = ", ".join(plain(format_variant(v)) for v in summary.excluded)
         st.markdown(

@@ -87,6 +87,26 @@ def keep(key: str, value: str | None, default: str) -> None:
         st.query_params[key] = value
 
 
+def write(key: str, value: str | None) -> None:
+    """Write a value of the page into the address; None removes it. `moved` then knows that the page wrote it."""
+    present = st.query_params.get(key, "")
+    if present != (value or ""):
+        callbacks.replaced(f"address_{key}", present)
+    st.session_state[f"written_{key}"] = value or ""
+    if value is None:
+        st.query_params.pop(key, None)
+    elif present != value:
+        st.query_params[key] = value
+
+
+def moved(key: str) -> bool:
+    """Whether the address holds another value than this page wrote last: the browser's Back button, or a typed change."""
+    present = st.query_params.get(key, "")
+    return present != st.session_state.get(f"written_{key}", present) and not callbacks.is_stale(
+        f"address_{key}", present
+    )
+
+
 def follow(clicks: Mapping[str, str | None], pending: str) -> None:
     """Show the case that was clicked since the last redraw. `clicks`: the selection of each chart or table, by the key under
     which the session remembers it. The next redraw finds the clicked case in the session state under `pending`."""

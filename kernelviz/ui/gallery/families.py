@@ -1,0 +1,98 @@
+"""The recorded runs of each family as cards, and the ops that have no recorded run."""
+
+from collections.abc import Sequence
+from functools import partial
+
+import streamlit as st
+
+from kernelviz.bench import Bench
+from kernelviz.bench.gallery import Family, GalleryOp, RecordedRun
+from kernelviz.core import units
+from kernelviz.plots.sketch_image import thumbnail
+from kernelviz.text.insight import describe_insight, describe_sketch
+from kernelviz.text.text import sentence_case
+from kernelviz.ui.bench.form import default_form
+from kernelviz.ui.shared import callbacks, session, site
+from kernelviz.ui.shared.text import plain
+
+CARD_PX = 325
+"""Four cards side by side on a page of 1440 pixels, and one on a phone."""
+
+
+def open_started_run() -> None:
+    """Open the run that a button of this page has started, if any."""
+    actions = callbacks.actions()
+    if actions.started_run is not None:
+        started, actions.started_run = actions.started_run, None
+        st.switch_page(site.page("bench"), query_params={"run": started})
+
+
+def recorded_family(bench: Bench, family: Family) -> None:
+    """The family's recorded runs, a card each."""
+    with st.container(key=f"family_{family.name.replace(' ', '_')}", gap="small"):
+        st.markdown(f"##### {plain(family.name).capitalize()}")
+        with st.container(horizontal=True, gap="small"):
+            for one in family.recorded:
+                for recorded in one.runs:
+                    _card(bench, one, recorded)
+
+
+def _card(bench: Bench, one: GalleryOp, recorded: RecordedRun) -> None:
+    run, recording = recorded.run, recorded.recording
+    with st.container(border=True, width=CARD_PX, gap="xsmall", key=f"card_{run.id}"):
+        site.run_link(f"**{plain(run.op)}** · {plain(run.device)}", run.id)
+        alt = describe_sketch(recording.sketch, recording.insight)
+        with st.container(key=f"thumbnail_{run.id}"):
+            st.image(thumbnail(run.op, recording.sketch), width="stretch", alt=str(alt))
+        st.markdown(plain(sentence_case(f"{describe_insight(recording.insight)}.")))
+        missing = len(one.op.variants) - recording.variants
+        facts = (
+            recording.dtype,
+            units.counted(recording.sizes, "size"),
+            f"{recording.variants} of {len(one.op.variants)} variants"
+            if missing > 0
+            else f"{recording.variants} variants",
+            f"recorded {run.created_at[:10]}",
+        )
+        st.caption(plain(" · ".join(facts)))
+        _measure_here(bench, one)
+
+
+def ops_without_a_run(bench: Bench, families: Sequence[Family]) -> None:
+    """The ops without a recorded run, by family, and how to measure each."""
+    if not any(family.missing for family in families):
+        return
+    st.markdown("##### Not recorded yet")
+    st.caption(
+        "These ops can be measured on this machine. The button measures the op's default sizes and variants; in a terminal, "
+        "`kernelviz run OP` does the same."
+    )
+    for family in families:
+        if family.missing:
+            with st.container(key=f"missing_{family.name.replace(' ', '_')}", gap="xsmall"):
+                st.markdown(f"**{plain(family.name).capitalize()}**")
+                for one in family.missing:
+                    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                        variants = units.counted(len(one.op.variants), "variant")
+                        st.markdown(
+                            f"**{plain(one.op.name)}** {plain(one.op.summary)} :gray[· {variants}]", width="stretch"
+                        )
+                        _measure_here(bench, one)
+
+
+def _measure_here(bench: Bench, one: GalleryOp) -> None:
+    device = bench.device(bench.default_device())
+    callbacks.button(
+        "Measure this here",
+        partial(_start, bench, one.op.name, callbacks.actions(), session.owner()),
+        key=f"measure_{one.op.name}" if not one.runs else f"measure_again_{one.runs[0].run.id}",
+        icon=":material/play_arrow:",
+        type="tertiary",
+        disabled=not device.usable,
+        help=plain(f"Measures {one.op.name} with its default sizes and variants on {device.name}."),
+    )
+
+
+def _start(bench: Bench, op: str, actions: callbacks.Actions, owner: str) -> None:
+    form = default_form(bench, op)
+    actions.started_run = bench.run(form.plan(bench), form.method, owner=owner)

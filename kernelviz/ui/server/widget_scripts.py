@@ -1,0 +1,65 @@
+"""The scripts of Streamlit's widgets that a page needs, named in its HTML page.
+
+Streamlit loads the script of a widget when the first widget of that kind arrives, and then what this script imports, so a page
+waits for several rounds of requests. If the HTML page names them, the browser loads them while the server still runs the page.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import streamlit
+
+from kernelviz.ui.server import assets
+
+_FOLDER = Path(streamlit.__file__).parent / "static"
+_IMPORTED = re.compile(r"(?:from|import)\s*[`\"']\./([\w.-]+\.js)[`\"']")
+_LINKED = re.compile(r"""static/js/([\w.-]+\.js)["']""")
+_FORM = ("Button", "ButtonGroup", "Checkbox", "Metric", "NumberInput", "PageLink", "Selectbox", "TextInput")
+_WIDGETS = {
+    "bench": (*_FORM, "BidiComponent", "DataFrame"),
+    "roofline": ("BidiComponent", "ButtonGroup", "DataFrame", "Multiselect", "Selectbox"),
+    "compare": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "Selectbox"),
+    "gallery": ("Button", "ImageList", "PageLink", "Selectbox"),
+    "device": ("BidiComponent", "Button", "ButtonGroup", "Metric", "NumberInput"),
+    "history": ("ButtonGroup", "PageLink", "TextInput"),
+    "method": ("BidiComponent", "Button", "DataFrame"),
+}
+"""The names of Streamlit's scripts by page. A name that another version of Streamlit does not have is left out."""
+_CHARTS = "BidiComponent"
+
+
+@cache
+def elements(page: str) -> str:
+    """The elements for the head of a page's HTML, with paths relative to the page. `page`: its file name, "" for Bench."""
+    widgets = _WIDGETS.get(page or "bench", ())
+    lines = [f'<link rel="modulepreload" crossorigin href="./static/js/{name}">' for name in _scripts(widgets)]
+    if _CHARTS in widgets:
+        lines.append(f'<link rel="modulepreload" href="{assets.path(assets.CHART)}">')
+        lines.append(f'<script async src="{assets.path(assets.PLOTLY)}"></script>')
+    return "\n    ".join(lines)
+
+
+def _scripts(widgets: tuple[str, ...]) -> list[str]:
+    """The files of these widgets and what they import, without the files that every page loads."""
+    loaded = set(_LINKED.findall((_FOLDER / "index.html").read_text("utf-8")))
+    names = {path.name.partition(".")[0]: path.name for path in (_FOLDER / "static" / "js").glob("*.js")}
+    wanted = [names[widget] for widget in widgets if widget in names]
+    return list(dict.fromkeys(name for entry in wanted for name in _with_imports(entry, loaded)))
+
+
+def _with_imports(name: str, seen: set[str]) -> Iterator[str]:
+    """The script and all that it imports, in the order of the files; adds them to `seen` and leaves out what is in it."""
+    if name in seen:
+        return
+    seen.add(name)
+    yield name
+    for imported in _imports(name):
+        yield from _with_imports(imported, seen)
+
+
+@cache
+def _imports(name: str) -> tuple[str, ...]:
+    path = _FOLDER / "static" / "js" / name
+    return tuple(_IMPORTED.findall(path.read_text("utf-8"))) if path.is_file() else ()
