@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
@@ -24,3 +27,21 @@ def open_page(params: Mapping[str, str], name: str = "bench", *, state: Mapping[
     test.run()
     assert not test.exception, test.exception
     return test
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnChart:
+    """A chart of a page: its key, and the figure that the browser gets."""
+
+    key: str
+    figure: dict[str, Any]
+
+
+def charts(test: AppTest) -> list[DrawnChart]:
+    """The charts of the page, in order."""
+    found = []
+    for element in test.get("bidi_component"):
+        if element.proto.component_name == "kernelviz_chart":
+            data = json.loads(element.proto.json)
+            found.append(DrawnChart(element.key, json.loads(data["figure"])))
+    return found

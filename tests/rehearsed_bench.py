@@ -16,6 +16,7 @@ import sample_runs as samples
 from kernelviz.bench import Bench, Offer, Progress, RunSummary, planning
 from kernelviz.bench.history import History
 from kernelviz.bench.machine import Machine
+from kernelviz.bench.summaries import UnderWay
 from kernelviz.bench.trends import Trends
 from kernelviz.bench.tunings import Tunings
 from kernelviz.core.errors import UnknownName, UnknownRun
@@ -34,7 +35,7 @@ from kernelviz.core.notices import Notice
 from kernelviz.core.problem import Case, Method, Plan, Problem, case_key
 from kernelviz.core.reasons import NeedMissing
 from kernelviz.core.request import RunRequest
-from kernelviz.core.result import Conditions, Failure, Stage
+from kernelviz.core.result import Conditions, Failure, Result, Stage
 from kernelviz.core.run import Device, Roof, Run, Status
 from kernelviz.formats import shipped_runs
 from kernelviz.hardware.notices import unusable
@@ -84,6 +85,7 @@ class RehearsedBench(Bench):
     ) -> None:
         self._devices, self._ops = devices, ops
         self.case_s, self.compile_s = case_s, compile_s
+        self.method = Method()
         self._faults = dict(faults or {})
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.history = History(Store(f"sqlite:///{self._folder.name}/runs.db"))
@@ -164,8 +166,12 @@ class RehearsedBench(Bench):
         else:
             again = case.variant == entry.document.plan.baseline
             share = samples.LADDER.get(case.variant, 0.7)
-            entry.tell(CaseDone(result=samples.timed(case.problem, case.variant, share, device=device, again=again)))
+            self.method = entry.document.method
+            entry.tell(CaseDone(result=self._result(case, share, device, again=again)))
         return True
+
+    def _result(self, case: Case, share: float, device: Device, *, again: bool) -> Result:
+        return samples.timed(case.problem, case.variant, share, device=device, again=again)
 
     def _entry(self, run_id: str) -> _Entry:
         try:
@@ -281,6 +287,12 @@ class RehearsedBench(Bench):
     def notices(self, device_id: str) -> tuple[Notice, ...]:
         found = unusable(self.device(device_id))
         return (found,) if found else ()
+
+    def ahead_of(self, owner: str, device_id: str) -> int:
+        return 0
+
+    def under_way(self, device_id: str) -> UnderWay | None:
+        return None
 
     def health(self) -> dict[str, object]:
         return {"status": "ok", "devices": {d.id: {"state": "idle"} for d in self._devices}}

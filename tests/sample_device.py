@@ -63,7 +63,8 @@ class PlayedMonitor(Monitor):
 
 
 class DeviceBench(RehearsedBench):
-    """Roofs, runs and samples for the Device page; `calibrations` so many of the shipped H200 run's roofs."""
+    """Roofs, runs and samples for the Device page; `calibrations` so many of the shipped H200 run's roofs, then
+    `newest_roofs`."""
 
     def __init__(
         self,
@@ -72,6 +73,7 @@ class DeviceBench(RehearsedBench):
         devices: tuple[Device, ...] = (samples.H200, samples.CPU),
         calibrations: int = 2,
         runs: int = 2,
+        newest_roofs: Sequence[Roof] = (),
     ) -> None:
         loaded = shipped_runs.load("h200-add")
         super().__init__(devices, roofs=loaded.environment.roofs if calibrations else ())
@@ -79,6 +81,8 @@ class DeviceBench(RehearsedBench):
         for number in range(calibrations):
             for roof in loaded.environment.roofs:
                 store.roofs.put(devices[0].uuid, _on_day(roof, number, 1 + 0.02 * (number - calibrations + 1)))
+        for roof in newest_roofs:
+            store.roofs.put(devices[0].uuid, roof)
         for number in range(runs):
             environment = msgspec.structs.replace(loaded.environment, device=devices[0])
             store.runs.create(

@@ -53,7 +53,7 @@ class StreamClient:
         begun_s = time.perf_counter()
         self._socket.send(asked.SerializeToString())
         while True:
-            got = ForwardMsg.FromString(self._socket.recv(timeout=60))  # type: ignore[arg-type]
+            got = ForwardMsg.FromString(self._socket.recv(timeout=60))
             self.messages += 1
             if got.HasField("delta"):
                 self._learn(got.delta)

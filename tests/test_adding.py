@@ -98,7 +98,8 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("kernelviz", "pages", "tests/ops/sizes"):
         # With what is compiled, which is as valid there; a name with another dot is a file that is being written.
         shutil.copytree(ROOT / name, where / name, ignore=shutil.ignore_patterns("*.pyc.*"))
-    for name in ("app.py", "README.md", "tests/readme_table.py"):
+    for name in ("app.py", "README.md", "docs/ops.md", "tests/readme_table.py"):
+        (where / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, where / name)
     for kind, body in BLOCKS:
         if kind == "python":
@@ -171,11 +172,12 @@ def test_a_command_of_the_document_works(printed: dict[str, tuple[int, str]], co
 
 
 @pytest.mark.xdist_group("adding")
-def test_the_table_of_the_readme_has_the_new_op(copy: Path, printed: dict[str, tuple[int, str]]) -> None:
+def test_the_tables_of_ops_have_the_new_op(copy: Path, printed: dict[str, tuple[int, str]]) -> None:
     assert printed
-    rows = [line for line in (copy / "README.md").read_text().splitlines() if "negate" in line]
-    assert len(rows) == 1
-    assert len((copy / "README.md").read_text().splitlines()) == len((ROOT / "README.md").read_text().splitlines()) + 1
+    for page, new_lines in (("README.md", 0), ("docs/ops.md", 1)):
+        lines = (copy / page).read_text().splitlines()
+        assert sum("`negate`" in line for line in lines) == 1
+        assert len(lines) == len((ROOT / page).read_text().splitlines()) + new_lines
 
 
 @pytest.mark.xdist_group("adding")

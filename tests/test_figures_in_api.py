@@ -7,9 +7,16 @@ import pandas as pd
 import pytest
 import sample_figures as figures
 import sample_runs as samples
+from open_page import open_page
+from rehearsed_bench import RehearsedBench
 
 import kernelviz as kv
-from kernelviz.core.result import Energy
+import kernelviz.bench
+from kernelviz.cli import console, tables
+from kernelviz.core.notes import CallTooLong, EnergyCounterStill, Note
+from kernelviz.core.problem import USUAL_FIGURES, FigureName, Method
+from kernelviz.core.result import Conditions, Energy, Timing
+from kernelviz.formats import export_named
 
 COLUMNS = (
     "warm_s", "call_eager_s", "call_eager_p90_s", "call_eager_p99_s", "enqueue_s", "call_graph_s", "loop_s", "busy_s",
@@ -30,7 +37,7 @@ def test_every_figure_is_a_column_of_seconds() -> None:
     assert list(frame.host_bound[:3]) == [True] * 3
     assert list(frame.host_bound[-3:]) == [False] * 3
     assert frame.trust.iloc[0].startswith("✓ good · 480 samples")
-    assert frame.trust.iloc[-1].startswith("◐ note")
+    assert frame.trust.iloc[-1].startswith("◐ minor caveats")
     assert frame.energy_joules.isna().all()
 
 
@@ -40,6 +47,67 @@ def test_what_was_not_measured_is_nothing() -> None:
     assert frame.warm_s.isna().all()
     assert all(pd.isna(bound) for bound in frame.host_bound)
     assert (frame[frame.failure == "compile"].trust == "not timed").all()
+
+
+ASKED: tuple[FigureName, ...] = (*USUAL_FIGURES, "energy")
+LOAD = "call eager, call by graph, loop: not measured under sustained load, because the device would be idle between these calls"
+
+
+@pytest.mark.parametrize(
+    ("method", "note", "reason"),
+    [
+        (Method(clock="sustained", figures=ASKED), None, LOAD),
+        (
+            Method(figures=("cold", "energy")),
+            EnergyCounterStill(figure="energy", seconds=8),
+            "energy: the energy counter of the board did not change twice in 8 s",
+        ),
+        (
+            Method(figures=ASKED),
+            CallTooLong(figure="secondary", call_s=0.31),
+            "device warm, call eager, call by graph, loop, energy: not measured, because one call takes 0.31 s",
+        ),
+    ],
+    ids=["sustained", "still", "long"],
+)
+def test_a_figure_that_was_asked_for_has_a_value_or_a_reason_everywhere(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], method: Method, note: Note | None, reason: str
+) -> None:
+    """`kernelviz run matmul --clock sustained --energy --verbose` printed neither joules nor a reason."""
+    run = samples.run(id="kept", shares={"torch_eager": 0.6})
+    made = []
+    for result in run.results:
+        whole = figures.complete(result).outcome
+        assert isinstance(whole, Timing)
+        outcome = figures.as_asked(whole, method)
+        if note is not None:
+            outcome = Timing(device_cold_s=outcome.device_cold_s)
+        seen = Conditions(notes=() if note is None else (note,))
+        made.append(msgspec.structs.replace(result, outcome=outcome, conditions=seen))
+    run = msgspec.structs.replace(run, results=tuple(made), method=method)
+    console.show(tables.report(run, (), verbose=True))
+    terminal = " ".join(capsys.readouterr().out.split())
+    console.show(tables.report(run, ()))
+    short = " ".join(capsys.readouterr().out.split())
+    offline = export_named("html").encode(run).decode()
+    markdown = export_named("md").encode(run).decode()
+    frame = kv.Report.of(run).to_frame()
+    monkeypatch.setattr(kernelviz.bench, "current", lambda: RehearsedBench((samples.H200,), stored=(run,)))
+    page = open_page({"run": "kept", "tab": "figures"})
+    assert not page.exception
+    on_page = " ".join(m.value for m in page.markdown).replace("\\", "")
+    assert reason in terminal
+    assert reason in offline
+    assert reason in on_page
+    assert set(frame.figure_notes) == {reason}
+    if note is None:
+        assert terminal.count("21.0 mJ") == 2 * len(run.results)
+        assert all("21.0 mJ" in text for text in (short, markdown))
+        assert "Energy per call" in offline
+        assert set(frame.energy_joules) == {0.021}
+        assert "Energy per call, mJ" in next(t.value for t in page.dataframe if "Device warm, µs" in t.value)
+    else:
+        assert all("energy: " in text for text in (short, markdown))
 
 
 def test_energy_is_that_of_one_call() -> None:

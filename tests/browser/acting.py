@@ -19,7 +19,10 @@ def address(page: Page) -> dict[str, str]:
 
 
 def wait_until_done(page: Page, timeout_s: float = 120) -> None:
-    """Wait until the run that the page shows has ended: its Cancel button is there as long as it goes on."""
+    """Wait until the run of the address has ended: its Cancel button is there as long as it goes on. Until the address names
+    the run, the page shows the recorded one of the first visit."""
+    page.wait_for_url("**run=**", timeout=timeout_s * 1000)
+    expect(page.locator(".st-key-first_visit")).to_have_count(0, timeout=timeout_s * 1000)
     expect(page.locator(".st-key-tiles")).to_be_visible(timeout=timeout_s * 1000)
     expect(page.locator(".st-key-cancel")).to_have_count(0, timeout=timeout_s * 1000)
 

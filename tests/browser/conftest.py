@@ -34,6 +34,13 @@ STILL = """() => {
   document.adoptedStyleSheets = [sheet];
 }"""
 """What moves while a page loads is drawn 60 times a second by the processor: 2 to 5 s of its time a page on a busy machine."""
+SHIFTS = """() => {
+  window.layoutShift = 0;
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.layoutShift += entry.value;
+  }).observe({ type: "layout-shift", buffered: true });
+}"""
+"""Adds up how much the page moves by itself while it loads (the browser's layout shift), for `expect_accessible`."""
 # Two cores that also compile: a page that is ready in 2 s alone may take 10 s here.
 expect.set_options(timeout=20_000)
 page = one_tab.page
@@ -53,6 +60,7 @@ def browser() -> Iterator[Browser]:
         def new_context(**options: Any) -> BrowserContext:
             context = made(**options)
             context.add_init_script(f"({STILL})()")
+            context.add_init_script(f"({SHIFTS})()")
             return context
 
         found.new_context = new_context  # type: ignore[method-assign]

@@ -14,6 +14,7 @@ import sample_device  # noqa: E402
 import kernelviz  # noqa: E402
 import kernelviz.bench  # noqa: E402
 from kernelviz.core.device_sample import Sample  # noqa: E402
+from kernelviz.ui.server.index_page import middleware  # noqa: E402
 from kernelviz.ui.server.routes import lifespan, routes  # noqa: E402
 
 _begun_s = time.time() - 900
@@ -33,4 +34,9 @@ _bench = sample_device.DeviceBench()
 _bench.machine._monitor = _Playing(_bench.devices(), {})
 kernelviz.bench.current = lambda: _bench
 
-app = st.App(Path(kernelviz.__file__).parent / "ui" / "server" / "main.py", lifespan=lifespan, routes=routes())
+app = st.App(
+    Path(kernelviz.__file__).parent / "ui" / "server" / "main.py",
+    lifespan=lifespan,
+    routes=routes(),
+    middleware=middleware(),
+)

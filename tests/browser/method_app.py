@@ -13,6 +13,7 @@ import sample_runs  # noqa: E402
 
 import kernelviz  # noqa: E402
 import kernelviz.bench  # noqa: E402
+from kernelviz.ui.server.index_page import middleware  # noqa: E402
 from kernelviz.ui.server.routes import lifespan, routes  # noqa: E402
 
 _bench = sample_figures.SelftestedBench(
@@ -21,4 +22,9 @@ _bench = sample_figures.SelftestedBench(
 _bench.kept, _bench.pace_s = sample_figures.selftest(id="selftest-before"), 0.4
 kernelviz.bench.current = lambda: _bench
 
-app = st.App(Path(kernelviz.__file__).parent / "ui" / "server" / "main.py", lifespan=lifespan, routes=routes())
+app = st.App(
+    Path(kernelviz.__file__).parent / "ui" / "server" / "main.py",
+    lifespan=lifespan,
+    routes=routes(),
+    middleware=middleware(),
+)

@@ -17,6 +17,7 @@ import sample_runs  # noqa: E402
 
 import kernelviz  # noqa: E402
 import kernelviz.bench  # noqa: E402
+from kernelviz.ui.server.index_page import middleware  # noqa: E402
 from kernelviz.ui.server.routes import lifespan, routes  # noqa: E402
 
 HOSTILE = "<img src=x onerror=alert(1)> **bold** :red[red] [link](javascript:alert(1)) $x$"
@@ -55,4 +56,9 @@ _STAGES = {
 _bench = _STAGES[os.environ.get("REHEARSAL", "cpu")]()
 kernelviz.bench.current = lambda: _bench
 
-app = st.App(Path(kernelviz.__file__).parent / "ui" / "server" / "main.py", lifespan=lifespan, routes=routes())
+app = st.App(
+    Path(kernelviz.__file__).parent / "ui" / "server" / "main.py",
+    lifespan=lifespan,
+    routes=routes(),
+    middleware=middleware(),
+)

@@ -19,7 +19,9 @@ ROOT = Path(__file__).parents[2]
 
 
 @contextmanager
-def served(script: Path, folder: Path, *, base: str = "", **environment: str) -> Iterator[str]:
+def served(
+    script: Path, folder: Path, *, base: str = "", health: str = "api/health", **environment: str
+) -> Iterator[str]:
     """The address of `streamlit run script` on a free port, with its runs in `folder`; killed at the end."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -45,7 +47,7 @@ def served(script: Path, folder: Path, *, base: str = "", **environment: str) ->
     process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=subprocess.STDOUT)
     url = f"http://127.0.0.1:{port}" + (f"/{base}" if base else "")
     try:
-        _wait(f"{url}/api/health", process, folder / "server.log")
+        _wait(f"{url}/{health}", process, folder / "server.log")
         yield url
     finally:
         process.terminate()

@@ -64,7 +64,7 @@ def cells(page: Page) -> str:
 
 def upload(page: Page, url: str, file: Path) -> None:
     page.goto(f"{url}/history")
-    page.locator(".st-key-upload_popover").get_by_role("button", name="Upload").first.click()
+    page.locator("[class*=st-key-upload_popover]").get_by_role("button", name="Upload").first.click()
     page.locator("input[type=file]").set_input_files(file)
 
 
@@ -116,11 +116,19 @@ def test_an_interrupted_run_is_resumed(real: str, real_home: Path, document: Pat
     expect(page.locator(".st-key-run_half")).to_contain_text("finished")
 
 
-def test_a_shipped_run_opens_from_the_first_page_with_no_device_and_is_shared(elsewhere: str, page: Page) -> None:
+def test_a_recorded_run_is_on_the_first_page_and_in_the_gallery_with_no_device_and_is_shared(
+    elsewhere: str, page: Page
+) -> None:
     page.goto(elsewhere)
-    links = page.locator(".st-key-shipped_runs").get_by_role("link")
-    expect(links).to_have_count(len(shipped_runs.names()))
-    links.filter(has_text="softmax").click()
+    expect(page.locator(".st-key-first_visit")).to_contain_text("recorded on an NVIDIA H200")
+    expect(page.locator(".st-key-tiles")).to_be_visible()
+    page.get_by_role("link", name="All recorded runs").click()
+    images = page.locator("[class*=st-key-card_] img")
+    expect(images).to_have_count(len(shipped_runs.names()))
+    assert all(width > 0 for width in images.evaluate_all("all => all.map(i => i.naturalWidth)"))
+    page.locator(".st-key-card_h200-softmax").get_by_role("link").click()
+    page.wait_for_url("**run=h200-softmax**")
+    expect(page.locator(".st-key-first_visit")).to_have_count(0)
     expect(page.locator(".st-key-tiles")).to_be_visible()
     expect(page.locator(".st-key-strip")).to_contain_text("NVIDIA H200")
     expect(page.locator(".st-key-by_size .js-plotly-plot")).to_be_visible()
@@ -137,3 +145,16 @@ def test_a_phone_has_no_horizontal_scroll(elsewhere: str, elsewhere_home: Path, 
     expect(page.locator(".st-key-run_on-a-phone")).to_be_visible()
     expect(page.locator(".st-key-shipped")).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_an_address_without_a_page_is_said_plainly(real: str, page: Page) -> None:
+    page.goto(f"{real}/nosuchpage")
+    expect(page.get_by_text("kernelviz has no page nosuchpage.")).to_be_visible()
+    expect(page).to_have_title("No such page · kernelviz")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.locator(".st-key-known_pages").get_by_role("link")).to_have_count(7)
+    page.goto(f"{real}/bensh")
+    expect(page.get_by_text("kernelviz has no page bensh. Did you mean Bench?")).to_be_visible()
+    page.locator(".st-key-known_pages").get_by_role("link", name="Bench").click()
+    expect(page.locator(".st-key-run")).to_be_visible()
+    expect(page).to_have_title("Bench · kernelviz")

@@ -16,7 +16,7 @@ EVIL = '<img src=x onerror="window.evil=1"> <script>window.evil=2</script> :red[
 
 def upload(page: Page, url: str, file: Path) -> None:
     page.goto(f"{url}/history")
-    page.locator(".st-key-upload_popover").get_by_role("button", name="Upload").first.click()
+    page.locator("[class*=st-key-upload_popover]").get_by_role("button", name="Upload").first.click()
     page.locator("input[type=file]").set_input_files(file)
 
 

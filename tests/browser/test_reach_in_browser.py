@@ -1,4 +1,4 @@
-"""Accessibility of each page: the rules of axe, alternative text of charts, and use by keyboard only."""
+"""Accessibility of each page: the rules of axe, texts for charts, use by keyboard only and on a phone, and the theme."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from accessibility import (
+    BACKGROUND,
     WIDTHS,
     expect_accessible,
     found_by_axe,
@@ -19,7 +20,7 @@ from accessibility import (
     untold,
     without_transitions,
 )
-from acting import downloaded
+from acting import at_rest, downloaded
 from playwright.sync_api import Page, expect
 
 from kernelviz.ui.shared.site import pages_folder
@@ -32,8 +33,9 @@ TABS = "[data-testid=stTabs]"
 # Title, address, and what is there when the page is. The other pages are looked at where their own tests open them.
 PAGES = {
     "unknown run": ("Bench", "?run=no-such-run", ".st-key-forget_run"),
-    "roofline of nothing": ("Roofline", "roofline", "[data-testid=stMain] p"),
+    "roofline of nothing": ("Roofline", "roofline", ".st-key-chosen_runs"),
     "compare of nothing": ("Compare", "compare", ".st-key-nothing_chosen"),
+    "gallery": ("Gallery", "gallery", ".st-key-card_h200-softmax img"),
     "history": ("History", "history", ".st-key-shipped"),
     "method": ("Method", "method", ".st-key-parts table"),
 }
@@ -48,7 +50,8 @@ def test_axe_finds_nothing_serious(real: str, page: Page, name: str) -> None:
 
 def test_axe_finds_nothing_serious_on_a_first_visit_and_would_find_a_fault_of_ours(real: str, page: Page) -> None:
     page.goto(real)
-    expect_accessible(page, "Bench", ".st-key-first_visit")
+    expect_accessible(page, "Bench", ".st-key-bars .js-plotly-plot")
+    expect(page.locator(".st-key-first_visit")).to_contain_text("recorded on an NVIDIA H200")
     page.evaluate(
         "() => { const m = document.querySelector('[data-testid=stMainBlockContainer]');"
         " m.insertAdjacentHTML('afterbegin', '<img src=\"x\"><p style=\"color: #aaa; background: #fff\">pale</p>') }"
@@ -125,6 +128,12 @@ FOCUSED = """() => {
 }"""
 
 
+def with_tools(page: Page, ready: str) -> None:
+    """Wait until the page is drawn and the script of its tools has come, which follows later."""
+    settled(page, ready)
+    expect(page.locator(".st-key-page_tools input[type=radio]")).to_have_count(3)
+
+
 def stops(page: Page, until: str, most: int = 60) -> list[dict[str, Any]]:
     """The elements that Tab reaches from here, up to the first one whose key is `until`."""
     found: list[dict[str, Any]] = []
@@ -138,14 +147,17 @@ def stops(page: Page, until: str, most: int = 60) -> list[dict[str, Any]]:
 def test_by_keyboard_from_the_top_to_run_and_on_through_the_tabs(rehearsed: Serve, page: Page) -> None:
     """In the order in which one reads, no stop unseen, and each thing done by Enter, Space and arrows."""
     page.goto(f"{rehearsed('slow')}/?op=rmsnorm&variants=composite_eager,torch_eager&m=64&n=64")  # neither is compiled
-    settled(page, ".st-key-first_visit")
+    with_tools(page, ".st-key-first_visit")
     form = stops(page, "run")
     keys = list(dict.fromkeys(s["key"] for s in form if s["key"]))
-    assert keys == ["op", "variants", "direction", "dtype", "data", "sizes_from", "size_rmsnorm_m", "size_rmsnorm_n",
-                    "method_expander", "run"]  # fmt: skip
+    assert keys == ["tools", "op", "variants", "excluded", "own_variant", "direction", "dtype", "data", "sizes_from",
+                    "size_rmsnorm_m", "size_rmsnorm_n", "method_expander", "run"]  # fmt: skip
     assert form[0]["words"] == "Skip to main content"
+    links = [file.stem.capitalize() for file in pages_folder().glob("*.py")]
+    assert sorted(re.sub("^[a-z_]+", "", s["words"]) for s in form[1 : 1 + len(links)]) == sorted(links)
     assert all(s["seen"] for s in form), form
     page.keyboard.press("Enter")
+    page.wait_for_url("**run=**")
     expect(page.locator(".st-key-tiles")).to_be_visible()
     expect(page.locator(".st-key-going")).to_have_count(0, timeout=60_000)
     settled(page, ".st-key-bars .js-plotly-plot")
@@ -187,3 +199,130 @@ RINGED = """() => {
   return shows(document.activeElement) || bordered(document.activeElement);
 }"""
 """A ring around what has the focus, or around a box its border in the page's own colour."""
+
+
+LOADED_ONCE = "() => { const before = window.loadedOnce; window.loadedOnce = true; return before === true; }"
+
+
+def test_the_theme_is_switched_in_place_and_remembered_on_every_page(real: str, page: Page) -> None:
+    page.goto(f"{real}/{RUN}")
+    with_tools(page, ".st-key-bars .js-plotly-plot")
+    page.evaluate(LOADED_ONCE)
+    ink = ".st-key-by_size .js-plotly-plot .xtick text"
+    light_ink = page.locator(ink).first.evaluate("e => getComputedStyle(e).fill")
+    themes = page.get_by_role("group", name="Theme")
+    expect(themes.get_by_role("radio", name="Theme of the system")).to_be_checked()
+    themes.get_by_role("radio", name="Dark theme").check(force=True)
+    expect(page.get_by_test_id("stApp")).to_have_css("background-color", BACKGROUND["dark"])
+    expect(page.locator(ink).first).not_to_have_css("fill", light_ink)
+    assert page.evaluate(LOADED_ONCE), "the page was loaded anew"
+    expect(page.get_by_test_id("stMainMenuPopover")).to_have_count(0)
+    page.goto(f"{real}/method")
+    expect(page.get_by_test_id("stApp")).to_have_css("background-color", BACKGROUND["dark"])
+    expect(themes.get_by_role("radio", name="Dark theme")).to_be_checked()
+    at_rest(page)
+    page.keyboard.press("t")
+    expect(themes.get_by_role("radio", name="Theme of the system")).to_be_checked()
+    expect(page.get_by_test_id("stApp")).to_have_css("background-color", BACKGROUND["light"])
+    page.emulate_media(color_scheme="dark")
+    expect(page.get_by_test_id("stApp")).to_have_css("background-color", BACKGROUND["dark"])
+
+
+def test_shortcuts_are_listed_and_do_what_the_list_says_but_never_while_one_types(real: str, page: Page) -> None:
+    page.goto(f"{real}/?op=add&variants=torch_eager&n=4096&device=cpu")
+    with_tools(page, ".st-key-bars .js-plotly-plot")
+    shortcuts = page.get_by_role("dialog", name="Keyboard shortcuts")
+    page.get_by_role("button", name="Keyboard shortcuts").click()
+    expect(shortcuts).to_contain_text("Run what the form says")
+    assert found_by_axe(page, within=".st-key-page_tools") == []
+    page.keyboard.press("Escape")
+    expect(shortcuts).to_have_count(0)
+    page.keyboard.press("?")
+    expect(shortcuts).to_be_visible()
+    page.keyboard.press("h")  # the list is open: nothing else hears the keys
+    page.keyboard.press("?")
+    expect(shortcuts).to_have_count(0)
+    page.keyboard.press("3")
+    page.wait_for_url("**show=time**")
+    at_rest(page)
+    page.keyboard.press("l")
+    expect(page.locator(".st-key-live_mode input")).to_be_checked()
+    at_rest(page)
+    page.keyboard.press("l")
+    expect(page.locator(".st-key-live_mode input")).not_to_be_checked()
+    at_rest(page)
+    page.keyboard.press("/")
+    expect(page.locator(".st-key-op input")).to_be_focused()
+    page.locator(".st-key-op input").evaluate("e => e.blur()")
+    page.keyboard.press("s")
+    expect(page.get_by_test_id("stPopoverBody")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("stPopoverBody")).to_have_count(0)
+    at_rest(page)
+    page.keyboard.press("h")
+    expect(page).to_have_title("History · kernelviz")
+    with_tools(page, ".st-key-q")
+    page.keyboard.press("/")
+    search = page.locator(".st-key-q input")
+    expect(search).to_be_focused()
+    page.keyboard.type("gelu?")
+    expect(search).to_have_value("gelu?")
+    expect(shortcuts).to_have_count(0)
+    expect(page).to_have_title("History · kernelviz")
+    search.evaluate("e => e.blur()")
+    at_rest(page)
+    page.keyboard.press("?")
+    shortcuts.get_by_role("checkbox").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("b")  # off, which the browser remembers
+    page.reload()
+    with_tools(page, ".st-key-q")
+    page.keyboard.press("b")
+    expect(page).to_have_title("History · kernelviz")
+    page.keyboard.press("?")
+    expect(shortcuts.get_by_role("checkbox")).not_to_be_checked()
+
+
+COVERED = """() => {
+  const box = (s) => document.querySelector(s).getBoundingClientRect();
+  const bar = box('.st-key-phone_nav'), tools = box('.st-key-page_tools'), main = box('[data-testid=stMainBlockContainer]');
+  const links = [...document.querySelectorAll('.st-key-phone_nav a')].map((a) => a.getBoundingClientRect());
+  const texts = [...document.querySelectorAll('.st-key-phone_nav p')];
+  return {bar: bar.bottom <= innerHeight && bar.top > tools.bottom, inside: main.left >= 0 && main.right <= innerWidth,
+          apart: links.every((l, i) => !i || l.left >= links[i - 1].right - 1), large: links.every((l) => l.height >= 24),
+          whole: texts.every((p) => p.scrollWidth <= p.clientWidth + 1), tools: tools.right <= innerWidth};
+}"""
+"""Where the bar, the tools and the page of a phone are."""
+
+
+def test_on_a_phone_every_page_is_one_tap_away_and_the_form_opens_and_closes(real: str, page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": WIDTHS[390]})
+    page.goto(f"{real}/?op=add&variants=torch_eager&n=4096&device=cpu&budget=0.1")
+    with_tools(page, ".st-key-heading")
+    tiles = page.locator(".st-key-tiles [data-testid=stMetric]")
+    first, second = tiles.nth(0).bounding_box(), tiles.nth(1).bounding_box()
+    assert first is not None
+    assert second is not None
+    assert first["y"] == second["y"]
+    assert first["x"] + first["width"] <= second["x"]
+    page.get_by_test_id("stExpandSidebarButton").click()
+    run = page.locator(".st-key-run").get_by_role("button", name="Run")
+    expect(run).to_be_in_viewport()
+    page.get_by_test_id("stSidebarCollapseButton").get_by_role("button").click()
+    expect(run).not_to_be_in_viewport()
+    page.get_by_test_id("stExpandSidebarButton").click()
+    expect(run).to_be_in_viewport()
+    run.click()
+    page.wait_for_url("**run=**")
+    expect(run).not_to_be_in_viewport()  # the results are in sight
+    bar = page.get_by_role("navigation", name="Pages")
+    names = [file.stem.capitalize() for file in pages_folder().glob("*.py")]
+    expect(bar.get_by_role("link")).to_have_count(len(names))
+    for name in [*sorted(n for n in names if n != "Bench"), "Bench"]:
+        bar.get_by_role("link", name=name).click()
+        expect(page).to_have_title(f"{name} · kernelviz")
+        at_rest(page)
+        found = page.evaluate(COVERED)
+        assert all(found.values()), (name, found)
+        assert overhang(page) == 0, name
+        expect(page.get_by_test_id("stExpandSidebarButton")).to_be_visible(visible=name == "Bench")

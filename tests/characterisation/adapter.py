@@ -139,10 +139,13 @@ def summary(run: Any, l2: str) -> dict[str, Any] | None:
     if found is None:
         return None
     names = (
-        "fastest", "wins", "tied", "alike", "problems", "covered", "speed_up", "speed_ups", "unclear", "efficiency",
+        "fastest", "alike", "problems", "covered", "speed_up", "speed_ups", "unclear", "efficiency",
         "best_efficiency", "efficiencies", "worst_efficiency", "worst_speed_up", "excluded",
     )  # fmt: skip
-    return {name: getattr(found, name) for name in names} | {"worst": found.worst.key if found.worst else None}
+    best = getattr(found, "wins_of_best", None)  # until 8fa93f3 the summary had these counts itself
+    counts = {"wins": best.won, "tied": best.tied} if best else {"wins": found.wins, "tied": found.tied}
+    facts = {name: getattr(found, name) for name in names} | counts
+    return facts | {"worst": found.worst.key if found.worst else None}
 
 
 def quality(result: Any, l2: str, clock: str | None) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ import msgspec
 import pandas as pd
 import pytest
 import sample_runs as samples
-from open_page import open_page
+from open_page import charts, open_page
 from streamlit.testing.v1 import AppTest
 
 import kernelviz
@@ -62,13 +62,13 @@ def test_two_runs_give_verdicts_worst_first(both: Bench) -> None:
     test = opened(a="before", b="after")
     assert tiles(test)["▼ Slower"] == "6 of 12 slower"
     assert tiles(test)["▲ Faster"] == "6 of 12 faster"
-    assert tiles(test)["Mean time, B relative to A"].startswith("-2.")
+    assert tiles(test)["Mean time, B relative to A"] == "1.029× faster"
     shown = table(test)
-    assert list(shown["Verdict"]) == ["▼ slower"] * 6 + ["▲ faster"] * 6 + ["≈ same code"] * 6
-    assert shown["Change, %"][0] == pytest.approx(5, abs=0.3)
-    assert len(test.get("plotly_chart")) == 2
+    assert list(shown["Verdict"]) == ["▼ slower"] * 6 + ["▲ faster"] * 6 + ["≈ identical"] * 6
+    assert shown["Time B / time A"][0] == pytest.approx(1.05, abs=0.003)
+    assert len(charts(test)) == 2
     said = words(test)
-    assert "of 6 cases with the same code in both" in said
+    assert "among 6 cases with identical code" in said
     assert "None: both sides have the same device, driver, library versions and method." in said
     assert str(test.selectbox(key="case").value).endswith("| triton_persistent")
 
@@ -80,8 +80,8 @@ def test_what_differs_is_said_in_red_and_in_words(bench: Bench) -> None:
     assert ":red[**≠ clock mode**: burst in A, sustained in B (no verdict)]" in said
     assert ":red[**≠ driver**: 580.159 in A, 600 in B]" in said
     assert ":red[**≠ card (same model)**: GPU-00000000… in A, GPU-22222222… in B]" in said
-    assert "⊘ not comparable: burst in A, sustained in B" in said
-    assert "No verdict: burst in A, sustained in B (18 cases)." in said
+    assert "⊘ not comparable: the clock mode differs: burst in A, sustained in B" in said
+    assert "Not comparable: the clock mode differs: burst in A, sustained in B (18 cases)." in said
 
 
 def test_the_address_reopens_the_page_as_it_was(both: Bench) -> None:
@@ -109,7 +109,7 @@ def test_two_variants_of_one_run(bench: Bench) -> None:
     assert "A and B are the same run" in words(test)
     test.selectbox(key="variant_a").set_value("torch_eager").run()
     assert tiles(test)["▲ Faster"] == "11 of 11 faster"
-    assert "compared round by round" in words(test)
+    assert "measured in the same rounds" in words(test)
     test.button(key="swap").click().run()
     assert tiles(test)["▼ Slower"] == "11 of 11 slower"
     assert (param(test, "variant_a"), param(test, "variant_b")) == ("triton_persistent", "torch_eager")
@@ -156,7 +156,21 @@ def test_values_that_nothing_has_are_named(both: Bench) -> None:
 
 def test_runs_without_a_common_case_say_so(both: Bench) -> None:
     said = words(opened(a="before", b="h200-add"))
-    assert "A and B have no case in common: A is rmsnorm bf16, B is add fp32" in said
+    assert "A and B have no case in common: the ops differ (rmsnorm in A, add in B)." in said
+
+
+def test_other_sizes_are_offered_on_bench_and_as_a_command(bench: Bench) -> None:
+    """A is the run of another machine at sizes that B lacks: its sizes are measured here with the variants of B."""
+    shares = {"torch_eager": 0.6, "torch_compile": 0.9}
+    for name, n in (("small", 128), ("large", 256)):
+        bench.history.add(samples.run(id=name, sizes=[{"m": 64, "n": n}], shares=shares))
+    test = opened(a="small", b="large")
+    said = words(test)
+    assert "the sizes differ (A: m = 64, n = 128; B: m = 64, n = 256)." in said
+    assert "Measure the 1 size of A with" in said
+    link = next(e for e in test.get("page_link") if "these sizes" in e.proto.label)
+    assert "m=64&n=128" in link.proto.query_string
+    assert "--size m=64 --size n=128" in test.code[0].value
 
 
 def test_what_broke_is_told_first(bench: Bench) -> None:
@@ -165,7 +179,7 @@ def test_what_broke_is_told_first(bench: Bench) -> None:
     test = opened(a="before", b="after")
     assert "**1 case had a correct time in A but not in B**: triton persistent" in words(test)
     assert table(test)["Verdict"][0] == "✕ not comparable"
-    assert pd.isna(table(test)["Change, %"][0])
+    assert pd.isna(table(test)["Time B / time A"][0])
     test.selectbox(key="case").set_value(runs.before().results[-1].case.key).run()
     assert "no correct cold time" in words(test)
 

@@ -7,15 +7,17 @@ from collections.abc import Callable
 import msgspec
 import pytest
 import sample_runs as samples
-from open_page import open_page
+from open_page import charts, open_page
 from sample_device import DeviceBench, cpu_sample, gpu_sample
 from streamlit.testing.v1 import AppTest
 
 import kernelviz
 import kernelviz.bench
 from kernelviz.bench import Progress
+from kernelviz.bench.summaries import UnderWay
 from kernelviz.core.device_sample import Sample
 from kernelviz.core.errors import UnknownRun
+from kernelviz.core.run import Roof
 
 Open = Callable[..., AppTest]
 PLAYED = {
@@ -67,7 +69,19 @@ def test_the_tiles_say_what_it_reports_now(page: Open) -> None:
     assert found["Power"] == (f"{now.power_w:.0f} W", f"{now.temperature_c:.0f} °C")
     assert found["PCIe to the device"][0].endswith("GB/s")
     assert "No measurement is running" in words(test)
-    assert len(test.get("plotly_chart")) == 2
+    assert len(charts(test)) == 2
+
+
+class Measuring(DeviceBench):
+    """Measures for somebody else."""
+
+    def under_way(self, device_id: str) -> UnderWay:
+        return UnderWay("1f", "softmax", "somebody", 3, 22, 12.3)
+
+
+def test_what_is_measured_now_for_whom_and_how_long_still_is_said(page: Open) -> None:
+    said = words(page(Measuring(PLAYED)))
+    assert "Measuring now: softmax for another user, 3 of 22 cases done, about 12 s left" in said.replace("\\", "")
 
 
 def test_a_processor_shows_its_cores_and_says_what_it_does_not_report(page: Open) -> None:
@@ -116,6 +130,25 @@ def test_roofs_stand_against_the_sheet_with_share_date_and_clock(page: Open) -> 
     read = table[table["Roof"].str.startswith("read from memory")].iloc[0]
     assert (read["Data sheet"], read["Of data sheet"]) == ("4800 GB/s", "96.5 %")
     assert "H200 Tensor Core GPU (data sheet)" in words(test)
+
+
+WIDE = Roof(
+    name="matmul",
+    precision="fp64",
+    unit="tensor",
+    rate_flop_per_s=1e9,
+    low=1e8,
+    high=1.262e10,
+    measured_at="2026-11-22T10:00",
+)
+
+
+def test_a_roof_that_cannot_be_used_is_named_with_the_reason(page: Open) -> None:
+    test = page(DeviceBench(PLAYED, newest_roofs=(WIDE,)))
+    (warning,) = test.warning
+    assert "1 roof of the newest calibration cannot be used." in warning.value
+    assert "matmul fp64: its 95 % interval, ±626 %, is wider than ±10 %" in warning.value.replace("\\", "")
+    assert not page(DeviceBench(PLAYED)).warning
 
 
 def test_an_unknown_gpu_has_no_sheet_and_no_column_of_one(page: Open) -> None:

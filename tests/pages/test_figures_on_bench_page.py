@@ -15,8 +15,9 @@ from streamlit.testing.v1 import AppTest
 import kernelviz
 import kernelviz.bench
 from kernelviz.core.problem import USUAL_FIGURES
+from kernelviz.core.result import Timing
 from kernelviz.core.run import Run
-from kernelviz.text.quality import describe_quality_of
+from kernelviz.text.quality import describe_quality_of, format_badge_of
 from kernelviz.text.times import FIGURES
 
 Open = Callable[..., AppTest]
@@ -49,7 +50,7 @@ def test_cold_is_shown_first_and_warm_by_the_switch_and_from_the_address(page: O
     table = next(d.value for d in again.dataframe if "Warm time, µs" in d.value)
     stored = [r.timing.device_warm_s.estimate * 1e6 for r in run.results if r.timing and r.timing.device_warm_s]
     assert list(table["Warm time, µs"]) == pytest.approx(stored)
-    assert list(table["Quality"]) == [str(describe_quality_of(r, "warm", "burst")) for r in run.results]
+    assert list(table["Quality"]) == [str(format_badge_of(r, "warm", "burst")) for r in run.results]
     again.segmented_control(key="l2").set_value("cold").run()
     assert "l2" not in again.query_params
 
@@ -89,11 +90,11 @@ def test_every_figure_has_a_column_and_its_question(page: Open) -> None:
         "Busy",
     ]  # fmt: skip
     assert [f"{n}, µs" for n in names] == list(table.columns[2:11])
-    assert table["Host-bound"].iloc[0].startswith("host-bound, ")
-    assert table["Host-bound"].iloc[-1] == "no, 1.0×"
+    assert table["CPU-bound"].iloc[0].startswith("yes, ")
+    assert table["CPU-bound"].iloc[-1] == "no, 1.0×"
     assert (
         table["How"].iloc[-1]
-        == "CUPTI timestamps, stream launch, 320 ns of tracing subtracted; warm: CUPTI timestamps, CUDA graph"
+        == "CUPTI timestamps (stream launch), 320 ns tracing overhead subtracted; warm: CUPTI timestamps (CUDA graph)"
     )
     assert table["Notes"].iloc[-1] == "graph of one call: not capturable as a graph: it synchronises"
     assert not [name for name in table if name.startswith("Energy")]
@@ -101,9 +102,16 @@ def test_every_figure_has_a_column_and_its_question(page: Open) -> None:
 
 
 def test_unknown_figures_are_empty_not_zero(page: Open) -> None:
-    table = next(d.value for d in page(samples.mixed(), tab="Figures").dataframe if "Call eager p99, µs" in d.value)
-    assert table["Device warm, µs"].isna().all()
-    assert table["Host-bound"].isna().all()
+    run = figures.run()
+    first = run.results[0]
+    assert isinstance(first.outcome, Timing)
+    bare = msgspec.structs.replace(first, outcome=Timing(device_cold_s=first.outcome.device_cold_s))
+    run = msgspec.structs.replace(run, results=(bare, *run.results[1:]))
+    table = next(d.value for d in page(run, tab="Figures").dataframe if "Call eager p99, µs" in d.value)
+    assert list(table["Device warm, µs"].isna()) == [True] + [False] * 11
+    assert list(table["CPU-bound"].isna()) == [True] + [False] * 11
+    table = next(d.value for d in page(samples.mixed(), tab="Figures").dataframe if "Notes" in d.value)
+    assert not {"Device warm, µs", "Call eager p99, µs"} & set(table)  # which the run did not ask for
     wrong = table[table["Variant"] == "triton block per row"]
     assert wrong["Device cold, µs"].isna().all()
 
@@ -122,8 +130,8 @@ def test_each_time_beside_the_bars_has_its_line_and_host_bound_in_words(page: Op
     run = figures.run()
     for result in run.results[:3]:
         assert str(describe_quality_of(result, "cold", "burst")) in said
-    assert said.count("host-bound: loop") == 3
-    assert "host-bound: loop" not in words(page(figures.run(), at="16777216"))
+    assert said.count("CPU-bound: back-to-back calls") == 3
+    assert "CPU-bound: back-to-back calls" not in words(page(figures.run(), at="16777216"))
 
 
 def test_kernels_stand_with_the_span_of_their_call(page: Open) -> None:

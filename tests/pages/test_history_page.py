@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import msgspec
+import peers
 import pytest
 import sample_runs as samples
 from streamlit.testing.v1 import AppTest
 
 import kernelviz
 import kernelviz.bench
-from kernelviz.bench import Bench
+from kernelviz.bench import Bench, Progress
 from kernelviz.core.errors import UnknownRun
 from kernelviz.core.problem import Method, Plan
 from kernelviz.core.run import Run
@@ -135,7 +136,7 @@ def test_a_deleted_run_is_restored_from_the_list_and_from_its_link(bench: Bench)
     assert "This run was deleted" in "\n".join(s.value for s in linked.subheader)
     linked.button(key="restore").click().run()
     assert not linked.exception
-    assert len(linked.metric) == 4
+    assert len(linked.metric) == 5
 
 
 def test_a_run_of_another_device_is_not_resumed_here(bench: Bench) -> None:
@@ -165,3 +166,48 @@ def test_an_unknown_run_stays_unknown(bench: Bench) -> None:
     assert "This run is not on this server" not in words(opened(run="nope"))
     with pytest.raises(UnknownRun):
         bench.load("nope")
+
+
+def test_the_files_of_one_upload_are_grouped_and_each_refusal_names_its_file(bench: Bench) -> None:
+    test = opened()
+    good = encode(msgspec.structs.replace(sample(), id="good"))
+    files = [("good.json", good, "application/json"), ("empty.json", b"", "text/plain"), ("a.csv", b"a,b", "text/csv")]
+    test.file_uploader[0].set_value(files).run()
+    assert not test.exception
+    assert "**3 files: 1 imported, 2 refused**" in [m.value for m in test.markdown]
+    said = [e.value.replace("\\", "") for e in test.error]
+    assert said[0] == "**empty.json** could not be imported: the file is empty."
+    assert said[1].startswith("**a.csv** could not be imported: its format is not supported")
+
+
+def test_two_files_of_another_tool_get_titles_that_differ(bench: Bench) -> None:
+    """Both hold the same benchmarks, so only the names of the files tell them apart."""
+    other = peers.gbench().replace(b'"real_time": ', b'"real_time": 1')
+    test = opened()
+    files = [("before.json", peers.gbench(), "application/json"), ("after.json", other, "application/json")]
+    test.file_uploader[0].set_value(files).run()
+    titles = [run.title for run in bench.runs(5)]
+    assert len(set(titles)) == len(titles) == 2
+    assert {title.rpartition(" (")[2] for title in titles} == {"before.json)", "after.json)"}
+
+
+def test_a_run_in_the_queue_says_its_position(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept(bench, 1)
+    waiting = Progress("queued", 0, 0, 1, 2, "", {}, 0)
+    running = Progress("running", 3, 0, 9, 0, "", {}, 0, remaining_s=40.0)
+    living = [msgspec.structs.replace(run, status="running") for run in bench.runs(1)]
+    for progress, said in ((waiting, "2 jobs ahead in the queue; users alternate"), (running, "about 40 s left")):
+        monkeypatch.setattr(bench, "progress", lambda _, now=progress: now)
+        monkeypatch.setattr(
+            bench.history, "find", lambda *_, **__: [msgspec.structs.replace(r, status="running") for r in living]
+        )
+        assert any(str(c.value).endswith(said) for c in opened().caption)
+
+
+def test_the_search_filters_the_runs_that_came_with_kernelviz_too(bench: Bench) -> None:
+    kept(bench, 1)
+    test = opened(q="softmax")
+    said = "\n".join(str(e.value) for kind in ("markdown", "caption") for e in getattr(test, kind))
+    matching = bench.history.shipped("softmax")
+    assert 0 < len(matching) < len(bench.history.shipped())
+    assert f"{len(matching)} run{'s' if len(matching) > 1 else ''} matching “softmax”" in said

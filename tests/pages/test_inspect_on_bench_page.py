@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import sample_inspections as inspections
 import sample_runs as samples
-from open_page import open_page
+from open_page import charts, open_page
 from rehearsed_bench import RehearsedBench
 from streamlit.testing.v1 import AppTest
 
@@ -52,8 +52,8 @@ def words(test: AppTest) -> str:
     return "\n".join(str(e.value) for kind in kinds for e in getattr(test, kind)).replace("\\", "")
 
 
-def charts(test: AppTest) -> list[str]:
-    return [c.key for c in test.get("plotly_chart")]
+def chart_keys(test: AppTest) -> list[str]:
+    return [c.key for c in charts(test)]
 
 
 def pressed(test: AppTest) -> AppTest:
@@ -68,7 +68,7 @@ def test_nothing_was_looked_at_yet_and_the_wrong_variant_is_the_first_choice(pag
     assert "✕ triton block per row" in test.selectbox(key="inspect").options
     assert "This case was not inspected yet. Press **Inspect**." in words(test)
     assert test.button(key="inspect_now").label == "Inspect"
-    assert not any(c.startswith("map_") for c in charts(test))
+    assert not any(c.startswith("map_") for c in chart_keys(test))
     assert "inspect" not in test.query_params
 
 
@@ -91,7 +91,11 @@ def test_a_wrong_variant_shows_where_and_by_how_much(page: Open) -> None:
     assert "✕ wrong: leaves output unwritten" in words(test)
     assert "every element there is wrong" in words(test)
     assert test.button(key="inspect_now").label == "Inspect again"
-    assert [c for c in charts(test) if "y_MN" in c or "inspect" in c] == ["map_y_MN", "errors_y_MN", "inspect_values"]
+    assert [c for c in chart_keys(test) if "y_MN" in c or "inspect" in c] == [
+        "map_y_MN",
+        "errors_y_MN",
+        "inspect_values",
+    ]
     tensors = next(d.value for d in test.dataframe if "Strides" in d.value)
     assert list(tensors["Tensor"]) == ["x_MN", "w_N", "y_MN"]
     assert list(tensors["Role"]) == ["input", "input", "output"]

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 import sample_figures as figures
 import sample_runs as samples
-from open_page import open_page
+from open_page import charts, open_page
 from sample_figures import SelftestedBench
 from streamlit.testing.v1 import AppTest
 
@@ -72,14 +72,14 @@ def test_every_section_is_there_and_linked(page: Open) -> None:
 
 def test_the_picture_is_that_of_the_last_selftest(page: Open) -> None:
     test = page(bench_with(figures.selftest()))
-    assert len(test.get("plotly_chart")) == 1
+    assert len(charts(test)) == 1
     assert "add fp32 n=2^20, torch_eager, NVIDIA H200" in words(test)
 
 
 def test_a_shipped_picture_says_whose_it_is(page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shipped_runs, "selftests", lambda: (figures.selftest(id="selftest-h200"),))
     test = page(bench_with(figures.selftest(pictured=False)))
-    assert len(test.get("plotly_chart")) == 1
+    assert len(charts(test)) == 1
     assert "This recording comes with kernelviz" in words(test)
     on_cpu = page(bench_with(), on="cpu")
     assert "On a GPU, the device itself records" in words(on_cpu)
@@ -91,7 +91,7 @@ def test_a_shipped_picture_says_whose_it_is(page: Open, monkeypatch: pytest.Monk
 @pytest.mark.usefixtures("none_shipped")
 def test_without_a_picture_nothing_is_drawn_and_the_reason_is_said(page: Open) -> None:
     test = page(bench_with())
-    assert not test.get("plotly_chart")
+    assert not charts(test)
     assert method.NOT_PICTURED["cuda"] in words(test)
     on_cpu = page(bench_with(), on="cpu")
     assert method.NOT_PICTURED["cpu"] in words(on_cpu)
@@ -183,5 +183,7 @@ def test_every_part_of_the_line_is_explained_beside_a_real_one(page: Open) -> No
     assert found is not None
     assert str(describe_quality(found)) in said
     assert all(f"| **{p.name}** | {describe_part(p)} |" in said for p in found.parts)
-    assert [p.name for p in found.parts] == [n for n in method.PARTS if n not in ("configuration", "notes")]
+    assert [p.name for p in found.parts] == [
+        n for n in method.PARTS if n not in ("stability", "configuration", "notes")
+    ]
     assert set(method.LEVEL_RULES) == set(LEVELS)

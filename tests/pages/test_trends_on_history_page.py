@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import sample_runs as samples
-from open_page import open_page
+from open_page import charts, open_page
 from sample_nights import nights
 
 import kernelviz.bench
@@ -32,7 +32,7 @@ def test_regressions_come_first_and_the_worst_is_drawn(bench: Bench) -> None:
     said = " ".join(m.value for m in test.markdown)
     assert "1 of 2 cases are slower than their best time so far" in said
     assert "since 2026-10-09" in said
-    assert len(test.get("plotly_chart")) == 1
+    assert len(charts(test)) == 1
     test.selectbox(key="trend").set_value(test.selectbox(key="trend").options[1]).run()
     assert not test.exception
 
@@ -40,7 +40,7 @@ def test_regressions_come_first_and_the_worst_is_drawn(bench: Bench) -> None:
 def test_without_two_runs_it_says_what_to_do(bench: Bench) -> None:
     test = open_page({"lists": "trends"}, "history")
     assert any("kernelviz regress" in m.value for m in test.markdown)
-    assert not test.get("plotly_chart")
+    assert not charts(test)
 
 
 def test_nothing_slower_is_said(bench: Bench) -> None:

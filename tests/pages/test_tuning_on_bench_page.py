@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import msgspec
@@ -9,7 +10,7 @@ import pytest
 import sample_runs as samples
 import sample_tunings as tunings
 from op_with_backward import ops
-from open_page import open_page
+from open_page import charts, open_page
 from rehearsed_bench import RehearsedBench
 from streamlit.testing.v1 import AppTest
 
@@ -42,8 +43,8 @@ def test_a_tuning_of_144_configurations_can_be_read(page: Open) -> None:
     table = test.dataframe[0].value
     assert len(table) == 144
     assert table["Configuration"].notna().sum() == 114
-    bars = next(c for c in test.get("plotly_chart") if "speed of light" in c.proto.spec)
-    assert bars.proto.spec.count("triton tuned[block=") < 60, "eleven variants, not 144"
+    bars = next(c for c in charts(test) if c.key == "bars")
+    assert json.dumps(bars.figure).count("triton tuned[block=") < 60, "eleven variants, not 144"
     listed = [line for line in words.splitlines() if "triton tuned[" in line and "µs" in line]
     assert 0 < len(listed) <= 11
     assert "hide" not in test.query_params

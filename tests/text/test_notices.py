@@ -67,5 +67,5 @@ def test_names_numbers_and_lists_in_text() -> None:
         "driver unknown supports CUDA 14.0, torch 3.0 is built for CUDA 15.0, which needs a newer driver"
     )
     programs = describe_notice(Notice("more_programs", {"processes": ((7, "python"), (8, None)), "more": 2}))
-    assert "python (process 7), a program without a name (process 8) and 2 more;" in str(programs.sentence)
+    assert "python (process 7), a program without a name (process 8) and 2 more)" in str(programs.sentence)
     assert {"variants", "builds", "includes", "consequence_of"} <= _NAMES.keys()

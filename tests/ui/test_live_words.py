@@ -10,9 +10,9 @@ from kernelviz.ui.shared.live_progress import _message
 @pytest.mark.parametrize(
     ("status", "ahead", "message", "said"),
     [
-        ("queued", 0, "", "position 1 in the queue: next"),
-        ("queued", 1, "", "position 2 in the queue: 1 problem of other runs first"),
-        ("running", 46, "", "position 47 in the queue: 46 problems of other runs first"),
+        ("queued", 0, "", "next in the queue"),
+        ("queued", 1, "", "1 job ahead in the queue; users alternate"),
+        ("running", 46, "", "46 jobs ahead in the queue; users alternate"),
         ("running", 0, "", ""),
         ("running", 0, "starting a worker: first run", "starting a worker: first run"),
     ],

@@ -28,14 +28,14 @@ def test_each_is_a_sentence_with_its_remedy_by_severity_and_never_markup() -> No
         Notice("folder_not_writable", {"folder": "/a_b_c<b>", "variable": "T_DIR", "consequence_of": "TMPDIR"}, "disk"),
         Notice("driver_updated", {}, "mig", "info"),
     )
-    remedy = "install it with pip install -r requirements.txt and restart kernelviz"
-    assert [e.value for e in test.error] == [f"torch is not installed. **{remedy}**"]
+    remedy = "Install it with pip install -r requirements.txt and restart kernelviz"
+    assert [e.value for e in test.error] == [f"PyTorch is not installed. **{remedy}.**"]
     assert [w.value for w in test.warning] == [
-        "the folder /a\\_b\\_c\\<b\\> cannot be written\\: compilers cannot write their temporary files. "
-        "**make it writable, or set T\\_DIR to a folder that is**"
+        "The folder /a\\_b\\_c\\<b\\> cannot be written\\: compilers cannot write their temporary files. "
+        "**Make it writable, or set T\\_DIR to a folder that is.**"
     ]
     assert [i.value for i in test.info] == [
-        "the NVIDIA driver was updated while it was in use. **restart this machine**"
+        "The NVIDIA driver was updated while it was in use. **Restart this machine.**"
     ]
 
 

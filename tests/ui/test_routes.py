@@ -95,7 +95,8 @@ def test_a_stream_ends_so_that_the_server_can_stop(monkeypatch: pytest.MonkeyPat
 def test_paths_carry_the_base_path(monkeypatch: pytest.MonkeyPatch) -> None:
     given = config.get_option("server.baseUrlPath")
     monkeypatch.setattr(config, "get_option", lambda name: "/lab/kv/" if name == "server.baseUrlPath" else given)
-    assert [r.path for r in routes()] == ["/lab/kv/api/health", "/lab/kv/api/runs/{id}/events"]
+    paths = ["/lab/kv/api/health", "/lab/kv/api/runs/{id}/events", "/lab/kv/assets/{name}"]
+    assert [r.path for r in routes()] == paths
 
 
 @pytest.mark.parametrize("after", ["²", "9" * 5000, "-1", "٣", "x"])

@@ -27,7 +27,8 @@ def test_app_py_is_imports_and_one_literal_st_app() -> None:
     docstring, assigned = others
     assert isinstance(docstring, ast.Expr)
     assert ast.unparse(assigned) == (
-        "app = st.App(Path(kernelviz.__file__).parent / 'ui' / 'server' / 'main.py', lifespan=lifespan, routes=routes())"
+        "app = st.App(Path(kernelviz.__file__).parent / 'ui' / 'server' / 'main.py', lifespan=lifespan, routes=routes(), "
+        "middleware=middleware())"
     )
 
 
@@ -44,7 +45,7 @@ def test_the_servers_process_loads_neither_torch_nor_triton() -> None:
     assert done.stdout.strip().splitlines()[-1] == "[]"
 
 
-def test_the_theme_has_ten_chart_colours_light_and_dark_and_they_are_the_charts_own() -> None:
+def test_the_theme_has_the_chart_colours_light_and_dark_and_they_are_the_charts_own() -> None:
     """Fewer than ten and Plotly drops them all."""
     config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())
     assert tuple(config["theme"]["chartCategoricalColors"]) == COLOURS

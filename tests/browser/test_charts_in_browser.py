@@ -1,0 +1,202 @@
+"""A chart as people use it: selected and let go, by keyboard, in both themes, redrawn in place, and saved as a picture."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import urllib.request
+from pathlib import Path
+
+import pytest
+from accessibility import show_in
+from acting import at_rest
+from playwright.sync_api import Locator, Page, expect
+
+from kernelviz.formats.browser import bundle
+from kernelviz.ui.server.assets import routes
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-2")]
+RUN = "?run=h200-rmsnorm"
+SELECTED = "g => g.data.flatMap((t) => (t.selectedpoints || []).map((i) => String(t.customdata[i])))"
+
+
+def box(page: Page, key: str) -> Locator:
+    return page.locator(f".st-key-{key} .chart-box")
+
+
+def opened(real: str, page: Page, path: str = RUN) -> Locator:
+    page.goto(f"{real}/{path}")
+    expect(page.locator(".st-key-bars .js-plotly-plot")).to_be_visible()
+    at_rest(page)
+    return page.locator(".st-key-by_size .js-plotly-plot")
+
+
+def click(page: Page, chart: Locator, number: int) -> None:
+    """Click on a point of the second line."""
+    point = chart.locator(".scatterlayer .trace").nth(1).locator("path.point").nth(number)
+    at = point.bounding_box()
+    assert at
+    page.mouse.click(at["x"] + at["width"] / 2, at["y"] + at["height"] / 2)
+    at_rest(page)
+
+
+def test_a_selection_stays_until_it_ends_and_a_chart_is_redrawn_in_place(real: str, page: Page) -> None:
+    asked: list[str] = []
+    page.on("request", lambda r: asked.append(r.url))
+    chart = opened(real, page)
+    chart.evaluate("g => { g.sameAsBefore = true }")
+    click(page, chart, 2)
+    expect(page).to_have_url(re.compile("at="))
+    here = page.locator(".st-key-at input").input_value()
+    keys = set(chart.evaluate(SELECTED))
+    assert len(keys) == 1
+    # It stays while the chart shows something else, and while another part of the page changes.
+    page.locator(".st-key-show").get_by_role("radio", name="time").click()
+    at_rest(page)
+    assert set(chart.evaluate(SELECTED)) == keys
+    # Another size in the box ends it: the chart never marks a size that the page does not show.
+    page.locator(".st-key-at input").click()
+    page.get_by_role("option").last.click()
+    at_rest(page)
+    expect(page.locator(".st-key-at input")).not_to_have_value(here)
+    page.wait_for_function(f"g => !({SELECTED})(g).length", arg=chart.element_handle())
+    # The same point again selects it again, and once more ends the selection.
+    click(page, chart, 2)
+    expect(page.locator(".st-key-at input")).to_have_value(here)
+    assert set(chart.evaluate(SELECTED)) == keys
+    click(page, chart, 2)
+    assert chart.evaluate(SELECTED) == []
+    assert chart.evaluate("g => g.sameAsBefore"), "the chart was mounted anew"
+    # One Plotly for the whole page, ours, asked for once.
+    assert not [url for url in asked if "PlotlyChart" in url]
+    assert len([url for url in asked if "/assets/plotly." in url]) == 1
+
+
+def test_points_are_reached_and_selected_by_keyboard(real: str, page: Page) -> None:
+    chart = opened(real, page)
+    box(page, "by_size").focus()
+    spoken = box(page, "by_size").get_by_role("status")
+    expect(spoken).to_contain_text("Arrow keys")
+    for key, words in (
+        ("ArrowRight", "composite eager 311.4 GB/s · 7 %, n (row length) 1,024"),
+        ("ArrowRight", "n (row length) 2,048"),
+        ("ArrowDown", "n (row length) 2,048"),
+        ("ArrowLeft", "n (row length) 1,024"),
+    ):
+        page.keyboard.press(key)
+        expect(spoken).to_contain_text(words)
+        expect(chart.locator(".hoverlayer .hovertext").first).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("at="))
+    at_rest(page)
+    assert len(set(chart.evaluate(SELECTED))) == 1
+    page.keyboard.press("Escape")
+    at_rest(page)
+    assert chart.evaluate(SELECTED) == []
+
+
+def test_a_theme_is_followed_and_every_chart_is_saved_as_a_picture(real: str, page: Page, tmp_path: Path) -> None:
+    chart = opened(real, page)
+    for scheme, ink in (("dark", "rgb(205, 212, 208)"), ("light", "rgb(67, 74, 71)")):
+        show_in(page, scheme, ".st-key-by_size .js-plotly-plot")
+        expect(chart.locator(".xtitle")).to_have_css("fill", ink)
+    for key in ("by_size", "roofline", "bars"):
+        for kind, begins in (("PNG", b"\x89PNG"), ("SVG", b"<svg")):
+            box(page, key).hover()
+            with page.expect_download() as saving:
+                use(page, key, "Save", kind)
+            assert saving.value.suggested_filename.startswith("kernelviz-")
+            assert saving.value.suggested_filename.endswith(f".{kind.lower()}")
+            saving.value.save_as(tmp_path / f"{key}.{kind}")
+            assert (tmp_path / f"{key}.{kind}").read_bytes().startswith(begins)
+        picture = (tmp_path / f"{key}.SVG").read_text()
+        for words in ("NVIDIA H200 · measured on 2026-", real.replace("http://", ""), "run=h200-rmsnorm"):
+            assert words in picture, (key, words)
+        size = (tmp_path / f"{key}.PNG").read_bytes()[16:24]
+        assert int.from_bytes(size[:4], "big") == 1920
+        assert int.from_bytes(size[4:], "big") > 600
+    # At full screen the chart fills the screen, and afterwards it is as before.
+    before = chart.bounding_box()
+    box(page, "by_size").hover()
+    box(page, "by_size").get_by_role("button", name="Full screen").click()
+    height = "document.querySelector('.st-key-by_size .main-svg').height.baseVal.value"
+    page.wait_for_function(f"document.fullscreenElement && {height} > 700")
+    page.keyboard.press("Escape")
+    page.evaluate("document.fullscreenElement && document.exitFullscreen()")
+    page.wait_for_function("!document.fullscreenElement")
+    expect(chart.locator(".main-svg").first).to_have_attribute("height", str(int(before["height"])))  # type: ignore[index]
+
+
+def use(page: Page, key: str, menu: str, item: str) -> None:
+    """Use an item of one of the chart's menus."""
+    box(page, key).hover()
+    box(page, key).get_by_role("button", name=f"{menu} this chart").click()
+    box(page, key).get_by_role("menuitem", name=item).click()
+
+
+def test_a_chart_is_copied_as_data_and_as_markdown(real: str, page: Page) -> None:
+    """The points with their intervals and units for a spreadsheet, and a table with title, device, date and link."""
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    try:
+        opened(real, page)
+        read = "navigator.clipboard.readText()"
+        use(page, "by_size", "Copy", "Data")
+        expect(box(page, "by_size").get_by_role("button", name="Copy this chart")).to_have_text("Copied ✓")
+        heading, *rows = [line.split("\t") for line in page.evaluate(read).split("\n")]
+        y = "bandwidth (cold L2), GB/s"
+        assert heading == ["series", "n (row length)", y, f"{y}, from", f"{y}, to"]
+        first = next(row for row in rows if row[0] == "composite eager")
+        assert first[1] == "1024"
+        assert float(first[3]) < float(first[2]) < float(first[4])
+        assert len({row[0] for row in rows}) == 6, "five variants and the roof"
+        use(page, "bars", "Copy", "Markdown")
+        page.wait_for_function(f"{read}.then((text) => text.startsWith('**'))")
+        lines = page.evaluate(read).split("\n")
+        assert "NVIDIA H200 · measured on 2026-" in lines[1]
+        assert lines[2].startswith(f"<{real}/?")
+        assert "run=h200-rmsnorm" in lines[2]
+        assert re.match(r"\| series \| time, .s \| time, .s, from \| time, .s, to \|", lines[4])
+        assert lines[5] == "| --- | --: | --: | --: |"
+        assert len(lines) == 6 + 5 + 1
+        use(page, "roofline", "Copy", "Image")
+        page.wait_for_function("navigator.clipboard.read().then((all) => all[0].types.includes('image/png'))")
+    finally:
+        page.context.clear_permissions()
+
+
+def test_the_menus_are_used_by_keyboard_and_close(real: str, page: Page) -> None:
+    opened(real, page)
+    chart = box(page, "by_size")
+    button, items = chart.get_by_role("button", name="Copy this chart"), chart.get_by_role("menuitem")
+    button.focus()
+    expect(items).to_have_count(0)
+    page.keyboard.press("Enter")
+    expect(button).to_have_attribute("aria-expanded", "true")
+    expect(items.first).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(items.nth(1)).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    expect(items.last).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(items).to_have_count(0)
+    expect(button).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    expect(chart.get_by_role("button", name="Save this chart")).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(items.first).to_have_text("PNG")
+    page.mouse.click(5, 5)
+    expect(items).to_have_count(0)
+
+
+def test_the_bundle_is_sent_as_the_browser_accepts_it_and_is_kept_for_good(real: str, page: Page) -> None:
+    with page.expect_response(re.compile(r"/assets/plotly\.")) as waiting:
+        opened(real, page)
+    answer = waiting.value
+    assert answer.headers["content-encoding"] == "br"
+    assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert hashlib.sha256(answer.body()).hexdigest() == bundle.digest(), "the brotli file is of another build"
+    with urllib.request.urlopen(answer.url) as plain:
+        assert plain.headers["content-encoding"] is None
+        assert plain.read() == bundle.script()
+    assert any("assets" in r.path for r in routes())

@@ -1,0 +1,79 @@
+"""The Gallery page, run by AppTest from the real entry script over a real store and the recorded runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import sample_runs as samples
+from open_page import open_page
+from rehearsed_bench import RehearsedBench
+from streamlit.testing.v1 import AppTest
+
+import kernelviz
+import kernelviz.bench
+from kernelviz.bench.gallery import gallery
+from kernelviz.formats import shipped_runs
+
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> RehearsedBench:
+    made = RehearsedBench((samples.CPU,))
+    monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
+    return made
+
+
+def opened(**params: str) -> AppTest:
+    return open_page(params, "gallery")
+
+
+def words(test: AppTest) -> str:
+    said = (str(e.value) for kind in ("markdown", "caption", "warning", "error") for e in getattr(test, kind))
+    return "\n".join(said).replace("\\", "")
+
+
+def linked(test: AppTest) -> list[str]:
+    """The runs that the page links to; the bar of a phone links to pages without a run."""
+    links = [link.proto.query_string.partition("run=")[2] for link in test.get("page_link")]
+    return [run for run in links if run]
+
+
+def test_every_recorded_run_has_a_picture_a_sentence_and_a_link_and_every_other_op_a_button(
+    bench: RehearsedBench,
+) -> None:
+    test = opened()
+    assert sorted(linked(test)) == sorted(shipped_runs.names())
+    images = list(test.get("image"))
+    assert len(images) == len(shipped_runs.names())
+    said = words(test)
+    assert said.count("is fastest") == len(images)
+    missing = [one.op for family in gallery(bench) for one in family.missing]
+    assert len(missing) > 30
+    for op in missing:
+        assert f"**{op.name}** {op.summary}" in said
+        assert test.button(key=f"measure_{op.name}").label == "Measure this here"
+
+
+def test_filters_are_in_the_address_and_a_wrong_one_is_reported(bench: RehearsedBench) -> None:
+    test = opened(family="reduction", recorded_on="NVIDIA H200")
+    assert test.selectbox(key="family").value == "reduction"
+    assert "Softmax of each row" not in words(test)
+    assert "**row_sum**" in words(test)
+    test.selectbox(key="of_op").select("argmax").run()
+    assert not test.exception
+    assert "**row_sum**" not in words(test)
+    assert test.query_params["of_op"] in ("argmax", ["argmax"])
+    assert "showing reduction" in words(opened(family="reductions"))
+
+
+def test_measure_this_here_starts_the_op_and_opens_its_run(bench: RehearsedBench) -> None:
+    test = opened(of_op="relu")
+    test.button(key="measure_relu").click().run()
+    assert not test.exception
+    run = bench.load(
+        str(test.query_params["run"] if isinstance(test.query_params["run"], str) else test.query_params["run"][0])
+    )
+    assert (run.plan.op, run.plan.device) == ("relu", "cpu")
+    assert "relu" in words(test)

@@ -1,0 +1,97 @@
+"""What cannot be measured is refused beside the button Run, in words; sizes with a suffix are understood."""
+
+from __future__ import annotations
+
+import pytest
+import rehearsed_bench as rehearsed
+import sample_runs as samples
+from open_page import open_page
+from streamlit.testing.v1 import AppTest
+
+import kernelviz.bench
+from kernelviz import bench as use_cases
+from kernelviz import formats
+from kernelviz.cli import main
+from kernelviz.core import BadField, DocumentError, RunRequest
+from kernelviz.core.sizes import expand
+
+
+@pytest.fixture(autouse=True)
+def bench(monkeypatch: pytest.MonkeyPatch) -> rehearsed.RehearsedBench:
+    made = rehearsed.RehearsedBench((samples.H200, samples.CPU))
+    monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
+    monkeypatch.setattr(use_cases, "current", lambda: made)
+    return made
+
+
+def opened(**params: str) -> AppTest:
+    test = open_page(params)
+    assert not test.exception
+    return test
+
+
+def errors(test: AppTest) -> str:
+    return " ".join(e.value for e in test.error).replace("\\", "")
+
+
+def captions(test: AppTest) -> str:
+    return " ".join(c.value for c in test.caption).replace("\\", "")
+
+
+def test_a_size_that_cannot_fit_is_refused_before_it_runs(bench: rehearsed.RehearsedBench) -> None:
+    """Two inputs and two sets of outputs of 4 TiB each."""
+    test = opened(op="add", n="2^40", device="cuda:0")
+    assert test.button(key="run").disabled
+    assert "'n=2^40' cannot be used; measuring add fp32 takes 16.00 TiB of memory" in errors(test)
+    assert "NVIDIA H200 has 139.70 GiB; choose smaller sizes" in errors(test)
+    for device, memory in (("cuda:0", "139.70 GiB"), ("cpu", "32.00 GiB")):
+        with pytest.raises(BadField, match=f"has {memory}"):
+            bench.plan(RunRequest(op="add", sizes={"n": "2^40"}, device=device))
+    assert main(["run", "add", "--size", "n=2^40"]) == 2
+
+
+def test_a_sweep_of_which_a_part_fits_says_what_does_not() -> None:
+    test = opened(op="add", n="2^20,2^40", device="cuda:0")
+    assert not test.button(key="run").disabled
+    assert (
+        "1 of 2 sizes does not fit into the memory of the device (139.70 GiB): n = 1,099,511,627,776 needs 16.00 TiB."
+        in captions(test)
+    )
+    assert "fit into the memory" not in captions(opened(op="add", n="2^20,2^21", device="cuda:0"))
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [("4k", [4096]), ("4K,1M", [4096, 2**20]), ("1k..4k", [1024, 2048, 4096]), ("1G", [2**30]), ("2k*3", [6144])],
+)
+def test_a_suffix_is_a_power_of_1024(text: str, sizes: list[int]) -> None:
+    assert [one["n"] for one in expand(("n",), {"n": text})] == sizes
+    assert expand(("m", "k"), {"m": "64k/k", "k": "4k"}) == [{"m": 16, "k": 4096}]
+
+
+@pytest.mark.parametrize("text", ["4kk", "4m", "k4", "4.5k", "4 k", "1T"])
+def test_what_is_no_suffix_is_refused(text: str) -> None:
+    with pytest.raises(BadField):
+        expand(("n",), {"n": text})
+
+
+def test_the_form_shows_the_number_of_a_size_with_a_suffix() -> None:
+    test = opened(op="add", n="4k,1M", device="cuda:0")
+    assert test.text_input(key="size_add_n").value == "4k,1M"
+    assert test.segmented_control(key="sizes_from").value == "values"
+    assert "n = 4096,1048576" in captions(test)
+    assert "n = 4096" not in captions(opened(op="add", n="4096", device="cuda:0"))
+
+
+def test_a_form_without_a_variant_says_so() -> None:
+    test = opened(op="add", device="cuda:0")
+    test.button_group(key="variants").set_value([]).run()
+    assert not test.exception
+    assert test.button(key="run").disabled
+    assert "No variant is chosen. Choose at least one above." in errors(test)
+
+
+@pytest.mark.parametrize("data", [b"", b" \n", b"\xef\xbb\xbf"])
+def test_an_empty_file_is_called_empty(data: bytes) -> None:
+    with pytest.raises(DocumentError, match=r"^the file is empty$"):
+        formats.read(data)

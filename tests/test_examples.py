@@ -1,0 +1,122 @@
+"""Every command in README.md and docs/ works, and its output has what the comment beside it promises."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import msgspec
+import pytest
+import rehearsed_bench as rehearsed
+import sample_figures as figures
+import sample_runs as samples
+
+from kernelviz import bench as use_cases
+from kernelviz.cli import main
+from kernelviz.core.problem import Case
+from kernelviz.core.result import Result, Timing
+from kernelviz.core.run import Device
+from kernelviz.formats import decode
+
+ROOT = Path(__file__).parents[1]
+ELSEWHERE = {"adding.md": "tests/test_adding.py runs each of its commands"}
+
+
+def _commands() -> dict[str, str]:
+    """The lines of every console block that call kernelviz, with the comment beside each."""
+    found = {}
+    for file in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        if file.name in ELSEWHERE:
+            continue
+        for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", file.read_text(), re.MULTILINE | re.DOTALL):
+            for line in block.splitlines() if language in ("", "console") else ():
+                command, _, comment = line.partition(" #")
+                if command.startswith("kernelviz "):
+                    found[command.strip()] = comment.strip(" #")
+    return found
+
+
+COMMANDS = _commands()
+PROMISES: dict[str, tuple[str, ...]] = {
+    "kernelviz ops": ("rmsnorm", "triton_persistent", r"on cuda:0", "✓"),
+    "kernelviz run rmsnorm": ("1,024", "16,384", "triton_persistent"),
+    "kernelviz run add --sweep": (),  # a document, decoded below
+    "kernelviz run matmul --clock sustained": (
+        "Energy per call", r"\b21\.\d+ mJ", "Device cold", "Device warm",
+        "call eager, call by graph, loop: not measured under sustained load",
+    ),
+    "kernelviz inspect softmax": (r"x_MN +input", r"y_MN +output", r"\|Error\|"),
+    "kernelviz device --calibrate": ("measured roof", "copy"),
+    "kernelviz roofline": ("Share of roof", "Limiter", "bandwidth-limited", "h200-matmul"),
+    "kernelviz compare h200-add": ("only torch_eager", "only triton_block", "faster", "same"),
+    "kernelviz library-comparison": ("own", "eager", "compile", "Liger", "of the roof"),
+    "kernelviz import docs/h200-ladders": (),
+    "kernelviz run softmax --preset": ("liger", "triton_persistent", "131,072"),
+    "kernelviz tunings": (),
+    "kernelviz gallery": ("h200-add", "h200-softmax", "is fastest"),
+    "kernelviz runs card": ("<svg", "softmax", "triton persistent", "H200"),
+}  # fmt: skip
+"""What the output of each command contains, as patterns."""
+ON_A_DEVICE = ("launch", "record", "regress", "selftest", "trends", "tune", "--watch", "--with")
+"""Commands that need a device, an earlier run, or do not end; tests/cli runs them on planted runs and devices. Here, their
+options have to exist."""
+SLOW = ("kernelviz import docs/h200-ladders", "kernelviz library-comparison docs/h200-ladders.jsonl.gz --markdown")
+"""tests/test_kernels_page.py reads all runs of this file, and compares the table."""
+
+
+class CompleteBench(rehearsed.RehearsedBench):
+    """Plays each case with every figure that the method asks for, as a GPU gives them: 21 mJ a call, and under sustained load no
+    time by the host."""
+
+    def _result(self, case: Case, share: float, device: Device, *, again: bool) -> Result:
+        made = figures.complete(samples.timed(case.problem, case.variant, share, device=device, again=again))
+        assert isinstance(made.outcome, Timing)
+        return msgspec.structs.replace(made, outcome=figures.as_asked(made.outcome, self.method))
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> CompleteBench:
+    monkeypatch.setenv("KERNELVIZ_HOME", str(tmp_path))
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    monkeypatch.chdir(tmp_path)  # where a command writes its file
+    made = CompleteBench((samples.H200, samples.CPU), roofs=samples.H200_ROOFS)
+    monkeypatch.setattr(use_cases, "current", lambda: made)
+    return made
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_example_does_what_its_comment_says(
+    bench: CompleteBench, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    arguments = shlex.split(command.partition(" > ")[0])[1:]
+    if command.startswith(SLOW):
+        assert (ROOT / arguments[1]).is_file()
+        return
+    if any(word in arguments for word in ON_A_DEVICE):
+        assert main([arguments[0], "--help"]) == 0
+        shown = capsys.readouterr().out
+        assert all(word in shown for word in arguments if word.startswith("-"))
+        return
+    assert main(arguments) == 0, command
+    printed = capsys.readouterr()
+    out = printed.out
+    if "--output" in arguments:
+        out += Path(arguments[arguments.index("--output") + 1]).read_text()
+    (patterns,) = (patterns for start, patterns in PROMISES.items() if command.startswith(start))
+    assert [pattern for pattern in patterns if not re.search(pattern, out)] == [], out
+    if "--json" in arguments:
+        assert len(decode(printed.out).results) == len(decode(printed.out).plan.cases())
+        assert printed.err
+
+
+def test_every_comment_has_a_check() -> None:
+    assert len(COMMANDS) >= 10
+    unchecked = [
+        command
+        for command, comment in COMMANDS.items()
+        if comment
+        and not command.startswith(tuple(PROMISES))
+        and not any(word in command.split() for word in ON_A_DEVICE)
+    ]
+    assert unchecked == []
