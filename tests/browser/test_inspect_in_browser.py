@@ -13,7 +13,8 @@ ASKED = "?op=softmax&variants=torch_eager,forgets_the_last_tile&dtype=bf16&m=200
 def test_a_forgotten_tile_is_seen_where_it_is_and_the_link_reopens_it(real: str, page: Page) -> None:
     page.goto(f"{real}/{ASKED}")
     page.get_by_role("button", name="Run", exact=True).first.click()
-    expect(page.get_by_text("elements were never written").first).to_be_visible(timeout=90_000)
+    told = page.get_by_role("listitem").filter(has_text="elements were never written")
+    expect(told.first).to_be_visible(timeout=90_000)
     expect(page.locator(".st-key-going")).to_have_count(0, timeout=30_000)
     page.get_by_role("tab", name="Inspect").click()
     expect(page.get_by_text("This case was not inspected yet.")).to_be_visible()

@@ -39,7 +39,8 @@ BACKWARD = Backward(
     bound=backward_bound,
     rule=(
         "|error| ≤ 1.01 u (|dx| + y |dy|) + y (ρ |dy − D| + Σ (ρ + u + √N 2⁻²⁴) y |dy|), D = Σ y dy, ρ the forward pass's "
-        "relative error of y: y as it was stored, products y dy rounded to the format at most once, sums in fp32"
+        "relative error of y: y as it was stored, products y dy rounded to the format at most once, sums in fp32 "
+        "(of equal inputs, N / 8 instead of √N)"
     ),
     slab="m",
 )
