@@ -275,7 +275,7 @@ def _roof(chart: _Chart, run: Run, roofs: Sequence[Roof]) -> Iterator[Props]:
         r.problem.key: figure_of(r.timing, chart.headline) for r in run.results if r.variant == run.plan.baseline
     }
     for result in run.results:
-        light = speed_of_light(result.problem, result.cost, roofs, chart.headline) if result.cost else None
+        light = speed_of_light(result.problem, result.cost, roofs, chart.headline)
         base = base_times.get(result.problem.key)
         value = chart.quantity.of(result.cost, light.time_s, base.estimate if base else None) if light else None
         if light and value is not None and chart.axis in result.problem.sizes:
