@@ -73,8 +73,8 @@ def card(run: Run, *, headline: Headline = "cold", link: str = "", scheme: Schem
             _text(_EDGE, 94, shorten(_where(run), 96), size=20, pale=True),
             *_lines(_EDGE, 146, str(said), size=_size_of(str(said)), width=WIDTH - 2 * _EDGE, most=2),
             *_tiles(answers, 222),
-            *_chart(run, drawing, top=330, height=218),
-            *_legend(run, drawing, top=330),
+            *_chart(run, drawing, top=350, height=200),
+            *_legend(run, drawing, top=350),
             _text(_EDGE, HEIGHT - 22, shorten(link or f"run {run.id}", 90), size=18, pale=True),
             _text(
                 WIDTH - _EDGE,
@@ -146,7 +146,7 @@ def _tiles(answers: Sequence[Tile], top: float) -> list[str]:
         parts += [
             _fitted(x, top, tile.label, width - 16, size=16, pale=True),
             _fitted(x, top + 34, tile.value, width - 16, size=27, weight=700),
-            *_lines(x, top + 57, tile.basis, size=15, width=width - 16, most=2, weight=400),
+            *_lines(x, top + 57, tile.basis, size=15, width=width - 16, most=3, weight=400),
         ]
     return parts
 
