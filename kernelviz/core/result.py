@@ -49,7 +49,7 @@ class Figure(Struct, frozen=True, kw_only=True, cache_hash=True):
     if it was not stated.
 
     `percentiles_s`, the 50th, 90th and 99th percentile of all samples, is stated where `samples` holds only the trimmed mean of
-    each block. None: `samples` holds all of them.
+    each block. Where `samples` holds all of them, the field is left out of documents, as it was before 2026-11-23.
     """
 
     estimate: float
@@ -62,12 +62,12 @@ class Figure(Struct, frozen=True, kw_only=True, cache_hash=True):
     method: str | None = None
     correction_s: float | None = None
     buffers: int | None = msgspec.field(default=None, name="places")
-    percentiles_s: tuple[float, float, float] | None = None
+    percentiles_s: tuple[float, float, float] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def by_block(self) -> bool:
         """Whether `samples` holds the trimmed mean of each block instead of every sample."""
-        return self.percentiles_s is not None
+        return self.percentiles_s is not msgspec.UNSET
 
     @property
     def sample_count(self) -> int | None:

@@ -75,7 +75,7 @@ def encode(run: Run) -> bytes:
     bare = _with_figures(
         run,
         figures,
-        lambda _name, figure: msgspec.structs.replace(figure, samples=None, blocks=None, percentiles_s=None),
+        lambda _name, figure: msgspec.structs.replace(figure, samples=None, blocks=None, percentiles_s=msgspec.UNSET),
     )
     listed, body = [], []
     for name, parts in columns.parts.items():
@@ -160,7 +160,7 @@ def _add(columns: _Columns, name: str, figure: Figure) -> None:
     divisor = int(np.gcd.reduce(steps - middle)) or 1
     kinds = (blocks[0].round is not None) + 2 * figure.by_block
     columns.add(f"{name}.shape", [len(blocks), middle, divisor, kinds])
-    if figure.percentiles_s is not None:
+    if isinstance(figure.percentiles_s, tuple):
         columns.add(f"{name}.percentiles", _differences([round(p * PERCENTILE_PER_S) for p in figure.percentiles_s]))
     columns.add(f"{name}.sizes", _differences([b.size for b in blocks]))
     columns.add(f"{name}.samples", (steps - middle) // divisor)
@@ -188,7 +188,7 @@ def _read(reader: _Reader, name: str, figure: Figure) -> Figure:
     return msgspec.structs.replace(
         figure,
         samples=tuple((steps / (_kept(blocks) if by_block else 1) / SAMPLE_PER_S).tolist()),
-        percentiles_s=None if percentiles is None else tuple(percentiles.tolist()),
+        percentiles_s=msgspec.UNSET if percentiles is None else tuple(percentiles.tolist()),
         blocks=blocks,
     )
 

@@ -132,7 +132,7 @@ def _check_figure(figure: Figure, path: str) -> None:
             raise DocumentError(f"a block of {block.size} samples cannot be", path=f"{inside}.size")
         _check_fields(block, inside, -MAX_RATE, MAX_RATE, "started_s")
         _check_fields(block, inside, 0.0, MAX_RATE, "clock_hz")
-    if figure.percentiles_s is not None:
+    if isinstance(figure.percentiles_s, tuple):
         for i, percentile in enumerate(figure.percentiles_s):
             _between(percentile, LEAST_S, MOST_S, f"{path}.percentiles_s[{i}]")
         ordered = sorted(figure.percentiles_s) == list(figure.percentiles_s)

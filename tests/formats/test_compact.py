@@ -7,6 +7,8 @@ import re
 from dataclasses import replace as replace_all
 from pathlib import Path
 
+import earlier_runs
+import msgspec
 import pytest
 import sample_figures as figures
 import sample_runs as samples
@@ -63,14 +65,10 @@ def shown(run: Run) -> list[tuple[object, ...]]:
     return [*listed, (insight(table) is None,)]
 
 
-EARLIER = Path(__file__).parents[1] / "characterisation" / "shipped"
-"""Runs that were recorded with every sample of the device."""
-
-
 @pytest.mark.parametrize("name", ["h200-softmax", "h200-matmul", "h200-add"])
 def test_what_is_shown_of_a_recorded_run_stays_the_same(name: str) -> None:
     """With all samples, and with the mean of each block, which needs at most 1.1 kB a case, also for the shortest times."""
-    run = shipped_runs.load_from(EARLIER, name)
+    run = earlier_runs.load(name)
     for kept, most in ((run, 4000), (by_block(run), 1100)):
         data = compact.encode(kept)
         back = compact.decode(data)
@@ -105,7 +103,7 @@ def test_the_means_of_blocks_keep_what_is_computed_from_blocks() -> None:
         for field, figure in before.outcome.figures.items():
             other = getattr(after.outcome, field)
             seen.add(other.by_block)
-            assert replace(other, samples=figure.samples, percentiles_s=None) == figure
+            assert replace(other, samples=figure.samples, percentiles_s=msgspec.UNSET) == figure
             assert quantiles(other) == quantiles(figure)
             assert (other.sample_count, len(other.samples)) == (figure.sample_count, len(figure.blocks or ()))
             was, now = spread(before, field), spread(after, field)
