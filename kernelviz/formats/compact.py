@@ -153,7 +153,7 @@ def _fits(figure: Figure) -> bool:
 def _add(columns: _Columns, name: str, figure: Figure) -> None:
     blocks, samples = figure.blocks or (), figure.samples or ()
     # The sum behind a trimmed mean is a whole number of the clock's steps, the mean is not.
-    of = _kept(blocks) if figure.by_block else 1
+    of = _averaged(blocks) if figure.by_block else 1
     steps = np.round(np.array(samples) * of * SAMPLE_PER_S).astype(np.int64)
     middle = int(np.sort(steps)[len(steps) // 2])
     # The clock ticks in steps of 1 to 32 ns, so the distances from the middle have a common divisor.
@@ -187,7 +187,7 @@ def _read(reader: _Reader, name: str, figure: Figure) -> Figure:
     )
     return msgspec.structs.replace(
         figure,
-        samples=tuple((steps / (_kept(blocks) if by_block else 1) / SAMPLE_PER_S).tolist()),
+        samples=tuple((steps / (_averaged(blocks) if by_block else 1) / SAMPLE_PER_S).tolist()),
         percentiles_s=msgspec.UNSET if percentiles is None else tuple(percentiles.tolist()),
         blocks=blocks,
     )
@@ -214,7 +214,7 @@ def _clocks(blocks: Sequence[Block]) -> list[int]:
     return steps
 
 
-def _kept(blocks: Sequence[Block]) -> Ints:
+def _averaged(blocks: Sequence[Block]) -> Ints:
     """Of how many samples the trimmed mean of each block is."""
     return np.array([b.size - 2 * int(b.size * TRIM) for b in blocks])
 

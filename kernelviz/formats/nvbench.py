@@ -126,8 +126,8 @@ def _cold(figure: Figure, result: Result) -> list[Values]:
     samples = figure.samples or ()
     middle = fmean(samples) if samples else figure.estimate
     noise = stdev(samples) / middle if len(samples) > 1 and not figure.by_block else None
-    kept = "Mean of the block means" if figure.by_block else "Mean"
-    what = kept if samples else "Estimate, since samples are unknown,"
+    mean = "Mean of the block means" if figure.by_block else "Mean"
+    what = mean if samples else "Estimate, since samples are unknown,"
     how = f"{what} of isolated calls by {figure.timer or 'an unknown timer'}, caches flushed before each"
     clocks = [b.clock_hz for b in figure.blocks or () if b.clock_hz]
     moved_bytes = result.cost.moved_bytes if result.cost is not None else 0

@@ -140,8 +140,8 @@ def _check_figure(figure: Figure, path: str) -> None:
     given = len(figure.samples or ())
     in_blocks = len(blocks) if figure.by_block else sum(b.size for b in blocks)
     unlike = (figure.blocks is not None or figure.by_block) and in_blocks != given
-    held = "with one mean for each block, its blocks stand for" if figure.by_block else "its blocks hold"
-    _refuse((unlike, f"{held} {in_blocks} samples, there are {given}", f"{path}.blocks"))
+    stand_for = "with one mean for each block, its blocks stand for" if figure.by_block else "its blocks hold"
+    _refuse((unlike, f"{stand_for} {in_blocks} samples, there are {given}", f"{path}.blocks"))
 
 
 def _check_fields(struct: object, path: str, low: float, high: float, *names: str) -> None:
