@@ -14,7 +14,7 @@ from kernelviz.metrics.rows import rows
 from kernelviz.metrics.sketch import Sketch, sketch
 from kernelviz.metrics.summary import summary
 from kernelviz.metrics.sweep import telling_axes
-from kernelviz.plots.frame import shorten
+from kernelviz.plots.frame import evenly_spaced, shorten
 from kernelviz.plots.marker_images import shape
 from kernelviz.plots.sketch_image import Frame, frame_of, image, plot
 from kernelviz.plots.variant_styles import style_of
@@ -28,6 +28,7 @@ WIDTH, HEIGHT = 1200, 630
 """The size that chat programs show as the large preview of a link."""
 _EDGE = 48
 _MOST_IN_LEGEND = 11
+_MOST_TICKS = 6
 _CHART_WIDTH = 760
 _LEGEND_X = _EDGE + _CHART_WIDTH + 40
 _EM = 0.56
@@ -172,17 +173,8 @@ def _chart(run: Run, drawing: Sketch, top: float, height: float) -> list[str]:
     return [
         _text(_EDGE, top - 6, said, size=16, pale=True),
         *plot(run.plan.op, drawing, frame),
-        *(_size_label(frame, size, above, bottom=top + height) for size in _ticks(sizes)),
+        *(_size_label(frame, size, above, bottom=top + height) for size in evenly_spaced(sizes, _MOST_TICKS)),
     ]
-
-
-def _ticks(sizes: Sequence[int]) -> Sequence[int]:
-    """At most six sizes, evenly spaced, always with the last one.
-
-    >>> _ticks([1, 2, 4, 8, 16, 32, 64, 128])
-    [2, 8, 32, 128]
-    """
-    return list(sizes[:: -math.ceil(len(sizes) / 6)][::-1])
 
 
 def _size_label(frame: Frame, size: int, above: float, bottom: float) -> str:

@@ -130,8 +130,18 @@ def size_ticks(sizes: Sequence[int]) -> tuple[list[int], list[str]]:
     """
     ordered = sorted(set(sizes))
     most = max(2, _TICK_LETTERS // (len(format_size(ordered[-1])) + 1)) if ordered else 1
-    ticks = ordered[:: -math.ceil(len(ordered) / min(most, _MOST_TICKS))][::-1]
+    ticks = evenly_spaced(ordered, min(most, _MOST_TICKS))
     return ticks, [format_size(s) for s in ticks]
+
+
+def evenly_spaced(values: Sequence[int], most: int) -> list[int]:
+    """At most that many of the values, evenly spaced and always with the last one.
+
+    >>> evenly_spaced([1, 2, 4, 8, 16, 32, 64, 128], 6), evenly_spaced([], 6)
+    ([2, 8, 32, 128], [])
+    """
+    step = max(1, math.ceil(len(values) / most))
+    return list(values[::-step][::-1])
 
 
 def hover(run: Run, row: Row, headline: Headline = "cold") -> str:

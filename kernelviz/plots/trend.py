@@ -1,16 +1,16 @@
 """The time of one case from run to run: each run with its interval, the levels, and their changes."""
 
-import math
 from html import escape
 
 import plotly.graph_objects as go
 
 from kernelviz.core import units
 from kernelviz.metrics.trend import Point, Trend, levels_of
-from kernelviz.plots.frame import Draft, Props, intervals, neutral_line, nothing
+from kernelviz.plots.frame import Draft, Props, evenly_spaced, intervals, neutral_line, nothing
 from kernelviz.plots.variant_styles import style_of
 
 HEIGHT = 300
+_MOST_TICKS = 8
 
 
 def time_by_run(trend: Trend, op: str, variant: str) -> go.Figure:
@@ -31,7 +31,7 @@ def time_by_run(trend: Trend, op: str, variant: str) -> go.Figure:
             x=change.index - 0.5, y=1, yref="paper", yanchor="bottom", xanchor="left", font={"size": 11},
         )  # fmt: skip
     count = len(trend.points)
-    positions = list(range(count))[:: -math.ceil(count / 8)][::-1]
+    positions = evenly_spaced(range(count), _MOST_TICKS)
     days = [trend.points[i].at[:10] for i in positions]
     draft.x_axis |= {"tickvals": positions, "ticktext": days, "range": [-0.6, count - 0.4], "showgrid": False}
     draft.layout["showlegend"] = False
