@@ -146,9 +146,21 @@ def _tiles(answers: Sequence[Tile], top: float) -> list[str]:
         parts += [
             _fitted(x, top, tile.label, width - 16, size=16, pale=True),
             _fitted(x, top + 34, tile.value, width - 16, size=27, weight=700),
-            *_lines(x, top + 57, tile.basis, size=15, width=width - 16, most=3, weight=400),
+            *_lines(
+                x, top + 57, tile.basis, size=_basis_size(tile.basis, width - 16), width=width - 16, most=3, weight=400
+            ),
         ]
     return parts
+
+
+def _basis_size(basis: str, width: float) -> int:
+    """The font size at which the basis of a tile fits on three lines.
+
+    >>> _basis_size("mean, 17 sizes; best 102 %", 200), _basis_size("one of many words " * 5, 200)
+    (15, 12)
+    """
+    sizes = (15, 14, 13, 12)
+    return next((s for s in sizes if len(textwrap.wrap(basis, int(width / (s * _EM)))) <= 3), sizes[-1])
 
 
 def _fitted(x: float, y: float, text: str, width: float, *, size: int, weight: int = 400, pale: bool = False) -> str:
