@@ -11,7 +11,7 @@ from kernelviz.core import Figure, units
 from kernelviz.metrics.samples import BY_MEDIAN, Series, in_order
 from kernelviz.metrics.statistics import Floats
 from kernelviz.plots.frame import GRID, Draft, Props, decade_ticks, nothing, scatter_type
-from kernelviz.plots.variant_styles import BAD, NEUTRAL, Style, style_of
+from kernelviz.plots.variant_styles import BAD, NEUTRAL, Style, style_of, styles_of
 from kernelviz.text import format_time, format_variant
 
 HEIGHT = 380
@@ -37,8 +37,9 @@ def share_by_time(figures: Mapping[str, Figure], op: str, *, beside: Sequence[st
     scale, unit = units.time_unit(float(np.median([np.median(s) for s in samples.values()])))
     of = steps_of(figures.values())
     draft = Draft(HEIGHT, x_title=f"{of} time, {unit}", y_title=f"share of {of}s up to this time, %")
+    styles = styles_of(op, figures, beside)
     for variant, ordered in samples.items():
-        style = style_of(op, variant, (*figures, *beside))
+        style = styles[variant]
         draft.traces += distribution(
             ordered, scale, of=of, name=format_variant(variant), group=variant, colour=style.colour, symbol=style.marker
         )
