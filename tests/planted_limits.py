@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import earlier_runs
 import msgspec
 import sample_runs as samples
 
 from kernelviz.core.problem import Cost, Problem
 from kernelviz.core.result import Kernel, Result, Timing
 from kernelviz.core.run import Device, Roof, Run
-from kernelviz.formats import shipped_runs
 
 ADD, MATMUL, RMSNORM, SCALE = (f"h200-{op}" for op in ("add", "matmul", "rmsnorm", "scale"))
 
 
 def machine(run: str = ADD) -> tuple[Device, tuple[Roof, ...]]:
     """The H200 that the shipped runs were measured on, with its roofs."""
-    environment = shipped_runs.load(run).environment
+    environment = earlier_runs.load(run).environment
     return environment.device, environment.roofs
 
 
 def real(run: str, variant: str, **sizes: int) -> Result:
     """A measured case."""
-    return next(r for r in shipped_runs.load(run).results if r.variant == variant and r.problem.sizes == sizes)
+    return next(r for r in earlier_runs.load(run).results if r.variant == variant and r.problem.sizes == sizes)
 
 
 def planted(

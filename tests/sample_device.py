@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import earlier_runs
 import msgspec
 import sample_runs as samples
 from rehearsed_bench import RehearsedBench
@@ -12,7 +13,6 @@ from rehearsed_bench import RehearsedBench
 from kernelviz.bench.machine import Machine
 from kernelviz.core.device_sample import Sample
 from kernelviz.core.run import Device, Roof
-from kernelviz.formats import shipped_runs
 from kernelviz.hardware.monitor import Monitor
 
 FIRST_S = 1_795_000_000.0
@@ -75,7 +75,7 @@ class DeviceBench(RehearsedBench):
         runs: int = 2,
         newest_roofs: Sequence[Roof] = (),
     ) -> None:
-        loaded = shipped_runs.load("h200-add")
+        loaded = earlier_runs.load("h200-add")
         super().__init__(devices, roofs=loaded.environment.roofs if calibrations else ())
         store = self.history._store
         for number in range(calibrations):

@@ -19,6 +19,7 @@ from kernelviz.core.reasons import NeedMissing
 from kernelviz.hardware.discovery import missing
 from kernelviz.ops import Op, Variant, catalogue
 from kernelviz.ops.catalog.discovery import ENTRY_POINTS
+from kernelviz.plots.variant_styles import set_plugin_variants
 from kernelviz.worker.plugin_description import describe
 from kernelviz.worker.protocol import VariantFacts
 
@@ -98,7 +99,7 @@ class Choice:
 
     def shared(self) -> tuple[Mapping[str, Op], tuple[str, ...]]:
         """The catalogue with the variants that are offered to everybody, and the files that they come from."""
-        ops = self._ops()
+        own = ops = self._ops()
         usable: list[str] = []
         problems: list[str] = []
         for group in ((), *((p,) for p in self._shared)):
@@ -111,6 +112,8 @@ class Choice:
         for new in (p for p in problems if p not in self.problems):
             _log.warning("%s", new)
         self.problems = tuple(problems)
+        extended = {name: op for name, op in ops.items() if op is not own[name]}
+        set_plugin_variants({name: [v.name for v in op.variants] for name, op in extended.items()})
         return ops, tuple(usable)
 
     def ops(self, plugins: tuple[str, ...] = ()) -> Mapping[str, Op]:

@@ -9,6 +9,7 @@ from kernelviz.bench.bench import Bench
 from kernelviz.bench.snapshots import selected
 from kernelviz.core import BadField, Run, check_name
 from kernelviz.metrics import foreign_times
+from kernelviz.metrics.chart_selection import charted_variants
 from kernelviz.metrics.figures import Headline
 from kernelviz.plots.card import Scheme
 from kernelviz.plots.card import card as draw
@@ -33,4 +34,5 @@ def card(
         raise BadField("run", run.id, "it holds times of another tool only, and a card shows device times")
     environment = msgspec.structs.replace(run.environment, roofs=bench.roofs_of(run))
     part = msgspec.structs.replace(selected(run, variants=variants), environment=environment)
-    return draw(part, headline=cast(Headline, l2), link=link, scheme=cast(Scheme, scheme))
+    every = charted_variants(run)
+    return draw(part, headline=cast(Headline, l2), link=link, scheme=cast(Scheme, scheme), beside=every)

@@ -9,6 +9,7 @@ import msgspec
 from kernelviz.bench.bench import Bench
 from kernelviz.core import USUAL_FIGURES, BadField, Method, Plan, Run, RunRequest, check_name
 from kernelviz.formats import compact, recordings, shipped_runs
+from kernelviz.metrics.samples import by_block
 
 BUDGET_S = 0.15
 """Largest device time for each case of a recorded run, in seconds."""
@@ -60,10 +61,10 @@ def title_of(bench: Bench, op: str, device: str) -> str:
 def write(run: Run, name: str, folder: Path) -> int:
     """Write the run under that id to the folder, in the compact form; returns the size of the file in bytes."""
     recorded = msgspec.structs.replace(
-        shipped_runs.thinned(run),
+        by_block(run),
         id=name,
-        note=f"Measured by kernelviz on {run.environment.device.name} and shipped with the package. Of the samples timed by the "
-        "host clock, one in four is stored.",
+        note=f"Measured by kernelviz on {run.environment.device.name} and shipped with the package. "
+        "Where a block has several samples, only their mean is stored.",
         environment=msgspec.structs.replace(run.environment, host="recorded"),
     )
     data = compact.encode(recorded)

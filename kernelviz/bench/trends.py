@@ -20,13 +20,15 @@ MOST_RUNS = 200
 
 @dataclass(frozen=True, slots=True)
 class CaseTrend:
-    """A case on one device. `setup`: clock mode, timer and launch of its newest run; runs of another setup are `left_out`."""
+    """A case on one device. `setup`: clock mode, timer and launch of its newest run; runs of another setup are `left_out`.
+    `beside`: the variants of the newest run, if they are known."""
 
     problem: Problem
     variant: str
     setup: str
     trend: Trend
     left_out: int = 0
+    beside: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -49,11 +51,13 @@ class Trends:
         return tuple(c for c in grouped if c is not None)
 
     def case(self, device_id: str, problem: Problem, variant: str, *, l2: str = "cold") -> CaseTrend | None:
-        """The trend of one case, with what differs between the runs on both sides of each change. None if it was never measured
-        there. Raises UnknownName."""
+        """The trend of one case, with what differs between the runs on both sides of each change, and with the variants of its
+        newest run. None if it was never measured there. Raises UnknownName."""
         key = case_key(problem, variant)
         case = _case(self._store.trends.times(self._devices[device_id].uuid, case_key=key), _headline(l2))
-        return None if case is None else self._explained(case)
+        if case is None:
+            return None
+        return replace(self._explained(case), beside=self._store.runs.variants(case.trend.points[-1].run_id))
 
     def slower(self, cases: Sequence[CaseTrend]) -> tuple[CaseTrend, ...]:
         """Those of the cases that are slower than at their best level, the largest slow-down first, with what changed at the same

@@ -47,6 +47,9 @@ class Figure(Struct, frozen=True, kw_only=True, cache_hash=True):
     another tool did not contain them. `correction_s` is the time that tracing adds, which was subtracted from every sample;
     None if nothing was subtracted. `buffers` is the number of copies of the call's tensors over which the calls rotate; None
     if it was not stated.
+
+    `percentiles_s`, the 50th, 90th and 99th percentile of all samples, is stated where `samples` holds only the trimmed mean of
+    each block. Where `samples` holds all of them, the field is left out of documents, as it was before 2026-11-23.
     """
 
     estimate: float
@@ -59,6 +62,19 @@ class Figure(Struct, frozen=True, kw_only=True, cache_hash=True):
     method: str | None = None
     correction_s: float | None = None
     buffers: int | None = msgspec.field(default=None, name="places")
+    percentiles_s: tuple[float, float, float] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def by_block(self) -> bool:
+        """Whether `samples` holds the trimmed mean of each block instead of every sample."""
+        return self.percentiles_s is not msgspec.UNSET
+
+    @property
+    def sample_count(self) -> int | None:
+        """How many samples were measured; None if unknown."""
+        if self.samples is None:
+            return None
+        return sum(b.size for b in self.blocks or ()) if self.by_block else len(self.samples)
 
     @property
     def half_width(self) -> float | None:

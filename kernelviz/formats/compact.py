@@ -1,7 +1,8 @@
 """A run as a small file, for the recorded runs that come with the package: samples and blocks in columns of whole numbers.
 
-What is shown of a run stays the same: the estimates and intervals of figures are stored exactly. Samples are rounded to 1 ps, the
-start of a block to 0.1 ms and its clock to 10 kHz. A figure that this form cannot hold stays as it is in the document.
+What is shown of a run stays the same: the estimates and intervals of figures are stored exactly. Samples, and the sums behind the
+trimmed means of blocks, are rounded to 1 ps, percentiles to 0.1 ns, the start of a block to 0.1 ms and its clock to 1 MHz. A
+figure that this form cannot hold stays as it is in the document.
 """
 
 import lzma
@@ -14,9 +15,11 @@ from numpy.typing import NDArray
 
 from kernelviz.core import Block, DocumentError, Failure, Figure, Outcome, Run, Timing
 from kernelviz.formats import document
+from kernelviz.metrics.quality import CLOCK_MOVED
+from kernelviz.metrics.statistics import TRIM
 
-SAMPLE_PER_S, START_PER_S, CLOCK_PER_HZ = 1e12, 1e4, 1e-4
-"""Steps in a second and in a hertz, of samples, of starts and of clocks."""
+SAMPLE_PER_S, START_PER_S, CLOCK_PER_HZ, PERCENTILE_PER_S = 1e12, 1e4, 1e-6, 1e10
+"""Steps in a second and in a hertz, of samples, of starts, of clocks and of percentiles."""
 _MAGIC = b"KVZ1"
 _LARGEST = 2**53
 _COLUMNS = lzma.FILTER_LZMA2
@@ -69,7 +72,11 @@ def encode(run: Run) -> bytes:
             if figure is not None and _fits(figure):
                 figures.setdefault(name, []).append(index)
                 _add(columns, name, figure)
-    bare = _with_figures(run, figures, lambda _name, figure: msgspec.structs.replace(figure, samples=None, blocks=None))
+    bare = _with_figures(
+        run,
+        figures,
+        lambda _name, figure: msgspec.structs.replace(figure, samples=None, blocks=None, percentiles_s=msgspec.UNSET),
+    )
     listed, body = [], []
     for name, parts in columns.parts.items():
         planes, width = _planes(np.concatenate(parts))
@@ -134,48 +141,82 @@ def _with_figures(run: Run, figures: dict[str, list[int]], change: Callable[[str
 def _fits(figure: Figure) -> bool:
     """Whether samples and blocks are there, are consistent, and fit into whole numbers."""
     blocks, samples = figure.blocks, figure.samples
-    if not blocks or not samples or sum(b.size for b in blocks) != len(samples):
+    if not blocks or not samples:
+        return False
+    if (len(blocks) if figure.by_block else sum(b.size for b in blocks)) != len(samples):
         return False
     rounds = {b.round is None for b in blocks}
-    finite = all(np.isfinite(s) and abs(s) * SAMPLE_PER_S < _LARGEST for s in samples)
+    finite = all(np.isfinite(s) and abs(s) * SAMPLE_PER_S < _LARGEST for s in (*samples, *(figure.percentiles_s or ())))
     return finite and len(rounds) == 1 and all(abs(b.started_s) * START_PER_S < _LARGEST for b in blocks)
 
 
 def _add(columns: _Columns, name: str, figure: Figure) -> None:
     blocks, samples = figure.blocks or (), figure.samples or ()
-    steps = np.round(np.array(samples) * SAMPLE_PER_S).astype(np.int64)
+    # The sum behind a trimmed mean is a whole number of the clock's steps, the mean is not.
+    of = _averaged(blocks) if figure.by_block else 1
+    steps = np.round(np.array(samples) * of * SAMPLE_PER_S).astype(np.int64)
     middle = int(np.sort(steps)[len(steps) // 2])
-    # The device's clock ticks in steps of up to 32 ns, so the distances from the middle have a common divisor.
+    # The clock ticks in steps of 1 to 32 ns, so the distances from the middle have a common divisor.
     divisor = int(np.gcd.reduce(steps - middle)) or 1
-    columns.add(f"{name}.shape", [len(blocks), middle, divisor, blocks[0].round is not None])
+    kinds = (blocks[0].round is not None) + 2 * figure.by_block
+    columns.add(f"{name}.shape", [len(blocks), middle, divisor, kinds])
+    if isinstance(figure.percentiles_s, tuple):
+        columns.add(f"{name}.percentiles", _differences([round(p * PERCENTILE_PER_S) for p in figure.percentiles_s]))
     columns.add(f"{name}.sizes", _differences([b.size for b in blocks]))
     columns.add(f"{name}.samples", (steps - middle) // divisor)
     columns.add(f"{name}.starts", _differences([round(b.started_s * START_PER_S) for b in blocks]))
-    # A clock is positive, so 0 stands for an unknown one.
-    columns.add(f"{name}.clocks", _differences([round((b.clock_hz or 0.0) * CLOCK_PER_HZ) for b in blocks]))
+    columns.add(f"{name}.clocks", _differences(_clocks(blocks)))
     if blocks[0].round is not None:
         columns.add(f"{name}.rounds", _differences([b.round or 0 for b in blocks]))
 
 
 def _read(reader: _Reader, name: str, figure: Figure) -> Figure:
-    count, middle, divisor, has_rounds = map(int, reader.take(f"{name}.shape", 4))
+    count, middle, divisor, kinds = map(int, reader.take(f"{name}.shape", 4))
+    has_rounds, by_block = kinds % 2, kinds // 2
+    percentiles = np.cumsum(reader.take(f"{name}.percentiles", 3)) / PERCENTILE_PER_S if by_block else None
     sizes, starts, clocks = (
         np.cumsum(reader.take(f"{name}.{kind}", count)).tolist() for kind in ("sizes", "starts", "clocks")
     )
     rounds: list[int | None] = (
         np.cumsum(reader.take(f"{name}.rounds", count)).tolist() if has_rounds else [None] * count
     )
-    steps = reader.take(f"{name}.samples", sum(sizes)) * divisor + middle
+    steps = reader.take(f"{name}.samples", count if by_block else sum(sizes)) * divisor + middle
+    blocks = tuple(
+        Block(size=size, started_s=start / START_PER_S, clock_hz=clock / CLOCK_PER_HZ if clock else None, round=number)
+        for size, start, clock, number in zip(sizes, starts, clocks, rounds, strict=True)
+    )
     return msgspec.structs.replace(
         figure,
-        samples=tuple((steps / SAMPLE_PER_S).tolist()),
-        blocks=tuple(
-            Block(
-                size=size, started_s=start / START_PER_S, clock_hz=clock / CLOCK_PER_HZ if clock else None, round=number
-            )
-            for size, start, clock, number in zip(sizes, starts, clocks, rounds, strict=True)
-        ),
+        samples=tuple((steps / (_averaged(blocks) if by_block else 1) / SAMPLE_PER_S).tolist()),
+        percentiles_s=msgspec.UNSET if percentiles is None else tuple(percentiles.tolist()),
+        blocks=blocks,
     )
+
+
+def _clocks(blocks: Sequence[Block]) -> list[int]:
+    """The clocks of blocks in steps; 0 for an unknown one, because a clock is positive.
+
+    A block that is slow, and so is counted in the measurement's quality, stays slow, and no other becomes slow.
+
+    >>> _clocks([Block(size=1, started_s=0.0, clock_hz=c) for c in (1976.4e6, 1956.7e6, 1956.4e6, None)])
+    [1976, 1957, 1956, 0]
+    """
+    steps, first_hz = [], 0.0
+    for clock_hz in (b.clock_hz for b in blocks):
+        step = round((clock_hz or 0.0) * CLOCK_PER_HZ)
+        if clock_hz:
+            first_hz = first_hz or clock_hz
+            slow = clock_hz < first_hz * (1 - CLOCK_MOVED)
+            limit_hz = round(first_hz * CLOCK_PER_HZ) / CLOCK_PER_HZ * (1 - CLOCK_MOVED)
+            if slow != (step / CLOCK_PER_HZ < limit_hz):
+                step += -1 if slow else 1
+        steps.append(step)
+    return steps
+
+
+def _averaged(blocks: Sequence[Block]) -> Ints:
+    """Of how many samples the trimmed mean of each block is."""
+    return np.array([b.size - 2 * int(b.size * TRIM) for b in blocks])
 
 
 def _differences(values: list[int]) -> Ints:

@@ -96,6 +96,8 @@ def _repetitions(figure: Figure) -> list[tuple[int, float]]:
         return [(1, figure.estimate)]
     if not figure.blocks:
         return [(1, sample) for sample in figure.samples]
+    if figure.by_block:
+        return [(b.size, value) for b, value in zip(figure.blocks, figure.samples, strict=True)]
     samples = iter(figure.samples)
     return [(b.size, mean(next(samples) for _ in range(b.size))) for b in figure.blocks]
 

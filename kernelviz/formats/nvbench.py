@@ -119,16 +119,20 @@ def _summaries(result: Result) -> list[Values]:
 
 
 def _cold(figure: Figure, result: Result) -> list[Values]:
-    """nvbench's summaries of isolated calls. Without samples, the estimate is used as the mean, and the noise is unknown."""
+    """nvbench's summaries of isolated calls. Without samples, the estimate is used as the mean.
+
+    The noise is unknown without samples, and where only the mean of each block is kept.
+    """
     samples = figure.samples or ()
     middle = fmean(samples) if samples else figure.estimate
-    noise = stdev(samples) / middle if len(samples) > 1 else None
-    what = "Mean" if samples else "Estimate, since samples are unknown,"
+    noise = stdev(samples) / middle if len(samples) > 1 and not figure.by_block else None
+    mean = "Mean of the block means" if figure.by_block else "Mean"
+    what = mean if samples else "Estimate, since samples are unknown,"
     how = f"{what} of isolated calls by {figure.timer or 'an unknown timer'}, caches flushed before each"
     clocks = [b.clock_hz for b in figure.blocks or () if b.clock_hz]
     moved_bytes = result.cost.moved_bytes if result.cost is not None else 0
     rows: list[tuple[str, str, str, str, float | None]] = [
-        ("nv/cold/sample_size", "Samples", "Number of isolated calls", "sample_size", len(samples)),
+        ("nv/cold/sample_size", "Samples", "Number of isolated calls", "sample_size", figure.sample_count or 0),
         ("nv/cold/time/gpu/mean", "GPU Time", how, "duration", middle),
         (
             "nv/cold/time/gpu/stdev/relative",

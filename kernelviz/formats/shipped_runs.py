@@ -5,15 +5,12 @@ from collections.abc import Iterable
 from functools import lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from itertools import accumulate
-from statistics import median
 
 import msgspec
 
-from kernelviz.core import Failure, Figure, Result, Run, Selftest, Status, Timing
+from kernelviz.core import Failure, Run, Selftest, Status
 from kernelviz.core.run import SameModelRoof
 from kernelviz.formats import compact, document
-from kernelviz.metrics.statistics import median_interval
 
 _FOLDER = files("kernelviz") / "shipped"
 _ENDING = ".json.gz"
@@ -23,9 +20,6 @@ _SELFTEST = "selftest-"
 """How the names of files with a selftest begin; all others are runs."""
 _INDEX = "index.json"
 """What a list shows of each run: six runs with all their samples take half a second to read, this a millisecond."""
-_HOST_FIGURES = ("call_eager_s", "enqueue_s", "call_graph_s")
-SHIPPED_CALLS = 4
-"""Only every fourth sample of the host clock is shipped, 250 of 1,000, because these samples were two thirds of a file."""
 
 
 @lru_cache(maxsize=1)
@@ -110,36 +104,6 @@ def lines() -> dict[str, Line]:
 def packed_index(runs: Iterable[Run]) -> bytes:
     """The file ``index.json`` beside the shipped runs."""
     return msgspec.json.format(msgspec.json.encode({r.id: line_of(r) for r in runs}), indent=1) + b"\n"
-
-
-def thinned(run: Run) -> Run:
-    """The run with one of SHIPPED_CALLS calls that the host's clock timed; estimates and intervals are those of what is left."""
-
-    def one(figure: Figure | None) -> Figure | None:
-        if figure is None or not figure.samples or not figure.blocks:
-            return figure
-        ends = accumulate(b.size for b in figure.blocks)
-        pieces = [
-            figure.samples[end - b.size : end : SHIPPED_CALLS] for end, b in zip(ends, figure.blocks, strict=True)
-        ]
-        samples = tuple(s for piece in pieces for s in piece)
-        interval = median_interval([median(piece) for piece in pieces])
-        return msgspec.structs.replace(
-            figure,
-            estimate=median(samples),
-            low=interval.low,
-            high=interval.high,
-            samples=samples,
-            blocks=tuple(msgspec.structs.replace(b, size=len(p)) for b, p in zip(figure.blocks, pieces, strict=True)),
-        )
-
-    def less(result: Result) -> Result:
-        if not isinstance(result.outcome, Timing):
-            return result
-        figures = {name: one(getattr(result.outcome, name)) for name in _HOST_FIGURES}
-        return msgspec.structs.replace(result, outcome=msgspec.structs.replace(result.outcome, **figures))
-
-    return msgspec.structs.replace(run, results=tuple(map(less, run.results)))
 
 
 @lru_cache(maxsize=8)

@@ -132,9 +132,16 @@ def _check_figure(figure: Figure, path: str) -> None:
             raise DocumentError(f"a block of {block.size} samples cannot be", path=f"{inside}.size")
         _check_fields(block, inside, -MAX_RATE, MAX_RATE, "started_s")
         _check_fields(block, inside, 0.0, MAX_RATE, "clock_hz")
-    in_blocks, given = sum(b.size for b in blocks), len(figure.samples or ())
-    unlike = figure.blocks is not None and in_blocks != given
-    _refuse((unlike, f"its blocks hold {in_blocks} samples, there are {given}", f"{path}.blocks"))
+    if isinstance(figure.percentiles_s, tuple):
+        for i, percentile in enumerate(figure.percentiles_s):
+            _between(percentile, LEAST_S, MOST_S, f"{path}.percentiles_s[{i}]")
+        ordered = sorted(figure.percentiles_s) == list(figure.percentiles_s)
+        _refuse((not ordered, "percentiles in falling order cannot be", f"{path}.percentiles_s"))
+    given = len(figure.samples or ())
+    in_blocks = len(blocks) if figure.by_block else sum(b.size for b in blocks)
+    unlike = (figure.blocks is not None or figure.by_block) and in_blocks != given
+    stand_for = "with one mean for each block, its blocks stand for" if figure.by_block else "its blocks hold"
+    _refuse((unlike, f"{stand_for} {in_blocks} samples, there are {given}", f"{path}.blocks"))
 
 
 def _check_fields(struct: object, path: str, low: float, high: float, *names: str) -> None:

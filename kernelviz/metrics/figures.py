@@ -26,14 +26,14 @@ def again_of(timing: Timing | None, headline: Headline) -> Figure | None:
 
 
 def quantiles(figure: Figure | None) -> tuple[float, float, float] | None:
-    """The 50th, 90th and 99th percentile of the samples, seconds; None without samples.
+    """The 50th, 90th and 99th percentile of all samples, seconds; None without samples.
 
     >>> quantiles(Figure(estimate=2.0, samples=(1.0, 2.0, 3.0)))
     (2.0, 2.8, 2.98)
     """
     if figure is None or not figure.samples:
         return None
-    p50, p90, p99 = np.quantile(figure.samples, (0.5, 0.9, 0.99))
+    p50, p90, p99 = figure.percentiles_s or np.quantile(figure.samples, (0.5, 0.9, 0.99))
     return round(float(p50), 12), round(float(p90), 12), round(float(p99), 12)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kernelviz.core import Cost, Failure, Problem, Result, Roof, Run
 from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.grouping import grouped
-from kernelviz.metrics.roofline import bandwidth_bytes_per_s, efficiency
+from kernelviz.metrics.roofline import bandwidth_bytes_per_s, efficiency, speed_of_light
 from kernelviz.metrics.statistics import geometric_mean
 from kernelviz.metrics.winner import NEVER_WINNING
 
@@ -80,7 +80,7 @@ def _comparison_row(results: Sequence[Result], roofs: Sequence[Roof]) -> Compari
         own=own,
         library=library,
         named={r.variant: r for r in timed},
-        share=efficiency(own, roofs) if own is not None else None,
+        share=efficiency(speed_of_light(own.problem, own.cost, roofs), figure_of(own.timing, "cold")) if own else None,
     )
 
 

@@ -23,9 +23,9 @@ class Placed:
     """One timed, correct case. It holds no samples, so that many runs fit in memory.
 
     `intensity` is None if nothing is moved and 0 if nothing is computed: neither can be drawn on a logarithmic axis.
-    `light`: the least time that the roofs allow, None if they are unknown. `quality`: the measurement quality of the time.
-    `profile_command`: for an unclear case of a GPU. `above_roof`: why its share is above 1. `levels`: whether the time has
-    one level; without samples, the figure does not say.
+    `light`: the least time that the roofs allow, None if they are unknown. `share`: the share of the roof, see
+    `roofline.efficiency`. `quality`: the measurement quality of the time. `profile_command`: for an unclear case of a GPU.
+    `above_roof`: why its share is above 1. `levels`: whether the time has one level; without samples, the figure does not say.
     """
 
     run_id: str
@@ -36,6 +36,7 @@ class Placed:
     figure: Figure
     cost: Cost | None
     light: SpeedOfLight | None
+    share: float | None
     limiter: Limiter
     quality: Quality | None
     profile_command: str | None = None
@@ -71,12 +72,6 @@ class Placed:
         return roofline.bandwidth_bytes_per_s(self.cost, self.time_s) if self.cost else None
 
     @property
-    def share(self) -> float | None:
-        """Speed of light over time, a fraction; above 1 if the case is faster than the stream of the roof.
-        None if the time is not stable."""
-        return None if self.light is None or self.levels.unstable else self.light.time_s / self.time_s
-
-    @property
     def drawable(self) -> bool:
         return bool(self.intensity and self.rate_flop_per_s)
 
@@ -97,7 +92,8 @@ def placed(
             variant=result.variant,
             figure=msgspec.structs.replace(figure, samples=None, blocks=None),
             cost=result.cost,
-            light=(light := _light(result, against, headline)),
+            light=(light := roofline.speed_of_light(result.problem, result.cost, against, headline)),
+            share=roofline.efficiency(light, figure),
             above_roof=above_roof(result.cost, light, figure, headline)
             if light and result.cost and not stability(figure).unstable
             else None,
@@ -110,10 +106,6 @@ def placed(
         for result, figure in timed
         if figure is not None
     )
-
-
-def _light(result: Result, against: Sequence[Roof], headline: Headline) -> SpeedOfLight | None:
-    return roofline.speed_of_light(result.problem, result.cost, against, headline) if result.cost else None
 
 
 def _profile_command(result: Result) -> str | None:

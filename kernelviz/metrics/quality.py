@@ -32,7 +32,7 @@ from kernelviz.core import (
 from kernelviz.core.configuration import is_configuration
 from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.stability import Stability, stability
-from kernelviz.metrics.statistics import block_means
+from kernelviz.metrics.statistics import means_by_block
 
 QualityLevel = Literal["good", "note", "suspect"]
 LEVELS: tuple[QualityLevel, ...] = ("good", "note", "suspect")
@@ -59,11 +59,15 @@ _SETTINGS: tuple[EventReason, ...] = ("application clocks", "sync boost", "displ
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Number of samples, of blocks, and of rotating buffers in memory; None if unknown."""
+    """Number of samples, of blocks, and of rotating buffers in memory; None if unknown.
+
+    `by_block`: only the mean of each block is kept.
+    """
 
     count: int | None
     blocks: int | None = None
     buffers: int | None = None
+    by_block: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +245,9 @@ def quality(result: Result, headline: Headline = "cold", clock: Clock | None = N
 def _samples(figure: Figure) -> Part:
     if figure.samples is None:
         return Part("samples", Samples(None), "note")
-    return Part("samples", Samples(len(figure.samples), len(figure.blocks or ()) or None, figure.buffers))
+    return Part(
+        "samples", Samples(figure.sample_count, len(figure.blocks or ()) or None, figure.buffers, figure.by_block)
+    )
 
 
 def _stability(figure: Figure) -> list[Part]:
@@ -273,9 +279,10 @@ def _effect_of_slow(figure: Figure) -> float:
     slow = _slow(blocks)
     if not figure.samples or 2 * sum(slow) > len(slow):
         return clocks_hz[0] / median(clocks_hz) - 1
-    means = block_means(figure.samples, blocks)
+    means = means_by_block(figure)
     usual = median(mean for mean, one in zip(means, slow, strict=True) if not one)
-    return min(clocks_hz[0] / min(clocks_hz) - 1, abs(float(median(means) / usual) - 1))
+    # Rounded, so that the rounding errors of equal means are no effect.
+    return min(clocks_hz[0] / min(clocks_hz) - 1, round(abs(float(median(means) / usual) - 1), 12))
 
 
 def _clock(figure: Figure, mode: Clock | None, reported_hz: float | None) -> Part:

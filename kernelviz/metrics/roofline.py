@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kernelviz.core import Cost, Figure, Level, Problem, Result, Roof, RoofName, StreamName
-from kernelviz.metrics.figures import Headline, figure_of
+from kernelviz.core import Cost, Figure, Level, Problem, Roof, RoofName, StreamName
+from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.roof_checks import WRITTEN_SHARES, is_wide, refusal
+from kernelviz.metrics.stability import stability
 
 INTENSE_FLOP_PER_BYTE = 16.0
 """From this arithmetic intensity on, a problem is judged by its arithmetic rate, not by its bandwidth."""
@@ -174,13 +175,15 @@ class SpeedOfLight:
 
 
 def speed_of_light(
-    problem: Problem, cost: Cost, roofs: Sequence[Roof], headline: Headline = "cold"
+    problem: Problem, cost: Cost | None, roofs: Sequence[Roof], headline: Headline = "cold"
 ) -> SpeedOfLight | None:
-    """max(bytes / bandwidth, flop / peak); None without a measured bandwidth.
+    """max(bytes / bandwidth, flop / peak); None without a measured bandwidth or without a cost.
 
     If the compute roof of this precision is unknown, memory alone decides. For a problem of more than INTENSE_FLOP_PER_BYTE
     that would be a guess, so the answer is None.
     """
+    if cost is None:
+        return None
     memory = memory_roof(cost, roofs, level_of(cost, roofs, headline))
     compute = compute_roof(problem, roofs, cost)
     if memory is None or not memory.bandwidth_bytes_per_s:
@@ -192,12 +195,8 @@ def speed_of_light(
     return SpeedOfLight(max(memory_s, compute_s or 0.0), memory_s, compute_s, memory, compute)
 
 
-def efficiency(
-    result: Result, roofs: Sequence[Roof], figure: Figure | None = None, headline: Headline = "cold"
-) -> float | None:
-    """Speed of light over measured time; None when either is unknown. `figure` None: the one that `headline` names."""
-    chosen = figure or figure_of(result.timing, headline)
-    if chosen is None or result.cost is None:
-        return None
-    light = speed_of_light(result.problem, result.cost, roofs, headline)
-    return None if light is None else light.time_s / chosen.estimate
+def efficiency(light: SpeedOfLight | None, figure: Figure | None) -> float | None:
+    """The share of the roof: the least time that the roofs allow, divided by the measured time; above 1 if the case is faster
+    than the stream of the roof. None if either time is unknown, or if the measured one is not stable, because it would be the
+    share of neither level."""
+    return None if light is None or figure is None or stability(figure).unstable else light.time_s / figure.estimate

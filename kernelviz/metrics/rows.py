@@ -89,14 +89,14 @@ def _row(result: Result, base: Result | None, roofs: Sequence[Roof], headline: H
     base_figure = figure_of(base.timing if base else None, headline)
     # What follows from a time that is not stable is unknown.
     level = None if figure is None or stability(figure).unstable else figure
-    light = roofline.speed_of_light(result.problem, cost, roofs, headline) if level and cost else None
+    light = roofline.speed_of_light(result.problem, cost, roofs, headline) if level else None
     return Row(
         result=result,
         figure=figure,
         wrong_figure=figure_of(failure.timing, headline) if failure else None,
         bandwidth_bytes_per_s=roofline.bandwidth_bytes_per_s(cost, level.estimate) if level and cost else None,
         rate_flop_per_s=roofline.rate_flop_per_s(cost, level.estimate) if level and cost else None,
-        efficiency=light.time_s / level.estimate if light and level else None,
+        efficiency=roofline.efficiency(light, level),
         verdict=judged,
         speed_up=_speed_up(figure, base_figure, judged, is_baseline),
         is_baseline=is_baseline,

@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelviz.core import Block, Figure, Result
+from kernelviz.core import Block, Figure, Result, Run, Timing
 from kernelviz.metrics.drift import Drift, drift, lag_1
 from kernelviz.metrics.figures import quantiles
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.quality import CLOCK_MOVED
-from kernelviz.metrics.statistics import Floats, block_means
+from kernelviz.metrics.statistics import Floats, means_by_block
 from kernelviz.metrics.uncertainty import with_uncertainty
 
 PAUSE = 10.0
@@ -25,6 +26,7 @@ BY_MEDIAN = ("call_eager_s", "enqueue_s", "call_graph_s", "loop_s")
 @dataclass(frozen=True, slots=True)
 class Series:
     """A figure's samples in the order of their blocks' start. Arrays by sample: `samples_s`, `block_of`; the others by block.
+    Where only the mean of each block is kept, it is the block's only sample.
 
     `started_s` counts from the first block; `middles_s` are the values of which the interval is computed (trimmed means, or
     medians of a figure by the host's clock); `clocks_hz` is NaN if unknown. `again`: the block is of a round that was measured
@@ -57,8 +59,10 @@ def in_order(figure: Figure, field: str) -> Series | None:
     blocks = figure.blocks
     started_s = np.array([b.started_s for b in blocks])
     order = np.argsort(started_s, kind="stable")
-    pieces = np.split(np.asarray(figure.samples, dtype=np.float64), np.cumsum([b.size for b in blocks])[:-1])
-    middles_s = np.array([np.median(p) for p in pieces]) if field in BY_MEDIAN else block_means(figure.samples, blocks)
+    sizes = [1 if figure.by_block else b.size for b in blocks]
+    pieces = np.split(np.asarray(figure.samples, dtype=np.float64), np.cumsum(sizes)[:-1])
+    by_median = field in BY_MEDIAN and not figure.by_block
+    middles_s = np.array([np.median(p) for p in pieces]) if by_median else means_by_block(figure)
     clocks_hz = np.array([b.clock_hz or math.nan for b in blocks])[order]
     first_hz = next((b.clock_hz for b in blocks if b.clock_hz), math.nan)
     return Series(
@@ -129,7 +133,7 @@ def _spread(figure: Figure, field: str, retried: int | None) -> Spread:
     return Spread(
         field=field,
         figure=figure,
-        samples=len(figure.samples or ()),
+        samples=figure.sample_count or 0,
         blocks=len(figure.blocks) if figure.blocks else None,
         p50_s=p50,
         p90_s=p90,
@@ -144,17 +148,42 @@ def _spread(figure: Figure, field: str, retried: int | None) -> Spread:
     )
 
 
+def by_block(run: Run) -> Run:
+    """The run with the trimmed mean of each block in place of its samples, for figures that have blocks of several samples.
+
+    Estimates, intervals and percentiles stay the same, and so does what is derived from the means of blocks: verdicts, stability
+    and measurement quality. The distribution inside a block is lost.
+    """
+
+    def of_result(result: Result) -> Result:
+        timing = result.timing
+        if timing is None or not isinstance(result.outcome, Timing):
+            return result
+        figures = {name: _by_block(figure) for name, figure in timing.figures.items()}
+        return msgspec.structs.replace(result, outcome=msgspec.structs.replace(timing, **figures))
+
+    return msgspec.structs.replace(run, results=tuple(map(of_result, run.results)))
+
+
+def _by_block(figure: Figure) -> Figure:
+    percentiles = quantiles(figure)
+    if percentiles is None or figure.by_block or all(b.size == 1 for b in figure.blocks or ()):
+        return figure
+    return msgspec.structs.replace(figure, samples=tuple(means_by_block(figure).tolist()), percentiles_s=percentiles)
+
+
 def records(result: Result, fields: Sequence[str]) -> list[dict[str, object]]:
     """A record for each sample of the given figures, in the order in which they are stored; none for a wrong result.
 
-    `block` counts from 0 and `started_s` is its wall-clock start (Unix time); both are None if they are unknown.
+    `calls`: 1, or the size of the block where only the mean of each block is kept. `block` counts from 0 and `started_s` is its
+    wall-clock start (Unix time); both are None if they are unknown.
     """
     records: list[dict[str, object]] = []
     for field in fields:
         figure = result.timing.figures.get(field) if result.timing else None
         if figure is None or not figure.samples:
             continue
-        blocks = [(i, b) for i, b in enumerate(figure.blocks or ()) for _ in range(b.size)]
+        blocks = [(i, b) for i, b in enumerate(figure.blocks or ()) for _ in range(1 if figure.by_block else b.size)]
         records += [
             {
                 "figure": field,
@@ -162,6 +191,7 @@ def records(result: Result, fields: Sequence[str]) -> list[dict[str, object]]:
                 **result.problem.sizes,
                 "sample": number,
                 "time_s": time_s,
+                "calls": block.size if figure.by_block and block is not None else 1,
                 "block": index,
                 "round": getattr(block, "round", None),
                 "started_s": getattr(block, "started_s", None),

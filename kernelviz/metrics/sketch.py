@@ -26,12 +26,14 @@ class Line(Struct, frozen=True, kw_only=True):
 
 class Sketch(Struct, frozen=True, kw_only=True):
     """A chart by size: `axes` are the swept axis and those tied to it. The `roof` is the best value that the roofs of the device
-    allow at each size. Without an axis or a correct time there are no lines."""
+    allow at each size. Without an axis or a correct time there are no lines. `variants`: all that the chart of the page shows,
+    also those without a line."""
 
     axes: tuple[str, ...] = ()
     quantity: Quantity = "time"
     lines: tuple[Line, ...] = ()
     roof: tuple[tuple[int, float], ...] = ()
+    variants: tuple[str, ...] = ()
 
 
 def sketch(run: Run, headline: Headline = "cold") -> Sketch:
@@ -41,7 +43,7 @@ def sketch(run: Run, headline: Headline = "cold") -> Sketch:
     problems = list({r.result.problem.key: r.result.problem for r in timed}.values())
     axis = swept_axis(problems)
     if axis is None:
-        return Sketch()
+        return Sketch(variants=charted.plan.variants)
     quantity: Quantity = "rate" if by_rate(timed) else "bandwidth"
     if any(_value(r, quantity) is None for r in timed):
         quantity = "time"
@@ -56,6 +58,7 @@ def sketch(run: Run, headline: Headline = "cold") -> Sketch:
         quantity=quantity,
         lines=tuple(sorted(lines, key=lambda one: order.get(one.variant, len(order)))),
         roof=_roof(timed, run, axis, quantity, headline),
+        variants=charted.plan.variants,
     )
 
 

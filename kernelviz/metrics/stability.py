@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from kernelviz.core import Block, Figure
-from kernelviz.metrics.statistics import MIN_BLOCKS, Floats, block_means, in_passes, round_ratios
+from kernelviz.core import Figure
+from kernelviz.metrics.statistics import MIN_BLOCKS, Floats, in_passes, means_by_block, round_ratios
 
 LEAST_Z = 3.3
 """A change in time counts only if the rank sums before and after it differ by so many standard errors. The largest of the
@@ -89,7 +89,7 @@ def stability(figure: Figure) -> Stability:
     """The stability of a time. Unknown without blocks, and under sustained load, where a pass is one observation."""
     if not figure.samples or not figure.blocks or in_passes(figure.blocks):
         return UNKNOWN
-    return stability_of_means(_in_time(figure.samples, figure.blocks))
+    return stability_of_means(_in_time(figure))
 
 
 def level_decides(time: Figure, other: Figure) -> bool:
@@ -118,9 +118,8 @@ def levels_differ(first: Sequence[float] | Floats, second: Sequence[float] | Flo
     return _differ(np.log(np.asarray(first, dtype=np.float64)), np.log(np.asarray(second, dtype=np.float64)))
 
 
-def _in_time(samples: Sequence[float], blocks: Sequence[Block]) -> Floats:
-    means = block_means(samples, blocks)
-    return means[np.argsort([b.started_s for b in blocks], kind="stable")]
+def _in_time(figure: Figure) -> Floats:
+    return means_by_block(figure)[np.argsort([b.started_s for b in figure.blocks or ()], kind="stable")]
 
 
 def _two_levels(kind: StabilityKind, first: Floats, second: Floats, change: float) -> Stability:

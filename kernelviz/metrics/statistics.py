@@ -72,6 +72,18 @@ def block_means(samples: Sequence[float], blocks: Sequence[Block]) -> Floats:
     return np.array([trimmed_mean(values[end - b.size : end]) for b, end in zip(blocks, ends, strict=True)])
 
 
+def means_by_block(figure: Figure) -> Floats:
+    """The value of each block of a figure, in order: its trimmed mean, or what is kept in place of its samples. Empty if samples
+    or blocks are unknown."""
+    if not figure.samples or not figure.blocks:
+        return np.empty(0)
+    if not figure.by_block:
+        return block_means(figure.samples, figure.blocks)
+    if len(figure.samples) != len(figure.blocks):
+        raise ValueError(f"{len(figure.samples)} values of {len(figure.blocks)} blocks were given")
+    return np.array(figure.samples)
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """An estimate with its 95 % interval; `low` and `high` are None below MIN_BLOCKS blocks."""
@@ -217,7 +229,7 @@ def shared_medians(of: Figure, to: Figure) -> tuple[float, float] | None:
 def _means_by_round(figure: Figure) -> dict[int, float]:
     if figure.samples is None or figure.blocks is None:
         return {}
-    return _by_round(figure.blocks, block_means(figure.samples, figure.blocks))
+    return _by_round(figure.blocks, means_by_block(figure))
 
 
 def _by_round(blocks: Sequence[Block], means: Floats) -> dict[int, float]:
@@ -227,11 +239,9 @@ def _by_round(blocks: Sequence[Block], means: Floats) -> dict[int, float]:
 
 def unit_means(figure: Figure) -> Floats:
     """The values behind a figure's interval: the trimmed mean of each block or pass. Empty if blocks are unknown."""
-    if not figure.samples or not figure.blocks:
-        return np.empty(0)
     if in_passes(figure.blocks):
         return np.array([*_means_by_round(figure).values()])
-    return block_means(figure.samples, figure.blocks)
+    return means_by_block(figure)
 
 
 def ratio_interval(of: Figure, to: Figure) -> tuple[Interval | None, int]:

@@ -31,10 +31,10 @@ class Summary:
     `fastest`: the best variant overall, by the geometric mean of its times over `common` of `problems` sizes; 0 if the variants
     that could be it have no size at which the time of each is stable. `alike`: variants whose mean is within 0.5 % of its own.
     `wins`: of every variant with a correct time. `unclear`: at how many sizes the comparison of the best variant with the
-    baseline is undecided. `efficiency`: its mean share of the measured roof over `efficiencies` sizes; `best_efficiency`: the
-    largest; both are None without a calibration. `worst`: the size with its lowest share or, without a calibration, its lowest
-    speed-up. `excluded`: variants with a wrong or impossible result at some size, which cannot be fastest. `above_roof`: why
-    `best_efficiency` is above 1.
+    baseline is undecided; `unclear_speed_ups` of these have a speed-up, which is part of the mean. `efficiency`: its mean share
+    of the measured roof over `efficiencies` sizes; `best_efficiency`: the largest; both are None without a calibration.
+    `worst`: the size with its lowest share or, without a calibration, its lowest speed-up. `excluded`: variants with a wrong or
+    impossible result at some size, which cannot be fastest. `above_roof`: why `best_efficiency` is above 1.
     """
 
     fastest: str
@@ -46,6 +46,7 @@ class Summary:
     speed_up: float | None
     speed_ups: int
     unclear: int
+    unclear_speed_ups: int
     efficiency: float | None
     best_efficiency: float | None
     efficiencies: int
@@ -85,6 +86,7 @@ def summary(table: Sequence[Row], headline: Headline = "cold") -> Summary | None
     fastest, alike, common = _fastest(by_variant, leads)
     own = by_variant[fastest]
     ratios = [r.speed_up for r in own if r.speed_up is not None]
+    undecided = [r for r in own if r.verdict is not None and r.verdict.kind == "unclear"]
     shares = [r.efficiency for r in own if r.efficiency is not None]
     worst = _worst(own)
     return Summary(
@@ -96,7 +98,8 @@ def summary(table: Sequence[Row], headline: Headline = "cold") -> Summary | None
         covered=len(own),
         speed_up=geometric_mean(ratios),
         speed_ups=len(ratios),
-        unclear=sum(r.verdict is not None and r.verdict.kind == "unclear" for r in own),
+        unclear=len(undecided),
+        unclear_speed_ups=sum(r.speed_up is not None for r in undecided),
         efficiency=sum(shares) / len(shares) if shares else None,
         best_efficiency=max(shares, default=None),
         above_roof=max((r.above_roof for r in own if r.above_roof), key=lambda a: a.share_fraction, default=None),

@@ -14,7 +14,7 @@ import numpy as np
 
 from kernelviz.core import Figure, Timer
 from kernelviz.metrics.stability import stability
-from kernelviz.metrics.statistics import Floats, block_means, in_passes
+from kernelviz.metrics.statistics import Floats, in_passes, means_by_block
 
 Z = 1.96
 TICK_S = 32e-9
@@ -101,7 +101,7 @@ def _between_buffers(figure: Figure) -> float:
     """The standard error of the time over buffers and processes, a fraction."""
     blocks = figure.blocks or ()
     graphs, known = graphs_of(figure), 0.0
-    logs = np.log(block_means(figure.samples or (), blocks))
+    logs = np.log(means_by_block(figure))
     freedom = graphs - 1
     if graphs < 2 or len(logs) < 2 * graphs or in_passes(blocks):
         freedom = 0

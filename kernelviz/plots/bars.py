@@ -156,7 +156,7 @@ def _speed_of_light(
 ) -> SpeedOfLight | None:
     run, row = at_size[0]
     cost = next((r.result.cost for _, r in at_size if r.result.cost), None)
-    return speed_of_light(row.result.problem, cost, roofs_of(run, roofs), headline) if cost else None
+    return speed_of_light(row.result.problem, cost, roofs_of(run, roofs), headline)
 
 
 def _mark(draft: Draft, light: SpeedOfLight, longest_s: float, scale: float, unit: str) -> None:

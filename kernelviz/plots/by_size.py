@@ -275,7 +275,7 @@ def _roof(chart: _Chart, run: Run, roofs: Sequence[Roof]) -> Iterator[Props]:
         r.problem.key: figure_of(r.timing, chart.headline) for r in run.results if r.variant == run.plan.baseline
     }
     for result in run.results:
-        light = speed_of_light(result.problem, result.cost, roofs, chart.headline) if result.cost else None
+        light = speed_of_light(result.problem, result.cost, roofs, chart.headline)
         base = base_times.get(result.problem.key)
         value = chart.quantity.of(result.cost, light.time_s, base.estimate if base else None) if light else None
         if light and value is not None and chart.axis in result.problem.sizes:
@@ -330,24 +330,17 @@ def _set_axes(draft: Draft, chart: _Chart, points_of_runs: Sequence[Sequence[_Ca
     """Set the ranges and ticks. `below` is the factor of space below the lines of a logarithmic chart for the row of crosses."""
     ticks, names = size_ticks([p.sizes[chart.axis] for p in problems_of(chart.runs) if chart.axis in p.sizes])
     draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": names, "showgrid": False}
-    heights = [y for trace in draft.traces if trace.get("yaxis") != "y2" for y in trace["y"] if y]
+    lines = [trace for trace in draft.traces if trace.get("yaxis") != "y2"]
+    heights = _heights(lines)
     if not heights:
         draft.y_axis["rangemode"] = "tozero"
     elif chart.quantity.ratio:
         # At small sizes, the roof is far above what a launch allows. A whole roof in the frame would flatten the lines of the
         # variants, so the frame has its lowest part, as long as that is near.
         values = [d.y for points in points_of_runs for d in points if d.y]
-        roof = min(
-            (
-                y
-                for trace in draft.traces
-                if "error_y" not in trace and trace.get("yaxis") != "y2"
-                for y in trace["y"]
-                if y
-            ),
-            default=0.0,
-        )
-        high = max(max(values), min(roof, 3 * max(values)))
+        roofs = [trace for trace in lines if "error_y" not in trace]
+        lowest_of_roofs = min(_heights(roofs), default=0.0)
+        high = max(max(values), min(lowest_of_roofs, 3 * max(values)))
         draft.y_axis |= log_axis(min(values) / below, high * 1.25)
     elif chart.quantity is TIME or max(heights) >= _LOG_FROM * min(heights):
         draft.y_axis |= log_axis(min(heights) / below, max(heights) * 1.25)
@@ -357,6 +350,11 @@ def _set_axes(draft: Draft, chart: _Chart, points_of_runs: Sequence[Sequence[_Ca
     draft.layout["yaxis2"] = {
         "overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True, "type": "linear",
     }  # fmt: skip
+
+
+def _heights(lines: Sequence[Props]) -> list[float]:
+    """All values of these lines that a logarithmic axis can show."""
+    return [y for line in lines for y in line["y"] if y]
 
 
 def _axis_title(chart: _Chart) -> str:

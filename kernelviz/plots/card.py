@@ -14,10 +14,10 @@ from kernelviz.metrics.rows import rows
 from kernelviz.metrics.sketch import Sketch, sketch
 from kernelviz.metrics.summary import summary
 from kernelviz.metrics.sweep import telling_axes
-from kernelviz.plots.frame import shorten
+from kernelviz.plots.frame import evenly_spaced, shorten
 from kernelviz.plots.marker_images import shape
 from kernelviz.plots.sketch_image import Frame, frame_of, image, plot
-from kernelviz.plots.variant_styles import style_of
+from kernelviz.plots.variant_styles import Styles, styles_of
 from kernelviz.text import Tile, format_size, format_sizes, format_variant
 from kernelviz.text.insight import QUANTITIES, describe_insight, format_quantity
 from kernelviz.text.text import sentence_case
@@ -28,6 +28,7 @@ WIDTH, HEIGHT = 1200, 630
 """The size that chat programs show as the large preview of a link."""
 _EDGE = 48
 _MOST_IN_LEGEND = 11
+_MOST_TICKS = 6
 _CHART_WIDTH = 760
 _LEGEND_X = _EDGE + _CHART_WIDTH + 40
 _EM = 0.56
@@ -53,12 +54,18 @@ _COLOURS: dict[Scheme, _Colours] = {
 """As the theme of the pages (.streamlit/config.toml)."""
 
 
-def card(run: Run, *, headline: Headline = "cold", link: str = "", scheme: Scheme = "light") -> str:
-    """The card as an SVG document. `link`: where the run can be opened; without one, the card names the run's id."""
+def card(
+    run: Run, *, headline: Headline = "cold", link: str = "", scheme: Scheme = "light", beside: Sequence[str] = ()
+) -> str:
+    """The card as an SVG document. `link`: where the run can be opened; without one, the card names the run's id.
+
+    `beside`: the variants of the whole run, of which `run` may be a part, see `styles_of`.
+    """
     colours = _COLOURS[scheme]
     table = rows(run, run.environment.roofs, headline)
     said = sentence_case(f"{describe_insight(insight(table, headline))}.")
     drawing = sketch(run, headline)
+    styles = styles_of(run.plan.op, drawing.variants, beside)
     answers = tiles(summary(table, headline), run.plan, headline)
     return image(
         WIDTH,
@@ -72,8 +79,8 @@ def card(run: Run, *, headline: Headline = "cold", link: str = "", scheme: Schem
             _text(_EDGE, 94, shorten(_where(run), 96), size=20, pale=True),
             *_lines(_EDGE, 146, str(said), size=_size_of(str(said)), width=WIDTH - 2 * _EDGE, most=2),
             *_tiles(answers, 222),
-            *_chart(run, drawing, top=330, height=218),
-            *_legend(run, drawing, top=330),
+            *_chart(drawing, styles, top=350, height=200),
+            *_legend(drawing, styles, top=350),
             _text(_EDGE, HEIGHT - 22, shorten(link or f"run {run.id}", 90), size=18, pale=True),
             _text(
                 WIDTH - _EDGE,
@@ -145,9 +152,21 @@ def _tiles(answers: Sequence[Tile], top: float) -> list[str]:
         parts += [
             _fitted(x, top, tile.label, width - 16, size=16, pale=True),
             _fitted(x, top + 34, tile.value, width - 16, size=27, weight=700),
-            *_lines(x, top + 57, tile.basis, size=15, width=width - 16, most=2, weight=400),
+            *_lines(
+                x, top + 57, tile.basis, size=_basis_size(tile.basis, width - 16), width=width - 16, most=3, weight=400
+            ),
         ]
     return parts
+
+
+def _basis_size(basis: str, width: float) -> int:
+    """The font size at which the basis of a tile fits on three lines.
+
+    >>> _basis_size("mean, 17 sizes; best 102 %", 200), _basis_size("one of many words " * 5, 200)
+    (15, 12)
+    """
+    sizes = (15, 14, 13, 12)
+    return next((s for s in sizes if len(textwrap.wrap(basis, int(width / (s * _EM)))) <= 3), sizes[-1])
 
 
 def _fitted(x: float, y: float, text: str, width: float, *, size: int, weight: int = 400, pale: bool = False) -> str:
@@ -157,7 +176,7 @@ def _fitted(x: float, y: float, text: str, width: float, *, size: int, weight: i
     return _text(x, y, shorten(text, int(width / (fitting * em))), size=fitting, weight=weight, pale=pale)
 
 
-def _chart(run: Run, drawing: Sketch, top: float, height: float) -> list[str]:
+def _chart(drawing: Sketch, styles: Styles, top: float, height: float) -> list[str]:
     frame = frame_of(drawing, _EDGE, top + 8, _CHART_WIDTH, height - 8)
     if frame is None:
         return []
@@ -171,18 +190,9 @@ def _chart(run: Run, drawing: Sketch, top: float, height: float) -> list[str]:
     said = f"{QUANTITIES[drawing.quantity]} by {axes} ({kind}: {format_quantity(drawing.quantity, value)}{roof})"
     return [
         _text(_EDGE, top - 6, said, size=16, pale=True),
-        *plot(run.plan.op, drawing, frame),
-        *(_size_label(frame, size, above, bottom=top + height) for size in _ticks(sizes)),
+        *plot(drawing, styles, frame),
+        *(_size_label(frame, size, above, bottom=top + height) for size in evenly_spaced(sizes, _MOST_TICKS)),
     ]
-
-
-def _ticks(sizes: Sequence[int]) -> Sequence[int]:
-    """At most six sizes, evenly spaced, always with the last one.
-
-    >>> _ticks([1, 2, 4, 8, 16, 32, 64, 128])
-    [2, 8, 32, 128]
-    """
-    return list(sizes[:: -math.ceil(len(sizes) / 6)][::-1])
 
 
 def _size_label(frame: Frame, size: int, above: float, bottom: float) -> str:
@@ -190,14 +200,14 @@ def _size_label(frame: Frame, size: int, above: float, bottom: float) -> str:
     return f'<text x="{x:.0f}" y="{bottom + 18:.0f}" font-size="15" text-anchor="middle" class="pale">{format_size(size)}</text>'
 
 
-def _legend(run: Run, drawing: Sketch, top: float) -> list[str]:
+def _legend(drawing: Sketch, styles: Styles, top: float) -> list[str]:
     """Marker and name of each variant, in the order of the plan."""
     names = list(dict.fromkeys(line.variant for line in drawing.lines))
     listed = names if len(names) <= _MOST_IN_LEGEND else names[: _MOST_IN_LEGEND - 1]
     parts = []
     for number, name in enumerate(listed):
         y = top + 14 + number * 21
-        parts.append(f'<g transform="translate({_LEGEND_X} {y - 5})">{shape(style_of(run.plan.op, name))}</g>')
+        parts.append(f'<g transform="translate({_LEGEND_X} {y - 5})">{shape(styles[name])}</g>')
         parts.append(_text(_LEGEND_X + 16, y, shorten(format_variant(name), 32), size=16))
     if len(listed) < len(names):
         more = f"and {len(names) - len(listed)} more"

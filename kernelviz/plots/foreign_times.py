@@ -34,10 +34,10 @@ def other_times_by_size(run: Run, name: str | None = None) -> go.Figure:
     problems = [r.problem for r, _ in timed]
     axis = swept_axis(problems) if varying_axes(problems) else None
     if axis is None:
-        return _bars(timed, scale, unit, chosen)
+        return _bars(run, timed, scale, unit, chosen)
     draft = Draft(HEIGHT, x_title=escape(axis), y_title=escape(f"{chosen}, {unit}"))
     lines = grouped(timed, key=lambda case: (case[0].variant, line_sizes(case[0].problem, problems, axis)))
-    styles = styles_of(problems[0].op, (r.variant for r, _ in timed))
+    styles = styles_of(run.plan.op, (r.variant for r, _ in timed), run.plan.variants)
     one_variant = len({variant for variant, _ in lines}) == 1
     draft.traces = [
         _line(axis, other_sizes, line, scale, series(number) if one_variant else styles[variant])
@@ -74,12 +74,12 @@ def _line(
     }
 
 
-def _bars(timed: Sequence[tuple[Result, Figure]], scale: float, unit: str, name: str) -> go.Figure:
+def _bars(run: Run, timed: Sequence[tuple[Result, Figure]], scale: float, unit: str, name: str) -> go.Figure:
     visible = timed[:MOST_BARS]
     remark = f", the first {MOST_BARS} of {len(timed)} cases" if len(timed) > MOST_BARS else ""
     draft = Draft(_FRAME_PX + _ROW_PX * len(visible), x_title=escape(f"{name}, {unit}{remark}"))
     times = [f.estimate / scale for _, f in visible]
-    styles = styles_of(visible[0][0].problem.op, (r.variant for r, _ in visible))
+    styles = styles_of(run.plan.op, (r.variant for r, _ in visible), run.plan.variants)
     bars = {
         "type": "bar",
         "orientation": "h",

@@ -4,6 +4,7 @@ import math
 import textwrap
 from collections.abc import Sequence
 from html import escape
+from itertools import chain
 from typing import Any
 
 import plotly.graph_objects as go
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from kernelviz.core import Problem, Roof, Run, units
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.rows import Row, rows
-from kernelviz.plots.variant_styles import NEUTRAL, Style, style_of
+from kernelviz.plots.variant_styles import NEUTRAL, Style, styles_of
 from kernelviz.text import (
     describe_quality_of,
     format_failure,
@@ -130,8 +131,18 @@ def size_ticks(sizes: Sequence[int]) -> tuple[list[int], list[str]]:
     """
     ordered = sorted(set(sizes))
     most = max(2, _TICK_LETTERS // (len(format_size(ordered[-1])) + 1)) if ordered else 1
-    ticks = ordered[:: -math.ceil(len(ordered) / min(most, _MOST_TICKS))][::-1]
+    ticks = evenly_spaced(ordered, min(most, _MOST_TICKS))
     return ticks, [format_size(s) for s in ticks]
+
+
+def evenly_spaced(values: Sequence[int], most: int) -> list[int]:
+    """At most that many of the values, evenly spaced and always with the last one.
+
+    >>> evenly_spaced([1, 2, 4, 8, 16, 32, 64, 128], 6), evenly_spaced([], 6)
+    ([2, 8, 32, 128], [])
+    """
+    step = max(1, math.ceil(len(values) / most))
+    return list(values[::-step][::-1])
 
 
 def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
@@ -176,9 +187,13 @@ def trace_name(run: Run, variant: str, runs: Sequence[Run]) -> str:
 
 
 def style_in(runs: Sequence[Run], op: str, variant: str, beside: Sequence[str] = ()) -> Style:
-    """The style of a variant, different from those of all other variants of the op in these runs and of `beside`."""
-    names = (v for run in runs if run.plan.op == op for v in run.plan.variants)
-    return style_of(op, variant, (*names, *beside))
+    """The style of a variant, different from those of all other variants of the op in these runs.
+
+    `beside`: the variants of the first run, where the runs here have only some of them, see `styles_of`.
+    """
+    of_runs = [run.plan.variants for run in runs if run.plan.op == op]
+    first = beside or (of_runs[0] if of_runs else ())
+    return styles_of(op, (variant, *chain.from_iterable(of_runs)), first)[variant]
 
 
 def run_suffix(run: Run, runs: Sequence[Run]) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import lru_cache
 
 from kernelviz.plots.variant_styles import Style, style_of
@@ -73,9 +73,9 @@ def svg(style: Style) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16" viewBox="-8 -8 16 16">{shape(style)}</svg>'
 
 
-def mark(op: str, variant: str, beside: Iterable[str] = ()) -> str:
+def mark(op: str, variant: str, beside: Sequence[str] = ()) -> str:
     """The marker of the variant as a Markdown image without alternative text, because the name is beside it.
 
-    `beside`: the variants of its run, see `style_of`.
+    `beside`: the variants of its run, see `styles_of`.
     """
     return f"![](data:image/svg+xml;base64,{b64encode(svg(style_of(op, variant, beside)).encode()).decode()})"

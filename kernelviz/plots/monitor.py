@@ -256,7 +256,7 @@ def times_by_run(runs: Sequence[RunTimes]) -> go.Figure:
             go.Scatter(x=[low * 1e6, high * 1e6], y=[label, label], mode="lines", hoverinfo="skip", opacity=0.45,
                        line={**neutral_line("solid"), "width": 9})
         )  # fmt: skip
-        of_run = styles_of(run.op, (variant for variant, _ in run.times_s))
+        of_run = styles_of(run.op, (variant for variant, _ in run.times_s), run.variants)
         styles = [of_run[variant] for variant, _ in run.times_s]
         figure.add_trace(
             go.Scatter(

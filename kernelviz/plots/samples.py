@@ -1,17 +1,17 @@
 """The samples of a time: their distribution, and their order with the clock of each block."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 import numpy as np
 import plotly.graph_objects as go
 
 from kernelviz.core import Figure, units
-from kernelviz.metrics.samples import Series, in_order
+from kernelviz.metrics.samples import BY_MEDIAN, Series, in_order
 from kernelviz.metrics.statistics import Floats
 from kernelviz.plots.frame import GRID, Draft, Props, decade_ticks, nothing, scatter_type
-from kernelviz.plots.variant_styles import BAD, NEUTRAL, Style, style_of
+from kernelviz.plots.variant_styles import BAD, NEUTRAL, Style, style_of, styles_of
 from kernelviz.text import format_time, format_variant
 
 HEIGHT = 380
@@ -27,24 +27,32 @@ _MOST_PAUSES, _MOST_MARKED = 12, 40
 def share_by_time(figures: Mapping[str, Figure], op: str, *, beside: Sequence[str] = ()) -> go.Figure:
     """The cumulative distribution of the samples of each variant.
 
-    Every sample is a step. Markers are at the 50th, 90th and 99th percentile.
+    Every sample is a step, or every block where only the mean of each block is kept. Markers are at the 50th, 90th and 99th
+    percentile of the steps.
     """
     samples = {v: np.sort(np.asarray(f.samples, dtype=np.float64)) for v, f in figures.items() if f.samples}
     if not samples:
         return nothing("No samples are stored for this timing.", height=HEIGHT)
     low, high = min(float(s[0]) for s in samples.values()), max(float(s[-1]) for s in samples.values())
     scale, unit = units.time_unit(float(np.median([np.median(s) for s in samples.values()])))
-    draft = Draft(HEIGHT, x_title=f"sample time, {unit}", y_title="share of samples up to this time, %")
+    of = steps_of(figures.values())
+    draft = Draft(HEIGHT, x_title=f"{of} time, {unit}", y_title=f"share of {of}s up to this time, %")
+    styles = styles_of(op, figures, beside)
     for variant, ordered in samples.items():
-        style = style_of(op, variant, (*figures, *beside))
+        style = styles[variant]
         draft.traces += distribution(
-            ordered, scale, name=format_variant(variant), group=variant, colour=style.colour, symbol=style.marker
+            ordered, scale, of=of, name=format_variant(variant), group=variant, colour=style.colour, symbol=style.marker
         )
     draft.y_axis |= SHARE_AXIS
     wide = _logarithmic(low, high, scale)
     if wide:
         draft.x_axis |= wide | {"range": [math.log10(low * 0.97 / scale), math.log10(high * 1.03 / scale)]}
     return draft.figure()
+
+
+def steps_of(figures: Iterable[Figure]) -> str:
+    """What a step of the distributions is: a sample, or a block where only the mean of each block is kept."""
+    return "block" if any(figure.by_block for figure in figures) else "sample"
 
 
 def _logarithmic(low: float, high: float, scale: float) -> Props:
@@ -54,11 +62,11 @@ def _logarithmic(low: float, high: float, scale: float) -> Props:
 
 
 def distribution(
-    ordered: Floats, scale: float, *, name: str, group: str, colour: str, symbol: str, **line: str
+    ordered: Floats, scale: float, *, of: str, name: str, group: str, colour: str, symbol: str, **line: str
 ) -> list[Props]:
     """The cumulative distribution of sorted samples: a line with a step at each sample, and markers at QUANTILES.
 
-    `line` are further properties of the line, for example its dash.
+    `of`: what a step is, see `steps_of`. `line` are further properties of the line, for example its dash.
     """
     count, at = len(ordered), np.quantile(ordered, QUANTILES)
     steps = {
@@ -80,7 +88,7 @@ def distribution(
         "name": escape(name),
         "legendgroup": group,
         "hovertext": [
-            f"<b>{escape(name)}</b><br>{q * 100:g} % of {count:,} samples take at most {units.seconds(float(t))}"
+            f"<b>{escape(name)}</b><br>{q * 100:g} % of {count:,} {of}s take at most {units.seconds(float(t))}"
             for q, t in zip(QUANTILES, at, strict=True)
         ],
         "hoverinfo": "text",
@@ -103,8 +111,8 @@ def samples_by_order(figure: Figure, field: str, *, op: str, variant: str, besid
     clocked = not np.isnan(series.clocks_hz).all()
     draft = Draft(HEIGHT + (90 if clocked else 0), y_title=f"time, {unit}")
     draft.traces = [
-        _samples(series, scale, style_of(op, variant, beside), variant),
-        _means(series, scale, field),
+        _samples(series, scale, style_of(op, variant, beside), f"{steps_of([figure])}s of {format_variant(variant)}"),
+        _means(series, scale, "median" if field in BY_MEDIAN and not figure.by_block else "mean"),
         *_marks(series, scale),
     ]
     _add_estimate(draft, figure, scale)
@@ -116,7 +124,7 @@ def samples_by_order(figure: Figure, field: str, *, op: str, variant: str, besid
     return draft.figure()
 
 
-def _samples(series: Series, scale: float, style: Style, variant: str) -> Props:
+def _samples(series: Series, scale: float, style: Style, name: str) -> Props:
     """Every sample, in order within its block, because the time of a single sample is not stored."""
     return {
         "type": scatter_type(len(series.samples_s)),
@@ -129,7 +137,7 @@ def _samples(series: Series, scale: float, style: Style, variant: str) -> Props:
             "opacity": 1 if _alone(series) else 0.6,
             "symbol": style.marker,
         },
-        "name": f"samples of {escape(format_variant(variant))}",
+        "name": escape(name),
         "hoverinfo": "skip",
     }
 
@@ -147,8 +155,8 @@ def _inside(series: Series) -> Floats:
     return np.asarray(((number + 0.5) / sizes[series.block_of] - 0.5) * 0.7, dtype=np.float64)
 
 
-def _means(series: Series, scale: float, field: str) -> Props:
-    name = "block mean" if field.startswith("device_") else "block median"
+def _means(series: Series, scale: float, of: str) -> Props:
+    name = f"block {of}"
     blocks = len(series.middles_s)
     return {
         "type": scatter_type(blocks),

@@ -10,7 +10,7 @@ from html import escape
 
 from kernelviz.metrics.sketch import Line, Sketch
 from kernelviz.plots.marker_images import shape
-from kernelviz.plots.variant_styles import NEUTRAL, Style, style_of
+from kernelviz.plots.variant_styles import NEUTRAL, Style, Styles, styles_of
 from kernelviz.text import format_size
 from kernelviz.text.insight import QUANTITIES, format_quantity
 
@@ -53,7 +53,7 @@ def thumbnail(op: str, sketch: Sketch, *, width: int = 320, height: int = 170) -
     if frame is None:
         parts.append(f'<text x="6" y="{height / 2:.0f}">no correct time</text>')
     else:
-        parts += plot(op, sketch, frame)
+        parts += plot(sketch, styles_of(op, (line.variant for line in sketch.lines), sketch.variants), frame)
         first, last = (format_size(round(math.exp(x))) for x in _ends(sketch))
         axes = escape(" = ".join(sketch.axes))
         largest = format_quantity(sketch.quantity, _values(sketch)[1])
@@ -83,7 +83,7 @@ def frame_of(sketch: Sketch, left: float, top: float, width: float, height: floa
     return Frame(left, top, width, height, _ends(sketch), y, log_y)
 
 
-def plot(op: str, sketch: Sketch, frame: Frame) -> list[str]:
+def plot(sketch: Sketch, styles: Styles, frame: Frame) -> list[str]:
     """Grid, roof, lines, and at the end of each line the marker of its variant."""
     bottom, right = frame.top + frame.height, frame.left + frame.width
     rules = [frame.top, frame.top + frame.height / 2, bottom]
@@ -92,7 +92,7 @@ def plot(op: str, sketch: Sketch, frame: Frame) -> list[str]:
     if len(sketch.roof) > 1:
         path = _path([frame.place(x, y) for x, y in sketch.roof])
         parts.append(f'<path d="{path}" stroke="{NEUTRAL}" stroke-dasharray="5 4" fill="none"/>')
-    styled = [(line, style_of(op, line.variant)) for line in sketch.lines]
+    styled = [(line, styles[line.variant]) for line in sketch.lines]
     return parts + [_line(line, style, frame) for line, style in styled] + [_end(o, s, frame) for o, s in styled]
 
 

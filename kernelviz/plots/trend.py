@@ -1,20 +1,21 @@
 """The time of one case from run to run: each run with its interval, the levels, and their changes."""
 
-import math
+from collections.abc import Sequence
 from html import escape
 
 import plotly.graph_objects as go
 
 from kernelviz.core import units
 from kernelviz.metrics.trend import Point, Trend, levels_of
-from kernelviz.plots.frame import Draft, Props, intervals, neutral_line, nothing
-from kernelviz.plots.variant_styles import style_of
+from kernelviz.plots.frame import Draft, Props, evenly_spaced, intervals, neutral_line, nothing
+from kernelviz.plots.variant_styles import Style, style_of
 
 HEIGHT = 300
+_MOST_TICKS = 8
 
 
-def time_by_run(trend: Trend, op: str, variant: str) -> go.Figure:
-    """Time by run. Lines are levels, dotted lines are changes of the level.
+def time_by_run(trend: Trend, op: str, variant: str, *, beside: Sequence[str] = ()) -> go.Figure:
+    """Time by run. Lines are levels, dotted lines are changes of the level. `beside`: the variants of the newest run.
 
     Runs are equally spaced. With an axis by date, nights without a run would be gaps.
     """
@@ -22,7 +23,7 @@ def time_by_run(trend: Trend, op: str, variant: str) -> go.Figure:
         return nothing("No run has a correct time of this case yet.", height=HEIGHT)
     scale, unit = units.time_unit(trend.level_s)
     draft = Draft(HEIGHT, x_title="runs, oldest first", y_title=f"time, {unit}")
-    draft.traces = [_runs(trend, op, variant, scale, unit), _levels(trend, scale)]
+    draft.traces = [_runs(trend, style_of(op, variant, beside), scale, unit), _levels(trend, scale)]
     for change in trend.changes:
         draft.line_at(change.index - 0.5, neutral_line("dot", 1))
         sign = "▼" if change.ratio > 1 else "▲"
@@ -31,7 +32,7 @@ def time_by_run(trend: Trend, op: str, variant: str) -> go.Figure:
             x=change.index - 0.5, y=1, yref="paper", yanchor="bottom", xanchor="left", font={"size": 11},
         )  # fmt: skip
     count = len(trend.points)
-    positions = list(range(count))[:: -math.ceil(count / 8)][::-1]
+    positions = evenly_spaced(range(count), _MOST_TICKS)
     days = [trend.points[i].at[:10] for i in positions]
     draft.x_axis |= {"tickvals": positions, "ticktext": days, "range": [-0.6, count - 0.4], "showgrid": False}
     draft.layout["showlegend"] = False
@@ -39,8 +40,7 @@ def time_by_run(trend: Trend, op: str, variant: str) -> go.Figure:
     return draft.figure()
 
 
-def _runs(trend: Trend, op: str, variant: str, scale: float, unit: str) -> Props:
-    style = style_of(op, variant)
+def _runs(trend: Trend, style: Style, scale: float, unit: str) -> Props:
     points = trend.points
     return {
         "type": "scatter",

@@ -1,8 +1,13 @@
 """One colour and one marker for each variant: unique within a run, and the same in every chart, on every page, on every machine.
 
 The style of a variant of the catalogue follows from its position in the op. Any other variant (of a plug-in or another tool)
-gets one that no variant of the op has, by a hash of its name, so that a new variant never changes the style of others. If two
-such names of one run have the same hash, the second in alphabetical order gets the next free style.
+gets one that no variant of the op has, by a hash of its name. If two such names would share a colour or a marker, one gives way:
+
+1. the variants of this server's plug-ins are styled first, so that their styles are the same in every run and in the form;
+2. then the variants of the run that a page or picture is about (`beside`), so that nothing else on it changes their styles;
+3. then all others, for example those of a second run.
+
+Within each group, the names are styled in alphabetical order.
 """
 
 import hashlib
@@ -10,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product
+from itertools import chain, product
 from types import MappingProxyType
 
 from kernelviz.ops import catalogue
@@ -85,33 +90,45 @@ def _ladders() -> dict[str, tuple[str, ...]]:
     return {op.name: tuple(v.name for v in op.variants) for op in catalogue().values()}
 
 
-def styles_of(op: str, variants: Iterable[str]) -> Styles:
-    """The styles of the variants of one run or chart, no two the same. They do not depend on the order of the variants.
+class _PluginVariants:
+    """The variants of the server's plug-ins by op."""
+
+    by_op: Mapping[str, frozenset[str]] = MappingProxyType({})
+
+
+def set_plugin_variants(by_op: Mapping[str, Iterable[str]]) -> None:
+    """Name the variants that the plug-ins of this server offer to everybody, by op. Their styles are the same in every run."""
+    _PluginVariants.by_op = MappingProxyType({op: frozenset(names) for op, names in by_op.items()})
+
+
+def styles_of(op: str, variants: Iterable[str], beside: Sequence[str] = ()) -> Styles:
+    """The styles of these variants and of those of `beside`, no two the same. They do not depend on the order of the variants.
+
+    `beside`: the variants of the run that the page is about. Their styles do not depend on `variants`.
 
     >>> styles = styles_of("add", ["torch_eager", "mine", "yours"])
     >>> len(set(styles.values())), styles["torch_eager"] == style_of("add", "torch_eager")
     (3, True)
     """
-    return _styles(op, tuple(sorted(set(variants))))
+    shared = _PluginVariants.by_op.get(op, frozenset())
+    names = (*beside, *variants)
+    styles = _styles(op, *(tuple(sorted(set(group))) for group in (shared, beside, names)))
+    return MappingProxyType({name: styles[name] for name in names})
 
 
-def style_of(op: str, variant: str, beside: Iterable[str] = ()) -> Style:
-    """The variant's colour and marker. `beside`: the other variants of its run, whose styles must differ from it."""
-    return styles_of(op, (variant, *beside))[variant]
+def style_of(op: str, variant: str, beside: Sequence[str] = ()) -> Style:
+    """The variant's colour and marker. `beside`: the variants of its run, see `styles_of`."""
+    return styles_of(op, (variant,), beside)[variant]
 
 
 @lru_cache(maxsize=512)
-def _styles(op: str, variants: Sequence[str]) -> Styles:
+def _styles(op: str, *groups: Sequence[str]) -> Styles:
+    """The styles of all these variants. The styles of a group do not depend on later groups."""
     ladder = _ladders().get(op, ())
-    used = [series(i) for i in range(len(ladder))]
-    styles = {}
-    for name in variants:
-        if name in ladder:
-            styles[name] = used[ladder.index(name)]
-    for name in variants:
+    styles = {name: series(place) for place, name in enumerate(ladder)}
+    for name in chain.from_iterable(groups):
         if name not in styles:
-            styles[name] = _free(name, used)
-            used.append(styles[name])
+            styles[name] = _free(name, tuple(styles.values()))
     return MappingProxyType(styles)
 
 

@@ -51,7 +51,7 @@ def winner_by_size(
     cells = {(sizes.index(w.problem.sizes[along]), row): w for row, s in enumerate(strip_rows.values()) for w in s}
     undecided_last = sorted(cells.items(), key=lambda cell: len(cell[1].names) > 1)
     styles = grouped(undecided_last, key=lambda cell: (_marked_variants(run, cell[1]), cell[1].outcome))
-    looks = styles_of(run.plan.op, (*run.plan.variants, *(r.variant for r in run.results), *beside))
+    looks = styles_of(run.plan.op, (r.variant for r in run.results), beside or run.plan.variants)
     tiles = [_tiles(run, dict(some), names, outcome, looks) for (names, outcome), some in styles.items()]
     markers = _markers(run, cells, len(sizes), looks)
     figure = go.Figure([*tiles, *_crossovers(cells), *markers, *_legend(winner_list)])

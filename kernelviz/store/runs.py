@@ -192,6 +192,12 @@ class Runs(StorePart):
                 for row in rows_with(connection, select(runs.c.id, runs.c.header), runs.c.id, run_ids)
             }
 
+    def variants(self, run_id: str) -> tuple[str, ...]:
+        """The variants of the plan of a run; none if it was removed meanwhile."""
+        with self._database.read() as connection:
+            header = connection.scalar(select(runs.c.header).where(runs.c.id == run_id))
+        return () if header is None else msgspec.json.decode(header, type=RunHeader).plan.variants
+
     def _presence(self) -> dict[str, Any]:
         own = self._own
         return {"host": own.host, "boot_id": own.boot_id, "pid": own.pid, "pid_started_s": own.started_s}

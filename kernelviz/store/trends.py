@@ -84,6 +84,7 @@ class CaseTimes(StorePart):
                     title=row.title,
                     op=row.op,
                     created_at=row.created_at,
+                    variants=msgspec.json.decode(row.header, type=RunHeader).plan.variants,
                     times_s=tuple(
                         time
                         for body in connection.scalars(timed.where(results.c.run_id == row.id))

@@ -159,7 +159,7 @@ COLUMNS: tuple[Column[Case], ...] = (
     Column("time_high_s", "To", "Upper end of the 95 % interval.", units.SECONDS, lambda c: c.figure.high if c.figure else None,
            _RECORD),
     Column("samples", "Samples", "Number of samples of the time.", units.COUNT,
-           lambda c: len(c.figure.samples) if c.figure and c.figure.samples is not None else None, _RECORD),
+           lambda c: c.figure.sample_count if c.figure else None, _RECORD),
     Column("bandwidth_bytes_per_s", "Bandwidth", "Fewest bytes that the problem has to move, divided by the time.",
            units.BYTES_PER_S, lambda c: c.row.bandwidth_bytes_per_s),
     Column("rate_flop_per_s", "Rate", "Floating-point operations of the problem, divided by the time.", units.FLOP_PER_S,

@@ -88,8 +88,9 @@ def _samples(fact: q.Samples) -> str:
     if fact.count is None:
         return "samples unknown"
     blocks = "" if fact.blocks is None else f" in {fact.blocks} blocks"
+    means = " (only their means are stored)" if fact.by_block else ""
     buffers = "" if fact.buffers is None else f", {units.counted(fact.buffers, 'buffer')}"
-    return f"{fact.count:,} samples{blocks}{buffers}"
+    return f"{fact.count:,} samples{blocks}{means}{buffers}"
 
 
 def _not_stable(fact: Stability) -> str:

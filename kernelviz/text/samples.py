@@ -80,8 +80,9 @@ def describe_spread(spread: Spread) -> list[Text]:
     width = figure.half_width
     interval = "no interval: too few blocks" if width is None else f"± {units.width(width)}"
     quantiles = (("p50", spread.p50_s), ("p90", spread.p90_s), ("p99", spread.p99_s))
+    means = "; only the mean of each block is stored" if figure.by_block else ""
     lines: list[str | Text | None] = [
-        f"{spread.samples:,} sample{'s' if spread.samples != 1 else ''} {in_blocks}",
+        f"{spread.samples:,} sample{'s' if spread.samples != 1 else ''} {in_blocks}{means}",
         f"estimate {units.seconds(figure.estimate)} {interval}",
         ", ".join(f"{name} {units.seconds(time_s)}" for name, time_s in quantiles),
         describe_sm_clock(spread),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from kernelviz.core import Plan
+from kernelviz.core import Plan, units
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.summary import Summary
 from kernelviz.metrics.sweep import telling_axes
@@ -34,7 +34,7 @@ def tiles(summary: Summary | None, plan: Plan, headline: Headline = "cold") -> t
     labels = {
         **(_ranking_labels(summary) if len(plan.problems) > 1 else _single_labels()),
         f"Speed-up over {base}": f"Time of {base} divided by time of {best}, compared in each measuring round. Geometric "
-        "mean over the sizes.",
+        "mean over the sizes. The difference is unclear at a size with too much noise, too few rounds or a time with two levels.",
         "Share of the measured roof": f"The shortest time that the measured bandwidth and arithmetic rate of this device "
         f"allow, divided by the measured time of {best}.{above}",
         "Worst size": f"The size at which {best} has the lowest share of the roof; without roofs, the lowest speed-up.",
@@ -92,12 +92,27 @@ def _of_best(summary: Summary) -> str:
 
 def _speed_up(summary: Summary, plan: Plan) -> tuple[str, str]:
     if summary.speed_up is None:
-        return "unknown", "the baseline has no time"
+        unclear = f"at {units.counted(summary.unclear, 'size')} the difference is unclear" if summary.unclear else ""
+        return "unknown", unclear or "the baseline has no time"
     if summary.fastest == plan.baseline:
         return "1.00×", f"the baseline is the {'best overall' if len(plan.problems) > 1 else 'fastest'}"
-    mean = "1 size" if summary.speed_ups == 1 else f"geometric mean, {summary.speed_ups} sizes"
-    unclear = f"; unclear at {summary.unclear}" if summary.unclear else ""
-    return f"{summary.speed_up:.2f}×", _of_best(summary) + mean + unclear
+    mean = "at 1 size" if summary.speed_ups == 1 else f"geometric mean, {summary.speed_ups} sizes"
+    return f"{summary.speed_up:.2f}×", _of_best(summary) + mean + _unclear(summary)
+
+
+def _unclear(summary: Summary) -> str:
+    """At how many sizes it is unclear whether the best variant is faster than the baseline. It is never counted as a tie.
+
+    Such a size is part of the mean, unless a time there has two levels, so that no ratio is known.
+    """
+    if not summary.unclear:
+        return ""
+    apart = summary.unclear - summary.unclear_speed_ups
+    if summary.speed_ups == 1 and not apart:
+        return "; the difference there is unclear"
+    parts = [f"at {summary.unclear_speed_ups} of them"] if summary.unclear_speed_ups else []
+    parts += [f"at {apart} other size{'s' if apart > 1 else ''}"] if apart else []
+    return f"; {' and '.join(parts)} the difference is unclear"
 
 
 def _share(summary: Summary) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.hardware.discovery import discover
 from kernelviz.ops import catalogue
+from kernelviz.plots.variant_styles import style_of, styles_of
 from kernelviz.store import Store
 
 PLUGIN = '''
@@ -56,6 +58,17 @@ def test_a_changed_file_is_described_anew(plugin: Path) -> None:
     choice.ops((str(plugin),))
     plugin.write_text(PLUGIN.replace("def mine", "def renamed"))
     assert choice.ops((str(plugin),))["add"].variants[-1].name == "renamed"
+
+
+def test_its_variants_look_the_same_in_every_run(plugin: Path) -> None:
+    """Without the server's plug-in, a variant that comes earlier in the alphabet would take its style."""
+    alone = style_of("add", "mine")
+    rival = next(name for name in (f"a_{number}" for number in count()) if style_of("add", name) == alone)
+    assert styles_of("add", ["mine", rival])["mine"] != alone
+    Choice((str(plugin),))
+    assert styles_of("add", ["mine", rival])["mine"] == alone
+    Choice()
+    assert styles_of("add", ["mine", rival])["mine"] != alone
 
 
 def measured(bench: Bench, plugin: Path, variant: str) -> Result:

@@ -53,10 +53,10 @@ def tile_speed_up(screen: Screen) -> Iterator[str]:
     if label is None or best is None or not screen.lines or best == screen.baseline:
         return
     value, basis = screen.tiles[label]
-    unclear = re.search(r"unclear at (\d+)", basis)
+    unclear = re.findall(r"\d+|there", basis.partition(";")[2])
     own = [(line, base) for line, base in pairs_of(screen) if line.variant == best]
     undecided = sum(verdict_of(line.versus).kind == "unclear" for line, _ in own)
-    if (int(unclear[1]) if unclear else 0) != undecided and "×" in value:
+    if sum(1 if count == "there" else int(count) for count in unclear) != undecided and "×" in value:
         yield f"tile: {basis}; the table has {undecided} unclear sizes of {best}"
     if not value.endswith("×"):
         return

@@ -287,3 +287,27 @@ def test_text_of_a_document_is_text_everywhere(phone: Phone) -> None:
     expect(page.locator(".st-key-by_size .hoverlayer")).to_contain_text("onerror=alert(1)")
     assert page.locator(".hoverlayer a, .legend a, .annotation a, svg image[href='x']").count() == 0
     assert said == []
+
+
+def test_a_long_title_can_be_read_whole_and_moves_nothing(rehearsed: Serve, page: Page) -> None:
+    """On a wide page it has two lines, which are no higher than a button, and its whole text as a tooltip."""
+    page.goto(f"{rehearsed('gpu')}/?run=hostile")
+    facts = page.locator(".st-key-run_facts")
+    expect(page.locator(".st-key-tiles")).to_be_visible()
+    at_rest(page)
+    text, button = (
+        facts.locator("p").bounding_box(),
+        page.locator(".st-key-heading").get_by_role("button", name="Share").bounding_box(),
+    )
+    assert text
+    assert button
+    assert text["height"] <= button["height"]
+    assert page.locator(".st-key-heading").evaluate("e => e.getBoundingClientRect().height") == button["height"]
+    facts.get_by_role("button", name="Help").hover()
+    tooltip = page.get_by_test_id("stTooltipContent")
+    expect(tooltip).to_contain_text("<img src=x onerror=alert(1)> **bold** :red[red] [link](javascript:alert(1)) $x$")
+    expect(tooltip).to_contain_text("baseline torch eager")
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(facts.get_by_role("button", name="Help")).to_be_hidden()
+    fits = "e => e.scrollHeight <= e.clientHeight && e.scrollWidth <= e.clientWidth"
+    assert facts.locator("p").evaluate(fits), "a narrow page shows the whole text"

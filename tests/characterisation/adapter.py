@@ -74,6 +74,18 @@ def seal(document: bytes) -> str | None:
     return found
 
 
+def ship(folder: Path) -> None:
+    """Let the runs of that folder be those that come with the package: the ones of 8fa93f3, which were recorded again since.
+
+    A checkout that still has them under another module keeps its own.
+    """
+    try:
+        shipped_runs = importlib.import_module("kernelviz.formats.shipped_runs")
+    except ImportError:
+        return
+    shipped_runs._FOLDER = folder  # type: ignore[attr-defined]
+
+
 def shipped_run(name: str) -> Any:
     """A run that came with the package, by the id that lists show."""
     import kernelviz as kv

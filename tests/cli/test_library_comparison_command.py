@@ -13,7 +13,7 @@ def test_the_former_name_prints_the_same(options: list[str], capsys: pytest.Capt
         assert main([command, "h200-softmax", *options]) == 0
         printed.append(capsys.readouterr())
     assert printed[0] == printed[1]
-    assert "triton_online" in printed[0].out
+    assert "cuda_columns" in printed[0].out
 
 
 def test_the_former_name_refuses_the_same(capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,10 +8,10 @@ import subprocess
 from importlib.resources import files
 from typing import Any
 
+import earlier_runs
 import pytest
 
 from kernelviz import plots
-from kernelviz.formats import shipped_runs
 from kernelviz.formats.browser import figure_json
 from kernelviz.metrics.comparison import compare
 
@@ -65,7 +65,7 @@ def test_a_link_ends_where_it_ends() -> None:
 
 def test_ratios_rates_and_names_of_sizes_are_those_of_the_data() -> None:
     """The chart draws logarithms of ratios, flop/s under a title in TFLOP/s, and sizes at the positions 0, 1, …"""
-    run = shipped_runs.load("h200-softmax")
+    run = earlier_runs.load("h200-softmax")
     comparison = compare(run, run, variant_a="torch_eager", variant_b="triton_persistent")
     cells, _ = copied(figure_json.drawable(plots.ratio_by_case(comparison)))
     assert cells[0][1:3] == ["time of B / time of A", "case"]

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
+from dataclasses import replace as replace_all
 from pathlib import Path
 
+import earlier_runs
+import msgspec
 import pytest
 import sample_figures as figures
 import sample_runs as samples
@@ -12,13 +17,27 @@ from rehearsed_bench import RehearsedBench
 
 from kernelviz.bench import recording
 from kernelviz.core import DocumentError, Run, Timing
-from kernelviz.formats import compact, document, shipped_runs
+from kernelviz.formats import compact, document, exports, shipped_runs
+from kernelviz.formats.validation import checked
+from kernelviz.metrics.figures import quantiles
 from kernelviz.metrics.insight import insight
-from kernelviz.metrics.quality import quality
+from kernelviz.metrics.quality import quality, slow_blocks
 from kernelviz.metrics.rows import rows
+from kernelviz.metrics.samples import BY_MEDIAN, by_block, records, spread
 from kernelviz.metrics.summary import summary
 from kernelviz.metrics.winner import winners
+from kernelviz.plots import samples_by_order
 from kernelviz.text import describe_quality, format_time, format_verdict
+
+CLOCK = re.compile(r"SM [0-9–]+ MHz")
+NUMBER = re.compile(r"[0-9][0-9.,]*")
+
+
+def like(here: list[tuple[object, ...]], there: list[tuple[object, ...]]) -> bool:
+    """Whether both show the same words, and numbers that differ by at most 0.05 %, except the SM clock, which is rounded."""
+    first, second = (CLOCK.sub("", str(side).replace(" (only their means are stored)", "")) for side in (here, there))
+    numbers = [[float(n.strip(".,").replace(",", "")) for n in NUMBER.findall(text)] for text in (first, second)]
+    return NUMBER.sub("", first) == NUMBER.sub("", second) and numbers[0] == pytest.approx(numbers[1], rel=5e-4)
 
 
 def shown(run: Run) -> list[tuple[object, ...]]:
@@ -46,21 +65,80 @@ def shown(run: Run) -> list[tuple[object, ...]]:
     return [*listed, (insight(table) is None,)]
 
 
-@pytest.mark.parametrize("name", ["h200-softmax", "h200-matmul", "h200-rmsnorm"])
+@pytest.mark.parametrize("name", ["h200-softmax", "h200-matmul", "h200-add"])
 def test_what_is_shown_of_a_recorded_run_stays_the_same(name: str) -> None:
-    run = shipped_runs.load(name)
-    data = compact.encode(run)
-    back = compact.decode(data)
-    assert shown(back) == shown(run)
-    assert len(data) < 1650 * len(run.results)
-    assert compact.encode(back) == data, "the second time loses nothing"
-    for before, after in zip(run.results, back.results, strict=True):
-        assert isinstance(before.outcome, Timing)
+    """With all samples, and with the mean of each block, which needs at most 1.1 kB a case, also for the shortest times."""
+    run = earlier_runs.load(name)
+    for kept, most in ((run, 4000), (by_block(run), 1100)):
+        data = compact.encode(kept)
+        back = compact.decode(data)
+        assert len(data) < most * len(run.results)
+        assert compact.encode(back) == data, "the second time loses nothing"
+        assert like(shown(back), shown(run))
+        for before, after in zip(kept.results, back.results, strict=True):
+            assert isinstance(before.outcome, Timing)
+            for field, figure in before.outcome.figures.items():
+                other = getattr(after.outcome, field)
+                assert (other.estimate, other.low, other.high) == (figure.estimate, figure.low, figure.high)
+                assert other.samples == pytest.approx(figure.samples, rel=0, abs=0.6e-12)
+                assert [b.round for b in other.blocks] == [b.round for b in figure.blocks or ()]
+                assert other.sample_count == figure.sample_count
+                clocks_mhz = [
+                    ((b.clock_hz or 0.0) / 1e6, (o.clock_hz or 0.0) / 1e6)
+                    for b, o in zip(figure.blocks, other.blocks, strict=True)
+                ]
+                assert all(abs(clock - back) <= 1.5 for clock, back in clocks_mhz)
+                assert slow_blocks(other.blocks) == slow_blocks(figure.blocks)
+
+
+def test_the_means_of_blocks_keep_what_is_computed_from_blocks() -> None:
+    run = figures.run()
+    small = by_block(run)
+    assert document.decode(document.encode(small)) == small == by_block(small)
+    seen = set()
+    for before, after in zip(run.results, small.results, strict=True):
+        if not isinstance(before.outcome, Timing):
+            assert after == before
+            continue
         for field, figure in before.outcome.figures.items():
             other = getattr(after.outcome, field)
-            assert (other.estimate, other.low, other.high) == (figure.estimate, figure.low, figure.high)
-            assert other.samples == pytest.approx(figure.samples, abs=0.6e-12)
-            assert [b.round for b in other.blocks] == [b.round for b in figure.blocks or ()]
+            seen.add(other.by_block)
+            assert replace(other, samples=figure.samples, percentiles_s=msgspec.UNSET) == figure
+            assert quantiles(other) == quantiles(figure)
+            assert (other.sample_count, len(other.samples)) == (figure.sample_count, len(figure.blocks or ()))
+            was, now = spread(before, field), spread(after, field)
+            assert was is not None
+            assert now is not None
+            # The order of a host's time is judged by block medians, and by the means where only these are kept.
+            order = {"drift": was.drift, "lag_1": was.lag_1} if field in BY_MEDIAN else {}
+            assert replace_all(now, figure=was.figure, **order) == was
+    assert seen == {True}
+    (one, *_) = small.results
+    assert {r["calls"] for r in records(one, ("call_eager_s",))} == {b.size for b in one.timing.call_eager_s.blocks}
+    drawn = samples_by_order(one.timing.device_cold_s, "device_cold_s", op="add", variant=one.variant)
+    assert drawn.data[0].name.startswith("blocks of ")
+    assert len(drawn.data[0].x) == len(one.timing.device_cold_s.blocks)
+    assert "only their means are stored" in str(describe_quality(quality(one, "cold")))
+    for text in exports()["gbench"].encode(small), exports()["nvbench"].encode(small):
+        assert text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"percentiles_s": (3e-6, 2e-6, 4e-6)}, "falling order"),
+        ({"percentiles_s": (1e-6, 2e-6, math.inf)}, "percentiles_s"),
+        ({"samples": (1e-6,)}, "with one mean for each block, its blocks stand for"),
+        ({"blocks": None}, "blocks"),
+    ],
+)
+def test_a_figure_whose_blocks_and_values_differ_is_refused(wrong: dict[str, object], said: str) -> None:
+    run = by_block(figures.run())
+    result = run.results[0]
+    cold = replace(result.timing.device_cold_s, **wrong)
+    broken = replace(run, results=(replace(result, outcome=replace(result.outcome, device_cold_s=cold)),))
+    with pytest.raises(DocumentError, match=said):
+        checked(broken)
 
 
 @pytest.mark.parametrize("run", [samples.mixed(), figures.run(), samples.run([])], ids=["mixed", "figures", "empty"])

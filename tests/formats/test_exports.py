@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import drawn_runs
+import earlier_runs
 import msgspec
 import peers
 import pytest
@@ -29,13 +30,13 @@ from hypothesis import given, settings
 from kernelviz.cli.history import FORMATS
 from kernelviz.core.result import Failure, Figure, Timing
 from kernelviz.core.run import Run
-from kernelviz.formats import exports, read, shipped_runs
+from kernelviz.formats import exports, read
 from kernelviz.formats.markdown import code
 from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.rows import in_plan_order
 from kernelviz.text.failures import describe_failure
 
-H200 = shipped_runs.load("h200-rmsnorm")
+H200 = earlier_runs.load("h200-rmsnorm")
 RUNS = {
     "mixed": samples.mixed(),
     "figures": figures.run(),

@@ -6,9 +6,9 @@ import copy
 import gzip
 import json
 import zlib
-from pathlib import Path
 from typing import Any
 
+import earlier_runs
 import msgspec
 import pytest
 
@@ -17,17 +17,15 @@ from kernelviz.core.notes import ForeignNote, SlowBlocks, TracingCostUnknown
 from kernelviz.core.reasons import CudaError, ErrorTooLarge, MutatedInput
 from kernelviz.core.result import Failure
 from kernelviz.core.run import Run
-from kernelviz.formats import decode, document, encode, exports, read, shipped_runs
+from kernelviz.formats import decode, document, encode, exports, read
 from kernelviz.metrics.rows import rows
 from kernelviz.store.result_encoding import packed, unpacked
 from kernelviz.text.cells import describe_outcome
 
-FOLDER = Path(shipped_runs.__file__).parents[1] / "shipped"
-
 
 def old() -> dict[str, Any]:
     """A document of version 1 with what only sentences said."""
-    found: dict[str, Any] = json.loads(gzip.decompress((FOLDER / "h200-rmsnorm.json.gz").read_bytes()))
+    found: dict[str, Any] = json.loads(gzip.decompress((earlier_runs.FOLDER / "h200-rmsnorm.json.gz").read_bytes()))
     assert found["schema"] == "kernelviz/1"
     first, second, third = found["results"][:3]
     first["conditions"]["notes"] = [
@@ -180,7 +178,7 @@ def test_a_row_of_this_version_is_not_read_again_for_its_meaning() -> None:
 
 @pytest.mark.parametrize("results", [{}, {"0": 1}, 3, "x", None])
 def test_results_that_are_no_list_are_refused_by_name(results: object) -> None:
-    document = json.loads(gzip.decompress((shipped_runs._FOLDER / "h200-matmul.json.gz").read_bytes()))
+    document = json.loads(gzip.decompress((earlier_runs.FOLDER / "h200-matmul.json.gz").read_bytes()))
     assert document["schema"] == "kernelviz/1"
     with pytest.raises(DocumentError) as refused:
         decode(json.dumps(document | {"results": results}))

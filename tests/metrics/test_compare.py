@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import compared_runs as runs
+import earlier_runs
 import msgspec
 import numpy as np
 import pytest
@@ -17,7 +18,6 @@ from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.notes import TracingCostUnknown
 from kernelviz.core.result import Conditions, Failure, Figure, Timing
 from kernelviz.core.run import Run
-from kernelviz.formats import shipped_runs
 from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair, compare, paired
 from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.rows import rows as rows_of
@@ -56,8 +56,8 @@ def words_of(found: Comparison) -> Counter[str]:
 def split(how: How, slower: float, headline: Headline) -> list[Pair]:
     """All pairs of the halves of every shipped run, all sources counted as changed: no case tells the noise of the others."""
     pairs: list[Pair] = []
-    for name in shipped_runs.names():
-        pairs += compare(*halves(shipped_runs.load(name), how, slower), headline=headline).pairs
+    for name in earlier_runs.names():
+        pairs += compare(*halves(earlier_runs.load(name), how, slower), headline=headline).pairs
     return [p for p in pairs if p.ratio is not None and p.ratio.low is not None and p.kind != "not comparable"]
 
 
@@ -255,7 +255,7 @@ def test_cases_that_one_side_has_are_listed() -> None:
 
 
 def test_two_variants_of_one_run_are_judged_as_on_the_bench_page() -> None:
-    run = shipped_runs.load("h200-softmax")
+    run = earlier_runs.load("h200-softmax")
     found = compare(run, run, variant_a=run.plan.baseline, variant_b="triton_online")
     rows = {r.result.problem.key: r for r in rows_of(run, ()) if r.result.variant == "triton_online"}
     assert len(found.pairs) == 11

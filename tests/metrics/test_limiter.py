@@ -32,7 +32,7 @@ from kernelviz.metrics.limiter import (
     limiter,
 )
 from kernelviz.metrics.placement import placed
-from kernelviz.metrics.roofline import efficiency, intense
+from kernelviz.metrics.roofline import efficiency, intense, speed_of_light
 from kernelviz.ops import op_named
 from kernelviz.text.limiter import (
     EVIDENCE,
@@ -137,7 +137,8 @@ def test_no_shipped_result_is_contradicted(all_shipped: Shipped) -> None:
 def test_who_reaches_a_roof_is_limited_by_it_and_who_does_not_is_not(all_shipped: Shipped) -> None:
     seen = set()
     for run, result, headline, found in all_shipped:
-        share = efficiency(result, run.environment.roofs, headline=headline)
+        light = speed_of_light(result.problem, result.cost, run.environment.roofs, headline)
+        share = efficiency(light, figure_of(result.timing, headline))
         if share is None or len(result.kernels) > 2:
             continue
         at_roof = {"compute"} if intense(result.cost) else {"bandwidth", "L2"}

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import get_args
 
 import msgspec
 import pytest
 import sample_runs as samples
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.core.result import Figure, Result, Timing
+from kernelviz.core.result import Figure, Timing
 from kernelviz.core.run import Level, Roof, RoofName
 from kernelviz.formats import shipped_runs
+from kernelviz.metrics.headline import Headline
 from kernelviz.metrics.roofline import (
     compute_roof,
     efficiency,
@@ -104,13 +106,13 @@ def test_efficiency_follows_the_headline() -> None:
     problem = Problem(op="copy", sizes={"n": 1}, dtype="fp32")
     cost = half(8 * MB)
     timing = Timing(device_cold_s=Figure(estimate=8 * MB / 2.4e12), device_warm_s=Figure(estimate=8 * MB / 3e12))
-    result = Result(problem=problem, variant="v", outcome=timing, cost=cost)
     roofs = (*COPIES, *CACHED)
-    assert efficiency(result, roofs) == pytest.approx(0.5)
-    assert efficiency(result, roofs, headline="warm") == pytest.approx(0.5)
-    assert efficiency(result, roofs, timing.device_warm_s, "warm") == pytest.approx(0.5)
-    assert efficiency(result, roofs, timing.device_warm_s) == pytest.approx(3 / 4.8)
-    assert efficiency(msgspec.structs.replace(result, outcome=Timing()), roofs, headline="warm") is None
+    light = {headline: speed_of_light(problem, cost, roofs, headline) for headline in get_args(Headline)}
+    assert efficiency(light["cold"], timing.device_cold_s) == pytest.approx(0.5)
+    assert efficiency(light["warm"], timing.device_warm_s) == pytest.approx(0.5)
+    assert efficiency(light["cold"], timing.device_warm_s) == pytest.approx(3 / 4.8)
+    assert efficiency(light["warm"], None) is None
+    assert efficiency(speed_of_light(problem, None, roofs), timing.device_cold_s) is None
 
 
 def test_a_contraction_is_held_against_products_and_a_row_op_against_the_vector_units() -> None:

@@ -15,6 +15,7 @@ import sample_runs as samples
 from kernelviz.core import Block, Figure, Run, Timing
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.comparison import compare
+from kernelviz.metrics.library_comparison import comparison_rows
 from kernelviz.metrics.placement import placed
 from kernelviz.metrics.rows import ROUNDING, Row, rows
 from kernelviz.metrics.stability import level_decides, levels_differ, stability, stability_of_means
@@ -179,6 +180,11 @@ def test_nothing_follows_from_a_time_that_is_not_stable() -> None:
     assert (eager.bandwidth_bytes_per_s, eager.rate_flop_per_s, eager.efficiency, eager.above_roof) == (None,) * 4
     assert quick.bandwidth_bytes_per_s
     assert quick.efficiency
+    points = {point.variant: point.share for point in placed(run, "", roofs, roofs)}
+    assert points == {name: row.efficiency for name, row in by_name.items()}
+    for name, row in by_name.items():
+        alone = msgspec.structs.replace(run, results=(msgspec.structs.replace(row.result, backend="triton"),))
+        assert [one.share for one in comparison_rows([alone], roofs)] == [row.efficiency], name
     labels = {note.y: note.text for note in time_by_variant(run, problem, roofs=roofs).layout.annotations}
     assert labels[format_variant(run.plan.baseline)] == "not stable"
     assert "µs" in labels["quick"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import numpy as np
 import pytest
@@ -155,6 +157,54 @@ def test_nobody_wins_where_every_size_is_unclear() -> None:
     assert found.most_wins == ()
     assert tiles(found, run.plan)[1].value == "undecided"
     assert tiles(found, run.plan)[1].basis == "at all 2 sizes it is unclear which variant is the fastest"
+
+
+@pytest.mark.parametrize(
+    ("speed_ups", "unclear", "unclear_speed_ups", "basis"),
+    [
+        (1, 0, 0, "at 1 size"),
+        (1, 1, 1, "at 1 size; the difference there is unclear"),
+        (1, 4, 0, "at 1 size; at 4 other sizes the difference is unclear"),
+        (2, 1, 0, "geometric mean, 2 sizes; at 1 other size the difference is unclear"),
+        (11, 4, 4, "geometric mean, 11 sizes; at 4 of them the difference is unclear"),
+        (9, 4, 2, "geometric mean, 9 sizes; at 2 of them and at 2 other sizes the difference is unclear"),
+    ],
+)
+def test_the_tile_of_the_speed_up_says_where_the_difference_is_unclear(
+    speed_ups: int, unclear: int, unclear_speed_ups: int, basis: str
+) -> None:
+    run = samples.run()
+    found = summary(rows(run, ()))
+    assert found is not None
+    counts = replace(found, speed_ups=speed_ups, unclear=unclear, unclear_speed_ups=unclear_speed_ups)
+    assert tiles(counts, run.plan)[2].basis == basis
+    unknown = tiles(replace(counts, speed_up=None), run.plan)[2]
+    sizes = "1 size" if unclear == 1 else f"{unclear} sizes"
+    said = f"at {sizes} the difference is unclear" if unclear else "the baseline has no time"
+    assert (unknown.value, unknown.basis) == ("unknown", said)
+
+
+def test_an_unclear_size_is_part_of_the_mean_unless_a_time_there_has_two_levels() -> None:
+    asked = samples.problems("add", [{"n": 2**e} for e in (22, 24, 26)], "fp32")
+    made = [
+        noisy(p, name, share, 0.2) for p in asked[:2] for name, share in (("torch_eager", 0.5), ("triton_block", 0.55))
+    ]
+    made += [samples.timed(asked[2], "torch_eager", 0.5, again=True), samples.timed(asked[2], "triton_block", 0.9)]
+    run = samples.run(made, op="add", sizes=[p.sizes for p in asked], dtype="fp32", shares={})
+    found = summary(rows(run, ()))
+    assert found is not None
+    assert (found.fastest, found.speed_ups, found.unclear, found.unclear_speed_ups) == ("triton_block", 3, 2, 2)
+    levels = noisy(asked[0], "torch_eager", 0.5, 0.001)
+    assert levels.timing is not None
+    cold = levels.timing.device_cold_s
+    assert cold is not None
+    assert cold.samples is not None
+    half = len(cold.samples) // 2
+    taken = (*cold.samples[:half], *(2 * t for t in cold.samples[half:]))
+    two = msgspec.structs.replace(levels, outcome=Timing(device_cold_s=msgspec.structs.replace(cold, samples=taken)))
+    found = summary(rows(msgspec.structs.replace(run, results=(two, *run.results[1:])), ()))
+    assert found is not None
+    assert (found.fastest, found.speed_ups, found.unclear, found.unclear_speed_ups) == ("triton_block", 2, 2, 1)
 
 
 def test_shipped_runs_lead_where_their_winner_map_says_so() -> None:

@@ -6,6 +6,7 @@ import json
 import math
 from html.parser import HTMLParser
 
+import earlier_runs
 import msgspec
 import planted_limits as plant
 import plotly.graph_objects as go
@@ -13,7 +14,6 @@ import pytest
 import sample_runs as samples
 
 from kernelviz.core.run import Run
-from kernelviz.formats import shipped_runs
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.placement import Placed, placed
 from kernelviz.plots import rates_by_intensity, style_of
@@ -40,11 +40,11 @@ def lines(figure: go.Figure) -> list[go.Scatter]:
 def test_every_kind_of_runs_makes_a_figure(name: str) -> None:
     made = {
         "none": (),
-        "no arithmetic": cases(shipped_runs.load("h200-copy")),
+        "no arithmetic": cases(earlier_runs.load("h200-copy")),
         "only failures": cases(samples.run([samples.failed(samples.problems("add", [{"n": 8}])[0], "v", "crash")])),
         "two devices": cases(samples.run(id="a"), samples.run(id="b", device=samples.CPU, roofs=samples.H200_ROOFS)),
         "not calibrated": cases(samples.run(roofs=())),
-        "shipped": cases(*map(shipped_runs.load, shipped_runs.names())),
+        "shipped": cases(*map(earlier_runs.load, earlier_runs.names())),
     }[name]
     figure = rates_by_intensity(made)
     json.loads(figure.to_json())
@@ -61,13 +61,13 @@ def test_every_kind_of_runs_makes_a_figure(name: str) -> None:
 
 
 def test_nothing_is_written_inside_the_plot() -> None:
-    figure = rates_by_intensity(cases(*map(shipped_runs.load, shipped_runs.names())))
+    figure = rates_by_intensity(cases(*map(earlier_runs.load, earlier_runs.names())))
     assert not figure.layout.annotations
     assert {t.mode for t in figure.data} == {"markers", "lines"}
 
 
 def test_no_point_of_a_case_below_its_roof_lies_above_the_lines() -> None:
-    made = cases(shipped_runs.load(plant.MATMUL), shipped_runs.load(plant.RMSNORM))
+    made = cases(earlier_runs.load(plant.MATMUL), earlier_runs.load(plant.RMSNORM))
     slope = max(x.value for x in lines_of(made) if not x.is_ceiling)
     for case in made:
         assert case.share is not None
@@ -75,7 +75,7 @@ def test_no_point_of_a_case_below_its_roof_lies_above_the_lines() -> None:
 
 
 def test_a_slope_meets_the_highest_ceiling_and_each_ceiling_begins_on_it() -> None:
-    figure = rates_by_intensity(cases(shipped_runs.load(plant.MATMUL), shipped_runs.load(plant.RMSNORM)))
+    figure = rates_by_intensity(cases(earlier_runs.load(plant.MATMUL), earlier_runs.load(plant.RMSNORM)))
     slope, *ceilings = lines(figure)
     bandwidth = slope.y[0] / slope.x[0]
     assert max(t.y[0] for t in ceilings) == pytest.approx(slope.y[-1])
@@ -96,7 +96,7 @@ def test_lines_and_runs_are_told_apart_without_colour() -> None:
 
 
 def test_a_variant_has_the_colour_and_marker_that_it_has_everywhere() -> None:
-    for trace in points(rates_by_intensity(cases(shipped_runs.load(plant.MATMUL)))):
+    for trace in points(rates_by_intensity(cases(earlier_runs.load(plant.MATMUL)))):
         style = style_of("matmul", trace.name.replace(" ", "_"))
         assert set(trace.marker.color) == {style.colour}
         assert trace.marker.symbol == style.marker
@@ -104,7 +104,7 @@ def test_a_variant_has_the_colour_and_marker_that_it_has_everywhere() -> None:
 
 @pytest.mark.parametrize("by", ["group", "case"])
 def test_what_is_isolated_stays_and_the_rest_is_faint(by: str) -> None:
-    made = cases(shipped_runs.load(plant.MATMUL))
+    made = cases(earlier_runs.load(plant.MATMUL))
     chosen = next(c for c in made if c.variant == "cuda_naive" and c.problem.sizes["m"] == 2048)
     figure = rates_by_intensity(made, **({"case": chosen.key} if by == "case" else {"group": chosen.group}))
     clear = [
@@ -118,7 +118,7 @@ def test_what_is_isolated_stays_and_the_rest_is_faint(by: str) -> None:
 
 
 def test_the_legend_has_room_and_is_left_out_when_it_would_be_longer_than_the_plot() -> None:
-    few, many = cases(shipped_runs.load(plant.ADD)), cases(*map(shipped_runs.load, shipped_runs.names()))
+    few, many = cases(earlier_runs.load(plant.ADD)), cases(*map(earlier_runs.load, earlier_runs.names()))
     assert all(t.showlegend for t in points(rates_by_intensity(few)))
     figure = rates_by_intensity(many)
     assert len(points(figure)) > MOST_NAMED
@@ -131,13 +131,13 @@ def test_the_legend_has_room_and_is_left_out_when_it_would_be_longer_than_the_pl
 
 def test_hover_says_share_limiter_and_distance() -> None:
     case = next(
-        c for c in cases(shipped_runs.load(plant.MATMUL)) if c.variant == "cuda_tiled" and c.problem.sizes["m"] == 4096
+        c for c in cases(earlier_runs.load(plant.MATMUL)) if c.variant == "cuda_tiled" and c.problem.sizes["m"] == 4096
     )
     said = describe_point(case).replace("<br>", " ")
     assert "1 % of the roof (matmul bf16, 784 TFLOP/s, measured): 89× the 175.2 µs that the roof allows" in said
     assert "unclear: 8.81 TFLOP/s: 1 % of the measured matmul bf16, 784 TFLOP/s" in said
     assert "± " in said
-    over = next(c for c in cases(shipped_runs.load(plant.ADD)) if c.share is not None and c.share > 1.01)
+    over = next(c for c in cases(earlier_runs.load(plant.ADD)) if c.share is not None and c.share > 1.01)
     assert "101 % of the roof" in describe_distance(over)
     assert "×" not in describe_distance(over)
 

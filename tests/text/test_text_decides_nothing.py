@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import compared_runs as compared
+import earlier_runs
 import msgspec
 import pytest
 import rehearsed_bench as rehearsed
@@ -241,8 +242,8 @@ def test_old_sentences_are_read_by_one_module_alone(nothing_said: Callable[[], N
     nothing_said()
     note = version_1.note_of("warm: what tracing adds to it is not known")
     assert (note.figure, str(describe_note(note))) == ("warm", "x")
-    name = shipped_runs.names()[0]
-    raw = (Path(shipped_runs.__file__).parents[1] / "shipped" / f"{name}.json.gz").read_bytes()
+    name = earlier_runs.names()[0]
+    raw = (earlier_runs.FOLDER / f"{name}.json.gz").read_bytes()
     given = json.loads(gzip.decompress(raw))
     assert given["schema"] == "kernelviz/1"
     again = msgspec.to_builtins(decode(json.dumps(given)))

@@ -49,7 +49,7 @@ def variant_list(op: Op | None, variants: Sequence[str]) -> None:
         st.caption("This op is not installed here, so its variants have no description.")
         return
     lines = [
-        f"- {mark(op.name, v.name, variants)} **{plain(format_variant(v.name))}** :gray[{plain(v.backend)}] · {plain(v.summary)}"
+        f"- {mark(op.name, v.name)} **{plain(format_variant(v.name))}** :gray[{plain(v.backend)}] · {plain(v.summary)}"
         + (f" :gray[{plain(format_space(v))}]" if v.space else "")
         for v in op.variants
         if v.name in {base_name(name) for name in variants}

@@ -17,6 +17,8 @@ from kernelviz.text.text import sentence_case
 from kernelviz.ui.shared import callbacks, live_progress, session, share, view_filters
 from kernelviz.ui.shared.text import plain, when
 
+_TWO_LINES = 80
+"""From this number of letters on, the facts of a run may need more than their two lines on a wide page (pages.css)."""
 _HIDE = "hide"
 _KEY, _OF, _HIDDEN = "shown", "shown_of", "hidden"
 
@@ -32,7 +34,8 @@ def run_heading(
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="heading"):
         st.markdown(f"#### {plain(', '.join(parts))}", width="content")
         with st.container(key="run_facts", width="stretch"):
-            st.caption(plain(_describe_run(run)))
+            facts = plain(_describe_run(run))
+            st.caption(facts, help=facts if len(facts) > _TWO_LINES else None)
         if status in ("cancelled", "interrupted"):
             st.badge(status, color="orange", icon=":material/pause_circle:")
             callbacks.button(

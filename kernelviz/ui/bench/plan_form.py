@@ -196,7 +196,7 @@ def _variants(bench: Bench, offered: tuple[Choice, ...], form: Form) -> None:
         list(usable),
         selection_mode="multi",
         key="variants",
-        format_func=lambda n: f"{mark(form.op, n, usable)} {plain(format_variant(n))}",
+        format_func=lambda n: f"{mark(form.op, n)} {plain(format_variant(n))}",
     )
     for line in describe_tunings(bench, form, [v for v in usable.values() if v.name in form.variants]):
         st.caption(plain(line))

@@ -102,15 +102,14 @@ def _name(case: CaseTrend) -> str:
 
 def trend_of_case(case: CaseTrend, device: str) -> None:
     """The time of one case from run to run, and each change of its level. `device`: its name."""
-    state = (
-        f"{mark(case.problem.op, case.variant)} {plain(describe_trend(case.trend))} · {plain(format_setup(case.setup))}"
-    )
+    marker = mark(case.problem.op, case.variant, case.beside)
+    state = f"{marker} {plain(describe_trend(case.trend))} · {plain(format_setup(case.setup))}"
     if case.left_out:
         runs, are = (f"{case.left_out} runs", "are") if case.left_out != 1 else ("1 run", "is")
         state += f" · {runs} with another clock mode, timer or launch method {are} not shown"
     st.markdown(state)
     charts.draw(
-        plots.time_by_run(case.trend, case.problem.op, case.variant), key="trend_chart",
+        plots.time_by_run(case.trend, case.problem.op, case.variant, beside=case.beside), key="trend_chart",
         alt=f"Time of {_name(case)} from run to run: {describe_trend(case.trend)}",
         picture=charts.picture(f"{_name(case)}: time from run to run", device, case.trend.points[-1].at),
     )  # fmt: skip

@@ -13,8 +13,7 @@ _RUN, _LAST, _AWAY = "run_in_hand", "runs_shown_on", "away_from_bench"
 
 def take(run_id: str | None) -> None:
     """The page shows this run; None: a new measurement."""
-    if st.session_state.get(_RUN) != run_id:
-        st.session_state[_RUN] = run_id
+    st.session_state[_RUN] = run_id
 
 
 def current(bench: Bench) -> str | None:
