@@ -48,8 +48,8 @@ def _requested(scope: Scope) -> Path | None:
 @cache
 def _files() -> dict[str, Path]:
     """Every script and style sheet by its path on the server. A path that is not here is never looked up on the disk."""
-    found = (path for path in _FOLDER.rglob("*") if path.suffix in _MEDIA_TYPES)
-    return {f"{assets.base_path()}/static/{path.relative_to(_FOLDER).as_posix()}": path for path in found}
+    files = (path for path in _FOLDER.rglob("*") if path.suffix in _MEDIA_TYPES)
+    return {f"{assets.base_path()}/static/{path.relative_to(_FOLDER).as_posix()}": path for path in files}
 
 
 @cache
