@@ -7,6 +7,7 @@ from kernelviz.bench.bench import Bench
 from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import check_name
 from kernelviz.formats.recordings import Recording, recordings
+from kernelviz.metrics.insight import Insight
 from kernelviz.ops import Op
 from kernelviz.text.insight import describe_insight
 
@@ -78,6 +79,11 @@ def recorded_runs(bench: Bench) -> tuple[RecordedRun, ...]:
 def newest_of(bench: Bench, op: str) -> RunSummary | None:
     """The newest recorded run of an op; None if there is none."""
     return next((r.run for r in recorded_runs(bench) if r.run.op == op), None)
+
+
+def insight_of(run_id: str) -> Insight | None:
+    """The insight of a recorded run, as stored beside it."""
+    return recordings()[run_id].insight
 
 
 def families_of(ops: Mapping[str, Op]) -> tuple[str, ...]:

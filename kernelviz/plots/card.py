@@ -80,7 +80,7 @@ def card(
             *_lines(_EDGE, 146, str(said), size=_size_of(str(said)), width=WIDTH - 2 * _EDGE, most=2),
             *_tiles(answers, 222),
             *_chart(drawing, styles, top=350, height=200),
-            *_legend(drawing, styles, top=350),
+            *_legend(drawing, styles, top=330),
             _text(_EDGE, HEIGHT - 22, shorten(link or f"run {run.id}", 90), size=18, pale=True),
             _text(
                 WIDTH - _EDGE,
@@ -138,9 +138,22 @@ def _text(x: float, y: float, text: str, *, size: int, weight: int = 400, pale: 
 
 def _lines(x: float, y: float, text: str, *, size: int, width: float, most: int, weight: int = 600) -> list[str]:
     """The text on at most that many lines."""
-    lines = textwrap.wrap(text, int(width / (size * _EM)), max_lines=most, placeholder=" …")
     pale = weight == 400
-    return [_text(x, y + i * size * 1.25, line, size=size, weight=weight, pale=pale) for i, line in enumerate(lines)]
+    return [
+        _text(x, y + i * size * 1.25, line, size=size, weight=weight, pale=pale)
+        for i, line in enumerate(_wrapped(text, size, width, most))
+    ]
+
+
+def _wrapped(text: str, size: int, width: float, most: int | None = None) -> list[str]:
+    """The lines of the text, of which at most that many are kept. A percentage stays on one line.
+
+    >>> _wrapped("mean, 11 sizes; best 100 %", 15, 205)
+    ['mean, 11 sizes; best', '100 %']
+    """
+    unbroken = text.replace(" %", "\u00a0%")
+    lines = textwrap.wrap(unbroken, int(width / (size * _EM)), max_lines=most, placeholder=" …")
+    return [line.replace("\u00a0", " ") for line in lines]
 
 
 def _tiles(answers: Sequence[Tile], top: float) -> list[str]:
@@ -166,7 +179,7 @@ def _basis_size(basis: str, width: float) -> int:
     (15, 12)
     """
     sizes = (15, 14, 13, 12)
-    return next((s for s in sizes if len(textwrap.wrap(basis, int(width / (s * _EM)))) <= 3), sizes[-1])
+    return next((s for s in sizes if len(_wrapped(basis, s, width)) <= 3), sizes[-1])
 
 
 def _fitted(x: float, y: float, text: str, width: float, *, size: int, weight: int = 400, pale: bool = False) -> str:
@@ -197,6 +210,8 @@ def _chart(drawing: Sketch, styles: Styles, top: float, height: float) -> list[s
 
 def _size_label(frame: Frame, size: int, above: float, bottom: float) -> str:
     x, _ = frame.place(size, above)
+    half = len(format_size(size)) * 15 * _EM / 2
+    x = min(x, frame.left + frame.width + 12 - half)  # so that the last one does not reach the legend
     return f'<text x="{x:.0f}" y="{bottom + 18:.0f}" font-size="15" text-anchor="middle" class="pale">{format_size(size)}</text>'
 
 

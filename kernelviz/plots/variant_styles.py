@@ -1,7 +1,8 @@
-"""One colour and one marker for each variant: unique within a run, and the same in every chart, on every page, on every machine.
+"""One colour and one marker for each variant: unique within a run, and the same in every chart and on every page.
 
-The style of a variant of the catalogue follows from its position in the op. Any other variant (of a plug-in or another tool)
-gets one that no variant of the op has, by a hash of its name. If two such names would share a colour or a marker, one gives way:
+The style of a variant of the catalogue follows from its position in the op, on every machine. Any other variant (of a plug-in or
+another tool) gets one that no variant of the op has, by a hash of its name. If two such names would share a colour or a marker,
+one gives way:
 
 1. the variants of this server's plug-ins are styled first, so that their styles are the same in every run and in the form;
 2. then the variants of the run that a page or picture is about (`beside`), so that nothing else on it changes their styles;

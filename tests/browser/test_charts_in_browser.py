@@ -6,6 +6,7 @@ import hashlib
 import re
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 import pytest
 from accessibility import show_in
@@ -201,3 +202,25 @@ def test_the_bundle_is_sent_as_the_browser_accepts_it_and_is_kept_for_good(real:
         assert plain.headers["content-encoding"] is None
         assert plain.read() == bundle.script()
     assert any("assets" in r.path for r in routes())
+
+
+def test_no_style_rule_makes_the_browser_style_the_whole_page_for_each_new_element(real: str, page: Page) -> None:
+    """Each page of 1,700 elements is styled a few times while it loads: 6,000 in all, and 100,000 with `:has` after `*`."""
+    browser = page.context.browser
+    assert browser is not None
+    session = browser.new_browser_cdp_session()
+    events: list[dict[str, Any]] = []
+    ended: list[bool] = []
+    session.on("Tracing.dataCollected", lambda part: events.extend(part["value"]))
+    session.on("Tracing.tracingComplete", lambda _: ended.append(True))
+    categories = {"includedCategories": ["devtools.timeline"], "excludedCategories": ["*"]}
+    session.send("Tracing.start", {"transferMode": "ReportEvents", "traceConfig": categories})
+    page.goto(f"{real}/?run=h200-softmax")
+    expect(page.locator(".js-plotly-plot:has(.points path)")).to_have_count(3)
+    session.send("Tracing.end")
+    while not ended:
+        page.wait_for_timeout(20)
+    session.detach()
+    styled = [event["args"].get("elementCount", 0) for event in events if event["name"] == "UpdateLayoutTree"]
+    assert len(styled) > 10, "the browser no longer says how many elements it styles"
+    assert sum(styled) < 25_000

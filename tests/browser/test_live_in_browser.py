@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable
 
 import pytest
-from acting import at_rest
+from acting import at_rest, choose
 from playwright.sync_api import Page, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300), pytest.mark.xdist_group("browser-1")]
@@ -79,3 +79,57 @@ def test_the_last_result_is_dimmed_until_the_next_one_comes(page: Page, rehearse
     expect(note).to_have_count(0)
     at_rest(page)
     assert tiles.evaluate(OPACITY) == 1
+
+
+LINES = """() => Object.fromEntries(document.querySelector(".st-key-by_size .js-plotly-plot")._fullData.map(
+  (t) => [t.name, [t.visible, t.selectedpoints ?? null]]))"""
+
+
+def test_a_new_result_keeps_what_was_hidden_and_selected_in_the_chart(
+    page: Page, rehearsed: Callable[..., str]
+) -> None:
+    """A line that the legend has hidden stays hidden, and a selected size stays selected, whatever else is measured."""
+    page.goto(f"{rehearsed('gpu')}/?op=add&variants=torch_eager,triton_block,cuda_vec16&n=2^20,2^22,2^24")
+    page.locator(".st-key-live_mode label").click()
+    page.wait_for_url("**run=**")
+    chart = page.locator(".st-key-by_size .chart-box")
+
+    def drawn(count: int, op_dtype: str) -> None:
+        """Wait until the run of these has ended and is drawn with so many lines, the roof included."""
+        expect(page.locator(".st-key-cancel")).to_have_count(0, timeout=60_000)
+        page.wait_for_function(
+            """([count, of]) => {
+              const data = document.querySelector(".st-key-by_size .js-plotly-plot")?._fullData ?? [];
+              return data.length === count && data.every((t) => String(t.customdata[0]).startsWith(of) && t.x.length === 3);
+            }""",
+            arg=[count, op_dtype],
+        )
+        at_rest(page)
+
+    drawn(4, "add fp32")
+    chart.locator(".legend .traces", has_text="triton block").locator(".legendtoggle").dispatch_event("mousedown")
+    chart.locator(".legend .traces", has_text="triton block").locator(".legendtoggle").dispatch_event("mouseup")
+    page.wait_for_function(f"() => ({LINES})()['triton block'][0] === 'legendonly'")
+    chart.focus()
+    for key in ("ArrowRight", "ArrowRight", "Enter"):
+        chart.press(key)
+    page.wait_for_url("**at=4194304**")
+    at_rest(page)
+
+    def kept() -> None:
+        lines = page.evaluate(LINES)
+        assert {name: visible for name, (visible, _) in lines.items() if visible is not True} == {
+            "triton block": "legendonly"
+        }
+        assert {tuple(points) for _, points in lines.values()} == {(1,)}
+
+    kept()
+    page.locator(".st-key-variants").get_by_role("button", name="torch compile").click()
+    drawn(5, "add fp32")
+    kept()
+    page.locator(".st-key-variants").get_by_role("button", name="torch compile").click()
+    drawn(4, "add fp32")
+    kept()
+    choose(page, "dtype", "fp16")
+    drawn(4, "add fp16")
+    kept()

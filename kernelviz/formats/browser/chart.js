@@ -17,6 +17,7 @@ const TOOLS = [
 ];
 const COPY = [["image", "Image"], ["data", "Data (tab-separated)"], ["markdown", "Markdown table"]];
 const SAVE = [["png", "PNG"], ["svg", "SVG"]];
+const hiddenLines = new Map();  // by chart: the names of the lines that were hidden by a click in the legend
 
 export class Chart {
   #box;
@@ -27,6 +28,7 @@ export class Chart {
   #save;
   #spoken = element("div", "chart-spoken");
   #given = null;
+  #hidden = new Set();
   #selected = null;
   #drawn = false;
   #at = null;
@@ -68,10 +70,12 @@ export class Chart {
 
   // Draw or redraw. `figure`: data and layout. `alt`: what the chart shows, for screen readers. `selected`: the customdata of the
   // selected points, null for none. `select(key)` is called with the new selection; without it, points cannot be selected.
+  // `name`: of the chart, so that its hidden lines stay hidden in another run and where a page draws the chart in a new element.
   // `zoom`: with buttons for it. `about`: what a saved picture says: title, facts, link (if undefined, the address) and file name.
   draw(given) {
     this.#given = given;
     this.#selected = given.selected ?? null;
+    if (given.name) this.#hidden = hiddenLines.get(given.name) ?? hiddenLines.set(given.name, new Set()).get(given.name);
     this.#box.setAttribute("aria-label", given.alt);
     const hidden = {
       "zoom in": !given.zoom, "zoom out": !given.zoom, "whole": !given.zoom,
@@ -98,6 +102,7 @@ export class Chart {
     if (this.#drawn) return;
     this.#drawn = true;
     this.#plot.on("plotly_click", (event) => this.#choose(event.points[0]));
+    this.#plot.on("plotly_restyle", () => this.#remember());
   }
 
   #height() {
@@ -120,7 +125,7 @@ export class Chart {
 
   // A selected point is larger, the other bars are paler. Other points stay as they are, because their colours mean something.
   #traces() {
-    const data = structuredClone(this.#given.figure.data), chosen = this.#selected;
+    const data = this.#named(structuredClone(this.#given.figure.data)), chosen = this.#selected;
     const places = data.map((trace) => (chosen === null ? [] : indices(trace, chosen)));
     if (!places.some((found) => found.length)) return data;
     return data.map((trace, i) => {
@@ -134,6 +139,26 @@ export class Chart {
         unselected: { marker: { opacity: 1 } },
       };
     });
+  }
+
+  // Plotly keeps what a click in the legend changed by the uid of a trace, or without one by its number, which another run changes.
+  #named(data) {
+    const counts = new Map();
+    for (const trace of data) {
+      const name = `${trace.type} ${trace.name ?? ""}`, count = counts.get(name) ?? 0;
+      counts.set(name, count + 1);
+      trace.uid = [...`${name} ${count}`].map((letter) => letter.codePointAt(0).toString(36)).join("");  // part of a class
+      if (isNamedLine(trace) && this.#hidden.has(trace.name)) trace.visible = "legendonly";
+    }
+    return data;
+  }
+
+  // Which lines the legend has hidden. A line that this chart does not have stays as it was.
+  #remember() {
+    for (const trace of this.#plot.data.filter(isNamedLine)) {
+      if (trace.visible === "legendonly") this.#hidden.add(trace.name);
+      else this.#hidden.delete(trace.name);
+    }
   }
 
   #choose(point) {
@@ -315,6 +340,10 @@ export class Chart {
 }
 
 const SVG = "http://www.w3.org/2000/svg";
+
+function isNamedLine(trace) {
+  return Boolean(trace.name) && Boolean(trace.mode?.includes("lines"));
+}
 
 function element(tag, name) {
   const made = document.createElement(tag);

@@ -83,6 +83,7 @@ def chart_by_size(runs: Sequence[Run], results: Sequence[Row], headline: Headlin
         figure, key="by_size", alt=describe_chart_by_size(chosen, sentences),
         picture=charts.picture_of(runs, f"{'fastest variant' if chosen == 'winner' else chosen} by size"),
         select=partial(_choose_size, names), current=next((key for key, name in names.items() if name == at), None),
+        name=lambda key: names.get(key, key),
     )  # fmt: skip
     if sentences:
         st.markdown(

@@ -5,10 +5,8 @@ from collections.abc import Sequence
 import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
-from kernelviz.bench.gallery import newest_of
+from kernelviz.bench.gallery import insight_of, newest_of
 from kernelviz.core import Run
-from kernelviz.metrics.insight import insight
-from kernelviz.metrics.rows import rows
 from kernelviz.text import format_variant
 from kernelviz.text.insight import describe_insight
 from kernelviz.text.text import sentence_case
@@ -27,7 +25,7 @@ def recorded_run(bench: Bench, op: str) -> Run | None:
 def introduction(bench: Bench, form: Form, recorded: Run, recent: Sequence[RunSummary]) -> None:
     """What kernelviz does, what the page shows below, and the button that measures the same op on this machine."""
     device = bench.device(form.device)
-    sentence = sentence_case(describe_insight(insight(rows(recorded, recorded.environment.roofs))))
+    sentence = sentence_case(describe_insight(insight_of(recorded.id)))
     with st.container(border=True, key="first_visit", gap="xsmall"):
         st.markdown(
             "**kernelviz measures variants of a GPU or CPU kernel on this machine, live, and verifies that each is correct.**  \n"

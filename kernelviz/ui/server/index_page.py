@@ -9,7 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kernelviz.ui.server import assets, widget_scripts
+from kernelviz.ui.server import assets, static_files, widget_scripts
 
 _HEAD, _HEAD_END = b"<head>", b"</head>"
 
@@ -66,7 +66,7 @@ class _Extended:
 
 def middleware() -> list[Middleware]:
     """What the server needs besides its routes."""
-    return [Middleware(IndexPage)]
+    return [Middleware(static_files.StaticFiles), Middleware(IndexPage)]
 
 
 def _is_page(start: Message) -> bool:

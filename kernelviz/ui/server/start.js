@@ -3,7 +3,10 @@
 (() => {
   // Streamlit would otherwise look for its server below the path of the page first (/roofline/_stcore/health), which is a 404.
   const root = new URL("..", document.currentScript.src);
-  window.__streamlit = { ...window.__streamlit, BACKEND_BASE_URL: root.href };
+  // It would also ask for its configuration before it opens its WebSocket, and wait behind all scripts. With the part that it needs
+  // first, it opens the WebSocket at once and asks later. Only this server's own pages may send it messages.
+  const HOST_CONFIG = { allowedOrigins: [root.origin], useExternalAuthToken: false };
+  window.__streamlit = { ...window.__streamlit, BACKEND_BASE_URL: root.href, HOST_CONFIG };
 
   // The page Bench has a form at its left, which arrives from the server after the first elements. Its space is kept free until
   // then (pages.css), so that nothing moves.

@@ -1,7 +1,8 @@
 """The scripts of Streamlit's widgets that a page needs, named in its HTML page.
 
 Streamlit loads the script of a widget when the first widget of that kind arrives, and then what this script imports, so a page
-waits for several rounds of requests. If the HTML page names them, the browser loads them while the server still runs the page.
+waits for several rounds of requests. If the HTML page names them, the browser loads and evaluates them while the server still
+runs the page.
 """
 
 import re
@@ -33,20 +34,26 @@ _CHARTS = "BidiComponent"
 @cache
 def elements(page: str) -> str:
     """The elements for the head of a page's HTML, with paths relative to the page. `page`: its file name, "" for Bench."""
-    widgets = _WIDGETS.get(page or "bench", ())
-    lines = [f'<link rel="modulepreload" crossorigin href="./static/js/{name}">' for name in _scripts(widgets)]
-    if _CHARTS in widgets:
-        lines.append(f'<link rel="modulepreload" href="{assets.path(assets.CHART)}">')
+    wanted = _WIDGETS.get(page or "bench", ())
+    entries = _entries(wanted)
+    lines = [f'<link rel="modulepreload" crossorigin href="./static/js/{name}">' for name in _scripts(entries)]
+    lines += [f'<script type="module" crossorigin src="./static/js/{name}"></script>' for name in entries]
+    if _CHARTS in wanted:
+        lines.append(f'<script type="module" src="{assets.path(assets.CHART)}"></script>')
         lines.append(f'<script async src="{assets.path(assets.PLOTLY)}"></script>')
     return "\n    ".join(lines)
 
 
-def _scripts(widgets: tuple[str, ...]) -> list[str]:
-    """The files of these widgets and what they import, without the files that every page loads."""
-    loaded = set(_LINKED.findall((_FOLDER / "index.html").read_text("utf-8")))
+def _entries(wanted: tuple[str, ...]) -> list[str]:
+    """The files of these widgets."""
     names = {path.name.partition(".")[0]: path.name for path in (_FOLDER / "static" / "js").glob("*.js")}
-    wanted = [names[widget] for widget in widgets if widget in names]
-    return list(dict.fromkeys(name for entry in wanted for name in _with_imports(entry, loaded)))
+    return [names[widget] for widget in wanted if widget in names]
+
+
+def _scripts(entries: list[str]) -> list[str]:
+    """These files and what they import, without the files that every page loads."""
+    loaded = set(_LINKED.findall((_FOLDER / "index.html").read_text("utf-8")))
+    return list(dict.fromkeys(name for entry in entries for name in _with_imports(entry, loaded)))
 
 
 def _with_imports(name: str, seen: set[str]) -> Iterator[str]:

@@ -76,18 +76,20 @@ def draw_clickable(
     picture: Picture,
     select: Callable[[str | None], None],
     current: str | None,
+    name: Callable[[str], str] = str,
     zoom: bool = False,
 ) -> None:
     """Draw a chart whose points can be selected; the selection stays until the point is clicked again or Escape is pressed.
 
     `select` is called before the next redraw with the customdata of the selected points, or None if the selection ended.
     `current`: the customdata of what the page shows. If it is no longer the selected one, because a box was changed, nothing is
-    selected.
+    selected. `name`: what points of several runs have in common, for example their size; another run keeps it selected.
     """
     selected = st.session_state.get(_selection(key))
+    is_selected = current is not None and selected == name(current)
     _draw(
-        figure, key, alt, picture, zoom=zoom, clickable=True, selected=selected if selected == current else None,
-        on_clicked_change=partial(_clicked, key, select),
+        figure, key, alt, picture, zoom=zoom, clickable=True, selected=current if is_selected else None,
+        on_clicked_change=partial(_clicked, key, select, name),
     )  # fmt: skip
 
 
@@ -113,6 +115,7 @@ def _draw(
             "figure": msgspec.json.encode(content).decode(),
             "height": height,
             "alt": str(alt),
+            "name": key,
             "about": asdict(picture),
             "clickable": clickable,
             "selected": selected,
@@ -126,8 +129,8 @@ def _selection(key: str) -> str:
     return f"{key}_selection"
 
 
-def _clicked(key: str, select: Callable[[str | None], None]) -> None:
+def _clicked(key: str, select: Callable[[str | None], None], name: Callable[[str], str]) -> None:
     click = st.session_state[key]["clicked"]
     chosen = None if click is None or click["key"] is None else str(click["key"])
-    st.session_state[_selection(key)] = chosen
+    st.session_state[_selection(key)] = None if chosen is None else name(chosen)
     select(chosen)
