@@ -313,6 +313,7 @@ def _failures(chart: _Chart, failed: Sequence[_CasePoint]) -> Iterator[Props]:
                 "y": [0.03 + 0.045 * levels[d.row.result.variant] for d in marked],
                 "yaxis": "y2",
                 "name": name,
+                "text": [escape(format_variant(d.row.result.variant)) for d in marked],
                 "mode": "markers",
                 "marker": {
                     "symbol": symbol,

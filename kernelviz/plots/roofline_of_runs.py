@@ -18,7 +18,7 @@ from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.placement import Placed
 from kernelviz.plots.frame import decade_ticks, folded, framed, neutral_line, nothing
 from kernelviz.plots.roofline import under
-from kernelviz.plots.variant_styles import NEUTRAL, style_of
+from kernelviz.plots.variant_styles import NEUTRAL, style_of, with_filling
 from kernelviz.text import (
     describe_distance,
     describe_evidence,
@@ -181,7 +181,7 @@ def _points(
         showlegend=traces <= MOST_NAMED and any(highlighted),
         marker={
             "color": colours,
-            "symbol": style.marker + fill,
+            "symbol": with_filling(style.marker, fill),
             "opacity": 1.0,
             "size": [_LARGEST_PX + 4 if c.key == case else _marker_px(c, points) for c in mine],
             "line": {"width": 1.5 if "open" in fill else 0, "color": colours},

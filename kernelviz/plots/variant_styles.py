@@ -68,6 +68,8 @@ MARKERS = (
 )
 """More markers than the largest op has variants, so that the marker alone identifies a variant. Their number has no divisor in
 common with that of the colours, so a colour and a marker meet again only after 368 variants."""
+_NEVER_DOTTED = ("hourglass", "bowtie")
+"""Markers of which Plotly has no variant with a dot."""
 NEUTRAL = "#7C8784"
 """The colour of roofs, boundaries and frames, of which no variant is. It is readable on both backgrounds and less prominent."""
 BAD, GOOD = "#DC4A4A", "#3D9A5B"
@@ -143,6 +145,17 @@ def _free(name: str, used: Sequence[Style]) -> Style:
     pairs = (*_PAIRS[start:], *_PAIRS[:start])
     uses = Counter(used)
     return min(pairs, key=lambda s: (uses[s], colours[s.colour] + markers[s.marker]))
+
+
+def with_filling(marker: str, filling: str) -> str:
+    """The symbol of a marker with that filling: "", "-open", "-dot" or "-open-dot".
+
+    A marker that Plotly cannot draw with a dot is open instead.
+
+    >>> with_filling("circle", "-dot"), with_filling("bowtie", "-dot"), with_filling("bowtie", "")
+    ('circle-dot', 'bowtie-open', 'bowtie')
+    """
+    return f"{marker}-open" if marker in _NEVER_DOTTED and filling.endswith("-dot") else marker + filling
 
 
 def series(number: int) -> Style:

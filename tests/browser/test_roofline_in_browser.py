@@ -41,7 +41,7 @@ def test_hover_says_share_and_limiter_and_a_click_isolates(real: str, page: Page
     chart = opened(real, page)
     point(page, chart, "matmul: cuda naive")
     hover = chart.locator(".hoverlayer")
-    expect(hover).to_contain_text("of the roof (matmul bf16, 784 TFLOP/s")
+    expect(hover).to_contain_text("of the roof (matmul bf16, 791 TFLOP/s")
     expect(hover).to_contain_text("unclear:")
     page.mouse.down()
     page.mouse.up()
@@ -71,7 +71,7 @@ def test_the_chart_is_zoomed_and_saved_as_a_picture(real: str, page: Page, tmp_p
         tools.get_by_role("menuitem", name="SVG").click()
     assert saving.value.suggested_filename.startswith("kernelviz-roofline-matmul")
     saving.value.save_as(tmp_path / "SVG")
-    assert b"DRAM up to 4.53 TB/s" in (tmp_path / "SVG").read_bytes()
+    assert b"DRAM up to 4.55 TB/s" in (tmp_path / "SVG").read_bytes()
 
 
 def test_no_two_names_of_the_legend_touch_and_everybody_reads_the_page(real: str, page: Page) -> None:

@@ -45,7 +45,7 @@ def offline(real: str, browser: Browser, tmp_path_factory: pytest.TempPathFactor
     page.goto(f"{real}/?run=h200-rmsnorm&hide=composite_eager&l2=warm")
     settled(page)
     page.locator(".st-key-share_popover button").first.click()
-    expect(page.get_by_text("32 of 40 cases")).to_be_visible()
+    expect(page.get_by_text("80 of 88 cases")).to_be_visible()
     at_rest(page)
     # Saved with the box still open: what was typed last is in the file.
     page.get_by_label("Title", exact=True).fill("sent to <b>you</b>")
@@ -86,7 +86,7 @@ def test_the_saved_page_opens_from_a_disk_without_a_network(offline: Path, witho
     page.mouse.move(*at)
     hover = page.locator("#by_size .hoverlayer")
     expect(hover).to_contain_text("torch eager")
-    expect(hover).to_contain_text("measured roof: 4349 GB/s")
+    expect(hover).to_contain_text("measured roof: 4348 GB/s")
     assert "composite eager" not in page.locator("body").inner_text()
     # A click on a point chooses its size, the boxes choose what is drawn.
     page.mouse.click(*at)
@@ -99,10 +99,11 @@ def test_the_saved_page_opens_from_a_disk_without_a_network(offline: Path, witho
     expect(page.locator("#by_size")).to_have_attribute("aria-label", re.compile("Fastest correct variant by size"))
     times = page.locator("#cases-warm td:nth-child(4)")
     page.locator("#cases-warm").get_by_role("button", name="warm time").click()
-    once = [float(t) for t in times.all_inner_texts()]
+    once = [float(t) for t in times.all_inner_texts() if t != "–"]
     assert once == sorted(once)
+    assert len(once) == 79, "one case has no time"
     page.locator("#cases-warm").get_by_role("button", name="warm time").click()
-    assert [float(t) for t in times.all_inner_texts()] == once[::-1]
+    assert [float(t) for t in times.all_inner_texts() if t != "–"] == once[::-1]
     assert asked == [offline.as_uri()], "it asked for something"
     assert trouble == []
 
@@ -138,7 +139,7 @@ def test_a_browser_that_cannot_unpack_still_shows_the_tables(offline: Path, brow
     page.add_init_script("delete window.DecompressionStream")
     page.goto(offline.as_uri())
     expect(page.locator("#without")).to_contain_text("DecompressionStream")
-    assert page.locator("#cases-cold tbody tr").count() == 32
+    assert page.locator("#cases-cold tbody tr").count() == 80
     expect(page.locator("#cases-cold")).to_be_visible()
     page.context.close()
 

@@ -58,6 +58,25 @@ def test_a_name_is_code_in_markdown(name: str) -> None:
     assert row.startswith("| `")
 
 
+def test_a_mark_on_an_axis_that_is_not_drawn_has_no_value() -> None:
+    """The marks of failed cases stand in a row at the bottom of the chart, and name their variant."""
+    figure = scatter("fast")
+    figure["data"].append(
+        {
+            "type": "scatter",
+            "mode": "markers",
+            "name": "not measured",
+            "text": ["slow"],
+            "x": [2],
+            "y": [0.03],
+            "yaxis": "y2",
+        }
+    )
+    figure["layout"]["yaxis2"] = {"visible": False}
+    cells, _ = copied(figure)
+    assert cells == [["series", "n", "time, ms"], ["fast", "1", "-3.5"], ["slow: not measured", "2", ""]]
+
+
 def test_a_link_ends_where_it_ends() -> None:
     _, lines = copied(scatter("a"), link="http://x/?a=> [b](c)")
     assert lines[2] == "<http://x/?a=%3E%20[b](c)>"

@@ -10,13 +10,14 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelviz.ops import catalogue
 from kernelviz.plots.marker_images import mark, svg
-from kernelviz.plots.variant_styles import COLOURS, MARKERS, NEUTRAL, Style, style_of, styles_of
+from kernelviz.plots.variant_styles import COLOURS, MARKERS, NEUTRAL, Style, style_of, styles_of, with_filling
 
 OPS = tuple(catalogue().values())
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20) | st.sampled_from(["by_norm", "cuda_vec16"])
@@ -79,6 +80,13 @@ def test_colours_are_visible_in_both_themes_and_differ_from_each_other_and_from_
         assert min(_contrast(colour, background) for background in BACKGROUNDS) >= 3, colour
     for one, other in combinations((*COLOURS, NEUTRAL), 2):
         assert np.linalg.norm(_oklab(one) - _oklab(other)) >= 0.08, (one, other)
+
+
+def test_plotly_draws_every_marker_with_every_filling() -> None:
+    """Six runs on one roofline have four fillings, and the largest op has markers far down the list."""
+    symbols = [with_filling(marker, filling) for marker in MARKERS for filling in ("", "-open", "-dot", "-open-dot")]
+    figure = go.Figure(go.Scatter(x=[0] * len(symbols), y=[0] * len(symbols), marker={"symbol": symbols}))
+    assert list(figure.data[0].marker.symbol) == symbols
 
 
 @pytest.mark.parametrize("marker", MARKERS)

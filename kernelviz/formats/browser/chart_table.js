@@ -8,8 +8,9 @@ function tableOf({ data, layout }, plain) {
   const traces = data.filter(isShown);
   const axes = traces.map((trace) => ["x", "y"].map((letter) => axisOf(trace, letter, layout, plain)));
   const grid = traces.some((trace) => trace.type === "heatmap");
-  const [x, y] = [0, 1].map((i) => oneOf(axes.map((pair) => pair[i].title)) ?? "xy"[i]);
-  const mixed = [0, 1].map((i) => new Set(axes.map((pair) => pair[i].title)).size > 1);
+  const titles = [0, 1].map((i) => axes.filter((pair) => !pair[i].hidden).map((pair) => pair[i].title));
+  const [x, y] = [0, 1].map((i) => oneOf(titles[i]) ?? "xy"[i]);
+  const mixed = [0, 1].map((i) => new Set(titles[i]).size > 1);
   const across = traces.some((trace) => trace.error_x || isSpan(trace));
   const interval = traces.some((trace) => trace.error_x || trace.error_y || isSpan(trace));
   const measured = across ? x : y;
@@ -45,11 +46,11 @@ function oneOf(titles) {
   return new Set(titles).size === 1 ? titles[0] : undefined;
 }
 
+// The name of the trace, or of the point if the trace has none. Of a mark of several variants ("not measured"), both.
 function nameOf(trace, at, plain) {
-  const name = plain(trace.name ?? "");
-  if (name) return name;
-  const label = Array.isArray(trace.text) ? trace.text[at] : "";
-  return typeof label === "string" ? plain(label) : "";
+  const name = plain(trace.name ?? ""), label = Array.isArray(trace.text) ? trace.text[at] : "";
+  const own = typeof label === "string" ? plain(label) : "";
+  return name && own && trace.mode === "markers" ? `${own}: ${name}` : name || own;
 }
 
 function axisOf(trace, letter, layout, plain) {
@@ -66,7 +67,9 @@ function axisOf(trace, letter, layout, plain) {
     if (labelled) return plain(String(ticktext[tickvals.indexOf(v)]));
     return typeof v === "number" ? v : plain(String(v)).trim();
   };
-  return { title: plain(meta.title ?? axis.title?.text ?? ""), value };
+  // A position on an axis that is not drawn is no value: the row of marks of failed cases, for example.
+  const hidden = axis.visible === false;
+  return { hidden, title: plain(meta.title ?? axis.title?.text ?? ""), value: hidden ? () => null : value };
 }
 
 function pointsOf(trace) {
