@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import earlier_runs
 import pytest
 
 from kernelviz.core.run import Roof
-from kernelviz.formats import shipped_runs
 from kernelviz.hardware.datasheet import data_sheet_shares, datasheet
 
-ROOFS = shipped_runs.load("h200-add").environment.roofs
+ROOFS = earlier_runs.load("h200-add").environment.roofs
 
 
 def test_an_h200s_roofs_stand_below_its_sheet() -> None:
