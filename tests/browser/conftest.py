@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import one_tab
 import pytest
 from acting import wait_until_done
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sync_playwright
 from servers import ROOT, served
 
 # The same engine without windows and menus draws a page in three quarters of the processor time.
@@ -26,6 +27,7 @@ ARGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+FOLDER = Path(__file__).parent
 Serve = Callable[..., str]
 PLUGIN = str(ROOT / "tests" / "planted_wrong.py")
 STILL = """() => {
@@ -44,6 +46,24 @@ SHIFTS = """() => {
 # Two cores that also compile: a page that is ready in 2 s alone may take 10 s here.
 expect.set_options(timeout=20_000)
 page = one_tab.page
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """A browser test that fails is called once more, and what happened first is a warning in the summary.
+
+    On a machine that is busy for seconds, an act may fall between two redraws of a page. What fails twice is a failure.
+    """
+    if FOLDER not in pyfuncitem.path.parents:
+        return None
+    given = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    try:
+        pyfuncitem.obj(**given)
+    except (AssertionError, Error) as error:
+        first = str(error).partition("Aria snapshot")[0][:600]
+        warnings.warn(f"{pyfuncitem.name} failed and is called again: {first}", stacklevel=1)
+        pyfuncitem.obj(**given)
+    return True
 
 
 @pytest.fixture(scope="session")
