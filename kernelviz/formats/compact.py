@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from kernelviz.core import Block, DocumentError, Failure, Figure, Outcome, Run, Timing
 from kernelviz.formats import document
-from kernelviz.metrics.quality import CLOCK_MOVED
-from kernelviz.metrics.statistics import TRIM
+from kernelviz.metrics.quality import is_slow
+from kernelviz.metrics.statistics import cut_at_each_end
 
 SAMPLE_PER_S, START_PER_S, CLOCK_PER_HZ, PERCENTILE_PER_S = 1e12, 1e4, 1e-6, 1e10
 """Steps in a second and in a hertz, of samples, of starts, of clocks and of percentiles."""
@@ -206,9 +206,8 @@ def _clocks(blocks: Sequence[Block]) -> list[int]:
         step = round((clock_hz or 0.0) * CLOCK_PER_HZ)
         if clock_hz:
             first_hz = first_hz or clock_hz
-            slow = clock_hz < first_hz * (1 - CLOCK_MOVED)
-            limit_hz = round(first_hz * CLOCK_PER_HZ) / CLOCK_PER_HZ * (1 - CLOCK_MOVED)
-            if slow != (step / CLOCK_PER_HZ < limit_hz):
+            slow = is_slow(clock_hz, first_hz)
+            if slow != is_slow(step / CLOCK_PER_HZ, round(first_hz * CLOCK_PER_HZ) / CLOCK_PER_HZ):
                 step += -1 if slow else 1
         steps.append(step)
     return steps
@@ -216,7 +215,7 @@ def _clocks(blocks: Sequence[Block]) -> list[int]:
 
 def _averaged(blocks: Sequence[Block]) -> Ints:
     """Of how many samples the trimmed mean of each block is."""
-    return np.array([b.size - 2 * int(b.size * TRIM) for b in blocks])
+    return np.array([b.size - 2 * cut_at_each_end(b.size) for b in blocks])
 
 
 def _differences(values: list[int]) -> Ints:

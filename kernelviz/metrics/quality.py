@@ -264,9 +264,14 @@ def slow_blocks(blocks: tuple[Block, ...] | None) -> int:
     return sum(_slow(blocks or ()))
 
 
+def is_slow(clock_hz: float, first_hz: float) -> bool:
+    """Whether a block's clock is more than CLOCK_MOVED under that of the first block of its series."""
+    return clock_hz < first_hz * (1 - CLOCK_MOVED)
+
+
 def _slow(blocks: Sequence[Block]) -> list[bool]:
     first_hz = next((b.clock_hz for b in blocks if b.clock_hz), math.inf)
-    return [bool(b.clock_hz) and (b.clock_hz or 0.0) < first_hz * (1 - CLOCK_MOVED) for b in blocks]
+    return [bool(b.clock_hz) and is_slow(b.clock_hz or 0.0, first_hz) for b in blocks]
 
 
 def _effect_of_slow(figure: Figure) -> float:

@@ -46,6 +46,15 @@ _SEED = 20261121  # Fixed, so that the same samples always give the same interva
 Floats = NDArray[np.float64]
 
 
+def cut_at_each_end(count: int, trim: float = TRIM) -> int:
+    """How many of `count` samples a trimmed mean leaves out at each end, rounded down.
+
+    >>> cut_at_each_end(9), cut_at_each_end(12)
+    (0, 1)
+    """
+    return int(count * trim)
+
+
 def trimmed_mean(samples: Sequence[float] | Floats, trim: float = TRIM) -> float:
     """Mean after cutting `trim` of the samples at each end (rounded down: 1-9 samples lose none).
 
@@ -53,7 +62,7 @@ def trimmed_mean(samples: Sequence[float] | Floats, trim: float = TRIM) -> float
     1.0
     """
     ordered = np.sort(np.asarray(samples, dtype=np.float64))
-    cut = int(len(ordered) * trim)
+    cut = cut_at_each_end(len(ordered), trim)
     return float(ordered[cut : len(ordered) - cut].mean())
 
 
@@ -65,7 +74,7 @@ def block_means(samples: Sequence[float], blocks: Sequence[Block]) -> Floats:
     sizes = {b.size for b in blocks}
     if len(sizes) == 1:  # as one table: a run of 100 cases has 16,000 blocks
         (size,) = sizes
-        cut = int(size * TRIM)
+        cut = cut_at_each_end(size)
         means: Floats = np.sort(values.reshape(-1, size), axis=1)[:, cut : size - cut].mean(axis=1)
         return means
     ends = np.cumsum([b.size for b in blocks])
