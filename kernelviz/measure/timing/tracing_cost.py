@@ -5,6 +5,7 @@ traced; softmax 8192 x 8192 by torch gets 5.6 us of 258 longer; an add of 2^24 i
 captured call is run traced and untraced, by events round whole graphs, and the difference is subtracted from its samples.
 """
 
+import math
 import time
 from collections.abc import Callable
 from statistics import median
@@ -24,7 +25,7 @@ attempts is made: for a call of 0.36 s the usual attempts take 10 s to determine
 RESOLVED_S, DOUBT_S = 0.3e-6, 0.15e-6
 """Differences below RESOLVED_S count as zero; within DOUBT_S of it more attempts are made."""
 LEAST_ATTEMPTS = 4
-"""With fewer valid attempts, the cost of tracing is unknown."""
+"""With fewer valid attempts, the cost of tracing is unknown. With so many that are all clearly below RESOLVED_S, it is zero."""
 MOST_SHARE = 1 / 3
 """If the difference is a larger share of a call, it is an error of this measurement. The largest cost of tracing seen is 8 %."""
 COVER_CYCLES, MOST_COVER_CYCLES = 2_000_000, 32_000_000
@@ -54,19 +55,23 @@ class TracingCost:
         """
         long = iteration_s > LONG_S
         calls = 1 if long else max(2, min(MOST_CALLS, round(GRAPH_S / iteration_s)))
-        attempts = LEAST_ATTEMPTS if long else ATTEMPTS
+        differences_s: list[float] = []
+
+        def add(attempts: int) -> None:
+            self._rest(2 * attempts * calls * iteration_s)
+            differences_s.extend(self._added(graph, calls, attempts))
+
         try:
             nothing_s = self._nothing_s()
-            self._rest(2 * attempts * calls * iteration_s)
-            differences_s = self._added(bound_launch, calls, attempts)
-            if (
-                differences_s
-                and not long
-                and nothing_s is not None
-                and abs(median(differences_s) - nothing_s - RESOLVED_S) < DOUBT_S
-            ):
-                self._rest(2 * MORE_ATTEMPTS * calls * iteration_s)
-                differences_s += self._added(bound_launch, calls, MORE_ATTEMPTS)
+            graph = self._captured(bound_launch, calls)
+            self._cover_cycles = max(COVER_CYCLES, self._cover_cycles // 2)
+            add(LEAST_ATTEMPTS)
+            if not long and nothing_s is not None:
+                clearly_zero = max(differences_s, default=math.inf) - nothing_s < RESOLVED_S - DOUBT_S
+                if len(differences_s) < LEAST_ATTEMPTS or not clearly_zero:
+                    add(ATTEMPTS - LEAST_ATTEMPTS)
+                if differences_s and abs(median(differences_s) - nothing_s - RESOLVED_S) < DOUBT_S:
+                    add(MORE_ATTEMPTS)
         except torch.OutOfMemoryError:  # another set of outputs may not fit
             return None
         if nothing_s is None or len(differences_s) < LEAST_ATTEMPTS:
@@ -79,14 +84,13 @@ class TracingCost:
     def _nothing_s(self) -> float | None:
         """The cost of tracing for an empty kernel in the same pattern; None while the host is too busy to measure it."""
         if self._of_nothing_s is None:
-            differences_s = self._added(BoundLaunch(empty_launch()), MOST_CALLS, MORE_ATTEMPTS)
+            graph = self._captured(BoundLaunch(empty_launch()), MOST_CALLS)
+            differences_s = self._added(graph, MOST_CALLS, MORE_ATTEMPTS)
             self._of_nothing_s = median(differences_s) if len(differences_s) >= LEAST_ATTEMPTS else None
         return self._of_nothing_s
 
-    def _added(self, bound_launch: BoundLaunch, calls: int, attempts: int) -> list[float]:
-        """The cost of tracing for one call of the pattern, by each valid attempt; at most three times `attempts` are made."""
-        graph = self._captured(bound_launch, calls)
-        self._cover_cycles = max(COVER_CYCLES, self._cover_cycles // 2)
+    def _added(self, graph: torch.cuda.CUDAGraph, calls: int, attempts: int) -> list[float]:
+        """The cost of tracing for one of the graph's calls, by each valid attempt; at most three times `attempts` are made."""
         differences_s: list[float] = []
         for _ in range(3 * attempts):
             untraced_s = self._between_events_s(graph)
