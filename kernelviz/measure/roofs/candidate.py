@@ -1,4 +1,4 @@
-"""The candidates for one roof, timed in interleaved rounds: ten rounds of all, then the best two until they are precise."""
+"""The candidates for one roof, timed in interleaved rounds: five rounds of all, then the best two until they are precise."""
 
 import math
 import time
@@ -13,7 +13,7 @@ from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.timing.rounds import Rounds, Series
 from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer
 from kernelviz.metrics.roof_checks import half_width_of, refusal
-from kernelviz.metrics.statistics import Interval
+from kernelviz.metrics.statistics import MIN_BLOCKS, Interval
 from kernelviz.ops import Launch
 
 
@@ -36,6 +36,9 @@ class Effort:
 GPU = Effort(choosing=Method(budget_s=1e-3), deciding=Method(budget_s=0.2, half_width=0.0015))
 HOST = Effort(choosing=Method(budget_s=1e-3), deciding=Method(budget_s=1.5, half_width=0.0025), again_s=30.0)
 """More time on a CPU, because its clock and load vary more; it has fewer roofs."""
+CHOOSING_ROUNDS = 5
+"""Rounds of all candidates before the finalists are chosen: one at each offset of a stream (`streams.OFFSETS`). The finalists are
+measured anew, so these rounds only have to put the candidates in order."""
 ATTEMPTS = 3
 """How often a roof is measured at most. Other load on the machine often lasts longer than that, and then the roof is refused."""
 
@@ -83,7 +86,7 @@ class Contest:
             timed = self.timer.prepare(BoundLaunch(candidate.launch), more, warm=warm)
             series.append((candidate, Series(candidate.roof.how, timed)))
         if len(series) > self.effort.finalists:
-            if not self._take([s for _, s in series], self.effort.choosing):
+            if not self._take([s for _, s in series], self.effort.choosing, CHOOSING_ROUNDS):
                 return None
             series = self._ordered(series)
         chosen, rest = series[: self.effort.finalists], series[self.effort.finalists :]
@@ -155,8 +158,8 @@ class Contest:
         at_least, _ = rates(leader)
         return [pair for pair in finalists if pair is leader or rates(pair)[1] >= at_least]
 
-    def _take(self, series: Sequence[Series], method: Method) -> bool:
-        return Rounds(self.timer, method, self.stop).take(series, None, None, lambda _: None)
+    def _take(self, series: Sequence[Series], method: Method, least: int = MIN_BLOCKS) -> bool:
+        return Rounds(self.timer, method, self.stop, least=least).take(series, None, None, lambda _: None)
 
     def _ordered(self, series: Sequence[tuple[Candidate, Series]]) -> list[tuple[Candidate, Series]]:
         """The candidates, the fastest first."""

@@ -116,6 +116,8 @@ class Rounds:
     # Called after each batch and each pass; True when it must be repeated (the hardware slowed the device down).
     disturbed: Callable[[], bool] = lambda: False
     seed: int = 0
+    least: int = MIN_BLOCKS
+    """The least number of rounds. With fewer than MIN_BLOCKS, series can be put in order, but have no interval."""
     # Unlike the numbers of any other measurement, also in another process, so that their blocks are never paired.
     number: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
 
@@ -164,9 +166,9 @@ class Rounds:
         done = repeated = 0
         while not self.stop():
             per_round = max(sum(self.timer.block_s(s.timed) for s in series), 1e-6)
-            count = max(1, min(MIN_BLOCKS, int(BATCH_S / per_round)))
-            if done < MIN_BLOCKS:
-                count = min(count, MIN_BLOCKS - done)
+            count = max(1, min(self.least, int(BATCH_S / per_round)))
+            if done < self.least:
+                count = min(count, self.least - done)
             else:
                 # A rest that would last until the budget's end counts as spent.
                 spent_s = time.monotonic() - started + self.timer.waits_s(count * per_round)
@@ -185,7 +187,7 @@ class Rounds:
                     series[index].add(block, self.number)
                 self.number += 1
             done += count
-            progress(min(1.0, max(done / (2 * MIN_BLOCKS), (time.monotonic() - started) / budget_s)))
+            progress(min(1.0, max(done / (2 * self.least), (time.monotonic() - started) / budget_s)))
         return False
 
     def _take_sustained(self, series: Sequence[Series], progress: Callable[[float], None]) -> bool:
