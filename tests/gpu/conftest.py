@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -68,7 +69,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group("gpu"))
     else:
         config.hook.pytest_deselected(items=[i for i in items if mine.get(i) != wanted])
-        items[:] = [i for i in items if mine.get(i) == wanted]
+        chosen = [i for i in items if mine.get(i) == wanted]
+        count = int(getattr(config, "workerinput", {}).get("workercount", 1))
+        items[:] = dealt(chosen, seconds_before(wanted), count) if count > 1 else chosen
+
+
+def seconds_before(part: str) -> dict[str, float]:
+    """How long each test of a part took according to the committed report."""
+    report = HERE.parents[1] / "docs" / "gpu-report.json"
+    parts = json.loads(report.read_text()).get("parts", {}) if report.is_file() else {}
+    return {test: told["seconds"] for test, told in parts.get(part, {}).get("tests", {}).items()}
+
+
+def dealt(items: list[pytest.Item], seconds: Mapping[str, float], processes: int) -> list[pytest.Item]:
+    """The order in which no process has all the long tests.
+
+    xdist gives each process one stretch of the list, all of the same length, and a process that is ready takes tests from the end
+    of another's stretch. So each stretch begins with its longest tests; tests that never ran come first.
+    """
+    longest_first = sorted(items, key=lambda i: -seconds.get(i.nodeid, math.inf))
+    return [item for process in range(processes) for item in longest_first[process::processes]]
 
 
 def _words(report: pytest.TestReport) -> str:

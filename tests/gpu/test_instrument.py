@@ -86,6 +86,7 @@ def measured(
     for _ in bench.follow(run_id, timeout_s=300):
         pass
     run = bench.load(run_id)
+    assert len(run.environment.roofs) == len(bench.roofs("cuda:0"))
     save(run, f"limiter-{op}-{'-'.join(sizes.values()).replace('^', '')}.json")
     assert all(isinstance(r.outcome, Timing) for r in run.results), [r.outcome for r in run.results]
     return {r.variant: r for r in run.results}, run.environment.device
@@ -96,9 +97,25 @@ def line(found: Limiter) -> str:
     return f"{found.kind}: {describe_limiter_reason(found)}"
 
 
-def test_the_limiter_names_what_limits_planted_cases(bench: Bench) -> None:
-    for _ in bench.follow(bench.calibrate("cuda:0"), timeout_s=120):
+@pytest.fixture(scope="module")
+def calibrated_s(bench: Bench) -> float:
+    """Calibrate through the worker; the seconds that it took."""
+    begun = time.monotonic()
+    for _ in bench.follow(bench.calibrate("cuda:0", owner="test"), timeout_s=120):
         pass
+    return time.monotonic() - begun
+
+
+def test_a_calibration_measures_every_roof(bench: Bench, calibrated_s: float) -> None:
+    roofs = bench.roofs("cuda:0")
+    figures = {r.key: r.bandwidth_bytes_per_s or r.rate_flop_per_s or r.time_s for r in roofs}
+    record("roofs", {"seconds": calibrated_s, **figures})
+    assert {r.name for r in roofs} >= {"read", "copy", "write", "read2_write1", "read1_write2", "matmul"}
+    assert calibrated_s < 30
+
+
+@pytest.mark.usefixtures("calibrated_s")
+def test_the_limiter_names_what_limits_planted_cases(bench: Bench) -> None:
     roofs = bench.roofs("cuda:0")
     empty, device = measured(bench, "copy", {"n": "32"}, ("cuda_scalar",))
     large, device = measured(bench, "copy", {"n": "2^26"}, ("triton_block", "strided", "low_occupancy"))

@@ -1,7 +1,6 @@
 """The timing method on an H200 against the figures of docs/measuring.md, from fresh processes, warm, and soaked."""
 
 import json
-import random
 import statistics
 import subprocess
 import sys
@@ -63,6 +62,8 @@ def close(found: float, expected: float) -> bool:
 
 
 def test_eager_calls_agree_with_the_published_column(session: DeviceSession) -> None:
+    if session.device.name != "NVIDIA H200":
+        pytest.skip(f"the published times are those of an H200, this is {session.device.name}")
     found = {f"add n={n}": (cold_s(measure(session, add(n))["torch_eager"]), e) for n, e in ADD.items()}
     found |= {f"matmul bf16 {n}": (cold_s(measure(session, matmul(n))["torch_eager"]), e) for n, e in MATMUL.items()}
     record("agreement", {k: {"measured_s": f, "expected_s": e, "ratio": f / e} for k, (f, e) in found.items()})
@@ -125,53 +126,16 @@ def test_a_warm_point_takes_fifteen_milliseconds_and_its_calls(session: DeviceSe
     assert not {n: t for n, t in times.items() if t > allowed[n]}
 
 
-def test_compile_is_really_compiled_over_nineteen_sizes(session: DeviceSession) -> None:
+def test_compile_is_really_compiled_over_ten_sizes(session: DeviceSession) -> None:
+    """More than torch.compile keeps of one function by default (`recompile_limit`: 8)."""
     names = {}
-    for exponent in range(8, 27):
+    for exponent in range(8, 27, 2):
         result = measure(session, add(2**exponent), ("torch_eager", "torch_compile"), budget_s=0.02)["torch_compile"]
         assert isinstance(result.outcome, Timing), result.outcome
         names[exponent] = [k.name for k in result.kernels]
     record("compiled_kernels", names)
-    assert len(names) == 19
+    assert len(names) == 10
     assert all(len(n) == 1 and n[0].startswith("triton_") for n in names.values())
-
-
-def test_the_tracer_survives_hundreds_of_points_with_idle_gaps(session: DeviceSession) -> None:
-    """A thousand go through the worker: see test_product.py."""
-    import resource
-
-    timer = cuda_timer(session)
-    tracer = timer.tracer
-    assert tracer is not None
-    pause = random.Random(3)
-    problem = add(2**20)
-    measure(session, problem)
-    estimates, memory = [], []
-    retraced, records = timer.stamps.retraced, tracer.records_seen
-    for point in range(400):
-        estimates.append(cold_s(measure(session, problem, budget_s=0.001)["torch_eager"]))
-        if point % 50 == 0:
-            memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
-            time.sleep(pause.choice([0.0, 0.2, 1.0]))
-    ordered = sorted(estimates)
-    record(
-        "soak_in_session",
-        {
-            "points": len(estimates),
-            "records": tracer.records_seen - records,
-            "sessions_repeated": timer.stamps.retraced - retraced,
-            "estimate_s": {
-                "min": ordered[0],
-                "p1": ordered[4],
-                "median": statistics.median(ordered),
-                "p99": ordered[395],
-                "max": ordered[-1],
-            },
-            "resident_bytes": memory,
-        },
-    )
-    assert (ordered[395] - ordered[4]) / 2 / statistics.median(ordered) < 0.02
-    assert memory[-1] - memory[2] < 100 * 2**20
 
 
 def test_each_flush_draws_a_new_order_of_blocks(session: DeviceSession) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from figures import record, save
-from judged import untrue_failures
 from parts import part
 
 from kernelviz.bench import Bench
@@ -267,32 +266,6 @@ def test_others_on_the_gpu_leave_no_trace_in_what_is_measured_after_them(bench: 
     assert started[0] < started[1] < started[2] == started[3]
     for times, _ in found.values():
         assert times == pytest.approx(found["alone"][0], rel=0.02)
-
-
-@part("product")
-def test_a_calibration_measures_every_roof(bench: Bench) -> None:
-    begun = time.monotonic()
-    job = bench.calibrate("cuda:0", owner="test")
-    for _, event in bench.follow(job, timeout_s=120):
-        if isinstance(event, RunEnded):
-            break
-    taken = time.monotonic() - begun
-    roofs = bench.roofs("cuda:0")
-    record(
-        "roofs",
-        {"seconds": taken} | {r.key: r.bandwidth_bytes_per_s or r.rate_flop_per_s or r.time_s for r in roofs},
-    )
-    assert {r.name for r in roofs} >= {"read", "copy", "write", "read2_write1", "read1_write2", "matmul"}
-    assert taken < 30
-    sizes = {"m": "4096", "n": "2^10,2^14"}
-    plan = bench.plan(RunRequest(op="rmsnorm", sizes=sizes, dtype="bf16", device="cuda:0"))
-    run, _ = finished(bench, plan, Method(budget_s=0.1))
-    assert len(run.environment.roofs) == len(roofs)
-    failed = {
-        r.case.key: f"{r.outcome.stage}: {r.outcome.message}" for r in run.results if isinstance(r.outcome, Failure)
-    }
-    assert untrue_failures("rmsnorm", failed) == {}
-    save(run, "rmsnorm-h200.json")
 
 
 @part("smoke")

@@ -59,7 +59,8 @@ def calibrated() -> Calibrated:
             "seconds": made.seconds,
             "known_s": known_s,
             "roofs": {k: [_figure(r[k]) for r in rounds if k in r] for k in rounds[0]},
-            "words": {k: f"{format_roof_name(r)}: {format_roof_value(r)}, {r.how}" for k, r in rounds[0].items()},
+            "words": {k: f"{format_roof_name(r)}: {format_roof_value(r)}" for k, r in rounds[0].items()},
+            "how": {k: [r[k].how for r in rounds if k in r] for k in rounds[0]},
             "clocks_hz": {k: [r[k].clock_hz for r in rounds if k in r] for k in rounds[0]},
         },
     )
