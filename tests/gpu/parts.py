@@ -33,7 +33,7 @@ PARTS: dict[str, Part] = {
         processes=14,
     ),
     # One worker keeps up to 49 GiB (graphs and cached blocks of a sweep), so several do not fit on one card.
-    "one_click": Part(summary="every op with the defaults of the Bench page, at three sizes of its sweep", limit_s=480),
+    "one_click": Part(summary="every op with the defaults of the Bench page, at both ends of its sweep", limit_s=480),
     "timing": Part(summary="the timing method, fresh processes, a soak, and the roofs", limit_s=480),
     "instrument": Part(
         summary="the other figures, energy, live mode, what limits a kernel, page and monitor beside a measurement",

@@ -143,6 +143,7 @@ def test_the_soak_through_the_worker(bench: Bench) -> None:
         RunRequest(op="add", sizes={"n": "2^20"}, dtype="fp32", variants=("torch_eager",), device="cuda:0")
     )
     estimates: list[float] = []
+    clocks: list[float] = []
     memory: list[int] = []
     seconds: list[float] = []
     retried: list[int] = []
@@ -155,11 +156,12 @@ def test_the_soak_through_the_worker(bench: Bench) -> None:
         assert outcome.device_cold_s is not None
         retried.append(sum(r.conditions.retried_blocks for r in run.results if r.conditions))
         estimates.append(outcome.device_cold_s.estimate)
+        clocks.append(next((r.conditions.sm_clock_hz or 0.0 for r in run.results if r.conditions), 0.0))
         if point % 50 == 0:
             processes = psutil.Process().children(recursive=True)
             memory.append(max((p.memory_info().rss for p in processes if p.is_running()), default=0))
             time.sleep((point // 50) % 3 * 0.5)
-    ordered = sorted(estimates)
+    ordered, usual_s = sorted(estimates), statistics.median(estimates)
     record(
         "soak",
         {
@@ -174,9 +176,12 @@ def test_the_soak_through_the_worker(bench: Bench) -> None:
             "point_s": {"median": statistics.median(seconds), "p99": sorted(seconds)[989]},
             "worker_resident_bytes": memory,
             "retried_blocks": retried[-1],
+            "farthest": sorted(zip(estimates, clocks, range(1000), strict=True), key=lambda p: -abs(p[0] - usual_s))[
+                :30
+            ],
         },
     )
-    assert (ordered[989] - ordered[10]) / 2 / statistics.median(ordered) < 0.02
+    assert (ordered[989] - ordered[10]) / 2 / usual_s < 0.02
     assert memory[-1] - memory[4] < 200 * 2**20
 
 

@@ -103,11 +103,23 @@ def test_every_kind_of_roof_is_there(calibrated: Calibrated) -> None:
 def test_two_calibrations_agree(calibrated: Calibrated) -> None:
     first, second = calibrated.rounds
     assert first.keys() == second.keys()
-    apart = {k: _figure(second[k]) / _figure(first[k]) - 1 for k in first}
+    apart = {k: _apart(first[k], second[k]) for k in first}
     record("roofs_apart", dict(sorted(apart.items(), key=lambda item: -abs(item[1]))))
     allowed = {k: LAUNCHES_AGREE if r.name == "launch" and r.timer == "host" else AGREE for k, r in first.items()}
     ticks = {k: TICK_S / r.time_s for k, r in first.items() if r.timer != "host" and r.time_s is not None}
     assert {k: d for k, d in apart.items() if abs(d) > max(allowed[k], ticks.get(k, 0.0))} == {}
+
+
+def _apart(first: Roof, second: Roof) -> float:
+    """The change from the first to the second, as a fraction.
+
+    Of arithmetic rates it is the smaller one of the changes of the rate and of the rate per clock cycle, because the clock under
+    the power cap differs between two calibrations, and each roof states it (8192^3 int8 on an H100: 1,796 and 1,829 MHz).
+    """
+    changes = [_figure(second) / _figure(first) - 1]
+    if first.rate_flop_per_s is not None and first.clock_hz and second.clock_hz:
+        changes.append((_figure(second) / second.clock_hz) / (_figure(first) / first.clock_hz) - 1)
+    return min(changes, key=abs)
 
 
 def test_memory_is_read_as_fast_as_this_gpu_can(calibrated: Calibrated) -> None:

@@ -49,7 +49,7 @@ def test_calls_of_one_kernel_agree_with_ncu(share: int) -> None:
     from kernelviz.core.events import CaseDone, Event
     from kernelviz.core.problem import Method
     from kernelviz.measure.selftest import children
-    from kernelviz.measure.selftest.agreement import ncu_times, shape_of
+    from kernelviz.measure.selftest.agreement import middle_samples_s, ncu_times, shape_of
     from kernelviz.measure.selftest.workbench import NotHere, Workbench
     from kernelviz.measure.session.device_session import DeviceSession, open_session
 
@@ -80,8 +80,7 @@ def test_calls_of_one_kernel_agree_with_ncu(share: int) -> None:
             continue
         own_s, own_hz = known(timing.device_cold_s).estimate, (results[key].conditions or Conditions()).sm_clock_hz
         assert own_hz is not None
-        samples = sorted(known(timing.device_cold_s).samples or ())
-        ends = samples[len(samples) // 20], samples[-1 - len(samples) // 20]
+        ends = middle_samples_s(known(timing.device_cold_s))
         nearest = min(max(found.seconds, ends[0]), ends[1])
         own_shapes = tuple(map(shape_of, results[key].kernels))
         same = found.shapes == own_shapes

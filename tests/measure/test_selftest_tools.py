@@ -10,10 +10,11 @@ from typing import Any, NoReturn
 
 import pytest
 
+from kernelviz.core import Figure
 from kernelviz.core.problem import Case, Problem
 from kernelviz.core.run import Device
 from kernelviz.measure.selftest import children
-from kernelviz.measure.selftest.agreement import ncu_times
+from kernelviz.measure.selftest.agreement import NcuTime, ncu_times, unexplained_s
 from kernelviz.measure.selftest.ncu_probe import TIMES
 from kernelviz.measure.selftest.picture import timeline_of
 from kernelviz.measure.selftest.verdicts import _whole_waves
@@ -77,11 +78,11 @@ def test_calls_are_cut_apart_by_their_markers(fake_ncu: Any, tmp_path: Path) -> 
     fake_ncu(rows(*one * TIMES, *[(MARKER, "500")] * TIMES, *two * TIMES))
     found = ncu_times(bench(), CASES)
     assert {key: (round(one.seconds, 12), len(one.shapes)) for key, one in found.items()} == {
-        CASES[0].problem.key: (1e-6, 1),
-        CASES[2].problem.key: (1.25e-6, 2),
+        CASES[0].key: (1e-6, 1),
+        CASES[2].key: (1.25e-6, 2),
     }
-    assert found[CASES[0].problem.key].shapes == (((1024, 1, 1), (256, 1, 1), 32),)
-    assert found[CASES[2].problem.key].clock_hz == 1.98e9
+    assert found[CASES[0].key].shapes == (((1024, 1, 1), (256, 1, 1), 32),)
+    assert found[CASES[2].key].clock_hz == 1.98e9
     asked = (tmp_path / "asked").read_text()
     for words in (
         "--clock-control none",
@@ -90,6 +91,23 @@ def test_calls_are_cut_apart_by_their_markers(fake_ncu: Any, tmp_path: Path) -> 
         "kernelviz.measure.selftest.ncu_probe",
     ):
         assert words in asked
+
+
+@pytest.mark.parametrize(
+    ("ncu_us", "ncu_clock_hz", "expected_us"),
+    [
+        (5.2, 2e9, 1.0),  # neither explains anything: from the 95th percentile, 4.2 us, it is 1.0
+        (4.1, 2e9, 0.0),  # one place in memory of those that were measured here
+        (8.0, 1e9, 0.0),  # half the clock, twice the time
+    ],
+)
+def test_what_clock_and_place_explain_is_no_disagreement(
+    ncu_us: float, ncu_clock_hz: float, expected_us: float
+) -> None:
+    samples = tuple(4e-6 + 0.2e-6 * (i % 2) for i in range(100))
+    own = Figure(estimate=4e-6, low=4e-6, high=4e-6, samples=samples, timer="cupti")
+    found_s = unexplained_s(own, 2e9, NcuTime(ncu_us * 1e-6, ncu_clock_hz, ()))
+    assert found_s == pytest.approx(expected_us * 1e-6, abs=1e-12)
 
 
 def test_a_call_that_is_missing_is_an_error(fake_ncu: Any) -> None:

@@ -31,15 +31,17 @@ def calibrate(device: Device, timer: DeviceTimer, emit: Emit, stop: Stop, effort
         ceilings=ceilings(device.name),
         cache_bytes=device.last_level_cache_bytes,
     )
-    launched = launches.HostLaunches(device)
+    launched, transferred = launches.HostLaunches(device), transfers.Transfers(device)
     troubles: list[str] = []
-    for kind, roofs in _kinds(device, contest, launched):
+    for kind, roofs in _kinds(device, contest, launched, transferred):
         for roof in _until_failure(kind, roofs, troubles):
             if stop():
                 return
             if roof is not None:
                 emit(RoofDone(roof=roof))
             launched.take()
+            if device.kind == "cuda":
+                transferred.take()
     if troubles:
         raise DeviceError(f"not measured: {', '.join(troubles)}; all other roofs were")
 
@@ -53,7 +55,7 @@ def _until_failure(kind: str, roofs: Iterator[Roof | None], troubles: list[str])
 
 
 def _kinds(
-    device: Device, contest: Contest, launched: launches.HostLaunches
+    device: Device, contest: Contest, launched: launches.HostLaunches, transferred: transfers.Transfers
 ) -> tuple[tuple[str, Iterator[Roof | None]], ...]:
     """The kinds of roofs of the device, each with a generator that measures them one by one."""
     if device.kind == "cuda":
@@ -62,7 +64,7 @@ def _kinds(
             ("multiply-adds", arithmetic.vector_roofs(device, contest)),
             ("matrix products", arithmetic.product_roofs(device, contest)),
             ("the empty kernel", launches.empty_kernel(device, contest)),
-            ("transfers", transfers.roofs(device, contest)),
+            ("transfers", transferred.roofs(contest)),
             ("launches by the host", launched.roofs(contest)),
         )
     return (

@@ -12,7 +12,7 @@ from statistics import median
 
 import msgspec
 
-from kernelviz.core import Case, Conditions, Kernel, Method, Problem, Result
+from kernelviz.core import Case, Conditions, Figure, Kernel, Method, Problem, Result
 from kernelviz.measure.selftest import children
 from kernelviz.measure.selftest.children import dims, quantity
 from kernelviz.measure.selftest.hosted import cold
@@ -33,6 +33,7 @@ CASES = tuple(
         Problem(op="matmul", sizes={"m": 2048, "n": 2048, "k": 2048}, dtype="bf16"),
     )
 )
+EMPTY = Case(problem=Problem(op="empty_launch", sizes={"k": 1}, dtype="fp32"), variant="cuda_launches")
 PROFILER_S, NCU_FRACTION = 0.1e-6, 0.01
 RESOLVED_S = 0.8e-6
 """Resolution of events: they may differ from CUPTI by this much on a call that tracing does not change."""
@@ -44,6 +45,24 @@ TRACED_CASES = (
     Case(problem=Problem(op="softmax", sizes={"m": 8192, "n": 8192}, dtype="bf16"), variant="torch_eager"),
     Case(problem=Problem(op="matmul", sizes={"m": 2048, "n": 2048, "k": 2048}, dtype="bf16"), variant="torch_eager"),
 )
+
+
+Shape = tuple[tuple[int, ...] | None, tuple[int, ...] | None, int | None]
+"""A kernel's grid, block and registers per thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class NcuTime:
+    """A call by ncu: the median over its repetitions of the sum of its kernels' durations, the clock of its longest kernel, and
+    the shape of each kernel.
+
+    torch.compile times its candidates in each process, and may launch another kernel under ncu than in this process: softmax
+    2048 x 4096 used a kernel of 32 registers per thread under ncu (26.9 us), of 40 without (22.9 us; H200).
+    """
+
+    seconds: float
+    clock_hz: float
+    shapes: tuple[Shape, ...]
 
 
 @probe(
@@ -65,29 +84,51 @@ def events_fallback(at: Workbench) -> Finding:
     return Finding(max(abs(other[k] - own[k]) for k in own), _beside(own, other, "events"))
 
 
-@probe("How far apart are CUPTI and ncu, beyond 1 % and what their clocks explain?", limit=1.3e-6, unit="s")
+@probe("How far apart are CUPTI and ncu, beyond 1 % and what clock and place explain?", limit=1.3e-6, unit="s")
 def ncu_duration(at: Workbench) -> Finding:
     """ncu's gpu__time_duration after the instrument's flush, without clock control; ncu itself adds about 1 us.
 
-    ncu leaves the device idle between kernels, so its clock can be lower than here, and a kernel that computes then takes longer.
-    Of each case, the smaller difference counts: of the times as they are, or with ncu's time converted to this process's clock.
+    ncu leaves the device idle between kernels, so its clock can be lower than here, and it measures at one place in memory only.
+    So of each case the smallest of three differences counts: of the times as they are, with ncu's time converted to the clock of
+    this process, and from the nearest of this process's samples (5th to 95th percentile). The time of an empty kernel by both is
+    among the figures, because it shows what ncu adds.
     """
     if children.path() is None:
         raise NotHere("ncu is not on the PATH")
-    results = _own_results(at)
-    own = {key: cold(result).estimate for key, result in results.items()}
-    by_ncu = ncu_times(at, CASES)
-    figures = _beside(own, {key: one.seconds for key, one in by_ncu.items()}, "ncu")
+    # Before ncu's process makes its context, which would make short kernels of this process longer.
+    results = [(case, _own_result(at, case)) for case in (*CASES, EMPTY)]
+    by_ncu = ncu_times(at, [case for case, _ in results])
+    figures: dict[str, float] = {}
     beyond = [0.0]
-    for key, result in results.items():
-        ncu, clock_hz = by_ncu[key], (result.conditions or Conditions()).sm_clock_hz
-        apart = [abs(ncu.seconds - own[key])]
-        figures[f"{key}, ncu_clock_hz"] = ncu.clock_hz
+    for case, result in results:
+        ncu, name = by_ncu[case.key], case.problem.key
+        own, clock_hz = cold(result), (result.conditions or Conditions()).sm_clock_hz
+        figures |= {
+            f"{name}, cupti_s": own.estimate,
+            f"{name}, ncu_s": ncu.seconds,
+            f"{name}, ncu_clock_hz": ncu.clock_hz,
+        }
         if clock_hz is not None:
-            figures[f"{key}, cupti_clock_hz"] = clock_hz
-            apart.append(abs(ncu.seconds * ncu.clock_hz / clock_hz - own[key]))
-        beyond.append(min(apart) - NCU_FRACTION * own[key])
+            figures[f"{name}, cupti_clock_hz"] = clock_hz
+        if case is not EMPTY:
+            beyond.append(unexplained_s(own, clock_hz, ncu) - NCU_FRACTION * own.estimate)
     return Finding(max(beyond), figures)
+
+
+def unexplained_s(own: Figure, clock_hz: float | None, ncu: NcuTime) -> float:
+    """The smallest difference between a time of this process and ncu's: as they are, at the clock of this process, or from the
+    nearest of this process's samples."""
+    low_s, high_s = middle_samples_s(own)
+    apart = [abs(ncu.seconds - own.estimate), abs(ncu.seconds - min(max(ncu.seconds, low_s), high_s))]
+    if clock_hz is not None:
+        apart.append(abs(ncu.seconds * ncu.clock_hz / clock_hz - own.estimate))
+    return min(apart)
+
+
+def middle_samples_s(figure: Figure) -> tuple[float, float]:
+    """The 5th and the 95th percentile of the samples of a figure."""
+    samples = sorted(figure.samples or (figure.estimate,))
+    return samples[len(samples) // 20], samples[-1 - len(samples) // 20]
 
 
 @probe("How far is a time from that of the untraced call, beyond 0.8 us?", limit=0.01, unit="fraction")
@@ -118,15 +159,14 @@ def traced_calls(at: Workbench) -> Finding:
 
 def _own(at: Workbench) -> dict[str, float]:
     """The cold seconds of each case by the session."""
-    return {key: cold(result).estimate for key, result in _own_results(at).items()}
+    return {case.problem.key: cold(_own_result(at, case)).estimate for case in CASES}
 
 
-def _own_results(at: Workbench) -> dict[str, Result]:
-    """The result of each case by the session, by problem."""
+def _own_result(at: Workbench, case: Case) -> Result:
+    """The result of a case by the session. Raises NotHere where times come from events."""
     if at.timer.name != "cupti":
         raise NotHere(f"this device is timed by {at.timer.name}, not by CUPTI")
-    results = [at.results(case.problem, (), case.variant, 1.0)[case.variant] for case in CASES]
-    return {result.problem.key: result for result in results}
+    return at.results(case.problem, (), case.variant, 1.0)[case.variant]
 
 
 def _other(at: Workbench, timer: str) -> dict[str, float]:
@@ -146,31 +186,13 @@ def _beside(own: Mapping[str, float], other: Mapping[str, float], name: str) -> 
     return {f"{k}, cupti_s": t for k, t in own.items()} | {f"{k}, {name}_s": other[k] for k in own}
 
 
-Shape = tuple[tuple[int, ...] | None, tuple[int, ...] | None, int | None]
-"""A kernel's grid, block and registers per thread."""
-
-
 def shape_of(kernel: Kernel) -> Shape:
     """The shape of a kernel that was traced in this process."""
     return kernel.grid, kernel.block, kernel.registers_per_thread
 
 
-@dataclass(frozen=True, slots=True)
-class NcuTime:
-    """A call by ncu: the median over its repetitions of the sum of its kernels' durations, the clock of its longest kernel, and
-    the shape of each kernel.
-
-    torch.compile times its candidates in each process, and may launch another kernel under ncu than in this process: softmax
-    2048 x 4096 used a kernel of 32 registers per thread under ncu (26.9 us), of 40 without (22.9 us; H200).
-    """
-
-    seconds: float
-    clock_hz: float
-    shapes: tuple[Shape, ...]
-
-
 def ncu_times(at: Workbench, cases: Sequence[Case], most_s: float = children.MOST_S) -> dict[str, NcuTime]:
-    """Every case by ncu in one process, by problem, or by case key where there are several variants. Raises NotHere.
+    """Every case by ncu in one process, by its key. Raises NotHere.
 
     A case that does not bind there is left out. The caches are emptied by the instrument's flush, not by ncu's cache control,
     which empties more than the L2 (a bf16 product of 512^3 takes 5.1 us after it, 4.6 after the flush), and does so before each
@@ -191,12 +213,11 @@ def ncu_times(at: Workbench, cases: Sequence[Case], most_s: float = children.MOS
             calls[-1].append(row)
     if len(calls) - 1 != TIMES * len(cases):
         raise RuntimeError(f"ncu saw {len(calls) - 1} calls, {TIMES * len(cases)} were made")
-    several = len({c.variant for c in cases}) > 1
     times_by_case: dict[str, NcuTime] = {}
     for index, case in enumerate(cases):
         mine = calls[index * TIMES : (index + 1) * TIMES]
         if all(mine):
-            times_by_case[case.key if several else case.problem.key] = NcuTime(
+            times_by_case[case.key] = NcuTime(
                 median(sum(quantity(row, metric) for row in call) for call in mine),
                 median(quantity(max(call, key=lambda row: quantity(row, metric)), clock) for call in mine),
                 tuple((dims(r, "Grid Size"), dims(r, "Block Size"), int(r[registers])) for r in mine[-1]),
