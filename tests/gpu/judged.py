@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from statistics import median
 from typing import Any
 
 from cases import WRONG, large_sizes, odd_sizes
 
 from kernelviz.core.problem import Case, Problem
+from kernelviz.metrics.ncu_agreement import NCU_FRACTION, NCU_S, unexplained_s
 from kernelviz.ops import Op, catalogue
 
 PARTS = 3
@@ -46,8 +48,6 @@ def cases_of(part: int) -> list[Case]:
 Compared = Mapping[str, Mapping[str, Any]]
 """Case to what the session and ncu measured of it, as test_selftest records it."""
 
-MOST_S = 1.3e-6
-"""What ncu may be off beyond 1 %: it adds about a microsecond to each kernel."""
 MOST_FURTHER_OFF = 0.05
 """Of all cases of one kernel, which may be further off, each for a reason that was measured."""
 
@@ -57,18 +57,32 @@ def one_kernel(compared: Compared) -> dict[str, Mapping[str, Any]]:
     return {k: c for k, c in compared.items() if c["kernels"] == 1 and c["same_kernels"]}
 
 
+def ncu_adds_s(compared: Compared) -> float:
+    """What ncu adds to an empty kernel: the median over the cases that launch one."""
+    return median(
+        float(c["ncu_s"] - c["own_s"]) for k, c in one_kernel(compared).items() if k.startswith("empty_launch ")
+    )
+
+
 def further_off(compared: Compared) -> dict[str, Mapping[str, Any]]:
-    """Of those, the ones that are more than MOST_S + 1 % apart."""
-    return {k: c for k, c in one_kernel(compared).items() if c["beyond_1_percent_s"] > MOST_S}
+    """Of the cases of one kernel, those whose times differ by more than NCU_S + 1 %, beyond what ncu adds."""
+    adds_s = ncu_adds_s(compared)
+    return {
+        k: c
+        for k, c in one_kernel(compared).items()
+        if abs(c["ncu_s"] - adds_s - c["own_s"]) > NCU_S + NCU_FRACTION * c["own_s"]
+    }
 
 
 def without_reason(compared: Compared) -> list[str]:
     """Of those, the ones for which neither another clock there nor our own samples' range (a time that depends on where its
     tensors lie) accounts."""
+    adds_s = ncu_adds_s(compared)
     return [
-        key
-        for key, case in further_off(compared).items()
-        if min(case["beyond_at_our_clock_s"], case["beyond_our_samples_s"]) > MOST_S
+        k
+        for k, c in further_off(compared).items()
+        if unexplained_s(c["own_s"], c["own_p5_p95_s"], c["own_clock_hz"], c["ncu_s"] - adds_s, c["ncu_clock_hz"])
+        > NCU_S + NCU_FRACTION * c["own_s"]
     ]
 
 

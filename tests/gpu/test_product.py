@@ -14,9 +14,10 @@ from kernelviz.bench import Bench
 from kernelviz.core.events import CaseDone, CaseStep, RunEnded, WorkerStarting
 from kernelviz.core.problem import Method, Plan
 from kernelviz.core.request import RunRequest
-from kernelviz.core.result import Failure, Timing
+from kernelviz.core.result import Failure, Figure, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import document
+from kernelviz.metrics.statistics import block_means
 from kernelviz.text.failures import describe_failure
 from kernelviz.worker.limits import Limits
 
@@ -142,7 +143,7 @@ def test_the_soak_through_the_worker(bench: Bench) -> None:
     plan = bench.plan(
         RunRequest(op="add", sizes={"n": "2^20"}, dtype="fp32", variants=("torch_eager",), device="cuda:0")
     )
-    estimates: list[float] = []
+    figures: list[Figure] = []
     clocks: list[float] = []
     memory: list[int] = []
     seconds: list[float] = []
@@ -155,17 +156,19 @@ def test_the_soak_through_the_worker(bench: Bench) -> None:
         assert isinstance(outcome, Timing), outcome
         assert outcome.device_cold_s is not None
         retried.append(sum(r.conditions.retried_blocks for r in run.results if r.conditions))
-        estimates.append(outcome.device_cold_s.estimate)
+        figures.append(outcome.device_cold_s)
         clocks.append(next((r.conditions.sm_clock_hz or 0.0 for r in run.results if r.conditions), 0.0))
         if point % 50 == 0:
             processes = psutil.Process().children(recursive=True)
             memory.append(max((p.memory_info().rss for p in processes if p.is_running()), default=0))
             time.sleep((point // 50) % 3 * 0.5)
-    ordered, usual_s = sorted(estimates), statistics.median(estimates)
+    ordered = sorted(figure.estimate for figure in figures)
+    usual_s = statistics.median(ordered)
+    farthest = sorted(range(len(figures)), key=lambda i: -abs(figures[i].estimate - usual_s))[:20]
     record(
         "soak",
         {
-            "points": len(estimates),
+            "points": len(figures),
             "estimate_s": {
                 "min": ordered[0],
                 "p1": ordered[10],
@@ -176,8 +179,15 @@ def test_the_soak_through_the_worker(bench: Bench) -> None:
             "point_s": {"median": statistics.median(seconds), "p99": sorted(seconds)[989]},
             "worker_resident_bytes": memory,
             "retried_blocks": retried[-1],
-            "farthest": sorted(zip(estimates, clocks, range(1000), strict=True), key=lambda p: -abs(p[0] - usual_s))[
-                :30
+            "farthest": [
+                {
+                    "point": i,
+                    "estimate_s": figures[i].estimate,
+                    "interval_s": (figures[i].low, figures[i].high),
+                    "block_means_s": block_means(figures[i].samples or (), figures[i].blocks or ()).tolist(),
+                    "clock_hz": clocks[i],
+                }
+                for i in farthest
             ],
         },
     )

@@ -9,6 +9,7 @@ from judged import MOST_FURTHER_OFF, PARTS, cases_of, further_off, one_kernel, w
 from parts import part
 
 from kernelviz.core import Conditions, Problem
+from kernelviz.metrics.ncu_agreement import middle_samples_s
 from kernelviz.text.selftest import describe_check
 
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
@@ -43,19 +44,19 @@ COMPARED: dict[int, dict[str, dict[str, object]]] = {}
 @part("ncu")
 @pytest.mark.parametrize("share", range(PARTS))
 def test_calls_of_one_kernel_agree_with_ncu(share: int) -> None:
-    """|CUPTI - ncu| within 1.3 us + 1 %, for every variant whose call is one kernel, the same here and there; ncu adds its
-    microsecond to each kernel of a call. Who is further off has a measured reason; over all parts they may be at most 5 %.
+    """Every variant whose call is one kernel, the same here and there: CUPTI and ncu differ by at most 0.8 us + 1 %, beyond what
+    ncu adds to an empty kernel. If they differ by more, there is a measured reason; over all parts at most 5 % of the cases do.
     """
     from kernelviz.core.events import CaseDone, Event
     from kernelviz.core.problem import Method
     from kernelviz.measure.selftest import children
-    from kernelviz.measure.selftest.agreement import middle_samples_s, ncu_times, shape_of
+    from kernelviz.measure.selftest.agreement import EMPTY, ncu_times, shape_of
     from kernelviz.measure.selftest.workbench import NotHere, Workbench
     from kernelviz.measure.session.device_session import DeviceSession, open_session
 
     if children.path() is None:
         pytest.skip("ncu is not on the PATH")
-    cases = cases_of(share)
+    cases = [EMPTY, *(case for case in cases_of(share) if case != EMPTY)]
     session = open_session("cuda:0")
     events: list[Event] = []
     by_problem: dict[str, tuple[Problem, list[str]]] = {}
@@ -81,7 +82,6 @@ def test_calls_of_one_kernel_agree_with_ncu(share: int) -> None:
         own_s, own_hz = known(timing.device_cold_s).estimate, (results[key].conditions or Conditions()).sm_clock_hz
         assert own_hz is not None
         ends = middle_samples_s(known(timing.device_cold_s))
-        nearest = min(max(found.seconds, ends[0]), ends[1])
         own_shapes = tuple(map(shape_of, results[key].kernels))
         same = found.shapes == own_shapes
         compared[key] = {
@@ -93,9 +93,6 @@ def test_calls_of_one_kernel_agree_with_ncu(share: int) -> None:
             "kernels": len(found.shapes),
             "same_kernels": same,
             "shapes": None if same else (found.shapes, own_shapes),
-            "beyond_1_percent_s": abs(found.seconds - own_s) - 0.01 * own_s,
-            "beyond_at_our_clock_s": abs(found.seconds * found.clock_hz / own_hz - own_s) - 0.01 * own_s,
-            "beyond_our_samples_s": abs(found.seconds - nearest) - 0.01 * own_s,
         }
     COMPARED[share] = compared
     record(f"ncu_every_variant_{share}", compared)

@@ -10,11 +10,10 @@ from typing import Any, NoReturn
 
 import pytest
 
-from kernelviz.core import Figure
 from kernelviz.core.problem import Case, Problem
 from kernelviz.core.run import Device
 from kernelviz.measure.selftest import children
-from kernelviz.measure.selftest.agreement import NcuTime, ncu_times, unexplained_s
+from kernelviz.measure.selftest.agreement import ncu_times
 from kernelviz.measure.selftest.ncu_probe import TIMES
 from kernelviz.measure.selftest.picture import timeline_of
 from kernelviz.measure.selftest.verdicts import _whole_waves
@@ -91,23 +90,6 @@ def test_calls_are_cut_apart_by_their_markers(fake_ncu: Any, tmp_path: Path) -> 
         "kernelviz.measure.selftest.ncu_probe",
     ):
         assert words in asked
-
-
-@pytest.mark.parametrize(
-    ("ncu_us", "ncu_clock_hz", "expected_us"),
-    [
-        (5.2, 2e9, 1.0),  # neither explains anything: from the 95th percentile, 4.2 us, it is 1.0
-        (4.1, 2e9, 0.0),  # one place in memory of those that were measured here
-        (8.0, 1e9, 0.0),  # half the clock, twice the time
-    ],
-)
-def test_what_clock_and_place_explain_is_no_disagreement(
-    ncu_us: float, ncu_clock_hz: float, expected_us: float
-) -> None:
-    samples = tuple(4e-6 + 0.2e-6 * (i % 2) for i in range(100))
-    own = Figure(estimate=4e-6, low=4e-6, high=4e-6, samples=samples, timer="cupti")
-    found_s = unexplained_s(own, 2e9, NcuTime(ncu_us * 1e-6, ncu_clock_hz, ()))
-    assert found_s == pytest.approx(expected_us * 1e-6, abs=1e-12)
 
 
 def test_a_call_that_is_missing_is_an_error(fake_ncu: Any) -> None:

@@ -22,14 +22,24 @@ TIMED_SEED = 0
 
 MAX_BUFFERS = 60
 """A short call is timed on at most this many copies of its tensors. An add of 2^20 took 4.05-4.23 us depending on addresses."""
-BUFFERS_BYTES, BUFFERS_SHARE = 2 * 2**30, 1 / 16
-"""All copies of a problem's tensors take at most this much, and this share of the free memory: large tensors cover so many
-addresses that few copies are enough."""
+BUFFERS_BYTES, FREE_SHARE, DEVICE_SHARE = 2 * 2**30, 1 / 16, 1 / 72
+"""All copies of a problem's tensors take at most this much, and these shares of the free and of all memory of the device: large
+tensors cover so many addresses that few copies are enough. Each variant has outputs of its own for all copies, so these limits
+decide how many problems can stay bound. With 2 GiB on an H100 (80 GB), a sweep of softmax over nine sizes with six variants did
+not stay bound, so that it took 11 s (on an H200 1.6 s)."""
 REFERENCE_SHARE = 1 / 24
 """The reference of a seed is cached while it takes at most this share of the free memory: cumsum of 2^28 by four variants took
 12.6 s on an H200 when each variant computed the reference again."""
 _APART_BYTES = 2**21
 """The minimum size of a tensor's memory, because smaller tensors would share pages of 2 MiB."""
+
+
+def _room_bytes(device: torch.device, spare_bytes: int) -> int:
+    """The bytes that all copies of a problem's tensors may take; on a processor there are no further copies."""
+    if device.type != "cuda":
+        return 0
+    device_bytes = torch.cuda.get_device_properties(device).total_memory
+    return min(BUFFERS_BYTES, int(FREE_SHARE * spare_bytes), int(DEVICE_SHARE * device_bytes))
 
 
 class WrongOutput(Refused):
@@ -119,8 +129,7 @@ class BoundProblem:
         fill(op, self.inputs, problem, TIMED_SEED)
         one_buffer = max(op.tensor_bytes(problem), _APART_BYTES * (len(op.inputs) + len(op.outputs)))
         spare_bytes = free_bytes - self.needed_bytes
-        room = min(BUFFERS_BYTES, int(BUFFERS_SHARE * spare_bytes))
-        self.buffers = max(1, min(MAX_BUFFERS, room // one_buffer)) if device.type == "cuda" else 1
+        self.buffers = max(1, min(MAX_BUFFERS, _room_bytes(device, spare_bytes) // one_buffer))
         self.more_inputs: list[tuple[Tensor, ...]] = []
         self.variants: dict[str, BoundVariant] = {}
         self._most_reference_bytes = max(CACHED_BYTES, int(REFERENCE_SHARE * spare_bytes))

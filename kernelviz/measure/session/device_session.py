@@ -32,7 +32,7 @@ from kernelviz.measure.timing.compilations import watch_triton
 from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer
 from kernelviz.ops import Op, op_named, with_plugins
 
-CACHED_SHARE = 0.3
+CACHED_SHARE = 0.35
 """Problems stay bound while they take less than this share of the device's memory. The least recently used is dropped first."""
 CACHED_PROBLEMS = 64
 

@@ -1,0 +1,26 @@
+"""How far a time of kernelviz is from ncu's, and which part of that the clock and the place in memory explain."""
+
+from kernelviz.core import Figure
+
+NCU_S, NCU_FRACTION = 0.8e-6, 0.01
+"""By how much a time may differ from ncu's: so many seconds and this fraction, beyond what ncu adds to an empty kernel."""
+
+
+def middle_samples_s(figure: Figure) -> tuple[float, float]:
+    """The 5th and the 95th percentile of the samples of a figure."""
+    samples = sorted(figure.samples or (figure.estimate,))
+    return samples[len(samples) // 20], samples[-1 - len(samples) // 20]
+
+
+def unexplained_s(
+    own_s: float, middle_s: tuple[float, float], own_hz: float | None, ncu_s: float, ncu_hz: float
+) -> float:
+    """The smallest of three differences between a time of this process and ncu's (less what ncu adds): of the times as they are,
+    with ncu's time converted to the clock of this process, and from the nearest of this process's samples.
+
+    `middle_s`: the 5th and the 95th percentile of those samples, which are at many places in memory.
+    """
+    apart = [abs(ncu_s - own_s), abs(ncu_s - min(max(ncu_s, middle_s[0]), middle_s[1]))]
+    if own_hz is not None:
+        apart.append(abs(ncu_s * ncu_hz / own_hz - own_s))
+    return min(apart)
