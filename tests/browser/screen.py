@@ -94,7 +94,8 @@ class Line:
 
     @property
     def unstable(self) -> bool:
-        return "not stable" in self.quality
+        """Whether it has two levels; "not stable at first" is said of a time that was measured again and is stable now."""
+        return "not stable:" in self.quality
 
     @property
     def timed(self) -> bool:
