@@ -15,10 +15,10 @@ from judged import (
     further_off,
     ncu_adds_s,
     one_kernel,
+    op_and_variant,
     true_failure,
     unsolved,
     untrue_failures,
-    variant_of,
     without_reason,
 )
 
@@ -58,13 +58,9 @@ LEFT_OUT = {
 
 def test_ncu_was_asked_about_every_variant_of_the_catalogue() -> None:
     """But those that are published wrong, which have no time; REMEDY for a new one: tests/gpu/test_selftest.py on a GPU."""
-    asked = {_op_and_variant(key) for key in _by_ncu()}
-    every = {_op_and_variant(case.key) for part in range(PARTS) for case in cases_of(part)}
+    asked = {op_and_variant(key) for key in _by_ncu()}
+    every = {op_and_variant(case.key) for part in range(PARTS) for case in cases_of(part)}
     assert every - asked - WRONG == LEFT_OUT
-
-
-def _op_and_variant(case_key: str) -> tuple[str, str]:
-    return case_key.partition(" ")[0], variant_of(case_key)
 
 
 @pytest.mark.parametrize("name", list(catalogue()))

@@ -15,7 +15,7 @@ import gpu_report
 import join_reports
 import pytest
 from part_report import JoinError, PartReport, Told, join, report_file, told_with, write
-from parts import PARTS, TOTAL_LIMIT_S, part, part_of
+from parts import PARTS, TOTAL_LIMIT_S, part, part_of, seconds_before, stretches
 
 ROOT = Path(__file__).parents[1]
 CARD = {
@@ -239,3 +239,30 @@ def test_the_command_joins_into_the_report_and_says_what_is_missing(
     other = report("ncu", environment={**CARD, "driver": "570"}).write(tmp_path / "parts")
     assert join_reports.main([str(one), str(other), "--report", str(target)]) == 2
     assert "cannot be joined" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("count", "processes"), [(1, 1), (10, 3), (14, 14), (1347, 14), (3, 5)])
+def test_each_stretch_of_a_part_begins_with_its_longest_tests(count: int, processes: int) -> None:
+    """Cut as xdist's "worksteal" cuts the list: of what is left, each process gets an equal share, rounded down."""
+    tests = [SimpleNamespace(nodeid=str(i)) for i in range(count)]
+    ordered = stretches(tests, {str(i): float(i) for i in range(count)}, processes)
+    assert sorted(int(t.nodeid) for t in ordered) == list(range(count))
+    left, cut = list(ordered), list[list[float]]()
+    for remaining in range(processes, 0, -1):
+        size = len(left) // remaining
+        cut.append([float(t.nodeid) for t in left[:size]])
+        left = left[size:]
+    assert all(one == sorted(one, reverse=True) for one in cut)
+    firsts = [one[0] for one in cut if one]
+    assert sorted(firsts) == [float(i) for i in range(count - len(firsts), count)]
+
+
+def test_a_test_that_never_ran_comes_first(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    assert seconds_before("kernels", report) == {}
+    told = {"seconds": 2.0, "outcome": "passed"}
+    report.write_text(json.dumps({"parts": {"kernels": {"tests": {"old": told}}}}))
+    known = seconds_before("kernels", report)
+    assert known == {"old": 2.0}
+    old, new = SimpleNamespace(nodeid="old"), SimpleNamespace(nodeid="new")
+    assert stretches([old, new], known, 1) == [new, old]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from part_report import PartReport, Told, environment, told_with
-from parts import PARTS, part_of
+from parts import PARTS, part_of, seconds_before, stretches
 
 from kernelviz.bench import Bench, current
 
@@ -38,8 +37,9 @@ def _asked(config: pytest.Config) -> bool:
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """A part chooses its number of processes, before xdist reads it; a number on the command line has the last word."""
     name = config.getoption("--part", default=None)
-    if _asked(config) and config.getoption("numprocesses", default=None) in ("auto", "logical"):
-        config.option.numprocesses = PARTS[name].processes if name else 0
+    if _asked(config):
+        if config.getoption("numprocesses", default=None) in ("auto", "logical"):
+            config.option.numprocesses = PARTS[name].processes if name else 0
         # A process that is ready takes tests from the others. Tests of such a part share nothing but the GPU.
         config.option.dist = "worksteal" if config.option.numprocesses else "no"
 
@@ -71,24 +71,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=[i for i in items if mine.get(i) != wanted])
         chosen = [i for i in items if mine.get(i) == wanted]
         count = int(getattr(config, "workerinput", {}).get("workercount", 1))
-        items[:] = dealt(chosen, seconds_before(wanted), count) if count > 1 else chosen
-
-
-def seconds_before(part: str) -> dict[str, float]:
-    """How long each test of a part took according to the committed report."""
-    report = HERE.parents[1] / "docs" / "gpu-report.json"
-    parts = json.loads(report.read_text()).get("parts", {}) if report.is_file() else {}
-    return {test: told["seconds"] for test, told in parts.get(part, {}).get("tests", {}).items()}
-
-
-def dealt(items: list[pytest.Item], seconds: Mapping[str, float], processes: int) -> list[pytest.Item]:
-    """The order in which no process has all the long tests.
-
-    xdist gives each process one stretch of the list, all of the same length, and a process that is ready takes tests from the end
-    of another's stretch. So each stretch begins with its longest tests; tests that never ran come first.
-    """
-    longest_first = sorted(items, key=lambda i: -seconds.get(i.nodeid, math.inf))
-    return [item for process in range(processes) for item in longest_first[process::processes]]
+        items[:] = stretches(chosen, seconds_before(wanted), count) if count > 1 else chosen
 
 
 def _words(report: pytest.TestReport) -> str:

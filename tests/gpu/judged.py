@@ -16,6 +16,7 @@ from kernelviz.core.problem import Case, Problem
 from kernelviz.metrics.ncu_agreement import NCU_FRACTION, NCU_S, unexplained_s
 from kernelviz.ops import Op, catalogue
 
+EMPTY_LAUNCH = "empty_launch"
 PARTS = 3
 """Of the ops, each a test of its own with its own record: all take longer than a machine may be lent for."""
 
@@ -30,7 +31,7 @@ def _problem(op: Op) -> Problem:
         cost = op.cost_of(problem)
         return abs(math.log2(max(1, cost.read_bytes + cost.written_bytes)) - 27)
 
-    sizes = [{"k": 1}] if op.name == "empty_launch" else [*large_sizes(op), *odd_sizes(op)[-1:]]
+    sizes = [{"k": 1}] if op.name == EMPTY_LAUNCH else [*large_sizes(op), *odd_sizes(op)[-1:]]
     return min((op.problem(s, "bf16" if op.name == "matmul" else op.dtypes[0]) for s in sizes), key=far)
 
 
@@ -58,10 +59,15 @@ def one_kernel(compared: Compared) -> dict[str, Mapping[str, Any]]:
 
 
 def ncu_adds_s(compared: Compared) -> float:
-    """What ncu adds to an empty kernel: the median over the cases that launch one."""
-    return median(
-        float(c["ncu_s"] - c["own_s"]) for k, c in one_kernel(compared).items() if k.startswith("empty_launch ")
-    )
+    """What ncu adds to an empty kernel: the median over the cases that launch one. Raises ValueError where none was compared."""
+    added = [
+        float(c["ncu_s"] - c["own_s"])
+        for key, c in one_kernel(compared).items()
+        if op_and_variant(key)[0] == EMPTY_LAUNCH
+    ]
+    if not added:
+        raise ValueError("no empty launch was compared, so what ncu adds is unknown")
+    return median(added)
 
 
 def further_off(compared: Compared) -> dict[str, Mapping[str, Any]]:
@@ -99,12 +105,16 @@ def untrue_failures(op: str, failed: Mapping[str, str]) -> dict[str, str]:
     return {k: w for k, w in failed.items() if not true_failure(op, variant_of(k), w)}
 
 
+def op_and_variant(case_key: str) -> tuple[str, str]:
+    """
+    >>> op_and_variant("add fp32 n=4 | torch_eager")
+    ('add', 'torch_eager')
+    """
+    return case_key.partition(" ")[0], case_key.rpartition(" | ")[2]
+
+
 def variant_of(case_key: str) -> str:
-    """
-    >>> variant_of("add fp32 n=4 | torch_eager")
-    'torch_eager'
-    """
-    return case_key.rpartition(" | ")[2]
+    return op_and_variant(case_key)[1]
 
 
 def unsolved(cases: Iterable[str], failed: Iterable[str]) -> set[str]:

@@ -7,9 +7,16 @@ Every GPU test belongs to exactly one part, by the marker ``part``; conftest.py 
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeVar
 
 import pytest
+
+REPORT = Path(__file__).parents[2] / "docs" / "gpu-report.json"
 
 TOTAL_LIMIT_S = 25 * 60
 """All parts together on one card."""
@@ -32,14 +39,14 @@ PARTS: dict[str, Part] = {
         limit_s=480,
         processes=14,
     ),
-    # One worker keeps up to 49 GiB (graphs and cached blocks of a sweep), so several do not fit on one card.
+    # A worker keeps more than a third of the memory (graphs and cached blocks of a sweep), so several do not fit on one card.
     "one_click": Part(summary="every op with the defaults of the Bench page, at both ends of its sweep", limit_s=480),
-    "timing": Part(summary="the timing method, fresh processes, a soak, and the roofs", limit_s=480),
+    "timing": Part(summary="the timing method, fresh processes, and the roofs", limit_s=480),
     "instrument": Part(
-        summary="the other figures, energy, live mode, what limits a kernel, page and monitor beside a measurement",
+        summary="the other figures, energy, live mode, roofs, what limits a kernel, page and monitor beside a measurement",
         limit_s=480,
     ),
-    "product": Part(summary="sweep, soak and calibration through the worker, tuning, inspections", limit_s=480),
+    "product": Part(summary="sweep and soak through the worker, tuning, inspections", limit_s=480),
     "selftest": Part(summary="all checks of `kernelviz selftest`", limit_s=480),
     "ncu": Part(summary="every variant of the catalogue against ncu", limit_s=480),
 }
@@ -61,3 +68,30 @@ def part_of(item: pytest.Item) -> str:
             f"{item.nodeid} belongs to the parts: {found}; mark it with exactly one of {', '.join(PARTS)} (tests/gpu/parts.py)"
         )
     return names[0]
+
+
+def seconds_before(part: str, report: Path = REPORT) -> dict[str, float]:
+    """How long each test of a part took, by its name, according to the committed report; empty where there is none."""
+    parts = json.loads(report.read_text()).get("parts", {}) if report.is_file() else {}
+    return {test: told["seconds"] for test, told in parts.get(part, {}).get("tests", {}).items()}
+
+
+class Named(Protocol):
+    """A test that was collected."""
+
+    @property
+    def nodeid(self) -> str: ...
+
+
+Test = TypeVar("Test", bound=Named)
+
+
+def stretches(tests: Sequence[Test], seconds: Mapping[str, float], processes: int) -> list[Test]:
+    """The order in which no process has all the long tests.
+
+    xdist's "worksteal" gives each process one stretch of the list, and a process that is ready takes tests from the end of
+    another's stretch. So each stretch begins with its longest tests. Tests that never ran come first. Stretches have equal
+    lengths; where that is not possible, the last ones are longer by one, as with xdist.
+    """
+    longest_first = sorted(tests, key=lambda test: -seconds.get(test.nodeid, math.inf))
+    return [test for process in reversed(range(processes)) for test in longest_first[process::processes]]

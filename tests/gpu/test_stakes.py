@@ -16,6 +16,8 @@ from kernelviz.metrics.figures import host_bound
 
 pytestmark = [part("instrument"), pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
 
+PLANTED = str(Path(__file__).parents[1] / "planted.py")
+
 
 def add(n: int) -> Problem:
     return Problem(op="add", sizes={"n": n}, dtype="fp32")
@@ -29,7 +31,7 @@ def matmul(n: int) -> Problem:
 def session() -> DeviceSession:
     from kernelviz.measure.session.device_session import open_session
 
-    return open_session("cuda:0")
+    return open_session("cuda:0", (PLANTED,))
 
 
 def measured(session: DeviceSession, problem: Problem, variants: tuple[str, ...], method: Method) -> dict[str, Timing]:
@@ -66,6 +68,19 @@ def test_five_figures_of_short_and_long_calls(session: DeviceSession) -> None:
         assert host_bound(timing) == (known(timing.loop_s).estimate > 1.1 * known(timing.device_warm_s).estimate)
     record("five_figures_us", {"figures": found, "took_s": took})
     assert max(took.values()) < 6
+
+
+def test_a_sleep_on_the_host_is_none_of_the_device_s_time(session: DeviceSession) -> None:
+    found = measured(session, add(2**20), ("honest", "sleeps_on_the_host"), Method(figures=USUAL_FIGURES))
+    plain, slow = found["honest"], found["sleeps_on_the_host"]
+    shift = known(slow.device_cold_s).estimate / known(plain.device_cold_s).estimate - 1
+    record(
+        "host_sleep",
+        {"shift": shift, "loop_s": known(slow.loop_s).estimate, "warm_s": known(slow.device_warm_s).estimate},
+    )
+    assert abs(shift) < 0.01
+    assert host_bound(slow)
+    assert known(slow.enqueue_s).estimate > 1e-3
 
 
 def test_burst_and_sustained_differ_by_the_clock_that_was_measured(session: DeviceSession) -> None:

@@ -22,7 +22,7 @@ from kernelviz.core.result import Kernel, LaunchMode, Timer
 from kernelviz.core.run import Device, Roof
 from kernelviz.formats.validation import _check_roof
 from kernelviz.measure.roofs import arithmetic, calibrate, streams
-from kernelviz.measure.roofs.candidate import Candidate, Contest, Effort, measured
+from kernelviz.measure.roofs.candidate import CHOOSING_ROUNDS, Candidate, Contest, Effort, measured
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, Timed
 from kernelviz.metrics.roof_checks import refusal
@@ -30,7 +30,7 @@ from kernelviz.metrics.statistics import Interval
 from kernelviz.ops.catalog.variant import TARGETS
 from kernelviz.ops.kernels import nvrtc
 
-QUICK = Effort(choosing=Method(budget_s=1e-3), deciding=Method(budget_s=1e-3), host_product_s=1e-3)
+QUICK = Effort(choosing=Method(budget_s=1e-9), deciding=Method(budget_s=1e-3), host_product_s=1e-3)
 SMALL = Device(id="cpu", kind="cpu", name="a CPU", uuid="cpu", last_level_cache_bytes=2**20)
 
 
@@ -125,7 +125,7 @@ def test_only_the_finalists_are_measured_further() -> None:
     timer, made = planted([4e-4, 1e-4, 3e-4], [1.0, 1.0, 1.0])
     contest = Contest(timer, lambda: False, QUICK)
     assert contest.best(made) is not None
-    assert timer.taken == 3 * 10 + 2 * 10
+    assert timer.taken == 3 * CHOOSING_ROUNDS + 2 * 10
     assert [r.how for r in contest.tried] == ["1", "2", "0"]
     timer, made = planted([4e-4, 1e-4], [1.0, 1.0])
     assert Contest(timer, lambda: False, QUICK).best(made) is not None

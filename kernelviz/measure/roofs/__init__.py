@@ -31,7 +31,7 @@ def calibrate(device: Device, timer: DeviceTimer, emit: Emit, stop: Stop, effort
         ceilings=ceilings(device.name),
         cache_bytes=device.last_level_cache_bytes,
     )
-    launched, transferred = launches.HostLaunches(device), transfers.Transfers(device)
+    launched, transferred = launches.HostLaunches(device), transfers.Transfers(device, stop)
     troubles: list[str] = []
     for kind, roofs in _kinds(device, contest, launched, transferred):
         for roof in _until_failure(kind, roofs, troubles):

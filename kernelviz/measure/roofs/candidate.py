@@ -37,8 +37,8 @@ GPU = Effort(choosing=Method(budget_s=1e-3), deciding=Method(budget_s=0.2, half_
 HOST = Effort(choosing=Method(budget_s=1e-3), deciding=Method(budget_s=1.5, half_width=0.0025), again_s=30.0)
 """More time on a CPU, because its clock and load vary more; it has fewer roofs."""
 CHOOSING_ROUNDS = 5
-"""Rounds of all candidates before the finalists are chosen: one at each offset of a stream (`streams.OFFSETS`). The finalists are
-measured anew, so these rounds only have to put the candidates in order."""
+"""Rounds of all candidates before the finalists are chosen. The finalists are measured anew, so these rounds only have to put the
+candidates in order. Of a stream on a GPU, each round is at another of its offsets (`streams.OFFSETS`)."""
 ATTEMPTS = 3
 """How often a roof is measured at most. Other load on the machine often lasts longer than that, and then the roof is refused."""
 

@@ -23,7 +23,7 @@ from kernelviz.measure.timing.events import EventStamps
 from kernelviz.measure.timing.rounds import Rounds, Series
 from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.measure.timing.trace import MARKER
-from kernelviz.metrics.ncu_agreement import NCU_FRACTION, NCU_S, middle_samples_s, unexplained_s
+from kernelviz.metrics.ncu_agreement import ADDS_MOST_S, NCU_FRACTION, NCU_S, middle_samples_s, unexplained_s
 from kernelviz.ops import op_named
 
 CASES = tuple(
@@ -97,6 +97,9 @@ def ncu_duration(at: Workbench) -> Finding:
     # Before ncu's process makes its context, which would make short kernels of this process longer.
     results = [(case, _own_result(at, case)) for case in (*CASES, EMPTY)]
     by_ncu = ncu_times(at, [case for case, _ in results])
+    missing = [case.key for case, _ in results if case.key not in by_ncu]
+    if missing:
+        raise RuntimeError(f"ncu has no time of {', '.join(missing)}")
     empty_s = cold(results[-1][1]).estimate
     adds_s = by_ncu[EMPTY.key].seconds - empty_s
     figures = {"empty kernel, cupti_s": empty_s, "empty kernel, ncu_s": empty_s + adds_s}
@@ -113,7 +116,13 @@ def ncu_duration(at: Workbench) -> Finding:
             figures[f"{name}, cupti_clock_hz"] = clock_hz
         apart_s = unexplained_s(own.estimate, middle_samples_s(own), clock_hz, ncu.seconds - adds_s, ncu.clock_hz)
         beyond.append(apart_s - NCU_FRACTION * own.estimate)
-    return Finding(max(beyond), figures)
+    plausible = 0 <= adds_s <= ADDS_MOST_S
+    message = (
+        ""
+        if plausible
+        else f"ncu adds {adds_s * 1e6:.2f} us to an empty kernel, expected are 0 to {ADDS_MOST_S * 1e6} us"
+    )
+    return Finding(max(beyond), figures, plausible and max(beyond) <= NCU_S, message)
 
 
 @probe("How far is a time from that of the untraced call, beyond 0.8 us?", limit=0.01, unit="fraction")

@@ -9,7 +9,7 @@ import torch
 
 from kernelviz.core import CaseDone, Device, Event, Figure, Method, Problem, Result
 from kernelviz.core.selftest import CheckUnit
-from kernelviz.measure.session.binding import BUFFERS_BYTES, MAX_BUFFERS
+from kernelviz.measure.session.binding import MAX_BUFFERS, copies_bytes
 from kernelviz.measure.session.contract import Session, Stop
 from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.measure.timing.cuda import CudaTimer
@@ -155,9 +155,9 @@ class Workbench:
 
     def add(self, n: int) -> Timed:
         """torch.add of n fp32 elements, on as many copies of its tensors as the product uses."""
-        most = min(MAX_BUFFERS, min(BUFFERS_BYTES, self.room_bytes) // max(12 * n, 6 * 2**20))
-        more = most - 1 if self.where.type == "cuda" else 0
-        return self.timed(self._add_launch(n), (self._add_launch(n) for _ in range(more)))
+        room_bytes = copies_bytes(self.where, self.device.memory_bytes or 0)
+        most = max(1, min(MAX_BUFFERS, room_bytes // max(12 * n, 6 * 2**20)))
+        return self.timed(self._add_launch(n), (self._add_launch(n) for _ in range(most - 1)))
 
     def _add_launch(self, n: int) -> BoundLaunch:
         x, y = (torch.randn(n, device=self.where) for _ in range(2))

@@ -25,8 +25,9 @@ MAX_BUFFERS = 60
 BUFFERS_BYTES, FREE_SHARE, DEVICE_SHARE = 2 * 2**30, 1 / 16, 1 / 72
 """All copies of a problem's tensors take at most this much, and these shares of the free and of all memory of the device: large
 tensors cover so many addresses that few copies are enough. Each variant has outputs of its own for all copies, so these limits
-decide how many problems can stay bound. With 2 GiB on an H100 (80 GB), a sweep of softmax over nine sizes with six variants did
-not stay bound, so that it took 11 s (on an H200 1.6 s)."""
+decide how many problems can stay bound. With 2 GiB, a sweep of softmax over nine sizes with six variants takes about 41 GiB. An
+H200 keeps that bound; an H100 (80 GB) did not, and took 11 s instead of 1.6 s. 2 GiB are about 1/72 of an H200, so that such a
+sweep takes the same share of every card."""
 REFERENCE_SHARE = 1 / 24
 """The reference of a seed is cached while it takes at most this share of the free memory: cumsum of 2^28 by four variants took
 12.6 s on an H200 when each variant computed the reference again."""
@@ -34,8 +35,8 @@ _APART_BYTES = 2**21
 """The minimum size of a tensor's memory, because smaller tensors would share pages of 2 MiB."""
 
 
-def _room_bytes(device: torch.device, spare_bytes: int) -> int:
-    """The bytes that all copies of a problem's tensors may take; on a processor there are no further copies."""
+def copies_bytes(device: torch.device, spare_bytes: int) -> int:
+    """The bytes that all copies of a problem's tensors may take, of `spare_bytes` that are free; 0 on a processor."""
     if device.type != "cuda":
         return 0
     device_bytes = torch.cuda.get_device_properties(device).total_memory
@@ -129,7 +130,7 @@ class BoundProblem:
         fill(op, self.inputs, problem, TIMED_SEED)
         one_buffer = max(op.tensor_bytes(problem), _APART_BYTES * (len(op.inputs) + len(op.outputs)))
         spare_bytes = free_bytes - self.needed_bytes
-        self.buffers = max(1, min(MAX_BUFFERS, _room_bytes(device, spare_bytes) // one_buffer))
+        self.buffers = max(1, min(MAX_BUFFERS, copies_bytes(device, spare_bytes) // one_buffer))
         self.more_inputs: list[tuple[Tensor, ...]] = []
         self.variants: dict[str, BoundVariant] = {}
         self._most_reference_bytes = max(CACHED_BYTES, int(REFERENCE_SHARE * spare_bytes))

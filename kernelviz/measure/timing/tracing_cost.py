@@ -63,10 +63,11 @@ class TracingCost:
 
         try:
             nothing_s = self._nothing_s()
+            if nothing_s is None:
+                return None
             graph = self._captured(bound_launch, calls)
-            self._cover_cycles = max(COVER_CYCLES, self._cover_cycles // 2)
             add(LEAST_ATTEMPTS)
-            if not long and nothing_s is not None:
+            if not long:
                 clearly_zero = max(differences_s, default=math.inf) - nothing_s < RESOLVED_S - DOUBT_S
                 if len(differences_s) < LEAST_ATTEMPTS or not clearly_zero:
                     add(ATTEMPTS - LEAST_ATTEMPTS)
@@ -74,7 +75,7 @@ class TracingCost:
                     add(MORE_ATTEMPTS)
         except torch.OutOfMemoryError:  # another set of outputs may not fit
             return None
-        if nothing_s is None or len(differences_s) < LEAST_ATTEMPTS:
+        if len(differences_s) < LEAST_ATTEMPTS:
             return None
         added_s = median(differences_s) - nothing_s
         if added_s > MOST_SHARE * call_s:
@@ -109,6 +110,7 @@ class TracingCost:
                 bound_launch.launch()
                 self._instruments.marker()
 
+        self._cover_cycles = max(COVER_CYCLES, self._cover_cycles // 2)
         graph, _ = captured(work)
         graph.replay()
         torch.cuda.synchronize()
