@@ -34,8 +34,8 @@ from kernelviz.ops import Op, op_named, with_plugins
 
 CACHED_SHARE = 0.35
 """Problems stay bound while they take less than this share of the device's memory. The least recently used is dropped first. A
-sweep of softmax (`binding.DEVICE_SHARE`) takes 0.3 of an H200 and a little more of a smaller card, where small problems have as many
-copies."""
+sweep of softmax (`binding.DEVICE_SHARE`) takes 0.3 of an H200, and a little more of a smaller card: small problems have as many
+copies there."""
 CACHED_PROBLEMS = 64
 
 
