@@ -106,6 +106,16 @@ class Interval:
         """Half the interval, relative to the estimate."""
         return half_width(self.estimate, self.low, self.high)
 
+    def inverse(self) -> "Interval":
+        """The interval of the inverse of a ratio.
+
+        >>> Interval(2.0, 1.0, 4.0).inverse()
+        Interval(estimate=0.5, low=0.25, high=1.0)
+        """
+        return Interval(
+            1 / self.estimate, None if self.high is None else 1 / self.high, None if self.low is None else 1 / self.low
+        )
+
 
 def median_interval(means: Sequence[float] | Floats) -> Interval:
     """Median of block means with a percentile bootstrap interval over blocks (Efron & Tibshirani 1993, ch. 13).
@@ -254,11 +264,19 @@ def unit_means(figure: Figure) -> Floats:
 
 
 def ratio_interval(of: Figure, to: Figure) -> tuple[Interval | None, int]:
-    """The ratio inside shared rounds or passes, and their number; None if there are none."""
-    ratios = round_ratios(of, to)
-    if not len(ratios):
+    """The ratio inside shared rounds or passes, and their number; None if there are none.
+
+    The interval also contains the ratio of the two medians over these rounds. It can lie outside the bootstrap interval if both
+    series jump, but not in the same rounds: beside other work on a CPU, the ratio was 8.7 (3.7 to 11) for 4.1 ms against 1.4 ms.
+    """
+    ratios, medians = round_ratios(of, to), shared_medians(of, to)
+    if not len(ratios) or medians is None:
         return None, 0
-    return (passes_interval if in_passes(of.blocks) else median_interval)(ratios), len(ratios)
+    interval = (passes_interval if in_passes(of.blocks) else median_interval)(ratios)
+    if interval.low is None or interval.high is None:
+        return interval, len(ratios)
+    of_medians = medians[0] / medians[1]
+    return Interval(interval.estimate, min(interval.low, of_medians), max(interval.high, of_medians)), len(ratios)
 
 
 VerdictKind = Literal["faster", "slower", "same", "unclear"]

@@ -130,9 +130,11 @@ def compared(time: Figure, other: Figure, base: Figure | None, again: Figure | N
     floor = noise_floor(base, again) if base else LEAST_DIFFERENCE
     if level_decides(time, other):
         return Verdict("unclear", None, floor, 0, NotStable())
-    interval, rounds = ratio_interval(time, other)
+    # Against the baseline, the ratio is always that of the table: the other time over the baseline's. The bootstrap of the
+    # inverse ratio has slightly different ends, with which the winner's verdict could contradict the table's.
+    interval, rounds = ratio_interval(other, time) if time is base else ratio_interval(time, other)
     if interval is not None:
-        return judged(interval, floor, rounds)
+        return judged(interval.inverse() if time is base else interval, floor, rounds)
     first, second = (round_ratios(time, base), round_ratios(other, base)) if base else ((), ())
     if not len(first) or not len(second):
         return Verdict("unclear", None, None, 0, NoSharedRounds(with_baseline=base is None))

@@ -128,6 +128,18 @@ def test_shared_drift_cancels_in_ratios() -> None:
     assert verdict(slow, base).kind == "slower"
 
 
+def test_the_interval_of_a_ratio_contains_that_of_the_medians() -> None:
+    """Both series jump, in other rounds: in most rounds the ratio is 9, but the medians are 9 against 4."""
+    base = figure([1.0] * 60 + [4.0] * 60 + [4.0] * 80, noise=0)
+    slow = figure([9.0] * 60 + [36.0] * 60 + [9.0] * 80, noise=0)
+    of_medians = slow.estimate / base.estimate
+    interval, _ = ratio_interval(slow, base)
+    assert interval is not None
+    assert (interval.estimate, interval.high) == (9.0, 9.0)
+    assert interval.low == of_medians == 2.25
+    assert median_interval(round_ratios(slow, base)).low == 9.0
+
+
 def test_verdict_is_unclear_with_too_few_rounds() -> None:
     found = verdict(figure([1.0] * 4), figure([2.0] * 4))
     assert (found.kind, found.rounds) == ("unclear", 4)

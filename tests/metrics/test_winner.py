@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
+import pytest
 import sample_runs as samples
 
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Figure, Result, Timing
 from kernelviz.core.run import Run
 from kernelviz.metrics.rows import Row, rows
-from kernelviz.metrics.statistics import noise_floor
+from kernelviz.metrics.statistics import noise_floor, verdict
 from kernelviz.metrics.verdict_reasons import ByBaseline, NoSharedRounds
 from kernelviz.metrics.winner import Winner, compared, winners
 from kernelviz.text.winners import describe_winners, regions, strips
@@ -124,6 +125,20 @@ def test_variants_without_shared_rounds_are_compared_by_way_of_the_baseline_at_t
     assert (undecided.tied, undecided.unclear, undecided.outcome) == (("triton_online",), (), "tied")
     (shared,) = winners(table(run_of({(16, 128): near})))
     assert shared.names == ("torch_compile",)
+
+
+def test_the_verdict_against_the_baseline_is_that_of_the_table() -> None:
+    """Also where the interval ends at the noise floor; some of these pairs were "faster" in the table and "unclear" here."""
+    opposite = {"faster": "slower", "slower": "faster"}
+    kinds = set()
+    for seed in range(60):
+        base, other = figure(1e-4, 2 * seed, noise=0.003), figure(0.9935e-4, 2 * seed + 1, noise=0.003)
+        shown, leading = verdict(other, base), compared(base, other, base, None)
+        assert leading.kind == opposite.get(shown.kind, shown.kind)
+        assert leading.ratio is not None
+        assert leading.ratio.inverse().low == pytest.approx(shown.ratio.low if shown.ratio else None)
+        kinds.add(shown.kind)
+    assert kinds == {"faster", "unclear"}
 
 
 def test_without_samples_nobody_is_told_apart() -> None:
