@@ -14,7 +14,7 @@ from kernelviz.metrics import roofline
 from kernelviz.metrics.above_roof import AboveRoof, above_roof
 from kernelviz.metrics.figures import Headline, again_of, figure_of
 from kernelviz.metrics.stability import level_decides, stability
-from kernelviz.metrics.statistics import Verdict, shared_medians, verdict
+from kernelviz.metrics.statistics import Verdict, opposed, shared_medians, verdict
 from kernelviz.metrics.verdict_reasons import NotStable
 
 ROUNDING = 0.005
@@ -34,10 +34,11 @@ class Row:
     """A case with what follows from its facts. For a failed case everything except `result` and `wrong_figure` is None.
 
     `wrong_figure` is the time of a wrong result: it is shown, marked, and never compared. `speed_up` is the baseline's
-    time over this one, by shared rounds if there are any, else by the two estimates; 1 for the baseline itself; None if a time
-    is not stable and its level decides. Bandwidth, rate and `efficiency` of a time that is not stable are None as well, because
-    they would be those of neither level. `in_shared_rounds`: both times in the rounds that they share, if their ratio is not that
-    of the two times as shown. `above_roof`: why `efficiency` is above 1.
+    time over this one, by shared rounds if there are any, else by the two estimates; 1 for the baseline itself. It is None if a
+    time is not stable and its level decides, or if it is unclear and the shown times say the opposite. Bandwidth, rate and
+    `efficiency` of a time that is not stable are None as well, because they would be those of neither level. `in_shared_rounds`:
+    both times in the rounds that they share, if their ratio is not that of the two times as shown. `above_roof`: why `efficiency`
+    is above 1.
     """
 
     result: Result
@@ -130,7 +131,11 @@ def _speed_up(figure: Figure | None, base: Figure | None, judged: Verdict | None
         return 1.0
     if judged is not None and isinstance(judged.reason, NotStable):
         return None
-    return (judged.speed_up if judged else None) or base.estimate / figure.estimate
+    of_times = base.estimate / figure.estimate
+    if judged is None or judged.speed_up is None:
+        return of_times
+    # Beside much other work, the rounds and the shown times can disagree on which of the two is faster.
+    return None if judged.kind == "unclear" and opposed(judged.speed_up, of_times) else judged.speed_up
 
 
 def _in_shared_rounds(figure: Figure | None, base: Figure | None, judged: Verdict | None) -> SharedRounds | None:

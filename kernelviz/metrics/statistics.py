@@ -279,6 +279,16 @@ def ratio_interval(of: Figure, to: Figure) -> tuple[Interval | None, int]:
     return Interval(interval.estimate, min(interval.low, of_medians), max(interval.high, of_medians)), len(ratios)
 
 
+def opposed(ratio: float, of_times: float) -> bool:
+    """Whether two ratios of one comparison, in its rounds and of the shown times, are on different sides of 1, each by more than
+    LEAST_DIFFERENCE. Both are ratios of the same two times.
+
+    >>> opposed(0.95, 1.22), opposed(1.02, 1.22), opposed(0.999, 1.001)
+    (True, False, False)
+    """
+    return (ratio - 1) * (of_times - 1) < 0 and min(abs(np.log(ratio)), abs(np.log(of_times))) > LEAST_DIFFERENCE
+
+
 VerdictKind = Literal["faster", "slower", "same", "unclear"]
 
 

@@ -17,6 +17,7 @@ from kernelviz.metrics.statistics import (
     in_passes,
     judged,
     noise_floor,
+    opposed,
     ratio_interval,
     ratio_of_medians,
     ratio_of_passes,
@@ -66,12 +67,14 @@ class Winner:
     @property
     def ratio(self) -> float | None:
         """The second's time over the leader's, by shared rounds if there are any, else by the two estimates. None if one of
-        them is not stable and its level decides."""
-        if self.verdict is not None and isinstance(self.verdict.reason, NotStable):
+        them is not stable and its level decides, or if an unclear ratio is the opposite of that of the two times."""
+        if self.leader is None or self.second is None or (self.verdict and isinstance(self.verdict.reason, NotStable)):
             return None
-        if self.verdict is not None and self.verdict.ratio is not None:
-            return self.verdict.ratio.estimate
-        return self.second.time_s / self.leader.time_s if self.leader and self.second else None
+        of_times = self.second.time_s / self.leader.time_s
+        if self.verdict is None or self.verdict.ratio is None:
+            return of_times
+        ratio = self.verdict.ratio.estimate
+        return None if self.verdict.kind == "unclear" and opposed(ratio, of_times) else ratio
 
 
 def winners(table: Sequence[Row], headline: Headline = "cold") -> tuple[Winner, ...]:

@@ -25,6 +25,8 @@ _NO_TIME = "no correct time"
 _CROSSOVER = "the fastest variant changes"
 _MOST_MARKERS = 2
 """Markers in a cell of tied or unclear variants; the hover text names all of them."""
+_MOST_TIMES = 5
+"""Times in a hover text: Plotly shows no hover text that is taller than the chart, and these charts are low."""
 _HATCHING: dict[Outcome, str] = {"won": "", "tied": "/", "unclear": ".", "none": "x"}
 
 
@@ -99,7 +101,7 @@ def _tiles(run: Run, cells: Cells, names: tuple[str, ...], outcome: Outcome, loo
 
 
 def _hover(run: Run, one: Winner) -> str:
-    """Hover text: sizes, all times with the fastest first, the ratio of the second to the first, and the verdict's reason."""
+    """Hover text: sizes, the shortest times, the ratio of the second to the first, and the verdict's reason."""
     tied = " and ".join(map(format_variant, one.names[: 1 + len(one.tied)]))
     other = ", ".join(map(format_variant, one.unclear))
     heading = {
@@ -108,8 +110,12 @@ def _hover(run: Run, one: Winner) -> str:
         "unclear": f"{tied} may be the fastest; unclear against {other}",
         "none": _NO_TIME,
     }[one.outcome]
-    lines = [f"<b>{escape(heading)}</b>", escape(f"{format_sizes(one.problem)} · {one.problem.dtype}")]
-    lines += [f"{escape(format_variant(r.result.variant))}: {format_time(r.figure)}" for r in one.timed]
+    lines = [f"<b>{line}</b>" for line in folded(heading, 60)]
+    lines += [escape(f"{format_sizes(one.problem)} · {one.problem.dtype}")]
+    shown = one.timed if len(one.timed) <= _MOST_TIMES else one.timed[: _MOST_TIMES - 1]
+    lines += [f"{escape(format_variant(r.result.variant))}: {format_time(r.figure)}" for r in shown]
+    if len(shown) < len(one.timed):
+        lines.append(f"{len(one.timed) - len(shown)} others take longer (see the table)")
     ratio = one.verdict.ratio if one.verdict else None
     if one.second is not None and one.ratio is not None:
         interval = f" ({ratio.low:.3f}–{ratio.high:.3f})" if ratio and ratio.low and ratio.high else ""

@@ -67,6 +67,18 @@ def test_a_selection_stays_until_it_ends_and_a_chart_is_redrawn_in_place(real: s
     assert set(chart.evaluate(SELECTED)) == keys
     click(page, chart, 2)
     assert chart.evaluate(SELECTED) == []
+    # The cells of the winners have an axis of their own, and a text each; the lines then fill the chart as before.
+    whole = chart.evaluate("g => g._fullLayout.xaxis.range")
+    show = page.locator(".st-key-show")
+    show.get_by_role("radio", name="winner").click()
+    at_rest(page)
+    cell = chart.locator(".barlayer path").first.bounding_box()
+    assert cell
+    page.mouse.move(cell["x"] + cell["width"] / 2, cell["y"] + cell["height"] / 2)
+    expect(chart.locator(".hoverlayer")).to_contain_text("others take longer")
+    show.get_by_role("radio", name="time").click()
+    at_rest(page)
+    assert chart.evaluate("g => g._fullLayout.xaxis.range") == pytest.approx(whole, abs=0.1)
     assert chart.evaluate("g => g.sameAsBefore"), "the chart was mounted anew"
     # One Plotly for the whole page, ours, asked for once.
     assert not [url for url in asked if "PlotlyChart" in url]

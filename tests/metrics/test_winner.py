@@ -13,7 +13,7 @@ from kernelviz.core.problem import Problem
 from kernelviz.core.result import Figure, Result, Timing
 from kernelviz.core.run import Run
 from kernelviz.metrics.rows import Row, rows
-from kernelviz.metrics.statistics import noise_floor, verdict
+from kernelviz.metrics.statistics import Floats, noise_floor, verdict
 from kernelviz.metrics.verdict_reasons import ByBaseline, NoSharedRounds
 from kernelviz.metrics.winner import Winner, compared, winners
 from kernelviz.text.winners import describe_winners, regions, strips
@@ -28,6 +28,14 @@ def figure(time_s: float, seed: int, *, first_round: int = 0, blocks: int = 24, 
     assert made is not None
     moved = tuple(msgspec.structs.replace(b, round=i + first_round) for i, b in enumerate(made))
     return Figure(estimate=float(np.median(taken)), low=min(taken), high=max(taken), samples=tuple(taken), blocks=moved)
+
+
+def of_samples(times_s: Floats) -> Figure:
+    """A figure of these times, one a round."""
+    made, taken = figure(1.0, 0, blocks=len(times_s)), tuple(map(float, times_s))
+    return msgspec.structs.replace(
+        made, estimate=float(np.median(times_s)), low=min(taken), high=max(taken), samples=taken
+    )
 
 
 def result(
@@ -139,6 +147,27 @@ def test_the_verdict_against_the_baseline_is_that_of_the_table() -> None:
         assert leading.ratio.inverse().low == pytest.approx(shown.ratio.low if shown.ratio else None)
         kinds.add(shown.kind)
     assert kinds == {"faster", "unclear"}
+
+
+def test_a_speed_up_that_contradicts_the_times_is_none() -> None:
+    """Beside much other work, the median of the ratios and the medians of the times can disagree on which variant is faster."""
+    rng = np.random.default_rng(24)
+    run = run_of({(64, 1024): {"torch_eager": 1e-4, "triton_online": 1e-4}})
+    noisy = [
+        msgspec.structs.replace(r, outcome=Timing(device_cold_s=of_samples(1e-4 * rng.lognormal(0, 0.4, 24))))
+        for r in run.results
+    ]
+    made = table(msgspec.structs.replace(run, results=tuple(noisy)))
+    base, other = sorted(made, key=lambda row: not row.is_baseline)
+    assert other.verdict is not None
+    assert other.verdict.ratio is not None
+    assert (other.verdict.kind, other.verdict.ratio.estimate > 1.04, other.time_s < 0.93 * base.time_s) == (
+        "unclear", True, True,
+    )  # fmt: skip
+    assert other.speed_up is None
+    (winner,) = winners(made)
+    assert winner.leader is other
+    assert (winner.outcome, winner.ratio) == ("unclear", None)
 
 
 def test_without_samples_nobody_is_told_apart() -> None:
