@@ -5,6 +5,7 @@ is resampled. A t-test over pooled samples gives 80-95 % false alarms on driftin
 pass share more, so there the pass is the unit. A bootstrap over the blocks of three passes covered 50-75 % instead of 95.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -286,7 +287,7 @@ def opposed(ratio: float, of_times: float) -> bool:
     >>> opposed(0.95, 1.22), opposed(1.02, 1.22), opposed(0.999, 1.001)
     (True, False, False)
     """
-    return (ratio - 1) * (of_times - 1) < 0 and min(abs(np.log(ratio)), abs(np.log(of_times))) > LEAST_DIFFERENCE
+    return (ratio - 1) * (of_times - 1) < 0 and min(abs(math.log(ratio)), abs(math.log(of_times))) > LEAST_DIFFERENCE
 
 
 VerdictKind = Literal["faster", "slower", "same", "unclear"]
