@@ -119,10 +119,6 @@ export class Chart {
     const own = structuredClone(layout);
     // On a phone, the text beside a bar would not fit into the chart.
     if (narrow) for (const note of own.annotations || []) note.font = { ...note.font, size: 10 };
-    // Plotly keeps a zoom by the revision of the axis. In another view, with another axis, what it kept would hide the new range.
-    for (const name of Object.keys(own).filter((n) => /^[xy]axis\d*$/.test(n))) {
-      own[name].uirevision = `${own.uirevision} ${own[name].type} ${own[name].range} ${own[name].title?.text}`;
-    }
     const hoverlabel = { align: "left", bgcolor: this.#colour("paper"), bordercolor: this.#colour("line"), font: { ...font } };
     return { ...own, font, height, autosize: true, clickmode: "event", hoverlabel };
   }
