@@ -112,10 +112,10 @@ def _hover(run: Run, one: Winner) -> str:
     }[one.outcome]
     lines = [f"<b>{line}</b>" for line in folded(heading, 60)]
     lines += [escape(f"{format_sizes(one.problem)} · {one.problem.dtype}")]
-    shown = one.timed if len(one.timed) <= _MOST_TIMES else one.timed[: _MOST_TIMES - 1]
-    lines += [f"{escape(format_variant(r.result.variant))}: {format_time(r.figure)}" for r in shown]
-    if len(shown) < len(one.timed):
-        lines.append(f"{len(one.timed) - len(shown)} others take longer (see the table)")
+    fastest = one.timed if len(one.timed) <= _MOST_TIMES else one.timed[: _MOST_TIMES - 1]
+    lines += [f"{escape(format_variant(r.result.variant))}: {format_time(r.figure)}" for r in fastest]
+    if len(fastest) < len(one.timed):
+        lines.append(f"{len(one.timed) - len(fastest)} others take longer (see the table)")
     ratio = one.verdict.ratio if one.verdict else None
     if one.second is not None and one.ratio is not None:
         interval = f" ({ratio.low:.3f}–{ratio.high:.3f})" if ratio and ratio.low and ratio.high else ""

@@ -89,8 +89,8 @@ class Transfers:
     def roofs(self, contest: Contest) -> Iterator[Roof | None]:
         """The best size of each direction; None if the calibration was stopped."""
         self._done = True
-        made = min((len(one.times_s) for one in self._copies), default=0)
-        if not self._take(max(1, COPIES - made)):
+        copied = min((len(one.times_s) for one in self._copies), default=0)
+        if not self._take(max(1, COPIES - copied)):
             yield None
             return
         for name in dict.fromkeys(one.name for one in self._copies):
