@@ -206,6 +206,6 @@ def _finish(
         showgrid=False, showticklabels=bool(other_sizes),
     )  # fmt: skip
     names = {"x": {"labels": [format_size(s) for s in sizes]}, "y": {"labels": labels, "omit": not other_sizes}}
-    figure.update_layout(barmode="overlay", meta=names, legend={"y": -48 / max(80, 30 * count), "traceorder": "normal"})
+    legend = {"y": -48 / max(80, 30 * count), "traceorder": "normal"}
     # Another revision than that of the charts with lines, so that Plotly does not keep the range of this axis for theirs.
-    figure.update_layout(uirevision="winners")
+    figure.update_layout(barmode="overlay", meta=names, legend=legend, uirevision="winners")

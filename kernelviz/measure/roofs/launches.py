@@ -8,17 +8,16 @@ import torch
 from torch import Tensor
 
 from kernelviz.core import Device, LaunchCost, Roof
-from kernelviz.measure.roofs.candidate import Candidate, Contest, measured
+from kernelviz.measure.roofs.candidate import Candidate, Contest, fastest_quarter, measured
 from kernelviz.measure.timing import kernels
 from kernelviz.measure.timing.timer import Calls
 from kernelviz.metrics.statistics import median_interval
 from kernelviz.ops import Launch
 
 BLOCKS, CALLS, BLOCKS_A_TIME = 80, 50, 4
-"""The minimum number of blocks, the calls in a block, and the blocks that are measured after each other roof."""
-BEST_SHARE = 4
-"""The fastest quarter of the blocks is used, because a floor is a time that was reached. The median of 40 blocks in 20 ms was
-8-14 % longer in one calibration than in the next, for all three calls, because of other load on the host."""
+"""The minimum number of blocks, the calls in a block, and the blocks that are measured after each other roof. The fastest
+quarter is used: the median of 40 blocks in 20 ms was 8-14 % longer in one calibration than in the next, for all three calls,
+because of other load on the host."""
 
 
 def empty_kernel(device: Device, contest: Contest) -> Iterator[Roof | None]:
@@ -40,12 +39,16 @@ class _HostLaunch:
         self.medians += [median(self.calls.eager(CALLS)[1]) for _ in range(blocks)]
 
     def roof(self) -> Roof:
-        best = sorted(self.medians)[: max(1, len(self.medians) // BEST_SHARE)]
         how = (
             f"host clock round {self.description}, from idle until Python goes on; the fastest quarter of "
             f"{len(self.medians)} blocks of {CALLS} calls"
         )
-        return measured(Roof(name="launch", what=self.what, how=how), None, median_interval(best), timer="host")
+        return measured(
+            Roof(name="launch", what=self.what, how=how),
+            None,
+            median_interval(fastest_quarter(self.medians)),
+            timer="host",
+        )
 
 
 class HostLaunches:

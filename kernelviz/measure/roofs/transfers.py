@@ -9,17 +9,16 @@ import torch
 from torch import Tensor
 
 from kernelviz.core import Device, Roof, RoofName
-from kernelviz.measure.roofs.candidate import Contest, measured
+from kernelviz.measure.roofs.candidate import Contest, fastest_quarter, measured
 from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.timing.kernels import timing_event
 from kernelviz.metrics.statistics import median_interval
 
 SIZES_BYTES = (2**24, 2**26, 2**28)
 COPIES = 40
-"""The minimum number of copies of each size and direction; one is made after each other roof."""
-BEST_SHARE = 4
-"""The fastest quarter of the copies is used, because a roof is a rate that was reached. With all copies directly after one
-another, one calibration found 54.7 GB/s from device to host, and the next 52.2 GB/s (H100, a virtual machine)."""
+"""The minimum number of copies of each size and direction. One is made after each other roof, and the fastest quarter is used.
+With all copies directly after one another, one calibration found 54.7 GB/s from device to host, and the next 52.2 GB/s (H100 in a
+virtual machine)."""
 
 
 def copy_s(target: Tensor, source: Tensor) -> float:
@@ -52,9 +51,9 @@ class Copies:
 
     def roof(self) -> Roof:
         size = self.target.numel()
-        best_s = sorted(self.times_s)[: max(1, len(self.times_s) // BEST_SHARE)]
         how = f"{size // 2**20} MiB of pinned memory in one copy; the fastest quarter of {len(self.times_s)} copies"
-        return measured(Roof(name=self.name, moved_bytes=size, how=how), size, median_interval(best_s), timer="events")
+        roof = Roof(name=self.name, moved_bytes=size, how=how)
+        return measured(roof, size, median_interval(fastest_quarter(self.times_s)), timer="events")
 
 
 def allocate(device: Device) -> list[Copies]:
