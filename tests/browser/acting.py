@@ -6,11 +6,37 @@ from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Download, Locator, Page, TimeoutError, expect
 
+WIRE = """() => {
+  // When a person last acted, and when the page last asked and heard the server, in milliseconds.
+  const wire = (window.wire = { acted: 0, asked: 0, heard: 0 });
+  for (const act of ["pointerup", "click", "keydown", "input", "change", "popstate"])
+    window.addEventListener(act, () => { wire.acted = performance.now() }, { capture: true, passive: true });
+  const listened = new WeakSet();
+  const send = WebSocket.prototype.send;
+  WebSocket.prototype.send = function (message) {
+    if (!listened.has(this)) {
+      listened.add(this);
+      this.addEventListener("message", () => { wire.heard = performance.now() });
+    }
+    wire.asked = performance.now();
+    return send.call(this, message);
+  };
+}"""
+"""A script for each page. Without it, `at_rest` cannot see that the server has not answered an act yet."""
+_AT_REST = """() => {
+  const app = document.querySelector("[data-testid=stApp]");
+  if (app?.dataset.testScriptState !== "notRunning") return false;
+  if (document.querySelector("[data-stale=true], [data-testid=stSkeleton]")) return false;
+  const wire = window.wire;
+  if (!wire) return true;
+  const quiet_ms = 100; // An act is sent, and an answer drawn, within a few frames.
+  return wire.heard >= wire.asked && performance.now() - Math.max(wire.acted, wire.heard) > quiet_ms;
+}"""
+
 
 def at_rest(page: Page) -> None:
-    """Wait until the page's script has ended and no element of an earlier run of it is left."""
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
-    expect(page.locator("[data-stale=true], [data-testid=stSkeleton]")).to_have_count(0)
+    """Wait until the server has answered each act, the page's script has ended, and no element of an earlier run is left."""
+    page.wait_for_function(_AT_REST)
 
 
 def address(page: Page) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import one_tab
 import pytest
-from acting import wait_until_done
+from acting import WIRE, wait_until_done
 from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sync_playwright
 from servers import ROOT, served
 
@@ -81,6 +81,7 @@ def browser() -> Iterator[Browser]:
             context = made(**options)
             context.add_init_script(f"({STILL})()")
             context.add_init_script(f"({SHIFTS})()")
+            context.add_init_script(f"({WIRE})()")
             return context
 
         found.new_context = new_context  # type: ignore[method-assign]

@@ -256,6 +256,7 @@ def test_shortcuts_are_listed_and_do_what_the_list_says_but_never_while_one_type
     page.locator(".st-key-op input").evaluate("e => e.blur()")
     page.keyboard.press("s")
     expect(page.get_by_test_id("stPopoverBody")).to_be_visible()
+    at_rest(page)
     page.keyboard.press("Escape")
     expect(page.get_by_test_id("stPopoverBody")).to_have_count(0)
     at_rest(page)

@@ -109,3 +109,18 @@ def test_runs_are_chosen_by_keyboard(real: str, page: Page) -> None:
     page.keyboard.type("softmax")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("h200-softmax"))
+
+
+def test_the_controls_show_their_values_when_a_run_is_shown_again(real: str, page: Page) -> None:
+    opened(real, page)
+    level = page.locator(".st-key-level")
+    level.get_by_role("radio").nth(1).click()
+    at_rest(page)
+    page.locator(".st-key-chosen_runs").hover()
+    page.locator(".st-key-chosen_runs").get_by_role("button", name="Clear").first.click()
+    expect(level).to_have_count(0)
+    page.locator(".st-key-example button").click()
+    expect(page.locator(CHART)).to_be_visible()
+    at_rest(page)
+    assert level.get_by_role("radio", checked=True).count() == 1
+    assert page.locator(".st-key-roofs").get_by_role("radio", checked=True).inner_text() == "measured roofs"

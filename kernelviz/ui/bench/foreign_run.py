@@ -12,7 +12,7 @@ from kernelviz.tables.column import View
 from kernelviz.tables.other_times import other_times_columns
 from kernelviz.text import describe_foreign_times, describe_methods
 from kernelviz.text.foreign_times import NOT_OURS
-from kernelviz.ui.shared import charts, share, table
+from kernelviz.ui.shared import charts, share, table, view_filters
 from kernelviz.ui.shared.text import plain, when
 
 
@@ -32,8 +32,9 @@ def time_box(run: Run) -> str:
     names = foreign_times.names(run)
     if len(names) == 1:
         return names[0]
-    chosen: str | None = st.segmented_control(
-        "Time", names, default=names[0], key="other_time", required=True, label_visibility="collapsed"
+    st.session_state.setdefault("other_time", names[0])
+    chosen = view_filters.drawn_with_value(
+        st.segmented_control, "Time", names, key="other_time", label_visibility="collapsed"
     )
     return chosen or names[0]
 

@@ -23,10 +23,27 @@ def choose(
     `look`: further arguments of the widget.
     """
     seed(key, options, default)
-    required = {"required": True} if widget is st.segmented_control else {}
-    chosen: _Option | None = widget(label, options, key=key, **required, **look)
+    chosen: _Option | None = drawn_with_value(widget, label, options, key=key, **look)
     keep(key, chosen, default)
     return chosen or default
+
+
+def drawn_with_value(
+    widget: Callable[..., Any], label: str, options: Sequence[_Option], *, key: str, **look: Any
+) -> _Option | None:
+    """Draw `st.selectbox` or `st.segmented_control` with the value that the session has under `key`; returns the value.
+
+    Streamlit sends the value of a widget only in the redraw that sets it, and the browser may skip that redraw. A widget that it
+    then draws for the first time, or again, shows its default, so each redraw sends the present value as the default. Unlike
+    a value, a default never undoes a click that is on its way.
+    """
+    value = st.session_state.get(key)
+    if widget is st.segmented_control:
+        look["required"] = True
+    if value in options:
+        look |= {"default": value} if widget is st.segmented_control else {"index": options.index(value)}
+    chosen: _Option | None = widget(label, options, key=key, **look)
+    return chosen
 
 
 def device_choice(bench: Bench) -> Device:
