@@ -37,7 +37,7 @@ def test_every_figure_is_a_column_of_seconds() -> None:
     assert list(frame.host_bound[:3]) == [True] * 3
     assert list(frame.host_bound[-3:]) == [False] * 3
     assert frame.trust.iloc[0].startswith("✓ good · 480 samples")
-    assert frame.trust.iloc[-1].startswith("◐ minor caveats")
+    assert frame.trust.iloc[-1].startswith("◐ caveats")
     assert frame.energy_joules.isna().all()
 
 

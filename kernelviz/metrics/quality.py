@@ -1,9 +1,9 @@
 """Measurement quality: how a time was measured and under which conditions, always as the same parts in the same order.
 
 The level of a time is that of its worst part. **good**: there is no objection. **note**: the time is valid, with a remark
-(another method, something is unknown). **suspect**: the time may be wrong by more than its interval (it has two levels, slow
-blocks moved it, the device was throttled or shared, there is no interval), or the result is wrong or was not checked. Each rule
-is derived from its effect on the time, and judged by repetition (tests/metrics/test_repeatability.py).
+(another method, a wide interval, something is unknown). **suspect**: the time may be wrong by more than its interval (it has
+two levels, slow blocks moved it, the device was throttled or shared, there is no interval), or the result is wrong or was not
+checked. Each rule is derived from its effect on the time, and judged by repetition (tests/metrics/test_repeatability.py).
 `kernelviz.text.quality` has the text.
 """
 
@@ -36,6 +36,8 @@ from kernelviz.metrics.statistics import means_by_block
 
 QualityLevel = Literal["good", "note", "suspect"]
 LEVELS: tuple[QualityLevel, ...] = ("good", "note", "suspect")
+WIDE = 0.1
+"""A time whose interval is wider than this on either side is not called good: the interval is true, and decides little."""
 """From best to worst."""
 PartName = Literal[
     "samples",
@@ -223,7 +225,7 @@ def quality(result: Result, headline: Headline = "cold", clock: Clock | None = N
     return Quality(
         (
             _samples(figure),
-            Part("interval", Width(width, len(figure.blocks or ())), "suspect" if width is None else "good"),
+            Part("interval", Width(width, len(figure.blocks or ())), _width_level(width)),
             *_stability(figure),
             Part("L2", Caches(headline, on_host)),
             of_clock,
@@ -240,6 +242,10 @@ def quality(result: Result, headline: Headline = "cold", clock: Clock | None = N
             *(Part("notes", note, "suspect" if isinstance(note, BaselineMoved) else "note") for note in notes),
         )
     )
+
+
+def _width_level(half_width: float | None) -> QualityLevel:
+    return "suspect" if half_width is None else "note" if half_width > WIDE else "good"
 
 
 def _samples(figure: Figure) -> Part:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from kernelviz.metrics import uncertainty
 from kernelviz.metrics.statistics import LEAST_DIFFERENCE, Floats
 
 MIN_RUNS = 3
@@ -120,7 +121,8 @@ def trend(points: Sequence[Point]) -> Trend:
     2005), after a median of three has removed isolated outliers. A change counts if the medians on its two sides differ by at
     least 0.5 % and by Z + Z_FEW / n standard errors, and both levels are clear; else its sides are one level.
 
-    The noise is the median absolute deviation of the differences of neighbours, which a few changes and outliers do not affect.
+    The noise is the median absolute deviation of the differences of neighbours, which a few changes and outliers do not affect,
+    and at least what the intervals of the runs say.
     Simulated, 400 series each (tests/metrics/test_trend.py): of 10 to 50 runs without a change, under normal noise of
     0.1, 0.3 and 1 %, with 5 % of outliers of 3 to 10 %, or with Student's t of 3 degrees, at most 1 % have one; a step of 2 %
     under 0.3 % of noise is found three runs after it in 94 %. More are found if neighbouring runs are correlated (a warm day).
@@ -131,7 +133,7 @@ def trend(points: Sequence[Point]) -> Trend:
     ()
     """
     logs = np.log(np.asarray([p.time_s for p in points], dtype=np.float64))
-    noise = _noise(logs)
+    noise = max(_noise(logs), _noise_inside(points))
     indices = _clear_changes(logs, _partition(_smoothed(logs), noise), noise)
     medians = [float(np.exp(np.median(logs[a:b]))) for a, b in pairwise([0, *indices, len(points)]) if b]
     levels = zip(indices, pairwise(medians), strict=True)
@@ -152,6 +154,16 @@ def _noise(logs: Floats) -> float:
     if len(steps) < 2:
         return LEAST_NOISE
     return max(float(_MAD * np.median(np.abs(steps - np.median(steps))) / math.sqrt(2)), LEAST_NOISE)
+
+
+def _noise_inside(points: Sequence[Point]) -> float:
+    """The standard error of one run by its own 95 % interval, as a fraction: the median of the runs that have an interval."""
+    errors = [
+        (p.high_s - p.low_s) / (2 * uncertainty.Z * p.time_s)
+        for p in points
+        if p.low_s is not None and p.high_s is not None
+    ]
+    return float(np.median(errors)) if errors else 0.0
 
 
 def _needed(runs: int) -> float:

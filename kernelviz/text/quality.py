@@ -13,7 +13,7 @@ from kernelviz.text.text import Template, Text, fill, join
 
 SIGNS: Mapping[QualityLevel, str] = {"good": "✓", "note": "◐", "suspect": "⚠"}
 """The sign before the name of a level."""
-LEVEL_NAMES: Mapping[QualityLevel, str] = {"good": "good", "note": "minor caveats", "suspect": "unreliable"}
+LEVEL_NAMES: Mapping[QualityLevel, str] = {"good": "good", "note": "caveats", "suspect": "unreliable"}
 """The name of a level for people."""
 INTERVAL_HELP = (
     "Half the 95 % interval: the spread of the blocks, other buffers and processes, the timer's resolution, and the tracing "

@@ -117,7 +117,7 @@ def _unclear(summary: Summary) -> str:
 
 def _share(summary: Summary) -> tuple[str, str]:
     if summary.efficiency is None:
-        return "not calibrated", "press Calibrate to measure the roofs"
+        return "unknown", "its roof was not measured, or cannot be used"
     best = format_share(summary.best_efficiency or summary.efficiency)
     sizes = "1 size" if summary.efficiencies == 1 else f"mean, {summary.efficiencies} sizes; best {best}"
     return format_share(summary.efficiency), _of_best(summary) + sizes

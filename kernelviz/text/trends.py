@@ -1,7 +1,7 @@
 """Trends in text, the same on pages, in a terminal and in exported files."""
 
 from kernelviz.core import units
-from kernelviz.metrics.trend import Change, Difference, Trend
+from kernelviz.metrics.trend import MIN_RUNS, Change, Difference, Trend
 from kernelviz.text.text import Text, join
 
 _SETUPS = {
@@ -45,13 +45,13 @@ def describe_trend(trend: Trend) -> Text:
 
     >>> from kernelviz.metrics.trend import Point, trend
     >>> str(describe_trend(trend([Point("a", "2026-11-01", 1e-5)])))
-    'one run: no trend yet'
+    '1 run: no trend before there are 3'
     >>> str(describe_trend(trend([Point(str(i), "2026-11-01", 1e-5) for i in range(6)])))
     'one level over 6 runs (noise from run to run 0.2 %)'
     """
     runs = len(trend.points)
-    if runs < 2:
-        return Text("one run: no trend yet" if runs else "no run")
+    if runs < MIN_RUNS:
+        return Text(f"{units.counted(runs, 'run')}: no trend before there are {MIN_RUNS}" if runs else "no run")
     last = trend.unconfirmed
     if trend.regression is not None:
         said = f"{units.percent(trend.regression.ratio - 1)} slower than its best level"

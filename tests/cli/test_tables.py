@@ -23,8 +23,8 @@ def printed(capsys: pytest.CaptureFixture[str], run: Run, **how: object) -> list
 def test_the_level_stands_in_the_last_column_and_the_reasons_below(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, figures.run())
     cases = lines[2:14]
-    assert [line.split("  ")[-1].strip() for line in cases] == ["✓ good"] * 11 + ["◐ minor caveats"]
-    (why,) = (line for line in lines if line.startswith("◐ minor caveats (1 of 12 cases): "))
+    assert [line.split("  ")[-1].strip() for line in cases] == ["✓ good"] * 11 + ["◐ caveats"]
+    (why,) = (line for line in lines if line.startswith("◐ caveats (1 of 12 cases): "))
     assert "CUPTI timestamps (stream launch), 320 ns tracing overhead subtracted; not capturable" in why
 
 
@@ -55,8 +55,8 @@ def test_figures_that_nobody_asked_for_have_no_column_and_failures_have_no_trust
 def test_warm_as_the_headline(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, figures.run(), headline="warm")
     assert lines[0].endswith("warm L2")
-    assert all(line.endswith("◐ minor caveats") for line in lines[2:14])
-    assert "◐ minor caveats (12 of 12 cases): repeated blocks unknown" in lines
+    assert all(line.endswith("◐ caveats") for line in lines[2:14])
+    assert "◐ caveats (12 of 12 cases): repeated blocks unknown" in lines
 
 
 def test_reasons_are_told_once_however_many_cases_have_them(capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,7 +69,7 @@ def test_reasons_are_told_once_however_many_cases_have_them(capsys: pytest.Captu
     lines = printed(capsys, msgspec.structs.replace(figures.run(), results=tuple(made)))
     suspect, note = (line for line in lines if line.startswith(("◐", "⚠")))
     assert suspect == "⚠ unreliable (4 of 12 cases): 2 other processes / 3 other processes"
-    assert note.startswith("◐ minor caveats (1 of 12 cases): CUPTI timestamps (stream launch)")
+    assert note.startswith("◐ caveats (1 of 12 cases): CUPTI timestamps (stream launch)")
 
 
 def test_who_leads_up_to_where_stands_under_the_conclusion(capsys: pytest.CaptureFixture[str]) -> None:

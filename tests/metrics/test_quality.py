@@ -193,7 +193,7 @@ def test_a_processors_time_says_what_cannot_be_known() -> None:
     made = found(msgspec.structs.replace(on_cpu, conditions=now))
     assert made.level == "note"
     assert str(describe_quality(made)) == (
-        "◐ minor caveats · 480 samples in 24 blocks · ±0.2 % · caches cold · clock 2400 MHz as reported, not measured, burst · "
+        "◐ caveats · 480 samples in 24 blocks · ±0.2 % · caches cold · clock 2400 MHz as reported, not measured, burst · "
         "throttle unknown · correct: max error 0.41× tolerance (3 seeds) · host clock · "
         "other processes unknown"
     )

@@ -103,3 +103,13 @@ def test_few_runs_are_no_trend() -> None:
         assert of(np.arange(count) * 0.1).changes == ()
     assert of(np.zeros(1)).regression is None
     assert of(np.zeros(3)).unconfirmed is None
+
+
+def test_runs_with_wide_intervals_are_as_noisy_as_these_say() -> None:
+    times = (1.3,) * 6 + (1.0,) * 6
+    exact = trend([Point(str(i), str(i), t, t * 0.999, t * 1.001) for i, t in enumerate(times)])
+    rough = trend([Point(str(i), str(i), t, t * 0.6, t * 1.4) for i, t in enumerate(times)])
+    assert len(exact.changes) == 1
+    assert exact.noise < 0.01
+    assert not rough.changes
+    assert rough.noise == pytest.approx(0.4 / 1.96)

@@ -59,7 +59,7 @@ def test_a_first_visit_explains_and_one_click_gives_results(page: Open) -> None:
     ]
     assert [m.value for m in test.metric][:2] == ["torch compile"] * 2
     assert test.metric[2].value.endswith("×")
-    assert test.metric[3].value == "not calibrated"
+    assert test.metric[3].value == "unknown"
     assert len(charts(test)) == 3
 
 
@@ -270,7 +270,7 @@ def test_what_ends_while_the_page_is_drawn_is_still_followed(page: Open, monkeyp
 def test_calibrate_gives_the_roofs_and_the_share(page: Open) -> None:
     bench = RehearsedBench(stored=(samples.run(id="kept", device=samples.CPU, roofs=()),))
     test = page(bench, run="kept")
-    assert test.metric[3].value == "not calibrated"
+    assert test.metric[3].value == "unknown"
     test.button(key="calibrate").click().run()
     _finish(bench, "calibration")
     test.run()

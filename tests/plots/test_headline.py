@@ -66,7 +66,7 @@ def test_the_badge_stands_in_every_hover_of_a_point_in_lines_that_a_phone_can_sh
     problem = figures.run().plan.problems[0]
     hovers = [h for t in plots.time_by_variant(figures.run(), problem).data for h in t.hovertext or ()]
     assert hovers
-    assert all("✓ good" in h or "◐ minor caveats" in h for h in hovers)
+    assert all("✓ good" in h or "◐ caveats" in h for h in hovers)
     assert max(len(line) for h in hovers for line in h.split("<br>")) <= 100
 
 

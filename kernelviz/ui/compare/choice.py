@@ -33,8 +33,8 @@ def run_boxes(bench: Bench) -> tuple[str, str] | None:
     _seed(bench, params, runs)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="sides"):
         for side, label in zip(SIDES, ("Run A (baseline)", "Run B (compared with A)"), strict=True):
-            view_filters.drawn_with_value(
-                st.selectbox, label, list(runs), index=None, key=side, format_func=lambda r: run_label(runs[r]),
+            st.selectbox(
+                label, list(runs), index=None, key=side, format_func=lambda r: run_label(runs[r]),
                 placeholder="Choose a run", width="stretch",
             )  # fmt: skip
         st.button("Swap", key="swap", icon=":material/swap_horiz:", on_click=_swap, help="Makes B the baseline.")

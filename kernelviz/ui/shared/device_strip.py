@@ -27,7 +27,7 @@ def device_strip(
     calibration: Activity | None,
     offer: Callable[[], None] | None = None,
 ) -> None:
-    """One line: device, clock, temperature, power, driver, other processes, roofs; and Calibrate where roofs are missing.
+    """One line: device, clock, temperature, power, driver, other processes, roofs; Calibrate where roofs are missing or refused.
 
     `calibration`: the calibration of this session, read before the roofs. `offer`: draws a button at the end of the line."""
     local = next((d for d in bench.devices() if d.uuid == device.uuid), None)
@@ -41,7 +41,7 @@ def device_strip(
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="strip"):
         st.markdown(" · ".join(facts), width="stretch")
         # Roofs that an earlier version measured have no memory level, so they should be measured again.
-        missing = local is not None and not any(r.level for r in bench.roofs(local.id))
+        missing = local is not None and (bool(refused) or not any(r.level for r in bench.roofs(local.id)))
         if local is not None and local.usable and missing and calibration is None:
             live_progress.start_button(
                 "Calibrate", bench.calibrate, local, kind=CALIBRATION, key="calibrate", icon=":material/straighten:",

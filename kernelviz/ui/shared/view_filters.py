@@ -35,7 +35,7 @@ def drawn_with_value(
 
     Streamlit sends the value of a widget only in the redraw that sets it, and the browser may skip that redraw. A widget that it
     then draws for the first time, or again, shows its default, so each redraw sends the present value as the default. Unlike
-    a value, a default never undoes a click that is on its way.
+    a value, a default never undoes a click that is on its way. Not for a box that can be cleared: Streamlit would fill it again.
     """
     value = st.session_state.get(key)
     if widget is st.segmented_control:
