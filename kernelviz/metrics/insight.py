@@ -15,7 +15,7 @@ Span = Literal["all", "from", "up_to", "between", "some", "none"]
 """At which sizes the variant is fastest: at all, from one size on, up to one, between two, at some that are not neighbours
 or vary on several axes; ``none``: no variant leads alone anywhere."""
 FIRST_RIVALS = ("torch_compile",)
-"""The variant that a reader wants to see beaten, before the baseline: a compiler's answer to the same problem."""
+"""What a reader wants to see beaten besides the baseline: a compiler's answer to the same problem."""
 
 
 class Insight(Struct, frozen=True, kw_only=True):
@@ -129,13 +129,24 @@ def _span(leads: Sequence[Winner], stretch: Sequence[Winner], axis: str | None) 
 
 
 def _rival(table: Sequence[Row], stretch: Sequence[Winner], variant: str) -> str | None:
-    """The variant to compare with: torch.compile, else the baseline, else the one that comes second at the most sizes."""
-    excluded = {variant, *never_winning(table)}
-    timed = {r.result.variant for w in stretch for r in w.timed} - excluded
+    """The variant to compare with: the faster one of torch.compile and the baseline over the stretch. Without a time of either,
+    the one that comes second at the most sizes."""
+    times_s: dict[str, dict[str, float]] = {}
+    for one in stretch:
+        for row in one.timed:
+            times_s.setdefault(row.result.variant, {})[one.problem.key] = row.time_s
+    for name in (variant, *never_winning(table)):
+        times_s.pop(name, None)
     baseline = tuple(dict.fromkeys(r.result.variant for r in table if r.is_baseline))
+    known = [name for name in dict.fromkeys((*FIRST_RIVALS, *baseline)) if name in times_s]
+    if known:
+        # At the sizes that all of them have: one that has only the small sizes would look fast.
+        shared = set.intersection(*(set(times_s[name]) for name in known))
+        if not shared:
+            return max(known, key=lambda name: len(times_s[name]))
+        return min(known, key=lambda name: geometric_mean([times_s[name][key] for key in shared]) or 0.0)
     seconds = Counter(w.second.result.variant for w in stretch if w.second)
-    candidates = (*FIRST_RIVALS, *baseline, *(name for name, _ in seconds.most_common()))
-    return next((name for name in candidates if name in timed), None)
+    return next((name for name, _ in seconds.most_common() if name in times_s), None)
 
 
 def _ratios(
