@@ -78,7 +78,10 @@ def values(axis: str, text: str) -> list[int]:
     >>> values("n", "128..512:128"), values("n", "3, 2^4")
     ([128, 256, 384, 512], [3, 16])
     """
-    parts = (_sweep(axis, part) if ".." in part else [_size(axis, part, {})] for part in text.split(","))
+    listed = text.split(",")
+    if len(listed) > 1 and not all(part.strip() for part in listed):
+        raise BadField(f"size {axis}", text.strip(), "a size is missing beside a comma; write a list as 64,128")
+    parts = (_sweep(axis, part) if ".." in part else [_size(axis, part, {})] for part in listed)
     return list(dict.fromkeys(itertools.chain.from_iterable(parts)))
 
 
@@ -138,6 +141,8 @@ def _evaluate(axis: str, text: str, sizes: Mapping[str, int]) -> int:
                 return number
             case ast.Name(id=name) if name in sizes:
                 return sizes[name]
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -value(operand)
             case ast.BinOp(left=left, op=ast.Pow(), right=right):
                 base, exponent = value(left), value(right)
                 if not (0 <= exponent <= 48 and 0 <= base <= 2**24):

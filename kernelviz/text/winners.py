@@ -136,7 +136,7 @@ def _describe_strip(strip: Sequence[Winner], axes: str, along: str, name: Name, 
 
 
 def _sentence(region: Region, name: Name, where: str) -> str:
-    """The first region of a sentence. A variant that is not known to be fastest at any size, or at most of them, only "may be"."""
+    """The first region of a sentence. A variant not known to be the fastest at any size, or at most of them, only "may be"."""
     if region.variant is None:
         return f"no correct time{where}"
     if 0 < len(region.level) <= _MOST_NAMES:
