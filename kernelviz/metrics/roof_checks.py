@@ -113,9 +113,15 @@ def refusal(
 
 
 def memory_stream(cached: Roof, measured: Sequence[Roof]) -> Roof | None:
-    """The stream of the same mix from memory with the most bytes, of which the cache holds the least."""
-    same = [r for r in measured if r.level == "dram" and r.name == cached.name and not is_wide(r)]
-    return max(same, key=lambda r: r.moved_bytes or 0, default=None)
+    """The stream of the same mix from memory with the most bytes, of which the cache holds the least.
+
+    Where none of that mix can be used, it is the slowest stream from memory of another mix.
+    """
+    known = [r for r in measured if r.level == "dram" and not is_wide(r)]
+    same = [r for r in known if r.name == cached.name]
+    if not same:
+        return min(known, key=lambda r: r.bandwidth_bytes_per_s or 0.0, default=None)
+    return max(same, key=lambda r: r.moved_bytes or 0)
 
 
 def checked(roofs: Sequence[Roof], ceilings: Sequence[Roof] = (), cache_bytes: int | None = None) -> CheckedRoofs:

@@ -122,7 +122,8 @@ def _fastest(by_variant: Mapping[str, Sequence[Row]], leads: Sequence[Winner]) -
     if (
         len(leads) == 1 and leads[0].leader
     ):  # As on the winner map, where shared rounds overrule the order of the estimates.
-        return leads[0].leader.result.variant, (), 1
+        stable = not any(row.unstable for group in by_variant.values() for row in group)
+        return leads[0].leader.result.variant, (), int(stable)
     most = max(map(len, by_variant.values()))
     times_s = {
         name: {r.result.problem.key: r.time_s for r in group if not r.unstable}

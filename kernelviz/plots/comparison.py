@@ -13,7 +13,7 @@ from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair, PairKind
 from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.plots.frame import Draft, Props, folded, intervals, nothing, style_in
-from kernelviz.plots.samples import SHARE_AXIS, distribution, steps_of
+from kernelviz.plots.samples import SHARE_AXIS, distribution, vertices_of
 from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL
 from kernelviz.text import (
     describe_pair,
@@ -210,7 +210,7 @@ def shares_by_time(comparison: Comparison, pair: Pair) -> go.Figure:
             "The samples of this case are not stored, so their distribution cannot be drawn.", height=SAMPLES_PX
         )
     scale, unit = units.time_unit(float(np.median([f.estimate for _, _, f, _ in known])))
-    of = steps_of(f for _, _, f, _ in known)
+    of = vertices_of(f for _, _, f, _ in known)
     draft = Draft(SAMPLES_PX, x_title=f"{of} time, {unit}", y_title=f"share of {of}s up to this time, %")
     for side, variant, _, ordered in known:
         style, name = (

@@ -27,15 +27,15 @@ _MOST_PAUSES, _MOST_MARKED = 12, 40
 def share_by_time(figures: Mapping[str, Figure], op: str, *, beside: Sequence[str] = ()) -> go.Figure:
     """The cumulative distribution of the samples of each variant.
 
-    Every sample is a step, or every block where only the mean of each block is kept. Markers are at the 50th, 90th and 99th
-    percentile of the steps.
+    Every sample is a vertex, or every block where only the mean of each block is kept. Markers are at the 50th, 90th and 99th
+    percentile, on the line.
     """
     samples = {v: np.sort(np.asarray(f.samples, dtype=np.float64)) for v, f in figures.items() if f.samples}
     if not samples:
         return nothing("No samples are stored for this timing.", height=HEIGHT)
     low, high = min(float(s[0]) for s in samples.values()), max(float(s[-1]) for s in samples.values())
     scale, unit = units.time_unit(float(np.median([np.median(s) for s in samples.values()])))
-    of = steps_of(figures.values())
+    of = vertices_of(figures.values())
     draft = Draft(HEIGHT, x_title=f"{of} time, {unit}", y_title=f"share of {of}s up to this time, %")
     styles = styles_of(op, figures, beside)
     for variant, ordered in samples.items():
@@ -50,8 +50,8 @@ def share_by_time(figures: Mapping[str, Figure], op: str, *, beside: Sequence[st
     return draft.figure()
 
 
-def steps_of(figures: Iterable[Figure]) -> str:
-    """What a step of the distributions is: a sample, or a block where only the mean of each block is kept."""
+def vertices_of(figures: Iterable[Figure]) -> str:
+    """What a vertex of the distributions is: a sample, or a block where only the mean of each block is kept."""
     return "block" if any(figure.by_block for figure in figures) else "sample"
 
 
@@ -64,17 +64,19 @@ def _logarithmic(low: float, high: float, scale: float) -> Props:
 def distribution(
     ordered: Floats, scale: float, *, of: str, name: str, group: str, colour: str, symbol: str, **line: str
 ) -> list[Props]:
-    """The cumulative distribution of sorted samples: a line with a step at each sample, and markers at QUANTILES.
+    """The cumulative distribution of sorted samples: a line through each sample, and markers at QUANTILES. Between two samples
+    the line is straight, as the percentiles in tables are.
 
-    `of`: what a step is, see `steps_of`. `line` are further properties of the line, for example its dash.
+    `of`: what a vertex is, see `vertices_of`. `line` are further properties of the line, for example its dash.
     """
     count, at = len(ordered), np.quantile(ordered, QUANTILES)
-    steps = {
+    curve = {
         "type": scatter_type(count),
-        "x": np.concatenate(([ordered[0]], ordered)) / scale,
-        "y": np.arange(count + 1) / count * 100,
+        # A single sample is a vertical line.
+        "x": (ordered if count > 1 else np.repeat(ordered, 2)) / scale,
+        "y": np.linspace(0, 100, max(count, 2)),
         "mode": "lines",
-        "line": {"color": colour, "width": 2, "shape": "hv", **line},
+        "line": {"color": colour, "width": 2, **line},
         "hoverinfo": "skip",
         "showlegend": False,
         "legendgroup": group,
@@ -93,7 +95,7 @@ def distribution(
         ],
         "hoverinfo": "text",
     }
-    return [steps, markers]
+    return [curve, markers]
 
 
 def samples_by_order(figure: Figure, field: str, *, op: str, variant: str, beside: Sequence[str] = ()) -> go.Figure:
@@ -111,7 +113,9 @@ def samples_by_order(figure: Figure, field: str, *, op: str, variant: str, besid
     clocked = not np.isnan(series.clocks_hz).all()
     draft = Draft(HEIGHT + (90 if clocked else 0), y_title=f"time, {unit}")
     draft.traces = [
-        _samples(series, scale, style_of(op, variant, beside), f"{steps_of([figure])}s of {format_variant(variant)}"),
+        _samples(
+            series, scale, style_of(op, variant, beside), f"{vertices_of([figure])}s of {format_variant(variant)}"
+        ),
         _means(series, scale, "median" if field in BY_MEDIAN and not figure.by_block else "mean"),
         *_marks(series, scale),
     ]

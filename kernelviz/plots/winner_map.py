@@ -20,9 +20,9 @@ ROW_PX, FRAME_PX, LEAST_PX = 46, 130, 220
 _INK, _PAPER = "#0F1413", "#FFFFFF"
 """A line in both colours is visible on the colour of each variant and in both themes."""
 _TIE = "statistical tie"
-_UNCLEAR = "unclear: noise is too high to compare"
+_UNCLEAR = "unclear"
 _NO_TIME = "no correct time"
-_CROSSOVER = "the fastest variant changes"
+_CROSSOVER = "winner changes"
 _MOST_MARKERS = 2
 """Markers in a cell of tied or unclear variants; the hover text names all of them."""
 _MOST_TIMES = 5
@@ -41,8 +41,8 @@ def winner_by_size(
     """A cell for each size, with the marker and colour of its fastest correct variant.
 
     Columns are the sizes of `axis`, and rows are the sizes of the other axes. A hatched cell is a statistical tie; in a dotted
-    one it is unclear which variant is the fastest. The first two variants of such a cell are drawn. A thick line separates
-    neighbours that have no fastest variant in common. A click gives the key of the problem.
+    one it is unclear which variant is the fastest. The first two variants of such a cell are drawn, and how many more there are.
+    A thick line separates neighbours that have no fastest variant in common. A click gives the key of the problem.
     """
     winner_list = winners(table_of(run, roofs_of(run, roofs), headline), headline)
     strip_rows = strips(winner_list, axis)
@@ -56,7 +56,7 @@ def winner_by_size(
     looks = styles_of(run.plan.op, (r.variant for r in run.results), beside or run.plan.variants)
     tiles = [_tiles(run, dict(some), names, outcome, looks) for (names, outcome), some in styles.items()]
     markers = _markers(run, cells, len(sizes), looks)
-    figure = go.Figure([*tiles, *_crossovers(cells), *markers, *_legend(winner_list)])
+    figure = go.Figure([*tiles, *_crossovers(cells), *markers, *_others(cells), *_legend(winner_list)])
     _finish(figure, strip_rows, winner_list, sizes, along)
     return figure
 
@@ -169,6 +169,18 @@ def _markers(run: Run, cells: Cells, columns: int, looks: Styles) -> Iterator[go
         yield go.Scatter(x=xs, y=ys, marker=marker, showlegend=False, **common)
         in_legend = {"symbol": style.marker, "size": 10, "color": style.colour}
         yield go.Scatter(x=[None], y=[None], marker=in_legend, showlegend=True, **common)
+
+
+def _others(cells: Cells) -> Iterator[go.Scatter]:
+    """How many variants without a marker may be the fastest, too, at the lower edge of their cells."""
+    more = {place: len(one.names) - _MOST_MARKERS for place, one in cells.items() if len(one.names) > _MOST_MARKERS}
+    if more:
+        xs, ys = zip(*more, strict=True)
+        font = {"size": 10, "color": _PAPER, "shadow": f"0 0 2px {_INK}, 0 0 2px {_INK}, 0 0 3px {_INK}"}
+        yield go.Scatter(
+            x=xs, y=[y - 0.4 for y in ys], mode="text", text=[f"+{count}" for count in more.values()], textfont=font,
+            hoverinfo="skip", showlegend=False,
+        )  # fmt: skip
 
 
 def _legend(winner_list: Sequence[Winner]) -> Iterator[go.Bar]:

@@ -10,9 +10,9 @@ from kernelviz.text.roofs import format_bytes
 _REASONS: Mapping[AboveRoofKind, str] = MappingProxyType(
     {
         "within_intervals": "100 % is inside the 95 % intervals of the time and the roof",
-        "data_sheet": "the value of the data sheet is for another clock, or part of the data stayed in the L2",
-        "warm_data": "part of the data is still in the L2, but the roof is that of DRAM",
-        "last_writes": "the last writes stay in the L2, and are a larger part of a problem that moves less than the smallest "
+        "data_sheet": "the value of the data sheet is for another clock, or part of the data stayed in the cache",
+        "warm_data": "part of the data is still in the cache, but the roof is that of DRAM",
+        "last_writes": "the last writes stay in the cache, and are a larger part of a problem that moves less than the smallest "
         "measured stream ({stream})",
         "other_mix": "no roof was measured with the same mix of reads and writes",
         "faster_kernel": "faster than the kernel that measured the roof (calibrate again if the machine was busy then)",
@@ -24,7 +24,7 @@ def describe_above_roof(above: AboveRoof) -> str:
     """The reason for one case.
 
     >>> describe_above_roof(AboveRoof("last_writes", 1.08, stream_bytes=126_000_000))
-    'above 100 %: the last writes stay in the L2, and are a larger part of a problem that moves less than the smallest \
+    'above 100 %: the last writes stay in the cache, and are a larger part of a problem that moves less than the smallest \
 measured stream (126 MB)'
     """
     return f"above 100 %: {_reason(above)}"
@@ -34,7 +34,7 @@ def describe_above_roofs(above: Sequence[AboveRoof]) -> list[str]:
     """One line for each reason, with the number of cases and the largest share.
 
     >>> describe_above_roofs([AboveRoof("warm_data", 1.2), AboveRoof("warm_data", 1.5)])
-    ['2 cases above 100 % of the roof (up to 150.0 %): part of the data is still in the L2, but the roof is that of DRAM']
+    ['2 cases above 100 % of the roof (up to 150.0 %): part of the data is still in the cache, but the roof is that of DRAM']
     """
     lines: dict[str, list[AboveRoof]] = {}
     for one in above:

@@ -78,6 +78,15 @@ def format_limiter(kind: LimiterKind) -> str:
     return kind if kind == "unclear" else f"{kind}-limited"
 
 
+def describe_meaning(kind: LimiterKind, *, on_gpu: bool = True) -> str:
+    """What follows from the answer. ncu profiles kernels of GPUs only.
+
+    >>> describe_meaning("unclear"), describe_meaning("unclear", on_gpu=False)
+    ('Unknown; profile with ncu', 'Unknown')
+    """
+    return "Unknown" if kind == "unclear" and not on_gpu else MEANINGS[kind]
+
+
 def describe_limiter_reason(limiter: Limiter) -> Text:
     """The evidence and what is missing, on one line.
 

@@ -101,8 +101,11 @@ def describe_refusal(refusal: RoofRefusal) -> str:
             width = units.percent(refusal.half_width_fraction, 0)
             reason = f"its 95 % interval, ±{width}, is wider than ±{units.percent(MOST_HALF_WIDTH, 0)}"
         case "slower_than_memory":
+            mix = refusal.limit
+            other = "" if mix is None or mix.name == refusal.roof.name else f"{format_roof_name(mix)} "
+            memory = "" if mix is None else f" ({other}{format_roof_value(mix)})"
             reason = (
-                f"{format_roof_value(refusal.roof)} in the cache is slower than from memory{limit}, which cannot be"
+                f"{format_roof_value(refusal.roof)} in the cache is slower than from memory{memory}, which cannot be"
             )
         case "above_data_sheet":
             reason = f"{format_roof_value(refusal.roof)} is above the data sheet{limit}, which cannot be"
@@ -121,10 +124,10 @@ def describe_cached_part(roof: Roof, cache_bytes: int | None) -> str:
     """The part of a stream's traffic that may stay in the cache; empty if it is less than 2 %.
 
     >>> describe_cached_part(Roof(name="read2_write1", level="dram", moved_bytes=105_000_000), 50 * 2**20)
-    'up to 33 % of its bytes may stay in the L2'
+    'up to 33 % of its bytes may stay in the cache'
     """
     part = cached_fraction(roof, cache_bytes)
-    return f"up to {units.percent(part, 0)} of its bytes may stay in the L2" if part >= 0.02 else ""
+    return f"up to {units.percent(part, 0)} of its bytes may stay in the cache" if part >= 0.02 else ""
 
 
 def describe_above_sheet(roof: Roof, promised: float, promised_at_hz: float | None, cache_bytes: int | None) -> str:

@@ -229,7 +229,7 @@ def _read_by_size(screen: Screen, chart: dict[str, Any], axes: list[str]) -> Non
     if not chart["y"].startswith(("time", "bandwidth", "arithmetic rate", "speed-up")):
         for trace in chart["data"]:
             for key, text in zip(trace.get("customdata") or [], _texts(trace), strict=False):
-                heading = re.sub(r"</?b>", "", text.split("\n")[0])
+                heading = " ".join(re.findall(r"<b>(.*?)</b>", text))  # a long one is on several lines
                 screen.winners.append(Cell(_size(key, axes), heading, text))
         return
     screen.by_size_quantity = re.split(r" \(| over ", chart["y"])[0]

@@ -61,7 +61,7 @@ BY_SIZE = {
     ],
     "notes": [], "x": "n", "y": "bandwidth (cold L2), GB/s",
 }  # fmt: skip
-UNCLEAR = "torch eager may be the fastest; unclear against torch compile"
+UNCLEAR = "torch eager may be the fastest; unclear against</b><br><b>torch compile"
 WINNERS = {
     "data": [
         trace("", [1024], [1], ["<b>torch compile is the fastest</b>"], type="bar"),

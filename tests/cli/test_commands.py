@@ -286,7 +286,7 @@ def test_a_refused_roof_is_named_with_the_reason(install: Install, capsys: pytes
     out = " ".join(capsys.readouterr().out.split())
     assert "refused roof matmul fp64: its 95 % interval, ±626 %, is wider than ±10 %" in out
     assert "read:write 2:1 at 126 MB" in out
-    assert "up to 33 % of its bytes may stay in the L2" in out
+    assert "up to 33 % of its bytes may stay in the cache" in out
     assert main(["device", "--device", "cuda:0", "--json"]) == 0
     (device,) = json.loads(capsys.readouterr().out)["devices"]
     assert [(r["roof"]["name"], r["reason"]) for r in device["refused_roofs"]] == [("matmul", "wide")]

@@ -59,6 +59,16 @@ def test_the_roofs_of_a_loaded_machine_are_refused_and_used_nowhere() -> None:
     assert light.memory == memory
 
 
+def test_a_cache_is_compared_with_the_slowest_stream_of_another_mix_where_its_own_cannot_be_used() -> None:
+    read, copy = stream(25e9, name="read"), stream(20e9, 0.5)
+    slow, fast = (stream(rate, level="l2", moved=2**24) for rate in (4e9, 26e9))
+    (found,) = (r for r in checked((read, copy, slow)).refused if r.roof == slow)
+    assert describe_refusal(found) == (
+        "copy in cache at 16.8 MB: 4.000 GB/s in the cache is slower than from memory (read at 1.07 GB 25.00 GB/s), which cannot be"
+    )
+    assert fast in checked((read, copy, fast)).usable
+
+
 def test_a_wide_roof_from_memory_gives_no_share_instead_of_a_wrong_one() -> None:
     assert speed_of_light(Problem(op="copy", sizes={"n": 1}, dtype="fp32"), COST, (stream(20e9, 0.5),)) is None
 
@@ -73,7 +83,7 @@ def test_nothing_is_faster_than_the_data_sheet_except_what_stays_in_the_cache() 
     assert impossible is not None
     assert impossible.kind == "above_data_sheet"
     assert "is above the data sheet (3352 GB/s), which cannot be" in describe_refusal(impossible)
-    assert describe_cached_part(small, L2) == "up to 33 % of its bytes may stay in the L2"
+    assert describe_cached_part(small, L2) == "up to 33 % of its bytes may stay in the cache"
     assert refusal(stream(rate, 0.09, name="read2_write1", moved=4_000_000_000), (), (sheet,), L2) is None, (
         "its interval"
     )

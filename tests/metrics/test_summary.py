@@ -205,6 +205,11 @@ def test_an_unclear_size_is_part_of_the_mean_unless_a_time_there_has_two_levels(
     found = summary(rows(msgspec.structs.replace(run, results=(two, *run.results[1:])), ()))
     assert found is not None
     assert (found.fastest, found.speed_ups, found.unclear, found.unclear_speed_ups) == ("triton_block", 2, 2, 1)
+    # While a run has measured only that size, there is no mean time of both.
+    first = summary(rows(msgspec.structs.replace(run, results=(two, run.results[1])), ()))
+    assert first is not None
+    assert first.common == 0
+    assert tiles(first, run.plan)[0].basis == "fastest at the most sizes; no size has a stable time of all variants"
 
 
 def test_shipped_runs_lead_where_their_winner_map_says_so() -> None:

@@ -18,13 +18,13 @@ def trace(figure: go.Figure, name: str) -> go.Scatter:
     return found
 
 
-def test_every_sample_is_a_step_and_the_quantiles_carry_the_marker() -> None:
+def test_the_line_passes_every_sample_and_the_percentiles_carry_the_marker_on_it() -> None:
     taken = samples.figure(2e-6)
     figure = plots.share_by_time({"torch_eager": taken}, "add")
     line, points = figure.data
-    assert list(line.x[1:]) == pytest.approx([s * 1e6 for s in sorted(taken.samples or ())])
-    assert (line.y[0], line.y[-1], len(line.y)) == (0, 100, 481)
-    assert line.line.shape == "hv"
+    assert list(line.x) == pytest.approx([s * 1e6 for s in sorted(taken.samples or ())])
+    assert (line.y[0], line.y[-1], len(line.y)) == (0, 100, 480)
+    assert list(points.y) == pytest.approx(np.interp(points.x, line.x, line.y))
     assert list(points.x) == pytest.approx(np.quantile(taken.samples, (0.5, 0.9, 0.99)) * 1e6)
     assert points.marker.symbol == plots.style_of("add", "torch_eager").marker
     assert "90 % of 480 samples take at most" in points.hovertext[1]

@@ -12,9 +12,8 @@ from kernelviz.metrics.trend import Point, trend
 
 
 def test_runs_levels_and_changes_are_drawn() -> None:
-    points = [
-        Point(f"<b>{i}", f"2026-10-{i + 1:02}T03:00", 2e-5 if i < 6 else 2.1e-5, 1.9e-5, 2.2e-5) for i in range(12)
-    ]
+    times_s = [2e-5] * 6 + [2.1e-5] * 6
+    points = [Point(f"<b>{i}", f"2026-10-{i + 1:02}T03:00", t, 0.998 * t, 1.002 * t) for i, t in enumerate(times_s)]
     figure = plots.time_by_run(trend(points), "add", "torch_eager")
     go.Figure(json.loads(figure.to_json()))
     runs, levels = figure.data

@@ -1,4 +1,4 @@
-"""The map of winners: a cell for each size, hatched where variants are tied, a line where the fastest variant changes."""
+"""The map of winners: a cell for each size, hatched where variants are tied, a line where winner changes."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def test_the_line_stands_where_nobody_can_lead_on_both_sides_and_only_there() ->
     figure = plots.winner_by_size(grid(), axis="n")
     lines = [t for t in figure.data if t.type == "scatter" and t.mode == "lines" and t.showlegend is False]
     assert [(list(t.x), list(t.y)) for t in lines] == [([1.5, 1.5, None], [0.5, 1.5, None])] * 2
-    assert not any(t.name == "the fastest variant changes" for t in plots.winner_by_size(samples.mixed()).data)
+    assert not any(t.name == "winner changes" for t in plots.winner_by_size(samples.mixed()).data)
 
 
 def test_the_legend_names_each_by_marker_and_the_hatching_in_words() -> None:
     figure = plots.winner_by_size(grid())
     named = {t.name: t for t in figure.data if t.showlegend is not False}
-    assert set(named) == {"torch compile", "triton persistent", "statistical tie", "the fastest variant changes"}
+    assert set(named) == {"torch compile", "triton persistent", "statistical tie", "winner changes"}
     for variant in ("torch_compile", "triton_persistent"):
         style = plots.style_of("rmsnorm", variant)
         marker = named[variant.replace("_", " ")].marker

@@ -25,7 +25,7 @@ from kernelviz.text import (
     format_time,
 )
 from kernelviz.text.above_roof import count_above_roofs, describe_above_roof, describe_above_roofs
-from kernelviz.text.limiter import MEANINGS
+from kernelviz.text.limiter import describe_meaning
 from kernelviz.ui.roofline import choice
 from kernelviz.ui.shared import charts, site, table
 from kernelviz.ui.shared.text import bullets, plain
@@ -142,7 +142,8 @@ def case_facts(case: Placed) -> None:
         )
         if case.above_roof is not None:
             st.markdown(plain(describe_above_roof(case.above_roof)))
-        st.markdown(f"**{plain(format_limiter(case.limiter.kind))}**: {plain(MEANINGS[case.limiter.kind])}")
+        meaning = describe_meaning(case.limiter.kind, on_gpu=case.profile_command is not None)
+        st.markdown(f"**{plain(format_limiter(case.limiter.kind))}**: {plain(meaning)}")
         evidence = [plain(describe_evidence(fact)) for fact in case.limiter.evidence]
         missing = [f"unknown: {plain(describe_missing(fact))}" for fact in case.limiter.missing]
         st.markdown("\n".join(f"- {line}" for line in (*evidence, *missing)))
@@ -161,6 +162,10 @@ def limiter_counts(cases: Sequence[Placed]) -> None:
     """How many cases each limiter has, what it means, and the rule that determines it."""
     counts: Counter[LimiterKind] = Counter(c.limiter.kind for c in cases)
     st.markdown("##### What limits these cases")
-    st.markdown("\n".join(f"- {count} × **{limiter}**: {MEANINGS[limiter]}" for limiter, count in counts.most_common()))
+    on_gpu = any(c.profile_command is not None for c in cases)
+    lines = (
+        f"- {n} × **{limiter}**: {describe_meaning(limiter, on_gpu=on_gpu)}" for limiter, n in counts.most_common()
+    )
+    st.markdown("\n".join(lines))
     with st.expander("How the limiter is determined", icon=":material/rule:"):
         st.markdown(_RULE)
