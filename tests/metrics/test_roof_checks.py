@@ -64,7 +64,8 @@ def test_a_cache_is_compared_with_the_slowest_stream_of_another_mix_where_its_ow
     slow, fast = (stream(rate, level="l2", moved=2**24) for rate in (4e9, 26e9))
     (found,) = (r for r in checked((read, copy, slow)).refused if r.roof == slow)
     assert describe_refusal(found) == (
-        "copy in cache at 16.8 MB: 4.000 GB/s in the cache is slower than from memory (read at 1.07 GB 25.00 GB/s), which cannot be"
+        "copy in cache at 16.8 MB: 4.000 GB/s in the cache is slower than from memory (read at 1.07 GB 25.00 GB/s), "
+        "which cannot be"
     )
     assert fast in checked((read, copy, fast)).usable
 

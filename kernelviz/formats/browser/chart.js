@@ -370,9 +370,16 @@ function wrapped(words, font, width) {
   const pen = element("canvas").getContext("2d"), lines = [];
   if (!words) return lines;
   pen.font = font;
-  for (const word of words.split(" ")) {
+  const fits = (text) => pen.measureText(text).width <= width;
+  // A link is one word and may be longer than a line.
+  const parts = (word) => {
+    let end = word.length;
+    while (end > 1 && !fits(word.slice(0, end))) end -= 1;
+    return end < word.length ? [word.slice(0, end), ...parts(word.slice(end))] : [word];
+  };
+  for (const word of words.split(" ").flatMap(parts)) {
     const longer = lines.length ? `${lines[lines.length - 1]} ${word}` : word;
-    if (lines.length && pen.measureText(longer).width <= width) lines[lines.length - 1] = longer;
+    if (lines.length && fits(longer)) lines[lines.length - 1] = longer;
     else lines.push(word);
   }
   return lines;
