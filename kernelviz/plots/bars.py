@@ -13,6 +13,7 @@ from kernelviz.plots.frame import (
     Draft,
     Props,
     Runs,
+    end_of_axis,
     hover,
     intervals,
     listed,
@@ -76,9 +77,10 @@ def time_by_variant(
         )
     if light is not None:
         _mark(draft, light, max(times), scale, unit)
-    # The range follows the estimates, so that the wide interval of one noisy variant does not flatten the other bars.
+    figures = [row.figure or row.wrong_figure for _, row in at_size]
+    ends = [figure.high / scale for figure in figures if figure and figure.high is not None]
     draft.x_axis |= {
-        "range": [0, (max(times) or scale) / scale * 1.1],
+        "range": [0, end_of_axis((max(times) or scale) / scale, 1.1, ends)],
         "domain": [_MARKERS_TO, _LABELS_FROM - 0.02],
         "visible": any(times),  # without any time the axis has no meaning
     }

@@ -19,6 +19,7 @@ from kernelviz.plots.frame import (
     Draft,
     Props,
     Runs,
+    end_of_axis,
     hover,
     intervals,
     listed,
@@ -346,8 +347,8 @@ def _set_axes(draft: Draft, chart: _Chart, points_of_runs: Sequence[Sequence[_Ca
     elif chart.quantity is TIME or max(heights) >= _LOG_FROM * min(heights):
         draft.y_axis |= log_axis(min(heights) / below, max(heights) * 1.25)
     else:
-        # The range follows the estimates and the roof, so that the wide interval of one noisy point does not flatten the lines.
-        draft.y_axis["range"] = [0, max(heights) * 1.12]
+        ends = [d.high / chart.scale for points in points_of_runs for d in points if d.y and d.high is not None]
+        draft.y_axis["range"] = [0, end_of_axis(max(heights), 1.12, ends)]
     draft.layout["yaxis2"] = {
         "overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True, "type": "linear",
     }  # fmt: skip

@@ -246,6 +246,17 @@ def intervals(
     }
 
 
+def end_of_axis(highest: float, space: float, ends: Sequence[float | None]) -> float:
+    """The end of an axis that begins at zero: the highest value times `space`, and whole intervals up to one and a half times
+    that value. A wider one is cut, so that one noisy value does not flatten all others. `ends`: the upper ends of intervals.
+
+    >>> end_of_axis(10.0, 1.1, [10.2, None]), round(end_of_axis(10.0, 1.1, [14.0]), 1), round(end_of_axis(10.0, 1.1, [90.0]), 1)
+    (11.0, 14.3, 15.3)
+    """
+    widest = max((end for end in ends if end is not None), default=0.0)
+    return max(highest * space, min(widest, 1.5 * highest) * 1.02)
+
+
 def neutral_line(dash: str = "dash", width: float = 1.5) -> Props:
     return {"color": NEUTRAL, "dash": dash, "width": width}
 
