@@ -3,7 +3,7 @@
 KernelvizError
 ├── UsageError            bad input: exit code 2, a message on the page
 │   ├── UnknownName       no such op, variant, dtype, device …; names the nearest
-│   ├── BadField          a field whose value cannot be used, with the remedy
+│   ├── BadField          a field whose value cannot be used, with the remedy; BadSize for the size of an axis
 │   └── DocumentError     a file that is not a kernelviz document, with the path of the field
 ├── UnknownRun            no run of that id in this store
 ├── DoesNotFit            a problem larger than the memory of the device
@@ -41,13 +41,25 @@ class UnknownName(UsageError):
 class BadField(UsageError):
     """A field whose value cannot be used.
 
-    >>> print(BadField("size n", "-3", "give a whole number of at least 1"))
-    size n: '-3' cannot be used; give a whole number of at least 1
+    >>> print(BadField("budget", "-3", "give a number of seconds above 0"))
+    budget: '-3' cannot be used; give a number of seconds above 0
     """
 
     def __init__(self, field: str, value: object, remedy: str) -> None:
         self.field, self.value, self.remedy = field, value, remedy
         super().__init__(f"{field}: {str(value)!r} cannot be used; {remedy}")
+
+
+class BadSize(BadField):
+    """The size of an axis that cannot be used.
+
+    >>> print(BadSize("n", "-3", "give a whole number of at least 1"))
+    size n: '-3' cannot be used; give a whole number of at least 1
+    """
+
+    def __init__(self, axis: str, value: object, remedy: str) -> None:
+        self.axis = axis
+        super().__init__(f"size {axis}", value, remedy)
 
 
 class DocumentError(UsageError):

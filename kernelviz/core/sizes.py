@@ -9,7 +9,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 
-from kernelviz.core.errors import BadField, UnknownName
+from kernelviz.core.errors import BadSize, UnknownName
 
 MAX_PROBLEMS = 2048
 """The largest number of problems of a plan. A larger number is almost certainly a typing mistake."""
@@ -35,7 +35,7 @@ _BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
 def expand(axes: tuple[str, ...], texts: Mapping[str, str]) -> list[dict[str, int]]:
     """All combinations of sizes that `texts` (one expression for each axis) describes. The first axis varies slowest.
 
-    Errors: BadField for text that cannot be parsed or a size below 1, UnknownName for an axis that the op does not have.
+    Errors: BadSize for text that cannot be parsed or a size below 1, UnknownName for an axis that the op does not have.
 
     >>> expand(("n",), {"n": "2^10..2^12"})
     [{'n': 1024}, {'n': 2048}, {'n': 4096}]
@@ -47,16 +47,14 @@ def expand(axes: tuple[str, ...], texts: Mapping[str, str]) -> list[dict[str, in
             raise UnknownName("axis", axis, axes)
     for axis in axes:
         if not texts.get(axis, "").strip():
-            raise BadField(f"size {axis}", texts.get(axis, ""), _REMEDY)
+            raise BadSize(axis, texts.get(axis, ""), _REMEDY)
     independent = [a for a in axes if not _names(a, texts[a])]
     dependent = [a for a in axes if a not in independent]
     combined: list[dict[str, int]] = [{}]
     for axis in independent:
         listed = values(axis, texts[axis])
         if len(combined) * len(listed) > MAX_PROBLEMS:
-            raise BadField(
-                f"size {axis}", texts[axis], f"a plan has at most {MAX_PROBLEMS} problems; sweep fewer sizes"
-            )
+            raise BadSize(axis, texts[axis], f"a plan has at most {MAX_PROBLEMS} problems; sweep fewer sizes")
         combined = [{**sizes, axis: value} for sizes in combined for value in listed]
     for sizes in combined:
         left = list(dependent)
@@ -65,7 +63,7 @@ def expand(axes: tuple[str, ...], texts: Mapping[str, str]) -> list[dict[str, in
             if not ready:
                 unknown = sorted(_names(left[0], texts[left[0]]) - set(axes))
                 remedy = f"{unknown[0]!r} is not an axis (axes: {', '.join(axes)}); {_REMEDY}" if unknown else _ITSELF
-                raise BadField(f"size {left[0]}", texts[left[0]], remedy)
+                raise BadSize(left[0], texts[left[0]], remedy)
             for axis in ready:
                 sizes[axis] = _size(axis, texts[axis], sizes)
                 left.remove(axis)
@@ -80,7 +78,7 @@ def values(axis: str, text: str) -> list[int]:
     """
     listed = text.split(",")
     if len(listed) > 1 and not all(part.strip() for part in listed):
-        raise BadField(f"size {axis}", text.strip(), "a size is missing beside a comma; write a list as 64,128")
+        raise BadSize(axis, text.strip(), "a size is missing beside a comma; write a list as 64,128")
     parts = (_sweep(axis, part) if ".." in part else [_size(axis, part, {})] for part in listed)
     return list(dict.fromkeys(itertools.chain.from_iterable(parts)))
 
@@ -108,24 +106,22 @@ def _sweep(axis: str, text: str) -> list[int]:
     low_text, _, high_text = ends.partition("..")
     low, high = (_checked(axis, text, _evaluate(axis, end, {})) for end in (low_text, high_text))
     if high < low:
-        raise BadField(f"size {axis}", text.strip(), "a sweep starts at its smallest size and ends at its largest")
+        raise BadSize(axis, text.strip(), "a sweep starts at its smallest size and ends at its largest")
     if step.strip():
         width = _checked(axis, text, _evaluate(axis, step, {}))
         if (high - low) // width >= MAX_PROBLEMS:
-            raise BadField(
-                f"size {axis}", text.strip(), f"a plan has at most {MAX_PROBLEMS} problems; use a larger step"
-            )
+            raise BadSize(axis, text.strip(), f"a plan has at most {MAX_PROBLEMS} problems; use a larger step")
         return list(range(low, high + 1, width))
     return [low << doublings for doublings in range((high // low).bit_length())]
 
 
 def _parse(axis: str, text: str) -> ast.expr:
     if len(text) > 200:
-        raise BadField(f"size {axis}", text[:40] + "…", _REMEDY)
+        raise BadSize(axis, text[:40] + "…", _REMEDY)
     try:
         return ast.parse(without_suffixes(text.strip()).replace("^", "**"), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise BadField(f"size {axis}", text.strip(), _REMEDY) from None
+        raise BadSize(axis, text.strip(), _REMEDY) from None
 
 
 def _names(axis: str, text: str) -> set[str]:
@@ -146,15 +142,15 @@ def _evaluate(axis: str, text: str, sizes: Mapping[str, int]) -> int:
             case ast.BinOp(left=left, op=ast.Pow(), right=right):
                 base, exponent = value(left), value(right)
                 if not (0 <= exponent <= 48 and 0 <= base <= 2**24):
-                    raise BadField(f"size {axis}", text.strip(), "powers go up to 2^48")
+                    raise BadSize(axis, text.strip(), "powers go up to 2^48")
                 return int(base**exponent)
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
                 try:
                     return _BINARY[type(op)](value(left), value(right))
                 except ZeroDivisionError:
-                    raise BadField(f"size {axis}", text.strip(), "the expression divides by zero") from None
+                    raise BadSize(axis, text.strip(), "the expression divides by zero") from None
             case _:
-                raise BadField(f"size {axis}", text.strip(), _REMEDY)
+                raise BadSize(axis, text.strip(), _REMEDY)
 
     return value(_parse(axis, text))
 
@@ -165,7 +161,7 @@ def _size(axis: str, text: str, sizes: Mapping[str, int]) -> int:
 
 def _checked(axis: str, text: str, value: int) -> int:
     if not 1 <= value <= _LARGEST:
-        raise BadField(f"size {axis}", text.strip(), f"a size must be from 1 to 2^48, but this is {value}")
+        raise BadSize(axis, text.strip(), f"a size must be from 1 to 2^48, but this is {value}")
     return value
 
 
@@ -197,7 +193,7 @@ def written(axes: tuple[str, ...], problems: Sequence[Mapping[str, int]]) -> dic
 def _means(axes: tuple[str, ...], texts: Mapping[str, str], wanted: Sequence[Mapping[str, int]]) -> bool:
     try:
         return expand(axes, texts) == list(wanted)
-    except (BadField, UnknownName):
+    except (BadSize, UnknownName):
         return False
 
 

@@ -11,6 +11,7 @@ import streamlit as st
 from kernelviz.bench import Bench, planning
 from kernelviz.core import KernelvizError, Plan, Problem, Run, RunQueued, UsageError, units
 from kernelviz.core.configuration import base_name, configuration_text
+from kernelviz.core.errors import BadSize
 from kernelviz.core.sizes import without_suffixes
 from kernelviz.core.tuning import tuning_key
 from kernelviz.ops import Op, Variant
@@ -169,9 +170,18 @@ def sidebar(bench: Bench, run: Run | None) -> tuple[Plan, Form] | None:
         _variants(bench, offered, form)
         own_variant.how_to_add(op)
         _precision(op, form)
-        _sizes(op, form)
+        plan, refusal = _planned(bench, form)
+        _sizes(op, form, refusal)
         _method(bench, form)
-        return _run(bench, form)
+        return _run(bench, form, plan, refusal)
+
+
+def _planned(bench: Bench, form: Form) -> tuple[Plan | None, UsageError | None]:
+    """The plan of the form, or why there is none; neither if no variant is chosen."""
+    try:
+        return (form.plan(bench) if form.variants else None), None
+    except UsageError as error:
+        return None, error
 
 
 def _compare_with(run: Run, form: Form, bench: Bench) -> None:
@@ -269,7 +279,7 @@ def _precision(op: Op, form: Form) -> None:
         )
 
 
-def _sizes(op: Op, form: Form) -> None:
+def _sizes(op: Op, form: Form, refusal: UsageError | None) -> None:
     presets = {p.name: p for p in op.presets}
     modes = ["values", "preset", "sweep"] if presets else ["values", "sweep"]
     drawn_with_value(st.segmented_control, "Sizes", modes, key="sizes_from")
@@ -291,6 +301,8 @@ def _sizes(op: Op, form: Form) -> None:
     for axis in op.axes:
         key = _size_key(op.name, axis.name)
         st.text_input(plain(f"{axis.name} ({axis.caption})"), key=key, help=size_help)
+        if isinstance(refusal, BadSize) and refusal.axis == axis.name:
+            st.caption(f":red[:material/error: {plain(sentence_case(refusal.remedy))}.]")
         numbers = without_suffixes(form.sizes[axis.name])
         if numbers != form.sizes[axis.name]:
             st.caption(plain(f"{axis.name} = {numbers}"))
@@ -335,13 +347,9 @@ def _method(bench: Bench, form: Form) -> None:
         )
 
 
-def _run(bench: Bench, form: Form) -> tuple[Plan, Form] | None:
-    plan, actions = None, callbacks.actions()
-    try:
-        plan = form.plan(bench) if form.variants else None
-        message = "" if plan else describe_lacking_variants(bench, form)
-    except UsageError as error:
-        message = str(error)
+def _run(bench: Bench, form: Form, plan: Plan | None, refusal: UsageError | None) -> tuple[Plan, Form] | None:
+    """The button that runs the plan, which is drawn below the form; without a plan, why there is none."""
+    actions = callbacks.actions()
     with st.container(key="run_bar", gap="xsmall"):  # It stays in sight while the form is scrolled (pages.css).
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             callbacks.button(
@@ -351,7 +359,7 @@ def _run(bench: Bench, form: Form) -> tuple[Plan, Form] | None:
             live_mode.toggle()
         if plan is None:
             actions.run_pressed = False
-            st.error(plain(sentence_case(message)), icon=":material/edit:")
+            st.error(plain(sentence_case(_why_no_plan(bench, form, refusal))), icon=":material/edit:")
             return None
         # In live mode, what is ahead is the run that this change has started; its progress says what it waits for.
         ahead = None if live_mode.on() else bench.ahead_of(session.owner(), form.device)
@@ -360,6 +368,15 @@ def _run(bench: Bench, form: Form) -> tuple[Plan, Form] | None:
         if too_large:
             st.caption(plain(describe_too_large(too_large, plan)))
     return (plan, form) if actions.run_pressed else None
+
+
+def _why_no_plan(bench: Bench, form: Form, refusal: UsageError | None) -> str:
+    """Why there is no plan. The remedy for a size stands below its field, which a long sentence here would cover."""
+    if refusal is None:
+        return describe_lacking_variants(bench, form)
+    if isinstance(refusal, BadSize) and form.sizes_from != "preset":
+        return f"{refusal.field}: {refusal.value!r} cannot be used"
+    return str(refusal)
 
 
 def format_estimate(plan: Plan, form: Form, ahead: int | None) -> str:
