@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 import kernelviz
 import kernelviz.bench
+from kernelviz import formats
 from kernelviz.bench import Bench
 from kernelviz.store import Store
 from kernelviz.ui.shared.site import pages_folder
@@ -54,6 +56,22 @@ def test_every_run_of_the_peers_opens_on_every_page(bench: Bench) -> None:
     said = words(opened("compare.py", a=ids[4], b=ids[5]))
     for wrong in ("faster", "slower"):
         assert f"{wrong} (" not in said
+
+
+def test_a_run_with_the_name_of_an_op_and_other_axes_opens_on_every_page(bench: Bench) -> None:
+    """A file of google benchmark is named after its executable, which may be called like an op of ours."""
+    foreign = json.loads(peers.gbench())
+    foreign["context"]["executable"] = "add"
+    for number, one in enumerate(foreign["benchmarks"]):
+        one["name"] = f"torch_eager/rows:{64 << number % 3}/cols:3"
+    own = formats.encode(samples.run(op="softmax")).decode().replace('"m":', '"rows":').replace('"n":', '"cols":')
+    for content in (json.dumps(foreign), own):
+        (run_id,) = bench.history.take_in_all(content.encode())
+        assert set(bench.load(run_id).plan.problems[0].sizes) == {"rows", "cols"}
+        assert opened("bench.py", run=run_id).text_input
+        opened("roofline.py", runs=run_id)
+        opened("compare.py", a=run_id, b=run_id)
+        opened("history.py", run=run_id)
 
 
 def test_the_table_has_every_case_with_how_its_times_were_taken(bench: Bench) -> None:
