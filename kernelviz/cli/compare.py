@@ -90,7 +90,7 @@ def print_comparison(
     if not compared.pairs:
         console.err().print(f"nothing was compared: {describe_no_common_case(why_no_common_case(compared))}")
         for line in lines:
-            typer.echo(line, err=True)
+            console.echo(line, to_stderr=True)
         return NOTHING
     if limit is not None and compared.only_a:
         console.err().print(f"not compared: {format_cases(compared.only_a)} only in A, which B did not measure")

@@ -10,13 +10,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-from rich.console import Console, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from kernelviz.core import BadField
 from kernelviz.tables.column import Column, Row
 
+_STEERING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode categories of characters that control a terminal, reverse the direction of text, end a line, or are no text."""
 WIDE = 200
 """Width of a table that goes into a file or a pipe, in characters. Rows are not wrapped, so that grep and awk can be used."""
 
@@ -31,8 +34,19 @@ def err() -> Console:
     return _on(sys.stderr)
 
 
+class _PlainConsole(Console):
+    """A console whose texts cannot control the terminal, whatever file, plug-in or other program they come from."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            # Rich's own control codes, for example those that redraw a progress bar, are no text.
+            yield segment if segment.control else Segment(plain_lines(segment.text), segment.style)
+
+
 def _on(stream: TextIO) -> Console:
-    return Console(file=stream, width=None if stream.isatty() else WIDE, highlight=False, markup=False, emoji=False)
+    return _PlainConsole(
+        file=stream, width=None if stream.isatty() else WIDE, highlight=False, markup=False, emoji=False
+    )
 
 
 def owner() -> str:
@@ -100,12 +114,29 @@ def show_rows(
 
 
 def print_json(value: object) -> None:
-    """Print one JSON value and a newline. Raises ValueError for NaN and infinity, which JSON does not have."""
-    write(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2).encode() + b"\n")
+    """Print one JSON value and a newline. Raises ValueError for NaN and infinity, which JSON does not have.
+
+    Characters that could control a terminal are escaped, as JSON allows.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
+    escaped = text if text.isascii() else "".join(_escaped(c) if _steers(c) and c != "\n" else c for c in text)
+    write(escaped.encode() + b"\n")
+
+
+def echo(text: str, *, to_stderr: bool = False) -> None:
+    """Print text as it is, without wrapping, for example a command or a table in Markdown."""
+    (sys.stderr if to_stderr else sys.stdout).write(f"{plain_lines(text)}\n")
+
+
+def _escaped(character: str) -> str:
+    return json.dumps(character)[1:-1]
 
 
 def write(data: bytes) -> None:
-    """Write bytes to stdout unchanged. The encoding of the terminal is not applied."""
+    """Write bytes to stdout: unchanged into a file or a pipe, without control characters to a terminal. The encoding of the
+    terminal is not applied."""
+    if sys.stdout.isatty():
+        data = plain_lines(data.decode(errors="replace")).encode(errors="replace")
     stream: BinaryIO | None = getattr(sys.stdout, "buffer", None)
     if stream is None:  # stdout of a notebook accepts text only
         sys.stdout.write(data.decode())
@@ -128,7 +159,7 @@ def writable(option: str, path: Path, remedy: str = "") -> Iterator[None]:
 def fail(message: str) -> int:
     """Print one message on stderr and return the exit code for bad usage."""
     with suppress(OSError):  # stderr is closed
-        sys.stderr.write("\n".join(map(plain, f"kernelviz: {message}".splitlines())) + "\n")
+        echo(f"kernelviz: {message}", to_stderr=True)
     return 2
 
 
@@ -159,9 +190,19 @@ def _discard(number: int) -> None:
 
 
 def plain(text: str) -> str:
-    """Text without control characters, because a title in a file from somebody else must not control the terminal.
+    """Text without characters that control a terminal or the direction of text, because a title in a file from somebody else
+    must not.
 
-    >>> plain("a\\x1b[31mb\\n\\x9bc é")
-    'a [31mb  c é'
+    >>> plain("a\\x1b[31mb\\n\\x9bc é \\u202edlrow")
+    'a [31mb  c é  dlrow'
     """
-    return "".join(" " if unicodedata.category(c) == "Cc" else c for c in text)
+    return text if text.isprintable() else "".join(" " if _steers(c) else c for c in text)
+
+
+def plain_lines(text: str) -> str:
+    """The same for text of several lines."""
+    return text if text.isprintable() else "\n".join(map(plain, text.split("\n")))
+
+
+def _steers(character: str) -> bool:
+    return unicodedata.category(character) in _STEERING

@@ -31,7 +31,7 @@ def library_comparison(
         console.print_json(comparison.library_records(rows))
         return
     if as_markdown:
-        typer.echo(markdown(rows))
+        console.echo(markdown(rows))
         return
     console.show(console.text_table(HEADINGS, (map(Text, format_row(row)) for row in rows), left=3))
     console.err().print(conclusion(rows))

@@ -29,7 +29,7 @@ def ops(
     with the reason.
     """
     if as_markdown:
-        typer.echo(markdown(catalogue()))
+        console.echo(markdown(catalogue()))
         return
     bench = use_cases.current()
     device_id = bench.device(device or bench.default_device()).id

@@ -59,7 +59,7 @@ def roofline(
     if commands:
         more = f" (and {len(commands) - 1} more: see --json)" if len(commands) > 1 else ""
         console.err().print(f"Unclear: {MEANINGS['unclear']}{more}:")
-        typer.echo(commands[0], err=True)
+        console.echo(commands[0], to_stderr=True)
     missing = (
         "no data sheet is known" if roofs == "datasheet" else "roofs are not measured (`kernelviz device --calibrate`)"
     )
