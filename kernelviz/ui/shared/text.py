@@ -35,19 +35,17 @@ def bullets(sentences: Iterable[object]) -> str:
 
 
 def when(stamp: str | None, now: datetime | None = None) -> str:
-    """A stored time for display, in the server's time zone.
+    """A stored time for display, in the server's time zone. What is no time, in a file from somebody else, is unknown.
 
     >>> when("2026-11-21T10:42:00+00:00", datetime(2026, 11, 21, 12, tzinfo=UTC)).startswith("today ")
     True
-    >>> when(None), when("yesterday-ish"), when("9999-12-31T23:59:59-14:00")
-    ('at an unknown time', 'yesterday-ish', '9999-12-31T23:59:59-14:00')
+    >>> when(None), when("[yesterday](https://x)"), when("9999-12-31T23:59:59-14:00")
+    ('at an unknown time', 'at an unknown time', 'at an unknown time')
     """
-    if not stamp:
-        return "at an unknown time"
     try:
-        moment = datetime.fromisoformat(stamp).astimezone()
+        moment = datetime.fromisoformat(stamp or "").astimezone()
     except (ValueError, OverflowError):  # OverflowError: a time zone moves a time out of the years 1 to 9999
-        return stamp
+        return "at an unknown time"
     today = (now or datetime.now(UTC)).astimezone().date()
     return f"{'today' if moment.date() == today else moment.strftime('%Y-%m-%d')} {moment.strftime('%H:%M')}"
 

@@ -1,0 +1,99 @@
+"""No text of a document is read as Markdown, HTML or LaTeX, on any page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import hostile_documents as hostile
+import pytest
+import sample_runs as samples
+from google.protobuf.message import Message
+from open_page import open_page
+
+import kernelviz.bench
+from kernelviz.bench import Bench
+from kernelviz.store import Store
+
+TEXT = "![p](https://evil.example/p.png) <b>h</b> $x$ :red[y] `qq"
+INTERPRETED = ("![p](", "<b>h", " $x$", ":red[y]", " `qq")
+"""What Streamlit would read as a picture, as HTML, as LaTeX, as a colour and as code. Escaped, none of these stands in a text."""
+PLAIN = {
+    ("BidiComponent", "json"),  # figures, whose texts are escaped for Plotly (tests/plots)
+    ("Code", "code_text"),
+    ("MultiSelect", "options"),
+    ("MultiSelect", "raw_values"),
+    ("Selectbox", "options"),
+    ("Selectbox", "raw_value"),
+    ("Text", "body"),
+    ("TextInput", "value"),
+    ("TextArea", "value"),
+}
+"""The fields that the browser shows as they are."""
+PAGES: tuple[tuple[str, dict[str, str]], ...] = (
+    ("bench", {"run": "{a}"}),
+    ("bench", {"run": "{a}", "with": "{b}", "show": "winner", "l2": "warm"}),
+    ("bench", {"run": "{b}", "show": "time"}),
+    ("roofline", {"runs": "{a},{b}"}),
+    ("compare", {"a": "{a}", "b": "{b}"}),
+    ("history", {}),
+    ("history", {"lists": "trends"}),
+    ("gallery", {}),
+    ("device", {}),
+    ("method", {}),
+)
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    made = Bench(Store.open(tmp_path), (samples.CPU,))
+    monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
+    yield made
+    made.close()
+
+
+def texts_of(message: Message, field: str = "") -> Iterator[tuple[str, str]]:
+    """(the field, its text) of an element and of everything in it."""
+    for descriptor, value in message.ListFields():
+        name = descriptor.name
+        for one in value if descriptor.is_repeated else [value]:
+            if isinstance(one, Message):
+                yield from texts_of(one, name)
+            elif isinstance(one, str):
+                yield name, one
+
+
+def shown(node: Any) -> Iterator[tuple[str, str, str]]:
+    """(kind of element, field, text) of everything below a node of a page, the labels of tabs and popovers included."""
+    for child in node.children.values():
+        proto = getattr(child, "proto", None)
+        if isinstance(proto, Message):
+            yield from ((type(proto).__name__, *one) for one in texts_of(proto))
+        if hasattr(child, "children"):
+            yield from shown(child)
+
+
+def interpreted(kind: str, field: str, text: str) -> bool:
+    if (kind, field) == ("Dataframe", "columns"):  # headings are plain, the help of a column is not
+        return any(sign in column.get("help", "") for column in json.loads(text).values() for sign in INTERPRETED)
+    return (kind, field) not in PLAIN and any(sign in text for sign in INTERPRETED)
+
+
+def test_no_text_of_a_document_is_interpreted_on_a_page(bench: Bench) -> None:
+    content = hostile.hostile(TEXT)
+    second = json.loads(content)
+    second["environment"]["device"]["uuid"] = samples.CPU.uuid  # shown as a run of this machine
+    a, b = (bench.history.take_in_all(one)[0] for one in (content, json.dumps(second).encode()))
+    found: set[tuple[str, str, str, str]] = set()
+    drawn = 0
+    for page, query in PAGES:
+        test = open_page({name: value.format(a=a, b=b) for name, value in query.items()}, page)
+        for root in (test.main, test.sidebar):
+            for kind, field, text in shown(root):
+                drawn += "evil.example" in text
+                if interpreted(kind, field, text):
+                    found.add((page, kind, field, text[:300]))
+    assert not found
+    assert drawn > 20, "the texts are not on the pages"
