@@ -89,6 +89,47 @@ def has_another_shape(x_N, y_N) -> Launch:
 
 
 @variant(op="add", backend="torch")
+def returns_none(x_N, y_N) -> Launch:
+    """Adds, and forgets to return the sum."""
+
+    def launch():
+        x_N.add(y_N)
+
+    return launch
+
+
+@variant(op="add", backend="torch")
+def computes_when_read(x_N, y_N) -> Launch:
+    """Returns a tensor that adds when somebody reads it, so that the call itself does nothing."""
+    import torch
+
+    class Later(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            now = tuple(x_N + y_N if isinstance(one, cls) else one for one in args)
+            return func(*now, **(kwargs or {}))
+
+    later_N = torch.empty_like(x_N).as_subclass(Later)
+    return lambda: later_N
+
+
+@variant(op="add", backend="torch")
+def binds_a_number(x_N, y_N) -> Launch:
+    """Returns no function."""
+    return 42
+
+
+@variant(op="add", backend="torch")
+def raises_half_a_character(x_N, y_N) -> Launch:
+    """The message of its error cannot be encoded."""
+
+    def launch():
+        raise ValueError("half a \ud83d")
+
+    return launch
+
+
+@variant(op="add", backend="torch")
 def raises_in_bind(x_N, y_N) -> Launch:
     """Raises before it is bound."""
     raise ValueError("no such configuration")

@@ -100,10 +100,11 @@ class DeviceError(KernelvizError):
 def one_line(error: BaseException, limit: int = 600) -> str:
     """Type and text of an error on one line, shortened; our own errors speak for themselves.
 
-    >>> one_line(ValueError("no\\n  good"))
-    'ValueError: no good'
+    >>> one_line(ValueError("no\\n  good")), one_line(ValueError("half a \\ud83d"))
+    ('ValueError: no good', 'ValueError: half a \\\\ud83d')
     """
-    text = " ".join(str(error).split())
+    # Half of a character that needs two (a lone surrogate) cannot be encoded: it would take the whole text with it.
+    text = " ".join(str(error).encode(errors="backslashreplace").decode().split())
     head = text if isinstance(error, KernelvizError) else f"{type(error).__name__}: {text}"
     return head if len(head) <= limit else head[: limit - 1] + "…"
 

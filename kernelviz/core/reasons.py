@@ -101,6 +101,14 @@ class OutputCount(_Reason, frozen=True, kw_only=True, tag="output_count"):
     op: str
 
 
+class OutputType(_Reason, frozen=True, kw_only=True, tag="output_type"):
+    """An output is no plain tensor, but None, a number, or a subclass of tensor that may compute when it is read. `type`: the
+    name of its class."""
+
+    output: str
+    type: str
+
+
 class OutputShape(_Reason, frozen=True, kw_only=True, tag="output_shape"):
     output: str
     shape: tuple[int, ...]
@@ -178,6 +186,12 @@ class CancelledDuring(_Reason, frozen=True, kw_only=True, tag="cancelled_during"
 
     blocks: int
     needed: int
+
+
+class NoLaunch(_Reason, frozen=True, kw_only=True, tag="no_launch"):
+    """Binding returned something else than a function that launches the kernel. `type`: its name in Python."""
+
+    type: str
 
 
 class Cancelled(_Reason, frozen=True, kw_only=True, tag="cancelled"):
@@ -270,6 +284,7 @@ Ended = (
     | CancelledDuring
     | Cancelled
     | ServerStopped
+    | NoLaunch
     | DoesNotFitMemory
     | DiskFull
     | CacheNotWritable
@@ -283,7 +298,7 @@ Ended = (
     | WorkerNotReady
     | NoWorker
 )
-OutputFault = OutputCount | OutputShape | OutputDtype
+OutputFault = OutputCount | OutputType | OutputShape | OutputDtype
 Reason = Cheating | NotFinite | ErrorTooLarge | OutputFault | ImpossiblyFast | Refusal | Skipped | Ended
 
 

@@ -84,6 +84,7 @@ REASONS: Mapping[type, Template] = {
         f"the largest error is {'inf' if reason.of_bound is None else f'{reason.of_bound:.3g}'} times the allowed one"
     ),
     r.OutputCount: "returned {0.returned} outputs, op {0.op!r} has {0.expected}",
+    r.OutputType: "output {0.output} is of type {0.type}, a plain tensor was expected",
     r.OutputShape: "output {0.output} has shape {0.shape}, {0.expected} was expected",
     r.OutputDtype: "output {0.output} is {0.dtype}, {0.expected} was expected",
     r.ImpossiblyFast: lambda reason: (
@@ -99,6 +100,7 @@ REASONS: Mapping[type, Template] = {
     r.CancelledBefore: "cancelled before it was measured",
     r.CancelledDuring: "cancelled after {0.blocks} of {0.needed} blocks",
     r.Cancelled: "cancelled",
+    r.NoLaunch: "binding returned an object of type {0.type}, a function that launches the kernel was expected",
     r.ServerStopped: "the server was stopped",
     r.DoesNotFitMemory: lambda reason: (
         f"needs {reason.needed_bytes / 2**30:.2f} GiB (inputs, outputs and the reference), "

@@ -190,6 +190,16 @@ FAILURES: tuple[tuple[r.Reason, str, str], ...] = (
     ),
 )
 NEW_ONLY: tuple[tuple[r.Reason, str, str], ...] = (
+    (
+        r.OutputType(output="z_N", type="NoneType"),
+        "",
+        "output z_N is of type NoneType, a plain tensor was expected",
+    ),
+    (
+        r.NoLaunch(type="int"),
+        "",
+        "binding returned an object of type int, a function that launches the kernel was expected",
+    ),
     (r.NeedMissing(text="needs CUDA: choose a GPU as the device"), "", "needs CUDA: choose a GPU as the device"),
     (
         r.NeedMissing(notice=Notice("needs", {"cause": Notice("gpu_not_chosen")})),

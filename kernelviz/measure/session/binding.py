@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from kernelviz.core import Accuracy, DoesNotFit, Preparation, Problem, StaleTuning, Tuned, UsageError
-from kernelviz.core.reasons import MutatedInput, Refused
+from kernelviz.core.reasons import MutatedInput, NoLaunch, Refused
 from kernelviz.measure.gate.check import CACHED_BYTES, Comparison, Reference
 from kernelviz.measure.gate.diagnosis import diagnosis
 from kernelviz.measure.session.inputs import allocate, as_tuple, check_specs, fill, unchanged
@@ -43,8 +43,12 @@ def copies_bytes(device: torch.device, spare_bytes: int) -> int:
     return min(BUFFERS_BYTES, int(FREE_SHARE * spare_bytes), int(DEVICE_SHARE * device_bytes))
 
 
+class NotBound(Refused):
+    """Binding a variant did not return a function that launches it."""
+
+
 class WrongOutput(Refused):
-    """A variant returned outputs of the wrong number, shape or dtype, so that they cannot be compared."""
+    """A variant returned outputs of the wrong number, type, shape or dtype, so that they cannot be compared."""
 
 
 def configured(op: Op, name: str, tuned: Mapping[str, Tuned]) -> Variant:
@@ -137,10 +141,12 @@ class BoundProblem:
         self._references: dict[int, Reference] = {}
 
     def bind(self, variant: Variant, inputs: tuple[Tensor, ...]) -> tuple[Launch, Preparation]:
-        """Bind and call once. Raises whatever the variant raises; WrongOutput for outputs that cannot be compared."""
+        """Bind and call once. Raises whatever the variant raises; NotBound; WrongOutput for outputs that cannot be compared."""
         keywords = variant.keywords(self.problem)
         begun = time.perf_counter()
         launch = variant.bind(*inputs, **keywords)
+        if not callable(launch):
+            raise NotBound(NoLaunch(type=type(launch).__name__))
         self.wait()
         refresh(launch)
         self.wait()

@@ -17,7 +17,7 @@ from kernelviz.core.reasons import (
     TracerLostRecords,
 )
 from kernelviz.hardware import storage_folders
-from kernelviz.measure.session.binding import WrongOutput
+from kernelviz.measure.session.binding import NotBound, WrongOutput
 from kernelviz.measure.timing.trace import TraceError, WrongWork
 
 _STICKY = (
@@ -85,6 +85,8 @@ def failure(error: Exception, *, calling: bool) -> Failure:
         return Failure(stage="out_of_memory", message=one_line(error))
     if isinstance(error, WrongOutput | WrongWork):
         return Failure(stage="wrong", reasons=(error.reason,))
+    if isinstance(error, NotBound):
+        return Failure(stage="crash", reasons=(error.reason,))
     if isinstance(error, ImportError | DeviceError | UsageError):
         return Failure(stage="unavailable", message=one_line(error))
     if isinstance(error, TraceError):

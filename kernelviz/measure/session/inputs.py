@@ -7,8 +7,11 @@ from torch import Tensor
 
 from kernelviz.core import Problem
 from kernelviz.core.dtypes import dtype as dtype_named
-from kernelviz.core.reasons import OutputCount, OutputDtype, OutputFault, OutputShape
+from kernelviz.core.reasons import OutputCount, OutputDtype, OutputFault, OutputShape, OutputType
 from kernelviz.ops import Op, TensorSpec
+
+_PLAIN = (Tensor, torch.nn.Parameter)
+"""A subclass of tensor can delay its work until it is read, which is after the time was taken."""
 
 
 def allocate(
@@ -105,15 +108,17 @@ def unchanged(op: Op, tensors: Sequence[Tensor], problem: Problem, seed: int) ->
 
 
 def as_tuple(outputs: Tensor | tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """The outputs of a launch as a tuple."""
-    return (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    """The outputs of a launch as a tuple. Anything else than a tuple or a list is one output."""
+    return tuple(outputs) if isinstance(outputs, tuple | list) else (outputs,)
 
 
 def check_specs(op: Op, problem: Problem, outputs: Sequence[Tensor]) -> OutputFault | None:
-    """What is wrong with the shapes or dtypes of the outputs, or None."""
+    """What is wrong with the number, types, shapes or dtypes of the outputs, or None."""
     if len(outputs) != len(op.outputs):
         return OutputCount(returned=len(outputs), expected=len(op.outputs), op=op.name)
     for spec, tensor in zip(op.outputs, outputs, strict=True):
+        if type(tensor) not in _PLAIN:
+            return OutputType(output=spec.name, type=type(tensor).__name__)
         shape, kind = spec.shape(problem.sizes), torch_dtype(spec.dtype or problem.dtype)
         if tuple(tensor.shape) != shape:
             return OutputShape(output=spec.name, shape=tuple(tensor.shape), expected=shape)
