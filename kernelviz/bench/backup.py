@@ -23,7 +23,7 @@ import kernelviz
 from kernelviz.core import BadField, DocumentError, Inspection, Roof, Run, Selftest, Tuning, UnknownRun, timestamps
 from kernelviz.formats import document
 from kernelviz.formats.reading import BACKUP
-from kernelviz.store import Store
+from kernelviz.store import DamagedRow, Store
 
 SCHEMA = "kernelviz-backup/2"
 _READ = ("kernelviz-backup/1", SCHEMA)  # the first version had no tunings
@@ -76,10 +76,12 @@ _LINE: msgspec.json.Decoder[Line | _End] = msgspec.json.Decoder(Line | _End)
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """The contents of a backup: the number of lines of each kind, and the ids that its runs have here."""
+    """The contents of a backup: the number of lines of each kind, and the ids that its runs have here. `damaged`: what is not in
+    it, because it cannot be read here."""
 
     lines: Mapping[type[_Line], int]
     ids: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
 
     @property
     def counts(self) -> str:
@@ -101,7 +103,8 @@ def recognised(path: Path) -> bool:
 
 
 def write(store: Store, path: Path) -> Backup:
-    """Write everything that is stored to a file, which is written as a whole or not at all. Errors: BadField, StoreError."""
+    """Write everything that is stored and can be read to a file, which is written as a whole or not at all. Errors: BadField,
+    StoreError."""
     digest, kinds = hashlib.sha256(), Counter[type[_Line]]()
     ids: list[str] = []
     with _new(path) as file:
@@ -116,7 +119,7 @@ def write(store: Store, path: Path) -> Backup:
             put(line)
             kinds[type(line)] += 1
         put(_End(lines=kinds.total(), sha256=digest.hexdigest()))
-    return Backup(kinds, tuple(ids))
+    return Backup(kinds, tuple(ids), store.damaged)
 
 
 def restore(store: Store, path: Path, add_runs: Callable[..., tuple[str, ...]]) -> Backup:
@@ -163,6 +166,8 @@ def _everything(store: Store, ids: list[str]) -> Iterator[Line]:
         try:
             run = store.runs.load(row.id)
         except UnknownRun:  # it was discarded in the meantime
+            continue
+        except DamagedRow:  # named in `Backup.damaged`
             continue
         ids.append(row.id)
         yield RunLine(owner=row.owner, deleted_at=row.deleted_at, run=msgspec.Raw(document.encode(run)))

@@ -262,6 +262,8 @@ def export(
             raise BadField("--out", "", "name a file; a name that ends with .gz makes a compressed file")
         written = use_cases.current().history.back_up(out)
         console.err().print(f"{out}: {written.counts}; `kernelviz import` restores it")
+        for name in written.damaged:
+            console.err().print(f"not in it: {name} cannot be read, because the database is damaged there")
         return
     if not run:
         raise BadField("RUN", "", "name a run (`kernelviz runs` lists them) or a file, or give --all")

@@ -202,6 +202,10 @@ class ServerStopped(_Reason, frozen=True, kw_only=True, tag="server_stopped"):
     """The server was stopped."""
 
 
+class StoredResultDamaged(_Reason, frozen=True, kw_only=True, tag="stored_result_damaged"):
+    """The database holds a result of the case that cannot be read."""
+
+
 class DoesNotFitMemory(_Reason, frozen=True, kw_only=True, tag="does_not_fit"):
     """Inputs, outputs and reference need more memory than is free."""
 
@@ -285,6 +289,7 @@ Ended = (
     | Cancelled
     | ServerStopped
     | NoLaunch
+    | StoredResultDamaged
     | DoesNotFitMemory
     | DiskFull
     | CacheNotWritable

@@ -3,8 +3,10 @@
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import msgspec
 from sqlalchemy import (
@@ -46,6 +48,22 @@ class StoreError(KernelvizError):
     """The database cannot be read or written; the message contains its address and the remedy."""
 
 
+class DamagedRow(StoreError):
+    """A row that cannot be read, because its bytes are not those that were written. All other rows can."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(f"{what} cannot be read, because the database is damaged there")
+
+
+def decoded(body: bytes, kind: type[T], what: str) -> T:
+    """The value of a body. `what` names it. Errors: DamagedRow."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise DamagedRow(what) from error
+
+
 class Database:
     """An engine whose writing transactions acquire SQLite's write lock at their start."""
 
@@ -55,7 +73,10 @@ class Database:
         Errors: StoreError, whose message holds no password.
         """
         self._migrate = migrate
+        self.damaged: set[str] = set()
+        """What could not be read so far, because the database is damaged there."""
         self.url = _parsed(url)
+        _refuse_other_applications(self.url)
         self._engine = _engine(self.url)
         with self._errors():
             if self._engine.dialect.name == "sqlite":
@@ -87,7 +108,7 @@ class Database:
 
     def _make_tables(self) -> None:
         with self.read() as connection:
-            version = _version(connection) if inspect(connection).has_table(tables.meta.name) else None
+            version = _version(connection, self.url) if inspect(connection).has_table(tables.meta.name) else None
         if version == VERSION:
             return
         if version is not None and version > VERSION:
@@ -98,7 +119,7 @@ class Database:
         with self.write() as connection:
             # Read again: another process may have written between the first read and the write lock.
             tables.metadata.create_all(connection)
-            version = _version(connection)
+            version = _version(connection, self.url)
             if version is None:
                 connection.execute(insert(tables.meta).values(key="version", value=str(VERSION)))
             elif version < VERSION:
@@ -113,10 +134,13 @@ class StorePart:
         self._database = database
 
     def _decoded(self, query: Select[bytes], kind: type[T]) -> Iterator[T]:
-        """The decoded bodies that a query selects, one at a time."""
+        """The decoded bodies that a query selects, one at a time. A damaged row is left out, and noted."""
         with self._database.read() as connection:
-            for body in connection.scalars(query):
-                yield msgspec.json.decode(body, type=kind)
+            for number, body in enumerate(connection.scalars(query), 1):
+                try:
+                    yield decoded(body, kind, f"{kind.__name__.lower()} {number} of {query.get_final_froms()[0]}")
+                except DamagedRow as error:
+                    self._database.damaged.add(error.what)
 
 
 def equal(wanted: Mapping[Column[str], str | None]) -> list[ColumnElement[bool]]:
@@ -170,9 +194,36 @@ def _display(url: URL) -> str:
     return url.set(query={}).render_as_string(hide_password=True)
 
 
-def _version(connection: Connection) -> int | None:
+def _version(connection: Connection, url: URL) -> int | None:
+    """The version of the tables; None if there is none yet. Errors: StoreError."""
     text = connection.scalar(select(tables.meta.c.value).where(tables.meta.c.key == "version"))
-    return None if text is None else int(text)
+    if text is None:
+        return None
+    if not text.isdecimal():
+        raise StoreError(
+            f"the database {_display(url)} says that its version is {text[:40]!r}, which is no number: it is damaged, or of "
+            "another program; move it away (and keep it), or set KERNELVIZ_HOME to another folder"
+        )
+    return int(text)
+
+
+def _refuse_other_applications(url: URL) -> None:
+    """Raise StoreError for an SQLite file with the tables of another application, before anything of it is changed."""
+    path = url.database
+    if not url.drivername.startswith("sqlite") or not path or not Path(path).is_file():
+        return
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(Path(path).absolute()))}?mode=ro", uri=True)) as connection:
+            names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    except sqlite3.Error:  # opening it says why it cannot be used
+        return
+    own = {table.name for table in tables.metadata.sorted_tables}
+    others = sorted(name for name in names - own if not name.startswith("sqlite_"))
+    if names and (others or tables.meta.name not in names):
+        raise StoreError(
+            f"the file {_display(url)} is the database of another program (its tables: {', '.join(sorted(names))[:200]}); "
+            "nothing in it was changed. Set KERNELVIZ_HOME to another folder"
+        )
 
 
 def _prepare_sqlite(engine: Engine) -> None:

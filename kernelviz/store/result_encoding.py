@@ -4,7 +4,8 @@ import zlib
 
 import msgspec
 
-from kernelviz.core import Result
+from kernelviz.core import Failure, Problem, Result
+from kernelviz.core.reasons import StoredResultDamaged
 from kernelviz.core.version_1 import upgraded
 
 _LEVEL = 1
@@ -12,6 +13,10 @@ _LEVEL = 1
 less."""
 _VERSION = 2
 """Version of a row's facts: 1 where notes and failures are sentences (core.version_1). Rows of version 1 contain no version."""
+
+
+class Damaged(Exception):
+    """The bytes of a result are not those that were written."""
 
 
 class _Row(Result, frozen=True, kw_only=True):
@@ -30,11 +35,21 @@ def packed(result: Result) -> bytes:
 
 
 def unpacked(body: bytes) -> Result:
-    """The result of a body, also of an uncompressed one of an earlier version."""
-    json = plain(body)
-    if msgspec.json.decode(json, type=_Head).version == 1:
-        return msgspec.convert(upgraded(msgspec.json.decode(json)), Result)
-    return msgspec.json.decode(json, type=Result)
+    """The result of a body, also of an uncompressed one of an earlier version. Errors: Damaged."""
+    try:
+        json = plain(body)
+        if msgspec.json.decode(json, type=_Head).version == 1:
+            return msgspec.convert(upgraded(msgspec.json.decode(json)), Result)
+        return msgspec.json.decode(json, type=Result)
+    except (zlib.error, msgspec.MsgspecError, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise Damaged from error
+
+
+def damaged(problem: Problem, variant: str) -> Result:
+    """What stands for a stored result of that case that cannot be read."""
+    return Result(
+        problem=problem, variant=variant, outcome=Failure(stage="unavailable", reasons=(StoredResultDamaged(),))
+    )
 
 
 def plain(body: bytes) -> bytes:

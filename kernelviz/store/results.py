@@ -3,17 +3,16 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import msgspec
 from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
-from kernelviz.core import Failure, Result, Run
+from kernelviz.core import Case, Failure, Result, Run
 from kernelviz.core.chunks import parts
 from kernelviz.core.finite import finite_result
 from kernelviz.store.database import TOGETHER, Database, StorePart, rows_with
-from kernelviz.store.result_encoding import packed, unpacked
-from kernelviz.store.run_rows import RunHeader, stored_row
+from kernelviz.store.result_encoding import Damaged, damaged, packed, unpacked
+from kernelviz.store.run_rows import AnyRow, header_of, stored_row
 from kernelviz.store.tables import results, times
 from kernelviz.store.trends import put_times, times_rows
 
@@ -29,7 +28,7 @@ class Results(StorePart):
         """Store results at their positions in the plan; a new result replaces that of the same case. Errors: UnknownRun."""
         with self._database.write() as connection:
             row = stored_row(connection, run_id)
-            header = msgspec.json.decode(row.header, type=RunHeader)
+            header = header_of(row)
             finite = [(position, finite_result(given)) for position, given in placed]
             make = insert_postgresql if connection.dialect.name == "postgresql" else insert_sqlite
             values = _result_rows(run_id, finite, row.device_uuid, self._revision(connection, run_id) + 1)
@@ -54,17 +53,17 @@ class Results(StorePart):
         """The results of these cases by key; cases without a result are missing."""
         chosen = select(results.c.case_key, results.c.body).where(results.c.run_id == run_id)
         with self._database.read() as connection:
-            rows = rows_with(connection, chosen, results.c.case_key, case_keys)
-            return {row.case_key: unpacked(row.body) for row in rows}
+            rows = list(rows_with(connection, chosen, results.c.case_key, case_keys))
+            return {row.case_key: result for row, result in read_results(self._database, connection, run_id, rows)}
 
     def after(self, run_id: str, revision: int) -> list[tuple[int, Result]]:
         """The results that were written after that revision, each with its revision, in the order of writing."""
-        newer = select(results.c.revision, results.c.body).where(
+        newer = select(results.c.revision, results.c.case_key, results.c.body).where(
             results.c.run_id == run_id, results.c.revision > revision
         )
         with self._database.read() as connection:
             rows = connection.execute(newer.order_by(results.c.revision)).all()
-        return [(row.revision, unpacked(row.body)) for row in rows]
+            return [(row.revision, result) for row, result in read_results(self._database, connection, run_id, rows)]
 
     def newest_revision(self, run_id: str) -> int:
         """The revision of the run's last written result; 0 when there is none."""
@@ -74,6 +73,25 @@ class Results(StorePart):
     def _revision(self, connection: Connection, run_id: str) -> int:
         last = connection.scalar(select(func.max(results.c.revision)).where(results.c.run_id == run_id)) or 0
         return max(last, self._dropped_at.get(run_id, 0))
+
+
+def read_results(
+    database: Database, connection: Connection, run_id: str, rows: Sequence[AnyRow]
+) -> list[tuple[AnyRow, Result]]:
+    """The results of rows with `case_key` and `body`. One whose body is damaged becomes a failure that says so, and is noted;
+    it is left out if the run's plan has no such case. Errors: DamagedRow if the run's header is damaged, too."""
+    read: list[tuple[AnyRow, Result]] = []
+    cases: dict[str, Case] = {}
+    for row in rows:
+        try:
+            read.append((row, unpacked(row.body)))
+        except Damaged:
+            database.damaged.add(f"the result of {row.case_key} in run {run_id}")
+            cases = cases or {case.key: case for case in header_of(stored_row(connection, run_id)).plan.cases()}
+            if row.case_key in cases:
+                case = cases[row.case_key]
+                read.append((row, damaged(case.problem, case.variant)))
+    return read
 
 
 def case_rows(run: Run) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

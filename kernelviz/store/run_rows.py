@@ -7,7 +7,11 @@ from sqlalchemy import Connection, Row, select
 
 from kernelviz.core import LIVING, SCHEMA, Environment, Method, Plan, Status, Struct, UnknownRun
 from kernelviz.store import tables
+from kernelviz.store.database import decoded
 from kernelviz.store.process_presence import Presence
+
+AnyRow = Row[*tuple[Any, ...]]
+"""A row of any columns."""
 
 
 class RunHeader(Struct, frozen=True, kw_only=True):
@@ -42,6 +46,11 @@ class RunRow:
     presence: Presence
     deleted_at: str | None
     spent_s: float = 0.0
+
+
+def header_of(row: AnyRow) -> RunHeader:
+    """The header of a run's row. Errors: DamagedRow."""
+    return decoded(row.header, RunHeader, f"run {row.id}")
 
 
 def stored_row(connection: Connection, run_id: str) -> Row[Any]:

@@ -7,11 +7,10 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, update
 
 from kernelviz.core import LIVING, Environment, Run, Status, TracerFailure, UnknownRun, version_1
-from kernelviz.store.database import Database, StoreError, StorePart, rows_with
+from kernelviz.store.database import DamagedRow, Database, StoreError, StorePart, rows_with
 from kernelviz.store.process_presence import Presence
-from kernelviz.store.result_encoding import unpacked
-from kernelviz.store.results import case_rows
-from kernelviz.store.run_rows import RunHeader, RunRow, run_row, status_of, stored_row
+from kernelviz.store.results import case_rows, read_results
+from kernelviz.store.run_rows import RunHeader, RunRow, header_of, run_row, status_of, stored_row
 from kernelviz.store.tables import results, runs, times
 
 CACHED_RUNS = 4
@@ -53,7 +52,7 @@ class Runs(StorePart):
     def set_environment(self, run_id: str, environment: Environment) -> None:
         """Replace the header's environment by the worker's. Errors: UnknownRun."""
         with self._database.write() as connection:
-            stored = msgspec.json.decode(stored_row(connection, run_id).header, type=RunHeader)
+            stored = header_of(stored_row(connection, run_id))
             header = msgspec.structs.replace(stored, environment=environment)
             device = environment.device
             values = {"header": msgspec.json.encode(header), "device": device.name, "device_uuid": device.uuid}
@@ -112,16 +111,20 @@ class Runs(StorePart):
         return [row.id for row in dead]
 
     def load(self, run_id: str) -> Run:
-        """The run, deleted or not, with its results so far in the order of the plan. Errors: UnknownRun."""
+        """The run, deleted or not, with its results so far in the order of the plan. A result that cannot be read is a failure
+        that says so. Errors: UnknownRun; DamagedRow if what all results share cannot be read."""
         written = select(func.max(results.c.revision), func.count()).where(results.c.run_id == run_id)
-        ordered = select(results.c.body).where(results.c.run_id == run_id).order_by(results.c.position)
+        ordered = (
+            select(results.c.case_key, results.c.body).where(results.c.run_id == run_id).order_by(results.c.position)
+        )
         with self._database.read() as connection:  # one transaction, so that the results are those of the header
             row = stored_row(connection, run_id)
             state = (row, connection.execute(written).one())  # differs after each change of the run or its results
             if state in self._cached:
                 return self._cached[state]
-            bodies = connection.scalars(ordered).all()
-        header = msgspec.json.decode(row.header, type=RunHeader)
+            header = header_of(row)
+            rows = connection.execute(ordered).all()
+            read = [result for _, result in read_results(self._database, connection, run_id, rows)]
         run = Run(
             id=row.id,
             title=row.title,
@@ -131,7 +134,7 @@ class Runs(StorePart):
             environment=header.environment,
             method=header.method,
             plan=header.plan,
-            results=tuple(map(unpacked, bodies)),
+            results=tuple(read),
         )
         if run.status not in LIVING:
             # A new dict, because other threads may read this one.
@@ -185,18 +188,22 @@ class Runs(StorePart):
         return reported
 
     def environments(self, run_ids: Sequence[str]) -> dict[str, Environment]:
-        """The environments of these runs by id."""
+        """The environments of these runs by id, without those of runs that cannot be read."""
         with self._database.read() as connection:
-            return {
-                row.id: msgspec.json.decode(row.header, type=RunHeader).environment
-                for row in rows_with(connection, select(runs.c.id, runs.c.header), runs.c.id, run_ids)
-            }
+            found = list(rows_with(connection, select(runs.c.id, runs.c.header), runs.c.id, run_ids))
+        environments: dict[str, Environment] = {}
+        for row in found:
+            try:
+                environments[row.id] = header_of(row).environment
+            except DamagedRow as error:
+                self._database.damaged.add(error.what)
+        return environments
 
     def variants(self, run_id: str) -> tuple[str, ...]:
-        """The variants of the plan of a run; none if it was removed meanwhile."""
+        """The variants of the plan of a run; none if it was removed meanwhile. Errors: DamagedRow."""
         with self._database.read() as connection:
-            header = connection.scalar(select(runs.c.header).where(runs.c.id == run_id))
-        return () if header is None else msgspec.json.decode(header, type=RunHeader).plan.variants
+            row = connection.execute(select(runs.c.id, runs.c.header).where(runs.c.id == run_id)).one_or_none()
+        return () if row is None else header_of(row).plan.variants
 
     def _presence(self) -> dict[str, Any]:
         own = self._own

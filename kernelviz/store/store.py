@@ -52,6 +52,11 @@ class Store:
         # Not as text: a folder may have ? or % in its name.
         return cls(URL.create("sqlite", database=str(where / "kernelviz.db")))
 
+    @property
+    def damaged(self) -> tuple[str, ...]:
+        """What could not be read since the database was opened, because it is damaged there, by name."""
+        return tuple(sorted(self._database.damaged))
+
     def close(self) -> None:
         """Close the connections."""
         self._database.close()

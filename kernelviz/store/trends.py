@@ -3,7 +3,9 @@
 The times of kernels are read from the results themselves, without their samples, which are nearly all of a result.
 """
 
+import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +16,9 @@ from kernelviz.core import Figure, Method, Plan, Problem, Result, RunTimes, Stru
 from kernelviz.core.chunks import parts
 from kernelviz.core.configuration import configuration_text
 from kernelviz.core.problem import case_key
-from kernelviz.store.database import TOGETHER, StorePart, equal
-from kernelviz.store.result_encoding import plain, unpacked
-from kernelviz.store.run_rows import RunHeader
+from kernelviz.store.database import TOGETHER, DamagedRow, StorePart, decoded, equal
+from kernelviz.store.result_encoding import Damaged, plain, unpacked
+from kernelviz.store.run_rows import AnyRow, header_of
 from kernelviz.store.tables import results, runs, times
 
 
@@ -53,20 +55,27 @@ class CaseTimes(StorePart):
             .order_by(times.c.case_key, runs.c.created_at, runs.c.id)
         )
         with self._database.read() as connection:
-            return [
-                TimeRow(
-                    run_id=row.run_id,
-                    at=row.created_at,
-                    problem=msgspec.json.decode(row.problem, type=Problem),
-                    variant=row.variant,
-                    setup=row.setup,
-                    digest=row.digest,
-                    configuration=row.configuration,
-                    cold_s=None if row.cold_s is None else (row.cold_s, row.cold_low_s, row.cold_high_s),
-                    warm_s=None if row.warm_s is None else (row.warm_s, row.warm_low_s, row.warm_high_s),
-                )
-                for row in connection.execute(chosen)
-            ]
+            rows = connection.execute(chosen).all()
+        return [one for row in rows if (one := self._time_row(row)) is not None]
+
+    def _time_row(self, row: AnyRow) -> TimeRow | None:
+        """None for a damaged row, which is noted."""
+        try:
+            problem = decoded(row.problem, Problem, f"the times of {row.case_key} in run {row.run_id}")
+        except DamagedRow as error:
+            self._database.damaged.add(error.what)
+            return None
+        return TimeRow(
+            run_id=row.run_id,
+            at=row.created_at,
+            problem=problem,
+            variant=row.variant,
+            setup=row.setup,
+            digest=row.digest,
+            configuration=row.configuration,
+            cold_s=None if row.cold_s is None else (row.cold_s, row.cold_low_s, row.cold_high_s),
+            warm_s=None if row.warm_s is None else (row.warm_s, row.warm_low_s, row.warm_high_s),
+        )
 
     def kernel_times(self, device_uuid: str, limit: int) -> tuple[RunTimes, ...]:
         """The kernels' times of the newest runs of a device that are not deleted, the newest first."""
@@ -77,22 +86,23 @@ class CaseTimes(StorePart):
             .limit(limit)
         )
         timed = select(results.c.body).where(results.c.stage == "").order_by(results.c.position)
+        found: list[RunTimes] = []
         with self._database.read() as connection:
-            return tuple(
-                RunTimes(
-                    run_id=row.id,
-                    title=row.title,
-                    op=row.op,
-                    created_at=row.created_at,
-                    variants=msgspec.json.decode(row.header, type=RunHeader).plan.variants,
-                    times_s=tuple(
-                        time
-                        for body in connection.scalars(timed.where(results.c.run_id == row.id))
-                        for time in _kernel_times(body)
-                    ),
-                )
-                for row in connection.execute(newest).all()
-            )
+            for row in connection.execute(newest).all():
+                try:
+                    variants = header_of(row).plan.variants
+                except DamagedRow as error:
+                    self._database.damaged.add(error.what)
+                    continue
+                bodies = connection.scalars(timed.where(results.c.run_id == row.id))
+                times_s = tuple(time for body in bodies for time in _kernel_times(body))
+                found.append(
+                    RunTimes(
+                        run_id=row.id, title=row.title, op=row.op, created_at=row.created_at, variants=variants,
+                        times_s=times_s,
+                    )
+                )  # fmt: skip
+        return tuple(found)
 
 
 class _Kernel(Struct, frozen=True, kw_only=True):
@@ -115,8 +125,12 @@ class _Result(Struct, frozen=True, kw_only=True):
 
 
 def _kernel_times(body: bytes) -> list[tuple[str, float]]:
-    """The variant with the time of each of its kernels; with its cold time where the kernels are unknown."""
-    result = msgspec.json.decode(plain(body), type=_Result)
+    """The variant with the time of each of its kernels; with its cold time where the kernels are unknown. Empty for a result that
+    cannot be read."""
+    try:
+        result = msgspec.json.decode(plain(body), type=_Result)
+    except (zlib.error, msgspec.MsgspecError, ValueError, RecursionError):
+        return []
     cold = result.outcome.device_cold_s
     durations_s = [k.duration_s for k in result.kernels if k.duration_s is not None]
     return [(result.variant, duration_s) for duration_s in durations_s or ([cold.estimate] if cold else [])]
@@ -146,8 +160,14 @@ def rebuild(connection: Connection) -> None:
     """Fill the table from the results."""
     for row in connection.execute(select(runs.c.id, runs.c.device_uuid, runs.c.header)).all():
         bodies = connection.scalars(select(results.c.body).where(results.c.run_id == row.id)).all()
-        header = msgspec.json.decode(row.header, type=RunHeader)
-        put_times(connection, row.id, row.device_uuid, header.method, header.plan, [unpacked(b) for b in bodies])
+        # Without what is damaged: it is named when the run is read.
+        with suppress(DamagedRow):
+            header = header_of(row)
+            read: list[Result] = []
+            for body in bodies:
+                with suppress(Damaged):
+                    read.append(unpacked(body))
+            put_times(connection, row.id, row.device_uuid, header.method, header.plan, read)
 
 
 def _values(run_id: str, device_uuid: str, method: Method, result: Result) -> dict[str, Any]:

@@ -191,6 +191,11 @@ FAILURES: tuple[tuple[r.Reason, str, str], ...] = (
 )
 NEW_ONLY: tuple[tuple[r.Reason, str, str], ...] = (
     (
+        r.StoredResultDamaged(),
+        "",
+        "its stored result cannot be read, because the database is damaged there; measure it again",
+    ),
+    (
         r.OutputType(output="z_N", type="NoneType"),
         "",
         "output z_N is of type NoneType, a plain tensor was expected",
