@@ -200,10 +200,16 @@ class Runs(StorePart):
         return environments
 
     def variants(self, run_id: str) -> tuple[str, ...]:
-        """The variants of the plan of a run; none if it was removed meanwhile. Errors: DamagedRow."""
+        """The variants of the plan of a run; none if it was removed meanwhile or cannot be read."""
         with self._database.read() as connection:
             row = connection.execute(select(runs.c.id, runs.c.header).where(runs.c.id == run_id)).one_or_none()
-        return () if row is None else header_of(row).plan.variants
+        if row is None:
+            return ()
+        try:
+            return header_of(row).plan.variants
+        except DamagedRow as error:
+            self._database.damaged.add(error.what)
+            return ()
 
     def _presence(self) -> dict[str, Any]:
         own = self._own
