@@ -56,7 +56,7 @@ def winner_by_size(
     looks = styles_of(run.plan.op, (r.variant for r in run.results), beside or run.plan.variants)
     tiles = [_tiles(run, dict(some), names, outcome, looks) for (names, outcome), some in styles.items()]
     markers = _markers(run, cells, len(sizes), looks)
-    figure = go.Figure([*tiles, *_crossovers(cells), *markers, *_others(cells), *_legend(winner_list)])
+    figure = go.Figure([*tiles, *_crossovers(cells), *markers, *_more_variants(cells), *_legend(winner_list)])
     _finish(figure, strip_rows, winner_list, sizes, along)
     return figure
 
@@ -171,7 +171,7 @@ def _markers(run: Run, cells: Cells, columns: int, looks: Styles) -> Iterator[go
         yield go.Scatter(x=[None], y=[None], marker=in_legend, showlegend=True, **common)
 
 
-def _others(cells: Cells) -> Iterator[go.Scatter]:
+def _more_variants(cells: Cells) -> Iterator[go.Scatter]:
     """How many variants without a marker may be the fastest, too, at the lower edge of their cells."""
     more = {place: len(one.names) - _MOST_MARKERS for place, one in cells.items() if len(one.names) > _MOST_MARKERS}
     if more:

@@ -218,8 +218,8 @@ def _refuse_other_applications(url: URL) -> None:
     except sqlite3.Error:  # opening it says why it cannot be used
         return
     own = {table.name for table in tables.metadata.sorted_tables}
-    others = sorted(name for name in names - own if not name.startswith("sqlite_"))
-    if names and (others or tables.meta.name not in names):
+    other_tables = sorted(name for name in names - own if not name.startswith("sqlite_"))
+    if names and (other_tables or tables.meta.name not in names):
         raise StoreError(
             f"the file {_display(url)} is the database of another program (its tables: {', '.join(sorted(names))[:200]}); "
             "nothing in it was changed. Set KERNELVIZ_HOME to another folder"

@@ -190,9 +190,9 @@ class Runs(StorePart):
     def environments(self, run_ids: Sequence[str]) -> dict[str, Environment]:
         """The environments of these runs by id, without those of runs that cannot be read."""
         with self._database.read() as connection:
-            found = list(rows_with(connection, select(runs.c.id, runs.c.header), runs.c.id, run_ids))
+            rows = list(rows_with(connection, select(runs.c.id, runs.c.header), runs.c.id, run_ids))
         environments: dict[str, Environment] = {}
-        for row in found:
+        for row in rows:
             try:
                 environments[row.id] = header_of(row).environment
             except DamagedRow as error:

@@ -86,7 +86,7 @@ class CaseTimes(StorePart):
             .limit(limit)
         )
         timed = select(results.c.body).where(results.c.stage == "").order_by(results.c.position)
-        found: list[RunTimes] = []
+        run_times: list[RunTimes] = []
         with self._database.read() as connection:
             for row in connection.execute(newest).all():
                 try:
@@ -96,13 +96,13 @@ class CaseTimes(StorePart):
                     continue
                 bodies = connection.scalars(timed.where(results.c.run_id == row.id))
                 times_s = tuple(time for body in bodies for time in _kernel_times(body))
-                found.append(
+                run_times.append(
                     RunTimes(
                         run_id=row.id, title=row.title, op=row.op, created_at=row.created_at, variants=variants,
                         times_s=times_s,
                     )
                 )  # fmt: skip
-        return tuple(found)
+        return tuple(run_times)
 
 
 class _Kernel(Struct, frozen=True, kw_only=True):

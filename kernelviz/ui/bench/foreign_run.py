@@ -33,7 +33,7 @@ def time_box(run: Run) -> str:
     if len(names) == 1:
         return names[0]
     st.session_state.setdefault("other_time", names[0])
-    chosen = view_filters.drawn_with_value(
+    chosen = view_filters.widget_with_value(
         st.segmented_control, "Time", names, key="other_time", label_visibility="collapsed"
     )
     return chosen or names[0]

@@ -34,7 +34,7 @@ from kernelviz.ui.bench.form_and_run import differences, unavailable
 from kernelviz.ui.bench.form_refusals import describe_lacking_variants, describe_too_large
 from kernelviz.ui.shared import callbacks, run_in_hand, session
 from kernelviz.ui.shared.text import plain
-from kernelviz.ui.shared.view_filters import drawn_with_value
+from kernelviz.ui.shared.view_filters import widget_with_value
 
 _FIELDS = {
     "op": "op", "dtype": "dtype", "compute": "compute", "direction": "direction", "sizes_from": "sizes_from",
@@ -162,7 +162,7 @@ def sidebar(bench: Bench, run: Run | None) -> tuple[Plan, Form] | None:
             st.markdown("##### What to measure")
         if run is not None and not live_mode.on():
             _compare_with(run, form, bench)
-        drawn_with_value(
+        widget_with_value(
             st.selectbox, "Op", list(ops), key="op", format_func=lambda n: f"{n} · {ops[n].family}",
             help=f"{plain(op.summary)}  \n{plain(op.formula)}",
         )  # fmt: skip
@@ -258,15 +258,15 @@ def _describe_tuning(bench: Bench, form: Form, variant: Variant, problems: Seque
 
 def _precision(op: Op, form: Form) -> None:
     if form.direction is not None:
-        drawn_with_value(
+        widget_with_value(
             st.segmented_control, "Direction", op.directions, key="direction",
             help="forward: the op itself. backward: the gradients of its inputs, computed from the gradients of its outputs.",
         )  # fmt: skip
     left, right = st.columns(2)
-    drawn_with_value(left.selectbox, "Data type", op.dtypes, key="dtype")
+    widget_with_value(left.selectbox, "Data type", op.dtypes, key="dtype")
     computes = op.computes.get(form.dtype)
     if computes:
-        drawn_with_value(
+        widget_with_value(
             right.selectbox,
             "Compute precision",
             computes,
@@ -274,7 +274,7 @@ def _precision(op: Op, form: Form) -> None:
             help="Precision of the arithmetic: ieee computes in full fp32, tf32 rounds the inputs to 10 mantissa bits.",
         )
     else:
-        drawn_with_value(
+        widget_with_value(
             right.selectbox, "Input data", data_kinds(op), key="data", format_func=lambda n: n.replace("_", " ")
         )
 
@@ -282,9 +282,9 @@ def _precision(op: Op, form: Form) -> None:
 def _sizes(op: Op, form: Form, refusal: UsageError | None) -> None:
     presets = {p.name: p for p in op.presets}
     modes = ["values", "preset", "sweep"] if presets else ["values", "sweep"]
-    drawn_with_value(st.segmented_control, "Sizes", modes, key="sizes_from")
+    widget_with_value(st.segmented_control, "Sizes", modes, key="sizes_from")
     if form.sizes_from == "preset":
-        drawn_with_value(
+        widget_with_value(
             st.selectbox,
             "Model",
             list(presets),
@@ -316,7 +316,7 @@ def _method(bench: Bench, form: Form) -> None:
             "Time limit per case, s", *BUDGET_S, step=0.25, key="budget",
             help="Measuring a case takes at most this long. It ends earlier if the 95 % interval is narrow enough.",
         )  # fmt: skip
-        drawn_with_value(
+        widget_with_value(
             st.segmented_control, "Load", CLOCKS, key="clock",
             help="burst: short bursts of load, so that the clock stays high. sustained: back-to-back calls after one second of "
             "the same load, as in a long job. Times of the two are never compared with each other.",
@@ -328,7 +328,7 @@ def _method(bench: Bench, form: Form) -> None:
                 help="Reads the energy counter of the board over two seconds. Adds about three seconds per case.",
             )
         if form.variants:
-            drawn_with_value(
+            widget_with_value(
                 st.selectbox,
                 "Baseline",
                 form.variants,
@@ -338,11 +338,11 @@ def _method(bench: Bench, form: Form) -> None:
             )
         op = bench.ops()[form.op]
         if op.computes.get(form.dtype):
-            drawn_with_value(
+            widget_with_value(
                 st.selectbox, "Input data", data_kinds(op), key="data", format_func=lambda n: n.replace("_", " ")
             )
         devices = {d.id: d for d in bench.devices()}
-        drawn_with_value(
+        widget_with_value(
             st.selectbox, "Device", list(devices), key="device", format_func=lambda n: f"{n} · {devices[n].name}"
         )
 

@@ -10,6 +10,8 @@ _SPECIAL = re.compile(r"([\\`*_\[\]<>$~:&#|])")
 _MARK = re.compile(r"^([-+=])")
 """Characters that make a list or a heading, but only at the beginning of a line."""
 _LIST_NUMBER = re.compile(r"^(\d+)([.)])(?=\s|$)")
+_DATE = re.compile(r"(?i)(?!.*www)(?:[0-9A-Za-z./+, -]|:(?=[0-9])){1,40}")
+"""A date in any format: nothing in it is Markdown, and no name stands between colons, which would be an icon."""
 
 
 def plain(text: object) -> str:
@@ -35,17 +37,18 @@ def bullets(sentences: Iterable[object]) -> str:
 
 
 def when(stamp: str | None, now: datetime | None = None) -> str:
-    """A stored time for display, in the server's time zone. What is no time, in a file from somebody else, is unknown.
+    """A stored time for display, in the server's time zone. Another date, in a file of another tool, is shown as it stands; what
+    Markdown could interpret is unknown.
 
     >>> when("2026-11-21T10:42:00+00:00", datetime(2026, 11, 21, 12, tzinfo=UTC)).startswith("today ")
     True
-    >>> when(None), when("[yesterday](https://x)"), when("9999-12-31T23:59:59-14:00")
-    ('at an unknown time', 'at an unknown time', 'at an unknown time')
+    >>> when(None), when("[yesterday](https://x)"), when("08/02/16-17:44:46"), when("9999-12-31T23:59:59-14:00")
+    ('at an unknown time', 'at an unknown time', '08/02/16-17:44:46', '9999-12-31T23:59:59-14:00')
     """
     try:
         moment = datetime.fromisoformat(stamp or "").astimezone()
     except (ValueError, OverflowError):  # OverflowError: a time zone moves a time out of the years 1 to 9999
-        return "at an unknown time"
+        return stamp if stamp and _DATE.fullmatch(stamp) else "at an unknown time"
     today = (now or datetime.now(UTC)).astimezone().date()
     return f"{'today' if moment.date() == today else moment.strftime('%Y-%m-%d')} {moment.strftime('%H:%M')}"
 

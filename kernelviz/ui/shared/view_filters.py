@@ -23,12 +23,12 @@ def choose(
     `look`: further arguments of the widget.
     """
     seed(key, options, default)
-    chosen: _Option | None = drawn_with_value(widget, label, options, key=key, **look)
+    chosen: _Option | None = widget_with_value(widget, label, options, key=key, **look)
     keep(key, chosen, default)
     return chosen or default
 
 
-def drawn_with_value(
+def widget_with_value(
     widget: Callable[..., Any], label: str, options: Sequence[_Option], *, key: str, **look: Any
 ) -> _Option | None:
     """Draw `st.selectbox` or `st.segmented_control` with the value that the session has under `key`; returns the value.
