@@ -75,7 +75,7 @@ def test_a_run_is_read_in_one_transaction(store: Store, tmp_path: Path) -> None:
     written: list[str] = []
 
     def write(connection: object, cursor: object, statement: str, *_: object) -> None:
-        if statement.startswith("SELECT results.body") and not written:
+        if statement.startswith("SELECT results.case_key, results.body") and not written:
             written.append(statement)
             other.runs.set_title_or_note("r1", title="new")
             other.results.put("r1", [(1, results[1])])

@@ -84,8 +84,8 @@ def test_a_stream_ends_so_that_the_server_can_stop(monkeypatch: pytest.MonkeyPat
     """Uvicorn waits for open answers before it stops; a run may take an hour."""
     made = RehearsedBench(compile_s=3600.0)
     monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
-    monkeypatch.setattr("kernelviz.ui.server.routes.STREAM_S", 0.2)
-    monkeypatch.setattr("kernelviz.ui.server.routes.QUIET_S", 0.1)
+    monkeypatch.setattr("kernelviz.ui.server.routes.STREAM_S", 0.5)
+    monkeypatch.setattr("kernelviz.ui.server.routes.QUIET_S", 0.05)
     with TestClient(Starlette(routes=routes(), lifespan=lifespan)) as client:
         answer = client.get(f"/api/runs/{_run(made)}/events")
     assert "ended" not in [m["kind"] for m in _messages(answer.text)]
