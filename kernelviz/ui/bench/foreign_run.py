@@ -32,7 +32,8 @@ def time_box(run: Run) -> str:
     names = foreign_times.names(run)
     if len(names) == 1:
         return names[0]
-    st.session_state.setdefault("other_time", names[0])
+    if st.session_state.get("other_time") not in names:  # none yet, or that of another file
+        st.session_state["other_time"] = names[0]
     chosen = view_filters.widget_with_value(
         st.segmented_control, "Time", names, key="other_time", label_visibility="collapsed"
     )
