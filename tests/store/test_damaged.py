@@ -12,7 +12,6 @@ import sample_inspections as inspections
 import sample_runs as samples
 
 from kernelviz.bench import Bench, backup
-from kernelviz.cli import main
 from kernelviz.core import Failure, Run
 from kernelviz.core.reasons import StoredResultDamaged
 from kernelviz.store import DamagedRow, Store, StoreError
@@ -108,9 +107,7 @@ def test_a_version_that_is_no_number_is_said(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("also_meta", [False, True])
-def test_the_database_of_another_program_stays_as_it_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], also_meta: bool
-) -> None:
+def test_the_database_of_another_program_stays_as_it_is(tmp_path: Path, also_meta: bool) -> None:
     path = tmp_path / "kernelviz.db"
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE bookmarks (url TEXT)")
@@ -118,10 +115,9 @@ def test_the_database_of_another_program_stays_as_it_is(
         connection.execute("CREATE TABLE meta (name TEXT)")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"database of another program \(its tables: bookmarks"):
+    with pytest.raises(
+        StoreError, match=r"database of another program \(its tables: bookmarks.*nothing in it was changed"
+    ):
         Store.open(tmp_path)
-    monkeypatch.setenv("KERNELVIZ_HOME", str(tmp_path))
-    assert main(["runs"]) == 2
-    assert "nothing in it was changed" in capsys.readouterr().err
     assert path.read_bytes() == before
     assert [one.name for one in tmp_path.iterdir()] == ["kernelviz.db"]
