@@ -78,9 +78,11 @@ def memory_roof(cost: Cost, roofs: Sequence[Roof], level: Level = "dram") -> Roo
     >>> memory_roof(Cost(work_flop=0, read_bytes=100, written_bytes=100), (small, large)).bandwidth_bytes_per_s / 1e9
     3.0
     """
-    at_level = _at_level(roofs, level)
     names: tuple[RoofName, ...] = (stream_name(cost), "copy")
-    streams = next((of for name in names if (of := [r for r in at_level if r.name == name])), [])
+    streams = next((of for name in names if (of := _usable(roofs, level, name))), [])
+    if not streams and level == "dram" and not any(_usable(roofs, level, name) for name in WRITTEN_SHARES):
+        # Roofs of a version that knew only memory have no level.
+        streams = next((of for name in names if (of := _usable(roofs, None, name))), [])
     sized = sorted((r for r in streams if r.moved_bytes), key=lambda r: r.moved_bytes or 0)
     if not sized:
         return streams[-1] if streams else None
@@ -91,14 +93,10 @@ def memory_roof(cost: Cost, roofs: Sequence[Roof], level: Level = "dram") -> Roo
     return _between(below, above, cost.moved_bytes)
 
 
-def _at_level(roofs: Sequence[Roof], level: Level) -> list[Roof]:
-    """The usable streams of a level (`roof_checks`). Roofs without a level, from a version that knew only memory, count if no
-    others are of memory."""
-    streams = [r for r in roofs if r.bandwidth_bytes_per_s and r.name in WRITTEN_SHARES and not is_wide(r)]
-    at_level = [r for r in streams if r.level == level]
-    if level == "l2":
-        at_level = [r for r in at_level if refusal(r, streams) is None]
-    return at_level if at_level or level != "dram" else [r for r in streams if r.level is None]
+def _usable(roofs: Sequence[Roof], level: Level | None, name: RoofName) -> list[Roof]:
+    """The streams of a mix at a level that can be used (`roof_checks`)."""
+    streams = [r for r in roofs if r.name == name and r.level == level and r.bandwidth_bytes_per_s]
+    return [r for r in streams if (refusal(r, roofs) is None if level == "l2" else not is_wide(r))]
 
 
 def _between(below: Roof, above: Roof, moved_bytes: int) -> Roof:
@@ -129,7 +127,8 @@ def level_of(cost: Cost, roofs: Sequence[Roof], headline: Headline) -> Level:
     """
     if headline == "cold":
         return "dram"
-    cached = max((r.moved_bytes or 0 for r in _at_level(roofs, "l2")), default=0)
+    streams = (r for name in WRITTEN_SHARES for r in _usable(roofs, "l2", name))
+    cached = max((r.moved_bytes or 0 for r in streams), default=0)
     return "l2" if 0 < cost.moved_bytes <= cached else "dram"
 
 
