@@ -137,10 +137,17 @@ class StorePart:
         """The decoded bodies that a query selects, one at a time. A damaged row is left out, and noted."""
         with self._database.read() as connection:
             for number, body in enumerate(connection.scalars(query), 1):
-                try:
-                    yield decoded(body, kind, f"{kind.__name__.lower()} {number} of {query.get_final_froms()[0]}")
-                except DamagedRow as error:
-                    self._database.damaged.add(error.what)
+                value = self._readable(body, kind, f"{kind.__name__.lower()} {number} of {query.get_final_froms()[0]}")
+                if value is not None:
+                    yield value
+
+    def _readable(self, body: bytes, kind: type[T], what: str) -> T | None:
+        """The value of a body; None for a damaged one, which is noted under its name."""
+        try:
+            return decoded(body, kind, what)
+        except DamagedRow as error:
+            self._database.damaged.add(error.what)
+            return None
 
 
 def equal(wanted: Mapping[Column[str], str | None]) -> list[ColumnElement[bool]]:
@@ -217,9 +224,8 @@ def _refuse_other_applications(url: URL) -> None:
             names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     except sqlite3.Error:  # opening it says why it cannot be used
         return
-    own = {table.name for table in tables.metadata.sorted_tables}
-    other_tables = sorted(name for name in names - own if not name.startswith("sqlite_"))
-    if names and (other_tables or tables.meta.name not in names):
+    # A newer kernelviz may have more tables; its version says so.
+    if names and not {tables.meta.name, tables.runs.name} <= names:
         raise StoreError(
             f"the file {_display(url)} is the database of another program (its tables: {', '.join(sorted(names))[:200]}); "
             "nothing in it was changed. Set KERNELVIZ_HOME to another folder"

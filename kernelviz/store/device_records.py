@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, and_, delete, insert, select
 from kernelviz.core import Inspection, Roof, Selftest, Tuning
 from kernelviz.core.tuning import tuning_key
 from kernelviz.metrics.roof_checks import newest_of
-from kernelviz.store.database import DamagedRow, StorePart, decoded, equal
+from kernelviz.store.database import StorePart, equal
 from kernelviz.store.tables import inspections, roofs, selftests, tunings
 
 MOST_INSPECTIONS = 256
@@ -50,14 +50,10 @@ class Roofs(StorePart):
         with self._database.read() as connection:
             # Not in the order of writing, because restoring a backup adds older roofs.
             rows = connection.execute(stored.order_by(roofs.c.measured_at, roofs.c.id))
-            return tuple((row.device_uuid, roof) for row in rows if (roof := self._roof(row.body, row.device_uuid)))
-
-    def _roof(self, body: bytes, device_uuid: str) -> Roof | None:
-        try:
-            return decoded(body, Roof, f"a roof of device {device_uuid}")
-        except DamagedRow as error:
-            self._database.damaged.add(error.what)
-            return None
+            read = [
+                (row.device_uuid, self._readable(row.body, Roof, f"a roof of device {row.device_uuid}")) for row in rows
+            ]
+        return tuple((uuid, roof) for uuid, roof in read if roof is not None)
 
 
 class Selftests(StorePart):

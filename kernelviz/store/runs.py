@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, update
 
 from kernelviz.core import LIVING, Environment, Run, Status, TracerFailure, UnknownRun, version_1
-from kernelviz.store.database import DamagedRow, Database, StoreError, StorePart, rows_with
+from kernelviz.store.database import Database, StoreError, StorePart, rows_with
 from kernelviz.store.process_presence import Presence
 from kernelviz.store.results import case_rows, read_results
 from kernelviz.store.run_rows import RunHeader, RunRow, header_of, run_row, status_of, stored_row
@@ -191,25 +191,15 @@ class Runs(StorePart):
         """The environments of these runs by id, without those of runs that cannot be read."""
         with self._database.read() as connection:
             rows = list(rows_with(connection, select(runs.c.id, runs.c.header), runs.c.id, run_ids))
-        environments: dict[str, Environment] = {}
-        for row in rows:
-            try:
-                environments[row.id] = header_of(row).environment
-            except DamagedRow as error:
-                self._database.damaged.add(error.what)
-        return environments
+        headers = {row.id: self._readable(row.header, RunHeader, f"run {row.id}") for row in rows}
+        return {run_id: header.environment for run_id, header in headers.items() if header is not None}
 
     def variants(self, run_id: str) -> tuple[str, ...]:
         """The variants of the plan of a run; none if it was removed meanwhile or cannot be read."""
         with self._database.read() as connection:
             row = connection.execute(select(runs.c.id, runs.c.header).where(runs.c.id == run_id)).one_or_none()
-        if row is None:
-            return ()
-        try:
-            return header_of(row).plan.variants
-        except DamagedRow as error:
-            self._database.damaged.add(error.what)
-            return ()
+        header = None if row is None else self._readable(row.header, RunHeader, f"run {row.id}")
+        return () if header is None else header.plan.variants
 
     def _presence(self) -> dict[str, Any]:
         own = self._own

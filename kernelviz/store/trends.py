@@ -16,9 +16,9 @@ from kernelviz.core import Figure, Method, Plan, Problem, Result, RunTimes, Stru
 from kernelviz.core.chunks import parts
 from kernelviz.core.configuration import configuration_text
 from kernelviz.core.problem import case_key
-from kernelviz.store.database import TOGETHER, DamagedRow, StorePart, decoded, equal
+from kernelviz.store.database import TOGETHER, DamagedRow, StorePart, equal
 from kernelviz.store.result_encoding import Damaged, plain, unpacked
-from kernelviz.store.run_rows import AnyRow, header_of
+from kernelviz.store.run_rows import AnyRow, RunHeader, header_of
 from kernelviz.store.tables import results, runs, times
 
 
@@ -60,10 +60,8 @@ class CaseTimes(StorePart):
 
     def _time_row(self, row: AnyRow) -> TimeRow | None:
         """None for a damaged row, which is noted."""
-        try:
-            problem = decoded(row.problem, Problem, f"the times of {row.case_key} in run {row.run_id}")
-        except DamagedRow as error:
-            self._database.damaged.add(error.what)
+        problem = self._readable(row.problem, Problem, f"the times of {row.case_key} in run {row.run_id}")
+        if problem is None:
             return None
         return TimeRow(
             run_id=row.run_id,
@@ -89,16 +87,14 @@ class CaseTimes(StorePart):
         run_times: list[RunTimes] = []
         with self._database.read() as connection:
             for row in connection.execute(newest).all():
-                try:
-                    variants = header_of(row).plan.variants
-                except DamagedRow as error:
-                    self._database.damaged.add(error.what)
+                header = self._readable(row.header, RunHeader, f"run {row.id}")
+                if header is None:
                     continue
                 bodies = connection.scalars(timed.where(results.c.run_id == row.id))
                 times_s = tuple(time for body in bodies for time in _kernel_times(body))
                 run_times.append(
                     RunTimes(
-                        run_id=row.id, title=row.title, op=row.op, created_at=row.created_at, variants=variants,
+                        run_id=row.id, title=row.title, op=row.op, created_at=row.created_at, variants=header.plan.variants,
                         times_s=times_s,
                     )
                 )  # fmt: skip

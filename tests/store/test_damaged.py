@@ -106,6 +106,16 @@ def test_a_version_that_is_no_number_is_said(folder: Path) -> None:
         Store.open(folder)
 
 
+def test_the_tables_of_a_newer_kernelviz_are_not_those_of_another_program(folder: Path) -> None:
+    connection = sqlite3.connect(folder / "kernelviz.db")
+    connection.execute("CREATE TABLE of_later (id TEXT)")
+    connection.execute("UPDATE meta SET value = '99' WHERE key = 'version'")
+    connection.commit()
+    connection.close()
+    with pytest.raises(StoreError, match="written by a newer kernelviz"):
+        Store.open(folder)
+
+
 @pytest.mark.parametrize("also_meta", [False, True])
 def test_the_database_of_another_program_stays_as_it_is(tmp_path: Path, also_meta: bool) -> None:
     path = tmp_path / "kernelviz.db"
