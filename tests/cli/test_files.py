@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import peers
 import pytest
-import sample_runs as samples
 
-from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
 from kernelviz.cli import main
-from kernelviz.store import Store
-
-
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    made = Bench(Store.open(tmp_path / "store"), (samples.CPU,))
-    monkeypatch.setattr(use_cases, "current", lambda: made)
-    yield made
-    made.close()
 
 
 def test_other_tools_files_are_imported_shown_and_exported(

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterator
-from pathlib import Path
 
 import hostile_documents as hostile
 import pytest
 import sample_runs as samples
 from rich import progress
 
-from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
 from kernelviz.cli import console, main
-from kernelviz.store import Store
 
 TEXT = "\x1b]0;owned\x07\x1b[31m\x9b31m\u202ered\u2028x"
 """A window title by OSC, colours by ESC and by C1, reversed text, and a line separator."""
@@ -33,14 +29,6 @@ COMMANDS = (
     ["library-comparison", "{id}", "--json"],
     ["library-comparison", "{id}", "--markdown"],
 )
-
-
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    made = Bench(Store.open(tmp_path / "store"), (samples.CPU,))
-    monkeypatch.setattr(use_cases, "current", lambda: made)
-    yield made
-    made.close()
 
 
 def test_no_text_of_a_document_controls_the_terminal(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import compared_runs as runs
 import msgspec
@@ -14,19 +12,8 @@ import sample_runs as samples
 from open_page import charts, open_page
 from streamlit.testing.v1 import AppTest
 
-import kernelviz
-import kernelviz.bench
 from kernelviz.bench import Bench
 from kernelviz.formats import encode
-from kernelviz.store import Store
-
-
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    made = Bench(Store.open(tmp_path), (samples.CPU,))
-    monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -19,19 +19,10 @@ from kernelviz.core.errors import UnknownRun
 from kernelviz.core.problem import Method, Plan
 from kernelviz.core.run import Run
 from kernelviz.formats import encode
-from kernelviz.store import Store
 from kernelviz.ui.shared.site import pages_folder
 
 MAIN = Path(kernelviz.__file__).parent / "ui" / "server" / "main.py"
 Open = Callable[..., AppTest]
-
-
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    made = Bench(Store.open(tmp_path), (samples.CPU,))
-    monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
-    yield made
-    made.close()
 
 
 @functools.cache

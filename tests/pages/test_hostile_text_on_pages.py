@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import hostile_documents as hostile
-import pytest
 import sample_runs as samples
 from google.protobuf.message import Message
 from open_page import open_page
 
-import kernelviz.bench
 from kernelviz.bench import Bench
-from kernelviz.store import Store
 
 TEXT = "![p](https://evil.example/p.png) <b>h</b> $x$ :red[y] `qq"
 INTERPRETED = ("![p](", "<b>h", " $x$", ":red[y]", " `qq")
@@ -44,14 +40,6 @@ PAGES: tuple[tuple[str, dict[str, str]], ...] = (
     ("device", {}),
     ("method", {}),
 )
-
-
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    made = Bench(Store.open(tmp_path), (samples.CPU,))
-    monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
-    yield made
-    made.close()
 
 
 def texts_of(message: Message, field: str = "") -> Iterator[tuple[str, str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import peers
@@ -15,18 +14,9 @@ import kernelviz
 import kernelviz.bench
 from kernelviz import formats
 from kernelviz.bench import Bench
-from kernelviz.store import Store
 from kernelviz.ui.shared.site import pages_folder
 
 MAIN = Path(kernelviz.__file__).parent / "ui" / "server" / "main.py"
-
-
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    made = Bench(Store.open(tmp_path), (samples.CPU,))
-    monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
-    yield made
-    made.close()
 
 
 def opened(page: str, **params: str) -> AppTest:

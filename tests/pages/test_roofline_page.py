@@ -4,31 +4,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pandas as pd
 import planted_limits as plant
-import pytest
 import sample_runs as samples
 from open_page import charts, open_page
 from streamlit.testing.v1 import AppTest
 
-import kernelviz
-import kernelviz.bench
 from kernelviz.bench import Bench
 from kernelviz.core import units
 from kernelviz.formats import shipped_runs
-from kernelviz.store import Store
 from kernelviz.text.limiter import MEANINGS
-
-
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    made = Bench(Store.open(tmp_path), (samples.CPU,))
-    monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
-    yield made
-    made.close()
 
 
 def opened(**params: str) -> AppTest:

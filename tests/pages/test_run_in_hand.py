@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-import sample_runs as samples
 from open_page import open_page
 from streamlit.testing.v1 import AppTest
 
-import kernelviz
-import kernelviz.bench
 from kernelviz.bench import Bench
-from kernelviz.store import Store
 from kernelviz.ui.shared import callbacks
 from kernelviz.ui.shared.site import pages_folder
 
 SOFTMAX, MATMUL, ADD = "h200-softmax", "h200-matmul", "h200-add"
-
-
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    made = Bench(Store.open(tmp_path), (samples.CPU,))
-    monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
-    yield made
-    made.close()
 
 
 def by_navigation(test: AppTest, name: str) -> AppTest:
