@@ -45,13 +45,13 @@ def describe_trend(trend: Trend) -> Text:
 
     >>> from kernelviz.metrics.trend import Point, trend
     >>> str(describe_trend(trend([Point("a", "2026-11-01", 1e-5)])))
-    '1 run: no trend before there are 3'
+    '1 run: a level needs 3'
     >>> str(describe_trend(trend([Point(str(i), "2026-11-01", 1e-5) for i in range(6)])))
     'one level over 6 runs (noise from run to run 0.2 %)'
     """
     runs = len(trend.points)
     if runs < MIN_RUNS:
-        return Text(f"{units.counted(runs, 'run')}: no trend before there are {MIN_RUNS}" if runs else "no run")
+        return Text(f"{units.counted(runs, 'run')}: a level needs {MIN_RUNS}" if runs else "no run")
     last = trend.unconfirmed
     if trend.regression is not None:
         said = f"{units.percent(trend.regression.ratio - 1)} slower than its best level"
