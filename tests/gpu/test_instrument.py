@@ -1,16 +1,14 @@
-"""The product as an instrument on a GPU: live mode through the real server, what limits planted cases, the monitor."""
+"""The product as an instrument on a GPU: live mode through the real server, the monitor."""
 
-import re
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from figures import record, save
+from figures import record
 from parts import part
 from servers import ROOT, served
 from stream_client import StreamClient
@@ -18,18 +16,12 @@ from stream_client import StreamClient
 from kernelviz.bench import Bench
 from kernelviz.core.problem import Method
 from kernelviz.core.request import RunRequest
-from kernelviz.core.result import Result, Timing
-from kernelviz.core.run import Device
 from kernelviz.hardware.discovery import discover
 from kernelviz.hardware.monitor import Monitor
-from kernelviz.metrics.figures import Headline
-from kernelviz.metrics.limiter import Limiter, limiter
 from kernelviz.store import Store
-from kernelviz.text.limiter import describe_limiter_reason
 
 pytestmark = [part("instrument"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
 
-PLANTED = str(Path(__file__).parents[1] / "planted_limits_cuda.py")
 SIX = "torch_eager,torch_compile,triton_block,triton_adaptive,cuda_scalar,cuda_vec16"
 ASKED = len(SIX.split(","))
 
@@ -67,89 +59,6 @@ def test_a_changed_size_is_stored_at_once_through_the_real_server(tmp_path: Path
     record("live_mode", {"first_s": first, "again_s": again, "page_s": pages})
     assert statistics.median(again.values()) <= 0.3
     assert max(again.values()) <= 0.4
-
-
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    made = Bench(Store.open(tmp_path_factory.mktemp("instrument")), discover())
-    yield made
-    made.close()
-
-
-def measured(
-    bench: Bench, op: str, sizes: dict[str, str], variants: tuple[str, ...]
-) -> tuple[dict[str, Result], Device]:
-    """By variant, and the device as the worker knows it: the size of its L2 is not known without CUDA."""
-    plugins = (PLANTED,) if op == "copy" else ()
-    plan = bench.plan(RunRequest(op=op, sizes=sizes, variants=variants, device="cuda:0", plugins=plugins))
-    run_id = bench.run(plan, Method(budget_s=0.2, figures=("cold", "warm")))
-    for _ in bench.follow(run_id, timeout_s=300):
-        pass
-    run = bench.load(run_id)
-    assert len(run.environment.roofs) == len(bench.roofs("cuda:0"))
-    save(run, f"limiter-{op}-{'-'.join(sizes.values()).replace('^', '')}.json")
-    assert all(isinstance(r.outcome, Timing) for r in run.results), [r.outcome for r in run.results]
-    return {r.variant: r for r in run.results}, run.environment.device
-
-
-def line(found: Limiter) -> str:
-    """The limiter with its evidence."""
-    return f"{found.kind}: {describe_limiter_reason(found)}"
-
-
-@pytest.fixture(scope="module")
-def calibrated_s(bench: Bench) -> float:
-    """Calibrate through the worker; the seconds that it took."""
-    begun = time.monotonic()
-    for _ in bench.follow(bench.calibrate("cuda:0", owner="test"), timeout_s=120):
-        pass
-    return time.monotonic() - begun
-
-
-def test_a_calibration_measures_every_roof(bench: Bench, calibrated_s: float) -> None:
-    roofs = bench.roofs("cuda:0")
-    figures = {r.key: r.bandwidth_bytes_per_s or r.rate_flop_per_s or r.time_s for r in roofs}
-    record("roofs", {"seconds": calibrated_s, **figures})
-    assert {r.name for r in roofs} >= {"read", "copy", "write", "read2_write1", "read1_write2", "matmul"}
-    assert calibrated_s < 30
-
-
-@pytest.mark.usefixtures("calibrated_s")
-def test_the_limiter_names_what_limits_planted_cases(bench: Bench) -> None:
-    roofs = bench.roofs("cuda:0")
-    empty, device = measured(bench, "copy", {"n": "32"}, ("cuda_scalar",))
-    large, device = measured(bench, "copy", {"n": "2^26"}, ("triton_block", "strided", "low_occupancy"))
-    small, device = measured(bench, "copy", {"n": "3145728"}, ("triton_block", "strided", "low_occupancy"))
-    chain, device = measured(bench, "rmsnorm", {"m": "32768", "n": "4096"}, ("composite_eager", "triton_block_per_row"))
-    naive, device = measured(bench, "matmul", {"m": "2048", "n": "2048", "k": "2048"}, ("torch_eager", "cuda_naive"))
-    expected: dict[str, tuple[Result, Headline, str, str]] = {
-        "empty kernel": (empty["cuda_scalar"], "cold", "launch", "× an empty kernel's"),
-        "strided copy": (large["strided"], "cold", "bandwidth", "inferred"),
-        "strided copy in the L2's reach": (small["strided"], "cold", "bandwidth", "inferred"),
-        "naive matmul": (naive["cuda_naive"], "cold", "unclear", "reads that repeat"),
-        "big copy": (large["triton_block"], "cold", "bandwidth", "of the measured copy"),
-        "L2-sized copy": (small["triton_block"], "warm", "L2", "what memory delivers"),
-        "fused chain": (chain["triton_block_per_row"], "cold", "bandwidth", "of the measured copy"),
-        "unfused chain": (chain["composite_eager"], "cold", "bandwidth", "kernels pass results through memory"),
-        "low occupancy": (large["low_occupancy"], "cold", "latency", "occupancy 6 %"),
-        "best matmul": (naive["torch_eager"], "cold", "compute", "of the measured matmul"),
-    }
-    found = {name: limiter(case, device, roofs, headline) for name, (case, headline, *_) in expected.items()}
-    facts = {
-        f"{r.variant} {r.problem.sizes}": {
-            "cold_s": r.timing.device_cold_s.estimate,
-            "warm_s": r.timing.device_warm_s.estimate if r.timing.device_warm_s else None,
-            "kernels": [(k.name[:40], k.grid, k.block, k.registers_per_thread, k.duration_s) for k in r.kernels],
-            "cold": line(limiter(r, device, roofs, "cold")),
-            "warm": line(limiter(r, device, roofs, "warm")),
-        }
-        for r in (*empty.values(), *large.values(), *small.values(), *chain.values(), *naive.values())
-        if r.timing and r.timing.device_cold_s
-    }
-    record("limiter", {"found": {name: line(f) for name, f in found.items()}, "facts": facts})
-    for name, (_, _, word, because) in expected.items():
-        assert (name, found[name].kind) == (name, word), line(found[name])
-        assert re.search(because, str(describe_limiter_reason(found[name]))), line(found[name])
 
 
 LOAD = """

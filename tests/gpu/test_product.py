@@ -137,7 +137,11 @@ def test_a_hang_in_c_is_ended_and_the_next_case_measured(bench: Bench, tmp_path:
 
 @part("product")
 def test_the_soak_through_the_worker(bench: Bench) -> None:
-    """1,000 points with idle gaps: every bad block noticed and repeated, memory steady."""
+    """1,000 points with idle gaps: every bad block noticed and repeated, memory steady.
+
+    The middle 98 % lie within 3 % of each other's centre: on an H100, blocks of this call take 4.67 or 4.92 us at the same clock,
+    and in about one point of 50 most of its ten blocks are slow ones. On an H200 they lie within 0.7 %.
+    """
     import psutil
 
     plan = bench.plan(
@@ -172,10 +176,12 @@ def test_the_soak_through_the_worker(bench: Bench) -> None:
             "estimate_s": {
                 "min": ordered[0],
                 "p1": ordered[10],
-                "median": statistics.median(ordered),
+                "p5": ordered[50],
+                "median": usual_s,
+                "p95": ordered[949],
                 "p99": ordered[989],
-            }
-            | {"max": ordered[-1]},
+                "max": ordered[-1],
+            },
             "point_s": {"median": statistics.median(seconds), "p99": sorted(seconds)[989]},
             "worker_resident_bytes": memory,
             "retried_blocks": retried[-1],
@@ -191,7 +197,8 @@ def test_the_soak_through_the_worker(bench: Bench) -> None:
             ],
         },
     )
-    assert (ordered[989] - ordered[10]) / 2 / usual_s < 0.02
+    assert (ordered[949] - ordered[50]) / 2 / usual_s < 0.02
+    assert (ordered[989] - ordered[10]) / 2 / usual_s < 0.03
     assert memory[-1] - memory[4] < 200 * 2**20
 
 

@@ -1,5 +1,6 @@
 """The selftest on a GPU, through the product's own worker: no check fails; and ncu against every variant."""
 
+import time
 from pathlib import Path
 
 import msgspec
@@ -37,6 +38,9 @@ def test_every_check_passes_or_cannot_be_made_here(tmp_path: Path) -> None:
     assert sum(c.passed is True for c in made.checks) >= 15
 
 
+CALLS = 3
+"""Of each case under ncu; the median counts."""
+
 COMPARED: dict[int, dict[str, dict[str, object]]] = {}
 """By share of the ops, what the test below found in this process."""
 
@@ -46,6 +50,8 @@ COMPARED: dict[int, dict[str, dict[str, object]]] = {}
 def test_calls_of_one_kernel_agree_with_ncu(share: int) -> None:
     """Every variant whose call is one kernel, the same here and there: CUPTI and ncu differ by at most 0.8 us + 1 %, beyond what
     ncu adds to an empty kernel. If they differ by more, there is a measured reason; over all parts at most 5 % of the cases do.
+
+    A case without a reason is asked of a second process of ncu, which places its tensors anew.
     """
     from kernelviz.core.events import CaseDone, Event
     from kernelviz.core.problem import Method
@@ -57,6 +63,7 @@ def test_calls_of_one_kernel_agree_with_ncu(share: int) -> None:
     if children.path() is None:
         pytest.skip("ncu is not on the PATH")
     cases = [EMPTY, *(case for case in cases_of(share) if case != EMPTY)]
+    began_s = time.monotonic()
     session = open_session("cuda:0")
     events: list[Event] = []
     by_problem: dict[str, tuple[Problem, list[str]]] = {}
@@ -67,11 +74,12 @@ def test_calls_of_one_kernel_agree_with_ncu(share: int) -> None:
             problem, tuple(variants), variants[0], Method(budget_s=0.05, seeds=1), events.append, lambda: False
         )
     results = {e.result.case.key: e.result for e in events if isinstance(e, CaseDone)}
+    own_seconds = time.monotonic() - began_s
     bench = Workbench(
         session.state, session.ops, lambda ops: DeviceSession(session.device, ops, session.timer), lambda: False
     )
     try:
-        by_ncu = ncu_times(bench, cases, most_s=600)
+        by_ncu = ncu_times(bench, cases, most_s=600, times=CALLS)
     except NotHere as reason:
         pytest.skip(str(reason))
     compared = {}
@@ -94,6 +102,11 @@ def test_calls_of_one_kernel_agree_with_ncu(share: int) -> None:
             "same_kernels": same,
             "shapes": None if same else (found.shapes, own_shapes),
         }
+    doubtful = without_reason(compared)
+    again = ncu_times(bench, [case for case in cases if case.key in doubtful], times=CALLS) if doubtful else {}
+    for key, found in again.items():
+        compared[key] |= {"ncu_again_s": found.seconds, "ncu_again_clock_hz": found.clock_hz}
+    record(f"ncu_seconds_{share}", {"own": own_seconds, "both": time.monotonic() - began_s, "cases": len(cases)})
     COMPARED[share] = compared
     record(f"ncu_every_variant_{share}", compared)
     assert len(one_kernel(compared)) > len(cases) / 2

@@ -11,6 +11,7 @@ from parts import part
 
 from kernelviz.bench import Bench, current
 from kernelviz.core import USUAL_FIGURES, Case, CaseDone, Event, Figure, Method, Problem, Result, RunRequest, Timing
+from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure.session.device_session import DeviceSession
 from kernelviz.metrics.figures import host_bound
 
@@ -123,7 +124,10 @@ SIX = ("torch_eager", "torch_compile", "triton_block_per_row", "triton_online", 
 
 
 def test_a_sweep_of_bound_variants_is_a_matter_of_two_seconds(session: DeviceSession) -> None:
-    """softmax 4096 x 2^7..2^15 bf16, six variants, bound before: device cold, decided or within 0.5 %."""
+    """softmax 4096 x 2^7..2^15 bf16, six variants, bound before: device cold, decided or within 0.5 %.
+
+    Two seconds on an H200, and on a card with slower memory as much longer as its memory is slower.
+    """
     problems = [Problem(op="softmax", sizes={"m": 4096, "n": 2**e}, dtype="bf16") for e in range(7, 16)]
     method = Method(half_width=0.005, ratio_half_width=0.005, decided_is_enough=True)
     for problem in problems:
@@ -139,7 +143,10 @@ def test_a_sweep_of_bound_variants_is_a_matter_of_two_seconds(session: DeviceSes
     taken = time.monotonic() - begun
     record("softmax_sweep", {"seconds": taken, "each_s": each, "kept": bound})
     assert all(bound)
-    assert taken <= 2.0
+    here, h200 = datasheet(session.device.name), datasheet("NVIDIA H200")
+    assert here is not None
+    assert h200 is not None
+    assert taken <= 2.0 * max(1.0, h200.bandwidth_bytes_per_s / here.bandwidth_bytes_per_s)
 
 
 def test_a_page_that_reruns_does_not_move_the_times(bench: Bench) -> None:

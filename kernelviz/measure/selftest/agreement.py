@@ -16,6 +16,7 @@ from kernelviz.core import Case, Conditions, Kernel, Method, Problem, Result
 from kernelviz.measure.selftest import children
 from kernelviz.measure.selftest.children import dims, quantity
 from kernelviz.measure.selftest.hosted import cold
+from kernelviz.measure.selftest.ncu_probe import TIMES
 from kernelviz.measure.selftest.workbench import Finding, NotHere, Workbench, probe
 from kernelviz.measure.session.binding import BoundProblem
 from kernelviz.measure.timing.cuda import CudaTimer
@@ -185,18 +186,18 @@ def shape_of(kernel: Kernel) -> Shape:
     return kernel.grid, kernel.block, kernel.registers_per_thread
 
 
-def ncu_times(at: Workbench, cases: Sequence[Case], most_s: float = children.MOST_S) -> dict[str, NcuTime]:
-    """Every case by ncu in one process, by its key. Raises NotHere.
+def ncu_times(
+    at: Workbench, cases: Sequence[Case], most_s: float = children.MOST_S, times: int = TIMES
+) -> dict[str, NcuTime]:
+    """Every case by ncu in one process, each called `times` times, by its key. Raises NotHere.
 
     A case that does not bind there is left out. The caches are emptied by the instrument's flush, not by ncu's cache control,
     which empties more than the L2 (a bf16 product of 512^3 takes 5.1 us after it, 4.6 after the flush), and does so before each
     kernel of a call.
     """
-    from kernelviz.measure.selftest.ncu_probe import TIMES
-
     metric, registers = "gpu__time_duration.sum", "launch__registers_per_thread"
     clock = "gpc__cycles_elapsed.avg.per_second"
-    arguments = (at.device.id, msgspec.json.encode(list(cases)).decode())
+    arguments = (at.device.id, msgspec.json.encode(list(cases)).decode(), str(times))
     options = ("--cache-control", "none", "--metrics", f"{metric},{registers},{clock}")
     rows = children.profiled(at, "kernelviz.measure.selftest.ncu_probe", arguments, options, most_s)
     calls: list[list[children.Row]] = [[]]
@@ -205,11 +206,11 @@ def ncu_times(at: Workbench, cases: Sequence[Case], most_s: float = children.MOS
             calls.append([])
         else:
             calls[-1].append(row)
-    if len(calls) - 1 != TIMES * len(cases):
-        raise RuntimeError(f"ncu saw {len(calls) - 1} calls, {TIMES * len(cases)} were made")
+    if len(calls) - 1 != times * len(cases):
+        raise RuntimeError(f"ncu saw {len(calls) - 1} calls, {times * len(cases)} were made")
     times_by_case: dict[str, NcuTime] = {}
     for index, case in enumerate(cases):
-        mine = calls[index * TIMES : (index + 1) * TIMES]
+        mine = calls[index * times : (index + 1) * times]
         if all(mine):
             times_by_case[case.key] = NcuTime(
                 median(sum(quantity(row, metric) for row in call) for call in mine),

@@ -1,6 +1,6 @@
 """What ncu profiles: calls of variants, or reads of 16 MiB, each after the instrument's flush. Run as a module.
 
-ncu --profile-from-start off … python -m kernelviz.measure.selftest.ncu_probe cuda:0 CASES|reads
+ncu --profile-from-start off … python -m kernelviz.measure.selftest.ncu_probe cuda:0 CASES|reads [TIMES]
 """
 
 from __future__ import annotations
@@ -19,26 +19,27 @@ from kernelviz.measure.timing.kernels import Instruments
 from kernelviz.ops import Launch, op_named
 
 TIMES, READS = 5, 3
+"""How often each case is called unless the caller names another number, and each kind of read."""
 AWAKE = 20
 """Flushes before each call: ncu leaves the device idle between kernels, and after idling its clock is lower for a while."""
 
 
-def main(device_id: str, subject: str) -> None:
-    """Launch what is profiled on this device: the reads, or the cases whose JSON is `subject`."""
+def main(device_id: str, subject: str, times: str = str(TIMES)) -> None:
+    """Launch what is profiled on this device: the reads, or the cases whose JSON is `subject`, each `times` times."""
     where = torch.device(device_id)
     torch.cuda.set_device(where)
     if subject == "reads":
         read(Instruments(where), where)
     else:
-        call(msgspec.json.decode(subject, type=list[Case]), Instruments(where), where)
+        call(msgspec.json.decode(subject, type=list[Case]), Instruments(where), where, int(times))
 
 
-def call(cases: list[Case], tools: Instruments, where: torch.device) -> None:
-    """Call each case TIMES times, each before the end marker, which separates the rows; for a case that does not bind only the
+def call(cases: list[Case], tools: Instruments, where: torch.device, times: int) -> None:
+    """Call each case `times` times, each before the end marker, which separates the rows; for a case that does not bind only the
     marker is launched."""
     for case in cases:
         launch = _bound(case, where)
-        for _ in range(TIMES):
+        for _ in range(times):
             for _ in range(AWAKE):
                 tools.flush()
             with children.watched():
@@ -73,4 +74,4 @@ def _bound(case: Case, where: torch.device) -> Launch | None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(*sys.argv[1:4])
