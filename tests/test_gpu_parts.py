@@ -241,6 +241,27 @@ def test_the_command_joins_into_the_report_and_says_what_is_missing(
     assert "cannot be joined" in capsys.readouterr().err
 
 
+def test_tests_of_a_part_that_did_not_run_again_stay_with_their_commit(tmp_path: Path) -> None:
+    target, roofs = tmp_path / "report.json", "tests/gpu/test_roofs.py::"
+    kept, again, gone = (
+        roofs + "test_two_calibrations_agree",
+        roofs + "test_the_l2_is_faster_than_memory",
+        roofs + "gone",
+    )
+    whole = report(tests=dict.fromkeys((kept, again, gone), Told("passed", 1.0)), environment={**CARD, "commit": "a"})
+    write(join({"whole": whole}), target)
+    write(
+        join({"one": report(tests={again: Told("passed", 2.0)}, environment={**CARD, "commit": "b"}, seconds=9.0)}),
+        target,
+    )
+    part = json.loads(target.read_text())["parts"]["smoke"]
+    assert part["tests"] == {
+        kept: {"outcome": "passed", "seconds": 1.0, "commit": "a"},
+        again: {"outcome": "passed", "seconds": 2.0, "commit": "b"},
+    }
+    assert (part["commit"], part["seconds"]) == ("b", 100.0)
+
+
 @pytest.mark.parametrize(("count", "processes"), [(1, 1), (10, 3), (14, 14), (1347, 14), (3, 5)])
 def test_each_stretch_of_a_part_begins_with_its_longest_tests(count: int, processes: int) -> None:
     """Cut as xdist's "worksteal" cuts the list: of what is left, each process gets an equal share, rounded down."""

@@ -240,12 +240,13 @@ def _parts(in_order: Iterable[PartReport]) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for report in in_order:
         before = found.get(report.part, {"seconds": 0.0, "tests": {}})
-        tests = before["tests"] | {name: asdict(told) for name, told in report.tests.items()}
+        commit = report.environment.get("commit")
+        tests = before["tests"] | {name: {**asdict(told), "commit": commit} for name, told in report.tests.items()}
         found[report.part] = {
             "began_at": report.began_at,
             # Of a part that was begun again in part, the longest: what the part takes in one piece.
             "seconds": max(before["seconds"], report.seconds),
-            "commit": report.environment.get("commit"),
+            "commit": commit,
             "ended": report.ended or before.get("ended", False),
             "tests": tests,
         }
@@ -265,7 +266,8 @@ def report_file(device: str, docs: Path = ROOT / "docs") -> Path:
 
 
 def write(joined: Joined, file: Path) -> None:
-    """Put what was joined into a committed report; parts and kernels that did not run again stay as they were.
+    """Put what was joined into a committed report; parts, tests and kernels that did not run again stay as they were, unless the
+    suite has no such test any more.
 
     Raises JoinError when the file is another card's.
     """
@@ -273,14 +275,30 @@ def write(joined: Joined, file: Path) -> None:
     device = joined.environment["device"]
     if before.get("device") not in (None, device):
         raise JoinError(f"{file} is the report of {before['device']}, these are reports of {device}; name another file")
-    parts = before.get("parts", {}) | {name: _short(part) for name, part in joined.parts.items()}
+    parts = before.get("parts", {})
+    for name, part in joined.parts.items():
+        earlier = parts.get(name, {"seconds": 0.0, "tests": {}})
+        kept = {test: told for test, told in earlier["tests"].items() if test not in part["tests"] and _is_there(test)}
+        seconds = max(part["seconds"], earlier["seconds"]) if kept else part["seconds"]
+        parts[name] = _short({**part, "seconds": seconds, "tests": kept | part["tests"]})
     gpu_report.write(file, joined.kernels, {**joined.environment, "parts": parts})
+
+
+def _is_there(test: str) -> bool:
+    """Whether the suite has this test.
+
+    >>> _is_there("tests/gpu/test_roofs.py::test_two_calibrations_agree"), _is_there("tests/gpu/test_roofs.py::test_old[a]")
+    (True, False)
+    """
+    file, _, name = test.partition("::")
+    path = ROOT / file
+    return path.is_file() and f"def {name.partition('[')[0]}(" in path.read_text()
 
 
 def _short(part: Mapping[str, Any]) -> dict[str, Any]:
     """A part without the words of tests that passed."""
     tests = {
-        name: {"outcome": t["outcome"], "seconds": t["seconds"], **({"message": t["message"]} if t["message"] else {})}
+        name: {key: t[key] for key in ("outcome", "seconds", "message", "commit") if t.get(key)}
         for name, t in part["tests"].items()
     }
     return {**part, "tests": tests}
