@@ -11,7 +11,7 @@ import os
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,13 +21,17 @@ import msgspec
 
 import kernelviz
 from kernelviz.core import BadField, DocumentError, Inspection, Roof, Run, Selftest, Tuning, UnknownRun, timestamps
-from kernelviz.formats import document
+from kernelviz.formats import document, limited_process
 from kernelviz.formats.reading import BACKUP
 from kernelviz.store import DamagedRow, Store
 
 SCHEMA = "kernelviz-backup/2"
 _READ = ("kernelviz-backup/1", SCHEMA)  # the first version had no tunings
 _GZIP = b"\x1f\x8b"
+MOST_LINE_BYTES = 512 * 2**20
+"""Of a line, so of a run, when it is unpacked. A run of 1,000 cases with all samples has about 120 MB."""
+MOST_RATIO, FREE_BYTES = 100, 64 * 2**20
+"""A packed file may unpack to so many times its size, plus the free bytes. Samples shrink to a third, roofs to a tenth."""
 
 
 class _Head(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +81,7 @@ _LINE: msgspec.json.Decoder[Line | _End] = msgspec.json.Decoder(Line | _End)
 @dataclass(frozen=True, slots=True)
 class Backup:
     """The contents of a backup: the number of lines of each kind, and the ids that its runs have here. `damaged`: what is not in
-    it, because it cannot be read here."""
+    it, because it cannot be read here or is too large."""
 
     lines: Mapping[type[_Line], int]
     ids: tuple[str, ...] = ()
@@ -95,9 +99,9 @@ class Backup:
 
 def recognised(path: Path) -> bool:
     """Whether the file begins like a backup. Raises BadField if it cannot be read."""
-    with _opened(path) as file:
+    with _readable(path) as raw:
         try:
-            return file.read(len(BACKUP)) == BACKUP
+            return _unpacked(raw).read(len(BACKUP)) == BACKUP
         except (OSError, EOFError, zlib.error):  # packed by something else, or cut off
             return False
 
@@ -107,6 +111,7 @@ def write(store: Store, path: Path) -> Backup:
     StoreError."""
     digest, kinds = hashlib.sha256(), Counter[type[_Line]]()
     ids: list[str] = []
+    left_out: list[str] = []
     with _new(path) as file:
 
         def put(value: object) -> None:
@@ -115,11 +120,11 @@ def write(store: Store, path: Path) -> Backup:
             file.write(data)
 
         put(_Head(kernelviz=kernelviz.__version__, created_at=timestamps.now()))
-        for line in _everything(store, ids):
+        for line in _everything(store, ids, left_out):
             put(line)
             kinds[type(line)] += 1
         put(_End(lines=kinds.total(), sha256=digest.hexdigest()))
-    return Backup(kinds, tuple(ids), store.damaged)
+    return Backup(kinds, tuple(ids), (*store.damaged, *left_out))
 
 
 def restore(store: Store, path: Path, add_runs: Callable[..., tuple[str, ...]]) -> Backup:
@@ -128,8 +133,7 @@ def restore(store: Store, path: Path, add_runs: Callable[..., tuple[str, ...]]) 
     `add_runs` is `History.add_all`, which stores a run as a whole or not at all, so restoring twice changes nothing. Errors:
     DocumentError with the number of the line and the path of the field; StoreError, after which the earlier lines stay stored.
     """
-    for _ in _lines(path):
-        pass
+    _check(path)
     kinds, ids = Counter[type[_Line]](), list[str]()
     for line in _lines(path):
         kinds[type(line)] += 1
@@ -153,14 +157,16 @@ def restore(store: Store, path: Path, add_runs: Callable[..., tuple[str, ...]]) 
 
 
 def runs(path: Path) -> Iterator[Run]:
-    """The runs of a backup, one at a time, without storing them. Errors: as `restore`; a wrong digest is found after the last
-    run."""
+    """The runs of a backup, one at a time, without storing them. The whole file is checked before the first. Errors: as
+    `restore`."""
+    _check(path)
     for line in _lines(path):
         if isinstance(line, RunLine):
             yield _run(line)
 
 
-def _everything(store: Store, ids: list[str]) -> Iterator[Line]:
+def _everything(store: Store, ids: list[str], left_out: list[str]) -> Iterator[Line]:
+    """Every line. The ids of the runs are added to `ids`, and those that are too large for a backup to `left_out`."""
     most = 2**31
     for row in (*store.runs.rows(most), *store.runs.rows(most, deleted=True)):
         try:
@@ -169,21 +175,44 @@ def _everything(store: Store, ids: list[str]) -> Iterator[Line]:
             continue
         except DamagedRow:  # named in `Backup.damaged`
             continue
+        encoded = document.encode(run)
+        if len(encoded) > MOST_LINE_BYTES // 2:
+            left_out.append(
+                f"run {row.id}: its document has {len(encoded) / 1e6:.0f} MB, which is too much for a backup"
+            )
+            continue
         ids.append(row.id)
-        yield RunLine(owner=row.owner, deleted_at=row.deleted_at, run=msgspec.Raw(document.encode(run)))
+        yield RunLine(owner=row.owner, deleted_at=row.deleted_at, run=msgspec.Raw(encoded))
     yield from (RoofLine(device_uuid=uuid, roof=roof) for uuid, roof in store.roofs.every())
     yield from (SelftestLine(selftest=selftest) for selftest in store.selftests.every())
     yield from (InspectionLine(inspection=inspection) for inspection in store.inspections.every())
     yield from (TuningLine(tuning=tuning) for tuning in store.tunings.find())
 
 
+def _check(path: Path) -> None:
+    """Check every line in a process with limits. Errors: DocumentError, BadField."""
+    with _readable(path) as file:
+        limited_process.call(check_lines, [str(path)], file)
+
+
+def check_lines(arguments: Sequence[str]) -> bytes:
+    """Check every line of the backup with this path. Errors: DocumentError, BadField, MemoryError."""
+    limited_process.limit_memory(limited_process.MEMORY_FACTOR * MOST_LINE_BYTES)
+    for _ in _lines(Path(arguments[0])):
+        pass
+    return b""
+
+
 def _lines(path: Path) -> Iterator[Line]:
     """Check the lines between the first and the last, and return one at a time. Errors: DocumentError, BadField."""
-    digest, number = hashlib.sha256(), 0
-    with _opened(path) as file:
+    digest, number, unpacked_bytes = hashlib.sha256(), 0, 0
+    with _readable(path) as raw:
+        file = _unpacked(raw)
         try:
-            while data := file.readline():  # of any length, as `write` writes them
+            while data := file.readline(MOST_LINE_BYTES + 1):
                 number += 1
+                unpacked_bytes += len(data)
+                _check_length(len(data), unpacked_bytes, raw.tell(), number)
                 if number == 1:
                     _check_head(data)
                 else:
@@ -220,19 +249,32 @@ def _line(data: bytes, number: int) -> Line | _End:
 
 
 def _run(line: RunLine) -> Run:
-    """Decode a run without a limit on its length, because the store has none either, and a backup must be restorable."""
+    """Decode a run that may be longer than a document from elsewhere: it was stored, and a backup must be restorable."""
     return document.decode(bytes(line.run), most_bytes=None)
 
 
+def _check_length(line_bytes: int, unpacked_bytes: int, read_bytes: int, number: int) -> None:
+    """Errors: DocumentError for a line that is too long, and for a file that unpacks to too many bytes."""
+    if line_bytes > MOST_LINE_BYTES:
+        raise DocumentError(f"it has more than {MOST_LINE_BYTES / 1e6:.0f} MB", path=f"line {number}")
+    if unpacked_bytes > MOST_RATIO * read_bytes + FREE_BYTES:
+        raise DocumentError(f"the file unpacks to more than {MOST_RATIO} times its size", path=f"line {number}")
+
+
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def _readable(path: Path) -> Iterator[IO[bytes]]:
     try:
         with path.open("rb") as raw:
-            packed = raw.read(2) == _GZIP
-            raw.seek(0)
-            yield cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
+            yield raw
     except OSError as error:
         raise BadField("file", path, f"it cannot be read ({error.strerror or error})") from None
+
+
+def _unpacked(raw: IO[bytes]) -> IO[bytes]:
+    """The file, unpacked if it is packed, from its beginning."""
+    packed = raw.read(2) == _GZIP
+    raw.seek(0)
+    return cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if packed else raw
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 
 from kernelviz.core import BadField, DocumentError, Run
 from kernelviz.core.errors import check_name
-from kernelviz.formats import reading
+from kernelviz.formats import reading, reading_process
 from kernelviz.formats.document import decode, digest, encode
 from kernelviz.formats.export_format import Export
 from kernelviz.formats.import_format import MAX_BYTES, Import
@@ -31,6 +31,10 @@ __all__ = [
     "read",
     "read_file",
 ]
+
+
+MOST_READ_HERE_BYTES = 2**20
+"""JSON up to this size is read in this process. A byte of it stands for at most about 30 bytes of values."""
 
 
 def exports() -> Mapping[str, Export]:
@@ -62,10 +66,16 @@ def imports() -> Mapping[str, Import]:
 def read(data: bytes | str) -> tuple[Run, ...]:
     """Every run of a file. The content decides the format, and the runs are checked like any document from elsewhere.
 
-    Errors: DocumentError with the path of the field, for any bytes. Then no run of the file is read.
+    A large or packed file is read in a process of its own, so that it cannot use up the memory of this one. Errors:
+    DocumentError with the path of the field, for any bytes. Then no run of the file is read.
     """
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-    return reading.read(raw, tuple(imports().values()))
+    formats = tuple(imports().values())
+    if len(raw) <= MOST_READ_HERE_BYTES:
+        known, unpacked = reading.recognised(raw, formats)
+        if not known.packed:
+            return reading.decoded(known, unpacked)
+    return reading_process.read(raw, formats)
 
 
 def read_file(path: Path) -> tuple[Run, ...]:

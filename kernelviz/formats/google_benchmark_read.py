@@ -29,8 +29,8 @@ from kernelviz.core import (
 )
 from kernelviz.core.reasons import Skipped
 from kernelviz.formats import document, foreign
-from kernelviz.formats.import_format import Import
-from kernelviz.formats.validation import MAX_SIZE
+from kernelviz.formats.import_format import MAX_RUNS, Import, check_count
+from kernelviz.formats.validation import MAX_CASES, MAX_SIZE
 from kernelviz.metrics.grouping import grouped
 
 TOOL = "google-benchmark"
@@ -89,8 +89,15 @@ class _File(Struct, frozen=True, kw_only=True):
     benchmarks: tuple[_Entry, ...]
 
 
+class _Counted(Struct, frozen=True, kw_only=True):
+    """The same file; decoding it so is quick and takes little memory."""
+
+    benchmarks: tuple[msgspec.Raw, ...]
+
+
 def decode(raw: bytes) -> tuple[Run, ...]:
     """The runs of a file of google-benchmark. Errors: DocumentError with the path of the field."""
+    check_count(len(document.from_json(raw, _Counted).benchmarks), MAX_CASES, "benchmarks", "$.benchmarks")
     file = document.from_json(raw, _File)
     entries = grouped(enumerate(_with_aggregates(file.benchmarks)), key=lambda numbered: numbered[1].case)
     op = PureWindowsPath(file.context.executable or "").name or foreign.UNKNOWN
@@ -115,6 +122,7 @@ def decode(raw: bytes) -> tuple[Run, ...]:
     remarks = [f" Left out because they have no time: {', '.join(untimed)[:400]}."] if untimed else []
     remarks += [f" Left out because these times are impossible: {'; '.join(odd)[:400]}."] if odd else []
     groups = grouped(results, key=lambda result: tuple(result.problem.sizes))
+    check_count(len(groups), MAX_RUNS, "runs (one for each set of names of arguments)", "$.benchmarks")
     return tuple(_run(file.context, op, axes, group, "".join(remarks)) for axes, group in groups.items())
 
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kernelviz.core import Run
+from kernelviz.core import DocumentError, Run
 
 MAX_BYTES = 160 * 2**20
 """Larger files are not read. A run of 1,000 cases with all their figures and samples has about 120 MB as JSON."""
 MOST_FOREIGN_BYTES = 64 * 2**20
 """The limit for files of other tools. Only their times are read; an nvbench file of 126 cases has 0.5 MB."""
+MAX_RUNS = 1000
+"""The most runs of one file."""
 
 _CONSTANT = re.compile(rb"[:,\[\s](?:-?Infinity|-?NaN)\b")
 
@@ -29,12 +31,14 @@ class Opening:
 class Import:
     """A way to read runs. `recognises` uses only the content; `decode` gives every run of the file, or raises DocumentError.
 
-    `label`: what people call the format.
+    `label`: what people call the format. `packed`: a small file can hold many values, so it is always read in a process with
+    limits.
     """
 
     name: str
     label: str
     most_bytes: int = MOST_FOREIGN_BYTES
+    packed: bool = False
     recognises: Callable[[Opening], bool]
     decode: Callable[[bytes], tuple[Run, ...]]
 
@@ -62,3 +66,9 @@ def without_constants(raw: bytes) -> bytes:
         return msgspec.json.encode(json.loads(raw, parse_constant=lambda _: None))
     except (ValueError, RecursionError, msgspec.MsgspecError):
         return raw
+
+
+def check_count(count: int, most: int, what: str, path: str) -> None:
+    """Errors: DocumentError if a file holds more of something than is read."""
+    if count > most:
+        raise DocumentError(f"it holds {count:,} {what}; at most {most:,} are read", path=path)

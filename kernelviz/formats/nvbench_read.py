@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+import msgspec
+
 from kernelviz.core import (
     Conditions,
     Device,
@@ -24,8 +26,8 @@ from kernelviz.core import (
 )
 from kernelviz.core.reasons import Skipped
 from kernelviz.formats import document, foreign
-from kernelviz.formats.import_format import Import
-from kernelviz.formats.validation import MAX_SIZE
+from kernelviz.formats.import_format import MAX_RUNS, Import, check_count
+from kernelviz.formats.validation import MAX_CASES, MAX_SIZE
 
 TOOL = "nvbench"
 
@@ -86,6 +88,16 @@ class _File(Struct, frozen=True, kw_only=True):
     benchmarks: tuple[_Benchmark, ...]
 
 
+class _CountedBenchmark(Struct, frozen=True, kw_only=True):
+    states: tuple[msgspec.Raw, ...] | None
+
+
+class _Counted(Struct, frozen=True, kw_only=True):
+    """The same file; decoding it so is quick and takes little memory."""
+
+    benchmarks: tuple[_CountedBenchmark, ...]
+
+
 class _Read(NamedTuple):
     """The value of a summary, its path in the file, and the description of the summary."""
 
@@ -141,6 +153,10 @@ _NOISE = re.compile(r"; standard deviation (unknown|\d{1,15}(?:\.\d{1,15})?(?:e[
 
 def decode(raw: bytes) -> tuple[Run, ...]:
     """The runs of a file of nvbench. Errors: DocumentError with the path of the field."""
+    counted = document.from_json(raw, _Counted).benchmarks
+    check_count(len(counted), MAX_RUNS, "benchmarks, of which each is a run", "$.benchmarks")
+    check_count(sum(len(b.states or ()) for b in counted), MAX_CASES, "states", "$.benchmarks")
+    del counted
     file = document.from_json(raw, _File)
     devices = {d.id: d for d in file.devices or ()}
     ours = (_tool(file.meta).string or "").startswith(OURS)
