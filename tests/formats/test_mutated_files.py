@@ -14,12 +14,13 @@ import pytest
 import sample_figures as figures
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from read_here import read
 
 from kernelviz import plots
 from kernelviz.bench.history import History
 from kernelviz.cli import console, tables
 from kernelviz.core.errors import DocumentError
-from kernelviz.formats import exports, parquet, read
+from kernelviz.formats import exports, parquet
 from kernelviz.metrics import foreign_times
 from kernelviz.store import Store
 

@@ -13,12 +13,13 @@ import pytest
 import sample_figures as figures
 import sample_runs as samples
 from hypothesis import given, settings
+from read_here import read
 
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.problem import Cost
 from kernelviz.core.result import Figure, Timing
 from kernelviz.core.run import Run
-from kernelviz.formats import decode, digest, encode, parquet, read, shipped_runs
+from kernelviz.formats import decode, digest, encode, parquet, shipped_runs
 
 
 @settings(deadline=None, max_examples=300)

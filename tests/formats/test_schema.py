@@ -12,10 +12,11 @@ import peers
 import pytest
 import sample_figures as figures
 import sample_runs as samples
+from read_here import read
 
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.run import Run
-from kernelviz.formats import decode, document, encode, parquet, read, schema, shipped_runs
+from kernelviz.formats import decode, document, encode, parquet, schema, shipped_runs
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "kernelviz-2.schema.json"
 RUNS = (samples.mixed(), figures.run(), samples.run([]), shipped_runs.load("h200-matmul"), *read(peers.nvbench())[:3])
