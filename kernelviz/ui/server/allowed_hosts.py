@@ -41,11 +41,11 @@ class Host:
         >>> Host.parse("user@localhost"), Host.parse("")
         (None, None)
         """
-        found = _HOST.fullmatch(text.lower())
-        if found is None:
+        match = _HOST.fullmatch(text.lower())
+        if match is None:
             return None
-        port = int(found["port"]) if found["port"] else None
-        return cls(found["name"].strip("[]").removesuffix("."), port)
+        port = int(match["port"]) if match["port"] else None
+        return cls(match["name"].strip("[]").removesuffix("."), port)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ def _patterns(named: Iterable[str]) -> frozenset[str]:
     >>> sorted(_patterns(["https://Kernels.example.org/", "gpu7:8501", "*.example.org", "[2001:db8::1]"]))
     ['*.example.org', '2001:db8::1', 'gpu7', 'kernels.example.org']
     """
-    found = set()
+    patterns = set()
     for text in named:
         host = text.strip().lower().partition("://")[2] or text.strip().lower()
         host = host.partition("/")[0]
@@ -160,10 +160,10 @@ def _patterns(named: Iterable[str]) -> frozenset[str]:
             host = host.partition(":")[0]
         pattern = host.removesuffix(".")
         if _PATTERN.fullmatch(pattern):
-            found.add(pattern)
+            patterns.add(pattern)
         else:
             _LOGGER.warning("%r is not a host name, so it allows nothing (%s, server.allowedHosts)", text, VARIABLE)
-    return frozenset(found)
+    return frozenset(patterns)
 
 
 def _is_loopback(name: str) -> bool:
