@@ -51,14 +51,12 @@ RUN useradd --uid 10001 --user-group --create-home --shell /usr/sbin/nologin ker
     && install -d -o kernelviz -g kernelviz /var/lib/kernelviz /var/cache/kernelviz \
     && install -d -m 1777 /run/lock/kernelviz
 # NVIDIA_DRIVER_CAPABILITIES: the parts of the driver that NVIDIA's container toolkit mounts, here libcuda and NVML.
-# STREAMLIT_BROWSER_SERVER_ADDRESS: without it, a server on 0.0.0.0 asks a host on the internet for its own address.
 ENV KERNELVIZ_HOME=/var/lib/kernelviz \
     KERNELVIZ_CACHE=/var/cache/kernelviz \
     KERNELVIZ_RUNTIME_DIR=/run/lock/kernelviz \
     TRITON_CACHE_DIR=/var/cache/kernelviz/triton \
     TORCHINDUCTOR_CACHE_DIR=/var/cache/kernelviz/inductor \
-    NVIDIA_DRIVER_CAPABILITIES=compute,utility \
-    STREAMLIT_BROWSER_SERVER_ADDRESS=localhost
+    NVIDIA_DRIVER_CAPABILITIES=compute,utility
 
 RUN --mount=type=bind,from=wheel,source=/wheel,target=/wheel \
     pip install --no-cache-dir --no-deps --no-index /wheel/kernelviz-*.whl

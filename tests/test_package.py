@@ -255,3 +255,5 @@ def test_in_a_checkout_the_site_is_the_checkout() -> None:
     assert serve.app_folder() == ROOT
     command = serve.command("127.0.0.1", 8599)
     assert command[-6:] == ["run", str(ROOT / "app.py"), "--server.address", "127.0.0.1", "--server.port", "8599"]
+    assert "--browser.serverAddress" not in serve.command("0.0.0.0", 8501)
+    assert serve.command("192.0.2.1", 8501)[-2:] == ["--browser.serverAddress", "192.0.2.1"]

@@ -30,8 +30,8 @@ def command(host: str, port: int) -> list[str]:
     """
     streamlit = [sys.executable, "-P", "-m", "streamlit", "run", str(app_folder() / "app.py")]
     arguments = [*streamlit, "--server.address", host, "--server.port", str(port)]
-    # If it listens on every address, Streamlit asks a service on the internet for this machine's address in order to print it.
-    return [*arguments, "--browser.serverAddress", "localhost"] if host in ("0.0.0.0", "::") else arguments
+    # The address that Streamlit prints is 127.0.0.1 (.streamlit/config.toml), which is also right if it listens on every address.
+    return arguments if host in ("127.0.0.1", "0.0.0.0", "::") else [*arguments, "--browser.serverAddress", host]
 
 
 def serve(

@@ -75,3 +75,15 @@ def downloaded(page: Page, button: Locator, suffix: str) -> Download:
         button.click()
     assert found.value.suggested_filename.endswith(suffix)
     return found.value
+
+
+HAS_PICTURE = "() => navigator.clipboard.read().then((all) => all.some((item) => item.types.includes('image/png')))"
+"""Whether the clipboard has a picture, for a page of `clipboard_of`."""
+
+
+def clipboard_of(page: Page) -> Page:
+    """A tab that may read the clipboard, which the pages of the server may not. The context of the page must permit it."""
+    tab = page.context.new_page()
+    tab.route("http://localhost/", lambda route: route.fulfill(body="", content_type="text/html"))
+    tab.goto("http://localhost/")
+    return tab

@@ -43,6 +43,12 @@ SHIFTS = """() => {
   }).observe({ type: "layout-shift", buffered: true });
 }"""
 """Adds up how much the page moves by itself while it loads (the browser's layout shift), for `expect_accessible`."""
+BLOCKED = "blocked by the content security policy:"
+REPORTS = f"""() => {{
+  document.addEventListener("securitypolicyviolation", (e) =>
+    console.debug("{BLOCKED}", e.effectiveDirective, e.blockedURI, e.sourceFile, e.lineNumber, "on", e.documentURI));
+}}"""
+"""Reports what the policy of a page blocks, for `nothing_is_blocked`."""
 # Two cores that also compile: a page that is ready in 2 s alone may take 10 s here.
 expect.set_options(timeout=20_000)
 page = one_tab.page
@@ -67,7 +73,21 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
+def blocked() -> list[str]:
+    """What content security policies blocked in the browser since the last test."""
+    return []
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_blocked(blocked: list[str]) -> Iterator[None]:
+    """Every page and everything that a test does there works under the server's content security policy."""
+    blocked.clear()
+    yield
+    assert blocked == []
+
+
+@pytest.fixture(scope="session")
+def browser(blocked: list[str]) -> Iterator[Browser]:
     if shutil.which(CHROMIUM) is None:
         reason = f"no browser at {CHROMIUM}: install chromium or set KERNELVIZ_CHROMIUM"
         if os.environ.get("KERNELVIZ_REQUIRE_BROWSER") == "1":
@@ -82,6 +102,8 @@ def browser() -> Iterator[Browser]:
             context.add_init_script(f"({STILL})()")
             context.add_init_script(f"({SHIFTS})()")
             context.add_init_script(f"({WIRE})()")
+            context.add_init_script(f"({REPORTS})()")
+            context.on("console", lambda m: blocked.append(m.text) if m.text.startswith(BLOCKED) else None)
             return context
 
         found.new_context = new_context  # type: ignore[method-assign]

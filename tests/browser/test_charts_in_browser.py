@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from accessibility import show_in
-from acting import at_rest
+from acting import HAS_PICTURE, at_rest, clipboard_of
 from playwright.sync_api import Locator, Page, expect
 
 from kernelviz.formats.browser import bundle
@@ -137,10 +137,10 @@ def test_a_theme_is_followed_and_every_chart_is_saved_as_a_picture(real: str, pa
     box(page, "by_size").hover()
     box(page, "by_size").get_by_role("button", name="Full screen").click()
     height = "document.querySelector('.st-key-by_size .main-svg').height.baseVal.value"
-    page.wait_for_function(f"document.fullscreenElement && {height} > 700")
+    page.wait_for_function(f"() => document.fullscreenElement && {height} > 700")
     page.keyboard.press("Escape")
     page.evaluate("document.fullscreenElement && document.exitFullscreen()")
-    page.wait_for_function("!document.fullscreenElement")
+    page.wait_for_function("() => !document.fullscreenElement")
     expect(chart.locator(".main-svg").first).to_have_attribute("height", str(int(before["height"])))  # type: ignore[index]
 
 
@@ -156,10 +156,11 @@ def test_a_chart_is_copied_as_data_and_as_markdown(real: str, page: Page) -> Non
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     try:
         opened(real, page)
-        read = "navigator.clipboard.readText()"
+        clipboard = clipboard_of(page)
+        read = "() => navigator.clipboard.readText()"
         use(page, "by_size", "Copy", "Data")
         expect(box(page, "by_size").get_by_role("button", name="Copy this chart")).to_have_text("Copied ✓")
-        heading, *rows = [line.split("\t") for line in page.evaluate(read).split("\n")]
+        heading, *rows = [line.split("\t") for line in clipboard.evaluate(read).split("\n")]
         y = "bandwidth (cold L2), GB/s"
         assert heading == ["series", "n (row length)", y, f"{y}, from", f"{y}, to"]
         first = next(row for row in rows if row[0] == "composite eager")
@@ -168,8 +169,8 @@ def test_a_chart_is_copied_as_data_and_as_markdown(real: str, page: Page) -> Non
         assert len({row[0] for row in rows}) == 13, "eleven variants, the roof, and a case that was not measured"
         assert ["liger: not measured", "131072", "", "", ""] in rows
         use(page, "bars", "Copy", "Markdown")
-        page.wait_for_function(f"{read}.then((text) => text.startsWith('**'))")
-        lines = page.evaluate(read).split("\n")
+        clipboard.wait_for_function(f"{read}.then((text) => text.startsWith('**'))")
+        lines = clipboard.evaluate(read).split("\n")
         assert "NVIDIA H200 · measured on 2026-" in lines[1]
         assert lines[2].startswith(f"<{real}/?")
         assert "run=h200-rmsnorm" in lines[2]
@@ -177,7 +178,8 @@ def test_a_chart_is_copied_as_data_and_as_markdown(real: str, page: Page) -> Non
         assert lines[5] == "| --- | --: | --: | --: |"
         assert len(lines) == 6 + 11 + 1
         use(page, "roofline", "Copy", "Image")
-        page.wait_for_function("navigator.clipboard.read().then((all) => all[0].types.includes('image/png'))")
+        clipboard.wait_for_function(HAS_PICTURE)
+        clipboard.close()
     finally:
         page.context.clear_permissions()
 

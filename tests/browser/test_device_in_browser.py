@@ -33,9 +33,9 @@ def test_it_is_drawn_grows_by_itself_and_nothing_is_wider_than_the_page(played: 
     expect(chart).to_be_visible()
     for words in ("SMs busy", "PCIe to the device", "power, W", "temperature, °C"):
         expect(chart).to_contain_text(words)
-    page.wait_for_function(f"{LAST} !== undefined")
+    page.wait_for_function(f"() => {LAST} !== undefined")
     page.evaluate(f"window.seen = {LAST}")
-    page.wait_for_function(f"{LAST} !== undefined && {LAST} !== window.seen")
+    page.wait_for_function(f"() => {LAST} !== undefined && {LAST} !== window.seen")
     for width in (390, 1440):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate("document.documentElement.scrollWidth") <= width

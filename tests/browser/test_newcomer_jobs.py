@@ -13,7 +13,7 @@ from pathlib import Path
 
 import peers
 import pytest
-from acting import at_rest
+from acting import HAS_PICTURE, at_rest, clipboard_of
 from playwright.sync_api import Locator, Page, expect
 from servers import ROOT, served
 
@@ -101,9 +101,9 @@ def test_where_the_winner_of_a_recorded_run_changes_and_its_picture(newcomer: Ne
         chart.hover()  # shows its menus
         newcomer.click(chart.get_by_role("button", name="Copy this chart"))
         newcomer.click(chart.get_by_role("menuitem", name="Image"))
-        page.wait_for_function(
-            "async () => (await navigator.clipboard.read()).some(item => item.types.includes('image/png'))"
-        )
+        clipboard = clipboard_of(page)
+        clipboard.wait_for_function(HAS_PICTURE)
+        clipboard.close()
     finally:
         page.context.clear_permissions()
     newcomer.done("2 where the winner changes, and its picture", 5, 15)

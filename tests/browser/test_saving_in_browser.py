@@ -240,4 +240,4 @@ def test_every_chart_of_a_run_with_all_its_figures_is_drawn_offline(without_netw
     page.evaluate("navigator.clipboard.writeText = (text) => { window.copied = text; return Promise.resolve(); }")
     page.locator("#bars").get_by_role("button", name="Copy this chart").click()
     page.locator("#bars").get_by_role("menuitem", name="Data").click()
-    page.wait_for_function("window.copied?.startsWith('series\\t')")
+    page.wait_for_function("() => window.copied?.startsWith('series\\t')")

@@ -66,7 +66,7 @@ def test_a_sweep_grows_gives_way_to_another_browser_and_is_cancelled_in_the_midd
     # The line of the sweep grows.
     seen = [0]
     while len(seen) < 3:
-        page.wait_for_function(f"({POINTS})() > {seen[-1]}", timeout=60_000)
+        page.wait_for_function(f"() => ({POINTS})() > {seen[-1]}", timeout=60_000)
         seen.append(page.evaluate(POINTS))
     assert seen == sorted(set(seen)), seen
     assert seen[-1] < SIZES, "the line came at once: nothing grew"
