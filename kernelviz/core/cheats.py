@@ -13,6 +13,8 @@ Cheat = Literal[
     "lower_precision",
     "recompiled",
     "persisting_l2",
+    "unfinished",
+    "remembered",
 ]
 CHEATS: tuple[Cheat, ...] = get_args(Cheat)
 

@@ -76,7 +76,31 @@ class PersistingL2(_Reason, frozen=True, kw_only=True, tag="persisting_l2"):
     size_bytes: int
 
 
-Cheating = OtherStream | CachedOutput | MutatedInput | Unwritten | Stale | LowerPrecision | Recompiled | PersistingL2
+class Unfinished(_Reason, frozen=True, kw_only=True, tag="unfinished"):
+    """The number of output elements that changed after the call had returned."""
+
+    elements: int
+
+
+class Remembered(_Reason, frozen=True, kw_only=True, tag="remembered"):
+    """The times of the call, in seconds, with numbers that it had not seen before and with the same numbers again."""
+
+    new_s: float
+    repeated_s: float
+
+
+Cheating = (
+    OtherStream
+    | CachedOutput
+    | MutatedInput
+    | Unwritten
+    | Stale
+    | LowerPrecision
+    | Recompiled
+    | PersistingL2
+    | Unfinished
+    | Remembered
+)
 
 # Other findings of the correctness gate.
 

@@ -16,6 +16,8 @@ NAMES: Mapping[Cheat, Text] = MappingProxyType(
         "lower_precision": Text("computes in lower precision than declared"),
         "recompiled": Text("compiles or falls back inside the timed region"),
         "persisting_l2": Text("pins its data in the L2"),
+        "unfinished": Text("works on after it has returned"),
+        "remembered": Text("remembers its answers"),
     }
 )
 """What the call does, as the predicate of a sentence."""
@@ -45,6 +47,14 @@ EXPLANATIONS: Mapping[Cheat, Text] = MappingProxyType(
         ),
         "persisting_l2": Text(
             "The flush cannot evict persisting lines, so a cold time would be a warm one. The device's limit for them is 0."
+        ),
+        "unfinished": Text(
+            "On a processor, outputs are copied when the call returns and compared a little later, because the time does not "
+            "contain what another thread does after that."
+        ),
+        "remembered": Text(
+            "On a processor, the call is timed with new numbers and again with the same numbers. Five times in a row it is 1.5 "
+            "times faster with numbers that it has seen before."
         ),
     }
 )

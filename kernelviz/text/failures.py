@@ -78,6 +78,11 @@ REASONS: Mapping[type, Template] = {
     r.LowerPrecision: "its errors are those of {0.precision}",
     r.Recompiled: _recompiled,
     r.PersistingL2: "it let {0.size_bytes} bytes of the L2 hold persisting lines",
+    r.Unfinished: "{0.elements} elements changed after the call had returned",
+    r.Remembered: lambda reason: (
+        f"a call takes {reason.new_s * 1e6:.3g} us with new numbers, "
+        f"and {reason.repeated_s * 1e6:.3g} us with the same numbers again"
+    ),
     # All others.
     r.NotFinite: "{0.elements} elements are NaN or Inf where the reference is not, or the reverse",
     r.ErrorTooLarge: lambda reason: (

@@ -19,7 +19,9 @@ from kernelviz.core.reasons import (
     OutputType,
     Reason,
     Recompiled,
+    Remembered,
     Stale,
+    Unfinished,
     Unwritten,
 )
 from kernelviz.core.result import Failure, Result, Timing
@@ -44,6 +46,23 @@ def measure(session: DeviceSession, variants: tuple[str, ...], **sizes: int) -> 
     done = {e.result.variant: e.result for e in events if isinstance(e, CaseDone)}
     assert begun == done.keys() == set(variants)
     return done
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("works_on_in_a_thread", (Unfinished, Unwritten)),
+        ("remembers_by_content", Remembered),
+        ("works_every_37th_time", Unwritten),
+    ],
+)
+def test_a_cheat_that_no_tracer_shows_on_a_processor_is_refused(
+    session: DeviceSession, name: str, why: type[Reason] | tuple[type[Reason], ...]
+) -> None:
+    outcome = measure(session, ("honest", name), n=2**20)[name].outcome
+    assert isinstance(outcome, Failure)
+    assert outcome.stage == "wrong"
+    assert isinstance(outcome.reasons[0], why)
 
 
 @pytest.mark.parametrize(

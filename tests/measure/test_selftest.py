@@ -107,7 +107,7 @@ def test_every_name_is_there_once_and_every_cheat_is_planted() -> None:
         assert len(set(names)) == len(names)
         assert all(p.question.endswith("?") for p in probes)
     for cheat in CHEATS:
-        assert any(str(NAMES[cheat]) in p.question for p in refusals.CUDA), cheat
+        assert any(str(NAMES[cheat]) in p.question for p in (*refusals.CUDA, *refusals.CPU)), cheat
 
 
 @pytest.mark.parametrize("name", [p.name for p in refusals.CPU])

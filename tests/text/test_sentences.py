@@ -195,6 +195,12 @@ NEW_ONLY: tuple[tuple[r.Reason, str, str], ...] = (
         "",
         "its stored result cannot be read, because the database is damaged there; measure it again",
     ),
+    (r.Unfinished(elements=5), "", "works on after it has returned: 5 elements changed after the call had returned"),
+    (
+        r.Remembered(new_s=2.5e-4, repeated_s=1e-6),
+        "",
+        "remembers its answers: a call takes 250 us with new numbers, and 1 us with the same numbers again",
+    ),
     (
         r.OutputType(output="z_N", type="NoneType"),
         "",

@@ -196,7 +196,7 @@ def test_the_selftest_knows_a_cheat_without_its_words(nothing_said: Callable[[],
     found = [e.check for e in events]
     assert len(found) == len(refusals.CPU)
     assert all(check.passed for check in found), [c.name for c in found if not c.passed]
-    assert len(CHEATS) == 8
+    assert len(CHEATS) == 10
 
 
 def test_commands_end_alike_without_text(

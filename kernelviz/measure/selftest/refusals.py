@@ -5,6 +5,7 @@ The variants planted here launch work of the same size as an honest variant, so 
 
 import queue
 import threading
+import time
 from collections.abc import Callable
 
 import torch
@@ -20,7 +21,9 @@ from kernelviz.core.reasons import (
     OtherStream,
     PersistingL2,
     Recompiled,
+    Remembered,
     Stale,
+    Unfinished,
     Unwritten,
 )
 from kernelviz.hardware.discovery import missing
@@ -148,6 +151,41 @@ def through_bf16(x_N: Tensor, y_N: Tensor) -> Launch:
     return lambda: out_N.copy_(x_N.bfloat16() + y_N.bfloat16())
 
 
+@variant(op="add", backend="torch")
+def unfinished(x_N: Tensor, y_N: Tensor) -> Launch:
+    """Wakes another thread, which adds a millisecond later, and returns at once."""
+    out_N, work = torch.empty_like(x_N), queue.SimpleQueue[None]()
+
+    def serve() -> None:
+        while True:
+            work.get()
+            time.sleep(1e-3)
+            torch.add(x_N, y_N, out=out_N)
+
+    threading.Thread(target=serve, name="planted unfinished", daemon=True).start()
+
+    def launch() -> Tensor:
+        work.put(None)
+        return out_N
+
+    return launch
+
+
+@variant(op="matmul", backend="torch")
+def remembered(a_MK: Tensor, b_KN: Tensor) -> Launch:
+    """Recognises its inputs by a few of their numbers, and copies the product that it computed for them before."""
+    known: dict[tuple[float, ...], Tensor] = {}
+    c_MN = a_MK.new_empty(a_MK.shape[0], b_KN.shape[1])
+
+    def launch() -> Tensor:
+        numbers = (*a_MK[0, :4].tolist(), *b_KN[0, :4].tolist())
+        if numbers not in known:
+            known[numbers] = a_MK @ b_KN
+        return c_MN.copy_(known[numbers])
+
+    return launch
+
+
 @variant(op="matmul", backend="torch")
 def through_tf32(a_MK: Tensor, b_KN: Tensor) -> Launch:
     """Multiplies in tf32, whatever the problem asks for."""
@@ -232,6 +270,8 @@ def _everywhere(problem: Problem) -> tuple[Probe, ...]:
 CPU = (
     # On a processor no tracer shows that a call did nothing, but its output then still contains the poison.
     _refused("cached_output", cached_output, CachedOutput, Unwritten, problem=_SMALL_ADD),
+    _refused("unfinished", unfinished, Unfinished, Unwritten, problem=_SMALL_ADD),
+    _refused("remembered", remembered, Remembered, problem=_MATMUL),
     *_everywhere(_SMALL_ADD),
 )
 CUDA = (

@@ -42,12 +42,17 @@ class HostTimed:
         self.outputs = as_tuple(bound_launch.launch())
 
     def run_once(self) -> tuple[Tensor, ...]:
+        self.clear()
+        self.outputs = as_tuple(self.launch())
+        return self.outputs
+
+    def clear(self) -> None:
+        """Poison the outputs of the last call, restore its inputs, and free its outputs, so that the next call allocates the
+        same memory."""
         for tensor in self.outputs:
             poison(tensor)
         self.launches[0].restore_inputs()
         self.outputs = ()
-        self.outputs = as_tuple(self.launch())
-        return self.outputs
 
 
 class HostTimer(DeviceTimer):
@@ -116,11 +121,7 @@ class HostTimer(DeviceTimer):
         return (end - start) / 1e9, (end - begun) / 1e9
 
     def _cool_down(self, timed: HostTimed) -> None:
-        for tensor in timed.outputs:
-            poison(tensor)
-        timed.launches[0].restore_inputs()
-        # Freed before the flush, so that the call allocates the same memory as a fresh call.
-        timed.outputs = ()
+        timed.clear()
         self.flush()
 
     def _warm_up(self, timed: HostTimed) -> None:
