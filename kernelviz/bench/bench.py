@@ -163,10 +163,9 @@ class Bench(QueueView):
         method = planning.checked_method(method or (Method(figures=USUAL_FIGURES) if plan.search is None else METHOD))
         device, op = self._checked(plan)
         now = datetime.datetime.now(datetime.UTC)
-        run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
         roofs = stored_roofs(self._store, device).usable
         run = Run(
-            id=run_id,
+            id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
             title=title or planning.title_of(plan, device),
             created_at=timestamps.iso(now),
             status="queued",
@@ -175,7 +174,7 @@ class Bench(QueueView):
             plan=plan,
         )
         self._runner.start(run, op, device, owner=owner)
-        return run_id
+        return run.id
 
     def cancel(self, run_id: str) -> None:
         """End the run after its current block. Cases without result get Failure(cancelled). It does nothing if the run has
@@ -340,12 +339,12 @@ class Bench(QueueView):
 
         It is read at most once in 5 s, and never while this process measures the device, because that would disturb it.
         """
-        device = self.device(device_id)
         if self._outdated(device_id, self._notices.get(device_id), _NOTICES_S):
+            device = self.device(device_id)
             failures = self._store.runs.tracer_failures(device.uuid)
             worker = self._runner.state(device_id).state != "none"
             current = notices(device, failures, self._store.folder, worker=worker)
-            self._notices[device_id] = (time.monotonic(), current)
+            self._notices[device_id] = time.monotonic(), current
         return (*self.history.unwritable, *self._notices[device_id][1])
 
     def _outdated(self, device_id: str, known: tuple[float, object] | None, after_s: float) -> bool:
