@@ -19,11 +19,12 @@ from kernelviz.ui.bench import (
     landing,
     live_mode,
     plan_form,
+    plan_start,
     samples,
     second_run,
     tabs,
 )
-from kernelviz.ui.shared import callbacks, device_strip, live_progress, run_in_hand, session, share, tiles
+from kernelviz.ui.shared import device_strip, live_progress, run_in_hand, session, share, tiles
 
 
 def stored_run(bench: Bench, run_id: str | None) -> Run | None:
@@ -44,12 +45,7 @@ form = plan_form.current()
 live_run_id = live_mode.measure_change(bench, form, stored)
 request = plan_form.sidebar(bench, stored)
 if request is not None:
-    plan, request_form = request
-    actions, owner = callbacks.actions(), session.owner()
-    actions.started_run = bench.run(plan, request_form.method, owner=owner)
-    actions.run_pressed = False
-    second_run.show_one_run()
-    st.rerun()
+    plan_start.start(bench, *request)
 empty_states.invalid_link(complaints)
 note_place = live_mode.note_place()
 if live_run_id is not None:

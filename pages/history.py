@@ -3,10 +3,11 @@
 import streamlit as st
 
 from kernelviz.ui.history import one_run, runs, trends, upload
-from kernelviz.ui.shared import session, view_filters
+from kernelviz.ui.shared import device_strip, session, view_filters
 
 bench = session.bench()
 upload.title_and_upload(bench)
+device_strip.notices(bench.history.unwritable)
 one_run.undo_bar(bench)
 view = view_filters.choose(
     st.segmented_control, "View", ("runs", "trends"), "runs", key="lists", label_visibility="collapsed",

@@ -1,6 +1,7 @@
 """A variant of `add` with a configuration space that holds every kind of trouble. Given to a worker as a plug-in."""
 
 from kernelviz.ops import Launch, variant
+from kernelviz.ops.kernels.nvrtc import DoesNotLaunch
 
 BLOCKS = (64, 32, 128, 256, 512, 1024, 2048, 4096)
 
@@ -16,7 +17,7 @@ def in_blocks(x_N, y_N, *, block: int = 64, way: int = 0) -> Launch:
     import torch
 
     if way == 2:
-        raise RuntimeError(f"out of resource: shared memory, required: {4 * block * 1024}, limit: 232448")
+        raise DoesNotLaunch(f"out of resource: shared memory, required: {4 * block * 1024}, limit: 232448")
     out_N = torch.empty_like(x_N)
     starts = range(0, x_N.numel(), block)
     pieces = [tuple(t[i : i + block] for t in (x_N, y_N, out_N)) for i in (reversed(starts) if way == 1 else starts)]

@@ -8,7 +8,7 @@ import threading
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.summaries import Offer, Progress, RunSummary
 
-__all__ = ["Bench", "Offer", "Progress", "RunSummary", "current"]
+__all__ = ["Bench", "Offer", "Progress", "RunSummary", "current", "opened"]
 
 _making = threading.Lock()
 _bench: Bench | None = None
@@ -25,3 +25,8 @@ def current() -> Bench:
         if _bench is None or _bench.closed:
             _bench = Bench.open()
         return _bench
+
+
+def opened() -> Bench | None:
+    """The Bench of the process, if `current` has made it."""
+    return _bench

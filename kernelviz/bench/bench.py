@@ -5,6 +5,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -46,8 +47,9 @@ from kernelviz.hardware.notices import notices
 from kernelviz.hardware.telemetry import conditions
 from kernelviz.hardware.toolchain import environment_of
 from kernelviz.ops import Op, op_named
-from kernelviz.store import Store
+from kernelviz.store import NotStored, Store
 from kernelviz.text import describe_reason
+from kernelviz.text.notices import format_notice
 from kernelviz.worker import protocol
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.supervisor import SESSION
@@ -91,8 +93,11 @@ class Bench(QueueView):
         plugins = filter(None, os.environ.get("KERNELVIZ_PLUGINS", "").split(os.pathsep))
         choice = Choice(tuple(str(Path(plugin).expanduser().resolve()) for plugin in plugins))
         bench = cls(Store.open(), discover(), choice=choice)
-        bench.recover()
-        bench.history.purge()
+        with suppress(
+            NotStored
+        ):  # what is stored can be read nevertheless; `unwritable` says why nothing else is possible
+            bench.recover()
+            bench.history.purge()
         return bench
 
     # Devices and variants
@@ -158,10 +163,9 @@ class Bench(QueueView):
         method = planning.checked_method(method or (Method(figures=USUAL_FIGURES) if plan.search is None else METHOD))
         device, op = self._checked(plan)
         now = datetime.datetime.now(datetime.UTC)
-        run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
         roofs = stored_roofs(self._store, device).usable
         run = Run(
-            id=run_id,
+            id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
             title=title or planning.title_of(plan, device),
             created_at=timestamps.iso(now),
             status="queued",
@@ -170,7 +174,7 @@ class Bench(QueueView):
             plan=plan,
         )
         self._runner.start(run, op, device, owner=owner)
-        return run_id
+        return run.id
 
     def cancel(self, run_id: str) -> None:
         """End the run after its current block. Cases without result get Failure(cancelled). It does nothing if the run has
@@ -333,18 +337,15 @@ class Bench(QueueView):
     def notices(self, device_id: str) -> tuple[Notice, ...]:
         """The conditions that make measurements on that device worse, each with its remedy, the most serious first.
 
-        It is read at most once in 5 s, and never while the device is measured by this process, because reading would disturb
-        the measurement.
+        It is read at most once in 5 s, and never while this process measures the device, because that would disturb it.
         """
-        device = self.device(device_id)
         if self._outdated(device_id, self._notices.get(device_id), _NOTICES_S):
+            device = self.device(device_id)
             failures = self._store.runs.tracer_failures(device.uuid)
             worker = self._runner.state(device_id).state != "none"
-            self._notices[device_id] = (
-                time.monotonic(),
-                notices(device, failures, self._store.folder, worker=worker),
-            )
-        return self._notices[device_id][1]
+            current = notices(device, failures, self._store.folder, worker=worker)
+            self._notices[device_id] = time.monotonic(), current
+        return (*self.history.unwritable, *self._notices[device_id][1])
 
     def _outdated(self, device_id: str, known: tuple[float, object] | None, after_s: float) -> bool:
         return known is None or (not self._working(device_id) and time.monotonic() - known[0] > after_s)
@@ -370,6 +371,7 @@ class Bench(QueueView):
                 for device, state in states
             },
             "plugins": list(self._choice.problems) or "ok",
+            "store": [str(format_notice(notice)) for notice in self.history.unwritable] or "ok",
         }
 
     def recover(self) -> list[str]:

@@ -12,9 +12,10 @@ from kernelviz.bench import backup
 from kernelviz.bench.snapshots import selected
 from kernelviz.bench.summaries import RunSummary, matches
 from kernelviz.core import LIVING, BadField, DocumentError, Run, UnknownRun, timestamps
+from kernelviz.core.notices import Notice
 from kernelviz.formats import document, shipped_runs
 from kernelviz.metrics import foreign_times
-from kernelviz.store import RunRow, Store, StoreError
+from kernelviz.store import NotStored, RunRow, Store, StoreError
 
 TITLE_CHARACTERS, NOTE_CHARACTERS = 200, 10_000
 RESTORABLE_DAYS = 30
@@ -28,6 +29,12 @@ class History:
     def __init__(self, store: Store, settle: Callable[[str], None] = lambda run_id: None) -> None:
         """`settle`: called with the id of a run before it is deleted, because this process may have left it as running."""
         self._store, self._settle = store, settle
+
+    @property
+    def unwritable(self) -> tuple[Notice, ...]:
+        """Why nothing can be stored at present, by the last attempt; empty if it can."""
+        notice = self._store.unwritable
+        return () if notice is None else (notice,)
 
     def find(self, search: str = "", *, limit: int = 50, offset: int = 0) -> tuple[RunSummary, ...]:
         """The newest runs first. `search`: words that all occur in id, title, note, op, device or status."""
@@ -126,6 +133,8 @@ class History:
         """
         try:
             return self._add_all(runs, owner, deleted_at)
+        except NotStored:
+            raise
         except StoreError:
             # Another process may have imported the same file in the meantime. Then its runs are known now.
             return self._add_all(runs, owner, deleted_at)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import kernelviz
+from kernelviz import bench as use_cases
 from kernelviz.cli import console, history, tune
 from kernelviz.cli.compare import compare
 from kernelviz.cli.device import device
@@ -25,6 +26,7 @@ from kernelviz.cli.serve import serve
 from kernelviz.cli.trends import trends
 from kernelviz.core import KernelvizError
 from kernelviz.core.errors import one_line
+from kernelviz.text.notices import format_notice
 
 app = typer.Typer(
     name="kernelviz",
@@ -81,6 +83,9 @@ def invoke(arguments: Sequence[str] | None = None) -> int:
     try:
         code = app(args=None if arguments is None else list(arguments), prog_name="kernelviz", standalone_mode=False)
         sys.stdout.flush()
+        bench = use_cases.opened()
+        for notice in () if bench is None else bench.history.unwritable:
+            console.warn(f"{format_notice(notice)}")
         return int(code or 0)
     except KernelvizError as error:
         return console.fail(f"{error}")

@@ -163,6 +163,12 @@ def fail(message: str) -> int:
     return 2
 
 
+def warn(message: str) -> None:
+    """Print one message on stderr, where the command itself has succeeded."""
+    with suppress(OSError):  # stderr is closed, or a file on a full disk
+        echo(f"kernelviz: {message}", to_stderr=True)
+
+
 def prepare_streams() -> None:
     """Prepare stdout and stderr: a stream that the shell closed discards its output, and characters outside the encoding are
     escaped."""

@@ -103,10 +103,26 @@ def one_line(error: BaseException, limit: int = 600) -> str:
     >>> one_line(ValueError("no\\n  good")), one_line(ValueError("half a \\ud83d"))
     ('ValueError: no good', 'ValueError: half a \\\\ud83d')
     """
+    text = _plain(error)
+    return _cut(text if isinstance(error, KernelvizError) else f"{type(error).__name__}: {text}", limit)
+
+
+def text_on_one_line(error: BaseException, limit: int = 600) -> str:
+    """The text of an error on one line, shortened, without its type.
+
+    >>> text_on_one_line(ValueError("no\\n  good"))
+    'no good'
+    """
+    return _cut(_plain(error), limit)
+
+
+def _plain(error: BaseException) -> str:
     # Half of a character that needs two (a lone surrogate) cannot be encoded: it would take the whole text with it.
-    text = " ".join(str(error).encode(errors="backslashreplace").decode().split())
-    head = text if isinstance(error, KernelvizError) else f"{type(error).__name__}: {text}"
-    return head if len(head) <= limit else head[: limit - 1] + "…"
+    return " ".join(str(error).encode(errors="backslashreplace").decode().split())
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def check_name(what: str, name: str, known: Collection[str], *, of: str = "") -> None:

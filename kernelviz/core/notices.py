@@ -12,7 +12,7 @@ NoticeKind = Literal[
     "stated", "unusable_device", "unlisted_gpu", "variants_lack", "nothing_without", "needs", "mig_slice", "tracer_kineto",
     "tracer_events", "busy_machine", "busy_host",
     "programs", "more_programs", "hidden_program", "hidden_programs", "hidden_memory", "folder_not_writable",
-    "disk_full", "disk_full_of_folders",
+    "disk_full", "disk_full_of_folders", "store_full", "store_read_only", "store_refuses",
     # Causes: why the driver's library cannot be used, or a GPU cannot be measured.
     "no_nvml", "no_driver_library", "no_driver", "driver_updated", "driver_not_permitted", "driver_error", "gpus_hidden",
     "no_gpu", "no_torch", "torch_without_cuda", "driver_too_old", "driver_too_old_for_nvrtc", "gpu_too_old", "no_mig_slice",

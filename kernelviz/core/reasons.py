@@ -218,6 +218,12 @@ class NoLaunch(_Reason, frozen=True, kw_only=True, tag="no_launch"):
     type: str
 
 
+class Raised(_Reason, frozen=True, kw_only=True, tag="raised"):
+    """Binding or calling the variant raised an exception that is not a compiler's. `type`: its class; the message is its text."""
+
+    type: str
+
+
 class Cancelled(_Reason, frozen=True, kw_only=True, tag="cancelled"):
     """Cancelled while the worker was busy with it."""
 
@@ -313,6 +319,7 @@ Ended = (
     | Cancelled
     | ServerStopped
     | NoLaunch
+    | Raised
     | StoredResultDamaged
     | DoesNotFitMemory
     | DiskFull

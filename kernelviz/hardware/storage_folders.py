@@ -34,14 +34,22 @@ def folders(
     environment: Mapping[str, str], data_folder: Path | None = None, kind: DeviceKind = "cuda"
 ) -> dict[str, Path]:
     """The folders that are written while measuring on such a device, by the variable that sets them."""
-    temporary = tempfile.gettempdir()
+    temporary = temporary_folder()
     triton = environment.get("TRITON_CACHE_DIR") or f"{environment.get('TRITON_HOME') or Path.home()}/.triton/cache"
     inductor = environment.get("TORCHINDUCTOR_CACHE_DIR") or f"{temporary}/torchinductor_{_user()}"
-    by_variable = {"TORCHINDUCTOR_CACHE_DIR": Path(inductor), "TMPDIR": Path(temporary)}
+    by_variable = {"TORCHINDUCTOR_CACHE_DIR": Path(inductor), "TMPDIR": temporary}
     if kind == "cuda":
         own = environment.get("KERNELVIZ_CACHE") or cache_folder().parent
         by_variable = {"TRITON_CACHE_DIR": Path(triton), **by_variable, "KERNELVIZ_CACHE": Path(own)}
     return by_variable if data_folder is None else {**by_variable, "KERNELVIZ_HOME": data_folder}
+
+
+def temporary_folder() -> Path:
+    """The folder for temporary files, also where no such folder can be written, for example because the disk is full."""
+    try:
+        return Path(tempfile.gettempdir())
+    except FileNotFoundError:
+        return Path(os.environ.get("TMPDIR") or "/tmp")
 
 
 def look(written: Mapping[str, Path]) -> tuple[FolderState, ...]:

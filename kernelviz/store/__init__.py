@@ -1,8 +1,8 @@
 """The database: runs as a header and one row a result, and the roofs of devices."""
 
-from kernelviz.store.database import DamagedRow, StoreError
+from kernelviz.store.database import DamagedRow, NotStored, StoreError
 from kernelviz.store.process_presence import Presence
 from kernelviz.store.run_rows import RunRow
 from kernelviz.store.store import Store, home
 
-__all__ = ["DamagedRow", "Presence", "RunRow", "Store", "StoreError", "home"]
+__all__ = ["DamagedRow", "NotStored", "Presence", "RunRow", "Store", "StoreError", "home"]

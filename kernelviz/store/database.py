@@ -1,12 +1,10 @@
 """Connections to the database: SQLite in write-ahead mode unless KERNELVIZ_DATABASE_URL says otherwise."""
 
-import sqlite3
-import time
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 import msgspec
 from sqlalchemy import (
@@ -18,19 +16,20 @@ from sqlalchemy import (
     Row,
     Select,
     create_engine,
-    event,
     insert,
     inspect,
     make_url,
     select,
     update,
 )
-from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, SQLAlchemyError
-from sqlalchemy.pool import ConnectionPoolEntry
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from kernelviz.core import KernelvizError
 from kernelviz.core.chunks import parts
-from kernelviz.store import tables
+from kernelviz.core.notices import Notice
+from kernelviz.store import sqlite_file, tables
+from kernelviz.store.unusable import display, explained, unwritable
+from kernelviz.text.notices import format_notice
 
 VERSION = 6
 """Version of the tables. A change of the tables increments this; store.migrations then adds what an older database lacks."""
@@ -38,7 +37,6 @@ Migrate = Callable[[Connection, int], None]
 """Changes the tables of that earlier version to those of VERSION."""
 T = TypeVar("T")
 
-_BUSY_MS = 30_000
 TOGETHER = 500
 """Most values in one statement: SQLite accepts 32,766 (999 before version 3.32)."""
 _VARIABLE = "KERNELVIZ_DATABASE_URL"
@@ -46,6 +44,14 @@ _VARIABLE = "KERNELVIZ_DATABASE_URL"
 
 class StoreError(KernelvizError):
     """The database cannot be read or written; the message contains its address and the remedy."""
+
+
+class NotStored(StoreError):
+    """Nothing can be stored at present, for example because the disk is full. What is stored already can be read."""
+
+    def __init__(self, notice: Notice) -> None:
+        self.notice = notice
+        super().__init__(str(format_notice(notice)))
 
 
 class DamagedRow(StoreError):
@@ -68,33 +74,39 @@ class Database:
     """An engine whose writing transactions acquire SQLite's write lock at their start."""
 
     def __init__(self, url: str | URL, migrate: Migrate) -> None:
-        """Open the database, and create its tables or migrate them.
+        """Open the database, and create its tables or migrate them. Where nothing can be written, it is opened to be read.
 
         Errors: StoreError, whose message holds no password.
         """
         self._migrate = migrate
         self.damaged: set[str] = set()
         """What could not be read so far, because the database is damaged there."""
+        self.unwritable: Notice | None = None
+        """Why nothing can be stored at present, by the last attempt."""
         self.url = _parsed(url)
+        self._file = _file(self.url)
+        self._opening = threading.RLock()
+        self._read_only_state: object = None
+        """The size and the time of the files as they were read where nothing could be written; None otherwise."""
         _refuse_other_applications(self.url)
-        self._engine = _engine(self.url)
-        with self._errors():
-            if self._engine.dialect.name == "sqlite":
-                _prepare_sqlite(self._engine)
-            self._make_tables()
+        self._engine = self._writing_engine()
+        self._make_tables()
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        with self._errors(), self._engine.connect() as connection:
+        with self._errors(), self._connected() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """One transaction: all its changes are stored, or none."""
+        """One transaction: all its changes are stored, or none. Errors: NotStored where nothing can be stored."""
+        if self._read_only_state is not None:
+            self._try_to_write()
         with self._errors(), self._engine.connect() as connection:
             writing = connection.execution_options(kernelviz_write=True)
             with writing.begin():
                 yield writing
+        self.unwritable = None
 
     def close(self) -> None:
         self._engine.dispose()
@@ -104,7 +116,60 @@ class Database:
         try:
             yield
         except SQLAlchemyError as error:
-            raise StoreError(_explained(self.url, error)) from error
+            notice = unwritable(self.url, error)
+            if notice is None:
+                raise StoreError(explained(self.url, error)) from error
+            self.unwritable = notice
+            raise NotStored(notice) from error
+
+    def _connected(self) -> Connection:
+        """A connection for reading. If a file that is needed for it cannot be written, the database is opened read-only."""
+        if self._read_only_state not in (None, self._state()):  # another process has written
+            try:
+                self._try_to_write()
+            except NotStored as error:
+                self._open_read_only(error.notice)
+        try:
+            return self._engine.connect()
+        except SQLAlchemyError as error:
+            notice = unwritable(self.url, error)
+            if notice is None or self._file is None or not self._file.is_file() or not self._file.stat().st_size:
+                raise
+            try:
+                self._open_read_only(notice)
+                return self._engine.connect()
+            except SQLAlchemyError:  # the first error says what is wrong
+                raise error from None
+
+    def _open_read_only(self, notice: Notice) -> None:
+        """Read the file without writing anything, because of what the notice says. Errors: SQLAlchemyError."""
+        if self._file is not None:
+            with self._opening:
+                self._engine.dispose()
+                self._engine = sqlite_file.read_only_engine(self._file)
+                self._read_only_state, self.unwritable = self._state(), notice
+
+    def _try_to_write(self) -> None:
+        """Open the database for writing, now that the disk may have room. Errors: NotStored, and it stays as it is."""
+        with self._opening:
+            if self._read_only_state is None:
+                return
+            self._engine.dispose()  # its connections may lock the file
+            engine = self._writing_engine()
+            with self._errors(), engine.connect():
+                self._engine, self._read_only_state = engine, None
+
+    def _writing_engine(self) -> Engine:
+        engine = _engine(self.url)
+        if engine.dialect.name == "sqlite":
+            sqlite_file.prepare(engine)
+        return engine
+
+    def _state(self) -> tuple[object, ...]:
+        """The size and the time of the database's file and of its log."""
+        files = () if self._file is None else (self._file, self._file.with_name(f"{self._file.name}-wal"))
+        stats = [file.stat() for file in files if file.exists()]
+        return tuple((stat.st_size, stat.st_mtime_ns) for stat in stats if stat.st_size)
 
     def _make_tables(self) -> None:
         with self.read() as connection:
@@ -113,7 +178,7 @@ class Database:
             return
         if version is not None and version > VERSION:
             raise StoreError(
-                f"the database {_display(self.url)} was written by a newer kernelviz (its version is {version}, this one reads "
+                f"the database {display(self.url)} was written by a newer kernelviz (its version is {version}, this one reads "
                 f"up to {VERSION}); update kernelviz, or set KERNELVIZ_HOME to another folder"
             )
         with self.write() as connection:
@@ -185,20 +250,15 @@ def _engine(url: URL) -> Engine:
         return create_engine(url)
     except NoSuchModuleError:
         raise StoreError(
-            f"the database {_display(url)} cannot be used: {url.drivername!r} is not a known kind of database; "
+            f"the database {display(url)} cannot be used: {url.drivername!r} is not a known kind of database; "
             f"set {_VARIABLE} to postgresql+psycopg://… or sqlite:///…"
         ) from None
     except ImportError as error:
         package = error.name or "its driver"
         raise StoreError(
-            f"the database {_display(url)} cannot be used: the Python package {package!r} is not installed; install it "
+            f"the database {display(url)} cannot be used: the Python package {package!r} is not installed; install it "
             "beside kernelviz (pip install 'psycopg[binary]' for PostgreSQL)"
         ) from None
-
-
-def _display(url: URL) -> str:
-    """The address without its password and its options, which may also contain a password."""
-    return url.set(query={}).render_as_string(hide_password=True)
 
 
 def _version(connection: Connection, url: URL) -> int | None:
@@ -208,7 +268,7 @@ def _version(connection: Connection, url: URL) -> int | None:
         return None
     if not text.isdecimal():
         raise StoreError(
-            f"the database {_display(url)} says that its version is {text[:40]!r}, which is no number: it is damaged, or of "
+            f"the database {display(url)} says that its version is {text[:40]!r}, which is no number: it is damaged, or of "
             "another program; move it away (and keep it), or set KERNELVIZ_HOME to another folder"
         )
     return int(text)
@@ -216,76 +276,16 @@ def _version(connection: Connection, url: URL) -> int | None:
 
 def _refuse_other_applications(url: URL) -> None:
     """Raise StoreError for an SQLite file with the tables of another application, before anything of it is changed."""
-    path = url.database
-    if not url.drivername.startswith("sqlite") or not path or not Path(path).is_file():
-        return
-    try:
-        with closing(sqlite3.connect(f"file:{quote(str(Path(path).absolute()))}?mode=ro", uri=True)) as connection:
-            names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    except sqlite3.Error:  # opening it says why it cannot be used
-        return
+    path = _file(url)
+    names = sqlite_file.tables_in(path) if path is not None and path.is_file() else set()
     # A newer kernelviz may have more tables; its version says so.
     if names and not {tables.meta.name, tables.runs.name} <= names:
         raise StoreError(
-            f"the file {_display(url)} is the database of another program (its tables: {', '.join(sorted(names))[:200]}); "
+            f"the file {display(url)} is the database of another program (its tables: {', '.join(sorted(names))[:200]}); "
             "nothing in it was changed. Set KERNELVIZ_HOME to another folder"
         )
 
 
-def _prepare_sqlite(engine: Engine) -> None:
-    @event.listens_for(engine, "connect")
-    def connected(connection: Any, record: ConnectionPoolEntry) -> None:
-        connection.isolation_level = None  # transactions begin where the next listener says
-        # SQLite's own function handles ASCII letters only; with this one a search for größe finds GRÖSSE.
-        connection.create_function("lower", 1, _folded, deterministic=True)
-        cursor = connection.cursor()
-        cursor.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
-        _write_ahead(cursor)
-        cursor.execute("PRAGMA synchronous=NORMAL")
-        cursor.close()
-
-    @event.listens_for(engine, "begin")
-    def begun(connection: Connection) -> None:
-        # A reading transaction that starts to write fails at once with "database is locked", whatever the timeout. Therefore
-        # a writing transaction acquires the write lock first, and waits for it.
-        writing = connection.get_execution_options().get("kernelviz_write", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
-
-
-def _folded(value: object) -> object:
-    """
-    >>> _folded("Größe") == _folded("GRÖSSE"), _folded(None), _folded(3)
-    (True, None, 3)
-    """
-    return value.casefold() if isinstance(value, str) else value
-
-
-def _write_ahead(cursor: Any) -> None:
-    """Switch the file to write-ahead mode; retry, because the switch does not wait for other connections."""
-    until_s = time.monotonic() + _BUSY_MS / 1000
-    while cursor.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
-        try:
-            cursor.execute("PRAGMA journal_mode=WAL")
-        except sqlite3.OperationalError as error:
-            if (
-                error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-                or time.monotonic() > until_s
-            ):
-                raise
-            time.sleep(0.01)
-
-
-def _explained(url: URL, error: SQLAlchemyError) -> str:
-    text = str(error.orig) if isinstance(error, DatabaseError) and error.orig else str(error)
-    if url.password:
-        text = text.replace(str(url.password), "***")
-    remedies = {
-        "readonly": "the folder or the file is read-only for this user; give it write permission or set KERNELVIZ_HOME",
-        "full": "the disk is full; free some space, then resume the run",
-        "unable to open": "its folder cannot be written; set KERNELVIZ_HOME to a folder that can",
-        "not a database": "the file is not a database; move it away or set KERNELVIZ_HOME",
-        "malformed": "the file is damaged; move it away (and keep it), kernelviz then starts a new one",
-        "locked": "another program has kept it locked for 30 s; close that program",
-    }
-    remedy = next((r for sign, r in remedies.items() if sign in text.lower()), "see the log for details")
-    return f"the database {_display(url)} cannot be used ({text}): {remedy}"
+def _file(url: URL) -> Path | None:
+    """The file of an SQLite database; None for any other database, and for one in memory."""
+    return Path(url.database) if url.drivername.startswith("sqlite") and url.database else None

@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, update
 
 from kernelviz.core import LIVING, Environment, Run, Status, TracerFailure, UnknownRun, version_1
-from kernelviz.store.database import Database, StoreError, StorePart, rows_with
+from kernelviz.store.database import DamagedRow, Database, StoreError, StorePart, rows_with
 from kernelviz.store.process_presence import Presence
 from kernelviz.store.results import case_rows, read_results
 from kernelviz.store.run_rows import RunHeader, RunRow, header_of, run_row, status_of, stored_row
@@ -122,7 +122,11 @@ class Runs(StorePart):
             state = (row, connection.execute(written).one())  # differs after each change of the run or its results
             if state in self._cached:
                 return self._cached[state]
-            header = header_of(row)
+            try:
+                header = header_of(row)
+            except DamagedRow as error:
+                self._database.damaged.add(error.what)
+                raise
             rows = connection.execute(ordered).all()
             read = [result for _, result in read_results(self._database, connection, run_id, rows)]
         run = Run(

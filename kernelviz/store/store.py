@@ -8,6 +8,7 @@ from pathlib import Path
 import platformdirs
 from sqlalchemy import URL
 
+from kernelviz.core.notices import Notice
 from kernelviz.store.database import Database, StoreError
 from kernelviz.store.device_records import Inspections, Roofs, Selftests, Tunings
 from kernelviz.store.migrations import migrate
@@ -56,6 +57,11 @@ class Store:
     def damaged(self) -> tuple[str, ...]:
         """What could not be read since the database was opened, because it is damaged there, by name."""
         return tuple(sorted(self._database.damaged))
+
+    @property
+    def unwritable(self) -> Notice | None:
+        """Why nothing can be stored at present, by the last attempt to write; None if it can."""
+        return self._database.unwritable
 
     def close(self) -> None:
         """Close the connections."""

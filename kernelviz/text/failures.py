@@ -106,6 +106,7 @@ REASONS: Mapping[type, Template] = {
     r.CancelledDuring: "cancelled after {0.blocks} of {0.needed} blocks",
     r.Cancelled: "cancelled",
     r.NoLaunch: "binding returned an object of type {0.type}, a function that launches the kernel was expected",
+    r.Raised: "raised {0.type}",
     r.StoredResultDamaged: "its stored result cannot be read, because the database is damaged there; measure it again",
     r.ServerStopped: "the server was stopped",
     r.DoesNotFitMemory: lambda reason: (

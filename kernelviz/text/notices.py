@@ -97,6 +97,20 @@ _TEXTS: Mapping[NoticeKind, tuple[str, str]] = MappingProxyType(
             "the disk of {folders} has {left_bytes} left: compiling and long runs may fill it",
             "free some space, or set {variables} to folders on another disk",
         ),
+        "store_full": (
+            "nothing can be stored in {database}, because its disk is full ({error}); what is stored already can be read",
+            "free some space there, and measure again what is not stored",
+        ),
+        "store_read_only": (
+            "nothing can be stored in {database}, because it is read-only for this user ({error}); what is stored already can be "
+            "read",
+            "make the file and its folder writable, or set KERNELVIZ_HOME to another folder",
+        ),
+        "store_refuses": (
+            "nothing can be stored in {database}, because its disk refuses to write ({error}); what is stored already can "
+            "be read",
+            "look for a limit on the size of files, a quota or a broken disk, or set KERNELVIZ_HOME to another folder",
+        ),
         "no_nvml": ("the package nvidia-ml-py is not installed (pip install nvidia-ml-py)", ""),
         "no_driver_library": (
             "{file} is here, but the driver's library libnvidia-ml is not",

@@ -15,7 +15,6 @@ import re
 import secrets
 import stat
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +23,7 @@ import msgspec
 import psutil
 
 from kernelviz.core import DeviceError
+from kernelviz.hardware.storage_folders import temporary_folder
 
 POLL_S = 0.02
 
@@ -44,7 +44,7 @@ def runtime_directory() -> Path:
     """The folder with the lock files of all users: KERNELVIZ_RUNTIME_DIR, else /run/lock/kernelviz, else in the folder for
     temporary files. It is created with mode 1777 when it is missing. Errors: DeviceError with the remedy."""
     given = os.environ.get("KERNELVIZ_RUNTIME_DIR")
-    candidates = [Path(given)] if given else [Path("/run/lock/kernelviz"), Path(tempfile.gettempdir()) / "kernelviz"]
+    candidates = [Path(given)] if given else [Path("/run/lock/kernelviz"), temporary_folder() / "kernelviz"]
     reasons = []
     for path in candidates:
         try:

@@ -147,7 +147,8 @@ class Supervisor:
                 except Exception as error:
                     # A fault of this module or of the sink (a full disk): this run ends, and the next request is tried.
                     _log.exception("run %s ended with an error", request.run_id)
-                    ended = ("interrupted", f"{type(error).__name__}: {error}")
+                    message = str(error) if isinstance(error, KernelvizError) else f"{type(error).__name__}: {error}"
+                    ended = ("interrupted", message)
                     self._slot.end("the previous request ended with an error")
                 finally:
                     with self._shared:

@@ -7,6 +7,7 @@ attribute does. `first_of` tries several places, so one file can serve a checkou
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -304,9 +305,10 @@ def here() -> tuple[Any, ...]:
 
 def stage_of_error(error: Exception, *, calling: bool) -> str:
     """The stage of the failure that an exception of a variant means."""
-    found: str = first_of("kernelviz.measure.session.failures:failure", "kernelviz.measure.faults:failure")(
-        error, calling=calling
-    ).stage
+    judge = first_of("kernelviz.measure.session.failures:failure", "kernelviz.measure.faults:failure")
+    # Today the exception alone decides, not whether the bind or a call raised it.
+    options = {"calling": calling} if "calling" in inspect.signature(judge).parameters else {}
+    found: str = judge(error, **options).stage
     return found
 
 

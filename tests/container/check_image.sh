@@ -34,7 +34,7 @@ if [ -z "$image" ]; then
   image=localhost/kernelviz:checked
   # Docker's format: OCI's has no health check. BUILD_OPTIONS is a list of words.
   # shellcheck disable=SC2086
-  buildah bud --format docker --layers ${BASE_IMAGE:+--build-arg BASE_IMAGE="$BASE_IMAGE"} ${BUILD_OPTIONS:-} \
+  buildah bud --runtime runc --format docker --layers ${BASE_IMAGE:+--build-arg BASE_IMAGE="$BASE_IMAGE"} ${BUILD_OPTIONS:-} \
     --tag "$image" "$root" >"$work/build.log" 2>&1 || { tail -30 "$work/build.log"; die "build"; }
 fi
 

@@ -20,7 +20,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path, PurePosixPath
 
+import msgspec
 import pytest
+import sample_runs as samples
 from streamlit import config
 
 from kernelviz.store.store import Store
@@ -260,22 +262,80 @@ def test_the_proxys_rule_for_events_fits_the_route(base: str) -> None:
     assert not re.search(rule, "/api/health")
 
 
-def test_the_backup_names_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _commands_of(section: str) -> list[str]:
+    """The lines of the shell blocks below a heading of docs/deploy.md."""
+    text = DEPLOY.partition(f"## {section}\n")[2].partition("\n## ")[0]
+    return [
+        line
+        for block in re.findall(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+        for line in block.splitlines()
+    ]
+
+
+def _run_inside(line: str, folder: Path) -> None:
+    """Run the Python or the rm of a `docker compose exec` or `run` on this folder instead of the volume."""
+    words = [word.replace(_environment()["KERNELVIZ_HOME"], str(folder)) for word in shlex.split(line)]
+    command = words[words.index("gpu") + 1 :]
+    subprocess.run([sys.executable, *command[1:]] if command[0] == "python" else command, check=True, timeout=60)
+
+
+def test_the_backup_names_the_database_and_is_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KERNELVIZ_DATABASE_URL", raising=False)
-    monkeypatch.setenv("KERNELVIZ_HOME", str(tmp_path))
+    monkeypatch.setenv("KERNELVIZ_HOME", str(tmp_path / "home"))
+    run = samples.run(op="add", sizes=[{"n": 1024}], dtype="fp32", id="before")
+    lines = _commands_of("Data, caches, backups")
+    stop, start = lines.index("docker compose stop gpu"), lines.index("docker compose start gpu")
     store = Store.open()
-    try:
-        (made,) = tmp_path.glob("*.db")
-        assert f"{_environment()['KERNELVIZ_HOME']}/{made.name}" in DEPLOY
-        # The command itself, on this folder.
-        line = next(line for line in DEPLOY.splitlines() if "VACUUM INTO" in line)
-        code = shlex.split(line)[-1]
-        subprocess.run(
-            [sys.executable, "-c", code.replace("/var/lib/kernelviz", str(tmp_path))], check=True, timeout=60
-        )
-        assert (tmp_path / "backup.db").stat().st_size > 0
-    finally:
-        store.close()
+    (made,) = (tmp_path / "home").glob("*.db")
+    assert f"{_environment()['KERNELVIZ_HOME']}/{made.name}" in DEPLOY
+    store.runs.create(run)
+    for line in lines[:stop]:  # while the server runs
+        if " exec " in line:
+            _run_inside(line, tmp_path / "home")
+        else:  # `docker compose cp` of the file, whose name has the date
+            assert " cp gpu:" in line
+            shutil.copy(tmp_path / "home" / "backup.db", tmp_path / "copy.db")
+    store.runs.create(msgspec.structs.replace(run, id="after"))
+    # As a server leaves its files that was killed: with a log beside the database.
+    for file in (tmp_path / "home").iterdir():
+        (tmp_path / "killed").mkdir(exist_ok=True)
+        shutil.copy(file, tmp_path / "killed")
+    store.close()
+    assert (tmp_path / "killed" / f"{made.name}-wal").stat().st_size > 0
+    for line in lines[stop + 1 : start]:
+        if " run " in line:
+            _run_inside(line, tmp_path / "killed")
+        else:
+            assert re.search(r" cp \S+ gpu:/var/lib/kernelviz/backup.db$", line)
+            shutil.copy(tmp_path / "copy.db", tmp_path / "killed" / "backup.db")
+    assert not (tmp_path / "killed" / "backup.db").exists()
+    restored = Store.open(tmp_path / "killed")
+    assert [row.id for row in restored.runs.rows(9)] == ["before"]
+    assert restored.runs.load("before") == run
+    restored.close()
+
+
+def test_compose_passes_the_settings_of_pip_to_each_build() -> None:
+    assert "--mount=type=secret,id=pip" in "\n".join(_of("RUN"))
+    services = COMPOSE.partition("\nservices:\n")[2].partition("\nvolumes:\n")[0]
+    builds = re.findall(r"^    build:\n((?:      .*\n)+)", services, re.MULTILINE)
+    assert services.count("    build:") == len(builds) == 2
+    assert all("      secrets: [pip]\n" in build for build in builds)
+    assert re.search(r"^secrets:\n  pip:\n    file: \$\{KERNELVIZ_PIP_CONFIG:-/dev/null\}$", COMPOSE, re.MULTILINE)
+    assert "KERNELVIZ_PIP_CONFIG=" in DEPLOY
+
+
+def test_the_service_of_a_profile_is_stopped_with_its_profile() -> None:
+    (profile,) = re.findall(r"^    profiles: \[(\w+)\]$", COMPOSE, re.MULTILINE)
+    for text in (DEPLOY, COMPOSE):
+        assert f"docker compose --profile {profile} down" in text
+
+
+def test_the_check_of_the_image_builds_and_runs_it_by_one_runtime() -> None:
+    script = Path(__file__).with_name("check_image.sh").read_text()
+    for command in ("buildah bud", "buildah run"):
+        (line,) = [line for line in script.splitlines() if line.strip().startswith(f"{command} ")]
+        assert "--runtime runc" in line, command
 
 
 def test_the_script_is_bash() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelviz.core.reasons import CacheNotWritable, DiskFull, Folder
+from kernelviz.core.reasons import CacheNotWritable, DiskFull, Folder, Raised
 from kernelviz.hardware import storage_folders
 from kernelviz.hardware.storage_folders import FolderState
 from kernelviz.measure.session.failures import failure
@@ -35,16 +35,15 @@ def wrapped(cause: Exception) -> Exception:
         ),  # a compiler's stderr
     ],
 )
-@pytest.mark.parametrize("calling", [True, False])
 def test_a_disk_that_fills_while_compiling_names_the_folders_that_are_short_of_room(
-    cause: Exception, calling: bool, monkeypatch: pytest.MonkeyPatch
+    cause: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = (
         FolderState("TRITON_CACHE_DIR", Path("/full/triton"), writable=True, disk=1, free_bytes=0),
         FolderState("KERNELVIZ_CACHE", Path("/roomy"), writable=True, disk=2, free_bytes=2**40),
     )
     monkeypatch.setattr(storage_folders, "look", lambda _: places)
-    found = failure(wrapped(cause), calling=calling)
+    found = failure(wrapped(cause))
     assert found.stage == "compile"
     assert found.reasons == (DiskFull(folders=(Folder(path="/full/triton", variable="TRITON_CACHE_DIR"),)),)
 
@@ -52,14 +51,14 @@ def test_a_disk_that_fills_while_compiling_names_the_folders_that_are_short_of_r
 def test_where_room_was_found_again_every_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     place = FolderState("TRITON_CACHE_DIR", Path("/t"), writable=True, disk=1, free_bytes=2**40)
     monkeypatch.setattr(storage_folders, "look", lambda _: (place,))
-    found = failure(OSError(errno.ENOSPC, "No space left on device"), calling=False)
+    found = failure(OSError(errno.ENOSPC, "No space left on device"))
     assert found.reasons == (DiskFull(folders=(Folder(path="/t", variable="TRITON_CACHE_DIR"),)),)
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
 def test_a_cache_that_cannot_be_written_names_its_variable(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", "/readonly/triton")
-    found = failure(wrapped(OSError(number, os.strerror(number), "/readonly/triton/AB12")), calling=False)
+    found = failure(wrapped(OSError(number, os.strerror(number), "/readonly/triton/AB12")))
     assert found.stage == "compile"
     cache = Folder(path="/readonly/triton", variable="TRITON_CACHE_DIR")
     assert found.reasons == (CacheNotWritable(path="/readonly/triton/AB12", cache=cache),)
@@ -67,5 +66,5 @@ def test_a_cache_that_cannot_be_written_names_its_variable(number: int, monkeypa
 
 def test_another_file_that_cannot_be_written_is_the_variants_own_matter() -> None:
     error = PermissionError(errno.EACCES, "Permission denied", "/etc/shadow")
-    found = failure(error, calling=True)
-    assert (found.stage, found.reasons) == ("crash", ())
+    found = failure(error)
+    assert (found.stage, found.reasons) == ("crash", (Raised(type="PermissionError"),))

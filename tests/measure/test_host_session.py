@@ -17,6 +17,7 @@ from kernelviz.core.reasons import (
     NoLaunch,
     OutputShape,
     OutputType,
+    Raised,
     Reason,
     Recompiled,
     Remembered,
@@ -31,6 +32,8 @@ from kernelviz.metrics.quality import notes_on_other_figures
 
 PLANTED = str(Path(__file__).parents[1] / "planted.py")
 QUICK = Method(budget_s=0.05)
+RAISED = {"raises_half_a_character": "half a \\ud83d", "raises_in_bind": "no such configuration"}
+"""The text of the exception that these variants raise."""
 
 
 @pytest.fixture(scope="module")
@@ -76,8 +79,8 @@ def test_a_cheat_that_no_tracer_shows_on_a_processor_is_refused(
         ("returns_none", "wrong", OutputType(output="z_N", type="NoneType")),
         ("computes_when_read", "wrong", OutputType(output="z_N", type="Later")),
         ("binds_a_number", "crash", NoLaunch(type="int")),
-        ("raises_half_a_character", "compile", "half a \\ud83d"),
-        ("raises_in_bind", "compile", "no such configuration"),
+        ("raises_half_a_character", "crash", Raised(type="ValueError")),
+        ("raises_in_bind", "crash", Raised(type="ValueError")),
         ("runs_out_of_memory", "out_of_memory", "memory"),
     ],
 )
@@ -91,7 +94,7 @@ def test_a_planted_fault_becomes_its_failure(
     if isinstance(why, str):
         assert (outcome.reasons, why in outcome.message) == ((), True)
     else:
-        assert outcome.message == ""
+        assert outcome.message == RAISED.get(name, "")
         assert any(isinstance(r, why) if isinstance(why, type) else r == why for r in outcome.reasons)
     assert isinstance(done["honest"].outcome, Timing)
     assert session.spoilt is None

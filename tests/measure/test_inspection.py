@@ -167,7 +167,7 @@ def test_a_strided_output_is_read_in_the_order_of_its_indices(session: DeviceSes
 
 @pytest.mark.parametrize(
     ("name", "stage", "said"),
-    [("raises_in_bind", "compile", "no such configuration"), ("runs_out_of_memory", "out_of_memory", "memory")],
+    [("raises_in_bind", "crash", "no such configuration"), ("runs_out_of_memory", "out_of_memory", "memory")],
 )
 def test_what_a_variant_raises_is_its_failure(session: DeviceSession, name: str, stage: str, said: str) -> None:
     with pytest.raises(CaseFailed, match=said) as raised:

@@ -7,11 +7,14 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 import sample_inspections as inspections
 import sample_runs as samples
 
+from kernelviz import bench as use_cases
 from kernelviz.bench import Bench, backup
+from kernelviz.cli import main
 from kernelviz.core import Failure, Run
 from kernelviz.core.reasons import StoredResultDamaged
 from kernelviz.store import DamagedRow, Store, StoreError
@@ -95,6 +98,32 @@ def test_a_damaged_row_costs_that_row_and_the_backup_names_it(
     assert written.lines.get(backup.InspectionLine, 0) == (0 if kind == "inspection" else 1)
     with closing(Bench(Store.open(tmp_path / "other"), (samples.CPU,))) as other:
         assert len(other.history.take_in_backup(tmp_path / "all.gz").ids) == runs
+
+
+def test_two_rotten_rows_of_a_thousand_runs_cost_these_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sample = samples.run(op="add", sizes=[{"n": 1024}], dtype="fp32", shares={"torch_eager": 0.5})
+    # Without the samples of a time, so that a thousand runs take a second.
+    (result,) = (msgspec.structs.replace(one, outcome=Failure(stage="crash")) for one in sample.results)
+    store = Store.open(tmp_path)
+    store.runs.create(*(msgspec.structs.replace(sample, id=f"r{number}", results=(result,)) for number in range(1000)))
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "kernelviz.db")) as connection, connection:
+        connection.execute("UPDATE runs SET header = substr(header, 1, 40) WHERE id = 'r1'")
+        connection.execute("UPDATE results SET body = substr(body, 1, 40) WHERE run_id = 'r2'")
+    with closing(Bench(Store.open(tmp_path), (samples.CPU,))) as bench:
+        monkeypatch.setattr(use_cases, "current", lambda: bench)
+        assert main(["export", "--all", "--out", str(tmp_path / "all")]) == 0
+        assert len(bench.runs(2000)) == 1000
+    said = capsys.readouterr().err.splitlines()[1:]
+    assert [line.partition(" cannot be read")[0] for line in said] == [
+        "not in it: run r1",
+        f"not in it: the result of {result.case.key} in run r2",
+    ]
+    written = {run.id: run.results for run in backup.runs(tmp_path / "all")}
+    assert written.keys() == {f"r{number}" for number in range(1000)} - {"r1"}
+    assert {run_id for run_id, results in written.items() if results != (result,)} == {"r2"}
 
 
 def test_a_version_that_is_no_number_is_said(folder: Path) -> None:

@@ -211,6 +211,7 @@ NEW_ONLY: tuple[tuple[r.Reason, str, str], ...] = (
         "",
         "binding returned an object of type int, a function that launches the kernel was expected",
     ),
+    (r.Raised(type="KeyError"), "'block'", "raised KeyError: 'block'"),
     (r.NeedMissing(text="needs CUDA: choose a GPU as the device"), "", "needs CUDA: choose a GPU as the device"),
     (
         r.NeedMissing(notice=Notice("needs", {"cause": Notice("gpu_not_chosen")})),

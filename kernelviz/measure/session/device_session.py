@@ -82,7 +82,7 @@ class DeviceSession:
         except Exception as error:
             self.state.note(error)
             for variant in chosen:
-                emit(CaseDone(result=measurement.result(variant, failures.failure(error, calling=False))))
+                emit(CaseDone(result=measurement.result(variant, failures.failure(error))))
             return
         if "cold" in method.figures:
             # Variants that are compiled already, or that compile quickly, are measured first.
@@ -134,18 +134,15 @@ class DeviceSession:
 
         op = op_named(problem.op, self.ops).of(problem)
         chosen = configured(op, variant, tuned)
-        calling = False
 
         def progress(step: Step, fraction: float | None) -> None:
-            nonlocal calling
-            calling = step == "checking"
             emit(CaseStep(case=Case(problem=problem, variant=variant), step=step, fraction=fraction))
 
         try:
             inspection = inspect(self._bound(op, problem), chosen, self._environment, progress, stop)
         except Exception as error:
             self.state.note(error)
-            raise CaseFailed(failures.failure(error, calling=calling)) from error
+            raise CaseFailed(failures.failure(error)) from error
         if inspection is not None:
             emit(InspectionDone(inspection=inspection))
         self._release()  # memory of the comparison, so that it does not count as memory of the bound problems

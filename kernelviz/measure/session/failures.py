@@ -6,18 +6,20 @@ import os
 import torch
 
 from kernelviz.core import DeviceError, DoesNotFit, Failure, UsageError
-from kernelviz.core.errors import one_line
+from kernelviz.core.errors import one_line, text_on_one_line
 from kernelviz.core.reasons import (
     CacheNotWritable,
     CudaError,
     DiskFull,
     DoesNotFitMemory,
+    Raised,
     Recompiled,
     Refused,
     TracerLostRecords,
 )
 from kernelviz.hardware import storage_folders
 from kernelviz.measure.session.binding import NotBound, WrongOutput
+from kernelviz.measure.session.compiler_errors import of_compiler
 from kernelviz.measure.timing.trace import TraceError, WrongWork
 
 _STICKY = (
@@ -31,14 +33,6 @@ _STICKY = (
     "uncorrectable ecc",
     "cuda_error_assert",
 )
-_COMPILER_ERRORS = {
-    "CompilationError",
-    "NVRTCError",
-    "InductorError",
-    "PTXASError",
-    "BackendCompilerFailed",
-    "Unsupported",
-}
 
 
 def sticky(error: BaseException) -> bool:
@@ -70,8 +64,8 @@ def _not_writable(error: BaseException) -> CacheNotWritable | None:
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def failure(error: Exception, *, calling: bool) -> Failure:
-    """The Failure for an exception of a variant. `calling`: the call raised it, not the bind."""
+def failure(error: Exception) -> Failure:
+    """The Failure for an exception of a variant, in its bind or in a call."""
     if isinstance(error, DoesNotFit):
         needs = DoesNotFitMemory(needed_bytes=error.needed_bytes, free_bytes=error.free_bytes, device=error.device)
         return Failure(stage="out_of_memory", reasons=(needs,))
@@ -93,8 +87,9 @@ def failure(error: Exception, *, calling: bool) -> Failure:
         return Failure(stage="crash", reasons=(TracerLostRecords(),), message=str(error))
     if sticky(error):
         return Failure(stage="crash", reasons=(CudaError(),), message=one_line(error))
-    compiling = not calling or not _COMPILER_ERRORS.isdisjoint(type(e).__name__ for e in _chain(error))
-    return Failure(stage="compile" if compiling else "crash", message=one_line(error))
+    if any(of_compiler(e) for e in _chain(error)):
+        return Failure(stage="compile", message=one_line(error))
+    return Failure(stage="crash", reasons=(Raised(type=type(error).__name__),), message=text_on_one_line(error))
 
 
 def _chain(error: BaseException) -> list[BaseException]:

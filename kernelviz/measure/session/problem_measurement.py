@@ -144,7 +144,7 @@ class ProblemMeasurement:
         if self.state.spoilt is not None:
             raise error
         for b in ready:
-            self.emit(CaseDone(result=self.result(b.variant, failures.failure(error, calling=True), b)))
+            self.emit(CaseDone(result=self.result(b.variant, failures.failure(error), b)))
 
     def _prepared(self, bound: BoundProblem, variant: Variant) -> BoundVariant | None:
         """The variant ready for rounds, or None when it failed (its result is emitted then)."""
@@ -176,7 +176,7 @@ class ProblemMeasurement:
             if isinstance(error, TraceError) and not isinstance(error, WrongWork):
                 raise  # not the variant's fault: a new process measures it again
             spent = Preparation(bind_s=time.perf_counter() - begun)
-            result = self.result(variant, failures.failure(error, calling=calling))
+            result = self.result(variant, failures.failure(error))
             self.emit(CaseDone(result=result if calling else msgspec.structs.replace(result, preparation=spent)))
             return None
         pinned = self.state.timer.refused()

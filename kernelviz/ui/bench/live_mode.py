@@ -10,7 +10,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kernelviz.bench import Bench, Progress
-from kernelviz.core import LIVING, QUICK, Run, UnknownRun, UsageError
+from kernelviz.core import LIVING, QUICK, KernelvizError, Run, UnknownRun, UsageError
 from kernelviz.core.sizes import without_suffixes
 from kernelviz.ops.catalog.tensors import Axis
 from kernelviz.text.live import describe_outdated
@@ -83,8 +83,12 @@ def measure_change(bench: Bench, form: Form, displayed: Run | None) -> str | Non
     except UsageError:
         return None
     _supersede(bench, actions, displayed)
-    run_id = actions.live_run = actions.started_run = bench.run(plan, QUICK, owner=owner)
     actions.live_form = live_form
+    try:
+        run_id = actions.live_run = actions.started_run = bench.run(plan, QUICK, owner=owner)
+    except KernelvizError as error:
+        st.error(f"The change was not measured: {plain(error)}", icon=":material/error:")
+        return None
     return run_id
 
 
