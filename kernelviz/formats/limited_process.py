@@ -35,7 +35,7 @@ _ENVIRONMENT = {
     "MALLOC_ARENA_MAX": "1",
 }  # fmt: skip
 _REFUSED, _ANSWERED = 3, 0
-Task = Callable[[Sequence[str]], bytes]
+Reader = Callable[[Sequence[str]], bytes]
 """A function of a module, by its module and name. It reads the file from standard input. Errors: DocumentError, MemoryError."""
 
 
@@ -46,10 +46,10 @@ class _Refused(msgspec.Struct, frozen=True):
     path: str
 
 
-def call(task: Task, arguments: Sequence[str], file: IO[bytes], *, processor_s: int | None = None) -> bytes:
-    """What the task answers. `processor_s`: how long it may compute; None for no limit. Errors: DocumentError."""
+def call(reader: Reader, arguments: Sequence[str], file: IO[bytes], *, processor_s: int | None = None) -> bytes:
+    """What the reader answers. `processor_s`: how long it may compute; None for no limit. Errors: DocumentError."""
     root = str(Path(__file__).parents[2])
-    name = f"{task.__module__}:{task.__name__}"
+    name = f"{reader.__module__}:{reader.__name__}"
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", _PROGRAM, root, name, str(processor_s or 0), *arguments],
@@ -104,10 +104,10 @@ _limits = _Limits()
 
 
 def main() -> None:
-    """What the process does: call the task, and write its answer, or why the file is refused."""
+    """What the process does: call the reader, and write its answer, or why the file is refused."""
     name, processor_s, *arguments = sys.argv[1:]
     module, _, function = name.partition(":")
-    task: Task = getattr(importlib.import_module(module), function)
+    reader: Reader = getattr(importlib.import_module(module), function)
     _limits.start_bytes = _allocated_bytes()
     if int(processor_s):
         hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
@@ -117,7 +117,7 @@ def main() -> None:
     gc.disable()  # Values of a file contain no cycles, and collecting among millions of them takes most of the time.
     code, answer = _ANSWERED, b""
     try:
-        answer = task(arguments)
+        answer = reader(arguments)
     except DocumentError as error:
         code, answer = _REFUSED, _refused(error.reason, error.path)
     except MemoryError:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from kernelviz.core.reasons import Remembered, Unfinished
 
-TRIES, PAIRS = 3, 5
+ATTEMPTS, PAIRS = 3, 5
 LEAST_WAIT_S, CALLS_WAITED = 2e-3, 3
 """After a call has returned, its output is watched for so long, and for so many times the length of the call."""
 MOST_COPIED_BYTES = 512 * 2**20
@@ -44,7 +44,7 @@ def cheat_of(call: HostCall) -> Unfinished | Remembered | None:
 
 def _unfinished(call: HostCall) -> Unfinished | None:
     """The finding that outputs change after the call has returned, or None."""
-    for _ in range(TRIES):
+    for _ in range(ATTEMPTS):
         call.clear()
         began_s = time.perf_counter()
         outputs = call.launch()
