@@ -1,8 +1,8 @@
 """Close connections whose requests never arrive.
 
-uvicorn closes a connection that is idle between two requests after 5 s, and a WebSocket whose browser no longer answers pings after
-60 s (Streamlit's settings). It waits without end for the first request of a connection, for the rest of a request's head, and
-for the rest of its body. A thousand such connections use a thousand descriptors of the server, whose limit is often 1,024.
+uvicorn closes a connection that is idle between two requests after 5 s, and a WebSocket whose browser no longer answers pings
+after 60 s (Streamlit's settings). It waits without end for the first request of a connection, and for the rest of the head
+or body of a request. A thousand such connections use a thousand descriptors of the server, whose limit is often 1,024.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import Any
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 REQUEST_S = 30.0
-"""The head of a request must be complete after this time, and its body must not pause for longer. nginx waits 60 s, Apache 20 s."""
+"""The head of a request must be complete after this time, and its body must not pause for longer. nginx waits 60 s."""
 VARIABLE = "KERNELVIZ_REQUEST_TIMEOUT_S"
 """The environment variable that sets another time, in seconds."""
 _LOOKS = 4
@@ -37,17 +37,17 @@ def close_unfinished() -> None:
     start a watch with each connection.
     """
     protocol: Any = AutoHTTPProtocol
-    connection_made, data_received = protocol.connection_made, protocol.data_received
+    begin, receive = protocol.connection_made, protocol.data_received
 
-    def connection_made_and_watched(self: Any, transport: Any) -> None:
-        connection_made(self, transport)
+    def begin_and_watch(self: Any, transport: Any) -> None:
+        begin(self, transport)
         self.request_watch = _Watch(self, transport, request_timeout_s())
 
-    def data_received_and_noted(self: Any, data: bytes) -> None:
+    def receive_and_note(self: Any, data: bytes) -> None:
         self.request_watch.received()
-        data_received(self, data)
+        receive(self, data)
 
-    protocol.connection_made, protocol.data_received = connection_made_and_watched, data_received_and_noted
+    protocol.connection_made, protocol.data_received = begin_and_watch, receive_and_note
 
 
 class _Watch:
@@ -55,19 +55,19 @@ class _Watch:
 
     def __init__(self, protocol: Any, transport: Any, after_s: float) -> None:
         self._protocol, self._transport, self._after_s = protocol, transport, after_s
-        self._loop = asyncio.get_running_loop()
+        self._event_clock = asyncio.get_running_loop()
         self._request: object = None
-        self._waiting_since_s = self._loop.time()
+        self._waiting_since_s = self._event_clock.time()
         self._wait()
 
     def received(self) -> None:
         """Data arrived. While a head is incomplete, this gives no more time: a byte now and then is no request."""
         cycle = self._protocol.cycle
         if cycle is not None and not cycle.response_complete:
-            self._waiting_since_s = self._loop.time()
+            self._waiting_since_s = self._event_clock.time()
 
     def _wait(self) -> None:
-        self._loop.call_later(self._after_s / _LOOKS, self._look)
+        self._event_clock.call_later(self._after_s / _LOOKS, self._look)
 
     def _look(self) -> None:
         if self._transport.is_closing() or self._transport.get_protocol() is not self._protocol:
@@ -76,8 +76,8 @@ class _Watch:
         responding = cycle is not None and not cycle.response_complete and not cycle.more_body
         if responding or cycle is not self._request:
             # Being answered (a stream of events may take long), or a new request since the last look.
-            self._request, self._waiting_since_s = cycle, self._loop.time()
-        elif self._loop.time() - self._waiting_since_s >= self._after_s:
+            self._request, self._waiting_since_s = cycle, self._event_clock.time()
+        elif self._event_clock.time() - self._waiting_since_s >= self._after_s:
             self._transport.abort()  # not close, which waits for a peer that may not read
             return
         self._wait()
