@@ -122,8 +122,8 @@ with right:
 failed = failures(results)
 tabs.draw_open_tab(
     {
-        "Table": lambda: tabs.case_tables(run, results, headline, second),
-        "Figures": lambda: tabs.timing_table(run, results),
+        "Table": lambda: tabs.case_tables(run, results, roofs, headline, second),
+        "Figures": lambda: tabs.timing_table(run, results, roofs, headline),
         "Samples": lambda: samples.samples_at_size(run, results, problem, styled),
         tabs.failures_label(failed): lambda: tabs.failure_list(run, failed),
         "Kernels": lambda: tabs.kernel_table(results),

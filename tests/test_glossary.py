@@ -21,6 +21,7 @@ REPLACED = frozenset(
 )
 EXCEPTIONS = {
     "ops/row_reduction/variants.py": {"cuda_words"},  # the name of a variant
+    "ui/server/connections.py": {"connection_made"},  # asyncio's name of the method
     "core/result.py": {"loop_s"},  # a column, a value of the URL parameter `samples`, and a figure in exported samples
 }
 """Identifiers by file that keep a replaced term, because the term is a name on the wire or of another room."""

@@ -4,9 +4,13 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from kernelviz.core import LIVING, BadField, Run, check_name
+from kernelviz.core import LIVING, BadField, Problem, Run, check_name
+from kernelviz.core.run_cache import RunCache
 from kernelviz.core.sizes import values
 from kernelviz.formats import digest
+
+_narrowed: RunCache[Run] = RunCache(most=256)
+"""The same selection is the same object, so that its rows and figures are computed once."""
 
 
 def selected(
@@ -49,10 +53,14 @@ def narrowed(run: Run, variants: Sequence[str] | None, problems: Collection[str]
     selected_problems = tuple(p for p in plan.problems if problems is None or p.key in problems)
     if names == plan.variants and selected_problems == plan.problems:
         return run
-    keys = {p.key for p in selected_problems}
+    return _narrowed.get((run, names, selected_problems), lambda: _only(run, names, selected_problems))
+
+
+def _only(run: Run, names: tuple[str, ...], problems: tuple[Problem, ...]) -> Run:
+    keys = {p.key for p in problems}
     return msgspec.structs.replace(
         run,
-        plan=msgspec.structs.replace(plan, problems=selected_problems, variants=names),
+        plan=msgspec.structs.replace(run.plan, problems=problems, variants=names),
         results=tuple(r for r in run.results if r.variant in names and r.problem.key in keys),
     )
 

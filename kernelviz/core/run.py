@@ -131,7 +131,7 @@ class Environment(Struct, frozen=True, kw_only=True):
     tracer_failures: tuple[TracerFailure, ...] | UnsetType = UNSET
 
 
-class Run(Struct, frozen=True, kw_only=True):
+class Run(Struct, frozen=True, kw_only=True, weakref=True):
     """The document of a run. `status` is ``finished`` when every case of the plan has a result."""
 
     schema: str = SCHEMA

@@ -16,7 +16,7 @@ import kernelviz
 from kernelviz.core import Run
 from kernelviz.formats.browser import bundle
 from kernelviz.formats.export_format import Export
-from kernelviz.formats.offline import charts, sections, tables
+from kernelviz.formats.offline import charts, sections, selection, tables
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.chart_selection import charted_run
 from kernelviz.text import describe_selection
@@ -37,37 +37,42 @@ def page(run: Run) -> bytes:
 
     Of times that another tool took there is a table, and nothing to draw: no rate, no baseline, no roof.
     """
+    part = selection.part_of(run)
     if foreign_times.alone(run):
+        times = f"<section><h2>Every time</h2>{tables.other_times(part)}</section>"
         return _whole(
-            run, f"<section><h2>Every time</h2>{tables.other_times(run)}</section>\n{sections.failures(run)}"
+            run, f"{_paragraph(selection.describe_part(run, part))}{times}\n{sections.failures(part)}"
         ).encode()
-    view = charts.view_of(charted_run(run))
+    view = charts.view_of(charted_run(part))
     everything, html = charts.data(view), b""
     for most in _POINTS:
-        html = _page(run, view, charts.thinned(everything, most), most).encode()
+        html = _page(run, part, view, charts.thinned(everything, most), most).encode()
         if len(html) < MOST_BYTES:
             break
     return html
 
 
-def _page(run: Run, view: charts.View, chart_data: dict[str, Any], most: int) -> str:
-    """`view`: the part of the run that the charts show."""
+def _page(run: Run, part: Run, view: charts.View, chart_data: dict[str, Any], most: int) -> str:
+    """`part`: the cases that the page shows. `view`: the part of these that the charts show."""
     data = json.dumps(chart_data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     library, its_hash = plotly()
-    selection = describe_selection(run)
     thinning = (
         f"At most {most} evenly chosen samples of each series are drawn; the document has all of them." if most else ""
     )
-    few = f"<p>{escape(str(selection))}</p>" if selection else ""
-    main = f"""{sections.answers(run, view.headlines)}
+    few = (
+        _paragraph(selection.describe_part(run, part))
+        + _paragraph(str(describe_selection(part) or ""))
+        + _paragraph(selection.describe_sizes(len(view.problems), view.sizes))
+    )
+    main = f"""{sections.answers(part, view.headlines)}
 <p id="without" class="without" hidden>This browser cannot draw the charts (<span id="why"></span>). Every figure is in the tables
 below.</p><noscript><p class="without">Charts need JavaScript. Every figure is in the tables below.</p></noscript>
 {few}
 <div id="views" hidden>{_VIEWS.format(samples=thinning)}</div>
-<section><h2>Every case</h2>{tables.cases(run, view.headlines)}</section>
-{sections.failures(run)}
-<section><h2>Every figure</h2>{tables.figures(run)}</section>
-{tables.kernels(run)}"""
+<section><h2>Every case</h2>{tables.cases(part, view.headlines)}</section>
+{sections.failures(part)}
+<section><h2>Every figure</h2>{tables.figures(part)}</section>
+{tables.kernels(part)}"""
     data_of_charts = f"""{sections.legend(view.run)}
 <script type="text/plain" id="data">{packed(data)}</script>
 <script type="text/plain" id="plotly">{library}</script>"""
@@ -103,6 +108,10 @@ def _whole(run: Run, main: str, data_of_charts: str = "", library_hash: str = ""
 <script type="module">{script}</script>
 </body></html>
 """
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{escape(text)}</p>" if text else ""
 
 
 def _choice(name: str, label: str) -> str:

@@ -1,6 +1,7 @@
 """Runs and selftests that come with the package, as package data, so that a machine without a GPU has something to show."""
 
 import gzip
+import threading
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib.resources import files
@@ -48,9 +49,18 @@ def _unpacked(name: str, folder: Traversable) -> bytes:
     return gzip.decompress((folder / f"{name}{_ENDING}").read_bytes())
 
 
-@lru_cache(maxsize=16)
+_reading = threading.Lock()
+
+
 def load(name: str) -> Run:
     """The run of one of `names`; it carries that name as its id. A test checks the files as documents from elsewhere are."""
+    # Fifty sessions that open the same run at once would otherwise read it fifty times, for half a second each.
+    with _reading:
+        return _load(name)
+
+
+@lru_cache(maxsize=16)
+def _load(name: str) -> Run:
     return load_from(_FOLDER, name)
 
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from math import inf
 
 from kernelviz.core import Failure, Figure, Result, Roof, Run
+from kernelviz.core.run_cache import RunCache
 from kernelviz.metrics import roofline
 from kernelviz.metrics.above_roof import AboveRoof, above_roof
 from kernelviz.metrics.figures import Headline, again_of, figure_of
@@ -17,6 +18,8 @@ from kernelviz.metrics.stability import level_decides, stability
 from kernelviz.metrics.statistics import Verdict, opposed, shared_medians, verdict
 from kernelviz.metrics.verdict_reasons import NotStable
 
+_computed: RunCache[tuple["Row", ...]] = RunCache(most=200_000, size=len)
+"""A page computes the rows of a run five times, and each session again."""
 ROUNDING = 0.005
 """Speed-ups are shown with three digits, so a smaller difference from the ratio of the shown times is not visible."""
 
@@ -70,6 +73,10 @@ class Row:
 
 def rows(run: Run, roofs: Sequence[Roof], headline: Headline = "cold") -> tuple[Row, ...]:
     """A row for each result, in plan order. `verdict` is None for the baseline and if either time is missing."""
+    return _computed.get((run, tuple(roofs), headline), lambda: _rows(run, roofs, headline))
+
+
+def _rows(run: Run, roofs: Sequence[Roof], headline: Headline) -> tuple[Row, ...]:
     results = in_plan_order(run)
     baselines = {r.problem.key: r for r in results if r.variant == run.plan.baseline}
     return tuple(_row(r, baselines.get(r.problem.key), roofs, headline) for r in results)

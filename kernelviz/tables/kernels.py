@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 
 from kernelviz.core import Kernel, Result, units
 from kernelviz.metrics.figures import times_s
@@ -17,9 +18,40 @@ class KernelOfCase:
     kernel: Kernel
 
 
+MOST_OF_CASE, MOST_TOGETHER = 100, 2_000
+"""At most so many kernels of a case are listed, and fewer if there are many cases: a browser takes seconds for 10,000 rows."""
+
+
 def kernels(rows: Sequence[Row]) -> list[KernelOfCase]:
-    """The rows of the table."""
-    return [KernelOfCase(row.result, kernel) for row in rows for kernel in row.result.kernels]
+    """The rows of the table: the longest kernels of each case in the order of their launch, and one row for all its others."""
+    launched = [row.result for row in rows if row.result.kernels][:MOST_TOGETHER]
+    most = min(MOST_OF_CASE, max(1, MOST_TOGETHER // max(1, len(launched))))
+    return [KernelOfCase(result, kernel) for result in launched for kernel in _longest(result.kernels, most)]
+
+
+def shortening(rows: Sequence[Row]) -> str:
+    """That some kernels are not listed one by one; empty if all are."""
+    launched, listed = sum(len(row.result.kernels) for row in rows), len(kernels(rows))
+    if launched <= listed:
+        return ""
+    return (
+        f"The calls launch {launched:,} kernels. The longest of each case are listed, at most {MOST_OF_CASE} of a case and about "
+        f"{MOST_TOGETHER:,} together; one line sums up the others. The JSON document has all of them."
+    )
+
+
+def _longest(of: Sequence[Kernel], most: int) -> Sequence[Kernel]:
+    if len(of) <= most + 1:  # a line for one other kernel would save nothing
+        return of
+    longest = sorted(nlargest(most, range(len(of)), key=lambda i: of[i].duration_s or 0.0))
+    chosen = set(longest)
+    durations = [kernel.duration_s for i, kernel in enumerate(of) if i not in chosen]
+    known = [duration_s for duration_s in durations if duration_s is not None]
+    remainder = Kernel(
+        name=f"{len(durations):,} shorter kernels together",
+        duration_s=sum(known) if len(known) == len(durations) else None,
+    )
+    return [*(of[i] for i in longest), remainder]
 
 
 def _dimensions(of: tuple[int, int, int] | None) -> str:

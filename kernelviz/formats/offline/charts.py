@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from kernelviz import plots
 from kernelviz.core import Problem, Run
 from kernelviz.formats.browser import figure_json
+from kernelviz.formats.offline.selection import sizes_with_charts
 from kernelviz.hardware.datasheet import ceilings_by_device
 from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.placement import placed
@@ -53,6 +54,8 @@ class View:
     headlines: tuple[Headline, ...]
     problems: tuple[Problem, ...]
     axes: tuple[str, ...]
+    sizes: int
+    """How many sizes have a result; `problems` are those of them that can be chosen."""
 
 
 def view_of(run: Run) -> View:
@@ -65,7 +68,7 @@ def view_of(run: Run) -> View:
     free = (
         [a for a in varying_axes(problems) if a not in (axis, *tied_axes(problems, axis))] if axis and several else []
     )
-    return View(run, headlines, problems, (axis, *free) if axis else ())
+    return View(run, headlines, sizes_with_charts(run, problems), (axis, *free) if axis else (), len(problems))
 
 
 def data(view: View) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from kernelviz.metrics.rows import rows
 from kernelviz.tables.cases import case_columns
 from kernelviz.tables.cases import cases as cases_of
 from kernelviz.tables.column import Column, Row, Value, View, evaluate, select_with_sizes
-from kernelviz.tables.kernels import KERNELS
+from kernelviz.tables.kernels import KERNELS, shortening
 from kernelviz.tables.kernels import kernels as kernels_of
 from kernelviz.tables.other_times import other_times_columns
 from kernelviz.text import describe_methods
@@ -55,11 +55,14 @@ def other_times(run: Run) -> str:
 
 def kernels(run: Run) -> str:
     """The kernels that a call of each case launches. Empty if none were recorded."""
-    kernel_rows = kernels_of(rows(run, ()))
+    table_rows = rows(run, ())
+    kernel_rows = kernels_of(table_rows)
     if not kernel_rows:
         return ""
     table = _table(select_with_sizes(KERNELS, kernel_rows, View.WIDE), kernel_rows, "Kernels of each case", "kernels")
-    return f"<section><h2>Kernels of a call</h2>{table}</section>"
+    said = shortening(table_rows)
+    few = f"<p>{escape(said)}</p>" if said else ""
+    return f"<section><h2>Kernels of a call</h2>{few}{table}</section>"
 
 
 def _table(columns: Sequence[Column[Row]], of: Sequence[Row], name: str, key: str) -> str:

@@ -73,7 +73,9 @@ def chart_by_size(runs: Sequence[Run], results: Sequence[Row], headline: Headlin
         )
         axis = _axis_box(problems)
     # Each run has the roofs of its own machine. The fastest variant is shown for one run only.
-    figure = _CHARTS[chosen](runs[0] if chosen == "winner" else runs, axis=axis, headline=headline, beside=beside)
+    figure = partial(
+        _CHARTS[chosen], runs[0] if chosen == "winner" else runs, axis=axis, headline=headline, beside=beside
+    )
     sentences = []
     if chosen == "winner":
         sentences = describe_winners(results, winners(results, headline), axis, format_variant, format_size)
@@ -136,7 +138,7 @@ def roofline_at_size(runs: Sequence[Run], problem: Problem, headline: Headline, 
     """The variants at one size under the roofs of the device, measured and of its data sheet."""
     sheets = ceilings_by_device(run.environment.device.name for run in runs)
     charts.draw(
-        plots.rate_by_intensity(runs, problem, headline=headline, sheets=sheets, beside=beside), key="roofline",
+        partial(plots.rate_by_intensity, runs, problem, headline=headline, sheets=sheets, beside=beside), key="roofline",
         alt=describe_roofline(problem), picture=charts.picture_of(runs, f"roofline at {format_sizes(problem)}"),
     )  # fmt: skip
 
@@ -145,7 +147,7 @@ def time_bars(runs: Sequence[Run], problem: Problem, headline: Headline, beside:
     """The time of each variant at one size."""
     st.markdown(f"**Time and share of the roof at {plain(format_sizes(problem))}**")
     charts.draw(
-        plots.time_by_variant(runs, problem, headline=headline, beside=beside), key="bars", alt=describe_bars(problem),
+        partial(plots.time_by_variant, runs, problem, headline=headline, beside=beside), key="bars", alt=describe_bars(problem),
         picture=charts.picture_of(runs, f"time and share of the roof at {format_sizes(problem)}"),
     )  # fmt: skip
 

@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
-from kernelviz.core import Failure, Run
+from kernelviz.core import Failure, Roof, Run
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.rows import Row, rows
 from kernelviz.metrics.summary import summary
 from kernelviz.metrics.sweep import telling_axes
-from kernelviz.tables.cases import case_columns, cases
-from kernelviz.tables.column import View, select_with_sizes
-from kernelviz.tables.kernels import KERNELS, kernels
+from kernelviz.tables.cases import Case, case_columns, cases
+from kernelviz.tables.column import Column, View, select_with_sizes
+from kernelviz.tables.kernels import KERNELS, kernels, shortening
 from kernelviz.text import describe_failure, format_sizes, format_variant
 from kernelviz.text.above_roof import count_above_roofs, describe_above_roofs
 from kernelviz.text.absences import describe_missing_figures
@@ -42,12 +42,13 @@ def _short(label: str) -> str:
     return label.partition(" (")[0].lower()
 
 
-def case_tables(run: Run, results: Sequence[Row], headline: Headline, other: Run | None) -> None:
+def case_tables(run: Run, results: Sequence[Row], roofs: Sequence[Roof], headline: Headline, other: Run | None) -> None:
     """The table of the cases, and that of the second run if there is one."""
     names = second_run.names(run, other)
-    _cases(run, results, headline, names[run.id] if other is not None else "", key="table")
+    _cases(run, results, roofs, headline, names[run.id] if other is not None else "", key="table")
     if other is not None:
-        _cases(other, rows(other, other.environment.roofs, headline), headline, names[other.id], key="table_with")
+        roofs = other.environment.roofs
+        _cases(other, rows(other, roofs, headline), roofs, headline, names[other.id], key="table_with")
     with st.container(horizontal=True, gap="medium"):
         if other is None:
             _compare_variants(run, results, headline)
@@ -63,20 +64,29 @@ def _compare_variants(run: Run, results: Sequence[Row], headline: Headline) -> N
         site.compare_variants_link(run.id, run.plan.baseline, best)
 
 
-def _cases(run: Run, results: Sequence[Row], headline: Headline, name: str, key: str) -> None:
+def _cases(run: Run, results: Sequence[Row], roofs: Sequence[Roof], headline: Headline, name: str, key: str) -> None:
     if name:
         st.markdown(f"**{plain(name)}**")
     if not results:
         st.caption("No case is done yet.")
         return
-    rows_of_cases = cases(run, results, headline)
-    table.show(case_columns(rows_of_cases, View.WIDE), rows_of_cases, key=key, alt=f"Every case of {name or 'the run'}")
+    table.show_of_run(
+        ("cases", run, roofs, headline), lambda: _case_table(run, results, headline, View.WIDE), key=key,
+        alt=f"Every case of {name or 'the run'}",
+    )  # fmt: skip
     above = [row.above_roof for row in results if row.above_roof is not None]
     if above:
         st.caption(f"{plain(count_above_roofs(above))}.", help=bullets(describe_above_roofs(above)))
 
 
-def timing_table(run: Run, results: Sequence[Row]) -> None:
+def _case_table(
+    run: Run, results: Sequence[Row], headline: Headline, view: View
+) -> tuple[Sequence[Column[Case]], Sequence[Case]]:
+    rows_of_cases = cases(run, results, headline)
+    return case_columns(rows_of_cases, view), rows_of_cases
+
+
+def timing_table(run: Run, results: Sequence[Row], roofs: Sequence[Roof], headline: Headline) -> None:
     """All timings of every case, and the question that each answers."""
     st.markdown("\n".join(f"- **{plain(f.name)}** {plain(f.question)}" for f in FIGURES))
     if set(run.method.figures) == {"cold"}:
@@ -84,8 +94,10 @@ def timing_table(run: Run, results: Sequence[Row]) -> None:
     missing = describe_missing_figures([row.result for row in results], run)
     if missing:
         st.markdown("**Missing**\n" + "\n".join(f"- {plain(str(line))}" for line in missing))
-    rows_of_cases = cases(run, results)
-    table.show(case_columns(rows_of_cases, View.TIMES_WIDE), rows_of_cases, key="figures", alt="All times of each case")
+    table.show_of_run(
+        ("times", run, roofs, headline), lambda: _case_table(run, results, "cold", View.TIMES_WIDE), key="figures",
+        alt="All times of each case",
+    )  # fmt: skip
 
 
 def failures_label(failed: Mapping[tuple[str, Failure], Sequence[Row]]) -> str:
@@ -112,6 +124,8 @@ def kernel_table(results: Sequence[Row]) -> None:
             "No kernels were recorded: a run on a CPU launches no GPU kernels, and a failed case has no record of them."
         )
         return
+    if said := shortening(results):
+        st.caption(said)
     table.show(
         select_with_sizes(KERNELS, launched, View.WIDE),
         launched,

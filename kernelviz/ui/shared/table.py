@@ -1,15 +1,20 @@
 """A table of a page, from the columns that every renderer shares. Its cells show text as it is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from kernelviz.core import units
+from kernelviz.core.run_cache import RunCache
 from kernelviz.tables.column import Column, ColumnValues, Row, evaluate
 from kernelviz.ui.shared.text import plain
 
+_frames: RunCache[tuple[pd.DataFrame, dict[str, Any]]] = RunCache(most=400_000, size=lambda table: table[0].size)
+"""Tables by the run that they show, bounded by the number of their cells. Making that of the 153 cases of a shipped run took half
+of the time of a page."""
 _LETTER_PIXELS = 8
 """The width of a letter in a table, at most, on the average of a text."""
 
@@ -22,6 +27,20 @@ def show(columns: Sequence[Column[Row]], rows: Sequence[Row], *, key: str, alt: 
     data, config = frame(columns, rows)
     event: Any = st.dataframe(data, column_config=config, hide_index=True, placeholder="–", key=key, alt=alt, **choice)
     return list(event.selection.rows) if choice.get("on_select") else []
+
+
+def show_of_run(
+    depends_on: Sequence[object],
+    content: Callable[[], tuple[Sequence[Column[Row]], Sequence[Row]]],
+    *,
+    key: str,
+    alt: str,
+) -> None:
+    """Show a table of a run, which is made once for all sessions. `depends_on`: the function that makes the columns and rows,
+    the run, and everything else that they depend on."""
+    data, config = _frames.get(depends_on, lambda: frame(*content()))
+    # A copy, because Streamlit adds to the configuration.
+    st.dataframe(data, column_config=deepcopy(config), hide_index=True, placeholder="–", key=key, alt=alt)
 
 
 def frame(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> tuple[pd.DataFrame, dict[str, Any]]:

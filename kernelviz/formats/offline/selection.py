@@ -1,0 +1,56 @@
+"""Which cases and sizes of a very large run the offline page shows, so that it is written and opened within seconds."""
+
+import msgspec
+
+from kernelviz.core import Problem, Run
+from kernelviz.plots.frame import evenly_spaced
+
+MOST_CASES = 500
+"""Cases in the tables and charts. Each takes 4 ms, most of it for the intervals of its verdict."""
+MOST_CHARTS = 250
+"""Charts at one size: a roofline, bars and a distribution for each size, and one of the samples of each variant. Each takes
+20 ms. The largest run that comes with kernelviz has 204."""
+
+
+def part_of(run: Run) -> Run:
+    """The run, or, with more than MOST_CASES cases, the cases at sizes that are evenly spaced over its plan.
+
+    Of more than MOST_CASES variants, the first ones and the baseline are taken.
+    """
+    plan = run.plan
+    if len(plan.problems) * len(plan.variants) <= MOST_CASES:
+        return run
+    first = plan.variants[:MOST_CASES]
+    variants = first if plan.baseline in first else (*first[:-1], plan.baseline)
+    problems = _spaced(plan.problems, max(1, MOST_CASES // len(variants)))
+    keys, names = {p.key for p in problems}, set(variants)
+    return msgspec.structs.replace(
+        run,
+        plan=msgspec.structs.replace(plan, problems=problems, variants=variants),
+        results=tuple(r for r in run.results if r.variant in names and r.problem.key in keys),
+    )
+
+
+def sizes_with_charts(run: Run, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    """Those of the problems for which the page has charts: all, or evenly spaced ones if there would be too many charts."""
+    return _spaced(problems, max(1, MOST_CHARTS // (3 + len(run.plan.variants))))
+
+
+def describe_part(run: Run, part: Run) -> str:
+    """That the page shows only some of the cases; empty if it shows all."""
+    if part is run:
+        return ""
+    visible, whole = (len(r.plan.problems) * len(r.plan.variants) for r in (part, run))
+    return (
+        f"This page shows {visible:,} of {whole:,} cases: {len(part.plan.problems):,} sizes, evenly spaced over the plan, and "
+        f"{len(part.plan.variants):,} variants. Tiles and failures are those of these cases. The JSON document has all cases."
+    )
+
+
+def describe_sizes(charted: int, whole: int) -> str:
+    """That only some sizes can be chosen; empty if all can be."""
+    return "" if charted == whole else f"{charted:,} of {whole:,} sizes, evenly spaced, have charts of their own."
+
+
+def _spaced(problems: tuple[Problem, ...], most: int) -> tuple[Problem, ...]:
+    return tuple(problems[index] for index in evenly_spaced(range(len(problems)), most))
