@@ -54,7 +54,7 @@ EXPLANATIONS: Mapping[Cheat, Text] = MappingProxyType(
         ),
         "remembered": Text(
             "On a processor, the call is timed with new numbers and again with the same numbers. Five times in a row it is 1.5 "
-            "times faster with numbers that it has seen before."
+            "times faster with numbers that it has seen before, or 3 times if it takes less than 0.2 ms."
         ),
     }
 )
