@@ -60,6 +60,10 @@ ROOFS = """
 REFUSED = """
 A variant that does one of these things is marked as **wrong**, with this name. For each of them the selftest runs a variant that
 does it, and checks that the result is rejected.
+
+A variant runs in the same process as the measurement. Code that reads the caller's variables, replaces the clock or the checks,
+or writes results of its own cannot be stopped there. On a GPU, a kernel that recognises its inputs by their content, or that
+works in some calls only, is not found. So this list finds mistakes and simple tricks. It is no proof against an attacker.
 """
 
 PARTS: dict[PartName, str] = {
