@@ -32,6 +32,8 @@ UNRESOLVED_S = 0.3e-6
 """A smaller cost of tracing was not subtracted. In calls so long that it is not resolved, a second process may subtract it."""
 LONG_S, LONG_SHARE = 10e-3, 0.005
 """Of longer calls, one is in a graph, and what tracing adds varies by half a percent of the call."""
+_MOST_LOG_RATIO = math.log(1e9 / 1e-12)
+"""Of the longest to the shortest time that a document may contain (formats.validation)."""
 TRACED: tuple[Timer, ...] = ("cupti", "kineto")
 ON_DEVICE: tuple[Timer, ...] = (*TRACED, "events")
 
@@ -84,10 +86,18 @@ def with_uncertainty(figure: Figure) -> Figure:
     if parts is None or figure.low is None or figure.high is None or min(figure.low, figure.estimate) <= 0:
         return figure
     more, middle = parts.beside_blocks, figure.estimate
-    low = middle * math.exp(-math.hypot(math.log(middle / figure.low), more))
-    high = middle * math.exp(math.hypot(math.log(figure.high / middle), more))
+    low = middle * math.exp(-_within_times(math.hypot(math.log(middle / figure.low), more)))
+    high = middle * math.exp(_within_times(math.hypot(math.log(figure.high / middle), more)))
     levels = stability(figure).levels_s or ()
     return msgspec.structs.replace(figure, low=min(low, *levels, middle), high=max(high, *levels, middle))
+
+
+def _within_times(log_ratio: float) -> float:
+    """The logarithm of a ratio of times, or of that of the longest to the shortest time that a document may contain.
+
+    A document from elsewhere may state an interval of 1e-12 to 1 s, whose uncertainty has no finite exponential.
+    """
+    return min(log_ratio, _MOST_LOG_RATIO)
 
 
 def graphs_of(figure: Figure) -> int:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import repeats
 
+from kernelviz.core import Block, Figure
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.quality import quality
-from kernelviz.metrics.uncertainty import uncertainty
+from kernelviz.metrics.uncertainty import uncertainty, with_uncertainty
 
 
 def test_of_good_times_95_percent_are_confirmed_by_a_second_process() -> None:
@@ -46,3 +47,14 @@ def test_every_part_of_the_interval_has_its_cause() -> None:
     assert parts.ticks == 32e-9 / 2 / steady.estimate
     shown = repeats.half(repeats.shown(steady))
     assert abs(shown / parts.half_width - 1) < 0.02
+
+
+def test_an_interval_of_every_possible_width_has_ends() -> None:
+    """A document may say 1e-12 s, at most 1 s."""
+    blocks = tuple(Block(size=2, started_s=float(i)) for i in range(10))
+    widest = Figure(estimate=1e-12, low=1e-12, high=1.0, samples=(1e-12,) * 20, blocks=blocks, timer="cupti")
+    shown = with_uncertainty(widest)
+    assert shown.low is not None
+    assert shown.high is not None
+    assert 0 < shown.low <= 1e-12
+    assert 1.0 <= shown.high <= 1e9
