@@ -53,8 +53,8 @@ EXPLANATIONS: Mapping[Cheat, Text] = MappingProxyType(
             "contain what another thread does after that."
         ),
         "remembered": Text(
-            "On a processor, the call is timed with new numbers and again with the same numbers. Five times in a row it is 1.5 "
-            "times faster with numbers that it has seen before, or 3 times if it takes less than 0.2 ms."
+            "On a processor, the call is timed with new numbers and again with the same numbers. Ten times in a row it is twice "
+            "as fast with numbers that it has seen before, or three times as fast if it takes less than 0.2 ms."
         ),
     }
 )

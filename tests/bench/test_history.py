@@ -153,7 +153,7 @@ def test_shipped_runs_are_opened_and_never_changed(
         assert history.take_in(encode(run(9))) == "r9"
         assert history.count() == 0
     finally:
-        for cache in (shipped_runs.names, shipped_runs.lines, shipped_runs.load):
+        for cache in (shipped_runs.names, shipped_runs.lines, shipped_runs._load):
             cache.cache_clear()
 
 

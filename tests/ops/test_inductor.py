@@ -62,7 +62,7 @@ def test_what_would_be_compiled_inside_a_timed_region_is_an_error() -> None:
     x_N.resize_(17)
     with pytest.raises(Exception, match="Recompiled") as caught:
         launch()
-    assert failure(caught.value, calling=True) == Failure(stage="wrong", reasons=(Recompiled(again=True),))
+    assert failure(caught.value) == Failure(stage="wrong", reasons=(Recompiled(again=True),))
     names = {type(e).__name__ for e in (caught.value, caught.value.__cause__, caught.value.__context__) if e}
     assert names & {NotCompiled.__name__, "BackendCompilerFailed"}
 

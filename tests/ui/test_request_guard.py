@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -168,7 +169,9 @@ def exchange(scope: Scope, allowed: AllowedHosts = LOCAL) -> tuple[list[Message]
     async def receive() -> Message:
         raise AssertionError("a refusal does not wait for the body")
 
-    asyncio.run(RequestGuard(app, allowed)(scope, receive, send))
+    # In a thread of its own, because this process may also drive a browser, whose event loop is in this thread.
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, RequestGuard(app, allowed)(scope, receive, send)).result()
     return sent, passed
 
 
