@@ -11,6 +11,8 @@ from torch import Tensor
 from kernelviz.core.reasons import Remembered, Unfinished
 
 ATTEMPTS, PAIRS = 3, 5
+LONG_S, ATTEMPTS_IF_LONG, PAIRS_IF_LONG = 20e-3, 1, 3
+"""A long call is observed less often, because a softmax of 4096 x 4096 would take 3 s more."""
 LEAST_WAIT_S, CALLS_WAITED = 2e-3, 3
 """After a call has returned, its output is watched for so long, and for so many times the length of the call."""
 MOST_COPIED_BYTES = 512 * 2**20
@@ -47,20 +49,23 @@ def cheat_of(call: HostCall) -> Unfinished | Remembered | None:
 
 def _unfinished(call: HostCall) -> Unfinished | None:
     """The finding that outputs change after the call has returned, or None."""
-    for _ in range(ATTEMPTS):
+    for attempt in range(ATTEMPTS):
         call.clear()
         began_s = time.perf_counter()
         outputs = call.launch()
         # The end first, because another thread that works from the beginning gets there last.
         ends = [_flat(t)[-_END:].clone() for t in outputs]
         copies = [_sampled(t).clone() for t in outputs]
-        time.sleep(max(LEAST_WAIT_S, CALLS_WAITED * (time.perf_counter() - began_s)))
+        took_s = time.perf_counter() - began_s
+        time.sleep(max(LEAST_WAIT_S, CALLS_WAITED * took_s))
         changed = sum(
             max(_differences(_flat(t)[-_END:], end), _differences(_sampled(t), copy))
             for t, end, copy in zip(outputs, ends, copies, strict=True)
         )
         if changed:
             return Unfinished(elements=changed)
+        if took_s > LONG_S and attempt + 1 >= ATTEMPTS_IF_LONG:
+            break
     return None
 
 
@@ -101,6 +106,8 @@ def _faster_again(
         timed(originals)
         new_s.append(timed(moved))
         repeated_s.append(timed(moved))
+        if median(new_s) > LONG_S and pair >= PAIRS_IF_LONG:
+            break
     factor = FASTER if median(repeated_s) >= SHORT_S else FASTER_IF_SHORT
     faster = all(new > factor * repeated for new, repeated in zip(new_s, repeated_s, strict=True))
     if not faster or median(new_s) - median(repeated_s) < LEAST_S:
