@@ -53,7 +53,7 @@ EXPLANATIONS: Mapping[Cheat, Text] = MappingProxyType(
             "contain what another thread does after that."
         ),
         "remembered": Text(
-            "On a processor, the call is timed with new numbers and again with the same numbers. Ten times in a row (six times if "
+            "On a processor, the call is timed with new numbers and again with the same numbers. Ten times in a row (six if "
             "it is long) it is twice as fast with numbers that it has seen before, or three times as fast if it is shorter than "
             "0.2 ms."
         ),
