@@ -78,12 +78,12 @@ def _remembered(call: HostCall, originals: Sequence[Tensor]) -> Remembered | Non
     changeable = [t.is_floating_point() and t.numel() > PAIRS for t in originals]
     if not any(changeable) or sum(t.nbytes for t in originals) > MOST_COPIED_BYTES:
         return None
-    found: Remembered | None = None
+    finding: Remembered | None = None
     for attempt in range(CONFIRMED):
-        found = _faster_again(call, originals, changeable, attempt)
-        if found is None:
+        finding = _faster_again(call, originals, changeable, attempt)
+        if finding is None:
             break
-    return found
+    return finding
 
 
 def _faster_again(
