@@ -311,3 +311,20 @@ def test_a_device_without_a_counter_of_energy_says_so_with_the_result(session: D
     assert found.timing.energy is None
     assert found.timing.device_warm_s is not None
     assert notes_on_other_figures(found) == (NoEnergyCounter(figure="energy"),)
+
+
+def test_a_case_that_was_cancelled_before_its_first_block_is_not_wrong_afterwards(session: DeviceSession) -> None:
+    """Its outputs are those of the checks, which use other numbers."""
+    problem = Problem(op="add", sizes={"n": 1234}, dtype="fp32")
+    events: list[Event] = []
+
+    def stopped() -> bool:
+        return any(isinstance(e, CaseStep) and e.step == "measuring" for e in events)
+
+    session.measure(problem, ("honest",), "honest", QUICK, events.append, stopped)
+    (cancelled,) = [e.result for e in events if isinstance(e, CaseDone)]
+    assert isinstance(cancelled.outcome, Failure)
+    assert cancelled.outcome.stage == "cancelled"
+    assert cancelled.accuracy is not None
+    assert cancelled.accuracy.passed
+    assert isinstance(measure(session, ("honest",), n=1234)["honest"].outcome, Timing)
