@@ -31,6 +31,8 @@ _READ = ("kernelviz-backup/1", SCHEMA)  # the first version had no tunings
 _GZIP = b"\x1f\x8b"
 MOST_LINE_BYTES = 512 * 2**20
 """Of a line, so of a run, when it is unpacked. A run of 1,000 cases with all samples has about 120 MB."""
+MOST_RUN_BYTES = MOST_LINE_BYTES // 2
+"""Of a run that is written: reading it again also needs its line, a copy of it, and its values, and has four times a line."""
 MOST_RATIO, FREE_BYTES = 100, 64 * 2**20
 """A packed file may unpack to so many times its size, plus the free bytes. Samples shrink to a third, roofs to a tenth."""
 
@@ -177,7 +179,7 @@ def _everything(store: Store, ids: list[str], left_out: list[str]) -> Iterator[L
         except DamagedRow:  # named in `Backup.damaged`
             continue
         encoded = document.encode(run)
-        if len(encoded) > MOST_LINE_BYTES // 2:
+        if len(encoded) > MOST_RUN_BYTES:
             left_out.append(
                 f"run {row.id}: its document has {len(encoded) / 1e6:.0f} MB, which is too much for a backup"
             )
@@ -192,21 +194,20 @@ def _everything(store: Store, ids: list[str], left_out: list[str]) -> Iterator[L
 
 def _check(path: Path) -> None:
     """Check every line, of all but short files in a process with limits. Errors: DocumentError, BadField."""
-    with _readable(path) as file:
-        if not _is_short(file):
-            file.seek(0)
-            limited_process.call(check_lines, [str(path)], file)
-            return
+    if not _is_short(path):
+        limited_process.call(check_lines, [str(path)])
+        return
     for _ in _lines(path):
         pass
 
 
-def _is_short(file: IO[bytes]) -> bool:
-    """Whether the file, unpacked, is so short that its values cannot take much memory."""
-    try:
-        return len(_unpacked(file).read(formats.MOST_READ_HERE_BYTES + 1)) <= formats.MOST_READ_HERE_BYTES
-    except (OSError, EOFError, zlib.error):  # It cannot be unpacked, which the check of its lines reports.
-        return True
+def _is_short(path: Path) -> bool:
+    """Whether the file, unpacked, is so short that its values cannot take much memory. Errors: BadField."""
+    with _readable(path) as raw:
+        try:
+            return len(_unpacked(raw).read(formats.MOST_READ_HERE_BYTES + 1)) <= formats.MOST_READ_HERE_BYTES
+        except (OSError, EOFError, zlib.error):  # It cannot be unpacked, which the check of its lines reports.
+            return True
 
 
 def check_lines(arguments: Sequence[str]) -> bytes:

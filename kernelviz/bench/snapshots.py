@@ -4,13 +4,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from kernelviz.core import LIVING, BadField, Problem, Run, check_name
-from kernelviz.core.run_cache import RunCache
+from kernelviz.core import LIVING, BadField, Run, check_name
 from kernelviz.core.sizes import values
 from kernelviz.formats import digest
-
-_narrowed: RunCache[Run] = RunCache(most=256)
-"""The same selection is the same object, so that its rows and figures are computed once."""
+from kernelviz.metrics.part_of_run import part_of_run
 
 
 def selected(
@@ -51,18 +48,7 @@ def narrowed(run: Run, variants: Sequence[str] | None, problems: Collection[str]
     plan = run.plan
     names = tuple(v for v in plan.variants if variants is None or v in variants or v == plan.baseline)
     selected_problems = tuple(p for p in plan.problems if problems is None or p.key in problems)
-    if names == plan.variants and selected_problems == plan.problems:
-        return run
-    return _narrowed.get((run, names, selected_problems), lambda: _only(run, names, selected_problems))
-
-
-def _only(run: Run, names: tuple[str, ...], problems: tuple[Problem, ...]) -> Run:
-    keys = {p.key for p in problems}
-    return msgspec.structs.replace(
-        run,
-        plan=msgspec.structs.replace(run.plan, problems=problems, variants=names),
-        results=tuple(r for r in run.results if r.variant in names and r.problem.key in keys),
-    )
+    return part_of_run(run, names, selected_problems)
 
 
 def at_sizes(run: Run, texts: Mapping[str, str]) -> tuple[str, ...]:

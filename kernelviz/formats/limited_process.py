@@ -36,7 +36,7 @@ _ENVIRONMENT = {
 }  # fmt: skip
 _REFUSED, _ANSWERED = 3, 0
 Reader = Callable[[Sequence[str]], bytes]
-"""A function of a module, by its module and name. It reads the file from standard input. Errors: DocumentError, MemoryError."""
+"""A function of a module, by its module and name. Errors: DocumentError, MemoryError."""
 
 
 class _Refused(msgspec.Struct, frozen=True):
@@ -46,14 +46,17 @@ class _Refused(msgspec.Struct, frozen=True):
     path: str
 
 
-def call(reader: Reader, arguments: Sequence[str], file: IO[bytes], *, processor_s: int | None = None) -> bytes:
-    """What the reader answers. `processor_s`: how long it may compute; None for no limit. Errors: DocumentError."""
+def call(
+    reader: Reader, arguments: Sequence[str], file: IO[bytes] | None = None, *, processor_s: int | None = None
+) -> bytes:
+    """What the reader answers. `file`: its standard input. `processor_s`: how long it may compute; None for no limit. Errors:
+    DocumentError."""
     root = str(Path(__file__).parents[2])
     name = f"{reader.__module__}:{reader.__name__}"
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", _PROGRAM, root, name, str(processor_s or 0), *arguments],
-            stdin=file,
+            stdin=subprocess.DEVNULL if file is None else file,
             stdout=output,
             stderr=log,
             start_new_session=True,
@@ -115,35 +118,25 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (used_s + int(processor_s), hard))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     gc.disable()  # Values of a file contain no cycles, and collecting among millions of them takes most of the time.
-    code, answer = _ANSWERED, b""
     try:
-        answer = reader(arguments)
-    except DocumentError as error:
-        code, answer = _REFUSED, _refused(error.reason, error.path)
-    except MemoryError:
-        _unlimit()
-        code, answer = (
-            _REFUSED,
-            _refused(f"reading it takes more than {_limits.memory_bytes / 1e6:.0f} MB of memory", "$"),
-        )
+        code, answer = _ANSWERED, reader(arguments)
     except Exception as error:
-        _unlimit()
-        traceback.print_exc()
-        reason = f"reading it failed ({type(error).__name__}); please report this together with the file"
-        code, answer = _REFUSED, _refused(reason, "$")
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))  # to say why
+        code, answer = _REFUSED, msgspec.json.encode(_refusal(error))
     with os.fdopen(os.dup(1), "wb") as output:
         output.write(answer)
     os._exit(code)  # Freeing millions of objects one by one takes seconds.
 
 
-def _refused(reason: str, path: str) -> bytes:
-    _unlimit()
-    return msgspec.json.encode(_Refused(reason, path))
-
-
-def _unlimit() -> None:
-    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+def _refusal(error: Exception) -> _Refused:
+    match error:
+        case DocumentError():
+            return _Refused(error.reason, error.path)
+        case MemoryError():
+            return _Refused(f"reading it takes more than {_limits.memory_bytes / 1e6:.0f} MB of memory", "$")
+    traceback.print_exception(error)
+    return _Refused(f"reading it failed ({type(error).__name__}); please report this together with the file", "$")
 
 
 def _allocated_bytes() -> int:

@@ -1,8 +1,7 @@
 """Which cases and sizes of a very large run the offline page shows, so that it is written and opened within seconds."""
 
-import msgspec
-
 from kernelviz.core import Problem, Run
+from kernelviz.metrics.part_of_run import part_of_run
 from kernelviz.plots.frame import evenly_spaced
 
 MOST_CASES = 500
@@ -23,12 +22,7 @@ def part_of(run: Run) -> Run:
     first = plan.variants[:MOST_CASES]
     variants = first if plan.baseline in first else (*first[:-1], plan.baseline)
     problems = _spaced(plan.problems, max(1, MOST_CASES // len(variants)))
-    keys, names = {p.key for p in problems}, set(variants)
-    return msgspec.structs.replace(
-        run,
-        plan=msgspec.structs.replace(plan, problems=problems, variants=variants),
-        results=tuple(r for r in run.results if r.variant in names and r.problem.key in keys),
-    )
+    return part_of_run(run, variants, problems)
 
 
 def sizes_with_charts(run: Run, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:

@@ -11,8 +11,8 @@ from torch import Tensor
 from kernelviz.core.reasons import Remembered, Unfinished
 
 ATTEMPTS, PAIRS = 3, 5
-LONG_S, ATTEMPTS_IF_LONG, PAIRS_IF_LONG = 20e-3, 1, 3
-"""A long call is observed less often, because a softmax of 4096 x 4096 would take 3 s more."""
+LONG_S, PAIRS_IF_LONG = 20e-3, 3
+"""A long call is watched once, and timed in fewer pairs, because a softmax of 4096 x 4096 would take 3 s more."""
 LEAST_WAIT_S, CALLS_WAITED = 2e-3, 3
 """After a call has returned, its output is watched for so long, and for so many times the length of the call."""
 MOST_COPIED_BYTES = 512 * 2**20
@@ -49,7 +49,7 @@ def cheat_of(call: HostCall) -> Unfinished | Remembered | None:
 
 def _unfinished(call: HostCall) -> Unfinished | None:
     """The finding that outputs change after the call has returned, or None."""
-    for attempt in range(ATTEMPTS):
+    for _ in range(ATTEMPTS):
         call.clear()
         began_s = time.perf_counter()
         outputs = call.launch()
@@ -64,7 +64,7 @@ def _unfinished(call: HostCall) -> Unfinished | None:
         )
         if changed:
             return Unfinished(elements=changed)
-        if took_s > LONG_S and attempt + 1 >= ATTEMPTS_IF_LONG:
+        if took_s > LONG_S:
             break
     return None
 

@@ -36,8 +36,8 @@ def show_of_run(
     key: str,
     alt: str,
 ) -> None:
-    """Show a table of a run, which is made once for all sessions. `depends_on`: the function that makes the columns and rows,
-    the run, and everything else that they depend on."""
+    """Show a table of a run, which is made once for all sessions. `depends_on`: a name of the kind of table, the run, and
+    everything else that columns and rows depend on."""
     data, config = _frames.get(depends_on, lambda: frame(*content()))
     # A copy, because Streamlit adds to the configuration.
     st.dataframe(data, column_config=deepcopy(config), hide_index=True, placeholder="–", key=key, alt=alt)
