@@ -73,7 +73,9 @@ def decode(raw: bytes) -> Run:
 
     try:
         header, rows = _read(raw)
-    except (pa.ArrowException, OSError, ValueError, LookupError, TypeError, MemoryError) as error:
+    except MemoryError:  # also pyarrow's; its text names an allocation
+        raise DocumentError("reading it takes too much memory: its values are far larger than the file") from None
+    except (pa.ArrowException, OSError, ValueError, LookupError, TypeError) as error:
         raise DocumentError(f"it cannot be read as Parquet ({' '.join(str(error).split())[:200]})") from None
     values = document.from_json(header, Any)
     if not isinstance(values, dict):

@@ -53,9 +53,8 @@ EXPLANATIONS: Mapping[Cheat, Text] = MappingProxyType(
             "contain what another thread does after that."
         ),
         "remembered": Text(
-            "On a processor, the call is timed with new numbers and again with the same numbers. Ten times in a row (six if "
-            "it is long) it is twice as fast with numbers that it has seen before, or three times as fast if it is shorter than "
-            "0.2 ms."
+            "On a processor, the call is timed with new numbers and again with the same numbers. It is rejected if the second "
+            "call takes at most half the time (a third if it is shorter than 0.2 ms) in ten of ten pairs (six if it is long)."
         ),
     }
 )

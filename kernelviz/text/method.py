@@ -58,8 +58,8 @@ ROOFS = """
   no such check.
 """
 REFUSED = """
-A variant that does one of these things is marked as **wrong**, with this name. For each of them the selftest runs a variant that
-does it, and checks that the result is rejected.
+A variant that does one of these things is marked as **wrong**, with this name. For each that is possible on the device, the
+selftest runs a variant that does it, and checks that the result is rejected.
 
 A variant runs in the same process as the measurement. Code that reads the caller's variables, replaces the clock or the checks,
 or writes results of its own cannot be stopped there. On a GPU, a kernel that recognises its inputs by their content, or that
