@@ -53,8 +53,9 @@ EXPLANATIONS: Mapping[Cheat, Text] = MappingProxyType(
             "contain what another thread does after that."
         ),
         "remembered": Text(
-            "On a processor, the call is timed with new numbers and again with the same numbers. It is rejected if the second "
-            "call takes at most half the time (a third if it is shorter than 0.2 ms) in ten of ten pairs (six if it is long)."
+            "On a processor, the call is timed with new numbers and again with the same numbers. It is rejected if even the "
+            "fastest call with new numbers takes twice as long as the median with the same numbers (three times below 0.2 ms), "
+            "in each of two series."
         ),
     }
 )
