@@ -59,6 +59,13 @@ def test_the_roofs_of_a_loaded_machine_are_refused_and_used_nowhere() -> None:
     assert light.memory == memory
 
 
+def test_a_cache_as_fast_as_memory_is_not_refused_by_chance() -> None:
+    """Writes on an H200: 4.706 TB/s into the L2 and 4.713 to memory in one calibration, the other way round in the next."""
+    memory = stream(4.713e12, name="write", moved=2**32)
+    for cache, refused in ((4.706e12, []), (4.782e12, []), (4.6e12, ["slower_than_memory"])):
+        assert kinds(checked((memory, stream(cache, level="l2", name="write", moved=7_864_320)))) == refused
+
+
 def test_a_cache_is_compared_with_the_slowest_stream_of_another_mix_where_its_own_cannot_be_used() -> None:
     read, copy = stream(25e9, name="read"), stream(20e9, 0.5)
     slow, fast = (stream(rate, level="l2", moved=2**24) for rate in (4e9, 26e9))
