@@ -10,8 +10,7 @@ import pytest
 from cases import WRONG
 from judged import (
     MOST_FURTHER_OFF,
-    PARTS,
-    cases_of,
+    cases_for_ncu,
     further_off,
     ncu_adds_s,
     one_kernel,
@@ -29,8 +28,8 @@ FIGURES = json.loads((DOCS / "gpu-figures.json").read_text())["figures"]
 
 
 def _by_ncu() -> dict[str, Mapping[str, Any]]:
-    parts = [figures for name, figures in FIGURES.items() if name.startswith("ncu_every_variant_")]
-    return {key: case for part in parts for key, case in part.items()}
+    compared: dict[str, Mapping[str, Any]] = FIGURES["ncu_every_variant"]
+    return compared
 
 
 def test_ncu_agrees_about_every_variant_whose_call_is_one_kernel() -> None:
@@ -39,18 +38,18 @@ def test_ncu_agrees_about_every_variant_whose_call_is_one_kernel() -> None:
     assert len(further_off(compared)) <= MOST_FURTHER_OFF * len(one_kernel(compared))
 
 
-def test_a_second_process_of_ncu_is_a_reason_where_it_disagrees_with_the_first() -> None:
-    """Found on an H100: gelu of 2^26 by triton_erf took 112.7 us here and 129.2 us in a process of ncu."""
+def test_an_independent_timer_decides_where_ncu_differs() -> None:
+    """Found on an H100: gelu of 2^26 by triton_erf takes 112.7 us here and 133.5 under ncu, but 114.7 under ncu without a flush
+    before the call, which changes the time here by less than 1 %."""
 
-    def compared(**again: float) -> dict[str, dict[str, object]]:
+    def compared(**third: float) -> dict[str, dict[str, object]]:
         same = {"kernels": 1, "same_kernels": True, "own_clock_hz": 1.98e9, "ncu_clock_hz": 1.98e9}
         empty = {"own_s": 0.8e-6, "own_p5_p95_s": (0.8e-6, 0.8e-6), "ncu_s": 2.2e-6}
-        slow = {"own_s": 112.7e-6, "own_p5_p95_s": (111e-6, 114e-6), "ncu_s": 129.2e-6}
-        return {"empty_launch | cuda_launches": same | empty, "gelu | triton_erf": same | slow | again}
+        slow = {"own_s": 112.7e-6, "own_p5_p95_s": (111e-6, 114e-6), "ncu_s": 133.5e-6}
+        return {"empty_launch | cuda_launches": same | empty, "gelu | triton_erf": same | slow | third}
 
-    for again_s, doubtful in ((114.0e-6, False), (105.0e-6, False), (129.0e-6, True)):
-        found = compared(ncu_again_s=again_s, ncu_again_clock_hz=1.98e9)
-        assert without_reason(found) == ["gelu | triton_erf"] * doubtful, again_s
+    for untraced_s, doubtful in ((113.0e-6, False), (111.0e-6, False), (115.0e-6, True), (133.0e-6, True)):
+        assert without_reason(compared(untraced_s=untraced_s)) == ["gelu | triton_erf"] * doubtful, untraced_s
     assert without_reason(compared()) == ["gelu | triton_erf"]
 
 
@@ -74,7 +73,7 @@ LEFT_OUT = {
 def test_ncu_was_asked_about_every_variant_of_the_catalogue() -> None:
     """But those that are published wrong, which have no time; REMEDY for a new one: tests/gpu/test_selftest.py on a GPU."""
     asked = {op_and_variant(key) for key in _by_ncu()}
-    every = {op_and_variant(case.key) for part in range(PARTS) for case in cases_of(part)}
+    every = {op_and_variant(case.key) for case in cases_for_ncu()}
     assert every - asked - WRONG == LEFT_OUT
 
 

@@ -24,7 +24,7 @@ REPORTS = "KERNELVIZ_GPU_REPORTS"
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("gpu suite")
     group.addoption("--part", choices=tuple(PARTS), help="run one part of the GPU suite and write its report")
-    group.addoption("--whole-sweep", action="store_true", help="one_click: all sizes of each sweep, not only its ends")
+    group.addoption("--whole-sweep", action="store_true", help="one_click: all sizes of each sweep, not only the last")
     group.addoption("--list-parts", action="store_true", help="print every GPU test by part as JSON, and run none")
 
 

@@ -41,7 +41,9 @@ PARTS: dict[str, Part] = {
     ),
     # A worker keeps more than a third of the memory (graphs and cached blocks of a sweep). Two processes on an H100 were slower
     # than one (34 ops in 262 s, 38 in 287 s), because large references and slow kernels fill the GPU, and ran out of memory.
-    "one_click": Part(summary="every op with the defaults of the Bench page, at both ends of its sweep", limit_s=480),
+    "one_click": Part(
+        summary="every op with the defaults of the Bench page, at the last size of its sweep", limit_s=480
+    ),
     "timing": Part(summary="the timing method, fresh processes, and the roofs", limit_s=480),
     "instrument": Part(
         summary="the other figures, energy, live mode, roofs, what limits a kernel, page and monitor beside a measurement",

@@ -129,20 +129,14 @@ def ncu_duration(at: Workbench) -> Finding:
 @probe("How far is a time from that of the untraced call, beyond 0.8 us?", limit=0.01, unit="fraction")
 def traced_calls(at: Workbench) -> Finding:
     """The product's time, with the cost of tracing subtracted, compared with events in a graph that is not traced."""
-    timer, _ = at.tracing()
-    untraced = CudaTimer(timer.instruments, EventStamps(timer.instruments))
     figures: dict[str, float] = {}
     beyond = [0.0]
     for case in TRACED_CASES:
         at.go_on()
-        op = op_named(case.problem.op).of(case.problem)
-        bound = BoundProblem(op, case.problem, at.where, at.room_bytes, at.device.name)
-        launch, _ = bound.bind(op.variant_named(case.variant), bound.inputs)
-        timed = at.timed(BoundLaunch(launch))
+        bound_launch = _bound(at, case)
+        timed = at.timed(bound_launch)
         traced_s = at.figure(timed, 0.3).estimate
-        series = Series("untraced", untraced.prepare(BoundLaunch(launch)))
-        Rounds(untraced, Method(budget_s=0.3), at.stop).take([series], None, None, lambda _: None)
-        untraced_s = series.figure(untraced).estimate
+        untraced_s = _untraced_s(at, bound_launch)
         beyond.append((abs(traced_s - untraced_s) - RESOLVED_S) / untraced_s)
         figures |= {
             f"{case.key}, told_s": traced_s,
@@ -150,6 +144,29 @@ def traced_calls(at: Workbench) -> Finding:
             f"{case.key}, taken_off_s": timed.correction_s,
         }
     return Finding(max(beyond), figures)
+
+
+def untraced_s(at: Workbench, case: Case) -> float:
+    """The cold seconds of a call by events round its graph, without any tracer or profiler; they resolve RESOLVED_S.
+
+    Raises NotHere where the device is not timed by a tracer, and whatever the variant raises.
+    """
+    return _untraced_s(at, _bound(at, case))
+
+
+def _bound(at: Workbench, case: Case) -> BoundLaunch:
+    op = op_named(case.problem.op).of(case.problem)
+    bound = BoundProblem(op, case.problem, at.where, at.room_bytes, at.device.name)
+    launch, _ = bound.bind(op.variant_named(case.variant), bound.inputs)
+    return BoundLaunch(launch)
+
+
+def _untraced_s(at: Workbench, bound_launch: BoundLaunch) -> float:
+    timer, _ = at.tracing()
+    untraced = CudaTimer(timer.instruments, EventStamps(timer.instruments))
+    series = Series("untraced", untraced.prepare(bound_launch))
+    Rounds(untraced, Method(budget_s=0.3), at.stop).take([series], None, None, lambda _: None)
+    return series.figure(untraced).estimate
 
 
 def _own(at: Workbench) -> dict[str, float]:
