@@ -51,14 +51,17 @@ def run(
     device: str | None = None,
     budget_s: float = 1.0,
     clock: Clock = "burst",
-    figures: Sequence[FigureName] = USUAL_FIGURES,
+    figures: Sequence[FigureName] | None = None,
+    untrusted: bool = False,
     plugins: Sequence[PathLike] = (),
 ) -> Report:
     """Measure variants of an op and wait for the results. Parameters that are not given take the defaults of the op.
 
     sizes: for each axis a number, a text ("2^10..2^14", "2^27/n") or several numbers. variants: by default all that can run
     here, except those that run only when they are named. budget_s: largest device time for each case, in seconds. clock:
-    "burst" (short bursts) or "sustained" (steady load). figures: what is measured; "energy" is measured only if it is named.
+    "burst" (short bursts) or "sustained" (steady load). figures: what is measured; by default all but "energy".
+    untrusted: each variant is measured in a process of its own, and a judge process checks outputs and times; only "cold" is
+    measured then.
     plugins: files with your own variants. An interrupt ends the run after its current block; its results stay in the store, and
     the interrupt is raised again. Errors: UnknownName and BadField, which name the field and the nearest valid value. A case
     that fails is not an error, but a row with its reason.
@@ -77,7 +80,13 @@ def run(
         device=device,
         plugins=_paths(plugins),
     )
-    method = Method(budget_s=budget_s, clock=clock, figures=_several(figures))
+    usual: Sequence[FigureName] = ("cold",) if untrusted else USUAL_FIGURES
+    method = Method(
+        budget_s=budget_s,
+        clock=clock,
+        figures=_several(usual if figures is None else figures),
+        judge=True if untrusted else msgspec.UNSET,
+    )
     return wait_for_run(bench, bench.run(bench.plan(request), method, owner=_owner()))
 
 

@@ -125,6 +125,12 @@ def checked_method(method: Method) -> Method:
         check_name("figure", name, get_args(FigureName))
     if "cold" not in method.figures:
         raise BadField("figures", ", ".join(method.figures), "device cold is always measured: add cold")
+    if method.untrusted and method.figures != ("cold",):
+        raise BadField(
+            "untrusted",
+            "yes",
+            f"a judge can check only the cold device time; leave out {', '.join(method.figures[1:])}",
+        )
     if not 1 <= method.seeds <= 100:
         raise BadField("seeds", method.seeds, "give a whole number from 1 to 100")
     return method

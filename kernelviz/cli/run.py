@@ -4,6 +4,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
+import msgspec
 import typer
 
 from kernelviz import bench as use_cases
@@ -88,6 +89,14 @@ def run(
             "are decided.",
         ),
     ] = False,
+    untrusted: Annotated[
+        bool,
+        typer.Option(
+            "--untrusted",
+            help="For variants of somebody else: measure each in a process of its own, and let a judge process, which runs none "
+            "of them, check outputs and times. Only the cold device time is measured. It is no sandbox.",
+        ),
+    ] = False,
     data: options.Data = "normal",
     baseline: Annotated[
         str | None,
@@ -123,8 +132,10 @@ def run(
     method = (
         quick_method(clock, figures, energy=energy, budget="--budget-s" in options.options_on_command_line(context))
         if quick
-        else chosen_method(budget_s, clock, figures, energy=energy)
+        else chosen_method(budget_s, clock, ("cold" if untrusted and figures is None else figures), energy=energy)
     )
+    if untrusted:
+        method = judged_method(method)
     headline = chosen_headline(l2, method)
     with closing(use_cases.current()) as bench:
         plan = bench.plan(
@@ -173,6 +184,19 @@ def quick_method(clock: str, figures: str | None, *, energy: bool, budget: bool 
     if budget:
         raise BadField("--quick", "yes", f"it takes at most {QUICK.budget_s:g} s a case; leave out --budget-s")
     return QUICK
+
+
+def judged_method(method: Method) -> Method:
+    """The method of --untrusted. Errors: BadField if another option asks for times that a judge cannot check.
+
+    >>> judged_method(Method()).untrusted
+    True
+    """
+    if method.figures != ("cold",):
+        raise BadField(
+            "--untrusted", "yes", "a judge can check only the cold device time; leave out --figures and --energy"
+        )
+    return msgspec.structs.replace(method, judge=True)
 
 
 def chosen_headline(l2: str, method: Method) -> Headline:

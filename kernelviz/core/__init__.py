@@ -51,6 +51,8 @@ from kernelviz.core.kernel_times import RunTimes
 from kernelviz.core.notes import (
     BaselineMoved,
     CallTooLong,
+    ClockConfirmed,
+    ClockUnverified,
     DriverCopy,
     DriverSilent,
     EnergyCounterStill,
@@ -146,6 +148,8 @@ __all__ = [
     "Check",
     "CheckDone",
     "Clock",
+    "ClockConfirmed",
+    "ClockUnverified",
     "Conditions",
     "Cost",
     "Data",

@@ -95,6 +95,22 @@ class LaterFailure(_Note, frozen=True, kw_only=True, tag="later_failure"):
     message: str = ""
 
 
+class ClockConfirmed(_Note, frozen=True, kw_only=True, tag="clock_confirmed"):
+    """By the clock of the judge, the shortest of `trials` calls, less the copy of its outputs, took `at_most_s`, little longer
+    than the time by the worker."""
+
+    at_most_s: float
+    trials: int
+
+
+class ClockUnverified(_Note, frozen=True, kw_only=True, tag="clock_unverified"):
+    """By the clock of the judge, the shortest of `trials` calls, less the copy of its outputs, took `at_most_s`. The cost of a
+    launch may be the reason that this is longer than the time by the worker, so that time is not confirmed."""
+
+    at_most_s: float
+    trials: int
+
+
 class ForeignNote(_Note, frozen=True, kw_only=True, tag="text"):
     """Text for which this version has no kind. It is shown unchanged and never interpreted."""
 
@@ -116,5 +132,7 @@ Note = (
     | EnergyCounterStill
     | StaleTuning
     | LaterFailure
+    | ClockConfirmed
+    | ClockUnverified
     | ForeignNote
 )

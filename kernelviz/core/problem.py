@@ -92,13 +92,13 @@ class Cost(Struct, frozen=True, kw_only=True):
 class Method(Struct, frozen=True, kw_only=True):
     """How times are measured. Whether the headline is cold or warm is not part of it; that is chosen when results are shown.
 
-    `budget_s`: the most device time a case may take. `half_width`: relative half-width of the 95 % interval at which
-    measuring stops early; at 0.5 % five fresh processes differed by ±0.6 % on a 3.6 µs kernel (docs/measuring.md).
-    `ratio_half_width`: the same for a comparison that stays undecided. `decided_is_enough`: the measurement ends when all
-    comparisons are decided, however wide the single intervals are (for live mode).
-    `seeds`: how many fills of the inputs the correctness gate checks. `figures`: what is measured; documents that do not say
-    have device cold only. For the times of another tool, `figures` is empty, `clock` is None, and all numbers are 0.
-    """
+    `budget_s`: the most device time a case may take. `half_width`: relative half-width of the 95 % interval at which measuring
+    stops early; at 0.5 % five fresh processes differed by ±0.6 % on a 3.6 µs kernel (docs/measuring.md). `ratio_half_width`: the
+    same for a comparison that stays undecided. `decided_is_enough`: the measurement ends when all comparisons are decided,
+    however wide the single intervals are (for live mode). `judge`: True if each variant was measured in a process of its own and
+    checked by a judge process (`untrusted`); otherwise the field is left out of documents. `seeds`: how many fills of the inputs
+    the correctness gate checks. `figures`: what is measured; documents that do not say have device cold only. For the times of
+    another tool, `figures` is empty, `clock` is None, and all numbers are 0."""
 
     clock: Clock | None = "burst"
     budget_s: float = 1.0
@@ -107,6 +107,12 @@ class Method(Struct, frozen=True, kw_only=True):
     decided_is_enough: bool = False
     seeds: int = 3
     figures: tuple[FigureName, ...] = ("cold",)
+    judge: Literal[True] | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="untrusted")
+
+    @property
+    def untrusted(self) -> bool:
+        """Whether the variants were measured as code that is not trusted."""
+        return self.judge is True
 
 
 QUICK = Method(budget_s=0.02, half_width=0.005, ratio_half_width=0.005, decided_is_enough=True)

@@ -155,6 +155,20 @@ class ImpossiblyFast(_Reason, frozen=True, kw_only=True, tag="impossibly_fast"):
     device: str
 
 
+class ClockContradicted(_Reason, frozen=True, kw_only=True, tag="clock_contradicted"):
+    """The time by the worker, and the shortest of `trials` calls by the clock of the judge, less `copy_s` for the copy of its
+    outputs."""
+
+    time_s: float
+    judged_s: float
+    copy_s: float
+    trials: int
+
+
+class NotJudged(_Reason, frozen=True, kw_only=True, tag="not_judged"):
+    """The judge could not check the case; the message says why."""
+
+
 # Why a case was not measured.
 
 
@@ -335,7 +349,8 @@ Ended = (
     | NoWorker
 )
 OutputFault = OutputCount | OutputType | OutputShape | OutputDtype
-Reason = Cheating | NotFinite | ErrorTooLarge | OutputFault | ImpossiblyFast | Refusal | Skipped | Ended
+Judged = ClockContradicted | NotJudged
+Reason = Cheating | NotFinite | ErrorTooLarge | OutputFault | ImpossiblyFast | Judged | Refusal | Skipped | Ended
 
 
 class Refused(KernelvizError):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from kernelviz.core import Accuracy, Failure, Inspection, LaterFailure, Stage
+from kernelviz.core import Accuracy, Failure, Inspection, LaterFailure, Stage, units
 from kernelviz.core import reasons as r
 from kernelviz.core.cheats import cheat_of
 from kernelviz.text.cheats import NAMES
@@ -96,6 +96,12 @@ REASONS: Mapping[type, Template] = {
         f"{reason.time_s * 1e6:.3g} us is less than the {reason.least_s * 1e6:.3g} us that the data sheet of "
         f"{reason.device} allows for this traffic and work; the call cannot have done it"
     ),
+    r.ClockContradicted: lambda reason: (
+        f"the worker's time is {units.seconds(reason.time_s)}, but by the judge's own clock the shortest of "
+        f"{reason.trials} calls took {units.seconds(reason.judged_s)}, without the {units.seconds(reason.copy_s)} "
+        "for the copy of its outputs"
+    ),
+    r.NotJudged: "the judge could not check it",
     r.NoDtype: lambda reason: f"has no {reason.dtype} kernel (it has {', '.join(reason.has)})",
     r.NoCompute: lambda reason: f"computes in {', '.join(reason.has)} only, not in {reason.compute}",
     r.NoDirection: "has no {0.direction} pass",

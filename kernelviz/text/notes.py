@@ -48,6 +48,13 @@ NOTES: Mapping[type, Template] = {
     n.EnergyCounterStill: "the energy counter did not change twice in {0.seconds:.0f} s",
     n.StaleTuning: lambda note: f"not tuned: what run {note.run_id} found was for {_OTHER[note.another]}",
     n.LaterFailure: lambda note: f"{note.stage}: {describe_failure(note)}",
+    n.ClockConfirmed: lambda note: (
+        f"confirmed by the judge: {units.seconds(note.at_most_s)} at most, shortest of {note.trials} calls by its own clock"
+    ),
+    n.ClockUnverified: lambda note: (
+        f"unverified clock: by the judge's own clock, the shortest of {note.trials} calls took {units.seconds(note.at_most_s)}, "
+        "launch included"
+    ),
     n.ForeignNote: "{0.text}",
 }
 

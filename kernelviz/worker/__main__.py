@@ -1,7 +1,7 @@
-"""`python -m kernelviz.worker SOCKET`: started by the guard, never by hand."""
+"""`python -m kernelviz.worker SOCKET [JUDGE]`: started by the guard, never by hand."""
 
 import sys
 
 from kernelviz.worker.child import serve
 
-serve(int(sys.argv[1]))
+serve(*map(int, sys.argv[1:]))

@@ -18,7 +18,7 @@ from collections import deque
 from kernelviz.core import BadField, CaseDone, Event, Failure, Stage, UsageError
 from kernelviz.core.errors import one_line
 from kernelviz.core.finite import finite_result
-from kernelviz.measure.session.contract import CaseFailed, OpenSession, Session
+from kernelviz.measure.session.contract import CaseFailed, Emit, OpenSession, Session, Stop
 from kernelviz.worker.protocol import (
     TO_WORKER,
     Calibrate,
@@ -80,8 +80,9 @@ class Connection:
 class Worker:
     """One device, one session, one unit of work at a time."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, judge_fd: int | None = None) -> None:
         self._connection = connection
+        self._judge_fd = judge_fd
         self._session: Session | None = None
 
     def run(self) -> None:
@@ -140,6 +141,8 @@ class Worker:
 
         try:
             match work:
+                case Measure(judged=True):
+                    self._measure_judged(session, work, emit, stop)
                 case Measure(problem=problem, variants=variants, baseline=baseline, method=method, tuned=tuned):
                     session.measure(problem, variants, baseline, method, emit, stop, tuned=tuned)
                 case Calibrate():
@@ -154,6 +157,13 @@ class Worker:
         else:
             self._connection.send(WorkDone(work_id=work_id, spoilt=session.spoilt))
 
+    def _measure_judged(self, session: Session, work: Measure, emit: Emit, stop: Stop) -> None:
+        if self._judge_fd is None or len(work.variants) != 1:
+            raise RuntimeError("a judged measurement needs a judge, and is of one variant")
+        session.measure_judged(
+            work.problem, work.variants[0], work.method, self._judge_fd, emit, stop, tuned=work.tuned
+        )
+
 
 def _failure(error: Exception) -> Failure:
     if isinstance(error, CaseFailed):
@@ -162,10 +172,10 @@ def _failure(error: Exception) -> Failure:
     return Failure(stage="unavailable" if isinstance(error, UsageError) else stage, message=one_line(error))
 
 
-def serve(fd: int) -> None:
-    """Answer messages on the socket `fd` until the server closes it."""
+def serve(fd: int, judge_fd: int | None = None) -> None:
+    """Answer messages on the socket `fd` until the server closes it. `judge_fd`: a connection with a judge."""
     faulthandler.enable(file=sys.stderr)
     # Ctrl-C in a terminal also reaches this process, but the server handles it: it cancels the work and ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with contextlib.suppress(BrokenPipeError):  # the server closed the socket while a message was being sent
-        Worker(Connection(fd)).run()
+        Worker(Connection(fd), judge_fd).run()

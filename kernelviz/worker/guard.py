@@ -1,6 +1,6 @@
 """The guard: the parent of a worker, which ends every process that the worker started.
 
-    python -I -S guard.py PIPE SOCKET COMMAND…
+    python -I -S guard.py PIPE DESCRIPTORS COMMAND…
 
 The server holds the only writing end of PIPE. When it closes (on purpose, or because the server was killed), or when the
 worker ends, the guard kills the worker's process group and every descendant, including those in sessions of their own (compile
@@ -30,8 +30,8 @@ def _prctl(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def _start(command: list[str], socket_fd: int) -> int:
-    """Start the worker in a session of its own; it inherits the socket and no other descriptor. Return its pid."""
+def _start(command: list[str], inherited: set[int]) -> int:
+    """Start the worker in a session of its own; it inherits these descriptors and no others. Return its pid."""
     own_pid = os.getpid()
     worker = os.fork()
     if worker:
@@ -41,7 +41,7 @@ def _start(command: list[str], socket_fd: int) -> int:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == own_pid:  # else the guard died before the line above
             for fd in _open_fds():
-                os.set_inheritable(fd, fd == socket_fd or fd <= 2)
+                os.set_inheritable(fd, fd in inherited or fd <= 2)
             os.execv(command[0], command)
     finally:
         os._exit(127)
@@ -116,7 +116,7 @@ def _end_like(status: int | None) -> None:
 
 def main(arguments: list[str]) -> None:
     """Start the command, wait until it or the server ends, and end all its descendants."""
-    pipe, socket_fd, command = int(arguments[0]), int(arguments[1]), arguments[2:]
+    pipe, sockets, command = int(arguments[0]), {int(fd) for fd in arguments[1].split(",")}, arguments[2:]
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     # Writing a core dump of a process that has mapped a GPU takes longer than starting the next worker.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -127,8 +127,9 @@ def main(arguments: list[str]) -> None:
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, frame: signals.append(number))
-    worker = _start(command, socket_fd)
-    os.close(socket_fd)  # so that the server's end of the stream closes when the worker ends
+    worker = _start(command, sockets)
+    for fd in sockets:  # so that the other ends of the streams close when the worker ends
+        os.close(fd)
     fate: int | None = None
     poll = select.poll()  # not select: a busy server's descriptors have numbers above select's limit of 1,024
     poll.register(pipe, select.POLLIN)

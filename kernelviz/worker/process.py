@@ -32,8 +32,9 @@ class WorkerDied(Exception):
 class WorkerProcess:
     """A worker that is running. Not thread-safe, but for `wake`."""
 
-    def __init__(self, *, guard_fds: Iterable[int] = ()) -> None:
-        """Start guard and worker. `guard_fds`: descriptors that the guard keeps open until the worker's processes are gone."""
+    def __init__(self, *, guard_fds: Iterable[int] = (), judge_fd: int | None = None) -> None:
+        """Start guard and worker. `guard_fds`: descriptors that the guard keeps open until the worker's processes are gone.
+        `judge_fd`: the worker's end of its connection with a judge; it stays open here."""
         self._socket, theirs = socket.socketpair()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_write, False)
@@ -44,16 +45,17 @@ class WorkerProcess:
         self._replies: deque[FromWorker] = deque()
         self._ended = False
         self._garbled: WorkerGarbled | None = None
-        command = [sys.executable, "-P", "-m", "kernelviz.worker", str(theirs.fileno())]
+        sockets = [str(fd) for fd in (theirs.fileno(), judge_fd) if fd is not None]
+        command = [sys.executable, "-P", "-m", "kernelviz.worker", *sockets]
         try:
             self._guard = subprocess.Popen(
-                [sys.executable, "-I", "-S", guard.__file__, str(pipe_read), str(theirs.fileno()), *command],
+                [sys.executable, "-I", "-S", guard.__file__, str(pipe_read), ",".join(sockets), *command],
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
-                pass_fds=(pipe_read, theirs.fileno(), *guard_fds),
+                pass_fds=(pipe_read, *map(int, sockets), *guard_fds),
                 start_new_session=True,
-                env=_environment(),
+                env=environment(),
             )
         except BaseException:
             self._close()
@@ -175,8 +177,9 @@ def _ready(wanted: Mapping[int, int], timeout_s: float) -> set[int]:
     return {descriptor for descriptor, _ in poll.poll(max(0.0, timeout_s) * 1000)}
 
 
-def _environment() -> dict[str, str]:
-    """The server's environment, with this kernelviz first on PYTHONPATH, so that the worker imports it in any folder."""
+def environment() -> dict[str, str]:
+    """The environment of child processes: the server's, with this kernelviz first on PYTHONPATH, so that they import it in any
+    folder."""
     root = str(Path(kernelviz.__file__).parents[1])
     path = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{path}" if path else root, "PYTHONUNBUFFERED": "1"}

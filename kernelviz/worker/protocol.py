@@ -35,13 +35,15 @@ class Open(_Message, frozen=True, kw_only=True, tag="open"):
 
 
 class Measure(_OfWork, frozen=True, kw_only=True, tag="measure"):
-    """Measure the variants of one problem; `tuned`: their configurations by variant (a variant without one: its default)."""
+    """Measure the variants of one problem; `tuned`: their configurations by variant (a variant without one: its default).
+    `judged`: there is one variant, and a judge checks it over the worker's other connection."""
 
     problem: Problem
     variants: tuple[str, ...]
     baseline: str
     method: Method
     tuned: dict[str, Tuned] = {}
+    judged: bool = False
 
 
 class Calibrate(_OfWork, frozen=True, kw_only=True, tag="calibrate"):

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from kernelviz.core import (
+    Case,
     CaseDone,
     Device,
     DeviceBusy,
@@ -19,16 +20,20 @@ from kernelviz.core import (
     Failure,
     KernelvizError,
     Problem,
+    Result,
     RunQueued,
     WorkerStarting,
 )
-from kernelviz.core.reasons import CancelledBefore, NoResult, ServerStopped
+from kernelviz.core.reasons import CancelledBefore, NoResult, NotJudged, ServerStopped
+from kernelviz.measure.judge.messages import Judged
+from kernelviz.metrics.judgement import judged_result
 from kernelviz.ops import catalogue
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.text import describe_failure, describe_reason
 from kernelviz.worker.attempt import Attempt, Ending
 from kernelviz.worker.conversation import converse
 from kernelviz.worker.device_lock import DeviceLock
+from kernelviz.worker.judge_process import JudgeProcess
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.protocol import Measure, Selftest, Work
 from kernelviz.worker.queue import FairQueue
@@ -88,6 +93,8 @@ class Supervisor:
         self._closing = False
         self._state: _State = "none"
         self._reported_ahead: dict[str, int] = {}
+        self._judge: JudgeProcess | None = None
+        self._judge_trouble = ""
         self._thread = threading.Thread(target=self._run, name=f"supervisor {device.id}", daemon=True)
         self._thread.start()
 
@@ -157,6 +164,7 @@ class Supervisor:
                     self._end(request, *ended)
         finally:
             self._slot.end("closing", self._limits.end_s)
+            self._end_judge()
             if self._lock is not None:
                 self._lock.close()
 
@@ -184,6 +192,8 @@ class Supervisor:
             # Their CUDA context is newer than the worker's, which makes the worker's short kernels read longer (device_state.py).
             self._slot.end("another process has measured on this GPU meanwhile")
         self._slot.guard_fds = (self._lock.lock_fd(),)
+        if not request.method.untrusted:
+            self._end_judge()
         try:
             return self._measure(request, request.problem) if request.problem else self._once(request)
         finally:
@@ -208,17 +218,20 @@ class Supervisor:
     def _measure(self, request: Request, problem: Problem) -> tuple[RequestEnd, str]:
         """Measure all variants of a problem, in as many attempts as crashes and hangs make necessary."""
         variants = request.variants if request.timed_variants is None else request.timed_variants()
-        attempts = deque([Attempt(problem, variants, request.baseline)] if variants else [])
-        known = request.known_baseline() if request.known_baseline is not None else None
+        untrusted = request.method.untrusted
+        groups = [(v,) for v in variants] if untrusted else [variants] if variants else []
+        attempts = deque(Attempt(problem, group, request.baseline) for group in groups)
+        known = request.known_baseline() if request.known_baseline is not None and not untrusted else None
         while attempts:
             attempt = attempts.popleft()
             attempt.known = known
             if self._closing:
                 return "interrupted", STOPPED
-            ending = Ending(failure=_CANCELLED) if self._cancelled() else self._run_attempt(request, attempt)
+            run = self._run_judged if untrusted else self._run_attempt
+            ending = Ending(failure=_CANCELLED) if self._cancelled() else run(request, attempt)
             if self._closing and attempt.left:
                 return "interrupted", STOPPED
-            known = attempt.known
+            known = None if untrusted else attempt.known
             failures, following = attempt.conclude(ending)
             self._tell_failures(request, problem, failures)
             attempts.extendleft(reversed(following))
@@ -234,6 +247,74 @@ class Supervisor:
         )
         budget_s = request.method.budget_s * max(1, len(attempt.variants))
         return self._converse(request, work, budget_s, attempt.heard)
+
+    def _run_judged(self, request: Request, attempt: Attempt) -> Ending:
+        """Measure one variant in a new worker whose result counts only as far as the judge confirms it."""
+        self._slot.end("each variant of this run is measured in a process of its own")
+        judge = self._judge_ready()
+        if judge is None:
+            failure = Failure(stage="unavailable", reasons=(NotJudged(),), message=self._judge_trouble)
+            return Ending(failure=_CANCELLED if self._cancelled() else failure, started=False)
+        with judge.begin(attempt.problem) as workers_end:
+            self._slot.start(request.plugins, workers_end.fileno())
+        held: list[Result] = []
+
+        def heard(event: Event) -> Event | None:
+            if not isinstance(event, CaseDone):
+                return attempt.heard(event)
+            if event.result.case == Case(problem=attempt.problem, variant=attempt.variants[0]):
+                held[:] = [event.result]
+            return None
+
+        work = Measure(
+            problem=attempt.problem,
+            variants=attempt.variants,
+            baseline=attempt.variants[0],
+            method=request.method,
+            tuned=dict(request.tuned),
+            judged=True,
+        )
+        ending = self._converse(request, work, request.method.budget_s, heard)
+        self._slot.end("each variant of this run is measured in a process of its own")
+        judged = judge.found(self._limits.case_s, self._stopping)
+        if judged is None:
+            self._judge_trouble = judge.log_tail()
+            self._end_judge()
+            judged = Judged(number=0, error="the judge ended")
+        op = catalogue().get(attempt.problem.op)
+        for result in held if ending.failure is None else ():
+            final = judged_result(
+                result,
+                judged.times_s,
+                judged.copy_s,
+                judged.accuracy,
+                judged.error,
+                self.device.kind,
+                None if op is None else op.cost_of(attempt.problem),
+            )
+            if (passed_on := attempt.heard(CaseDone(result=final))) is not None:
+                request.sink.tell(passed_on)
+        return ending
+
+    def _judge_ready(self) -> JudgeProcess | None:
+        """A judge whose context is on the device. None where there is none, with the reason in `_judge_trouble`."""
+        if self._judge is not None and not self._judge.alive():
+            self._end_judge()
+        if self._judge is None:
+            try:
+                self._judge = JudgeProcess(self.device.id)
+            except OSError as error:
+                self._judge_trouble = str(error)
+                return None
+            if not self._judge.ready(self._limits.start_s, self._stopping):
+                self._judge_trouble = self._judge.log_tail()
+                self._end_judge()
+        return self._judge
+
+    def _end_judge(self) -> None:
+        judge, self._judge = self._judge, None
+        if judge is not None:
+            judge.end()
 
     def _once(self, request: Request) -> tuple[RequestEnd, str]:
         """Do a calibration, a selftest or an inspection: it has no cases, so its failure becomes the message of its end."""

@@ -108,11 +108,12 @@ class WorkerSlot:
             self.trouble = process.fate()
         return None
 
-    def start(self, plugins: tuple[str, ...]) -> None:
-        """Start a worker. It opens its session by itself; its Hello is read when the worker is needed."""
+    def start(self, plugins: tuple[str, ...], judge_fd: int | None = None) -> None:
+        """Start a worker. It opens its session by itself; its Hello is read when the worker is needed. `judge_fd`: its end of a
+        connection with a judge; it stays open here."""
         self._plugins, self._stamp, self._environment = plugins, stamp(plugins), None
         try:
-            process = WorkerProcess(guard_fds=self.guard_fds)
+            process = WorkerProcess(guard_fds=self.guard_fds, judge_fd=judge_fd)
         except OSError as error:
             self.trouble = Failure(stage="unavailable", reasons=(NoWorker(),), message=str(error))
             self._failed_at_s = time.monotonic()

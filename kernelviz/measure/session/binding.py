@@ -126,13 +126,21 @@ class BoundVariant:
 class BoundProblem:
     """The inputs of one problem on the device, filled with the timed seed, and the variants bound to them."""
 
-    def __init__(self, op: Op, problem: Problem, device: torch.device, free_bytes: int, name: str) -> None:
-        """Allocate the inputs on the device called `name`. Raises DoesNotFit before anything is allocated."""
+    def __init__(
+        self,
+        op: Op,
+        problem: Problem,
+        device: torch.device,
+        free_bytes: int,
+        name: str,
+        inputs: tuple[Tensor, ...] | None = None,
+    ) -> None:
+        """Allocate the inputs on the device called `name`, or use these. Raises DoesNotFit before anything is allocated."""
         self.op, self.problem, self.device = op, problem, device
         self.needed_bytes = op.needed_bytes(problem)
         if self.needed_bytes > free_bytes:
             raise DoesNotFit(self.needed_bytes, free_bytes, name)
-        self.inputs = allocate(op.inputs, problem, device)
+        self.inputs = allocate(op.inputs, problem, device) if inputs is None else inputs
         fill(op, self.inputs, problem, TIMED_SEED)
         one_buffer = max(op.tensor_bytes(problem), _APART_BYTES * (len(op.inputs) + len(op.outputs)))
         spare_bytes = free_bytes - self.needed_bytes

@@ -46,6 +46,22 @@ class Session(Protocol):
         each used where the variant's source is the one that was tuned.
         """
 
+    def measure_judged(
+        self,
+        problem: Problem,
+        variant: str,
+        method: Method,
+        judge_fd: int,
+        emit: Emit,
+        stop: Stop,
+        *,
+        tuned: Mapping[str, Tuned] = UNTUNED,
+    ) -> None:
+        """Measure one variant alone on the inputs of a judge, then make the calls that the judge asks for (measure.judge).
+
+        Emits what `measure` emits. What the judge finds is known to the judge alone.
+        """
+
     def calibrate(self, emit: Emit, stop: Stop) -> None:
         """Measure the roofs of the device; emits RoofDone for each."""
 

@@ -97,6 +97,39 @@ class DeviceSession:
             self._release()
         self._trim()
 
+    def measure_judged(
+        self,
+        problem: Problem,
+        variant: str,
+        method: Method,
+        judge_fd: int,
+        emit: Emit,
+        stop: Stop,
+        *,
+        tuned: Mapping[str, Tuned] = UNTUNED,
+    ) -> None:
+        """See Session.measure_judged."""
+        from kernelviz.measure.judge.trials import JudgeLink
+
+        link = JudgeLink(judge_fd)
+        op = op_named(problem.op, self.ops).of(problem)
+        chosen = configured(op, variant, tuned)
+        measurement = ProblemMeasurement(self.state, op, problem, variant, method, emit, stop, tuned)
+        measurement.step(variant, "binding")
+        try:
+            memory = link.memory(op, problem, self._torch_device)
+            free_bytes = self._free_bytes()
+            bound = BoundProblem(op, problem, self._torch_device, free_bytes, self.device.name, memory.inputs)
+        except Exception as error:
+            self.state.note(error)
+            emit(CaseDone(result=measurement.result(chosen, failures.failure(error))))
+            return
+        measurement.cold(bound, [chosen])
+        ready = bound.variants.get(chosen.name)
+        if ready is not None and not stop():
+            launch = ready.timed.launches[0].launch
+            link.make_calls(launch, memory, lambda _: measurement.step(chosen.name, "checking"), stop)
+
     def calibrate(self, emit: Emit, stop: Stop) -> None:
         self._problems.clear()
         self._release()

@@ -1,0 +1,169 @@
+"""The judge's process: it gives a worker inputs that nobody knew before, takes the time until the outputs are there by its own
+clock, and compares them with the reference.
+
+It never runs a variant, never imports a plug-in, and is idle while the worker measures. Its context on the GPU is older than the
+worker's, because a context that comes later makes short kernels of an earlier process longer (docs/measuring.md).
+"""
+
+from __future__ import annotations
+
+import random
+import select
+import socket
+import time
+import traceback
+
+import torch
+
+from kernelviz.core import KernelvizError, Problem
+from kernelviz.core.errors import one_line
+from kernelviz.measure.gate.check import Comparison, Reference
+from kernelviz.measure.judge.messages import (
+    FROM_WORKER,
+    TO_JUDGE,
+    Judged,
+    JudgeReady,
+    Memory,
+    Trial,
+    TrialsOver,
+    receive,
+    send,
+)
+from kernelviz.measure.judge.shared_memory import DONE, FAILED, GIVEN, WAITING, OwnedMemory
+from kernelviz.measure.session.inputs import allocate, fill
+from kernelviz.measure.timing.host import poison
+from kernelviz.ops import op_named
+
+LEAST_TRIALS, MOST_TRIALS, TRIALS_S = 8, 40, 1.0
+"""How many calls are timed: at least and at most so many, and no more once the calls have taken so many seconds."""
+COMPARED, COMPARING_S = 4, 0.5
+"""The outputs of the first calls are compared until that took COMPARING_S, and those of COMPARED calls that are chosen at
+random."""
+CALL_S = 120.0
+"""A call that is not over after so many seconds ends the judgement."""
+
+
+class NotOver(KernelvizError):
+    """A trial did not end; the message says why."""
+
+
+def serve(device_id: str, descriptor: int) -> None:
+    """Judge cases until the server closes its connection."""
+    device = torch.device(device_id)
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+        torch.zeros(1, device=device)
+        torch.cuda.synchronize()
+    server = socket.socket(fileno=descriptor)
+    server.set_inheritable(False)
+    send(server, JudgeReady())
+    earlier: CaseOnTrial | None = None
+    while True:
+        try:
+            case, (worker_fd,) = receive(server, TO_JUDGE)
+        except (EOFError, OSError):
+            return
+        if earlier is not None:  # its worker, which had opened this memory, has been ended since
+            earlier.close()
+        earlier, began_s = None, time.monotonic()
+        with socket.socket(fileno=worker_fd) as worker:
+            try:
+                earlier = CaseOnTrial(case.problem, device, worker)
+                judged = earlier.judged(case.number)
+            except Exception as error:
+                traceback.print_exc()
+                judged = Judged(number=case.number, error=one_line(error))
+        try:
+            send(server, judged)
+        except OSError:
+            return
+        print(f"case {case.number} took {time.monotonic() - began_s:.2f} s", flush=True)  # noqa: T201
+
+
+class CaseOnTrial:
+    """One case: its memory, and the trials of the worker at the other end of a connection."""
+
+    def __init__(self, problem: Problem, device: torch.device, worker: socket.socket) -> None:
+        """Allocate the memory. Raises torch.OutOfMemoryError, OSError, ShareError."""
+        self._problem, self._device, self._worker = problem, device, worker
+        self._op = op_named(problem.op).of(problem)
+        self._inputs = allocate(self._op.inputs, problem, device)
+        self._outputs = allocate(self._op.outputs, problem, device)
+        self._memory = OwnedMemory(self._op, problem, device)
+        self._random = random.SystemRandom()
+        self._wait = torch.cuda.synchronize if device.type == "cuda" else _nothing
+
+    def close(self) -> None:
+        """Free the memory. The worker must have ended."""
+        self._inputs = self._outputs = ()
+        self._memory.close()
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def judged(self, number: int) -> Judged:
+        """Give the worker the memory, wait until it has measured, and try it. Raises NotOver, EOFError, OSError."""
+        send(self._worker, Memory(handle=self._memory.handle), (self._memory.file,))
+        try:
+            receive(self._worker, FROM_WORKER)
+        except EOFError:
+            raise NotOver("the worker ended before it had measured the variant") from None
+        began_s = time.monotonic()
+        times_s: list[float] = []
+        copies_s: list[float] = []
+        comparison, comparing_s = Comparison(), 0.0
+        chosen = set(self._random.sample(range(1, LEAST_TRIALS + 1), COMPARED))
+        for trial in range(1, MOST_TRIALS + 2):
+            call_s, copy_s = self._tried(trial)
+            if trial > 1:  # the first may compile, and touch memory for the first time
+                times_s.append(call_s)
+                copies_s.append(copy_s)
+            if comparing_s < COMPARING_S or trial in chosen:
+                compare_s = time.monotonic()
+                comparison.add(Reference(self._op, self._problem, self._inputs), self._outputs)
+                comparing_s += time.monotonic() - compare_s
+            if len(times_s) >= LEAST_TRIALS and sum(times_s) > TRIALS_S:
+                break
+        send(self._worker, TrialsOver())
+        return Judged(
+            number=number,
+            times_s=tuple(times_s),
+            copy_s=min(copies_s),
+            accuracy=comparison.accuracy(self._op.rule),
+            seconds=time.monotonic() - began_s,
+        )
+
+    def _tried(self, trial: int) -> tuple[float, float]:
+        """The seconds of a call, until its outputs are in the shared memory, and of copying these outputs."""
+        shared, op = self._memory.shared, self._op
+        fill(op, self._inputs, self._problem, self._random.getrandbits(31))
+        for output in shared.outputs:
+            poison(output)
+        self._wait()
+        send(self._worker, Trial(number=trial))
+        self._await((WAITING,), trial)
+        for place, values in zip(shared.inputs, self._inputs, strict=True):
+            place.copy_(values)
+        self._wait()
+        begun = time.perf_counter()
+        shared.set_mark(GIVEN, trial)
+        self._await((DONE, FAILED), trial)
+        ended = time.perf_counter()
+        for values, output in zip(self._outputs, shared.outputs, strict=True):
+            values.copy_(output)
+        self._wait()
+        copied = time.perf_counter()
+        if shared.mark(FAILED) == trial:
+            raise NotOver("the call raised an exception")
+        return ended - begun, copied - ended
+
+    def _await(self, marks: tuple[int, ...], trial: int) -> None:
+        poll = select.poll()
+        poll.register(self._worker, 0)  # only the end of the connection
+        until_s = time.monotonic() + CALL_S
+        if not self._memory.shared.wait(marks, trial, lambda: not poll.poll(0) and time.monotonic() < until_s):
+            late = time.monotonic() >= until_s
+            raise NotOver(f"a call was not over after {CALL_S:.0f} s" if late else "the worker ended during a call")
+
+
+def _nothing() -> None:
+    """Copies on a processor are done when they return."""

@@ -1,0 +1,92 @@
+"""The judge of a device on the server's side: start it, give it a case, get what it found, end it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from kernelviz.core import Problem
+from kernelviz.measure.judge.messages import FROM_JUDGE, FromJudge, JudgeCase, Judged, JudgeReady, pair, receive, send
+from kernelviz.worker.process import TAIL_BYTES, environment
+
+_POLL_MS = 100
+
+
+class JudgeProcess:
+    """A judge that is running. It runs no variant, so it needs no guard: it ends when its connection closes."""
+
+    def __init__(self, device_id: str) -> None:
+        """Start it. Raises OSError."""
+        self._socket, theirs = pair()
+        self._log = tempfile.TemporaryFile("ab+", prefix="kernelviz-judge-", buffering=0)  # noqa: SIM115
+        self._number = 0
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "kernelviz.measure.judge", device_id, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+                env=environment(),
+            )
+
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def ready(self, most_s: float, stopping: Callable[[], bool]) -> bool:
+        """Wait until its context is there. False if it ends, if it takes longer than `most_s`, or when `stopping` returns
+        True."""
+        return isinstance(self._next(most_s, stopping), JudgeReady)
+
+    def begin(self, problem: Problem) -> socket.socket:
+        """Give it a case; return the worker's end of their connection, which the caller closes. Raises OSError."""
+        self._number += 1
+        judges, workers = pair()
+        with judges:
+            send(self._socket, JudgeCase(number=self._number, problem=problem), (judges.fileno(),))
+        return workers
+
+    def found(self, most_s: float, stopping: Callable[[], bool]) -> Judged | None:
+        """What it found about the last case. None if it ends, if it takes longer than `most_s`, or when `stopping` returns
+        True."""
+        until_s = time.monotonic() + most_s
+        while True:
+            message = self._next(until_s - time.monotonic(), stopping)
+            if message is None or (isinstance(message, Judged) and message.number == self._number):
+                return message
+
+    def log_tail(self) -> str:
+        """The last lines that it wrote to stdout and stderr."""
+        size = os.fstat(self._log.fileno()).st_size
+        return os.pread(self._log.fileno(), TAIL_BYTES, max(0, size - TAIL_BYTES)).decode(errors="replace").strip()
+
+    def end(self) -> None:
+        """Kill it and wait until it is gone."""
+        self._socket.close()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._log.close()
+
+    def _next(self, most_s: float, stopping: Callable[[], bool]) -> FromJudge | None:
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        until_s = time.monotonic() + most_s
+        while not stopping() and time.monotonic() < until_s:
+            if poll.poll(_POLL_MS):
+                try:
+                    return receive(self._socket, FROM_JUDGE)[0]
+                except (EOFError, OSError, msgspec.MsgspecError):
+                    return None
+        return None
