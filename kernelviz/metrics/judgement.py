@@ -9,16 +9,35 @@ from types import MappingProxyType
 
 import msgspec
 
-from kernelviz.core import Accuracy, ClockConfirmed, ClockUnverified, Conditions, Cost, DeviceKind, Failure, Result
+from kernelviz.core import (
+    Accuracy,
+    ClockConfirmed,
+    ClockUnverified,
+    Conditions,
+    Cost,
+    DeviceKind,
+    Failure,
+    Note,
+    Result,
+)
 from kernelviz.core.reasons import ClockContradicted, NotJudged
 
 CONFIRMED_SHARE = 0.1
 """A time is confirmed if the judge's is longer by at most this share of it."""
-LAUNCH_S: Mapping[DeviceKind, float] = MappingProxyType({"cuda": 300e-6, "cpu": 100e-6})
+LAUNCH_S: Mapping[DeviceKind, float] = MappingProxyType({"cuda": 300e-6, "cpu": 300e-6})
 """What a launch from Python, the wait for the device and the signals between the processes may take."""
 VARIES: Mapping[DeviceKind, float] = MappingProxyType({"cuda": 0.15, "cpu": 0.5})
 """The share by which the shortest of the judge's calls may be longer than the worker's time for other reasons: caches, other
 load."""
+
+
+def measured_apart(first: Result, second: Result) -> bool:
+    """Whether both results are of untrusted variants, which are measured in processes of their own."""
+    return all(any(isinstance(n, ClockConfirmed | ClockUnverified) for n in _notes(one)) for one in (first, second))
+
+
+def _notes(result: Result) -> tuple[Note, ...]:
+    return result.conditions.notes if result.conditions else ()
 
 
 def clock_finding(

@@ -14,8 +14,9 @@ from kernelviz.core.run_cache import RunCache
 from kernelviz.metrics import roofline
 from kernelviz.metrics.above_roof import AboveRoof, above_roof
 from kernelviz.metrics.figures import Headline, again_of, figure_of
+from kernelviz.metrics.judgement import measured_apart
 from kernelviz.metrics.stability import level_decides, stability
-from kernelviz.metrics.statistics import Verdict, opposed, shared_medians, verdict
+from kernelviz.metrics.statistics import Verdict, opposed, shared_medians, verdict, verdict_apart
 from kernelviz.metrics.verdict_reasons import NotStable
 
 _computed: RunCache[tuple["Row", ...]] = RunCache(most=200_000, size=len)
@@ -117,7 +118,11 @@ def compared(result: Result, base: Result | None, headline: Headline = "cold") -
     """The verdict of a result against the baseline's result of the same problem; None if either has no time."""
     base_timing = base.timing if base else None
     time, base_time = figure_of(result.timing, headline), figure_of(base_timing, headline)
-    return None if time is None or base_time is None else _verdict(time, base_time, again_of(base_timing, headline))
+    if time is None or base_time is None or base is None:
+        return None
+    if measured_apart(result, base) and not level_decides(time, base_time):
+        return verdict_apart(time, base_time)
+    return _verdict(time, base_time, again_of(base_timing, headline))
 
 
 # A page asks again at each redraw, and a bootstrap over some dozen rounds takes milliseconds for each case.

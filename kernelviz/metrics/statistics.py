@@ -7,7 +7,7 @@ pass share more, so there the pass is the unit. A bootstrap over the blocks of t
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -18,6 +18,8 @@ from kernelviz.core import Block, Figure
 from kernelviz.core.result import half_width
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.verdict_reasons import (
+    Apart,
+    ByBaseline,
     Clears,
     FewBlocks,
     FewSharedRounds,
@@ -367,6 +369,18 @@ def verdict_between(ratio: Interval, floor: float, blocks: int) -> Verdict:
     if ratio.low is None or ratio.high is None:
         return Verdict("unclear", ratio, floor, blocks, FewBlocks(blocks or None, MIN_BLOCKS))
     return judged(ratio, floor, blocks)
+
+
+@lru_cache(maxsize=4096)
+def verdict_apart(time: Figure, other: Figure, *, inverted: bool = False) -> Verdict:
+    """The verdict on two variants that were measured in processes of their own: each process may differ by the noise floor.
+
+    `inverted`: its ratio is the inverse of that of `other` to `time`, whose interval has slightly different ends.
+    """
+    ratio = unpaired(other, time).inverse() if inverted else unpaired(time, other)
+    found = verdict_between(ratio, 2 * LEAST_DIFFERENCE, fewest_blocks(time, other))
+    assert not isinstance(found.reason, ByBaseline | Apart)  # `verdict_between` gives no such reason
+    return replace(found, reason=Apart(found.reason))
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:

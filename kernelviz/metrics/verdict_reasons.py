@@ -70,7 +70,14 @@ class ByBaseline:
     reason: DirectReason
 
 
-VerdictReason = DirectReason | ByBaseline
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """The two were measured in processes of their own, as untrusted variants are, so no round measured both."""
+
+    reason: DirectReason
+
+
+VerdictReason = DirectReason | ByBaseline | Apart
 
 
 @dataclass(frozen=True, slots=True)

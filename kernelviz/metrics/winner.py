@@ -9,6 +9,7 @@ from typing import Literal
 from kernelviz.core import Figure, Problem, Stage
 from kernelviz.metrics.figures import Headline, again_of
 from kernelviz.metrics.grouping import grouped
+from kernelviz.metrics.judgement import measured_apart
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.stability import level_decides
 from kernelviz.metrics.statistics import (
@@ -22,8 +23,9 @@ from kernelviz.metrics.statistics import (
     ratio_of_medians,
     ratio_of_passes,
     round_ratios,
+    verdict_apart,
 )
-from kernelviz.metrics.verdict_reasons import ByBaseline, NoSharedRounds, NotStable
+from kernelviz.metrics.verdict_reasons import Apart, ByBaseline, NoSharedRounds, NotStable
 
 NEVER_WINNING: tuple[Stage, ...] = ("wrong", "impossible")
 """A variant with such a failure leads at no size of the run: where its result is right, it may be so by chance."""
@@ -114,12 +116,15 @@ def _ratio(verdict: Verdict) -> float:
 def _against(leader: Row, timed: Sequence[Row], base: Row | None, headline: Headline) -> dict[str, Verdict]:
     """The verdict of each other variant against the leader, in the order of their times."""
     own, base_figure = leader.figure, base.figure if base else None
+
+    def against_leader(row: Row, time: Figure, other: Figure) -> Verdict:
+        if measured_apart(row.result, leader.result) and not level_decides(time, other):
+            # Against the baseline, the ratio is always that of the table; see `compared`.
+            return verdict_apart(time, other, inverted=row is base)
+        return compared(time, other, base_figure, again)
+
     again = again_of(base.result.timing if base else None, headline)
-    return {
-        r.result.variant: compared(r.figure, own, base_figure, again)
-        for r in timed
-        if r is not leader and r.figure and own
-    }
+    return {r.result.variant: against_leader(r, r.figure, own) for r in timed if r is not leader and r.figure and own}
 
 
 @lru_cache(maxsize=4096)
@@ -143,5 +148,5 @@ def compared(time: Figure, other: Figure, base: Figure | None, again: Figure | N
         return Verdict("unclear", None, None, 0, NoSharedRounds(with_baseline=base is None))
     ratio_of = ratio_of_passes if in_passes(time.blocks) else ratio_of_medians
     verdict = judged(ratio_of(first, second), 2 * floor, min(len(first), len(second)))
-    assert not isinstance(verdict.reason, ByBaseline)  # `judged` gives no other reasons than its own
+    assert not isinstance(verdict.reason, ByBaseline | Apart)  # `judged` gives no other reasons than its own
     return replace(verdict, reason=ByBaseline(verdict.reason))

@@ -46,6 +46,7 @@ VERDICT_REASONS: Mapping[type, Template] = {
         if reason.blocks is None
         else f"one side has only {units.counted(reason.blocks, 'block')}, and an interval needs {reason.needed}"
     ),
+    v.Apart: lambda reason: f"measured in processes of their own: {describe_verdict_reason(reason.reason)}",
     v.ByBaseline: lambda reason: f"compared through the baseline: {describe_verdict_reason(reason.reason)}",
     v.SameCode: "source, kernels and compilers are identical, so the difference is noise",
     v.Failed: lambda reason: f"{reason.side} has no correct time ({STAGES[reason.stage]})",

@@ -22,7 +22,10 @@ from kernelviz.ops import Op, TensorSpec
 ALIGNMENT = 512
 _MARKS_BYTES = mmap.PAGESIZE
 _SPIN_S = 0.05
-"""Marks are read without a pause for this long, then every 0.2 ms. A pause would be part of the time of a short call."""
+"""Beside a GPU, marks are read without a pause for this long, because a pause would be part of the time of a short call."""
+_PAUSE_S, _LONG_PAUSE_S = 50e-6, 200e-6
+"""Pauses between reads: on a processor, whose cores the call needs (a process that read all the time made an add of 0.65 ms take
+3.2 ms on two cores), and after _SPIN_S."""
 WAITING, GIVEN, DONE, FAILED = range(4)
 """The marks: the number of the trial whose inputs the worker waits for, whose inputs are given, that is done, that failed."""
 
@@ -46,6 +49,7 @@ class SharedMemory:
     def __init__(self, op: Op, problem: Problem, device: torch.device, file: int, pointer: int = 0) -> None:
         """Map an open file, which stays the caller's. `pointer`: the address of the tensors, on a GPU."""
         offsets, size_bytes = layout(op, problem)
+        self._pausing = device.type == "cpu"
         mapped = mmap.mmap(file, _MARKS_BYTES + (0 if pointer else size_bytes))
         self._marks = memoryview(mapped)[: 8 * 4].cast("q")
         if pointer:
@@ -72,13 +76,16 @@ class SharedMemory:
         """Wait until one of these marks has this number. False once `go_on`, asked every millisecond or so, returns False."""
         marks, began_s = self._marks, time.perf_counter()
         while True:
-            for _ in range(2000):
+            waited_s = time.perf_counter() - began_s
+            for _ in range(1 if waited_s > _SPIN_S else 20 if self._pausing else 2000):
                 if any(marks[one] == number for one in which):
                     return True
+                if self._pausing and waited_s <= _SPIN_S:
+                    time.sleep(_PAUSE_S)
             if not go_on():
                 return False
-            if time.perf_counter() - began_s > _SPIN_S:
-                time.sleep(0.0002)
+            if waited_s > _SPIN_S:
+                time.sleep(_LONG_PAUSE_S)
 
 
 class OwnedMemory:
