@@ -19,6 +19,7 @@ from kernelviz.core import (
     BaselineMoved,
     Block,
     Clock,
+    ClockConfirmed,
     Conditions,
     EventReason,
     Failure,
@@ -239,7 +240,7 @@ def quality(result: Result, headline: Headline = "cold", clock: Clock | None = N
             ),
             *([Part("configuration", configuration)] if configuration else []),
             # The machine was in another state than during the other times of the problem.
-            *(Part("notes", note, "suspect" if isinstance(note, BaselineMoved) else "note") for note in notes),
+            *(Part("notes", note, _level_of(note)) for note in notes),
         )
     )
 
@@ -335,6 +336,16 @@ def _correct(result: Result) -> Part:
     if checked is None or failed or not checked.passed:
         return Part("correct", Correctness("unchecked" if checked is None and not failed else "wrong"), "suspect")
     return Part("correct", Correctness("correct", checked.worst_of_bound, checked.seeds))
+
+
+def _level_of(note: Note) -> QualityLevel:
+    match note:
+        case BaselineMoved():
+            return "suspect"
+        case ClockConfirmed():
+            return "good"
+        case _:
+            return "note"
 
 
 def _method(figure: Figure) -> Part:

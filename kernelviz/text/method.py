@@ -64,6 +64,21 @@ selftest runs a variant that does it, and checks that the result is rejected.
 A variant runs in the same process as the measurement. Code that reads the caller's variables, replaces the clock or the checks,
 or writes results of its own cannot be stopped there. On a GPU, a kernel that recognises its inputs by their content, or that
 works in some calls only, is not found. So this list finds mistakes and simple tricks. It is no proof against an attacker.
+
+**Do not trust the variants** (`--untrusted`) is for code of somebody else. Each variant is measured in a process of its own. A
+second process, the **judge**, runs none of them and is idle while the worker measures. Afterwards it fills inputs with new
+random numbers, flushes the caches, and takes the time by its own clock until the outputs are in its memory, for 8 to 40 calls.
+It compares the outputs with a reference that the worker never sees. A wrong output is wrong, whatever the worker says. The
+shortest of the judge's times contains a launch and the signals between the processes:
+
+- at most 10 % longer than the worker's time: the time is **confirmed**;
+- longer by more than 0.3 ms and 15 % (on a CPU 50 %): the worker's time is **impossible**;
+- between these: **unverified clock**. The true time may be longer by up to that difference. Short calls are never confirmed.
+
+Variants that were measured apart share no rounds, so they are compared like two runs, with twice the usual noise floor. The
+judge does not find a call that takes longer than it says by less than these limits, work that a thread does while the judge
+fills the inputs, or a program that attacks other processes. The judge is **no sandbox**: the code can do what you can do, so run
+it in a container or on a machine that holds nothing else.
 """
 
 PARTS: dict[PartName, str] = {

@@ -74,6 +74,14 @@ LATER_NOTES: tuple[tuple[n.Note, str], ...] = (
         n.BaselineMoved(baseline_s=15.7e-3, usual_s=0.7e-3),
         "the machine changed: the baseline took 15.7 ms during this measurement, and 700 µs before",
     ),
+    (
+        n.ClockConfirmed(at_most_s=1.05e-3, trials=8),
+        "confirmed by the judge: 1.050 ms at most, shortest of 8 calls by its own clock",
+    ),
+    (
+        n.ClockUnverified(at_most_s=60e-6, trials=40),
+        "unverified clock: by the judge's own clock, the shortest of 40 calls took 60.00 µs, launch included",
+    ),
 )
 """Notes for which no earlier version had a sentence."""
 
@@ -202,6 +210,13 @@ NEW_ONLY: tuple[tuple[r.Reason, str, str], ...] = (
         "remembers its answers: a call takes 250 us with new numbers, and 1 us with the same numbers again",
     ),
     (
+        r.ClockContradicted(time_s=1e-4, judged_s=2e-3, copy_s=3e-4, trials=40),
+        "",
+        "the worker's time is 100.0 µs, but by the judge's own clock the shortest of 40 calls took 2.000 ms, without the "
+        "300.0 µs for the copy of its outputs",
+    ),
+    (r.NotJudged(), "the worker ended during a call", "the judge could not check it: the worker ended during a call"),
+    (
         r.OutputType(output="z_N", type="NoneType"),
         "",
         "output z_N is of type NoneType, a plain tensor was expected",
@@ -298,6 +313,10 @@ PAIRS: tuple[tuple[v.PairReason, str], ...] = (
     (
         v.ByBaseline(v.Clears("above", 0.012)),
         "compared through the baseline: the whole 95 % interval is beyond the ±1.2 % noise floor",
+    ),
+    (
+        v.Apart(v.Straddles(0.01)),
+        "measured in processes of their own: the 95 % interval is partly inside the ±1.0 % noise floor (measure longer)",
     ),
     (v.SameCode(), "source, kernels and compilers are identical, so the difference is noise"),
     (v.Failed("B", "wrong"), "B has no correct time (wrong result)"),

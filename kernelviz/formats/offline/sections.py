@@ -40,6 +40,7 @@ def head(run: Run) -> str:
         *([] if foreign_times.alone(run) else [f"baseline {format_variant(run.plan.baseline)}"]),
         *([f"{first.data.replace('_', ' ')} data"] if first.data not in (None, "normal") else []),
         *(["sustained load"] if run.method.clock == "sustained" else []),
+        *(["untrusted variants, judged"] if run.method.untrusted else []),
     ]
     done, cases = sum(not r.given_up for r in run.results), len(run.plan.cases())
     lacking = (

@@ -50,6 +50,7 @@ class Form:
     budget_s: float
     clock: Clock
     energy: bool
+    untrusted: bool
     data: str
     baseline: str
 
@@ -71,6 +72,8 @@ class Form:
 
     @property
     def method(self) -> Method:
+        if self.untrusted:
+            return Method(budget_s=self.budget_s, clock=self.clock, judge=True)
         figures: tuple[FigureName, ...] = (*USUAL_FIGURES, "energy") if self.energy else USUAL_FIGURES
         return Method(budget_s=self.budget_s, clock=self.clock, figures=figures)
 
@@ -134,6 +137,7 @@ def default_form(bench: Bench, op_name: str | None = None, device_id: str | None
         budget_s=Method().budget_s,
         clock="burst",
         energy=False,
+        untrusted=False,
         data="normal",
         baseline=default_baseline(op, variants),
     )
@@ -164,6 +168,7 @@ def reconciled(form: Form, before: Form, bench: Bench) -> Form:
             budget_s=form.budget_s,
             clock=form.clock,
             energy=form.energy,
+            untrusted=form.untrusted,
             data=form.data if form.data in data_kinds(op) else "normal",
         )
     elif form.device != before.device and dict(form.sizes) == default_sizes(bench, op, before.device):
@@ -233,6 +238,7 @@ def form_of(run: Run, bench: Bench) -> Form | None:
         budget_s=run.method.budget_s,
         clock=run.method.clock or "burst",
         energy="energy" in run.method.figures,
+        untrusted=run.method.untrusted,
         data=first.data if first.data in data_kinds(op) else "normal",
         baseline=base_name(run.plan.baseline),
     )

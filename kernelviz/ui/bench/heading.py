@@ -59,6 +59,7 @@ def _describe_run(run: Run) -> str:
         f"baseline {format_variant(run.plan.baseline)}",
         "" if data in (None, "normal") else f"{data} data".replace("_", " "),
         "sustained load" if run.method.clock == "sustained" else "",
+        "untrusted variants, judged" if run.method.untrusted else "",
     )
     return " · ".join(filter(None, parts))
 

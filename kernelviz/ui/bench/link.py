@@ -32,7 +32,8 @@ from kernelviz.ui.bench.form import (
 VIEW = ("show", "against", "at", "l2", "samples", "samples_of", "inspect", "values", "tab", "hide", "with")
 """View parameters, which their widgets read and write; they are not part of the plan."""
 _PLAN = (
-    "op", "variants", "dtype", "compute", "direction", "preset", "budget", "clock", "energy", "device", "data", "baseline", "run",
+    "op", "variants", "dtype", "compute", "direction", "preset", "budget", "clock", "energy", "untrusted",
+    "device", "data", "baseline", "run",
 )  # fmt: skip
 
 
@@ -93,6 +94,7 @@ def read(params: Mapping[str, str], bench: Bench) -> Link:
         budget_s=_budget(reader, form.budget_s),
         clock=cast(Clock, reader.one_of("clock", "clock", CLOCKS, form.clock)),
         energy=reader.one_of("energy", "energy", ("yes", "no"), "yes" if form.energy else "no") == "yes",
+        untrusted=reader.one_of("untrusted", "untrusted", ("yes", "no"), "yes" if form.untrusted else "no") == "yes",
         data=_data(reader, op, form.data),
         baseline=reader.one_of("baseline", "baseline", form.variants, form.baseline, of="the chosen variants"),
     )
@@ -220,6 +222,7 @@ def write(form: Form, run_id: str | None) -> dict[str, str]:
         "budget": f"{form.budget_s:g}",
         "clock": form.clock,
         "energy": "yes" if form.energy else "no",
+        "untrusted": "yes" if form.untrusted else "no",
         "data": form.data,
         "baseline": form.baseline,
         "device": form.device,

@@ -38,8 +38,8 @@ from kernelviz.ui.shared.view_filters import widget_with_value
 
 _FIELDS = {
     "op": "op", "dtype": "dtype", "compute": "compute", "direction": "direction", "sizes_from": "sizes_from",
-    "preset": "preset", "budget": "budget_s", "clock": "clock", "energy": "energy", "device": "device", "data": "data",
-    "baseline": "baseline",
+    "preset": "preset", "budget": "budget_s", "clock": "clock", "energy": "energy", "untrusted": "untrusted",
+    "device": "device", "data": "data", "baseline": "baseline",
 }  # fmt: skip
 """The field of the form by the key of its widget; variants and sizes have widgets of their own kind."""
 _REQUIRED = ("op", "dtype", "sizes_from", "budget_s", "clock", "device", "data", "baseline")
@@ -327,6 +327,13 @@ def _method(bench: Bench, form: Form) -> None:
                 key="energy",
                 help="Reads the energy counter of the board over two seconds. Adds about three seconds per case.",
             )
+        st.toggle(
+            "Do not trust the variants",
+            key="untrusted",
+            help="For code of somebody else: each variant is measured in a process of its own, and a judge process, which runs "
+            "none of them, checks outputs and times. Only cold times are measured. This takes about ten seconds per case. It is "
+            "no sandbox: the code runs with your rights.",
+        )
         if form.variants:
             widget_with_value(
                 st.selectbox,
