@@ -378,9 +378,9 @@ def verdict_apart(time: Figure, other: Figure, *, inverted: bool = False) -> Ver
     `inverted`: its ratio is the inverse of that of `other` to `time`, whose interval has slightly different ends.
     """
     ratio = unpaired(other, time).inverse() if inverted else unpaired(time, other)
-    found = verdict_between(ratio, 2 * LEAST_DIFFERENCE, fewest_blocks(time, other))
-    assert not isinstance(found.reason, ByBaseline | Apart)  # `verdict_between` gives no such reason
-    return replace(found, reason=Apart(found.reason))
+    decided = verdict_between(ratio, 2 * LEAST_DIFFERENCE, fewest_blocks(time, other))
+    assert not isinstance(decided.reason, ByBaseline | Apart)  # `verdict_between` gives no such reason
+    return replace(decided, reason=Apart(decided.reason))
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:

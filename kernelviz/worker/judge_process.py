@@ -57,7 +57,7 @@ class JudgeProcess:
             send(self._socket, JudgeCase(number=self._number, problem=problem), (judges.fileno(),))
         return workers
 
-    def found(self, most_s: float, stopping: Callable[[], bool]) -> Judged | None:
+    def finding(self, most_s: float, stopping: Callable[[], bool]) -> Judged | None:
         """What it found about the last case. None if it ends, if it takes longer than `most_s`, or when `stopping` returns
         True."""
         until_s = time.monotonic() + most_s

@@ -257,13 +257,13 @@ class Supervisor:
             return Ending(failure=_CANCELLED if self._cancelled() else failure, started=False)
         with judge.begin(attempt.problem) as workers_end:
             self._slot.start(request.plugins, workers_end.fileno())
-        held: list[Result] = []
+        unjudged: list[Result] = []
 
         def heard(event: Event) -> Event | None:
             if not isinstance(event, CaseDone):
                 return attempt.heard(event)
             if event.result.case == Case(problem=attempt.problem, variant=attempt.variants[0]):
-                held[:] = [event.result]
+                unjudged[:] = [event.result]
             return None
 
         work = Measure(
@@ -276,13 +276,13 @@ class Supervisor:
         )
         ending = self._converse(request, work, request.method.budget_s, heard)
         self._slot.end("each variant of this run is measured in a process of its own")
-        judged = judge.found(self._limits.case_s, self._stopping)
+        judged = judge.finding(self._limits.case_s, self._stopping)
         if judged is None:
             self._judge_trouble = judge.log_tail()
             self._end_judge()
             judged = Judged(number=0, error="the judge ended")
         op = catalogue().get(attempt.problem.op)
-        for result in held if ending.failure is None else ():
+        for result in unjudged if ending.failure is None else ():
             final = judged_result(
                 result,
                 judged.times_s,

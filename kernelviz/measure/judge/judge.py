@@ -171,8 +171,10 @@ class CaseOnTrial:
         poll.register(self._worker, 0)  # only the end of the connection
         until_s = time.monotonic() + CALL_S
         if not self._memory.shared.wait(marks, trial, lambda: not poll.poll(0) and time.monotonic() < until_s):
-            late = time.monotonic() >= until_s
-            raise NotOver(f"a call was not over after {CALL_S:.0f} s" if late else "the worker ended during a call")
+            timed_out = time.monotonic() >= until_s
+            raise NotOver(
+                f"a call was not over after {CALL_S:.0f} s" if timed_out else "the worker ended during a call"
+            )
 
 
 def _nothing() -> None:

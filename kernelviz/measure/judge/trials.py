@@ -74,9 +74,9 @@ class JudgeLink:
                     return
 
 
-def _copy(outputs: tuple[Tensor, ...], places: tuple[Tensor, ...]) -> None:
-    for output, place in zip(outputs, places, strict=True):
-        place.copy_(output)
+def _copy(outputs: tuple[Tensor, ...], destinations: tuple[Tensor, ...]) -> None:
+    for output, destination in zip(outputs, destinations, strict=True):
+        destination.copy_(output)
 
 
 def _nothing() -> None:
