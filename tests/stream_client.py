@@ -38,10 +38,19 @@ class StreamClient:
         self._values[self._ids[key]] = value
         return self._rerun()
 
+    def press(self, key: str) -> float:
+        """Press a button and let the script run; seconds until it ended. Raises KeyError for a button that is not there."""
+        return self._rerun(pressed=self._ids[key])
+
+    @property
+    def query(self) -> str:
+        """The query of the address as the page has last set it."""
+        return self._query
+
     def close(self) -> None:
         self._opened.close()
 
-    def _rerun(self) -> float:
+    def _rerun(self, pressed: str | None = None) -> float:
         asked = BackMsg()
         asked.rerun_script.query_string = self._query
         for widget_id, value in self._values.items():
@@ -50,6 +59,8 @@ class StreamClient:
                 state.bool_value = value
             else:
                 state.string_value = value
+        if pressed is not None:
+            asked.rerun_script.widget_states.widgets.add(id=pressed, trigger_value=True)
         begun_s = time.perf_counter()
         self._socket.send(asked.SerializeToString())
         while True:

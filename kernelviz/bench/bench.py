@@ -3,6 +3,7 @@
 import datetime
 import os
 import secrets
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -80,6 +81,7 @@ class Bench(QueueView):
         self.tunings = Tunings(store, self.ops, devices, self.load)
         self.machine = Machine(store, devices, self._working, lock_directory=lock_directory)
         self._notices: dict[str, tuple[float, tuple[Notice, ...]]] = {}
+        self._looking = threading.Lock()
         self._conditions: dict[str, tuple[float, Conditions]] = {}
 
     @property
@@ -339,12 +341,13 @@ class Bench(QueueView):
 
         It is read at most once in 5 s, and never while this process measures the device, because that would disturb it.
         """
-        if self._outdated(device_id, self._notices.get(device_id), _NOTICES_S):
-            device = self.device(device_id)
-            failures = self._store.runs.tracer_failures(device.uuid)
-            worker = self._runner.state(device_id).state != "none"
-            current = notices(device, failures, self._store.folder, worker=worker)
-            self._notices[device_id] = time.monotonic(), current
+        with self._looking:  # sessions that open at once wait for one look
+            if self._outdated(device_id, self._notices.get(device_id), _NOTICES_S):
+                device = self.device(device_id)
+                failures = self._store.runs.tracer_failures(device.uuid)
+                worker = self._runner.state(device_id).state != "none"
+                current = notices(device, failures, self._store.folder, worker=worker)
+                self._notices[device_id] = time.monotonic(), current
         return (*self.history.unwritable, *self._notices[device_id][1])
 
     def _outdated(self, device_id: str, known: tuple[float, object] | None, after_s: float) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from kernelviz.core.result import Figure, Result
-from kernelviz.core.run import Run
+from kernelviz.core.run import Roof, Run
 
 T = TypeVar("T")
 
@@ -127,6 +127,8 @@ class RunCache(Generic[T]):
                 return (type(part).__name__, part)
             case None | str() | int():
                 return part
+            case Roof():
+                return part  # fifty of them are parts of most keys, and their own hash takes a tenth of the time
             case Result() | Figure():
                 raise NoKey(type(part).__name__)  # thousands of samples: comparing them takes as long as computing
             case tuple() | list():
@@ -145,6 +147,30 @@ class RunCache(Generic[T]):
         # Called at any moment, also inside of this cache, so it takes no lock: appending to a list is atomic.
         if isinstance(key, _RunKey):
             self._gone.append(key)
+
+
+class TableCache(Generic[T]):
+    """What is derived from the newest `most` tables. A table is named by its object, which is kept as long as its entry: all
+    sessions have the same object (metrics.rows), and comparing two takes as long as computing. What several threads ask for at
+    once is computed once."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._entries: OrderedDict[tuple[int, Hashable], tuple[object, _Entry[T]]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, table: object, detail: Hashable, compute: Callable[[], T]) -> T:
+        """The value for this object and `detail`, which together are everything that `compute` depends on."""
+        key = (id(table), detail)
+        with self._lock:
+            _, entry = self._entries.setdefault(key, (table, _Entry()))
+            self._entries.move_to_end(key)
+            while len(self._entries) > self._most:
+                self._entries.popitem(last=False)
+        with entry.lock:
+            if not entry.ready:
+                entry.value, entry.ready = compute(), True
+            return entry.value  # type: ignore[return-value] # T, because it is ready
 
 
 def _is_function(part: Any) -> bool:

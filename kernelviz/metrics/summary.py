@@ -5,12 +5,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kernelviz.core import Problem
+from kernelviz.core.run_cache import TableCache
 from kernelviz.metrics.above_roof import AboveRoof
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.statistics import LEAST_DIFFERENCE, geometric_mean
 from kernelviz.metrics.winner import Winner, never_winning, winners
+
+_computed: TableCache["Summary | None"] = TableCache(most=32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,12 @@ def summary(table: Sequence[Row], headline: Headline = "cold") -> Summary | None
     stable time: of a time with two levels, it is not known which one counts. If there are none, the variant that leads at the
     most sizes is the best. At a single size the best variant is the leader of the winner map.
     """
+    if not isinstance(table, tuple):  # a list may change
+        return _summary(table, headline)
+    return _computed.get(table, headline, lambda: _summary(table, headline))
+
+
+def _summary(table: Sequence[Row], headline: Headline) -> Summary | None:
     excluded = never_winning(table)
     timed = [r for r in table if r.figure is not None and r.result.variant not in excluded]
     if not timed:

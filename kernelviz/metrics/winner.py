@@ -7,6 +7,7 @@ from math import inf
 from typing import Literal
 
 from kernelviz.core import Figure, Problem, Stage
+from kernelviz.core.run_cache import TableCache
 from kernelviz.metrics.figures import Headline, again_of
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.judgement import measured_apart
@@ -30,6 +31,8 @@ from kernelviz.metrics.verdict_reasons import Apart, ByBaseline, NoSharedRounds,
 NEVER_WINNING: tuple[Stage, ...] = ("wrong", "impossible")
 """A variant with such a failure leads at no size of the run: where its result is right, it may be so by chance."""
 
+
+_computed: TableCache[tuple["Winner", ...]] = TableCache(most=32)
 
 Outcome = Literal["won", "tied", "unclear", "none"]
 """How the comparison at one problem ends. "won": every other variant is slower than the leader. "tied": at least one variant has
@@ -81,6 +84,12 @@ class Winner:
 
 def winners(table: Sequence[Row], headline: Headline = "cold") -> tuple[Winner, ...]:
     """One for each problem of the table, in its order. A variant with a wrong or impossible result at any size never wins."""
+    if not isinstance(table, tuple):  # a list may change
+        return _winners(table, headline)
+    return _computed.get(table, headline, lambda: _winners(table, headline))
+
+
+def _winners(table: Sequence[Row], headline: Headline) -> tuple[Winner, ...]:
     wrong = set(never_winning(table))
     problems = grouped(table, key=lambda row: row.result.problem.key)
     return tuple(_winner(group, wrong, headline) for group in problems.values())
