@@ -26,7 +26,7 @@ CONFIRMED_SHARE = 0.1
 """A time is confirmed if the judge's is longer by at most this share of it."""
 LAUNCH_S: Mapping[DeviceKind, float] = MappingProxyType({"cuda": 300e-6, "cpu": 300e-6})
 """What a launch from Python, the wait for the device and the signals between the processes may take."""
-VARIES: Mapping[DeviceKind, float] = MappingProxyType({"cuda": 0.15, "cpu": 0.5})
+VARIES: Mapping[DeviceKind, float] = MappingProxyType({"cuda": 0.15, "cpu": 1.0})
 """The share by which the shortest of the judge's calls may be longer than the worker's time for other reasons: caches, other
 load."""
 
@@ -38,6 +38,12 @@ def measured_apart(first: Result, second: Result) -> bool:
 
 def _notes(result: Result) -> tuple[Note, ...]:
     return result.conditions.notes if result.conditions else ()
+
+
+def is_contradicted(result: Result) -> bool:
+    """Whether the judge contradicts the time of this result."""
+    outcome = result.outcome
+    return isinstance(outcome, Failure) and any(isinstance(r, ClockContradicted) for r in outcome.reasons)
 
 
 def clock_finding(

@@ -25,15 +25,14 @@ from kernelviz.core import (
     WorkerStarting,
 )
 from kernelviz.core.reasons import CancelledBefore, NoResult, NotJudged, ServerStopped
-from kernelviz.measure.judge.messages import Judged
-from kernelviz.metrics.judgement import judged_result
+from kernelviz.metrics.judgement import is_contradicted, judged_result
 from kernelviz.ops import catalogue
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.text import describe_failure, describe_reason
 from kernelviz.worker.attempt import Attempt, Ending
 from kernelviz.worker.conversation import converse
 from kernelviz.worker.device_lock import DeviceLock
-from kernelviz.worker.judge_process import JudgeProcess
+from kernelviz.worker.judge_slot import JudgeSlot
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.protocol import Measure, Selftest, Work
 from kernelviz.worker.queue import FairQueue
@@ -42,6 +41,10 @@ from kernelviz.worker.worker_slot import WorkerSlot
 
 STOPPED = str(describe_reason(ServerStopped()))
 SESSION = "kernelviz.measure.session.device_session:open_session"
+
+JUDGED_TIMES = 3
+"""How often a variant is measured whose time the judge contradicts."""
+_APART = "each variant of this run is measured in a process of its own"
 
 _log = logging.getLogger(__name__)
 _CANCELLED = Failure(stage="cancelled", reasons=(CancelledBefore(),))
@@ -93,8 +96,7 @@ class Supervisor:
         self._closing = False
         self._state: _State = "none"
         self._reported_ahead: dict[str, int] = {}
-        self._judge: JudgeProcess | None = None
-        self._judge_trouble = ""
+        self._judge = JudgeSlot(device.id, self._limits)
         self._thread = threading.Thread(target=self._run, name=f"supervisor {device.id}", daemon=True)
         self._thread.start()
 
@@ -164,7 +166,7 @@ class Supervisor:
                     self._end(request, *ended)
         finally:
             self._slot.end("closing", self._limits.end_s)
-            self._end_judge()
+            self._judge.end()
             if self._lock is not None:
                 self._lock.close()
 
@@ -193,7 +195,7 @@ class Supervisor:
             self._slot.end("another process has measured on this GPU meanwhile")
         self._slot.guard_fds = (self._lock.lock_fd(),)
         if not request.method.untrusted:
-            self._end_judge()
+            self._judge.end()
         try:
             return self._measure(request, request.problem) if request.problem else self._once(request)
         finally:
@@ -249,21 +251,36 @@ class Supervisor:
         return self._converse(request, work, budget_s, attempt.heard)
 
     def _run_judged(self, request: Request, attempt: Attempt) -> Ending:
-        """Measure one variant in a new worker whose result counts only as far as the judge confirms it."""
-        self._slot.end("each variant of this run is measured in a process of its own")
-        judge = self._judge_ready()
-        if judge is None:
-            failure = Failure(stage="unavailable", reasons=(NotJudged(),), message=self._judge_trouble)
-            return Ending(failure=_CANCELLED if self._cancelled() else failure, started=False)
-        with judge.begin(attempt.problem) as workers_end:
+        """Measure one variant in a new worker whose result counts only as far as the judge confirms it.
+
+        A time that the judge contradicts is measured again: beside other work, a machine may have become slower in between.
+        """
+        ending, final = self._judged_once(request, attempt)
+        for _ in range(JUDGED_TIMES - 1):
+            if final is None or not is_contradicted(final) or self._stopping():
+                break
+            ending, final = self._judged_once(request, attempt)
+        if final is not None and (passed_on := attempt.heard(CaseDone(result=final))) is not None:
+            request.sink.tell(passed_on)
+        return ending
+
+    def _judged_once(self, request: Request, attempt: Attempt) -> tuple[Ending, Result | None]:
+        """How the work ended, and the result by the judge; None where the worker sent none."""
+        self._slot.end(_APART)
+        workers_end = self._judge.begin(attempt.problem, self._stopping)
+        if workers_end is None:
+            failure = Failure(stage="unavailable", reasons=(NotJudged(),), message=self._judge.trouble)
+            return Ending(failure=_CANCELLED if self._cancelled() else failure, started=False), None
+        with workers_end:
             self._slot.start(request.plugins, workers_end.fileno())
-        unjudged: list[Result] = []
+        unjudged: Result | None = None
 
         def heard(event: Event) -> Event | None:
+            nonlocal unjudged
             if not isinstance(event, CaseDone):
                 return attempt.heard(event)
             if event.result.case == Case(problem=attempt.problem, variant=attempt.variants[0]):
-                unjudged[:] = [event.result]
+                unjudged = event.result
             return None
 
         work = Measure(
@@ -275,46 +292,14 @@ class Supervisor:
             judged=True,
         )
         ending = self._converse(request, work, request.method.budget_s, heard)
-        self._slot.end("each variant of this run is measured in a process of its own")
-        judged = judge.finding(self._limits.case_s, self._stopping)
-        if judged is None:
-            self._judge_trouble = judge.log_tail()
-            self._end_judge()
-            judged = Judged(number=0, error="the judge ended")
+        self._slot.end(_APART)
+        judged = self._judge.finding(self._stopping)
+        if unjudged is None or ending.failure is not None:
+            return ending, None
         op = catalogue().get(attempt.problem.op)
-        for result in unjudged if ending.failure is None else ():
-            final = judged_result(
-                result,
-                judged.times_s,
-                judged.copy_s,
-                judged.accuracy,
-                judged.error,
-                self.device.kind,
-                None if op is None else op.cost_of(attempt.problem),
-            )
-            if (passed_on := attempt.heard(CaseDone(result=final))) is not None:
-                request.sink.tell(passed_on)
-        return ending
-
-    def _judge_ready(self) -> JudgeProcess | None:
-        """A judge whose context is on the device. None where there is none, with the reason in `_judge_trouble`."""
-        if self._judge is not None and not self._judge.alive():
-            self._end_judge()
-        if self._judge is None:
-            try:
-                self._judge = JudgeProcess(self.device.id)
-            except OSError as error:
-                self._judge_trouble = str(error)
-                return None
-            if not self._judge.ready(self._limits.start_s, self._stopping):
-                self._judge_trouble = self._judge.log_tail()
-                self._end_judge()
-        return self._judge
-
-    def _end_judge(self) -> None:
-        judge, self._judge = self._judge, None
-        if judge is not None:
-            judge.end()
+        cost = None if op is None else op.cost_of(attempt.problem)
+        evidence = (judged.times_s, judged.copy_s, judged.accuracy, judged.error)
+        return ending, judged_result(unjudged, *evidence, self.device.kind, cost)
 
     def _once(self, request: Request) -> tuple[RequestEnd, str]:
         """Do a calibration, a selftest or an inspection: it has no cases, so its failure becomes the message of its end."""

@@ -1,0 +1,59 @@
+"""The judge of a device: started when an untrusted variant is measured, kept for the next one, ended for all other work."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+from kernelviz.core import Problem
+from kernelviz.measure.judge.messages import Judged
+from kernelviz.worker.judge_process import JudgeProcess
+from kernelviz.worker.limits import Limits
+
+ENDED = "the judge ended"
+
+
+class JudgeSlot:
+    """The one judge of a device. For the supervisor's thread."""
+
+    def __init__(self, device_id: str, limits: Limits) -> None:
+        self._device_id, self._limits = device_id, limits
+        self._judge: JudgeProcess | None = None
+        self.trouble = ""
+        """Why there is no judge, or the end of the log of the last one that ended by itself."""
+
+    def begin(self, problem: Problem, stopping: Callable[[], bool]) -> socket.socket | None:
+        """Give a case to a judge whose context is on the device; return the worker's end of their connection, which the caller
+        closes. None where there is no judge (`trouble` says why), and when `stopping` returns True."""
+        if self._judge is not None and not self._judge.alive():
+            self.end()
+        try:
+            if self._judge is None:
+                self._judge = JudgeProcess(self._device_id)
+                if not self._judge.ready(self._limits.start_s, stopping):
+                    self._give_up()
+                    return None
+            return self._judge.begin(problem)
+        except OSError as error:
+            self._give_up()
+            self.trouble = self.trouble or str(error)
+            return None
+
+    def finding(self, stopping: Callable[[], bool]) -> Judged:
+        """What the judge found about the case; with an error where it ended, or did not end in time."""
+        judged = None if self._judge is None else self._judge.finding(self._limits.case_s, stopping)
+        if judged is None:
+            self._give_up()
+            return Judged(number=0, error=ENDED)
+        return judged
+
+    def end(self) -> None:
+        """End the judge; the memory of its last case is freed."""
+        judge, self._judge = self._judge, None
+        if judge is not None:
+            judge.end()
+
+    def _give_up(self) -> None:
+        if self._judge is not None:
+            self.trouble = self._judge.log_tail()
+        self.end()
