@@ -64,7 +64,8 @@ selftest runs a variant that does it, and checks that the result is rejected.
 A variant runs in the same process as the measurement. Code that reads the caller's variables, replaces the clock or the checks,
 or writes results of its own cannot be stopped there. On a GPU, a kernel that recognises its inputs by their content, or that
 works in some calls only, is not found. So this list finds mistakes and simple tricks. It is no proof against an attacker.
-
+"""
+UNTRUSTED = """
 **Do not trust the variants** (`--untrusted`) is for code of somebody else. Each variant is measured in a process of its own. A
 second process, the **judge**, runs none of them and is idle while the worker measures. Afterwards it fills inputs with new
 random numbers, flushes the caches, and takes the time by its own clock until the outputs are in its memory, for 8 to 40 calls.

@@ -114,7 +114,8 @@ def roof_rules(roofs: Sequence[Roof]) -> None:
 
 
 def rejected_results() -> None:
-    """The ways to cheat that are rejected, by name."""
+    """The ways to cheat that are rejected, by name, and what a judge does about variants that are not trusted."""
     st.markdown(f"##### {REJECTED}")
     st.markdown(text.REFUSED)
     st.markdown("\n".join(f"- **{plain(NAMES[c])}**: {plain(EXPLANATIONS[c])}" for c in CHEATS))
+    st.markdown(text.UNTRUSTED)
