@@ -13,8 +13,9 @@ from kernelviz.core import BadField, Figure, Problem, Result, Run, UnknownName
 from kernelviz.metrics import foreign_times, winner
 from kernelviz.metrics.comparability import one_run, reason_against, same_code
 from kernelviz.metrics.figures import Headline, again_of, figure_of
+from kernelviz.metrics.judgement import measured_apart
 from kernelviz.metrics.rows import in_plan_order
-from kernelviz.metrics.stability import levels_overlap
+from kernelviz.metrics.stability import level_decides, levels_overlap
 from kernelviz.metrics.statistics import (
     LEAST_DIFFERENCE,
     MIN_BLOCKS,
@@ -24,6 +25,7 @@ from kernelviz.metrics.statistics import (
     judged,
     noise_floor,
     unpaired,
+    verdict_apart,
     verdict_between,
 )
 from kernelviz.metrics.verdict_reasons import NoTime, NotStable, OtherTool, PairReason, SameCode
@@ -193,7 +195,9 @@ def _pair(a: Run, before: Result, b: Run, after: Result, headline: Headline, *, 
         return Pair(before, after, "same code", ratio, None, SameCode())
     if ratio is not None and levels_overlap(time, other):
         return Pair(before, after, "unclear", None, None, NotStable())
-    if ratio is None:
+    if ratio is None and measured_apart(before, after) and not level_decides(time, other):
+        verdict = verdict_apart(time, other)
+    elif ratio is None:
         verdict = winner.compared(time, other, *_baseline(a, before.problem, headline))
     else:
         floor = max(_floor(a, before.problem, headline), _floor(b, after.problem, headline))

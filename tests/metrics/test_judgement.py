@@ -6,10 +6,15 @@ import msgspec
 import pytest
 import sample_runs as samples
 
-from kernelviz.core import Accuracy, ClockConfirmed, ClockUnverified, Cost, DeviceKind, Failure, Result
+from kernelviz.core import Accuracy, ClockConfirmed, ClockUnverified, Cost, DeviceKind, Failure, Result, Run, Timing
 from kernelviz.core.reasons import ClockContradicted, NotJudged, Unwritten
+from kernelviz.metrics.comparison import compare
 from kernelviz.metrics.judgement import LAUNCH_S, VARIES, clock_finding, judged_result, measured_apart
 from kernelviz.metrics.quality import quality
+from kernelviz.metrics.rows import rows
+from kernelviz.metrics.statistics import LEAST_DIFFERENCE
+from kernelviz.metrics.verdict_reasons import Apart
+from kernelviz.metrics.winner import winners
 
 RIGHT = Accuracy(passed=True, relative_l2=0.0, max_abs=0.0, worst_of_bound=0.3, seeds=9)
 WRONG = msgspec.structs.replace(RIGHT, passed=False, unwritten=7, reasons=(Unwritten(elements=7),))
@@ -90,3 +95,36 @@ def test_a_clock_that_is_not_verified_is_a_caveat_and_a_confirmed_one_is_none() 
         rating = quality(found, clock="burst")
         assert rating is not None
         assert [p.level for p in rating.parts if isinstance(p.fact, ClockConfirmed | ClockUnverified)] == [level]
+
+
+def judged_run(shares: dict[str, float]) -> Run:
+    """A run of untrusted variants, each of which was measured in rounds of its own."""
+
+    def apart(result: Result, number: int) -> Result:
+        timing = result.timing
+        assert timing is not None
+        cold = timing.device_cold_s
+        assert cold is not None
+        blocks = tuple(msgspec.structs.replace(b, round=(b.round or 0) + 1000 * number) for b in cold.blocks or ())
+        alone = Timing(device_cold_s=msgspec.structs.replace(cold, blocks=blocks))
+        claim = msgspec.structs.replace(result, outcome=alone)
+        return judged_result(claim, [cold.estimate], 0.0, RIGHT, "", "cuda", result.cost)
+
+    run = samples.run(shares=shares)
+    return msgspec.structs.replace(run, results=tuple(apart(r, i) for i, r in enumerate(run.results)))
+
+
+def test_variants_that_were_measured_apart_are_compared_and_alike_everywhere() -> None:
+    """In the table, in the view of winners and on the page Compare, at twice the floor that shared rounds have."""
+    run = judged_run({"torch_eager": 0.5, "torch_compile": 0.52, "triton_one_pass": 0.502})
+    table = rows(run, ())
+    verdicts = {(r.result.problem.key, r.result.variant): r.verdict for r in table if r.verdict}
+    assert all(isinstance(v.reason, Apart) and v.floor == 2 * LEAST_DIFFERENCE for v in verdicts.values())
+    kinds = {name: {v.kind for (_, n), v in verdicts.items() if n == name} for _, name in verdicts}
+    assert kinds == {"torch_compile": {"faster"}, "triton_one_pass": {"same"}}
+    for winner in winners(table):
+        assert winner.leader is not None
+        assert winner.leader.result.variant == "torch_compile"
+        assert winner.outcome == "won"
+    pairs = compare(run, run, variant_a="torch_eager", variant_b="torch_compile").pairs
+    assert {(p.kind, type(p.reason)) for p in pairs} == {("faster", Apart)}

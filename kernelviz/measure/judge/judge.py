@@ -7,6 +7,7 @@ worker's, because a context that comes later makes short kernels of an earlier p
 
 from __future__ import annotations
 
+import os
 import random
 import select
 import socket
@@ -113,9 +114,11 @@ class CaseOnTrial:
         """Give the worker the memory, wait until it has measured, and try it. Raises NotOver, EOFError, OSError."""
         send(self._worker, Memory(handle=self._memory.handle), (self._memory.file,))
         try:
-            receive(self._worker, FROM_WORKER)
+            _, descriptors = receive(self._worker, FROM_WORKER)
         except EOFError:
             raise NotOver("the worker ended before it had measured the variant") from None
+        for descriptor in descriptors:  # no worker of ours sends one
+            os.close(descriptor)
         began_s = time.monotonic()
         times_s: list[float] = []
         copies_s: list[float] = []

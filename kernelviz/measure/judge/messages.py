@@ -2,7 +2,8 @@
 
 The server sends JudgeCase with the judge's end of a connection to the worker, and gets Judged. On that connection, the judge
 sends Memory with the descriptor of the shared memory; once the worker has sent Measured, it sends Trial for each call and at
-last TrialsOver. The worker answers a Trial in the shared memory (measure.judge.shared_memory). Imports no torch."""
+last TrialsOver. The worker answers a Trial in the shared memory (measure.judge.shared_memory). Imports no torch.
+"""
 
 import socket
 from typing import TypeVar

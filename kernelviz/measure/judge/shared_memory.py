@@ -2,7 +2,8 @@
 
 On a processor all of it is one anonymous file. On a GPU the tensors are one allocation of the judge, which the worker opens by
 its IPC handle, and only the marks are in the file. Both processes write there, so neither can trust it: the judge copies outputs
-into its own memory before it compares them, and computes the reference from its own copy of the inputs."""
+into its own memory before it compares them, and computes the reference from its own copy of the inputs.
+"""
 
 from __future__ import annotations
 
