@@ -337,16 +337,13 @@ class Bench(QueueView):
         return self._conditions[device_id][1]
 
     def notices(self, device_id: str) -> tuple[Notice, ...]:
-        """The conditions that make measurements on that device worse, each with its remedy, the most serious first.
-
-        It is read at most once in 5 s, and never while this process measures the device, because that would disturb it.
-        """
+        """The conditions that make measurements on that device worse, with their remedies, the most serious first. They are read at
+        most once in 5 s, and never while this process measures the device, because that would disturb it."""
         with self._looking:  # sessions that open at once wait for one look
             if self._outdated(device_id, self._notices.get(device_id), _NOTICES_S):
-                device = self.device(device_id)
+                device, state = self.device(device_id), self._runner.state(device_id).state
                 failures = self._store.runs.tracer_failures(device.uuid)
-                worker = self._runner.state(device_id).state != "none"
-                current = notices(device, failures, self._store.folder, worker=worker)
+                current = notices(device, failures, self._store.folder, worker=state != "none")
                 self._notices[device_id] = time.monotonic(), current
         return (*self.history.unwritable, *self._notices[device_id][1])
 
