@@ -337,8 +337,8 @@ class Bench(QueueView):
         return self._conditions[device_id][1]
 
     def notices(self, device_id: str) -> tuple[Notice, ...]:
-        """The conditions that make measurements on that device worse, with their remedies, the most serious first. They are read at
-        most once in 5 s, and never while this process measures the device, because that would disturb it."""
+        """The conditions that make measurements on that device worse, with their remedies, the most serious first. Read at most
+        once in 5 s, and never while this process measures the device, because that would disturb it."""
         with self._looking:  # sessions that open at once wait for one look
             if self._outdated(device_id, self._notices.get(device_id), _NOTICES_S):
                 device, state = self.device(device_id), self._runner.state(device_id).state

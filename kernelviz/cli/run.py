@@ -89,14 +89,6 @@ def run(
             "are decided.",
         ),
     ] = False,
-    untrusted: Annotated[
-        bool,
-        typer.Option(
-            "--untrusted",
-            help="For variants of somebody else: measure each in a process of its own, and let a judge process, which runs none "
-            "of them, check outputs and times. Only the cold device time is measured. It is no sandbox.",
-        ),
-    ] = False,
     data: options.Data = "normal",
     baseline: Annotated[
         str | None,
@@ -120,6 +112,14 @@ def run(
         ),
     ] = False,
     as_json: options.Json = False,
+    untrusted: Annotated[
+        bool,
+        typer.Option(
+            "--untrusted",
+            help="For variants of somebody else: measure each in a process of its own, and let a judge process, which runs none "
+            "of them, check outputs and times. Only the cold device time is measured. It is no sandbox.",
+        ),
+    ] = False,
 ) -> int:
     """Measure variants of an op and print a table.
 

@@ -85,7 +85,6 @@ def test_a_link_reopens_its_plan_and_the_address_holds_every_field(page: Open) -
         "budget": "0.5",
         "clock": "burst",
         "energy": "no",
-        "untrusted": "no",
         "data": "normal",
         "baseline": "torch_eager",
         "device": "cuda:0",

@@ -222,7 +222,7 @@ def write(form: Form, run_id: str | None) -> dict[str, str]:
         "budget": f"{form.budget_s:g}",
         "clock": form.clock,
         "energy": "yes" if form.energy else "no",
-        "untrusted": "yes" if form.untrusted else "no",
+        "untrusted": "yes" if form.untrusted else None,
         "data": form.data,
         "baseline": form.baseline,
         "device": form.device,
