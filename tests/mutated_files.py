@@ -76,7 +76,16 @@ COMMANDS = (
     ["runs", "card", "{id}"],
 )
 """The commands that print an imported run."""
-OF_STORE = (["runs"], ["runs", "--json"], ["runs", "--deleted"], ["trends"], ["trends", "--json"], ["tunings"], ["tunings", "--json"], ["device"])
+OF_STORE = (
+    ["runs"],
+    ["runs", "--json"],
+    ["runs", "--deleted"],
+    ["trends"],
+    ["trends", "--json"],
+    ["tunings"],
+    ["tunings", "--json"],
+    ["device"],
+)
 """The commands that print what a store holds."""
 
 
@@ -129,7 +138,10 @@ class Installation:
                 outcome.ids = restored.ids
                 _expect(sum(restored.lines.values()) > 0 or file.data.count(b"\n") < 4, "a backup of nothing")
                 if file.number // len(mutations.FORMATS) % 10 == 0:
-                    _expect(self.bench.history.take_in_backup(path) == restored, "a backup that is restored twice gives the same")
+                    _expect(
+                        self.bench.history.take_in_backup(path) == restored,
+                        "a backup that is restored twice gives the same",
+                    )
             else:
                 runs = self._read(file)
                 outcome.ids = self.bench.history.add_all(runs)
@@ -138,7 +150,10 @@ class Installation:
         except KernelvizError as error:
             outcome.refusal = str(error)
             _expect(self.changes() == before, "a refused file changed the store")
-            _expect(len(outcome.refusal.split()) > 2 and "please report" not in outcome.refusal, f"no reason: {outcome.refusal[:500]}")
+            _expect(
+                len(outcome.refusal.split()) > 2 and "please report" not in outcome.refusal,
+                f"no reason: {outcome.refusal[:500]}",
+            )
             _expect("Traceback" not in outcome.refusal and "exit code" not in outcome.refusal, outcome.refusal[:500])
         finally:
             path.unlink()
@@ -295,6 +310,9 @@ def page_queries(file: Mutated, ids: Sequence[str]) -> list[tuple[str, dict[str,
     ]
     if file.form.startswith("backup") or turn % 10 == 0:
         pages += [("history", {"lists": "trends"}), ("device", {}), ("method", {}), ("gallery", {})]
+        pages += [
+            ("bench", {"run": one, "tab": "inspect", "inspect": "torch_compile"}) for one in dict.fromkeys((a, b))
+        ]
     return pages
 
 
@@ -363,16 +381,18 @@ def _end_of_trace(error: BaseException) -> str:
 def chunk(seed: int, numbers: Sequence[int], *, pages: bool = False) -> list[Outcome]:
     """The outcome of each of these files, in stores of their own."""
     _prepare()
-    outcomes = []
-    seen: set[str] = _SEEN
-    for start in range(0, len(numbers), STORE_FILES):
-        part = numbers[start : start + STORE_FILES]
+    outcomes: list[Outcome] = []
+    left = list(numbers)
+    while left:
         with tempfile.TemporaryDirectory() as folder:
             installation = Installation(Path(folder))
             try:
-                outcomes += [examine(installation, seen, mutated(seed, number), pages=pages) for number in part]
-                if not pages:
-                    outcomes[-1].faults += _backup_and_restore(installation)
+                for _ in range(min(STORE_FILES, len(left))):
+                    outcomes.append(examine(installation, _SEEN, mutated(seed, left.pop(0)), pages=pages))
+                    if outcomes[-1].faults:  # What caused it must not be in the store of the next file.
+                        break
+                else:
+                    outcomes[-1].faults += [] if pages else _backup_and_restore(installation)
             finally:
                 installation.close()
     return outcomes
@@ -410,10 +430,14 @@ def _prepare() -> None:
 
     # Each AppTest reads the metadata of all installed packages; no file changes them.
     manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
+    import logging
+
     import typer.main
     from streamlit import logger
 
     logger.set_log_level("CRITICAL")
+    # AppTest replaces the level of Streamlit's loggers, and each rerun outside of a server is a warning.
+    logging.disable(logging.WARNING)
     # Each call of a command describes all commands to the parser again, which takes 15 ms.
     typer.main.get_command = functools.cache(typer.main.get_command)
     gc.freeze()
@@ -451,7 +475,9 @@ def run_in_processes(seed: int, numbers: Sequence[int], processes: int, *, pages
             try:
                 outcomes += (done := future.result())
             except Exception as error:
-                done = [Outcome(mutated(seed, waiting[future][0]), faults=[f"in {waiting[future]}: {_end_of_trace(error)}"])]
+                done = [
+                    Outcome(mutated(seed, waiting[future][0]), faults=[f"in {waiting[future]}: {_end_of_trace(error)}"])
+                ]
                 outcomes += done
             for outcome in done:
                 for fault in outcome.faults:
@@ -466,7 +492,9 @@ def _say(line: str) -> None:
 
 
 def _table(outcomes: Sequence[Outcome], paged: Sequence[Outcome]) -> None:
-    _say(f"{'format':24}{'kinds':>7}{'files':>8}{'imported':>10}{'refused':>9}{'runs drawn':>12}{'on pages':>10}{'pages':>7}{'faults':>8}")
+    _say(
+        f"{'format':24}{'kinds':>7}{'files':>8}{'imported':>10}{'refused':>9}{'runs drawn':>12}{'on pages':>10}{'pages':>7}{'faults':>8}"
+    )
     for form in (*mutations.FORMATS, "all"):
         of = [o for o in outcomes if form in (o.file.form, "all")]
         on = [o for o in paged if form in (o.file.form, "all")]
@@ -474,7 +502,9 @@ def _table(outcomes: Sequence[Outcome], paged: Sequence[Outcome]) -> None:
         refused = sum(bool(o.refusal) for o in of)
         kinds = len({(o.file.form, o.file.damage) for o in of})
         drawn_runs, faults = sum(o.runs_drawn for o in of), sum(len(o.faults) for o in (*of, *on))
-        _say(f"{form:24}{kinds:7}{len(of):8}{imported:10}{refused:9}{drawn_runs:12}{len(on):10}{sum(o.pages for o in on):7}{faults:8}")
+        _say(
+            f"{form:24}{kinds:7}{len(of):8}{imported:10}{refused:9}{drawn_runs:12}{len(on):10}{sum(o.pages for o in on):7}{faults:8}"
+        )
 
 
 def main() -> int:

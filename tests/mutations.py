@@ -38,7 +38,26 @@ from kernelviz.formats import compact, document, encode, parquet
 
 Path = tuple[Any, ...]
 """The keys from the root of JSON to a value."""
-NUMBERS = (0, -1, 1, 2, 7, 2**31, 2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**63), 10**30, 10**400, 0.5, -0.0, 1e-12, 1e9, 1e24)
+NUMBERS = (
+    0,
+    -1,
+    1,
+    2,
+    7,
+    2**31,
+    2**53 + 1,
+    2**63 - 1,
+    2**63,
+    2**64,
+    -(2**63),
+    10**30,
+    10**400,
+    0.5,
+    -0.0,
+    1e-12,
+    1e9,
+    1e24,
+)
 NUMBERS += (1e308, 5e-324, float("nan"), float("inf"), -3.5e-6, 4.2e-6)  # type: ignore[assignment]
 LONG = "x" * 200_000
 TEXTS = (
@@ -181,7 +200,10 @@ def older_documents() -> tuple[bytes, ...]:
                     figure["blocks"] = figure["blocks"][:3]
         planned = [p["sizes"] for p in one["plan"]["problems"]]
         one["results"] = [r for r in one["results"] if r["problem"]["sizes"] in planned]
-        notes = ["what tracing adds to it is not known", "warm: 3 of 30 blocks ran at a clock more than 1 % under the first"]
+        notes = [
+            "what tracing adds to it is not known",
+            "warm: 3 of 30 blocks ran at a clock more than 1 % under the first",
+        ]
         one["results"][0]["conditions"]["notes"] = notes
         one["results"][-1]["outcome"] = {
             "kind": "failure", "stage": "crash", "message": "CUDA error: misaligned address", "timing": None,
@@ -216,7 +238,7 @@ def backups() -> tuple[bytes, ...]:
     this machine's CPU, so that the pages about the machine show them. The second has only runs."""
     own = {"device": samples.CPU}
     environment = msgspec.structs.replace(samples.run([]).environment, **own)
-    inspected = Problem(op="add", sizes={"n": 2**20}, dtype="fp32")
+    inspected = Problem(op="add", sizes={"n": 2**22}, dtype="fp32")
     lines: list[backup.Line] = [
         backup.RunLine(run=msgspec.Raw(documents()[2]), owner="somebody"),
         backup.RunLine(run=msgspec.Raw(documents()[0]), deleted_at="2026-11-22T10:00:00+00:00"),
@@ -226,13 +248,13 @@ def backups() -> tuple[bytes, ...]:
         backup.TuningLine(tuning=tunings.tuning(device_uuid=samples.CPU.uuid)),
     ]
     older = [backup.RunLine(run=msgspec.Raw(older_documents()[0])), backup.RunLine(run=msgspec.Raw(documents()[4]))]
-    return tuple(_sealed_backup([_HEAD, *(msgspec.json.encode(line) for line in part)]) for part in (lines, older))
+    return tuple(sealed_backup([_HEAD, *(msgspec.json.encode(line) for line in part)]) for part in (lines, older))
 
 
 _HEAD = b'{"schema":"kernelviz-backup/2","kernelviz":"0.1.0","created_at":"2026-11-24T00:00:00+00:00"}'
 
 
-def _sealed_backup(lines: Sequence[bytes]) -> bytes:
+def sealed_backup(lines: Sequence[bytes]) -> bytes:
     """The lines as a whole backup with an end that belongs to them."""
     body = b"".join(line + b"\n" for line in lines)
     end = {"kind": "end", "lines": len(lines) - 1, "sha256": hashlib.sha256(body).hexdigest()}
@@ -281,7 +303,9 @@ def bytes_inserted(change: Change, raw: bytes) -> bytes:
     data = bytearray(raw)
     for _ in change.times():
         at = change.random.randrange(len(data))
-        data[at:at] = change.pick((b"\x00", b" ", b"\n", b",", b"[", b"\xff\xfe", b"\xef\xbb\xbf", b"NaN", b"1e5", data[at : at + 300]))
+        data[at:at] = change.pick(
+            (b"\x00", b" ", b"\n", b",", b"[", b"\xff\xfe", b"\xef\xbb\xbf", b"NaN", b"1e5", data[at : at + 300])
+        )
     return bytes(data)
 
 
@@ -555,7 +579,9 @@ def rows_changed(change: Change, table: Any) -> Any:
     if change.random.random() < 0.5:
         change.random.shuffle(order)
     change.fields.add("rows")
-    order = order[: change.random.randrange(len(order) + 1)] + [change.random.randrange(table.num_rows)] * change.pick((0, 0, 1))
+    order = order[: change.random.randrange(len(order) + 1)] + [change.random.randrange(table.num_rows)] * change.pick(
+        (0, 0, 1)
+    )
     return table.take(pa.array(order, pa.int64()))
 
 
@@ -566,7 +592,9 @@ def samples_changed(change: Change, table: Any) -> Any:
     change.fields.add(f"values of {name}")
     rows = [list(row) if row else row for row in table.column(name).to_pylist()]
     at = change.random.randrange(len(rows))
-    rows[at] = change.pick(([], None, [float("nan")], [1.0], [-1.0, 2.0], [1e308] * 6, [None], (rows[at] or [1e-6]) * 2))
+    rows[at] = change.pick(
+        ([], None, [float("nan")], [1.0], [-1.0, 2.0], [1e308] * 6, [None], (rows[at] or [1e-6]) * 2)
+    )
     return table.set_column(table.column_names.index(name), name, pa.array(rows, pa.list_(pa.float64())))
 
 
@@ -575,7 +603,9 @@ def metadata_changed(change: Change, table: Any) -> Any:
     name = change.pick(list(metadata))
     change.fields.add(f"metadata {name.decode()}")
     whole = metadata[name]
-    metadata[name] = change.pick((b"", b"{}", b"[]", b"null", b"[" * 5_000, b"\xff", bytes_changed(change, whole), cut_off(change, whole)))
+    metadata[name] = change.pick(
+        (b"", b"{}", b"[]", b"null", b"[" * 5_000, b"\xff", bytes_changed(change, whole), cut_off(change, whole))
+    )
     if change.random.random() < 0.2:
         del metadata[name]
     return table.replace_schema_metadata(metadata)
@@ -611,19 +641,22 @@ def _lines(raw: bytes) -> list[bytes]:
 def _sealed_sometimes(change: Change, lines: Sequence[bytes], end: bytes) -> bytes:
     """With an end that belongs to the lines, or with the one that they had."""
     if change.random.random() < 0.8:
-        return _sealed_backup(lines)
+        return sealed_backup(lines)
     return b"".join(line + b"\n" for line in lines) + end
 
 
 def _backup_of_values(change: Change, damage: Callable[[Change, Any, Any], None]) -> bytes:
     whole = change.pick((backups()[0], *backups()))
     lines = _lines(whole)
-    # Each kind of line is hit equally often, although runs have most of the values.
     kinds = [json.loads(line).get("kind", "head") for line in lines]
-    kind = change.pick(sorted(set(kinds)))
+    kind = change.random.choices(*zip(*((k, n) for k, n in _HOW_OFTEN.items() if k in kinds), strict=True))[0]
     at = change.pick([i for i, one in enumerate(kinds) if one == kind])
     lines[at] = _damaged(change, lines[at], damage)
     return _sealed_sometimes(change, lines, whole.splitlines()[-1] + b"\n")
+
+
+_HOW_OFTEN = {"inspection": 5, "selftest": 3, "tuning": 3, "roof": 2, "run": 2, "head": 1}
+"""How often a line of each kind is damaged. Only backups have inspections, selftests and tunings, so these are hit more often."""
 
 
 def _backup_of_lines(change: Change, damage: Callable[[Change, list[bytes]], None]) -> bytes:
