@@ -32,7 +32,7 @@ import sample_tunings as tunings
 
 from kernelviz.bench import backup
 from kernelviz.core.problem import Problem
-from kernelviz.core.result import Block, Failure, Figure, Result, Timing
+from kernelviz.core.result import Block, Failure, Figure, Result
 from kernelviz.core.run import Run
 from kernelviz.formats import compact, document, encode, parquet
 
@@ -500,7 +500,6 @@ def _of_parquet() -> dict[str, Callable[[Change], bytes]]:
 def _parquet_of_values(change: Change, damage: Callable[[Change, Any, Any], None]) -> bytes:
     """A run with damaged values, written as Parquet without a look at them; half of them with the digest of these values."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     values = json.loads(_damaged(change, change.pick(documents()), damage if damage is not nested else another_value))
     values.pop("digest", None)

@@ -11,7 +11,6 @@ from kernelviz.core.tuning import Span
 from kernelviz.formats.validation import (
     LEAST_S,
     MAX_COUNT,
-    MAX_RATE,
     MAX_SIZE,
     MOST_S,
     check_between,
