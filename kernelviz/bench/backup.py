@@ -22,7 +22,7 @@ import msgspec
 import kernelviz
 from kernelviz import formats
 from kernelviz.core import BadField, DocumentError, Inspection, Roof, Run, Selftest, Tuning, UnknownRun, timestamps
-from kernelviz.formats import document, limited_process
+from kernelviz.formats import document, limited_process, record_validation, validation
 from kernelviz.formats.reading import BACKUP
 from kernelviz.store import DamagedRow, Store
 
@@ -255,12 +255,33 @@ def _check_head(data: bytes) -> None:
 def _line(data: bytes, number: int) -> Line | _End:
     try:
         line = _LINE.decode(data)
-        if isinstance(line, RunLine):
-            _run(line)
+        _check_line(line)
         return line
     except (DocumentError, msgspec.MsgspecError, ValueError, RecursionError) as error:
         known = error if isinstance(error, DocumentError) else document.document_error(error)
         raise DocumentError(str(known), path=f"line {number}") from None
+
+
+def _check_line(line: Line | _End) -> None:
+    """Check the values of a line that the types do not check. Errors: DocumentError."""
+    match line:
+        case RunLine():
+            _run(line)
+            if line.deleted_at is not None:
+                validation.check_moment(line.deleted_at, "$.deleted_at")
+        case RoofLine():
+            validation.check_roof(line.roof, "$.roof")
+            validation.check_moment(line.roof.measured_at, "$.roof.measured_at")
+        case SelftestLine():
+            record_validation.check_selftest(line.selftest)
+        case InspectionLine():
+            record_validation.check_inspection(line.inspection)
+        case TuningLine():
+            record_validation.check_tuning(line.tuning)
+        case _End():
+            pass
+        case _:
+            assert_never(line)
 
 
 def _run(line: RunLine) -> Run:

@@ -3,7 +3,7 @@
 import math
 from datetime import UTC, datetime
 
-from kernelviz.core import DocumentError, Failure, Figure, Plan, Result, Roof, Run
+from kernelviz.core import DocumentError, Failure, Figure, Plan, Problem, Result, Roof, Run
 
 MAX_SIZE = 2**63 - 1
 LEAST_S, MOST_S = 1e-12, 1e9
@@ -17,16 +17,16 @@ MAX_NAME = 2_000
 
 def checked(run: Run) -> Run:
     """Return the same run. Errors: DocumentError with the path of the first field that has an impossible value."""
-    _check_moment(run.created_at, "$.created_at")
+    check_moment(run.created_at, "$.created_at")
     _check_plan(run.plan)
-    _check_fields(run.method, "$.method", 0.0, MOST_S, "budget_s", "half_width", "ratio_half_width")
+    check_fields(run.method, "$.method", 0.0, MOST_S, "budget_s", "half_width", "ratio_half_width")
     for i, roof in enumerate(run.environment.roofs):
-        _check_roof(roof, f"$.environment.roofs[{i}]")
+        check_roof(roof, f"$.environment.roofs[{i}]")
     problems = {p.key: p for p in run.plan.problems}
     seen: set[str] = set()
     for i, result in enumerate(run.results):
         path, variant = f"$.results[{i}]", result.variant
-        _refuse(
+        refuse(
             (problems.get(result.problem.key) != result.problem, "this problem is not in the plan", f"{path}.problem"),
             (variant not in run.plan.variants, f"variant {variant[:40]!r} is not in the plan", f"{path}.variant"),
             (result.case.key in seen, "this case has a result already", path),
@@ -36,14 +36,14 @@ def checked(run: Run) -> Run:
     return run
 
 
-def _refuse(*faults: tuple[bool, str, str]) -> None:
+def refuse(*faults: tuple[bool, str, str]) -> None:
     """Errors: DocumentError for the first fault whose condition is true, with its text and the path of its field."""
     for there, text, path in faults:
         if there:
             raise DocumentError(text, path=path)
 
 
-def _check_moment(stamp: str, path: str) -> None:
+def check_moment(stamp: str, path: str) -> None:
     """Any text is allowed, because other tools write their own formats; a time with a zone must be one that UTC can express."""
     try:
         moment = datetime.fromisoformat(stamp)
@@ -60,7 +60,7 @@ def _check_moment(stamp: str, path: str) -> None:
 
 
 def _check_plan(plan: Plan) -> None:
-    _refuse(
+    refuse(
         (not plan.problems, "a plan has at least one problem", "$.plan.problems"),
         (not plan.variants, "a plan has at least one variant", "$.plan.variants"),
         (len(plan.problems) * len(plan.variants) > MAX_CASES, f"it has more than {MAX_CASES} cases", "$.plan"),
@@ -76,33 +76,41 @@ def _check_plan(plan: Plan) -> None:
     seen: set[str] = set()
     for i, problem in enumerate(plan.problems):
         path = f"$.plan.problems[{i}]"
-        names = (problem.op, problem.dtype, problem.compute or "", *problem.sizes)
+        check_problem(problem, path)
         unlike = problem.op != first.op or list(problem.sizes) != list(first.sizes)
-        _refuse(
-            *(_too_long(name, path) for name in names),
-            *((not 1 <= n <= MAX_SIZE, f"{n} is no size", f"{path}.sizes.{a[:40]}") for a, n in problem.sizes.items()),
+        refuse(
             (unlike, "all problems of a plan have the op and the axes of its first one", path),
             (problem.key in seen, "this problem is in the plan twice", path),
         )
         seen.add(problem.key)
 
 
+def check_problem(problem: Problem, path: str) -> None:
+    """Errors: DocumentError for a name that is too long and for a size that no tensor has."""
+    names = (problem.op, problem.dtype, problem.compute or "", *problem.sizes)
+    refuse(
+        *(_too_long(name, path) for name in names),
+        *((not 1 <= n <= MAX_SIZE, f"{n} is no size", f"{path}.sizes.{a[:40]}") for a, n in problem.sizes.items()),
+    )
+
+
 def _too_long(name: str, path: str) -> tuple[bool, str, str]:
     return len(name) > MAX_NAME, f"a name of {len(name)} characters; at most {MAX_NAME} are read", path
 
 
-def _check_roof(roof: Roof, path: str) -> None:
+def check_roof(roof: Roof, path: str) -> None:
+    """Errors: DocumentError for a roof without its rate, and for an impossible rate, time or number of bytes."""
     rates = {"fma": "rate_flop_per_s", "matmul": "rate_flop_per_s", "launch": "time_s"}
     has = rates.get(roof.name, "bandwidth_bytes_per_s")
     quantity = "time" if has == "time_s" else "rate"
-    _refuse((getattr(roof, has) is None, f"a roof {roof.name!r} has a {quantity}", path))
-    _check_fields(roof, path, 1.0, MAX_RATE, "bandwidth_bytes_per_s", "rate_flop_per_s", "clock_hz", "moved_bytes")
-    _check_fields(roof, path, *((LEAST_S, MOST_S) if has == "time_s" else (1.0, MAX_RATE)), "low", "high")
-    _check_fields(roof, path, LEAST_S, MOST_S, "time_s")
+    refuse((getattr(roof, has) is None, f"a roof {roof.name!r} has a {quantity}", path))
+    check_fields(roof, path, 1.0, MAX_RATE, "bandwidth_bytes_per_s", "rate_flop_per_s", "clock_hz", "moved_bytes")
+    check_fields(roof, path, *((LEAST_S, MOST_S) if has == "time_s" else (1.0, MAX_RATE)), "low", "high")
+    check_fields(roof, path, LEAST_S, MOST_S, "time_s")
 
 
 def _check_result(result: Result, path: str) -> None:
-    _check_fields(result.cost, f"{path}.cost", 0, MAX_COUNT, "work_flop", "read_bytes", "written_bytes")
+    check_fields(result.cost, f"{path}.cost", 0, MAX_COUNT, "work_flop", "read_bytes", "written_bytes")
     failed = isinstance(result.outcome, Failure)
     timing = result.outcome.timing if isinstance(result.outcome, Failure) else result.outcome
     figures = (
@@ -111,48 +119,48 @@ def _check_result(result: Result, path: str) -> None:
     for name, figure in figures.items():
         _check_figure(figure, f"{path}.outcome.{'timing.' if failed else ''}{name}")
     for i, kernel in enumerate(result.kernels):
-        _check_fields(kernel, f"{path}.kernels[{i}]", 0.0, MOST_S, "duration_s")
-    _check_fields(result.preparation, f"{path}.preparation", 0.0, MOST_S, "bind_s", "first_call_s", "check_s")
+        check_fields(kernel, f"{path}.kernels[{i}]", 0.0, MOST_S, "duration_s")
+    check_fields(result.preparation, f"{path}.preparation", 0.0, MOST_S, "bind_s", "first_call_s", "check_s")
 
 
 def _check_figure(figure: Figure, path: str) -> None:
-    _check_fields(figure, path, LEAST_S, MOST_S, "estimate", "low", "high")
+    check_fields(figure, path, LEAST_S, MOST_S, "estimate", "low", "high")
     # Checking the samples one by one took nearly all of the time of checking a document, so their bounds are checked first.
     if figure.samples and not (
         min(figure.samples) >= LEAST_S and max(figure.samples) <= MOST_S and not math.isnan(sum(figure.samples))
     ):
         for i, sample in enumerate(figure.samples):
-            _between(sample, LEAST_S, MOST_S, f"{path}.samples[{i}]")
+            check_between(sample, LEAST_S, MOST_S, f"{path}.samples[{i}]")
     if figure.buffers is not None:
-        _between(figure.buffers, 1, MAX_COUNT, f"{path}.places")
+        check_between(figure.buffers, 1, MAX_COUNT, f"{path}.places")
     blocks = figure.blocks or ()
     for i, block in enumerate(blocks):
         inside = f"{path}.blocks[{i}]"
         if block.size < 1:
             raise DocumentError(f"a block of {block.size} samples cannot be", path=f"{inside}.size")
-        _check_fields(block, inside, -MAX_RATE, MAX_RATE, "started_s")
-        _check_fields(block, inside, 0.0, MAX_RATE, "clock_hz")
+        check_fields(block, inside, -MAX_RATE, MAX_RATE, "started_s")
+        check_fields(block, inside, 0.0, MAX_RATE, "clock_hz")
     if isinstance(figure.percentiles_s, tuple):
         for i, percentile in enumerate(figure.percentiles_s):
-            _between(percentile, LEAST_S, MOST_S, f"{path}.percentiles_s[{i}]")
+            check_between(percentile, LEAST_S, MOST_S, f"{path}.percentiles_s[{i}]")
         ordered = sorted(figure.percentiles_s) == list(figure.percentiles_s)
-        _refuse((not ordered, "percentiles in falling order cannot be", f"{path}.percentiles_s"))
+        refuse((not ordered, "percentiles in falling order cannot be", f"{path}.percentiles_s"))
     given = len(figure.samples or ())
     in_blocks = len(blocks) if figure.by_block else sum(b.size for b in blocks)
     unlike = (figure.blocks is not None or figure.by_block) and in_blocks != given
     stand_for = "with one mean for each block, its blocks stand for" if figure.by_block else "its blocks hold"
-    _refuse((unlike, f"{stand_for} {in_blocks} samples, there are {given}", f"{path}.blocks"))
+    refuse((unlike, f"{stand_for} {in_blocks} samples, there are {given}", f"{path}.blocks"))
 
 
-def _check_fields(struct: object, path: str, low: float, high: float, *names: str) -> None:
+def check_fields(struct: object, path: str, low: float, high: float, *names: str) -> None:
     """Check that each known field is between two bounds. No field of None is known."""
     for name in names:
         value = getattr(struct, name, None)
         if value is not None:
-            _between(value, low, high, f"{path}.{name}")
+            check_between(value, low, high, f"{path}.{name}")
 
 
-def _between(value: float, low: float, high: float, path: str) -> None:
+def check_between(value: float, low: float, high: float, path: str) -> None:
     """The bounds are finite, so NaN and infinity are outside them. Whole numbers in JSON have no limit, floats do."""
     if not low <= value <= high:
         number = f"{value:.6g}" if isinstance(value, float) else str(value)[:40]
