@@ -4,15 +4,15 @@
 
 - Every file (`mutations.py` makes them) is imported, and either its runs are stored as a whole, or it is refused with a reason in
   words and nothing is stored. A backup is restored into a store that already holds a run, and every tenth one again.
-- Of each imported file, all runs are drawn without a page: every chart, every table of the terminal, every export (the offline page
-  is one of them), `to_frame()` and the other tables in Python, and the card. Exports to JSON and Parquet are read again and give the same run. If a
-  process has drawn a run with the same facts before, it does not draw that run again.
-- Of so many imported files as `--pages` says, every page is drawn by Streamlit's AppTest with their runs: Bench with one of its tabs,
-  Roofline, Compare, History with its two views, and for backups Device, Method and Gallery. They are chosen so that as many formats, kinds of damage and
-  damaged fields occur as possible.
+- Of each imported file, all runs are drawn without a page: every chart, every table of the terminal, every export (the offline
+  page is one of them), `to_frame()` and the other tables in Python, and the card. Exports to JSON and Parquet are read again
+  and give the same run. If a process has drawn a run with the same facts before, it does not draw that run again.
+- Of so many imported files as `--pages` says, every page is drawn by Streamlit's AppTest with their runs: Bench with one of its
+  tabs, Roofline, Compare, History with its two views, and for backups Device, Method and Gallery. They are chosen so that as many
+  formats, kinds of damage and damaged fields occur as possible.
 
-A Parquet file is read in a process with limits, as in the product. Starting one takes 0.5 s, so the process is a fork of this one,
-and is started as in the product for every 50th file only. A file that takes more than a minute counts as a fault.
+A Parquet file is read in a process with limits, as in the product. Starting one takes 0.5 s, so the process is a fork of this
+one, and is started as in the product for every 50th file only. A file that takes more than a minute counts as a fault.
 
 A fault is printed with the number of its file; `--only NUMBER` repeats that file alone.
 """
@@ -444,8 +444,8 @@ def _prepare() -> None:
 
 
 def choose(imported: Sequence[Outcome], most: int) -> list[int]:
-    """The numbers of the files whose pages are drawn: first one of each format, damage and fields, then of each format and fields,
-    then the others."""
+    """The numbers of the files whose pages are drawn: first one of each format, damage and fields, then of each format and
+    fields, then the others."""
     chosen: dict[int, None] = {}
     ranks: tuple[Callable[[Mutated], object], ...] = (
         lambda f: (f.form, f.damage),
@@ -493,7 +493,7 @@ def _say(line: str) -> None:
 
 def _table(outcomes: Sequence[Outcome], paged: Sequence[Outcome]) -> None:
     _say(
-        f"{'format':24}{'kinds':>7}{'files':>8}{'imported':>10}{'refused':>9}{'runs drawn':>12}{'on pages':>10}{'pages':>7}{'faults':>8}"
+        f"{'format':24}{'kinds':>7}{'files':>8}{'imported':>10}{'refused':>9}{'runs drawn':>12}{'on pages':>10}{'pages':>7}{'faults':>8}"  # noqa: E501
     )
     for form in (*mutations.FORMATS, "all"):
         of = [o for o in outcomes if form in (o.file.form, "all")]
@@ -503,7 +503,7 @@ def _table(outcomes: Sequence[Outcome], paged: Sequence[Outcome]) -> None:
         kinds = len({(o.file.form, o.file.damage) for o in of})
         drawn_runs, faults = sum(o.runs_drawn for o in of), sum(len(o.faults) for o in (*of, *on))
         _say(
-            f"{form:24}{kinds:7}{len(of):8}{imported:10}{refused:9}{drawn_runs:12}{len(on):10}{sum(o.pages for o in on):7}{faults:8}"
+            f"{form:24}{kinds:7}{len(of):8}{imported:10}{refused:9}{drawn_runs:12}{len(on):10}{sum(o.pages for o in on):7}{faults:8}"  # noqa: E501
         )
 
 

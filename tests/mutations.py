@@ -61,9 +61,9 @@ NUMBERS = (
 NUMBERS += (1e308, 5e-324, float("nan"), float("inf"), -3.5e-6, 4.2e-6)  # type: ignore[assignment]
 LONG = "x" * 200_000
 TEXTS = (
-    "", "add", "rmsnorm", "torch_eager", "fp8", "kernelviz/2", "kernelviz/1", "aggregate", "int64", "ns", "inf", "-1", "1e999", "NaN",
-    "../../etc/passwd", "<b>x</b>", "\x00", "\ud800", "\u202eabc", "=1+1", "BM/0/x:1", "9" * 5000, LONG, "2026-11-21T10:42:00+00:00",
-    "0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-12:00", "cuda:0", "cpu", "cpu-sample", "finished", "running", "timing", "failure",
+    "", "add", "rmsnorm", "torch_eager", "fp8", "kernelviz/2", "kernelviz/1", "aggregate", "int64", "ns", "inf", "-1", "1e999", "NaN",  # noqa: E501
+    "../../etc/passwd", "<b>x</b>", "\x00", "\ud800", "\u202eabc", "=1+1", "BM/0/x:1", "9" * 5000, LONG, "2026-11-21T10:42:00+00:00",  # noqa: E501
+    "0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-12:00", "cuda:0", "cpu", "cpu-sample", "finished", "running", "timing", "failure",  # noqa: E501
     "$x^2$ :red[y]", "a|b\nc", "{}", "%s {0}", "🙂" * 40,
 )  # fmt: skip
 DEPTHS = (30, 600, 1_100, 100_000)
@@ -129,7 +129,7 @@ class Change:
 
 @cache
 def documents() -> tuple[bytes, ...]:
-    """Small runs of version 2: right, wrong and failed cases; every figure at two sizes; a CPU's; no result; tuned; other times."""
+    """Small runs of version 2: right, wrong and failed cases; every figure at two sizes; a CPU; no result; tuned; other times."""
     mixed = samples.mixed()
     every = figures.run("every")
     of_cpu = samples.run(
@@ -234,8 +234,8 @@ def parquet_files() -> tuple[bytes, ...]:
 
 @cache
 def backups() -> tuple[bytes, ...]:
-    """Backups as `backup.write` writes them: runs, one of them deleted, roofs, a selftest, an inspection and tunings; all of them of
-    this machine's CPU, so that the pages about the machine show them. The second has only runs."""
+    """Backups as `backup.write` writes them: runs, one of them deleted, roofs, a selftest, an inspection and tunings; all of
+    them of this machine's CPU, so that the pages about the machine show them. The second has only runs."""
     own = {"device": samples.CPU}
     environment = msgspec.structs.replace(samples.run([]).environment, **own)
     inspected = Problem(op="add", sizes={"n": 2**22}, dtype="fp32")

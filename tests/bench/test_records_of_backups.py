@@ -1,4 +1,5 @@
-"""Inspections, selftests, tunings and roofs of a backup that have impossible values are refused, because no page could draw them."""
+"""Inspections, selftests, tunings and roofs of a backup that have impossible values are refused, because no page could draw
+them."""
 
 from __future__ import annotations
 
