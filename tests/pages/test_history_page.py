@@ -171,6 +171,17 @@ def test_the_files_of_one_upload_are_grouped_and_each_refusal_names_its_file(ben
     assert said[1].startswith("**a.csv** could not be imported: its format is not supported")
 
 
+def test_two_files_with_the_same_run_are_both_listed(bench: Bench) -> None:
+    test = opened()
+    good = encode(msgspec.structs.replace(sample(), id="good"))
+    files = [("one.json", good, "application/json"), ("two.json", good + b"\n", "application/json")]
+    test.file_uploader[0].set_value(files).run()
+    assert not test.exception
+    imported = [m.value.replace("\\", "") for m in test.markdown if "was imported" in m.value]
+    assert ["one.json was imported" in imported[0], "two.json was imported" in imported[1]] == [True, True]
+    assert bench.history.count() == 1
+
+
 def test_two_files_of_another_tool_get_titles_that_differ(bench: Bench) -> None:
     """Both hold the same benchmarks, so only the names of the files tell them apart."""
     other = peers.gbench().replace(b'"real_time": ', b'"real_time": 1')

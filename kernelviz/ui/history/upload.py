@@ -31,11 +31,13 @@ def title_and_upload(bench: Bench) -> None:
         refused = sum(bool(error) for _, _, _, error in outcomes)
         if len(outcomes) > 1:
             st.markdown(f"**{len(outcomes)} files: {len(outcomes) - refused} imported, {refused} refused**")
-        for name, ids, seal, error in outcomes:
+        for position, (name, ids, seal, error) in enumerate(outcomes):
             if error:
                 st.error(f"**{plain(name)}** could not be imported: {plain(error)}.", icon=":material/error:")
             else:
-                _imported_file(bench, name, ids, seal)
+                # Not by the run, because two files may hold the same run.
+                with st.container(border=True, key=f"uploaded_{position}", gap="xsmall"):
+                    _imported_file(bench, name, ids, seal)
 
 
 def _imported_file(bench: Bench, name: str, ids: Sequence[str], seal: Seal | None) -> None:
@@ -43,17 +45,16 @@ def _imported_file(bench: Bench, name: str, ids: Sequence[str], seal: Seal | Non
     sign = ":orange[:material/warning:]" if seal == "changed" else ":green[:material/check_circle:]"
     checked = f", {plain(DESCRIPTIONS[seal])}" if seal else ""
     many = f" as {len(ids)} runs" if len(ids) > 1 else ""
-    with st.container(border=True, key=f"uploaded_{ids[0]}", gap="xsmall"):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"{sign} {plain(name)} was imported{many}{checked}.", width="content")
-            if len(ids) == 1:
-                site.run_link("Open it", ids[0])
-        titles = {run_id: bench.history.summary(run_id).name for run_id in (ids[:_LISTED] if len(ids) > 1 else ())}
-        for run_id, title in titles.items():
-            alike = list(titles.values()).count(title) > 1  # Then the id tells them apart.
-            site.run_link(plain(f"{title} · {run_id}" if alike else title), run_id)
-        if len(ids) > _LISTED:
-            st.caption(f"and {len(ids) - _LISTED} more in the list below")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"{sign} {plain(name)} was imported{many}{checked}.", width="content")
+        if len(ids) == 1:
+            site.run_link("Open it", ids[0])
+    titles = {run_id: bench.history.summary(run_id).name for run_id in (ids[:_LISTED] if len(ids) > 1 else ())}
+    for run_id, title in titles.items():
+        alike = list(titles.values()).count(title) > 1  # Then the id tells them apart.
+        site.run_link(plain(f"{title} · {run_id}" if alike else title), run_id)
+    if len(ids) > _LISTED:
+        st.caption(f"and {len(ids) - _LISTED} more in the list below")
 
 
 def _upload(bench: Bench, number: int) -> None:
