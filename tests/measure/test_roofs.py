@@ -20,7 +20,7 @@ from kernelviz.core.events import Event, RoofDone
 from kernelviz.core.problem import Method
 from kernelviz.core.result import Kernel, LaunchMode, Timer
 from kernelviz.core.run import Device, Roof
-from kernelviz.formats.validation import _check_roof
+from kernelviz.formats.validation import check_roof
 from kernelviz.measure.roofs import arithmetic, calibrate, streams
 from kernelviz.measure.roofs.candidate import CHOOSING_ROUNDS, Candidate, Contest, Effort, measured
 from kernelviz.measure.session.inputs import as_tuple
@@ -250,7 +250,7 @@ def test_a_cpu_is_calibrated() -> None:
     roofs = [e.roof for e in events if isinstance(e, RoofDone)]
     assert len({r.key for r in roofs}) == len(roofs) == len(events)
     for i, roof in enumerate(roofs):
-        _check_roof(roof, f"$[{i}]")
+        check_roof(roof, f"$[{i}]")
         assert roof.measured_at
     levels = {level: {r.name for r in roofs if r.level == level} for level in ("dram", "l2")}
     assert levels["dram"] == levels["l2"] == set(streams.MIXES)
