@@ -8,6 +8,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from http.client import HTTPMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 import streamlit
 from foreign_requests import Answer, ask, shake_hands
+from header_scan import RULES, unmet
 from servers import ROOT, served
 
 from kernelviz.ui.server.response_headers import HEADERS
@@ -172,6 +174,51 @@ def test_every_answer_of_every_route_has_the_headers(local: str) -> None:
     for name, answer in answers.items():
         found = {header: answer.headers.get_all(header) for header in HEADERS}
         assert found == {header: [value] for header, value in HEADERS.items()}, name
+
+
+EXCEPTIONS = {
+    "csp: no wide source of scripts": "`script-src blob:`",
+    "csp: no inline script by its hash": "`script-src 'sha256-…'`",
+    "csp: no 'wasm-unsafe-eval'": "`script-src 'wasm-unsafe-eval'`",
+    "csp: no 'unsafe-inline' for styles": "`style-src 'unsafe-inline'`",
+    "csp: no wide source of pictures and fonts": "`img-src data: blob:`, `font-src data:`",
+    "strict-transport-security": "no `Strict-Transport-Security`, cookie without `Secure`",
+    "cookies: Secure": "no `Strict-Transport-Security`, cookie without `Secure`",
+    "cookies: HttpOnly": "cookie `_streamlit_xsrf` without `HttpOnly`",
+    "headers to remove": "`Server: uvicorn`",
+    "cache-control: no-store": "scripts and style sheets are cached",
+}
+"""Each rule of a scanner that an answer does not follow, and the exception in docs/deploy.md that gives the reason."""
+
+
+def test_what_a_scanner_finds_is_named_with_its_reason(local: str) -> None:
+    host = urlsplit(local).netloc
+    found = {
+        name: unmet(answer.headers, answer.text, host)
+        for name, answer in every_route(local).items()
+        if name != "WebSocket"
+    }
+    assert set().union(*found.values()) == set(EXCEPTIONS), found
+    # The rule about cookies can fail only if there is one.
+    assert any(answer.headers.get_all("Set-Cookie") for answer in every_route(local, origin=local).values())
+    document = (ROOT / "docs" / "deploy.md").read_text("utf-8")
+    rows = {line.split("|")[1].strip() for line in document.splitlines() if line.startswith("| ")}
+    assert set(EXCEPTIONS.values()) <= rows
+
+
+def test_each_rule_of_the_scanner_can_fail() -> None:
+    careless = HTTPMessage()
+    for name, value in {
+        "Content-Security-Policy": "script-src * 'unsafe-inline' 'unsafe-eval' 'wasm-unsafe-eval' 'sha256-x'; "
+        "style-src 'unsafe-inline' *; img-src *",
+        "Set-Cookie": "session=1",
+        "Access-Control-Allow-Origin": "*",
+        "Server": "nginx/1.2",
+    }.items():
+        careless[name] = value
+    page = '<script src="https://cdn.example/x.js"></script>'
+    assert unmet(careless, page, "here") == set(RULES) - {"csp: there is a policy"}
+    assert "csp: there is a policy" in unmet(HTTPMessage(), "", "here")
 
 
 def test_a_machine_that_others_use_is_reached_by_name_and_address(shared: str) -> None:
