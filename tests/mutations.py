@@ -402,7 +402,8 @@ def _other_numbers(change: Change, value: Any) -> Any:
         case int() | float():
             if change.random.random() < 0.5:
                 return change.pick(NUMBERS)
-            scaled = value * change.pick((-1, 0, 1e-9, 1e-3, 0.5, 2, 1e3, 1e9, 1e18))
+            scale = change.pick((-1, 0, 1e-9, 1e-3, 0.5, 2, 1e3, 1e9, 1e18))
+            scaled = value * (scale if abs(value) < 2**63 else 2)
             return int(scaled) if isinstance(value, int) else scaled
         case list():
             return [_other_numbers(change, one) for one in value]

@@ -14,10 +14,10 @@ from kernelviz.formats.validation import (
     MAX_SIZE,
     MOST_S,
     check_between,
+    check_environment,
     check_fields,
     check_moment,
     check_problem,
-    check_roof,
     refuse,
 )
 
@@ -31,8 +31,7 @@ def check_inspection(inspection: Inspection) -> None:
     """Errors: DocumentError with the path of the first field of the inspection that has an impossible value."""
     check_moment(inspection.created_at, "$.inspection.created_at")
     check_problem(inspection.problem, "$.inspection.problem")
-    for i, roof in enumerate(inspection.environment.roofs):
-        check_roof(roof, f"$.inspection.environment.roofs[{i}]")
+    check_environment(inspection.environment, "$.inspection.environment")
     # A page says of each other seed that its outputs were right.
     check_between(inspection.seeds, 0, 1_000, "$.inspection.seeds")
     refuse((not inspection.tensors, "an inspection has at least one tensor", "$.inspection.tensors"))
@@ -47,8 +46,7 @@ def check_inspection(inspection: Inspection) -> None:
 def check_selftest(selftest: Selftest) -> None:
     """Errors: DocumentError with the path of the first field of the selftest that has an impossible value."""
     check_moment(selftest.created_at, "$.selftest.created_at")
-    for i, roof in enumerate(selftest.environment.roofs):
-        check_roof(roof, f"$.selftest.environment.roofs[{i}]")
+    check_environment(selftest.environment, "$.selftest.environment")
     for i, check in enumerate(selftest.checks):
         path = f"$.selftest.checks[{i}]"
         check_fields(check, path, -MAX_VALUE, MAX_VALUE, "value", "limit")

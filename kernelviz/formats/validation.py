@@ -3,7 +3,7 @@
 import math
 from datetime import UTC, datetime
 
-from kernelviz.core import DocumentError, Failure, Figure, Plan, Problem, Result, Roof, Run
+from kernelviz.core import DocumentError, Environment, Failure, Figure, Plan, Problem, Result, Roof, Run
 
 MAX_SIZE = 2**63 - 1
 LEAST_S, MOST_S = 1e-12, 1e9
@@ -20,8 +20,7 @@ def checked(run: Run) -> Run:
     check_moment(run.created_at, "$.created_at")
     _check_plan(run.plan)
     check_fields(run.method, "$.method", 0.0, MOST_S, "budget_s", "half_width", "ratio_half_width")
-    for i, roof in enumerate(run.environment.roofs):
-        check_roof(roof, f"$.environment.roofs[{i}]")
+    check_environment(run.environment, "$.environment")
     problems = {p.key: p for p in run.plan.problems}
     seen: set[str] = set()
     for i, result in enumerate(run.results):
@@ -96,6 +95,17 @@ def check_problem(problem: Problem, path: str) -> None:
 
 def _too_long(name: str, path: str) -> tuple[bool, str, str]:
     return len(name) > MAX_NAME, f"a name of {len(name)} characters; at most {MAX_NAME} are read", path
+
+
+def check_environment(environment: Environment, path: str) -> None:
+    """Check the numbers of a machine: its device's and its roofs'. A whole number that no machine has is no float either."""
+    device = environment.device
+    names = [name for name in device.__struct_fields__ if isinstance(getattr(device, name), int)]
+    check_fields(device, f"{path}.device", 0, MAX_SIZE, *names)
+    for number in device.compute_capability or ():
+        check_between(number, 0, MAX_SIZE, f"{path}.device.compute_capability")
+    for i, roof in enumerate(environment.roofs):
+        check_roof(roof, f"{path}.roofs[{i}]")
 
 
 def check_roof(roof: Roof, path: str) -> None:

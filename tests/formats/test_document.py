@@ -132,6 +132,19 @@ def test_a_call_lies_at_one_place_at_least_and_not_at_endless_many(count: int) -
     assert caught.value.path == "$.results[0].outcome.device_cold_s.places"
 
 
+@pytest.mark.parametrize("number", [-1, 2**63, 10**400], ids=["negative", "2^63", "no float"])
+def test_each_whole_number_of_a_device_is_one_that_a_device_can_have(number: int) -> None:
+    device = samples.mixed().environment.device
+    whole = [f.name for f in msgspec.structs.fields(device) if f.type in (int | None, int)]
+    assert {"memory_bytes", "last_level_cache_bytes", "multiprocessors", "threads"} <= set(whole)
+    for name, value in [*((name, number) for name in whole), ("compute_capability", [9, number])]:
+        tree = json.loads(encode(samples.mixed()))
+        tree["environment"]["device"][name] = value
+        with pytest.raises(DocumentError) as caught:
+            decode(json.dumps(tree).encode())
+        assert caught.value.path == f"$.environment.device.{name}"
+
+
 def test_large_and_deep_documents_are_refused() -> None:
     with pytest.raises(DocumentError, match="MB"):
         decode(b" " * (MAX_BYTES + 1))
