@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+import mutations
 import sample_runs as samples
 
+from kernelviz.bench import backup
 from kernelviz.core import KernelvizError
+from kernelviz.core.run import Device
 from kernelviz.formats import decode, encode
 
 Path = tuple[str, ...]
@@ -42,6 +45,29 @@ def hostile(text: str) -> bytes:
             continue
         tree = json.loads(changed)
     return json.dumps(tree).encode()
+
+
+def hostile_backup(text: str, device: Device) -> bytes:
+    """A backup of that device in which every text field that accepts it is `text`: of runs, roofs, selftest, inspection, tunings.
+
+    What the fields are is found by trying, as in `hostile`. Ids and uuids stay, so that the pages find the records.
+    """
+    head, *lines, _ = mutations.backups()[0].splitlines()
+    changed = []
+    for number, line in enumerate(lines):
+        tree = json.loads(line.replace(samples.CPU.uuid.encode(), device.uuid.encode()))
+        for field in sorted(set(_texts(tree))):
+            if field[-1] in ("kind", "digest", "uuid", "device_uuid", "id", "run_id"):
+                continue
+            before = json.dumps(tree)
+            _replace(tree, field, text)
+            tree.get("run", {}).pop("digest", None)
+            try:
+                backup._line(json.dumps(tree).encode(), number)
+            except KernelvizError:
+                tree = json.loads(before)
+        changed.append(json.dumps(tree).encode())
+    return mutations.sealed_backup([head, *changed])
 
 
 def fields_with(text: str, content: bytes) -> set[Path]:

@@ -7,6 +7,13 @@ from datetime import UTC, datetime
 from kernelviz.bench import RunSummary
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>$~:&#|])")
+_STILL_READ = re.compile(
+    r"(?i)(?<=http:)(?=//)|(?<=https:)(?=//)|(?<=www)(?=\.)|(?<=@)(?=[\w-])|(?<=:)(?=[-+\w/]+:)(?!\d\d:)"
+)
+"""Inside an address, of which Streamlit makes a link, and a name between colons, of which it makes an icon or an emoji. It does
+so after Markdown was read, so escaping their characters does not help."""
+_NO_WIDTH = "\u2060"
+"""The character "word joiner", which has no width. It ends such an address or name, and a line is not broken at it."""
 _MARK = re.compile(r"^([-+=])")
 """Characters that make a list or a heading, but only at the beginning of a line."""
 _LIST_NUMBER = re.compile(r"^(\d+)([.)])(?=\s|$)")
@@ -15,14 +22,15 @@ _DATE = re.compile(r"(?i)(?!.*www)(?:[0-9A-Za-z./+, -]|:(?=[0-9])){1,40}")
 
 
 def plain(text: object) -> str:
-    """`text` on one line, with every character escaped that Streamlit's Markdown would interpret.
+    """`text` on one line, with every character escaped that Streamlit's Markdown would interpret. An address becomes no
+    link, and a name between colons no icon.
 
     Other characters are not escaped, because a screen reader reads the backslashes in a widget's label aloud.
 
     >>> print(plain("<b>x</b> $y$ :red[z] (m = 4)"))
     \\<b\\>x\\</b\\> \\$y\\$ \\:red\\[z\\] (m = 4)
     """
-    line = " ".join(str(text).split())
+    line = _STILL_READ.sub(_NO_WIDTH, " ".join(str(text).split()))
     return _LIST_NUMBER.sub(r"\1\\\2", _MARK.sub(r"\\\1", _SPECIAL.sub(r"\\\1", line)))
 
 
