@@ -1,6 +1,8 @@
 """The file of an SQLite database: its connections, and how it is read where nothing can be written."""
 
+import shutil
 import sqlite3
+import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
@@ -8,6 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 _BUSY_MS = 30_000
@@ -42,18 +45,38 @@ def prepare(engine: Engine, *, read_only: bool = False) -> None:
 def read_only_engine(path: Path) -> Engine:
     """An engine that reads the file and creates no other one. Errors: SQLAlchemyError.
 
-    In write-ahead mode SQLite needs a file of 32 KiB beside the database also to read it, which a full disk has no room for.
+    In write-ahead mode SQLite needs a file of 32 KiB beside the database also to read it, which a full disk has no room for, and
+    which cannot be made in a read-only folder.
     """
     if holds_log(path):
         # This VFS keeps the index of the log in memory. No other process can open the database meanwhile.
         engine = _reading(f"{_uri(path)}?mode=rw&vfs=unix-excl")
-        with engine.connect() as connection:
-            connection.exec_driver_sql("SELECT count(*) FROM sqlite_master")
+        try:
+            with engine.connect() as connection:
+                connection.exec_driver_sql("SELECT count(*) FROM sqlite_master")
+        except OperationalError as error:
+            engine.dispose()
+            return _reading_a_copy(path, error)  # the VFS needs to lock the file, which takes the right to write it
         # Closing it, SQLite copies the log into the database's file where that needs no more room.
         engine.dispose()
         if holds_log(path):
             return engine
     return _reading(f"{_uri(path)}?mode=ro&immutable=1")
+
+
+def _reading_a_copy(path: Path, error: OperationalError) -> Engine:
+    """An engine that reads a copy of the database with its log, in the folder for temporary files; it is removed with the engine.
+
+    Errors: the given one, if there is no room for a copy.
+    """
+    try:
+        folder = tempfile.TemporaryDirectory(prefix="kernelviz-", ignore_cleanup_errors=True)
+        copy = Path(folder.name, path.name)
+        for name in (path.name, f"{path.name}-wal"):
+            shutil.copyfile(path.with_name(name), copy.with_name(name))
+    except OSError:
+        raise error from None
+    return _reading(f"{_uri(copy)}?mode=rw", folder)
 
 
 def holds_log(path: Path) -> bool:
@@ -73,8 +96,10 @@ def tables_in(path: Path) -> set[str]:
         return set()
 
 
-def _reading(uri: str) -> Engine:
-    def connect() -> sqlite3.Connection:
+def _reading(uri: str, folder: tempfile.TemporaryDirectory[str] | None = None) -> Engine:
+    """An engine whose connections read. `folder`: a folder that is needed as long as the engine is."""
+
+    def connect(needed: object = folder) -> sqlite3.Connection:
         return sqlite3.connect(uri, uri=True, check_same_thread=False)
 
     engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool)

@@ -1,8 +1,10 @@
-"""A store on a full disk: it can be read, it says what cannot be stored and why, and it stores again when there is room."""
+"""A store on a full disk or in a read-only folder can be read and says why nothing is stored; it stores when there is room."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,9 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def everything(folder: Path) -> dict[str, Any]:
     answers = {}
-    for function in (opened, killed_then_opened, filled_and_freed, read_while_another_writes, new_on_a_full_disk):
+    for function in (
+        opened, killed_then_opened, filled_and_freed, read_while_another_writes, read_only_with_a_log, new_on_a_full_disk,
+    ):  # fmt: skip
         home = Path(folder, function.__name__)
         with closing(Store.open(home)) as store:
             store.runs.create(*(run(f"r{i}") for i in range(RUNS)))
@@ -104,6 +108,31 @@ def read_while_another_writes(folder: Path) -> list[object]:
         return [*seen, len(store.runs.rows(9))]
 
 
+def read_only_with_a_log(folder: Path) -> dict[str, Any]:
+    """Opened in a folder in which this user may not write, after a process that wrote was killed. root may write anywhere."""
+    pid = os.fork()
+    if not pid:
+        store = Store.open(folder)
+        store.runs.create(run("in_the_log"))
+        os._exit(0)
+    os.waitpid(pid, 0)
+    (folder / "kernelviz.db-shm").unlink()  # as in a copy of the folder
+    with tempfile.TemporaryDirectory() as name:
+        there = Path(name, "runs")
+        shutil.copytree(folder, there)
+        for path in (*there.iterdir(), there, there.parent):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        user = os.geteuid()
+        if user == 0:
+            os.setresuid(65534, 65534, 0)
+        try:
+            return _opened(there) | {"left": [path.name for path in there.iterdir() if "db" in path.name]}
+        finally:
+            os.setresuid(user, user, user)
+            there.parent.chmod(0o755)
+            there.chmod(0o755)
+
+
 def new_on_a_full_disk(folder: Path) -> str:
     full_disk.fill()
     try:
@@ -137,6 +166,15 @@ def test_a_store_stores_again_when_there_is_room(answers: dict[str, Any]) -> Non
 
 def test_a_store_of_a_full_disk_sees_what_others_store_later(answers: dict[str, Any]) -> None:
     assert answers["read_while_another_writes"] == [RUNS, RUNS + 1]
+
+
+def test_what_a_killed_process_had_stored_is_read_in_a_read_only_folder(answers: dict[str, Any]) -> None:
+    answer = answers["read_only_with_a_log"]
+    assert sorted(answer["runs"]) == ["in_the_log", "r0", "r1", "r2"]
+    assert answer["cases"] == [len(run("r").results)] * (RUNS + 1)
+    assert answer["kind"] == "store_read_only"
+    assert "nothing can be stored in" in answer["refused"]
+    assert sorted(answer["left"]) == ["kernelviz.db", "kernelviz.db-wal"]
 
 
 def test_a_new_store_cannot_be_made_on_a_full_disk(answers: dict[str, Any]) -> None:
