@@ -98,7 +98,8 @@ def _too_long(name: str, path: str) -> tuple[bool, str, str]:
 
 
 def check_environment(environment: Environment, path: str) -> None:
-    """Check the numbers of a machine: its device's and its roofs'. A whole number that no machine has is no float either."""
+    """Errors: DocumentError for an impossible number of the device or of a roof. Pages divide the whole numbers, so each must
+    fit into a float."""
     device = environment.device
     names = [name for name in device.__struct_fields__ if isinstance(getattr(device, name), int)]
     check_fields(device, f"{path}.device", 0, MAX_SIZE, *names)

@@ -50,7 +50,7 @@ INTERPRETED = """(host) => {
       if (["src", "href", "xlink:href", "srcset", "style", "action", "data"].includes(a.name) && a.value.includes(host))
         found.push(`${e.tagName} with ${a.name} ${a.value}`);
     if (e.classList.contains("katex")) found.push("LaTeX: " + text);
-    if (e.classList.contains("planted") || e.tagName === "MARQUEE") found.push("HTML: " + e.outerHTML.slice(0, 200));
+    if (e.classList.contains("planted")) found.push("HTML: " + e.outerHTML.slice(0, 200));
     if (["EM", "STRONG", "CODE", "H1", "DEL"].includes(e.tagName) && text.startsWith("qq7"))
       found.push("Markdown: " + e.outerHTML);
     if (e.classList.contains("stMarkdownColoredText") && text.startsWith("qq7")) found.push("colour: " + text);

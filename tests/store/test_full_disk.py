@@ -63,15 +63,20 @@ def opened(folder: Path) -> dict[str, Any]:
     return _opened(folder)
 
 
-def killed_then_opened(folder: Path) -> dict[str, Any]:
-    """Opened while its log holds transactions that are not in the database's file yet."""
+def _write_and_die(folder: Path) -> None:
+    """A process stores a run and ends at once: the run is in the log only, and the index of the log is missing."""
     pid = os.fork()
     if not pid:
         store = Store.open(folder)
         store.runs.create(run("in_the_log"))
         os._exit(0)
     os.waitpid(pid, 0)
-    (folder / "kernelviz.db-shm").unlink()  # another program took its place
+    (folder / "kernelviz.db-shm").unlink()
+
+
+def killed_then_opened(folder: Path) -> dict[str, Any]:
+    """Opened while its log holds transactions that are not in the database's file yet."""
+    _write_and_die(folder)
     full_disk.fill()
     return _opened(folder)
 
@@ -110,13 +115,7 @@ def read_while_another_writes(folder: Path) -> list[object]:
 
 def read_only_with_a_log(folder: Path) -> dict[str, Any]:
     """Opened in a folder in which this user may not write, after a process that wrote was killed. root may write anywhere."""
-    pid = os.fork()
-    if not pid:
-        store = Store.open(folder)
-        store.runs.create(run("in_the_log"))
-        os._exit(0)
-    os.waitpid(pid, 0)
-    (folder / "kernelviz.db-shm").unlink()  # as in a copy of the folder
+    _write_and_die(folder)
     with tempfile.TemporaryDirectory() as name:
         there = Path(name, "runs")
         shutil.copytree(folder, there)
