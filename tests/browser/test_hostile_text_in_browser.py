@@ -7,10 +7,8 @@ which listens here.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
@@ -18,6 +16,7 @@ import hostile_documents as hostile
 import msgspec
 import pytest
 from acting import at_rest, wait_until_done
+from foreign_server import listening
 from playwright.sync_api import Browser, Page, expect
 from servers import ROOT, served
 
@@ -83,24 +82,8 @@ class Listener:
 
 @pytest.fixture(scope="module")
 def listener() -> Iterator[Listener]:
-    asked: list[str] = []
-
-    class Foreign(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_error(404)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Foreign) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield Listener(f"127.0.0.1:{server.server_address[1]}", asked)
-        finally:
-            server.shutdown()
-            thread.join()
+    with listening() as (host, asked):
+        yield Listener(host, asked)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,15 @@ One server is started as the README says, another one as on a machine that other
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from http.client import HTTPMessage
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 import streamlit
 from foreign_requests import Answer, ask, shake_hands
+from foreign_server import listening
 from header_scan import RULES, unmet
 from servers import ROOT, served
 
@@ -63,26 +62,8 @@ def not_refused(answers: dict[str, Answer]) -> set[str]:
 @pytest.fixture(scope="module")
 def outside() -> Iterator[tuple[str, list[str]]]:
     """The address of a proxy for everything that is not on this machine, and what it was asked for. It answers nothing."""
-    asked: list[str] = []
-
-    class Proxy(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            self.send_error(502)
-
-        do_CONNECT = do_GET
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}", asked
-        finally:
-            server.shutdown()
-            thread.join()
+    with listening() as (host, asked):
+        yield f"http://{host}", asked
 
 
 def _through(proxy: str) -> dict[str, str]:
