@@ -52,6 +52,7 @@ PARTS: dict[str, Part] = {
     "product": Part(summary="sweep and soak through the worker, tuning, inspections", limit_s=480),
     "selftest": Part(summary="all checks of `kernelviz selftest`", limit_s=480),
     "ncu": Part(summary="every variant of the catalogue against ncu", limit_s=480),
+    "untrusted": Part(summary="planted cheats are refused or marked, and the judge moves no time", limit_s=480),
 }
 
 

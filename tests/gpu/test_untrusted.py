@@ -12,7 +12,7 @@ from kernelviz.bench import Bench
 from kernelviz.core import ClockConfirmed, ClockUnverified, Failure, Method, Run, RunRequest
 from kernelviz.text import describe_failure
 
-pytestmark = [part("product"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(600)]
+pytestmark = [part("untrusted"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(600)]
 
 CHEATS = Path(__file__).parents[1] / "planted_cheats.py"
 N = 2**26
