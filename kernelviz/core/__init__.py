@@ -68,6 +68,7 @@ from kernelviz.core.notes import (
     SlowBlocks,
     StaleTuning,
     TracingCostUnknown,
+    TracingShortens,
 )
 from kernelviz.core.problem import (
     QUICK,
@@ -227,6 +228,7 @@ __all__ = [
     "Timing",
     "TracerFailure",
     "TracingCostUnknown",
+    "TracingShortens",
     "Tuned",
     "Tuning",
     "UnknownName",

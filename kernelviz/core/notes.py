@@ -44,6 +44,12 @@ class TracingCostUnknown(_Note, frozen=True, kw_only=True, tag="tracing_cost_unk
     """It is not known how much tracing adds to this time."""
 
 
+class TracingShortens(_Note, frozen=True, kw_only=True, tag="tracing_shortens"):
+    """Tracing makes this call `by_s` seconds shorter, so the time is that of the untraced call, by events."""
+
+    by_s: float
+
+
 class SlowBlocks(_Note, frozen=True, kw_only=True, tag="slow_blocks"):
     """`slow` of the `blocks` of this time ran at a clock more than 1 % below that of the first block."""
 
@@ -124,6 +130,7 @@ Note = (
     | OtherKernelsInGraph
     | KernelsVary
     | TracingCostUnknown
+    | TracingShortens
     | SlowBlocks
     | MeasuredAgain
     | BaselineMoved

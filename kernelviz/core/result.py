@@ -44,9 +44,9 @@ class Figure(Struct, frozen=True, kw_only=True, cache_hash=True):
     """A time with its 95 % interval and its samples in the order of measurement.
 
     `low` and `high` are None when there were too few blocks for an interval. `samples` and `blocks` are None when a file of
-    another tool did not contain them. `correction_s` is the time that tracing adds, which was subtracted from every sample;
-    None if nothing was subtracted. `buffers` is the number of copies of the call's tensors over which the calls rotate; None
-    if it was not stated.
+    another tool did not contain them. `correction_s` is the time that tracing adds, which was subtracted from every sample
+    (negative: tracing shortens the call); None if nothing was subtracted. `buffers` is the number of copies of the call's
+    tensors over which the calls rotate; None if it was not stated.
 
     `percentiles_s`, the 50th, 90th and 99th percentile of all samples, is stated where `samples` holds only the trimmed mean of
     each block. Where `samples` holds all of them, the field is left out of documents, as it was before 2026-11-23.

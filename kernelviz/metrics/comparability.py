@@ -89,7 +89,7 @@ def _tracing_unknown(result: Result, headline: Headline) -> bool:
 def _subtracted(first: Figure, second: Figure) -> TracingSubtracted | None:
     """What tracing adds to the same code was subtracted on one side only, and is large enough to matter."""
     parts = (first.correction_s or 0.0, second.correction_s or 0.0)
-    if all(parts) or max(parts) <= LEAST_DIFFERENCE * min(first.estimate, second.estimate):
+    if all(parts) or max(map(abs, parts)) <= LEAST_DIFFERENCE * min(first.estimate, second.estimate):
         return None
     return TracingSubtracted("A" if parts[0] else "B")
 

@@ -37,6 +37,9 @@ NOTES: Mapping[type, Template] = {
     n.OtherKernelsInGraph: "a graph would run other kernels than an eager call: launched into the stream",
     n.KernelsVary: "its calls did not all launch the same kernels",
     n.TracingCostUnknown: "the tracing overhead is unknown",
+    n.TracingShortens: lambda note: (
+        f"tracing makes this call {units.seconds(note.by_s, 3)} shorter, so it was timed by events, without the tracer"
+    ),
     n.SlowBlocks: "SM clock dropped more than 1 % in {0.slow} of {0.blocks} blocks",
     n.MeasuredAgain: lambda note: f"not stable at first: measured again {_times(note.attempts)}",
     n.BaselineMoved: lambda note: (

@@ -150,13 +150,16 @@ def describe_method(fact: q.Method) -> Text:
     """How a time was taken.
 
     >>> str(describe_method(q.Method("events", "graph"))), str(describe_method(q.Method("cupti", "graph", 3.2e-7)))
-    ('events (CUDA graph, fallback)', 'CUPTI timestamps (CUDA graph), 320 ns tracing overhead subtracted')
+    ('events (CUDA graph, without a tracer)', 'CUPTI timestamps (CUDA graph), 320 ns tracing overhead subtracted')
     """
     if fact.timer is None:
         return Text("timer unknown")
     launch = "launch unknown" if fact.launch is None else _LAUNCHES[fact.launch]
-    how = ", ".join(filter(None, (launch, "fallback" if fact.timer == "events" else "")))
-    corrected = f", {units.seconds(fact.correction_s, 2)} tracing overhead subtracted" if fact.correction_s else ""
+    how = ", ".join(filter(None, (launch, "without a tracer" if fact.timer == "events" else "")))
+    corrected = ""
+    if fact.correction_s:
+        change = "tracing overhead subtracted" if fact.correction_s > 0 else "shortening by tracing added"
+        corrected = f", {units.seconds(abs(fact.correction_s), 2)} {change}"
     return Text(f"{TIMERS[fact.timer]}{f' ({how})' if how else ''}{corrected}")
 
 

@@ -17,7 +17,7 @@ from kernelviz.measure.session.binding import BoundVariant
 from kernelviz.measure.timing import rounds
 from kernelviz.measure.timing.energy import FOR_S, energy_under_load
 from kernelviz.measure.timing.secondary import SecondaryTimings
-from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls
+from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, DeviceTimer
 from kernelviz.ops import catalogue
 
 CALL_S, POWER_W = 4e-3, 500.0
@@ -72,7 +72,7 @@ class Timed:
         self.launches = [BoundLaunch(tuple)]
 
 
-class Timer:
+class Timer(DeviceTimer):
     """A GPU's timer that takes WARM_S for each warm call."""
 
     name = "cupti"

@@ -1,10 +1,14 @@
 """The whole measuring session on the CPU, with planted variants: each becomes its Failure, the others keep their times."""
 
+import gc
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
+import torch
+from torch import Tensor
 
 from kernelviz.core.events import CaseDone, CaseStep, Event
 from kernelviz.core.notes import CallTooLong, NoEnergyCounter
@@ -26,9 +30,11 @@ from kernelviz.core.reasons import (
     Unwritten,
 )
 from kernelviz.core.result import Failure, Result, Timing
+from kernelviz.measure.session.binding import BoundProblem
 from kernelviz.measure.session.device_session import DeviceSession, open_session
 from kernelviz.measure.timing import rounds
 from kernelviz.metrics.quality import notes_on_other_figures
+from kernelviz.ops import Launch, op_named, variant
 
 PLANTED = str(Path(__file__).parents[1] / "planted.py")
 QUICK = Method(budget_s=0.05)
@@ -328,3 +334,22 @@ def test_a_case_that_was_cancelled_before_its_first_block_is_not_wrong_afterward
     assert cancelled.accuracy is not None
     assert cancelled.accuracy.passed
     assert isinstance(measure(session, ("honest",), n=1234)["honest"].outcome, Timing)
+
+
+def test_a_call_that_is_bound_alone_keeps_its_inputs() -> None:
+    """CUDA C++ knows only the addresses of its inputs: on an H100 such calls read memory that was already returned to the driver."""
+
+    def only_knows_addresses(x_N: Tensor, y_N: Tensor) -> Launch:
+        z_N = x_N + y_N
+        return lambda: z_N
+
+    problem = Problem(op="add", sizes={"n": 1000}, dtype="fp32")
+    bound = BoundProblem(op_named("add").of(problem), problem, torch.device("cpu"), 2**30, "cpu")
+    inputs = [weakref.ref(t) for t in bound.inputs]
+    launch = bound.bound_alone(variant(backend="torch")(only_knows_addresses))
+    del bound
+    gc.collect()
+    assert all(one() is not None for one in inputs)
+    del launch
+    gc.collect()
+    assert all(one() is None for one in inputs)

@@ -24,7 +24,7 @@ from kernelviz.formats.validation import check_roof
 from kernelviz.measure.roofs import arithmetic, calibrate, streams
 from kernelviz.measure.roofs.candidate import CHOOSING_ROUNDS, Candidate, Contest, Effort, measured
 from kernelviz.measure.session.inputs import as_tuple
-from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, Timed
+from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, DeviceTimer, Timed
 from kernelviz.metrics.roof_checks import refusal
 from kernelviz.metrics.statistics import Interval
 from kernelviz.ops.catalog.variant import TARGETS
@@ -49,7 +49,7 @@ class Quick:
         return as_tuple(self.launches[0].launch())
 
 
-class QuickTimer:
+class QuickTimer(DeviceTimer):
     """Blocks of one call by the host's clock; or, where the launch has a planted time, that."""
 
     name: Timer = "host"

@@ -11,7 +11,7 @@ from kernelviz.core.notes import BaselineMoved, MeasuredAgain, SlowBlocks
 from kernelviz.core.problem import Method
 from kernelviz.measure.timing.cuda import LOAD_S, WINDOW_S, CudaTimer
 from kernelviz.measure.timing.rounds import PASSES, RETRIES, STEADY_S, TIMES_AGAIN, Rounds, Series
-from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch
+from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, DeviceTimer
 from kernelviz.metrics.statistics import MIN_BLOCKS, verdict
 
 QUICK, STEADY = Method(half_width=0.01), Method(clock="sustained")
@@ -32,7 +32,7 @@ class KnownTimed:
         return ()
 
 
-class KnownTimer:
+class KnownTimer(DeviceTimer):
     """Every sample is the call's time with `noise` relative noise, times a drift that all calls share."""
 
     name = "cupti"

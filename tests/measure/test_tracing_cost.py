@@ -47,7 +47,12 @@ REST = ATTEMPTS - LEAST_ATTEMPTS
 
 @pytest.mark.parametrize(
     ("difference_us", "expected_us", "attempts"),
-    [(4.5, 4.5, [LEAST_ATTEMPTS, REST]), (0.1, 0.0, [LEAST_ATTEMPTS]), (-0.3, 0.0, [LEAST_ATTEMPTS])],
+    [
+        (4.5, 4.5, [LEAST_ATTEMPTS, REST]),
+        (0.1, 0.0, [LEAST_ATTEMPTS]),
+        (-0.1, 0.0, [LEAST_ATTEMPTS]),
+        (-4.5, -4.5, [LEAST_ATTEMPTS, REST]),
+    ],
 )
 def test_what_shows_is_taken_off_and_what_is_clearly_nothing_is_asked_least_often(
     difference_us: float, expected_us: float, attempts: list[int]

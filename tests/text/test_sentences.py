@@ -75,6 +75,10 @@ LATER_NOTES: tuple[tuple[n.Note, str], ...] = (
         "the machine changed: the baseline took 15.7 ms during this measurement, and 700 µs before",
     ),
     (
+        n.TracingShortens(by_s=17e-6),
+        "tracing makes this call 17.0 µs shorter, so it was timed by events, without the tracer",
+    ),
+    (
         n.ClockConfirmed(at_most_s=1.05e-3, trials=8),
         "confirmed by the judge: 1.050 ms at most, shortest of 8 calls by its own clock",
     ),

@@ -176,7 +176,7 @@ class Contest:
             candidate.amount,
             series.figure(self.timer),
             clock_hz=median(clocks) if clocks else None,
-            timer=self.timer.name,
+            timer=self.timer.timer_of(series.timed),
         )
 
 

@@ -157,8 +157,7 @@ def untraced_s(at: Workbench, case: Case) -> float:
 def _bound(at: Workbench, case: Case) -> BoundLaunch:
     op = op_named(case.problem.op).of(case.problem)
     bound = BoundProblem(op, case.problem, at.where, at.room_bytes, at.device.name)
-    launch, _ = bound.bind(op.variant_named(case.variant), bound.inputs)
-    return BoundLaunch(launch)
+    return BoundLaunch(bound.bound_alone(op.variant_named(case.variant)))
 
 
 def _untraced_s(at: Workbench, bound_launch: BoundLaunch) -> float:

@@ -67,7 +67,7 @@ def _bound(case: Case, where: torch.device) -> Launch | None:
     variant = op.variant_named(case.variant)
     try:
         bound = BoundProblem(op, case.problem, where, torch.cuda.mem_get_info(where)[0], str(where))
-        return bound.bind(variant, bound.inputs)[0]
+        return bound.bound_alone(variant)
     except Exception:
         traceback.print_exc()
         return None

@@ -171,6 +171,19 @@ class BoundProblem:
             raise WrongOutput(fault)
         return launch, Preparation(bind_s=bound - begun, first_call_s=first - bound)
 
+    def bound_alone(self, variant: Variant) -> Launch:
+        """A bound call that keeps this problem's inputs.
+
+        A call of CUDA C++ has only their addresses, so it must not be used longer than they are. Raises what `bind` raises.
+        """
+        launch, inputs = self.bind(variant, self.inputs)[0], self.inputs
+
+        def call() -> Tensor | tuple[Tensor, ...]:
+            assert inputs
+            return launch()
+
+        return call
+
     def restore(self, variant: Variant, inputs: tuple[Tensor, ...]) -> Restore | None:
         """The `Restore` of the inputs that the variant declares it changes, or None."""
         changed = [t for spec, t in zip(self.op.inputs, inputs, strict=True) if spec.name in variant.mutates]

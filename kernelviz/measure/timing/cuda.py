@@ -14,15 +14,25 @@ from typing import Any
 
 import torch
 
-from kernelviz.core import DriverCopy, KernelsVary, NotCapturable, Note, OtherKernelsInGraph, Timer, TracingCostUnknown
+from kernelviz.core import (
+    DriverCopy,
+    KernelsVary,
+    NotCapturable,
+    Note,
+    OtherKernelsInGraph,
+    Timer,
+    TracingCostUnknown,
+    TracingShortens,
+)
 from kernelviz.core.errors import one_line
 from kernelviz.core.reasons import CachedOutput, OtherStream, PersistingL2
 from kernelviz.measure.session.failures import sticky
 from kernelviz.measure.timing.capture import CudaTimed, kernels_of
+from kernelviz.measure.timing.events import EventStamps
 from kernelviz.measure.timing.kernels import Instruments, captured, persisting_bytes
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, Timed
 from kernelviz.measure.timing.trace import MAX_RECORDS, MEMCPY, Iteration, Stamps, Tracer, WrongWork
-from kernelviz.measure.timing.tracing_cost import TracingCost
+from kernelviz.measure.timing.tracing_cost import TracingCost, shortened
 
 BLOCK_S = 0.2e-3
 """Target length of a block: ten blocks of seven series are 14 ms of load, so that two such problems fit into one burst."""
@@ -85,7 +95,27 @@ class CudaTimer:
             added_s = self._cost.adds_s(bound_launch, cold_iteration_s, timed.span_s)
         if added_s is None:
             timed.notes = (*timed.notes, TracingCostUnknown())
-        timed.correction_s = added_s or 0.0
+        elif shortened(added_s, timed.span_s):
+            timed.notes = (*timed.notes, TracingShortens(by_s=-added_s))
+            timed.use_stamps(self._events)
+        else:
+            timed.correction_s = added_s
+
+    def refine_like(self, timed: Timed, refined: Timed) -> None:
+        assert isinstance(timed, CudaTimed)
+        assert isinstance(refined, CudaTimed)
+        timed.correction_s = refined.correction_s
+        if refined.stamps is not timed.stamps and timed.launch_mode == "graph":
+            timed.use_stamps(refined.stamps)
+
+    def timer_of(self, timed: Timed) -> Timer:
+        assert isinstance(timed, CudaTimed)
+        return timed.stamps.name
+
+    @functools.cached_property
+    def _events(self) -> EventStamps:
+        """For the calls that tracing shortens."""
+        return EventStamps(self.instruments)
 
     @functools.cached_property
     def _cost(self) -> TracingCost | None:
@@ -151,8 +181,10 @@ class CudaTimer:
         where = "in graphs" if timed.launch_mode == "graph" else "launched into the stream"
         rotation = f" at {len(timed.launches)} places in memory" if len(timed.launches) > 1 else ""
         before = "behind an untimed call of the same place" if timed.warm else "L2 flushed by reading"
-        less = f", less {timed.correction_s * 1e6:.2f} us that tracing adds" if timed.correction_s else ""
-        return f"{self.stamps.description}, {before} before each of {timed.samples} calls{rotation} {where}{less}"
+        added_us = timed.correction_s * 1e6
+        less = f", less {added_us:.2f} us that tracing adds" if added_us > 0 else ""
+        less = f", plus {-added_us:.2f} us by which tracing shortens it" if added_us < 0 else less
+        return f"{timed.stamps.description}, {before} before each of {timed.samples} calls{rotation} {where}{less}"
 
     @property
     def worn(self) -> str | None:
@@ -196,13 +228,21 @@ class CudaTimer:
         shape = (len(flat), 2, self.instruments.multiprocessors)
         cycles = torch.empty(shape, dtype=torch.int64, device=self.instruments.device)
 
-        def work() -> None:
-            for row, timed in enumerate(flat):
-                timed.replay(graph_indices[row])
-                cycles[row, 0].copy_(timed.first_cycles, non_blocking=True)
-                cycles[row, 1].copy_(timed.last_cycles, non_blocking=True)
+        def measured(rows: Sequence[int], stamps: Stamps) -> Iterable[tuple[int, Sequence[Iteration]]]:
+            def work() -> None:
+                for row in rows:
+                    flat[row].replay(graph_indices[row])
+                    cycles[row, 0].copy_(flat[row].first_cycles, non_blocking=True)
+                    cycles[row, 1].copy_(flat[row].last_cycles, non_blocking=True)
 
-        traced = self.stamps.of(work, [(t, t.samples) for t in flat])
+            return zip(rows, stamps.of(work, [(flat[row], flat[row].samples) for row in rows]), strict=True)
+
+        # What is timed by events comes after the session of the tracer, which would change it.
+        by_stamps = {id(t.stamps): t.stamps for t in flat}
+        iterations: dict[int, Sequence[Iteration]] = {}
+        for stamps in by_stamps.values():
+            iterations.update(measured([row for row, t in enumerate(flat) if t.stamps is stamps], stamps))
+        traced = [iterations[row] for row in range(len(flat))]
         return [
             BlockSamples(
                 [i.span_s - timed.correction_s for i in mine],

@@ -83,7 +83,7 @@ class Series:
             high=interval.high,
             samples=tuple(samples),
             blocks=tuple(self.blocks),
-            timer=timer.name,
+            timer=timer.timer_of(self.timed),
             launch=self.timed.launch_mode,
             method=method,
             correction_s=self.timed.correction_s or None,

@@ -151,7 +151,7 @@ class SecondaryTimings:
         for b in ready:
             if b.warm is None:
                 b.warm = timer.prepare(b.timed.launches[0], b.timed.launches[1:], warm=True)
-                b.warm.correction_s = b.timed.correction_s
+                timer.refine_like(b.warm, b.timed)
                 b.warm.notes = tuple(dict.fromkeys((*b.warm.notes, *b.timed.notes)))
             series.append(Series(b.variant.name, b.warm))
         base = next((s for s in series if s.name == baseline), None)

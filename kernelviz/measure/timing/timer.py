@@ -140,6 +140,14 @@ class DeviceTimer(Protocol):
         """Measure the time that the instrument adds to each sample, to subtract it from now on (`correction_s`)."""
         return None
 
+    def refine_like(self, timed: Timed, refined: Timed) -> None:
+        """Use for `timed` what `refine` found for the same call."""
+        timed.correction_s = refined.correction_s
+
+    def timer_of(self, timed: Timed) -> Timer:
+        """The source of this call's times: `name`, or events where the usual source would change the call."""
+        return self.name
+
     def block_s(self, timed: Timed) -> float:
         """About how long one block takes, seconds."""
 
