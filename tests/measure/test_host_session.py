@@ -337,9 +337,10 @@ def test_a_case_that_was_cancelled_before_its_first_block_is_not_wrong_afterward
 
 
 def test_a_call_that_is_bound_alone_keeps_its_inputs() -> None:
-    """CUDA C++ knows only the addresses of its inputs: on an H100 such calls read memory that was already returned to the driver."""
+    """CUDA C++ knows only the addresses of its inputs: on an H100 such calls read memory that the driver had back."""
 
     def only_knows_addresses(x_N: Tensor, y_N: Tensor) -> Launch:
+        """It adds them once."""
         z_N = x_N + y_N
         return lambda: z_N
 
