@@ -98,7 +98,7 @@ def test_a_committed_report_has_kept_the_limits_and_has_no_failure(committed: Pa
     assert [entry for entry in found["kernels"] if not entry["passed"]] == []
 
 
-@pytest.mark.parametrize("names", [(), ("smoke", "ncu"), ("no_such_part",)])
+@pytest.mark.parametrize("names", [(), ("smoke", "timing"), ("no_such_part",)])
 def test_a_test_in_no_part_or_in_two_is_refused(names: tuple[str, ...]) -> None:
     marks = [pytest.mark.part(name).mark for name in names]
     item = SimpleNamespace(nodeid="tests/gpu/test_x.py::a", iter_markers=lambda name: iter(marks))
@@ -113,17 +113,17 @@ def test_a_part_that_is_not_there_is_refused() -> None:
 
 def test_a_part_writes_its_report_also_when_its_tests_fail(tmp_path: Path) -> None:
     """Here they fail or are skipped, because there is no GPU: each is in the report, with what it said."""
-    command = [sys.executable, "-m", "pytest", "tests/gpu", "--part", "ncu", "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "tests/gpu", "--part", "one_click", "-k", "ncu", "-q", "-p", "no:cacheprovider"]
     environment = {**os.environ, "KERNELVIZ_GPU_REPORTS": str(tmp_path), "PATH": "/nowhere"}
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
-    made = PartReport.read(tmp_path / "ncu.json")
-    assert made.part == "ncu"
+    made = PartReport.read(tmp_path / "one_click.json")
+    assert made.part == "one_click"
     assert made.ended
     assert made.summary() in done.stdout
     assert {told.outcome for told in made.tests.values()} == {"skipped"}
     assert any("ncu is not on the PATH" in told.message for told in made.tests.values())
     with pytest.raises(JoinError, match="it ran without a GPU"):
-        join({"ncu.json": made})
+        join({"one_click.json": made})
 
 
 def phase(when: str, outcome: str) -> SimpleNamespace:
@@ -193,7 +193,7 @@ def test_parts_that_ran_at_different_times_are_joined() -> None:
     ],
 )
 def test_reports_of_other_cards_or_versions_are_refused(fact: str, value: object, words: str) -> None:
-    other = report("ncu", began_at="2026-11-22T11:00:00+00:00", environment={**CARD, fact: value})
+    other = report("timing", began_at="2026-11-22T11:00:00+00:00", environment={**CARD, fact: value})
     with pytest.raises(JoinError, match=r"a\.json and b\.json cannot be joined") as refused:
         join({"a.json": report(), "b.json": other})
     assert words in str(refused.value)
@@ -234,9 +234,9 @@ def test_the_command_joins_into_the_report_and_says_what_is_missing(
     assert found["parts"].keys() == {"smoke", "kernels"}
     assert gpu_report.read(target) == {ENTRY.key: ENTRY}
     assert json.loads(figures.read_text())["figures"] == {"one_click": {"add": 1, "mul": 2}, "old": 3, "new": 4}
-    bad = report("ncu", tests={"t": Told("failed", 1.0, "assert 1")}).write(tmp_path / "parts")
+    bad = report("timing", tests={"t": Told("failed", 1.0, "assert 1")}).write(tmp_path / "parts")
     assert join_reports.main([str(bad), "--report", str(target)]) == 1
-    other = report("ncu", environment={**CARD, "driver": "570"}).write(tmp_path / "parts")
+    other = report("timing", environment={**CARD, "driver": "570"}).write(tmp_path / "parts")
     assert join_reports.main([str(one), str(other), "--report", str(target)]) == 2
     assert "cannot be joined" in capsys.readouterr().err
 

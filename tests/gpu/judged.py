@@ -19,7 +19,7 @@ from kernelviz.ops import Op, catalogue
 EMPTY_LAUNCH = "empty_launch"
 
 
-def _problem(op: Op) -> Problem:
+def problem_for_ncu(op: Op) -> Problem:
     """In the op's first dtype, of its large sizes the one that moves about 128 MiB: references in float64 stay quick.
 
     Of what moves nothing one launch: ncu takes 15 ms for each, and what has a thousand is not compared anyway.
@@ -38,7 +38,7 @@ def cases_for_ncu() -> list[Case]:
     return [
         Case(problem=problem, variant=variant.name)
         for op in catalogue().values()
-        for problem in [_problem(op)]
+        for problem in [problem_for_ncu(op)]
         for variant in op.variants
         if variant.refuses(problem) is None and "cpu" not in variant.needs
     ]
@@ -79,9 +79,13 @@ def further_off(compared: Compared) -> dict[str, Mapping[str, Any]]:
 
 
 def without_reason(compared: Compared) -> list[str]:
-    """Of those, the ones for which none of these accounts: another clock there, our own samples' range (a time that depends on
-    where its tensors lie), or ncu itself, if a third timer (`untraced_s`: events round a graph, without a profiler) agrees with
-    ours."""
+    """Of those, the ones for which none of these accounts.
+
+    - Another clock there.
+    - Our own samples' range: a time that depends on where its tensors lie.
+    - Tracing shortens the call (`tracing_shortens_s`), so ours is untraced, and ncu's is apart by no more than tracing is.
+    - ncu itself, if a third timer (`untraced_s`: events round a graph, without a profiler) agrees with ours.
+    """
     adds_s = ncu_adds_s(compared)
     return [k for k, c in further_off(compared).items() if not _explained(c, adds_s)]
 
@@ -89,6 +93,8 @@ def without_reason(compared: Compared) -> list[str]:
 def _explained(case: Mapping[str, Any], adds_s: float) -> bool:
     own_s: float = case["own_s"]
     allowed_s = NCU_S + NCU_FRACTION * own_s
+    if "tracing_shortens_s" in case:
+        return bool(abs(case["ncu_s"] - adds_s - own_s) <= case["tracing_shortens_s"] + allowed_s)
     if "untraced_s" in case and abs(case["untraced_s"] - own_s) <= allowed_s:
         return True
     by_ncu_s = case["ncu_s"] - adds_s

@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "ops"))
 
 import gpu_report  # noqa: E402
+from parts import PARTS  # noqa: E402
 
 SCHEMA = "kernelviz-gpu-part/1"
 PACKAGES = ("torch", "triton", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc")
@@ -275,7 +276,7 @@ def write(joined: Joined, file: Path) -> None:
     device = joined.environment["device"]
     if before.get("device") not in (None, device):
         raise JoinError(f"{file} is the report of {before['device']}, these are reports of {device}; name another file")
-    parts = before.get("parts", {})
+    parts = {name: part for name, part in before.get("parts", {}).items() if name in PARTS}
     for name, part in joined.parts.items():
         earlier = parts.get(name, {"seconds": 0.0, "tests": {}})
         kept = {test: told for test, told in earlier["tests"].items() if test not in part["tests"] and _is_there(test)}

@@ -5,6 +5,7 @@ import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import pytest
 from figures import record, save
@@ -17,6 +18,7 @@ from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure.session.device_session import DeviceSession
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.limiter import Limiter, limiter
+from kernelviz.metrics.roof_checks import is_wide
 from kernelviz.text.limiter import describe_limiter_reason
 from kernelviz.text.roofs import format_roof_name, format_roof_value
 
@@ -35,6 +37,8 @@ class Calibrated:
     rounds: tuple[dict[str, Roof], dict[str, Roof]]
     seconds: float
     """Of the first."""
+    host_s: tuple[dict[str, float], ...]
+    """The host's launch times by themselves: before the first calibration, between them, and after the second."""
 
 
 def _calibration(session: DeviceSession) -> tuple[dict[str, Roof], dict[str, float]]:
@@ -46,19 +50,33 @@ def _calibration(session: DeviceSession) -> tuple[dict[str, Roof], dict[str, flo
     return {k: roof for k, (_, roof) in found.items()}, {k: at for k, (at, _) in found.items()}
 
 
+def _host_launches_s(device: Device) -> dict[str, float]:
+    """The launch costs on the host, measured directly, within 0.1 s."""
+    from kernelviz.measure.roofs.candidate import fastest_quarter
+    from kernelviz.measure.roofs.launches import BLOCKS, BLOCKS_A_TIME, HostLaunches
+
+    launches = HostLaunches(device)
+    for _ in range(BLOCKS // BLOCKS_A_TIME):
+        launches.take()
+    return {f"launch {launched.what}": median(fastest_quarter(launched.medians)) for launched in launches.launched}
+
+
 @pytest.fixture(scope="module")
 def calibrated(bench: Bench) -> Calibrated:
     """Two calibrations of this GPU, one after the other: one in this process, one by the worker of the product."""
     from kernelviz.measure.session.device_session import open_session
 
     session = open_session("cuda:0")
+    device = session.device
+    host_s = [_host_launches_s(device)]
     begun = time.monotonic()
     first, known_s = _calibration(session)
     seconds = time.monotonic() - begun
-    device = session.device
+    host_s.append(_host_launches_s(device))
     del session
     for _ in bench.follow(bench.calibrate("cuda:0", owner="test"), timeout_s=120):
         pass
+    host_s.append(_host_launches_s(device))
     rounds = (first, {roof.key: roof for roof in bench.roofs("cuda:0")})
     record(
         "roofs_twice",
@@ -67,12 +85,14 @@ def calibrated(bench: Bench) -> Calibrated:
             "seconds": seconds,
             "known_s": known_s,
             "roofs": {k: [_figure(r[k]) for r in rounds if k in r] for k in first},
+            "intervals": {k: [(r[k].low, r[k].high) for r in rounds if k in r] for k in first},
+            "host_s": {k: [h[k] for h in host_s] for k in host_s[0]},
             "words": {k: f"{format_roof_name(r)}: {format_roof_value(r)}" for k, r in first.items()},
             "how": {k: [r[k].how for r in rounds if k in r] for k in first},
             "clocks_hz": {k: [r[k].clock_hz for r in rounds if k in r] for k in first},
         },
     )
-    return Calibrated(device, rounds, seconds)
+    return Calibrated(device, rounds, seconds, tuple(host_s))
 
 
 def _figure(roof: Roof) -> float:
@@ -113,9 +133,19 @@ def test_two_calibrations_agree(calibrated: Calibrated) -> None:
     assert first.keys() == second.keys()
     apart = {k: _apart(first[k], second[k]) for k in first}
     record("roofs_apart", dict(sorted(apart.items(), key=lambda item: -abs(item[1]))))
-    allowed = {k: LAUNCHES_AGREE if r.name == "launch" and r.timer == "host" else AGREE for k, r in first.items()}
+    allowed = {
+        k: _drift(k, calibrated.host_s) + LAUNCHES_AGREE if r.timer == "host" else AGREE for k, r in first.items()
+    }
     ticks = {k: TICK_S / r.time_s for k, r in first.items() if r.timer != "host" and r.time_s is not None}
-    assert {k: d for k, d in apart.items() if abs(d) > max(allowed[k], ticks.get(k, 0.0))} == {}
+    wide = {k for k in first if is_wide(first[k]) or is_wide(second[k])}  # the product uses none of them
+    assert {k: d for k, d in apart.items() if abs(d) > max(allowed[k], ticks.get(k, 0.0)) and k not in wide} == {}
+    assert {first[k].timer for k in wide} <= {"host"}
+
+
+def _drift(key: str, host_s: tuple[dict[str, float], ...]) -> float:
+    """By what fraction the host's speed changed meanwhile: on a shared host (2026-11-25), a launch took 4.1 and then 6.4 us."""
+    times_s = [h[key] for h in host_s if key in h]
+    return max(times_s) / min(times_s) - 1 if times_s else 0.0
 
 
 def _apart(first: Roof, second: Roof) -> float:

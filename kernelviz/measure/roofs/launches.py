@@ -68,16 +68,16 @@ class HostLaunches:
                 ("kernel_launch", "an empty kernel through cuda.core", empty),
                 ("graph_launch", "replay of a graph of one empty kernel", _replay_of(empty)),
             ]
-        self._launched = [_HostLaunch(what, how, Calls(launch, wait)) for what, how, launch in launches]
-        for launched in self._launched:
+        self.launched = [_HostLaunch(what, how, Calls(launch, wait)) for what, how, launch in launches]
+        for launched in self.launched:
             launched.calls.eager(CALLS)
 
     def take(self) -> None:
-        for launched in self._launched:
+        for launched in self.launched:
             launched.take(BLOCKS_A_TIME)
 
     def roofs(self, contest: Contest) -> Iterator[Roof | None]:
-        for launched in self._launched:
+        for launched in self.launched:
             launched.take(max(0, BLOCKS - len(launched.medians)))
 
             def again(launched: _HostLaunch = launched) -> Roof | None:
