@@ -39,7 +39,7 @@ def test_ncu_agrees_about_every_variant_whose_call_is_one_kernel() -> None:
 
 
 def test_an_independent_timer_decides_where_ncu_differs() -> None:
-    """Found on an H100: gelu of 2^26 by triton_erf took 112.7 us by CUPTI and 133.5 under ncu, and events without any tracer agreed
+    """Found on an H100: gelu of 2^26 by triton_erf took 112.7 us by CUPTI and 133.5 under ncu, and events without a tracer agreed
     with ncu: tracing makes it shorter. Timed untraced, it may be apart from ncu's by no more than from the traced time."""
 
     def compared(**third: float) -> dict[str, dict[str, object]]:

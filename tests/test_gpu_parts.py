@@ -113,7 +113,19 @@ def test_a_part_that_is_not_there_is_refused() -> None:
 
 def test_a_part_writes_its_report_also_when_its_tests_fail(tmp_path: Path) -> None:
     """Here they fail or are skipped, because there is no GPU: each is in the report, with what it said."""
-    command = [sys.executable, "-m", "pytest", "tests/gpu", "--part", "one_click", "-k", "ncu", "-q", "-p", "no:cacheprovider"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "tests/gpu",
+        "--part",
+        "one_click",
+        "-k",
+        "ncu",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+    ]
     environment = {**os.environ, "KERNELVIZ_GPU_REPORTS": str(tmp_path), "PATH": "/nowhere"}
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
     made = PartReport.read(tmp_path / "one_click.json")

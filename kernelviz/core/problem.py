@@ -107,7 +107,11 @@ class Method(Struct, frozen=True, kw_only=True):
     decided_is_enough: bool = False
     seeds: int = 3
     figures: tuple[FigureName, ...] = ("cold",)
-    judge: Literal[True] | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="untrusted")
+    judge: bool | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="untrusted")
+
+    def __post_init__(self) -> None:
+        if self.judge is False:
+            msgspec.structs.force_setattr(self, "judge", msgspec.UNSET)
 
     @property
     def untrusted(self) -> bool:

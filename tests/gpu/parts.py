@@ -41,8 +41,6 @@ PARTS: dict[str, Part] = {
     ),
     # A worker keeps more than a third of the memory (graphs and cached blocks of a sweep). Two processes on an H100 were slower
     # than one (34 ops in 262 s, 38 in 287 s), because large references and slow kernels fill the GPU, and ran out of memory.
-    # In one process: two on an H100 were slower (34 ops in 262 s, one process 38 in 287 s) and ran out of memory, because a worker
-    # keeps graphs and cached blocks of a sweep, and large references and slow kernels fill the GPU.
     "one_click": Part(
         summary="every variant with the defaults of the Bench page, and the same cases by ncu", limit_s=480
     ),

@@ -114,14 +114,15 @@ def _beside(result: Result, ncu: "NcuTime") -> dict[str, object] | None:
     if timing is None or timing.device_cold_s is None:
         return None
     cold = known(timing.device_cold_s)
-    assert conditions.sm_clock_hz is not None
+    own_hz = conditions.sm_clock_hz
+    assert own_hz is not None or cold.timer == "events"
     own_shapes = tuple(map(shape_of, result.kernels))
     same = ncu.shapes == own_shapes
     shortened = [{"tracing_shortens_s": n.by_s} for n in conditions.notes if isinstance(n, TracingShortens)]
     return {
         "own_s": cold.estimate,
         "own_p5_p95_s": middle_samples_s(cold),
-        "own_clock_hz": conditions.sm_clock_hz,
+        "own_clock_hz": ncu.clock_hz if own_hz is None else own_hz,
         "ncu_s": ncu.seconds,
         "ncu_clock_hz": ncu.clock_hz,
         "kernels": len(ncu.shapes),

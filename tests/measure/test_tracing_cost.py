@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 
+from kernelviz.core import TracingShortens
+from kernelviz.measure.timing.capture import CudaTimed
+from kernelviz.measure.timing.cuda import EVENTS_APART_NS, CudaTimer, _clock_hz
 from kernelviz.measure.timing.timer import BoundLaunch
+from kernelviz.measure.timing.trace import Iteration, Record
 from kernelviz.measure.timing.tracing_cost import ATTEMPTS, COVER_CYCLES, LEAST_ATTEMPTS, MORE_ATTEMPTS, TracingCost
 
 US = 1e-6
@@ -140,3 +147,72 @@ def test_a_host_that_is_always_late_is_left_alone_in_the_end() -> None:
     one = Paced(*([None] * 100))
     assert one._added(None, 10, 5) == []
     assert len(one.found_s) == 100 - 2 * 15
+
+
+class Source:
+    """Stamps that know how long each call takes, and write down which calls each of their sessions had."""
+
+    def __init__(self, name: str, tracer: object) -> None:
+        self.name, self.tracer, self.sessions, self.replayed = name, tracer, list[list[str]](), list[str]()
+
+    def of(self, work: Callable[[], None], expected: Sequence[tuple[Any, int]]) -> list[list[Iteration]]:
+        self.replayed = []
+        work()
+        self.sessions.append(self.replayed)
+        return [[Iteration(1, 1 + t.span_ns, (Record("k", 1, 1 + t.span_ns),))] * count for t, count in expected]
+
+
+def timed_by(source: Source, label: str, span_ns: int) -> CudaTimed:
+    timed = object.__new__(CudaTimed)
+    timed.__dict__.update(
+        stamps=source, samples=2, correction_s=0.0, notes=(), iteration_s=150e-6, launch_mode="graph", graphs=(1, 2)
+    )
+    timed.__dict__.update(
+        first_cycles=torch.zeros(2), last_cycles=torch.zeros(2), span_ns=span_ns, span_s=span_ns / 1e9
+    )
+    timed.__dict__.update(launches=[PLACE], warm=False, replay=lambda index: timed.stamps.replayed.append(label))
+    timed.__dict__.update(capture=lambda samples, graphs: timed.__dict__.update(captured=(samples, graphs)))
+    return timed
+
+
+def timer_with(traced: Source, untraced: Source, added_s: float) -> CudaTimer:
+    timer = object.__new__(CudaTimer)
+    timer.__dict__.update(stamps=traced, name="cupti", instruments=SimpleNamespace(multiprocessors=2, device="cpu"))
+    timer.__dict__.update(_load=deque(), _graph_index=0, _flush_s=0.0, _events=untraced)
+    timer.__dict__.update(_cost=Known([added_s] * (ATTEMPTS + MORE_ATTEMPTS)))
+    return timer
+
+
+@pytest.mark.parametrize(("added_us", "by"), [(-19, "events"), (-0.5, "cupti"), (4, "cupti")])
+def test_a_call_that_tracing_shortens_is_timed_without_the_tracer(added_us: float, by: str) -> None:
+    """On an H100, gelu by triton_erf takes 113 us traced, and 131 us in graphs that are not traced."""
+    traced, untraced = Source("cupti", object()), Source("events", None)
+    timer, timed = timer_with(traced, untraced, added_us * US), timed_by(traced, "erf", 113_000)
+    timer.refine(timed)
+    assert timer.timer_of(timed) == by
+    assert timed.correction_s == pytest.approx(0.0 if by == "events" else added_us * US)
+    assert [n.by_s for n in timed.notes if isinstance(n, TracingShortens)] == (
+        [pytest.approx(19 * US)] if by == "events" else []
+    )
+    assert getattr(timed, "captured", None) == ((2, 2) if by == "events" else None)
+    warm = timed_by(traced, "erf, warm", 113_000)
+    timer.refine_like(warm, timed)
+    assert (timer.timer_of(warm), warm.correction_s) == (by, timed.correction_s)
+
+
+def test_each_source_of_times_has_a_session_of_its_own_and_blocks_keep_their_order() -> None:
+    traced, untraced = Source("cupti", object()), Source("events", None)
+    timer = timer_with(traced, untraced, 0.0)
+    a, erf, b = timed_by(traced, "a", 10_000), timed_by(untraced, "erf", 131_000), timed_by(traced, "b", 20_000)
+    rounds = timer.collect([[a, erf, b], [b, a, erf]])
+    assert [[block.samples for block in one] for one in rounds] == [
+        [[pytest.approx(s)] * 2 for s in spans] for spans in ((10e-6, 131e-6, 20e-6), (20e-6, 10e-6, 131e-6))
+    ]
+    assert (traced.sessions, untraced.sessions) == ([["a", "b", "b", "a"]], [["erf", "erf"]])
+
+
+def test_the_clock_of_a_short_block_is_not_known_by_events() -> None:
+    cycles, short_ns, long_ns = [[0, 0], [2000, 2000]], 99 * EVENTS_APART_NS, 100 * EVENTS_APART_NS
+    assert _clock_hz(cycles, short_ns, traced=True) == pytest.approx(2000 / short_ns * 1e9)
+    assert _clock_hz(cycles, short_ns, traced=False) is None
+    assert _clock_hz(cycles, long_ns, traced=False) == pytest.approx(2000 / long_ns * 1e9)

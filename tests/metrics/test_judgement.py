@@ -6,7 +6,18 @@ import msgspec
 import pytest
 import sample_runs as samples
 
-from kernelviz.core import Accuracy, ClockConfirmed, ClockUnverified, Cost, DeviceKind, Failure, Result, Run, Timing
+from kernelviz.core import (
+    Accuracy,
+    ClockConfirmed,
+    ClockUnverified,
+    Cost,
+    DeviceKind,
+    Failure,
+    Method,
+    Result,
+    Run,
+    Timing,
+)
 from kernelviz.core.reasons import ClockContradicted, NotJudged, Unwritten
 from kernelviz.metrics.comparison import compare
 from kernelviz.metrics.judgement import LAUNCH_S, VARIES, clock_finding, judged_result, measured_apart
@@ -128,3 +139,12 @@ def test_variants_that_were_measured_apart_are_compared_and_alike_everywhere() -
         assert winner.outcome == "won"
     pairs = compare(run, run, variant_a="torch_eager", variant_b="torch_compile").pairs
     assert {(p.kind, type(p.reason)) for p in pairs} == {("faster", Apart)}
+
+
+def test_no_judge_is_the_same_as_none_stated() -> None:
+    """A run with `judge=False` was stored as a row that could not be read again."""
+    assert Method(judge=False) == Method()
+    assert not Method(judge=False).untrusted
+    assert b"untrusted" not in msgspec.json.encode(Method(judge=False))
+    assert msgspec.json.decode(b'{"untrusted": false}', type=Method) == Method()
+    assert msgspec.structs.replace(Method(judge=True), judge=False) == Method()
