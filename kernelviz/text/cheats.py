@@ -34,7 +34,8 @@ EXPLANATIONS: Mapping[Cheat, Text] = MappingProxyType(
             "The next call would solve another problem. If a variant declares the change, its input is restored before a call."
         ),
         "unwritten": Text(
-            "Outputs are filled with 0xFF bytes before the call. Elements that still contain them were not computed."
+            "Outputs are filled with 0xFF bytes before the call. Elements that still contain them were not computed. On a "
+            "processor, a sample of the outputs of every timed call is examined."
         ),
         "stale": Text(
             "The input buffers are filled with new values and the timed call is repeated. Its outputs must change with them."

@@ -3,6 +3,7 @@
 The names are those of the GPU's timer. The time includes one Python call of the launch (0.3-2 us).
 """
 
+import random
 import time
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
@@ -11,8 +12,9 @@ import torch
 from torch import Tensor
 
 from kernelviz.core import Kernel, LaunchMode, Note, Timer
+from kernelviz.measure.gate.check import still_poisoned
 from kernelviz.measure.session.inputs import as_tuple
-from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, DeviceTimer, Timed
+from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, CallRaised, Calls, DeviceTimer, Timed
 
 BLOCK_S = 0.0125
 """Target length of one block, flushes included."""
@@ -22,6 +24,8 @@ FLUSH_SHARE = 8
 """The flush reads this many times the last-level cache that the machine reports, because a virtual machine may report less than
 its host has, and a cache need not evict its oldest line. An add of 12 MB took 178 us after 2 x 32 MB, 281 after 4 x, 300 after
 8 x, 311 after 16 x."""
+SAMPLED = 1024
+"""At most about so many elements of each output of every call are examined for the poison, each time others."""
 METHOD = f"host clock round one call, caches flushed before it by a read of {FLUSH_SHARE} times the last level"
 WARM_METHOD = "host clock round one call, behind an untimed one"
 
@@ -39,6 +43,8 @@ class HostTimed:
         self.iteration_s = 0.0
         self.kernels: tuple[Kernel, ...] = ()
         self.notes: tuple[Note, ...] = ()
+        self.unwritten = 0
+        """The number of elements that the worst call behind a flush left unwritten, of those whose outputs were examined."""
         self.outputs = as_tuple(bound_launch.launch())
 
     def run_once(self) -> tuple[Tensor, ...]:
@@ -47,8 +53,10 @@ class HostTimed:
         return self.outputs
 
     def clear(self) -> None:
-        """Poison the outputs of the last call, restore its inputs, and free its outputs, so that the next call allocates the
-        same memory."""
+        """Examine and poison the outputs of the last call, restore its inputs, and free its outputs, so that the next call
+        allocates the same memory."""
+        left = sum(unwritten(tensor) for tensor in self.outputs)
+        self.unwritten = max(self.unwritten, left)
         for tensor in self.outputs:
             poison(tensor)
         self.launches[0].restore_inputs()
@@ -115,7 +123,10 @@ class HostTimer(DeviceTimer):
         else:
             self._cool_down(timed)
         start = time.perf_counter_ns()
-        outputs = timed.launch()
+        try:  # costs nothing while nothing is raised
+            outputs = timed.launch()
+        except Exception as error:
+            raise CallRaised(timed.launch) from error
         end = time.perf_counter_ns()
         timed.outputs = as_tuple(outputs)
         return (end - start) / 1e9, (end - begun) / 1e9
@@ -127,7 +138,7 @@ class HostTimer(DeviceTimer):
     def _warm_up(self, timed: HostTimed) -> None:
         timed.outputs = ()
         timed.launches[0].restore_inputs()
-        timed.launch()
+        timed.launches[0].called()
         timed.launches[0].restore_inputs()
 
 
@@ -138,3 +149,11 @@ def _at_once() -> None:
 def poison(tensor: Tensor) -> None:
     """Fill with 0xFF bytes, so that elements that the call does not write can be found."""
     tensor.contiguous().view(torch.uint8).fill_(0xFF) if tensor.dim() else tensor.fill_(float("nan"))
+
+
+def unwritten(tensor: Tensor) -> int:
+    """The number of elements that still hold the poison; 0 if a random sample of them holds none."""
+    flat = tensor.reshape(-1)
+    step = max(1, flat.numel() // SAMPLED)
+    sample = flat[random.randrange(step) :: step]
+    return int(still_poisoned(flat).sum()) if bool(still_poisoned(sample).any()) else 0
