@@ -89,6 +89,35 @@ def has_another_shape(x_N, y_N) -> Launch:
 
 
 @variant(op="add", backend="torch")
+def has_gaps(x_N, y_N) -> Launch:
+    """Writes the sum into every second element of its own memory."""
+    import torch
+
+    out_N = torch.empty(2 * x_N.numel(), dtype=x_N.dtype)[::2]
+    return lambda: torch.add(x_N, y_N, out=out_N)
+
+
+@variant(op="transpose", backend="torch")
+def is_a_view(x_MN) -> Launch:
+    """Copies nothing."""
+    return lambda: x_MN.t()
+
+
+@variant(op="add", backend="torch")
+def raises_in_its_60th_call(x_N, y_N) -> Launch:
+    """Passes the check and raises while it is timed."""
+    calls = [0]
+
+    def launch():
+        calls[0] += 1
+        if calls[0] == 60:
+            raise ValueError("the 60th call")
+        return x_N + y_N
+
+    return launch
+
+
+@variant(op="add", backend="torch")
 def returns_none(x_N, y_N) -> Launch:
     """Adds, and forgets to return the sum."""
 

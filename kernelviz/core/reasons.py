@@ -147,6 +147,13 @@ class OutputDtype(_Reason, frozen=True, kw_only=True, tag="output_dtype"):
     expected: str
 
 
+class OutputStrides(_Reason, frozen=True, kw_only=True, tag="output_strides"):
+    """The output is not contiguous, so it may be a view of an input that nobody wrote. Strides in elements."""
+
+    output: str
+    strides: tuple[int, ...]
+
+
 class ImpossiblyFast(_Reason, frozen=True, kw_only=True, tag="impossibly_fast"):
     """The time is under the least that the data sheet of the device allows for this traffic and work."""
 
@@ -348,7 +355,7 @@ Ended = (
     | WorkerNotReady
     | NoWorker
 )
-OutputFault = OutputCount | OutputType | OutputShape | OutputDtype
+OutputFault = OutputCount | OutputType | OutputShape | OutputDtype | OutputStrides
 Judged = ClockContradicted | NotJudged
 Reason = Cheating | NotFinite | ErrorTooLarge | OutputFault | ImpossiblyFast | Judged | Refusal | Skipped | Ended
 

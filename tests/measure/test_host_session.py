@@ -20,6 +20,7 @@ from kernelviz.core.reasons import (
     MutatedInput,
     NoLaunch,
     OutputShape,
+    OutputStrides,
     OutputType,
     Raised,
     Reason,
@@ -74,6 +75,27 @@ def test_a_cheat_that_no_tracer_shows_on_a_processor_is_refused(
     assert isinstance(outcome.reasons[0], why)
 
 
+def test_a_view_of_the_input_is_no_output(session: DeviceSession) -> None:
+    events: list[Event] = []
+    problem = Problem(op="transpose", sizes={"m": 100, "n": 50}, dtype="fp32")
+    session.measure(problem, ("torch_eager", "is_a_view"), "torch_eager", QUICK, events.append, lambda: False)
+    outcome = {e.result.variant: e.result.outcome for e in events if isinstance(e, CaseDone)}["is_a_view"]
+    assert isinstance(outcome, Failure)
+    assert outcome.reasons == (OutputStrides(output="y_NM", strides=(1, 50)),)
+
+
+def test_a_call_that_raises_while_it_is_timed_fails_alone(session: DeviceSession) -> None:
+    events: list[Event] = []
+    names = ("honest", "raises_in_its_60th_call")
+    problem = Problem(op="add", sizes={"n": 1000}, dtype="fp32")
+    session.measure(problem, names, names[0], Method(budget_s=0.2), events.append, lambda: False)
+    outcomes = [(e.result.variant, e.result.outcome) for e in events if isinstance(e, CaseDone)]
+    raised = Failure(stage="crash", reasons=(Raised(type="ValueError"),), message="the 60th call")
+    assert [o for name, o in outcomes if name != "honest"] == [raised]
+    assert all(isinstance(o, Timing) for name, o in outcomes if name == "honest")
+    assert len(outcomes) > 1
+
+
 @pytest.mark.parametrize(
     ("name", "stage", "why"),
     [
@@ -82,6 +104,7 @@ def test_a_cheat_that_no_tracer_shows_on_a_processor_is_refused(
         ("remembers", "wrong", Stale),
         ("changes_its_input", "wrong", MutatedInput(inputs=("x_N",))),
         ("has_another_shape", "wrong", OutputShape),
+        ("has_gaps", "wrong", OutputStrides(output="z_N", strides=(2,))),
         ("returns_none", "wrong", OutputType(output="z_N", type="NoneType")),
         ("computes_when_read", "wrong", OutputType(output="z_N", type="Later")),
         ("binds_a_number", "crash", NoLaunch(type="int")),

@@ -12,7 +12,16 @@ import torch
 from kernelviz.core.events import CaseStep, Event, InspectionDone
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import Method, Problem
-from kernelviz.core.reasons import ErrorTooLarge, LowerPrecision, MutatedInput, OutputShape, Reason, Stale, Unwritten
+from kernelviz.core.reasons import (
+    ErrorTooLarge,
+    LowerPrecision,
+    MutatedInput,
+    OutputShape,
+    OutputStrides,
+    Reason,
+    Stale,
+    Unwritten,
+)
 from kernelviz.measure.session.binding import TIMED_SEED
 from kernelviz.measure.session.contract import CaseFailed
 from kernelviz.measure.session.device_session import DeviceSession, open_session
@@ -159,9 +168,10 @@ def test_what_works_in_place_says_whose_memory_it_is_and_is_right(session: Devic
     assert made.tensors[0].mean != made.tensors[-1].mean  # the input is told as the call got it
 
 
-def test_a_strided_output_is_read_in_the_order_of_its_indices(session: DeviceSession) -> None:
+def test_a_strided_output_is_wrong_and_read_in_the_order_of_its_indices(session: DeviceSession) -> None:
     made, _ = look(session, "stores_columns", "softmax", m=40, n=24)
-    assert made.passed
+    assert made.reasons == (OutputStrides(output="y_MN", strides=(1, 40)),)
+    assert not made.passed
     assert (made.tensors[-1].strides, made.tensors[-1].contiguous) == ((1, 40), False)
 
 

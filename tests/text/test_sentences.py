@@ -203,6 +203,11 @@ FAILURES: tuple[tuple[r.Reason, str, str], ...] = (
 )
 NEW_ONLY: tuple[tuple[r.Reason, str, str], ...] = (
     (
+        r.OutputStrides(output="y_NM", strides=(1, 1000)),
+        "",
+        "output y_NM has strides (1, 1000); it must be contiguous, so a view of an input is no output",
+    ),
+    (
         r.StoredResultDamaged(),
         "",
         "its stored result cannot be read, because the database is damaged there; measure it again",

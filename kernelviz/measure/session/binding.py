@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from kernelviz.core import Accuracy, DoesNotFit, Preparation, Problem, StaleTuning, Tuned, UsageError
-from kernelviz.core.reasons import MutatedInput, NoLaunch, Refused, Remembered, Unfinished
+from kernelviz.core.reasons import MutatedInput, NoLaunch, Refused, Remembered, Unfinished, Unwritten
 from kernelviz.measure.gate import host_calls
 from kernelviz.measure.gate.check import CACHED_BYTES, Comparison, Reference
 from kernelviz.measure.gate.diagnosis import diagnosis
@@ -50,7 +50,7 @@ class NotBound(Refused):
 
 
 class WrongOutput(Refused):
-    """A variant returned outputs of the wrong number, type, shape or dtype, so that they cannot be compared."""
+    """A variant returned outputs of the wrong number, type, shape, dtype or strides, so that they cannot be compared."""
 
 
 def configured(op: Op, name: str, tuned: Mapping[str, Tuned]) -> Variant:
@@ -166,10 +166,13 @@ class BoundProblem:
         outputs = as_tuple(launch())
         self.wait()
         first = time.perf_counter()
+        self._check_specs(outputs)
+        return launch, Preparation(bind_s=bound - begun, first_call_s=first - bound)
+
+    def _check_specs(self, outputs: tuple[Tensor, ...]) -> None:
         fault = check_specs(self.op, self.problem, outputs)
         if fault is not None:
             raise WrongOutput(fault)
-        return launch, Preparation(bind_s=bound - begun, first_call_s=first - bound)
 
     def bound_alone(self, variant: Variant) -> Launch:
         """A bound call that keeps this problem's inputs.
@@ -209,11 +212,12 @@ class BoundProblem:
         return Answer(outputs, values, tuple(name for name in changed if name not in variant.mutates))
 
     def check(self, variant: Variant, timed: Timed, seeds: int) -> Accuracy:
-        """Compare the answers of the timed call with the reference, for each seed; the timed seed comes last."""
+        """Compare the answers of the timed call with the reference, for each seed, the timed seed last. Raises WrongOutput."""
         comparison = Comparison()
         wrong: tuple[int, tuple[Tensor, ...]] | None = None
         for seed in reversed(range(seeds)):
             answer, reference = self.answer(variant, timed, seed), self.reference(seed)
+            self._check_specs(answer.outputs)
             comparison.add(reference, answer.values)
             if wrong is None and comparison.inexact and reference.cached:
                 wrong = seed, tuple(t.clone() for t in answer.values)
@@ -247,13 +251,18 @@ class BoundProblem:
         return host_calls.cheat_of(host_calls.HostCall(launch, timed.clear, self.inputs, write))
 
     def timed_accuracy(self, bound: BoundVariant) -> Accuracy:
-        """The accuracy of the outputs that the last timed call on a processor left, if they are wrong, or else that of the check.
+        """The accuracy of what the timed calls on a processor left in their outputs, if it is wrong, or else that of the check.
 
-        A call that works only at times leaves outputs unwritten. Nothing is known if another variant changes the inputs between
-        the calls of this one.
+        A call that works only at times leaves outputs unwritten: of every call a sample is examined, and the outputs of the last
+        one are compared with the reference. Nothing is known if another variant changes the inputs between the calls of this one.
         """
         if self._inputs_change or not isinstance(bound.timed, HostTimed) or not bound.accuracy.passed:
             return bound.accuracy
+        if bound.timed.unwritten:
+            unwritten = Unwritten(elements=bound.timed.unwritten)
+            return msgspec.structs.replace(
+                bound.accuracy, passed=False, unwritten=unwritten.elements, reasons=(unwritten,)
+            )
         reference = self.reference(TIMED_SEED)
         if not reference.cached:
             return bound.accuracy

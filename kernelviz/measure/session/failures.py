@@ -20,6 +20,7 @@ from kernelviz.core.reasons import (
 from kernelviz.hardware import storage_folders
 from kernelviz.measure.session.binding import NotBound, WrongOutput
 from kernelviz.measure.session.compiler_errors import of_compiler
+from kernelviz.measure.timing.timer import raised_by_call
 from kernelviz.measure.timing.trace import TraceError, WrongWork
 
 _STICKY = (
@@ -37,11 +38,12 @@ _STICKY = (
 
 def sticky(error: BaseException) -> bool:
     """Whether this is a CUDA error that every later call returns as well, so that this process can no longer use the GPU."""
-    text = str(error).lower()
+    text = str(raised_by_call(error)).lower()
     return any(sign in text for sign in _STICKY)
 
 
 def out_of_memory(error: BaseException) -> bool:
+    error = raised_by_call(error)
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error).lower()
 
 
@@ -64,8 +66,9 @@ def _not_writable(error: BaseException) -> CacheNotWritable | None:
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def failure(error: Exception) -> Failure:
+def failure(error: BaseException) -> Failure:
     """The Failure for an exception of a variant, in its bind or in a call."""
+    error = raised_by_call(error)
     if isinstance(error, DoesNotFit):
         needs = DoesNotFitMemory(needed_bytes=error.needed_bytes, free_bytes=error.free_bytes, device=error.device)
         return Failure(stage="out_of_memory", reasons=(needs,))

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from kernelviz.core import Problem
 from kernelviz.core.dtypes import dtype as dtype_named
-from kernelviz.core.reasons import OutputCount, OutputDtype, OutputFault, OutputShape, OutputType
+from kernelviz.core.reasons import OutputCount, OutputDtype, OutputFault, OutputShape, OutputStrides, OutputType
 from kernelviz.ops import Op, TensorSpec
 
 _PLAIN = (Tensor, torch.nn.Parameter)
@@ -113,7 +113,7 @@ def as_tuple(outputs: Tensor | tuple[Tensor, ...]) -> tuple[Tensor, ...]:
 
 
 def check_specs(op: Op, problem: Problem, outputs: Sequence[Tensor]) -> OutputFault | None:
-    """What is wrong with the number, types, shapes or dtypes of the outputs, or None."""
+    """What is wrong with the number, types, shapes, dtypes or strides of the outputs, or None."""
     if len(outputs) != len(op.outputs):
         return OutputCount(returned=len(outputs), expected=len(op.outputs), op=op.name)
     for spec, tensor in zip(op.outputs, outputs, strict=True):
@@ -124,4 +124,6 @@ def check_specs(op: Op, problem: Problem, outputs: Sequence[Tensor]) -> OutputFa
             return OutputShape(output=spec.name, shape=tuple(tensor.shape), expected=shape)
         if tensor.dtype != kind:
             return OutputDtype(output=spec.name, dtype=str(tensor.dtype), expected=str(kind))
+        if not tensor.is_contiguous():
+            return OutputStrides(output=spec.name, strides=tensor.stride())
     return None

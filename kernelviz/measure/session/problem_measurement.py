@@ -31,6 +31,7 @@ from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.measure.timing.compilations import compilations
 from kernelviz.measure.timing.rounds import START, Rounds, Series
 from kernelviz.measure.timing.secondary import Progress, SecondaryTimings
+from kernelviz.measure.timing.timer import CallRaised
 from kernelviz.measure.timing.trace import TraceError, WrongWork
 from kernelviz.metrics.statistics import MIN_BLOCKS
 from kernelviz.ops import Op, Variant
@@ -59,6 +60,8 @@ class ProblemMeasurement:
         self.base_bound: BoundVariant | None = None
         self.alone: Series | None = None
         """The baseline's series while it has only rounds in which nothing else was measured."""
+        self.raised = set[str]()
+        """The variants of which a timed call raised an exception."""
 
     def step(self, variant: str, step: Step, fraction: float | None = None) -> None:
         self.emit(CaseStep(case=Case(problem=self.problem, variant=variant), step=step, fraction=fraction))
@@ -66,8 +69,14 @@ class ProblemMeasurement:
     def cold(self, bound: BoundProblem, variants: Sequence[Variant]) -> None:
         """Prepare the variants, measure the prepared ones in rounds with the baseline, and emit a result for each."""
         ready = self._ready(bound, variants)
-        if not ready or self.state.spoilt is not None:
-            return
+        while ready and self.state.spoilt is None:
+            ready = self._cold_rounds(bound, ready)
+
+    def _cold_rounds(self, bound: BoundProblem, ready: Sequence[BoundVariant]) -> list[BoundVariant]:
+        """Measure these variants in rounds, and emit a result for each. If a call raises an exception, only this variant fails,
+        and the others, of which no result was emitted, are returned."""
+        earlier = self.base, self.base_bound, self.again, self.alone
+        marks = [(s, s.mark()) for s in (self.base, self.again) if s is not None]
         fresh = [Series(b.variant.name, b.timed) for b in ready]
         for b, one in zip(ready, fresh, strict=True):
             if b.variant.name == self.baseline and b.accuracy.passed:
@@ -86,9 +95,14 @@ class ProblemMeasurement:
             self.rounds.take_stable(
                 [*series, again] if again else series, self.base, again, self._progress(ready), usual
             )
+        except CallRaised as error:
+            self.base, self.base_bound, self.again, self.alone = earlier
+            for s, mark in marks:
+                s.rewind(mark)
+            return self._without(ready, error)
         except Exception as error:
             self._broken(ready, error)
-            return
+            return []
         compiled = compilations() > before
         now = self.watch.summary()
         for b, s in zip(ready, fresh, strict=True):
@@ -102,19 +116,38 @@ class ProblemMeasurement:
         if extended and self.base is not None and self.base_bound is not None and len(self.base.blocks) >= MIN_BLOCKS:
             # The baseline's rounds beside a slowly compiled variant extend its series: its result is emitted again.
             self.emit(CaseDone(result=self._measured(self.base_bound, self.base, now)))
+        return []
+
+    def _without(self, ready: Sequence[BoundVariant], error: CallRaised) -> list[BoundVariant]:
+        """Fail the variant whose call raised the exception, and return the others. It may be the baseline of earlier rounds."""
+        base = [] if self.base_bound is None or self.base_bound in ready else [self.base_bound]
+        one = next((b for b in (*ready, *base) if any(call.launch is error.launch for call in b.timed.launches)), None)
+        if one is None or one in base:
+            self.base = self.base_bound = self.again = self.alone = None
+        if one is None:
+            self._broken(ready, error)
+            return []
+        self._broken([one], error)
+        self.raised.add(one.variant.name)
+        return [b for b in ready if b is not one]
 
     def secondary(self, bound: BoundProblem, variants: Sequence[Variant]) -> None:
         """Measure the secondary timings of every correct variant; emit them as results without a cold time."""
         ready = [b for b in self._ready(bound, variants) if b.accuracy.passed]
-        if not ready or self.state.spoilt is not None:
-            return
+        while ready and self.state.spoilt is None:
+            ready = self._secondary_timings(ready)
 
+    def _secondary_timings(self, ready: list[BoundVariant]) -> list[BoundVariant]:
+        """Measure the secondary timings of these variants, and emit them. As `_cold_rounds`, it returns the others if a call
+        raises an exception."""
         timings = SecondaryTimings(self.state, self.method, self.stop, self._progress(ready), self.watch)
         try:
             timing_by_variant = timings.take(ready, self.baseline)
+        except CallRaised as error:
+            return self._without(ready, error)
         except Exception as error:
             self._broken(ready, error)
-            return
+            return []
         now = self.watch.summary()
         for b in ready:
             name = b.variant.name
@@ -124,10 +157,11 @@ class ProblemMeasurement:
             elif timing != Timing() or notes:
                 seen = msgspec.structs.replace(now, notes=notes, retried_warm_blocks=timings.retried.get(name))
                 self.emit(CaseDone(result=self.result(b.variant, timing, b, seen)))
+        return []
 
     def _ready(self, bound: BoundProblem, variants: Sequence[Variant]) -> list[BoundVariant]:
         ready: list[BoundVariant] = []
-        for variant in variants:
+        for variant in (v for v in variants if v.name not in self.raised):
             prepared = self._prepared(bound, variant)
             if self.state.spoilt is not None:
                 break

@@ -74,7 +74,7 @@ class CudaTimed:
                 outputs = ()
                 self._flushed(self.launches[at], spare.pop() if spare else self._like_outputs(), first)
             self.stamps.begins(self, graph_index, i)
-            outputs = as_tuple(self.launches[at].launch())
+            outputs = as_tuple(self.launches[at].called())
             self.stamps.ends(self, graph_index, i)
             if not self._big:
                 live_outputs.append(outputs)
@@ -92,7 +92,7 @@ class CudaTimed:
 
     def _warmed(self, bound_launch: BoundLaunch, cycles: Tensor | None) -> None:
         bound_launch.restore_inputs()
-        bound_launch.launch()
+        bound_launch.called()
         bound_launch.restore_inputs()
         self.instruments.begin(cycles)
 

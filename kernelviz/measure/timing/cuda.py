@@ -30,7 +30,7 @@ from kernelviz.measure.session.failures import sticky
 from kernelviz.measure.timing.capture import CudaTimed, kernels_of
 from kernelviz.measure.timing.events import EventStamps
 from kernelviz.measure.timing.kernels import Instruments, captured, persisting_bytes
-from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, Timed
+from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, Timed, raised_by_call
 from kernelviz.measure.timing.trace import MAX_RECORDS, MEMCPY, Iteration, Stamps, Tracer, WrongWork
 from kernelviz.measure.timing.tracing_cost import TracingCost, shortened
 
@@ -146,7 +146,7 @@ class CudaTimer:
             if sticky(error):
                 raise
             torch.cuda.synchronize()
-            return (), NotCapturable(error=one_line(error, 200))
+            return (), NotCapturable(error=one_line(raised_by_call(error), 200))
         try:
             replayed = self._once(timed)
         except WrongWork as error:

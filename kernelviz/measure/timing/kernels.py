@@ -60,7 +60,10 @@ class Instruments:
         nvrtc.launch(self._marker, self.multiprocessors, 32, _pointer(cycles))
 
     def poison(self, tensor: Tensor) -> None:
-        """Fill a contiguous tensor with 0xFF bytes."""
+        """Fill a contiguous tensor with 0xFF bytes. Others, which the check refuses, are left, because their memory may be a
+        part of another tensor, or smaller than their number of elements."""
+        if not tensor.is_contiguous():
+            return
         size = tensor.numel() * tensor.element_size()
         blocks = max(1, min(self.multiprocessors * 4, -(-size // (16 * _THREADS))))
         nvrtc.launch(self._poison, blocks, _THREADS, tensor.data_ptr(), ctypes.c_longlong(size))

@@ -24,12 +24,32 @@ class BlockSamples:
     clock_hz: float | None = None
 
 
+class CallRaised(Exception):
+    """A timed call raised an exception, which is the cause of this one. `launch`: the call."""
+
+    def __init__(self, launch: Launch) -> None:
+        super().__init__("a timed call raised an exception")
+        self.launch = launch
+
+
+def raised_by_call(error: BaseException) -> BaseException:
+    """The exception that the timed call raised, or this one if it is no CallRaised."""
+    return error.__cause__ or error if isinstance(error, CallRaised) else error
+
+
 @dataclass(frozen=True, slots=True)
 class BoundLaunch:
     """A launch bound to one copy of the problem's tensors, and the function that restores the inputs that it changes."""
 
     launch: Launch
     restore: Callable[[], object] | None = None
+
+    def called(self) -> Tensor | tuple[Tensor, ...]:
+        """What one call returns. Raises CallRaised."""
+        try:
+            return self.launch()
+        except Exception as error:
+            raise CallRaised(self.launch) from error
 
     def restore_inputs(self) -> None:
         """Restore the inputs that the call changes, if there are any."""
@@ -58,7 +78,10 @@ class Calls:
             for _ in range(count):
                 self._idle()
                 begun = time.perf_counter_ns()
-                self.launch()
+                try:  # costs nothing while nothing is raised
+                    self.launch()
+                except Exception as error:
+                    raise CallRaised(self.launch) from error
                 gone_on = time.perf_counter_ns()
                 self.wait()
                 whole.append((time.perf_counter_ns() - begun) / 1e9)
@@ -87,8 +110,11 @@ class Calls:
         with _undisturbed():
             self._idle()
             begun = time.perf_counter_ns()
-            for _ in range(count):
-                launch()
+            try:
+                for _ in range(count):
+                    launch()
+            except Exception as error:
+                raise CallRaised(launch) from error
             self.wait()
             return (time.perf_counter_ns() - begun) / count / 1e9
 
