@@ -217,11 +217,23 @@ class Preparation(Struct, frozen=True, kw_only=True):
     check_s: float | None = None
 
 
+class PeakMemory(Struct, frozen=True, kw_only=True):
+    """The most memory that was allocated at once beside the inputs, in bytes, by torch's allocators.
+
+    `bind_bytes`: during binding and the first call. `call_bytes`: during a later call; it includes what the bound call holds
+    (outputs that it allocated once, buffers) and what the call allocates (outputs, workspace).
+    """
+
+    bind_bytes: int
+    call_bytes: int
+
+
 class Result(Struct, frozen=True, kw_only=True):
     """A case with its outcome, accuracy, conditions, launched kernels and the digest of the variant's source.
 
     `configuration` is the configuration that the variant was bound with; None if the variant has no tuning parameters. `tuned_by`
-    is the run that found the configuration; None if it is the default or the one in the variant's name.
+    is the run that found the configuration; None if it is the default or the one in the variant's name. `memory` is left out of
+    documents where it is not known, as in those from before 2026-11-25.
     """
 
     problem: Problem
@@ -237,6 +249,12 @@ class Result(Struct, frozen=True, kw_only=True):
     configuration: dict[str, int] | None = None
     tuned_by: str | None = None
     measured_at: str | None = None
+    memory: PeakMemory | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def peak_memory(self) -> PeakMemory | None:
+        """The most memory that the case took; None if it is not known."""
+        return None if self.memory is msgspec.UNSET else self.memory
 
     @property
     def case(self) -> Case:

@@ -180,6 +180,7 @@ FACTOR = Unit("Ã—", form=".3g", single=lambda value: f"{significant(value, 3)} Ã
 FLOP_PER_BYTE = Unit("FLOP/B", form=".3g", single=lambda value: f"{significant(value, 3)} FLOP/B")
 JOULES = Unit("mJ", 1e-3, ".3g", lambda value: f"{significant(value * 1e3, 3)} mJ")
 BYTES = Unit("B", form=",d", single=lambda value: f"{value} B")
+MEMORY = Unit("MiB", 2**20, ".4g", size_bytes)
 COUNT = Unit(form=",d", single="{:,}".format)
 SIZE = COUNT
 """The size of an axis."""

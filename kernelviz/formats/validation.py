@@ -132,6 +132,7 @@ def _check_result(result: Result, path: str) -> None:
     for i, kernel in enumerate(result.kernels):
         check_fields(kernel, f"{path}.kernels[{i}]", 0.0, MOST_S, "duration_s")
     check_fields(result.preparation, f"{path}.preparation", 0.0, MOST_S, "bind_s", "first_call_s", "check_s")
+    check_fields(result.peak_memory, f"{path}.memory", 0, MAX_COUNT, "bind_bytes", "call_bytes")
 
 
 def _check_figure(figure: Figure, path: str) -> None:

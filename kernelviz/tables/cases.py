@@ -13,7 +13,7 @@ from kernelviz.metrics.figures import Headline, back_to_back_over_warm, first_ca
 from kernelviz.metrics.quality import LEVELS, Quality, quality
 from kernelviz.metrics.rows import Row, by_rate
 from kernelviz.metrics.stability import stability
-from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
+from kernelviz.tables.column import MEMORY_HELP, VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
 from kernelviz.text import (
     Text,
     describe_comparison_with_baseline,
@@ -219,6 +219,11 @@ COLUMNS: tuple[Column[Case], ...] = (
            order=lambda c: back_to_back_over_warm(c.result.timing)),
     Column("energy_joules", "Energy per call", "From the driver's energy counter, during back-to-back calls.", units.JOULES,
            lambda c: c.energy_joules, View.EVERYWHERE | View.TIMES, optional=True),
+    Column("peak_call_bytes", "Memory of a call", MEMORY_HELP.format("a call"), units.MEMORY,
+           lambda c: c.result.peak_memory.call_bytes if c.result.peak_memory else None,
+           _RECORD | View.WIDE | View.MARKDOWN | View.TIMES, optional=True),
+    Column("peak_bind_bytes", "Memory of binding", MEMORY_HELP.format("binding and the first call"), units.MEMORY,
+           lambda c: c.result.peak_memory.bind_bytes if c.result.peak_memory else None, _RECORD | View.TIMES, optional=True),
     Column("", "How", "How the device times were taken: source of the timestamps, way of launching, and what was subtracted.",
            units.TEXT, lambda c: describe_methods_of(c.result), View.TIMES_WIDE),
     Column("figure_notes", "Notes", "Why figures that were asked for are missing, and notes on the others.", units.TEXT,

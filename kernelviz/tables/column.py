@@ -23,6 +23,9 @@ class OfResult(Protocol):
     def result(self) -> Result: ...
 
 
+MEMORY_HELP = (
+    "Most memory that torch had allocated at once during {}, beside the inputs: outputs, buffers and workspace."
+)
 ResultRow = TypeVar("ResultRow", bound=OfResult)
 
 

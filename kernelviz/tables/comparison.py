@@ -7,7 +7,7 @@ from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.stability import stability
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.metrics.verdict_reasons import OtherTool
-from kernelviz.tables.column import Column, View, axes_of, select, size_columns
+from kernelviz.tables.column import MEMORY_HELP, Column, View, axes_of, select, size_columns
 from kernelviz.text import describe_pair, describe_verdict_reason, format_badge_of, format_case, format_variant
 from kernelviz.text.comparison import format_kind
 from kernelviz.text.text import sentence_case
@@ -26,6 +26,10 @@ def pair_columns(comparison: Comparison, view: View) -> list[Column[Pair]]:
         figure = figure_of(result.timing, comparison.headline)
         return figure.half_width if figure and not stability(figure).unstable else None
 
+    def memory_bytes(result: Result) -> int | None:
+        return result.peak_memory.call_bytes if result.peak_memory else None
+
+    memory_help = MEMORY_HELP.format("a call")
     axes = varying_axes([p.problem for p in comparison.pairs])
     time_help = f"{comparison.headline.capitalize()} time: median of trimmed block means."
     width_help = "Half the 95 % interval, bootstrapped over blocks."
@@ -50,6 +54,8 @@ def pair_columns(comparison: Comparison, view: View) -> list[Column[Pair]]:
         Column("", "Time B", time_help, units.SECONDS, lambda p: time_s(p.after, p)),
         Column("", "± of A", width_help, units.WIDTH, lambda p: width(p.before), View.WIDE),
         Column("", "± of B", width_help, units.WIDTH, lambda p: width(p.after), View.WIDE),
+        Column("", "Memory of a call, A", memory_help, units.MEMORY, lambda p: memory_bytes(p.before), View.WIDE, optional=True),
+        Column("", "Memory of a call, B", memory_help, units.MEMORY, lambda p: memory_bytes(p.after), View.WIDE, optional=True),
         Column("", f"B against A, {comparison.headline} L2", "", units.TEXT, describe_pair, View.TERMINAL),
         Column("", "Reason", "The reason of the verdict, or why there is none.", units.TEXT,
                lambda p: sentence_case(describe_verdict_reason(p.reason)), View.WIDE, width="medium"),

@@ -11,7 +11,7 @@ import sample_runs as samples
 
 from kernelviz.core.notes import EnergyCounterStill, Note
 from kernelviz.core.problem import USUAL_FIGURES, FigureName, Method
-from kernelviz.core.result import Accuracy, Energy, Kernel, Preparation
+from kernelviz.core.result import Accuracy, Energy, Kernel, PeakMemory, Preparation
 from kernelviz.core.run import Device
 from kernelviz.measure.session.binding import BoundVariant
 from kernelviz.measure.timing import rounds
@@ -107,8 +107,9 @@ def test_energy_is_measured_under_sustained_load_with_the_length_of_the_call(fig
     watch: Any = SimpleNamespace(look=lambda: False)
     timed: Any = Timed()
     right = Accuracy(passed=True, relative_l2=0.0, max_abs=0.0, worst_of_bound=0.0)
+    memory = PeakMemory(bind_bytes=0, call_bytes=0)
     ready = [
-        BoundVariant(catalogue()["matmul"].variant_named(name), timed, Preparation(), right)
+        BoundVariant(catalogue()["matmul"].variant_named(name), timed, Preparation(), right, memory)
         for name in ("torch_eager", "triton_grouped")
     ]
     method = Method(clock="sustained", figures=figures)

@@ -8,12 +8,13 @@ import msgspec
 import torch
 from torch import Tensor
 
-from kernelviz.core import Accuracy, DoesNotFit, Preparation, Problem, StaleTuning, Tuned, UsageError
+from kernelviz.core import Accuracy, DoesNotFit, PeakMemory, Preparation, Problem, StaleTuning, Tuned, UsageError
 from kernelviz.core.reasons import MutatedInput, NoLaunch, Refused, Remembered, Unfinished, Unwritten
 from kernelviz.measure.gate import host_calls
 from kernelviz.measure.gate.check import CACHED_BYTES, Comparison, Reference
 from kernelviz.measure.gate.diagnosis import diagnosis
 from kernelviz.measure.session.inputs import allocate, as_tuple, check_specs, fill, unchanged
+from kernelviz.measure.session.peak_memory import memory_meter
 from kernelviz.measure.timing.host import HostTimed
 from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer, Timed
 from kernelviz.ops import Launch, Op, Variant, refresh
@@ -120,6 +121,7 @@ class BoundVariant:
     timed: Timed
     preparation: Preparation
     accuracy: Accuracy
+    memory: PeakMemory
     warm: Timed | None = None
 
 
@@ -291,7 +293,9 @@ class BoundProblem:
 
     def prepare(self, variant: Variant, timer: DeviceTimer, seeds: int, checking: Callable[[], None]) -> BoundVariant:
         """Bind the variant, prepare it for timing and check it. `checking` is called before the check."""
-        launch, preparation = self.bind(variant, self.inputs)
+        meter = memory_meter(self.device)
+        (launch, preparation), bind_bytes = meter.peak(lambda: self.bind(variant, self.inputs))
+        call_bytes = meter.peak(launch)[1]
         bound_launch = BoundLaunch(launch, self.restore(variant, self.inputs))
         timed = timer.prepare(bound_launch, self._more_launches(variant))
         checking()
@@ -304,7 +308,9 @@ class BoundProblem:
         if accuracy.passed:
             timer.refine(timed)
         self._inputs_change |= bool(variant.mutates) or any(isinstance(r, MutatedInput) for r in accuracy.reasons)
-        bound = BoundVariant(variant, timed, preparation, accuracy)
+        bound = BoundVariant(
+            variant, timed, preparation, accuracy, PeakMemory(bind_bytes=bind_bytes, call_bytes=call_bytes)
+        )
         self.variants[variant.name] = bound
         return bound
 

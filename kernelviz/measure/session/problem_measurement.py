@@ -303,6 +303,7 @@ class ProblemMeasurement:
             conditions=conditions,
             kernels=bound.timed.kernels if bound else (),
             preparation=bound.preparation if bound else None,
+            memory=bound.memory if bound else msgspec.UNSET,
             backend=variant.backend,
             source_digest=variant.source_digest(),
             configuration=None if variant.configuration is None else dict(variant.configuration),
