@@ -160,8 +160,9 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
         lines.append(f"{format_time(figure)}{' (the result is wrong)' if row.figure is None else ''}")
     if row.bandwidth_bytes_per_s is not None:
         share = "" if row.efficiency is None else f" · {units.percent(row.efficiency)} of the measured roof"
-        rate = f" · {units.rate(row.rate_flop_per_s, 'FLOP/s')}" if row.rate_flop_per_s else ""
-        lines.append(f"{units.gigabytes_per_s(row.bandwidth_bytes_per_s)}{rate}{share}")
+        digits = units.digits_of(row.half_width)
+        rate = f" · {units.rate(row.rate_flop_per_s, 'FLOP/s', digits)}" if row.rate_flop_per_s else ""
+        lines.append(f"{units.gigabytes_per_s(row.bandwidth_bytes_per_s, digits)}{rate}{share}")
     if row.above_roof is not None:
         lines += folded(describe_above_roof(row.above_roof), 78)
     if row.verdict is not None:

@@ -78,9 +78,13 @@ def format_verdict(verdict: Verdict) -> Text:
     ratio = verdict.ratio
     if ratio and ratio.low and ratio.high:
         if verdict.kind == "faster":
-            return Text(f"▲ {1 / ratio.estimate:.2f}× faster ({1 / ratio.high:.2f}–{1 / ratio.low:.2f})")
+            return Text(
+                f"▲ {units.factor(1 / ratio.estimate)}× faster ({units.factor(1 / ratio.high)}–{units.factor(1 / ratio.low)})"
+            )
         if verdict.kind == "slower":
-            return Text(f"▼ {ratio.estimate:.2f}× slower ({ratio.low:.2f}–{ratio.high:.2f})")
+            return Text(
+                f"▼ {units.factor(ratio.estimate)}× slower ({units.factor(ratio.low)}–{units.factor(ratio.high)})"
+            )
     if verdict.kind == "same" and verdict.floor is not None:
         return Text(f"= same (within {units.percent(verdict.floor)})")
     return Text("? unclear: ") + describe_verdict_reason(verdict.reason)
