@@ -130,7 +130,13 @@ def _slope(device: str, level: str | None, roofs: Sequence[Roof]) -> Line:
     values = [r.bandwidth_bytes_per_s or 0.0 for r in roofs]
     low, high = (units.rate(v, "B/s", 3) for v in (min(values), max(values)))
     rate = f"up to {high} (depends on read:write mix and size, from {low})" if min(values) < max(values) else high
-    return Line(device, max(values), False, f"{'L2' if level == 'l2' else 'DRAM'} {rate}{format_origin(roofs[0])}")
+    return Line(device, max(values), False, f"{_level_name(level, roofs[0])} {rate}{format_origin(roofs[0])}")
+
+
+def _level_name(level: str | None, roof: Roof) -> str:
+    if level != "l2":
+        return "DRAM"
+    return "caches" if roof.timer == "host" else "L2"  # Only the roofs of a CPU are measured by the host clock.
 
 
 def _ceiling(device: str, roof: Roof) -> Line:

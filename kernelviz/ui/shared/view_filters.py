@@ -59,7 +59,7 @@ def device_choice(bench: Bench) -> Device:
 
 
 def l2_control(
-    key: str = "l2", cache: str = "L2", *, label_visibility: Literal["visible", "collapsed"] = "collapsed"
+    key: str = "l2", *, cache: str, label_visibility: Literal["visible", "collapsed"] = "collapsed"
 ) -> Headline:
     """Whether the page shows times with flushed caches (cold) or with data left in them (warm); the address repeats it under
     `key`. `cache`: what the device's cache is called."""
