@@ -29,7 +29,7 @@ _METHOD_PARTS: Mapping[v.MethodPart, str] = {
 
 
 def _floor(floor: float) -> str:
-    return f"±{units.percent(floor)} noise floor"
+    return f"±{units.width(floor)} noise floor"
 
 
 VERDICT_REASONS: Mapping[type, Template] = {
@@ -38,7 +38,7 @@ VERDICT_REASONS: Mapping[type, Template] = {
     v.Clears: lambda reason: (
         f"the whole 95 % interval is {'inside' if reason.where == 'inside' else 'beyond'} the {_floor(reason.floor)}"
     ),
-    v.FloorTooWide: lambda reason: f"measurement noise ({units.percent(reason.floor)}) is too high to compare",
+    v.FloorTooWide: lambda reason: f"measurement noise ({units.width(reason.floor)}) is too high to compare",
     v.NotStable: "one of the times has two levels, and the verdict depends on which one counts",
     v.Straddles: lambda reason: f"the 95 % interval is partly inside the {_floor(reason.floor)} (measure longer)",
     v.FewBlocks: lambda reason: (
