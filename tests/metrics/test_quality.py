@@ -69,7 +69,7 @@ def test_a_sound_time_says_everything_on_one_line() -> None:
     ("result", "level", "said"),
     [
         (with_cold(launch="stream"), "note", "CUPTI timestamps (stream launch)"),
-        (with_cold(timer="events"), "note", "events (CUDA graph, without a tracer)"),
+        (with_cold(timer="events"), "note", "CUDA events (CUDA graph, without a tracer)"),
         (with_cold(timer="kineto"), "note", "torch.profiler timestamps (CUDA graph)"),
         (seen(other_processes=None), "note", "other processes unknown"),
         (seen(notes=(OtherKernelsInGraph(),)), "note", OTHER_KERNELS),
