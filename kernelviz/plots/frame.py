@@ -180,8 +180,15 @@ def folded(text: str, width: int = 64) -> list[str]:
 
 
 def shorten(text: str, most: int) -> str:
-    """The text, or its beginning and an ellipsis if it has more than `most` characters."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+    """The text, or its beginning and an ellipsis if it has more than `most` characters. A word is cut only if it is long.
+
+    >>> shorten("softmax bf16, m=256 n=2048", 24), shorten("a" * 9, 6)
+    ('softmax bf16, m=256…', 'aaaaa…')
+    """
+    if len(text) <= most:
+        return text
+    words = text[:most].rpartition(" ")[0]
+    return (words if len(words) >= most // 2 else text[: most - 1]).rstrip(" ,·") + "…"
 
 
 def trace_name(run: Run, variant: str, runs: Sequence[Run]) -> str:

@@ -91,7 +91,7 @@ def rates_by_intensity(cases: Sequence[Placed], *, group: str | None = None, cas
     _axes(figure, points, x_range, lines)
     if not lines:
         figure.add_annotation(text="the roofs of this device are unknown", x=0, y=1, xref="paper", yref="paper",
-                              xanchor="left", yanchor="top", showarrow=False)  # fmt: skip
+                              xanchor="left", yanchor="top", xshift=6, showarrow=False)  # fmt: skip
     _add_legends(figure)
     return figure
 

@@ -65,7 +65,7 @@ def l2_control(
     `key`. `cache`: what the device's cache is called."""
     headlines: tuple[Headline, ...] = get_args(Headline)
     return choose(
-        st.segmented_control, f"Cache state ({cache})", headlines, "cold", key=key, label_visibility=label_visibility,
+        st.segmented_control, "Cache state", headlines, "cold", key=key, label_visibility=label_visibility,
         format_func=lambda name: f"{name} {cache}",
         help="Cold: the caches are flushed before each call. Warm: calls repeat on the same data, which stay in the cache if "
         "they fit.",
