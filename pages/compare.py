@@ -3,6 +3,7 @@
 import streamlit as st
 
 from kernelviz.bench.comparison import compare_stored
+from kernelviz.text.caches import format_caches
 from kernelviz.ui.compare import choice, no_common_case, panels
 from kernelviz.ui.shared import session, view_filters
 
@@ -15,7 +16,7 @@ if runs is None:
 
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="choices"):
     variant_a, variant_b = choice.variant_boxes(bench, *runs)
-    l2 = view_filters.l2_control(label_visibility="visible")
+    l2 = view_filters.l2_control(cache=format_caches(*bench.history.devices(runs)), label_visibility="visible")
 if runs[0] == runs[1] and (variant_a or variant_b) == (variant_b or variant_a):
     panels.same_run()
     st.stop()

@@ -4,6 +4,7 @@ import streamlit as st
 
 from kernelviz.bench.roofline import place
 from kernelviz.plots.roofline_of_runs import HEIGHT
+from kernelviz.text.caches import format_caches
 from kernelviz.ui.roofline import choice, panels
 from kernelviz.ui.shared import session, view_filters
 
@@ -16,7 +17,7 @@ if not run_ids:
 
 controls = st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="view")
 with controls:
-    level = choice.memory_level()
+    level = choice.memory_level(format_caches(*bench.history.devices(run_ids)))
     source = choice.roof_source()
 placement = place(bench, run_ids, level=level, source=source)
 if not placement.cases:

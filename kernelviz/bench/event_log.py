@@ -62,7 +62,7 @@ class EventLog:
                 self._message = f"waiting for {holder}"
                 return "busy"
             case WorkerStarting(reason=reason):
-                self._status, self._ahead, self._message = "running", 0, f"starting a worker: {reason}"
+                self._status, self._ahead, self._message = "running", 0, f"starting the measuring process: {reason}"
                 return "starting"
             case CaseStep(case=case):
                 self._status, self._ahead, self._message = "running", 0, ""

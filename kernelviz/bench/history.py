@@ -11,7 +11,7 @@ from kernelviz import formats
 from kernelviz.bench import backup
 from kernelviz.bench.snapshots import selected
 from kernelviz.bench.summaries import RunSummary, matches
-from kernelviz.core import LIVING, BadField, DocumentError, Run, UnknownRun, timestamps
+from kernelviz.core import LIVING, BadField, Device, DocumentError, Run, UnknownRun, timestamps
 from kernelviz.core.notices import Notice
 from kernelviz.formats import document, shipped_runs
 from kernelviz.metrics import foreign_times
@@ -69,6 +69,13 @@ class History:
     def load(self, run_id: str) -> Run:
         """The run with all results so far. Raises UnknownRun, also when it was deleted."""
         return (shipped_runs if self.openable(run_id).shipped else self._store.runs).load(run_id)
+
+    def devices(self, run_ids: Sequence[str]) -> tuple[Device, ...]:
+        """The devices of these runs, read without their results. A run that cannot be read is left out. Raises UnknownRun."""
+        stored = [i for i in run_ids if not self.openable(i).shipped]
+        shipped = [shipped_runs.load(i).environment for i in run_ids if i not in stored]
+        environments = (*self._store.runs.environments(stored).values(), *shipped)
+        return tuple({e.device.uuid: e.device for e in environments}.values())
 
     def rename(self, run_id: str, title: str) -> None:
         """Errors: UnknownRun; BadField for a title that is too long or a run that came with the package."""

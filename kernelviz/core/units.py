@@ -1,8 +1,8 @@
 """Quantities formatted for people. Only this module writes SI prefixes; everywhere else values are in SI base units."""
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 _TIME = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
@@ -44,6 +44,26 @@ def time_unit(value_s: float) -> tuple[float, str]:
     ((1e-06, 'µs'), (1e-09, 'ns'))
     """
     return next((u for u in _TIME if abs(value_s) >= u[0]), _TIME[-1])
+
+
+def digits_of(half_width: float | None) -> int:
+    """The significant digits of a value, down to the first place that is smaller than half its interval (a fraction of it).
+
+    At least two, and four without an interval.
+
+    >>> digits_of(0.002), digits_of(0.03), digits_of(0.2), digits_of(2.9), digits_of(None), digits_of(0.0)
+    (4, 3, 2, 2, 4, 4)
+    """
+    return 4 if not half_width else min(4, max(2, 1 + math.ceil(-math.log10(half_width))))
+
+
+def factor(value: float) -> str:
+    """How many times faster or slower, with two digits after the point; from 100 on with none.
+
+    >>> factor(1.4712), factor(108.43)
+    ('1.47', '108')
+    """
+    return f"{value:.{0 if value >= 100 else 2}f}"
 
 
 def rate(value: float | None, unit: str, digits: int = 4) -> str:
@@ -93,14 +113,15 @@ def percent(fraction: float | None, digits: int = 1) -> str:
 
 
 def width(fraction: float) -> str:
-    """Half the width of an interval as percent of the estimate. Below 0.1 % it has two digits, so that it does not read as zero.
+    """Half the width of an interval as percent of the estimate. Below 0.1 % it has two digits, so that it does not read as zero,
+    and from 100 % on none.
 
-    >>> width(0.0834), width(0.0021), width(0.00037), width(0.00004), width(0.0)
-    ('8.3 %', '0.2 %', '0.04 %', '< 0.01 %', '0.00 %')
+    >>> width(2.9199), width(0.0834), width(0.0021), width(0.00037), width(0.00004), width(0.0)
+    ('292 %', '8.3 %', '0.2 %', '0.04 %', '< 0.01 %', '0.00 %')
     """
     if 0 < fraction < 0.00005:
         return "< 0.01 %"
-    return percent(fraction, 1 if fraction >= 0.001 else 2)
+    return percent(fraction, 0 if fraction >= 1 else 1 if fraction >= 0.001 else 2)
 
 
 def clock(value_hz: float | None) -> str:
@@ -151,10 +172,34 @@ class Unit:
     name: str = ""
     scale: float | None = 1.0
     form: str = ""
-    single: Callable[[Any], str] = str
+    single: Callable[..., str] = str
     foreign: bool = False
+    rate: bool = False
+    """Whether values differ by orders of magnitude: `single` also takes the number of significant digits, and a column with a
+    value below 1 has significant digits instead of a fixed number of digits after the point."""
     number: bool = False
     """Whether the text is a number, so that it is aligned like one."""
+
+    def of_values(self, values: Sequence[float]) -> "Unit":
+        """The unit of a column with these values, in this unit.
+
+        >>> BYTES_PER_S.of_values([0.017, 20.1]).form, BYTES_PER_S.of_values([20.1, 4092]).form
+        ('.3g', '.1f')
+        """
+        least, most = min(filter(None, values), default=1.0), max(values, default=1.0)
+        return (
+            replace(self, form=f".{4 if most >= 1000 else 3}g")
+            if self.rate and least < 1 and self.form[-1] == "f"
+            else self
+        )
+
+    def in_column(self, value: float) -> str:
+        """A value of a column in text.
+
+        >>> GFLOP_PER_S.in_column(12345.6), BYTES_PER_S.in_column(4092.34)
+        ('12346', '4092.3')
+        """
+        return significant(value, int(self.form[1:-1])) if self.form.endswith("g") else format(value, self.form)
 
     @property
     def right(self) -> bool:
@@ -166,9 +211,9 @@ OWN_TEXT = Unit()
 OWN_NUMBER = Unit(number=True)
 SECONDS = Unit(scale=None, form=".2f", single=seconds)
 WALL_SECONDS = Unit("s", form=".3f", single=seconds)
-BYTES_PER_S = Unit("GB/s", 1e9, ".1f", gigabytes_per_s)
-FLOP_PER_S = Unit("TFLOP/s", 1e12, ".4g", lambda value: rate(value, "FLOP/s"))
-GFLOP_PER_S = Unit("GFLOP/s", 1e9, ".4g", lambda value: rate(value, "FLOP/s"))
+BYTES_PER_S = Unit("GB/s", 1e9, ".1f", gigabytes_per_s, rate=True)
+FLOP_PER_S = Unit("TFLOP/s", 1e12, ".4g", lambda value, digits=4: rate(value, "FLOP/s", digits), rate=True)
+GFLOP_PER_S = Unit("GFLOP/s", 1e9, ".4g", lambda value, digits=4: rate(value, "FLOP/s", digits), rate=True)
 SHARE = Unit("%", 0.01, ".1f", percent)
 """A fraction of a reference that is 100 %, such as the roof."""
 WIDTH = Unit("%", 0.01, ".2f", width)

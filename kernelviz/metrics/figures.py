@@ -40,16 +40,19 @@ def quantiles(figure: Figure | None) -> tuple[float, float, float] | None:
 def back_to_back_over_warm(timing: Timing | None) -> float | None:
     """The time of one of many back-to-back eager calls over the warm device time; None if either is unknown.
 
+    None on a CPU, too: there, the host clock takes both times, and no device waits for the host.
+
     >>> back_to_back_over_warm(Timing(device_warm_s=Figure(estimate=0.5), loop_s=Figure(estimate=2.5)))
     5.0
+    >>> back_to_back_over_warm(Timing(device_warm_s=Figure(estimate=0.5, timer="host"), loop_s=Figure(estimate=2.5)))
     """
-    if timing is None or timing.device_warm_s is None or timing.loop_s is None:
+    if timing is None or timing.device_warm_s is None or timing.loop_s is None or timing.device_warm_s.timer == "host":
         return None
     return timing.loop_s.estimate / timing.device_warm_s.estimate
 
 
 def host_bound(timing: Timing | None) -> bool | None:
-    """Whether back-to-back calls wait for the host: they take over 1.1 × device warm; None if either is unknown.
+    """Whether back-to-back calls wait for the host: they take over 1.1 × device warm; None if either is unknown, and on a CPU.
 
     >>> host_bound(Timing(device_warm_s=Figure(estimate=1e-6), loop_s=Figure(estimate=5e-6)))
     True

@@ -44,7 +44,7 @@ PartName = Literal[
     "samples",
     "interval",
     "stability",
-    "L2",
+    "caches",
     "clock",
     "throttle",
     "repeated",
@@ -228,7 +228,7 @@ def quality(result: Result, headline: Headline = "cold", clock: Clock | None = N
             _samples(figure),
             Part("interval", Width(width, len(figure.blocks or ())), _width_level(width)),
             *_stability(figure),
-            Part("L2", Caches(headline, on_host)),
+            Part("caches", Caches(headline, on_host)),
             of_clock,
             _throttle(conditions, clock, of_clock),
             # Blocks that were measured again are not part of the time.

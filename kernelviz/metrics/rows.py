@@ -67,6 +67,11 @@ class Row:
         return self.figure.estimate if self.figure else inf
 
     @property
+    def half_width(self) -> float | None:
+        """Half the interval of the time, of the bandwidth and of the rate, as a fraction; None if it is unknown."""
+        return self.figure.half_width if self.figure else None
+
+    @property
     def unstable(self) -> bool:
         """Whether the time has two levels, so that no single number is the time."""
         return self.figure is not None and stability(self.figure).unstable

@@ -19,8 +19,7 @@ from kernelviz.plots.marker_images import shape
 from kernelviz.plots.sketch_image import Frame, frame_of, image, plot
 from kernelviz.plots.variant_styles import Styles, styles_of
 from kernelviz.text import Tile, format_size, format_sizes, format_variant
-from kernelviz.text.insight import QUANTITIES, describe_insight, format_quantity
-from kernelviz.text.text import sentence_case
+from kernelviz.text.insight import QUANTITIES, format_quantity, insight_sentence
 from kernelviz.text.tiles import tiles
 
 Scheme = Literal["light", "dark"]
@@ -63,7 +62,7 @@ def card(
     """
     colours = _COLOURS[scheme]
     table = rows(run, run.environment.roofs, headline)
-    said = sentence_case(f"{describe_insight(insight(table, headline))}.")
+    said = insight_sentence(insight(table, headline))
     drawing = sketch(run, headline)
     styles = styles_of(run.plan.op, drawing.variants, beside)
     answers = tiles(summary(table, headline), run.plan, headline)

@@ -160,8 +160,9 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
         lines.append(f"{format_time(figure)}{' (the result is wrong)' if row.figure is None else ''}")
     if row.bandwidth_bytes_per_s is not None:
         share = "" if row.efficiency is None else f" · {units.percent(row.efficiency)} of the measured roof"
-        rate = f" · {units.rate(row.rate_flop_per_s, 'FLOP/s')}" if row.rate_flop_per_s else ""
-        lines.append(f"{units.gigabytes_per_s(row.bandwidth_bytes_per_s)}{rate}{share}")
+        digits = units.digits_of(row.half_width)
+        rate = f" · {units.rate(row.rate_flop_per_s, 'FLOP/s', digits)}" if row.rate_flop_per_s else ""
+        lines.append(f"{units.gigabytes_per_s(row.bandwidth_bytes_per_s, digits)}{rate}{share}")
     if row.above_roof is not None:
         lines += folded(describe_above_roof(row.above_roof), 78)
     if row.verdict is not None:
@@ -179,8 +180,15 @@ def folded(text: str, width: int = 64) -> list[str]:
 
 
 def shorten(text: str, most: int) -> str:
-    """The text, or its beginning and an ellipsis if it has more than `most` characters."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+    """The text, or its beginning and an ellipsis if it has more than `most` characters. A word is cut only if it is long.
+
+    >>> shorten("softmax bf16, m=256 n=2048", 24), shorten("a" * 9, 6)
+    ('softmax bf16, m=256…', 'aaaaa…')
+    """
+    if len(text) <= most:
+        return text
+    words = text[:most].rpartition(" ")[0]
+    return (words if len(words) >= most // 2 else text[: most - 1]).rstrip(" ,·") + "…"
 
 
 def trace_name(run: Run, variant: str, runs: Sequence[Run]) -> str:

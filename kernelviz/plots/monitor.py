@@ -246,6 +246,7 @@ def times_by_run(runs: Sequence[RunTimes]) -> go.Figure:
     visible = [r for r in runs if r.times_s]
     if not visible:
         return nothing("No kernel was timed on this device yet. Start a run on the page Bench.", height=120)
+    scale_s, unit = units.common_time_unit([time_s for run in visible for _, time_s in run.times_s])
     figure = go.Figure()
     # Invisible characters make equal titles different categories.
     labels = [escape(shorten(run.title or run.op, 26)) + "\u200b" * number for number, run in enumerate(visible)]
@@ -253,14 +254,14 @@ def times_by_run(runs: Sequence[RunTimes]) -> go.Figure:
         ordered = sorted(time for _, time in run.times_s)
         low, high = ordered[len(ordered) // 4], ordered[(3 * len(ordered)) // 4]
         figure.add_trace(
-            go.Scatter(x=[low * 1e6, high * 1e6], y=[label, label], mode="lines", hoverinfo="skip", opacity=0.45,
+            go.Scatter(x=[low / scale_s, high / scale_s], y=[label, label], mode="lines", hoverinfo="skip", opacity=0.45,
                        line={**neutral_line("solid"), "width": 9})
         )  # fmt: skip
         of_run = styles_of(run.op, (variant for variant, _ in run.times_s), run.variants)
         styles = [of_run[variant] for variant, _ in run.times_s]
         figure.add_trace(
             go.Scatter(
-                x=[time * 1e6 for _, time in run.times_s],
+                x=[time / scale_s for _, time in run.times_s],
                 y=[label] * len(run.times_s),
                 mode="markers",
                 marker={"color": [s.colour for s in styles], "symbol": [s.marker for s in styles], "size": 7},
@@ -269,8 +270,8 @@ def times_by_run(runs: Sequence[RunTimes]) -> go.Figure:
                 hoverinfo="text",
             )
         )
-    every = [time * 1e6 for run in visible for _, time in run.times_s]
-    framed(figure, height=64 + 34 * len(visible), x_title="kernel time, µs")
+    every = [time / scale_s for run in visible for _, time in run.times_s]
+    framed(figure, height=64 + 34 * len(visible), x_title=f"kernel time, {unit}")
     values, names = decade_ticks(min(every) * 0.8, max(every) * 1.25, 1.0)
     # For a narrow range, Plotly chooses better ticks.
     figure.update_xaxes(type="log", **({"tickvals": values, "ticktext": names} if len(values) > 1 else {}))

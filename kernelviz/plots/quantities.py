@@ -47,14 +47,14 @@ BANDWIDTH = Quantity(
     "bandwidth",
     lambda cost, time_s, _base: bandwidth_bytes_per_s(cost, time_s) if cost and cost.moved_bytes else None,
     ((1e9, "GB/s"), (1e6, "MB/s")),
-    lambda row: f"{units.gigabytes_per_s(row.bandwidth_bytes_per_s)}{_share(row)}",
+    lambda row: f"{units.gigabytes_per_s(row.bandwidth_bytes_per_s, units.digits_of(row.half_width))}{_share(row)}",
     "No case has a bandwidth yet. Press Run to measure.",
 )
 RATE = Quantity(
     "arithmetic rate",
     lambda cost, time_s, _base: rate_flop_per_s(cost, time_s) if cost and cost.work_flop else None,
     ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s")),
-    lambda row: f"{units.rate(row.rate_flop_per_s, 'FLOP/s')}{_share(row)}",
+    lambda row: f"{units.rate(row.rate_flop_per_s, 'FLOP/s', units.digits_of(row.half_width))}{_share(row)}",
     "No case has an arithmetic rate: nothing was measured yet, or the op does no arithmetic.",
 )
 SPEED_UP = Quantity(

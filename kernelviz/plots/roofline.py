@@ -132,7 +132,14 @@ def rate_by_intensity(
     draft.layout["meta"] = {"y": {"scale": scale}}
     if not any(roofs_of(run, roofs) for run in run_list):
         draft.note(
-            "roofs not measured: press Calibrate", x=0, y=1, xref="paper", yref="paper", xanchor="left", yanchor="top"
+            "roofs not measured: press Calibrate",
+            x=0,
+            y=1,
+            xref="paper",
+            yref="paper",
+            xanchor="left",
+            yanchor="top",
+            xshift=6,
         )
     _add_labels(draft, [(spot, y, style(spot).colour) for spot, y in positions])
     ridge = next((m.ridge for m in measured.values() if m is not None), None)

@@ -91,7 +91,7 @@ def rates_by_intensity(cases: Sequence[Placed], *, group: str | None = None, cas
     _axes(figure, points, x_range, lines)
     if not lines:
         figure.add_annotation(text="the roofs of this device are unknown", x=0, y=1, xref="paper", yref="paper",
-                              xanchor="left", yanchor="top", showarrow=False)  # fmt: skip
+                              xanchor="left", yanchor="top", xshift=6, showarrow=False)  # fmt: skip
     _add_legends(figure)
     return figure
 
@@ -130,7 +130,13 @@ def _slope(device: str, level: str | None, roofs: Sequence[Roof]) -> Line:
     values = [r.bandwidth_bytes_per_s or 0.0 for r in roofs]
     low, high = (units.rate(v, "B/s", 3) for v in (min(values), max(values)))
     rate = f"up to {high} (depends on read:write mix and size, from {low})" if min(values) < max(values) else high
-    return Line(device, max(values), False, f"{'L2' if level == 'l2' else 'DRAM'} {rate}{format_origin(roofs[0])}")
+    return Line(device, max(values), False, f"{_level_name(level, roofs[0])} {rate}{format_origin(roofs[0])}")
+
+
+def _level_name(level: str | None, roof: Roof) -> str:
+    if level != "l2":
+        return "DRAM"
+    return "caches" if roof.timer == "host" else "L2"  # Only the roofs of a CPU are measured by the host clock.
 
 
 def _ceiling(device: str, roof: Roof) -> Line:

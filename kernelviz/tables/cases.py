@@ -104,6 +104,10 @@ def _markdown_time(case: Case) -> str | Text:
     return format_time(case.timed) if stability(case.timed).unstable else units.seconds(case.timed.estimate)
 
 
+def _half_width(case: Case) -> float | None:
+    return case.row.half_width
+
+
 def _interval(figure: Figure | None) -> str | None:
     if figure is None or figure.low is None or figure.high is None:
         return None
@@ -161,9 +165,9 @@ COLUMNS: tuple[Column[Case], ...] = (
     Column("samples", "Samples", "Number of samples of the time.", units.COUNT,
            lambda c: c.figure.sample_count if c.figure else None, _RECORD),
     Column("bandwidth_bytes_per_s", "Bandwidth", "Fewest bytes that the problem has to move, divided by the time.",
-           units.BYTES_PER_S, lambda c: c.row.bandwidth_bytes_per_s),
+           units.BYTES_PER_S, lambda c: c.row.bandwidth_bytes_per_s, half_width=_half_width),
     Column("rate_flop_per_s", "Rate", "Floating-point operations of the problem, divided by the time.", units.FLOP_PER_S,
-           lambda c: c.row.rate_flop_per_s),
+           lambda c: c.row.rate_flop_per_s, half_width=_half_width),
     Column("efficiency_fraction", "Share of roof", "Shortest time that the measured roofs allow, divided by the time.",
            units.SHARE, lambda c: c.row.efficiency),
     Column("speed_up", "Speed-up", "Time of the baseline divided by this time.", units.FACTOR, lambda c: c.row.speed_up, _RECORD),

@@ -54,6 +54,7 @@ class Column(Generic[RowOfColumn]):
     `name`: of the column in files and data frames, empty if no file has it. `subject`: follows the title and may come from a
     document (an axis, a variant). `short`: a short form of a long text; narrow tables show only this. `order`: the sort key of
     a text. `width`: of a text on a page. `optional`: the column is left out if no row has a value.
+    `half_width`: of a rate, half its interval as a fraction, which says how many digits of a single value are shown.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Column(Generic[RowOfColumn]):
     order: Callable[[RowOfColumn], float | None] | None = None
     width: Literal["medium", "large"] | None = None
     optional: bool = False
+    half_width: Callable[[RowOfColumn], float | None] | None = None
 
     @property
     def heading(self) -> str:
@@ -81,7 +83,11 @@ class Column(Generic[RowOfColumn]):
     def single(self, row: RowOfColumn, missing: str = "–") -> str:
         """One value with a unit of its own, for the narrow tables of the terminal and of Markdown."""
         value = (self.short or self.value)(row)
-        return missing if value is None else self.unit.single(value)
+        if value is None:
+            return missing
+        if self.half_width is not None:
+            return self.unit.single(value, units.digits_of(self.half_width(row)))
+        return self.unit.single(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +117,10 @@ def evaluate(columns: Iterable[Column[Row]], rows: Sequence[Row]) -> list[Column
         unit = column.unit if column.unit.scale is not None else replace(column.unit, name=time_name, scale=scale_s)
         parts = (", ".join(filter(None, (f"{column.heading}{f' {i}' if i > 1 else ''}", unit.name))) for i in count(1))
         heading = next(h for h in parts if h not in evaluated)
-        evaluated[heading] = ColumnValues(column, heading, [_scaled(value, unit) for value in of])
+        scaled = [_scaled(value, unit) for value in of]
+        if column.unit.rate:
+            column = replace(column, unit=column.unit.of_values([v for v in scaled if isinstance(v, float)]))
+        evaluated[heading] = ColumnValues(column, heading, scaled)
     return list(evaluated.values())
 
 

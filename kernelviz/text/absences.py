@@ -23,7 +23,7 @@ FIGURES: Mapping[FigureName, str] = {
 """The figures by the names of their columns."""
 ABSENCES: Mapping[type, Template] = {
     a.SustainedLoad: "not measured under sustained load, because the device would be idle between these calls",
-    a.NoGraphs: "a processor has no CUDA graphs",
+    a.NoGraphs: "a CPU has no CUDA graphs",
     a.NotYet: "not measured yet",
     a.Ended: "the run ended before it was measured",
     a.Unrecorded: "no reason was recorded",

@@ -35,7 +35,7 @@ EXPLANATIONS: Mapping[Cheat, Text] = MappingProxyType(
         ),
         "unwritten": Text(
             "Outputs are filled with 0xFF bytes before the call. Elements that still contain them were not computed. On a "
-            "processor, a sample of the outputs of every timed call is examined."
+            "CPU, a sample of the outputs of every timed call is examined."
         ),
         "stale": Text(
             "The input buffers are filled with new values and the timed call is repeated. Its outputs must change with them."
@@ -50,11 +50,11 @@ EXPLANATIONS: Mapping[Cheat, Text] = MappingProxyType(
             "The flush cannot evict persisting lines, so a cold time would be a warm one. The device's limit for them is 0."
         ),
         "unfinished": Text(
-            "On a processor, outputs are copied when the call returns and compared a little later, because the time does not "
+            "On a CPU, outputs are copied when the call returns and compared a little later, because the time does not "
             "contain what another thread does after that."
         ),
         "remembered": Text(
-            "On a processor, the call is timed with new numbers and again with the same numbers. It is rejected if even the "
+            "On a CPU, the call is timed with new numbers and again with the same numbers. It is rejected if even the "
             "fastest call with new numbers takes twice as long as the median with the same numbers (three times below 0.2 ms), "
             "in each of two series."
         ),

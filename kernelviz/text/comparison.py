@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from kernelviz.core import Result, units
 from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair, PairKind, mean_ratio
 from kernelviz.metrics.statistics import Interval
+from kernelviz.metrics.verdict_reasons import Apart
 from kernelviz.text.results import format_variant
 from kernelviz.text.sizes import format_sizes
 from kernelviz.text.text import Text, join, sentence_case
@@ -146,6 +147,10 @@ def mean_basis(comparison: Comparison) -> Text:
 
 def describe_noise(comparison: Comparison) -> Text:
     """The noise between the two runs, and how it was measured."""
+    if any(isinstance(p.reason, Apart) for p in comparison.pairs):
+        return Text(
+            "Each variant was measured in a process of its own, so no round has both. The noise floor is twice the usual one."
+        )
     if any(p.shared for p in comparison.pairs):
         return Text("Both variants were measured in the same rounds. The noise floor is that of the baseline.")
     if comparison.noise is None and not comparison.judged:

@@ -92,7 +92,7 @@ REASONS: Mapping[type, Template] = {
     r.OutputType: "output {0.output} is of type {0.type}, a plain tensor was expected",
     r.OutputShape: "output {0.output} has shape {0.shape}, {0.expected} was expected",
     r.OutputDtype: "output {0.output} is {0.dtype}, {0.expected} was expected",
-    r.OutputStrides: "output {0.output} has strides {0.strides}; it must be contiguous, so a view of an input is no output",
+    r.OutputStrides: "output {0.output} has strides {0.strides}; it must be contiguous, so that it cannot be a view of an input",
     r.ImpossiblyFast: lambda reason: (
         f"{reason.time_s * 1e6:.3g} us is less than the {reason.least_s * 1e6:.3g} us that the data sheet of "
         f"{reason.device} allows for this traffic and work; the call cannot have done it"

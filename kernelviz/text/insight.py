@@ -7,7 +7,7 @@ from kernelviz.metrics.insight import Insight
 from kernelviz.metrics.sketch import Quantity, Sketch
 from kernelviz.text.results import format_variant
 from kernelviz.text.sizes import format_size
-from kernelviz.text.text import Text
+from kernelviz.text.text import Text, sentence_case
 
 QUANTITIES: dict[Quantity, str] = {"bandwidth": "bandwidth", "rate": "arithmetic rate", "time": "time"}
 _UNITS: dict[Quantity, Callable[[float], str]] = {
@@ -38,6 +38,19 @@ def describe_insight(insight: Insight | None) -> Text:
     many = insight.undecided * 2 > insight.sizes
     ties = f"{_most_undecided(insight)}; " if many else ""
     return Text(f"{ties}{name} is fastest {_where(insight)}{tied}{_by_how_much(insight)}")
+
+
+def insight_sentence(insight: Insight | None) -> Text:
+    """`describe_insight` as a sentence. The name of a variant at its beginning gets no capital letter.
+
+    >>> print(insight_sentence(Insight(variant="cuda_row", span="all", sizes=1, variants=2)))
+    cuda row is fastest at the only size.
+    >>> print(insight_sentence(None))
+    No case has a correct time.
+    """
+    said = describe_insight(insight) + "."
+    names = () if insight is None else (insight.variant, *insight.tied_with)
+    return said if any(name and str(said).startswith(format_variant(name)) for name in names) else sentence_case(said)
 
 
 def _ties_and_unclear(undecided: int, unclear: int) -> str:

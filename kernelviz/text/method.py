@@ -88,8 +88,9 @@ PARTS: dict[PartName, str] = {
     "interval": "Half the width of the 95 % interval of the time: the spread of the blocks (a bootstrap over ten or more), "
     "what differs between processes and buffers, the timer's resolution, and the noise of the subtracted tracing overhead.",
     "stability": "Only if the time has two levels: one after the other, or mixed. It was measured again, and the levels stayed",
-    "L2": "Whether the L2 was flushed before each call (cold), or kept the data of the call before (warm).",
-    "clock": "The SM clock during the blocks, as a range if it changed by more than 1 %. "
+    "caches": "Whether the caches (on a GPU: the L2) were flushed before each call (cold), or kept the data of the call before "
+    "(warm).",
+    "clock": "The SM clock of a GPU during the blocks, as a range if it changed by more than 1 %. "
     "Burst: short bursts of load. Sustained: back-to-back calls after one second of the same load.",
     "throttle": "Why the driver reduced the clock during the measurement: none, power cap, thermal, …",
     "repeated": "Number of blocks that were measured again because the clock had dropped or a time was not stable.",

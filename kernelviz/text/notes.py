@@ -38,7 +38,7 @@ NOTES: Mapping[type, Template] = {
     n.KernelsVary: "its calls did not all launch the same kernels",
     n.TracingCostUnknown: "the tracing overhead is unknown",
     n.TracingShortens: lambda note: (
-        f"tracing makes this call {units.seconds(note.by_s, 3)} shorter, so it was timed by events, without the tracer"
+        f"tracing makes this call {units.seconds(note.by_s, 3)} shorter, so its time is that of untraced calls, by CUDA events"
     ),
     n.SlowBlocks: "SM clock dropped more than 1 % in {0.slow} of {0.blocks} blocks",
     n.MeasuredAgain: lambda note: f"not stable at first: measured again {_times(note.attempts)}",

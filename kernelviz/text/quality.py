@@ -22,7 +22,7 @@ INTERVAL_HELP = (
 TIMERS: Mapping[Timer, Text] = {
     "cupti": Text("CUPTI timestamps"),
     "kineto": Text("torch.profiler timestamps"),
-    "events": Text("events"),
+    "events": Text("CUDA events"),
     "host": Text("host clock"),
 }
 _INCORRECT = {"impossible": "✕ impossibly fast", "wrong": "✕ wrong", "unchecked": "not checked"}
@@ -150,7 +150,7 @@ def describe_method(fact: q.Method) -> Text:
     """How a time was taken.
 
     >>> str(describe_method(q.Method("events", "graph"))), str(describe_method(q.Method("cupti", "graph", 3.2e-7)))
-    ('events (CUDA graph, without a tracer)', 'CUPTI timestamps (CUDA graph), 320 ns tracing overhead subtracted')
+    ('CUDA events (CUDA graph, without a tracer)', 'CUPTI timestamps (CUDA graph), 320 ns tracing overhead subtracted')
     """
     if fact.timer is None:
         return Text("timer unknown")

@@ -169,8 +169,9 @@ def format_rates(placed: Placed) -> str:
     intensity = units.significant(placed.intensity or 0.0, 3)
     if placed.levels.unstable:
         return f"{intensity} FLOP per byte"
-    flop = units.rate(placed.rate_flop_per_s, "FLOP/s") if placed.cost.work_flop else "no arithmetic"
-    return f"{flop} · {units.gigabytes_per_s(placed.bandwidth_bytes_per_s)} · {intensity} FLOP per byte"
+    digits = units.digits_of(placed.figure.half_width)
+    flop = units.rate(placed.rate_flop_per_s, "FLOP/s", digits) if placed.cost.work_flop else "no arithmetic"
+    return f"{flop} · {units.gigabytes_per_s(placed.bandwidth_bytes_per_s, digits)} · {intensity} FLOP per byte"
 
 
 def describe_distance(placed: Placed) -> str:

@@ -24,7 +24,7 @@ FIGURES = (
     FigureText(
         "device_warm_s",
         "device warm",
-        "How fast is it if calls repeat on the same data, which stay in the L2 if they fit?",
+        "How fast is it if calls repeat on the same data, which stay in the caches if they fit?",
     ),
     FigureText(
         "call_eager_s",

@@ -11,6 +11,7 @@ _SETUPS = {
     "host": "host clock",
     "graph": "in graphs",
     "stream": "in the stream",
+    "call": "",
 }
 
 
@@ -45,13 +46,13 @@ def describe_trend(trend: Trend) -> Text:
 
     >>> from kernelviz.metrics.trend import Point, trend
     >>> str(describe_trend(trend([Point("a", "2026-11-01", 1e-5)])))
-    '1 run: a level needs 3'
+    '1 run: a trend needs 3'
     >>> str(describe_trend(trend([Point(str(i), "2026-11-01", 1e-5) for i in range(6)])))
     'one level over 6 runs (noise from run to run 0.2 %)'
     """
     runs = len(trend.points)
     if runs < MIN_RUNS:
-        return Text(f"{units.counted(runs, 'run')}: a level needs {MIN_RUNS}" if runs else "no run")
+        return Text(f"{units.counted(runs, 'run')}: a trend needs {MIN_RUNS}" if runs else "no run")
     last = trend.unconfirmed
     if trend.regression is not None:
         said = f"{units.percent(trend.regression.ratio - 1)} slower than its best level"
@@ -67,8 +68,8 @@ def describe_trend(trend: Trend) -> Text:
 def format_setup(setup: str) -> Text:
     """How the times were measured: clock mode, timer, launch.
 
-    >>> print(format_setup("burst cupti graph"), format_setup("sustained host"), sep="; ")
+    >>> print(format_setup("burst cupti graph"), format_setup("sustained host call"), sep="; ")
     burst, CUPTI timestamps in graphs; sustained, host clock
     """
     clock, *rest = setup.split()
-    return join(", ", (clock, " ".join(_SETUPS.get(part, part) for part in rest)))
+    return join(", ", (clock, " ".join(filter(None, (_SETUPS.get(part, part) for part in rest)))))

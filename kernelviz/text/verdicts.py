@@ -29,7 +29,7 @@ _METHOD_PARTS: Mapping[v.MethodPart, str] = {
 
 
 def _floor(floor: float) -> str:
-    return f"±{units.percent(floor)} noise floor"
+    return f"±{units.width(floor)} noise floor"
 
 
 VERDICT_REASONS: Mapping[type, Template] = {
@@ -38,7 +38,7 @@ VERDICT_REASONS: Mapping[type, Template] = {
     v.Clears: lambda reason: (
         f"the whole 95 % interval is {'inside' if reason.where == 'inside' else 'beyond'} the {_floor(reason.floor)}"
     ),
-    v.FloorTooWide: lambda reason: f"measurement noise ({units.percent(reason.floor)}) is too high to compare",
+    v.FloorTooWide: lambda reason: f"measurement noise ({units.width(reason.floor)}) is too high to compare",
     v.NotStable: "one of the times has two levels, and the verdict depends on which one counts",
     v.Straddles: lambda reason: f"the 95 % interval is partly inside the {_floor(reason.floor)} (measure longer)",
     v.FewBlocks: lambda reason: (
@@ -78,9 +78,13 @@ def format_verdict(verdict: Verdict) -> Text:
     ratio = verdict.ratio
     if ratio and ratio.low and ratio.high:
         if verdict.kind == "faster":
-            return Text(f"▲ {1 / ratio.estimate:.2f}× faster ({1 / ratio.high:.2f}–{1 / ratio.low:.2f})")
+            return Text(
+                f"▲ {units.factor(1 / ratio.estimate)}× faster ({units.factor(1 / ratio.high)}–{units.factor(1 / ratio.low)})"
+            )
         if verdict.kind == "slower":
-            return Text(f"▼ {ratio.estimate:.2f}× slower ({ratio.low:.2f}–{ratio.high:.2f})")
+            return Text(
+                f"▼ {units.factor(ratio.estimate)}× slower ({units.factor(ratio.low)}–{units.factor(ratio.high)})"
+            )
     if verdict.kind == "same" and verdict.floor is not None:
         return Text(f"= same (within {units.percent(verdict.floor)})")
     return Text("? unclear: ") + describe_verdict_reason(verdict.reason)

@@ -136,14 +136,15 @@ def _describe_strip(strip: Sequence[Winner], axes: str, along: str, name: Name, 
 
 
 def _sentence(region: Region, name: Name, where: str) -> str:
-    """The first region of a sentence. A variant not known to be the fastest at any size, or at most of them, only "may be"."""
+    """The first region of a sentence. A variant that is not known to be the fastest at half of the sizes
+    or more only "may be"."""
     if region.variant is None:
         return f"no correct time{where}"
     if 0 < len(region.level) <= _MOST_NAMES:
         verb = "are the fastest" if region.tied else "is the fastest"
     else:
         count = len(region.winners)
-        uncertain = 2 * region.unclear > count or (region.unclear and region.tied + region.unclear == count)
+        uncertain = region.unclear and (2 * region.unclear >= count or region.tied + region.unclear == count)
         verb = "may be the fastest" if uncertain else "is the fastest"
     return f"{_who(region, name)} {verb}{where}{_doubts(region)}"
 

@@ -29,7 +29,7 @@ class WorkerSlot:
         self._environment: Environment | None = None
         self._plugins: tuple[str, ...] = ()
         self._stamp: Stamp = frozenset()
-        self._why_new = "no worker was running"
+        self._why_new = "none was running"
         self._failed_at_s = -START_AGAIN_S
         self.guard_fds: tuple[int, ...] = ()
         """Descriptors that stay open as long as any process that a worker started still lives (the device lock's)."""

@@ -15,7 +15,7 @@ from typing import Any
 
 LEVELS = {"sound": "good", "noticed": "note", "doubtful": "suspect"}
 """Measurement quality: the names of 8fa93f3 and those that facts are stored under. Names that are not here stay."""
-PARTS = {"L2": "cache", "correct": "correctness", "others": "other_processes", "repeated": "repeated_blocks"}
+PARTS = {"caches": "cache", "correct": "correctness", "others": "other_processes", "repeated": "repeated_blocks"}
 """Kinds of parts of a measurement's quality, likewise."""
 BACK_TO_BACK = "loop_s"
 

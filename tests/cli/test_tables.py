@@ -8,6 +8,7 @@ import sample_figures as figures
 import sample_runs as samples
 
 from kernelviz.cli import console, tables
+from kernelviz.core.result import Result, Timing
 from kernelviz.core.run import Run
 from kernelviz.metrics.rows import rows
 from kernelviz.tables.cases import COLUMNS
@@ -57,6 +58,20 @@ def test_warm_as_the_headline(capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[0].endswith("warm L2")
     assert all(line.endswith("◐ caveats") for line in lines[2:14])
     assert "◐ caveats (12 of 12 cases): repeated blocks unknown" in lines
+
+
+def test_a_rate_has_as_many_digits_as_its_interval_allows(capsys: pytest.CaptureFixture[str]) -> None:
+    def widened(half_width: float) -> Result:
+        made = samples.timed(*samples.problems("add", [{"n": 2**20}], "fp32"), "torch_eager", 0.9, device=samples.CPU)
+        assert made.timing is not None
+        low, high = (1e-2 * (1 + sign * half_width) for sign in (-1, 1))
+        cold = msgspec.structs.replace(samples.figure(1e-2), estimate=1e-2, low=low, high=high)
+        return msgspec.structs.replace(made, outcome=Timing(device_cold_s=cold))
+
+    for half_width, bandwidth in ((0.002, "1.258 GB/s"), (0.03, "1.26 GB/s"), (0.7, "1.3 GB/s"), (2.5, "1.3 GB/s")):
+        shown = "\n".join(printed(capsys, samples.run([widened(half_width)], op="add", shares={}, device=samples.CPU)))
+        assert f" {bandwidth} " in shown
+    assert "± 250 %" in shown
 
 
 def test_reasons_are_told_once_however_many_cases_have_them(capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ def said(change: dict[str, Any]) -> list[str]:
     ("change", "words"),
     [
         ({"method": {"clock": "sustained"}}, "clock mode: burst in A, sustained in B (no verdict)"),
-        ({"figure": {"timer": "events"}}, "timer: CUPTI timestamps in A, events in B (no verdict)"),
+        ({"figure": {"timer": "events"}}, "timer: CUPTI timestamps in A, CUDA events in B (no verdict)"),
         ({"figure": {"launch": "stream"}}, "launched: in a graph in A, into the stream in B (no verdict)"),
         ({"method": {"budget_s": 5.0}}, "device time a case, at most: 1 s in A, 5 s in B"),
         ({"device": {"name": "NVIDIA H100"}}, "device: NVIDIA H200 in A, NVIDIA H100 in B"),

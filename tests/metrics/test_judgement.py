@@ -26,6 +26,7 @@ from kernelviz.metrics.rows import rows
 from kernelviz.metrics.statistics import LEAST_DIFFERENCE
 from kernelviz.metrics.verdict_reasons import Apart
 from kernelviz.metrics.winner import winners
+from kernelviz.text import describe_noise
 
 RIGHT = Accuracy(passed=True, relative_l2=0.0, max_abs=0.0, worst_of_bound=0.3, seeds=9)
 WRONG = msgspec.structs.replace(RIGHT, passed=False, unwritten=7, reasons=(Unwritten(elements=7),))
@@ -137,8 +138,9 @@ def test_variants_that_were_measured_apart_are_compared_and_alike_everywhere() -
         assert winner.leader is not None
         assert winner.leader.result.variant == "torch_compile"
         assert winner.outcome == "won"
-    pairs = compare(run, run, variant_a="torch_eager", variant_b="torch_compile").pairs
-    assert {(p.kind, type(p.reason)) for p in pairs} == {("faster", Apart)}
+    compared = compare(run, run, variant_a="torch_eager", variant_b="torch_compile")
+    assert {(p.kind, type(p.reason)) for p in compared.pairs} == {("faster", Apart)}
+    assert str(describe_noise(compared)).startswith("Each variant was measured in a process of its own")
 
 
 def test_no_judge_is_the_same_as_none_stated() -> None:

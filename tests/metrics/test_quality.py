@@ -22,7 +22,7 @@ from kernelviz.metrics.quality import Quality, quality, slow_blocks
 from kernelviz.text.quality import describe_part, describe_quality, describe_quality_of, format_badge, format_level
 
 OTHER_KERNELS = "a graph would run other kernels than an eager call: launched into the stream"
-ORDER = ["samples", "interval", "L2", "clock", "throttle", "repeated", "correct", "method", "others"]
+ORDER = ["samples", "interval", "caches", "clock", "throttle", "repeated", "correct", "method", "others"]
 GOOD = figures.complete(samples.timed(samples.problems("add", [{"n": 4096}], "fp32")[0], "torch_eager", 0.9))
 
 
@@ -69,7 +69,7 @@ def test_a_sound_time_says_everything_on_one_line() -> None:
     ("result", "level", "said"),
     [
         (with_cold(launch="stream"), "note", "CUPTI timestamps (stream launch)"),
-        (with_cold(timer="events"), "note", "events (CUDA graph, without a tracer)"),
+        (with_cold(timer="events"), "note", "CUDA events (CUDA graph, without a tracer)"),
         (with_cold(timer="kineto"), "note", "torch.profiler timestamps (CUDA graph)"),
         (seen(other_processes=None), "note", "other processes unknown"),
         (seen(notes=(OtherKernelsInGraph(),)), "note", OTHER_KERNELS),
@@ -181,7 +181,7 @@ def test_notes_on_other_times_stand_with_those() -> None:
 
 
 def test_the_warm_time_has_a_line_of_its_own() -> None:
-    assert part(GOOD, "L2", headline="warm") == ("L2 warm", "good")
+    assert part(GOOD, "caches", headline="warm") == ("L2 warm", "good")
     assert part(GOOD, "samples", headline="warm")[0] == "480 samples in 24 blocks, 1 buffer"
     # Only the cold series' repeats are stored.
     assert part(GOOD, "repeated", headline="warm") == ("repeated blocks unknown", "note")

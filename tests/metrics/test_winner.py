@@ -213,6 +213,10 @@ def test_an_unclear_size_is_not_a_tie() -> None:
     assert [(w.outcome, w.tied, len(w.names)) for w in winners(table(run))] == [("unclear", (), 2)] * 2
     assert "tie" not in said(run)[0]
     assert said(run)[0].endswith("(unclear which).")
+    half = {"torch_eager": 4e-5, "triton_online": 1e-5, "triton_persistent": 4e-5}
+    assert said(run_of({(16, 128): times, (16, 256): half}, noise=0.15)) == [
+        "triton_online may be the fastest at all 2 sizes (unclear at 1 of 2 sizes)."
+    ]
     mixed = run_of({(16, 128): times | {"cuda_row": 1e-5}}, late=("triton_persistent",), noise=0.0005)
     assert [w.outcome for w in winners(table(mixed))] == ["tied"]
 

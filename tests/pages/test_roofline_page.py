@@ -150,3 +150,16 @@ def test_a_redraw_of_every_shipped_run_is_quick(bench: Bench) -> None:
     began_s = time.process_time()
     test.run()
     assert time.process_time() - began_s < 1.0
+
+
+def test_the_caches_of_a_cpu_are_not_called_l2(bench: Bench) -> None:
+    bench.history.add(samples.run(id="on-cpu", device=samples.CPU, roofs=()))
+    bench.history.add(samples.run(id="on-gpu"))
+    assert [d.kind for d in bench.history.devices(["on-cpu", plant.ADD])] == ["cpu", "cuda"]
+    names = []
+    for device in ("cpu", "gpu"):
+        run = f"on-{device}"
+        compared = {"a": run, "b": run, "variant_a": "torch_eager", "variant_b": "torch_compile"}
+        names += [opened(runs=run).button_group(key="level").options[1]]
+        names += open_page(compared, "compare").button_group(key="l2").options
+    assert names == ["caches · warm times", "cold caches", "warm caches", "L2 · warm times", "cold L2", "warm L2"]

@@ -76,7 +76,7 @@ LATER_NOTES: tuple[tuple[n.Note, str], ...] = (
     ),
     (
         n.TracingShortens(by_s=17e-6),
-        "tracing makes this call 17.0 µs shorter, so it was timed by events, without the tracer",
+        "tracing makes this call 17.0 µs shorter, so its time is that of untraced calls, by CUDA events",
     ),
     (
         n.ClockConfirmed(at_most_s=1.05e-3, trials=8),
@@ -205,7 +205,7 @@ NEW_ONLY: tuple[tuple[r.Reason, str, str], ...] = (
     (
         r.OutputStrides(output="y_NM", strides=(1, 1000)),
         "",
-        "output y_NM has strides (1, 1000); it must be contiguous, so a view of an input is no output",
+        "output y_NM has strides (1, 1000); it must be contiguous, so that it cannot be a view of an input",
     ),
     (
         r.StoredResultDamaged(),
@@ -333,7 +333,7 @@ PAIRS: tuple[tuple[v.PairReason, str], ...] = (
     (v.OtherMethod("device", "cuda", "cpu"), "the kind of device differs: a GPU in A, a CPU in B"),
     (v.OtherMethod("clock", "burst", None), "the clock mode differs: burst in A, clock mode unknown in B"),
     (v.OtherMethod("data", "normal", "zeros"), "the kind of input data differs: normal data in A, zeros data in B"),
-    (v.OtherMethod("timer", "cupti", "events"), "the timer differs: CUPTI timestamps in A, events in B"),
+    (v.OtherMethod("timer", "cupti", "events"), "the timer differs: CUPTI timestamps in A, CUDA events in B"),
     (v.OtherMethod("launch", "graph", "stream"), "the launch method differs: in a graph in A, into the stream in B"),
     (v.MethodUnknown("timer", ("A", "B")), "the timer is unknown in A and B"),
     (v.TracingUnknown(("B",)), "the tracing overhead is unknown in B"),

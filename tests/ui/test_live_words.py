@@ -14,7 +14,7 @@ from kernelviz.ui.shared.live_progress import _message
         ("queued", 1, "", "1 job ahead in the queue; users alternate"),
         ("running", 46, "", "46 jobs ahead in the queue; users alternate"),
         ("running", 0, "", ""),
-        ("running", 0, "starting a worker: first run", "starting a worker: first run"),
+        ("running", 0, "starting the measuring process: first run", "starting the measuring process: first run"),
     ],
 )
 def test_a_run_that_waits_says_its_place(status: Status, ahead: int, message: str, said: str) -> None:

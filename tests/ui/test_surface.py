@@ -51,6 +51,7 @@ def test_the_theme_has_the_chart_colours_light_and_dark_and_they_are_the_charts_
     assert tuple(config["theme"]["chartCategoricalColors"]) == COLOURS
     assert {"light", "dark"} <= config["theme"].keys()
     assert config["server"]["address"] == "127.0.0.1"
+    assert config["client"]["showErrorLinks"] is False
 
 
 @given(texts.text())

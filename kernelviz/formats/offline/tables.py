@@ -83,8 +83,8 @@ def _table(columns: Sequence[Column[Row]], of: Sequence[Row], name: str, key: st
 
 
 def _cell(column: Column[Row], row: Row, value: Value) -> str:
-    is_number = bool(column.unit.form) and value is not None
-    text = format(value, column.unit.form) if is_number else "–" if value in (None, "") else str(value)
+    is_number = bool(column.unit.form) and isinstance(value, int | float)
+    text = column.unit.in_column(value) if isinstance(value, int | float) and is_number else str(value or "–")
     order = column.order(row) if column.order else value if is_number else None
     sorts = f" data-v={order:.9g}" if isinstance(order, int | float) else ""
     if column.short and (short := column.short(row)):

@@ -28,8 +28,8 @@ from kernelviz.ui.shared.text import plain, when
 _WAIT_S = 0.3
 """The click waits this long for the result, so that a quick case is drawn once; progress is shown for a longer one."""
 _WHAT = (
-    "Calls the variant once without timing it, and shows the shape, strides, memory and values of every tensor and the error of "
-    "each output element against the float64 reference. In a terminal: kernelviz inspect"
+    "Inspect calls the variant once, without timing it, and shows the shape, strides, memory and values of every tensor, and the "
+    "error of each output element against the float64 reference. In a terminal: kernelviz inspect"
 )
 
 

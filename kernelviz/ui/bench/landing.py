@@ -8,8 +8,7 @@ from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.gallery import insight_of, newest_of
 from kernelviz.core import Run
 from kernelviz.text import format_variant
-from kernelviz.text.insight import describe_insight
-from kernelviz.text.text import sentence_case
+from kernelviz.text.insight import insight_sentence
 from kernelviz.ui.bench import empty_states, plan_form
 from kernelviz.ui.bench.form import Form
 from kernelviz.ui.shared import callbacks, device_strip, site
@@ -25,12 +24,12 @@ def recorded_run(bench: Bench, op: str) -> Run | None:
 def introduction(bench: Bench, form: Form, recorded: Run, recent: Sequence[RunSummary]) -> None:
     """What kernelviz does, what the page shows below, and the button that measures the same op on this machine."""
     device = bench.device(form.device)
-    sentence = sentence_case(describe_insight(insight_of(recorded.id)))
+    sentence = insight_sentence(insight_of(recorded.id))
     with st.container(border=True, key="first_visit", gap="xsmall"):
         st.markdown(
             "**kernelviz measures variants of a GPU or CPU kernel on this machine, live, and verifies that each is correct.**  \n"
             f"Below is an example, not a measurement of this machine: {plain(recorded.plan.op)}, recorded on an "
-            f"**{plain(recorded.environment.device.name)}** on {recorded.created_at[:10]}. {plain(sentence)}."
+            f"**{plain(recorded.environment.device.name)}** on {recorded.created_at[:10]}. {plain(sentence)}"
         )
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             callbacks.button(
@@ -41,7 +40,7 @@ def introduction(bench: Bench, form: Form, recorded: Run, recent: Sequence[RunSu
                     "The form on the left changes this."
                 ),
             )  # fmt: skip
-            kind = "GPU" if device.kind == "cuda" else "processor, because it has no GPU that can be measured"
+            kind = "GPU" if device.kind == "cuda" else "CPU, because it has no GPU that can be measured"
             st.markdown(f"on this machine's {kind}: {plain(device.name)}", width="content")
             st.page_link(site.page("gallery"), label="All recorded runs", icon=":material/grid_view:")
             if recent:

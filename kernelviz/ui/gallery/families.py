@@ -9,8 +9,7 @@ from kernelviz.bench import Bench
 from kernelviz.bench.gallery import Family, GalleryOp, RecordedRun
 from kernelviz.core import units
 from kernelviz.plots.sketch_image import thumbnail
-from kernelviz.text.insight import describe_insight, describe_sketch
-from kernelviz.text.text import sentence_case
+from kernelviz.text.insight import describe_sketch, insight_sentence
 from kernelviz.ui.bench.form import default_form
 from kernelviz.ui.shared import callbacks, session, site
 from kernelviz.ui.shared.text import plain
@@ -44,7 +43,7 @@ def _card(bench: Bench, one: GalleryOp, recorded: RecordedRun) -> None:
         alt = describe_sketch(recording.sketch, recording.insight)
         with st.container(key=f"thumbnail_{run.id}"):
             st.image(thumbnail(run.op, recording.sketch), width="stretch", alt=str(alt))
-        st.markdown(plain(sentence_case(f"{describe_insight(recording.insight)}.")))
+        st.markdown(plain(insight_sentence(recording.insight)))
         missing = len(one.op.variants) - recording.variants
         facts = (
             recording.dtype,

@@ -106,7 +106,8 @@ def _row(bench: Bench, run: RunSummary) -> None:
                 st.badge(run.status, color=color, icon=icon)
             if st.button(
                 "Close" if chosen else "Manage", key=f"manage_{run.id}", type="tertiary",
-                icon=":material/expand_less:" if chosen else ":material/tune:", help="Title, note, share, resume, delete",
+                icon=":material/expand_less:" if chosen else ":material/tune:",
+                help=None if chosen else "Change its title or note; measure it again, share, download or delete it.",
             ):  # fmt: skip
                 one_run.choose(None if chosen else run.id)
                 st.rerun()

@@ -19,6 +19,7 @@ from kernelviz.text import (
     format_setup,
     format_variant,
 )
+from kernelviz.text.caches import format_caches
 from kernelviz.text.text import join
 from kernelviz.ui.shared import charts, site, table, view_filters
 from kernelviz.ui.shared.text import plain
@@ -37,7 +38,9 @@ def device_and_l2(bench: Bench) -> tuple[str, str]:
             st.selectbox, "Device", list(devices), bench.default_device(), key="trend_device",
             format_func=lambda d: f"{d} · {devices[d]}", width=320,
         )  # fmt: skip
-        return device, view_filters.l2_control("trend_l2", label_visibility="visible")
+        return device, view_filters.l2_control(
+            "trend_l2", cache=format_caches(bench.device(device)), label_visibility="visible"
+        )
 
 
 def empty_state(l2: str) -> None:

@@ -58,7 +58,8 @@ def timings() -> None:
     st.markdown("Each case has several timings, because each answers a different question.")
     st.markdown("\n".join(f"- **{f.name}** {plain(f.question)}" for f in FIGURES))
     st.markdown(
-        "The calls are timed by the host clock, without a tracer: 1,000 calls, as p50, p90 and p99. "
+        "**Call eager**, **enqueue** and **call by graph** are times by the host clock, without a tracer: the median of up to "
+        "1,000 calls (p50), and the times that 90 % and 99 % of them do not exceed (p90, p99). "
         f"**CPU-bound**: back-to-back calls take more than {HOST_BOUND:g}× the warm kernel time, so the GPU waits for the CPU."
     )
 

@@ -9,6 +9,7 @@ from kernelviz.bench.roofline import LEVELS, SOURCES, RoofSource, default_runs, 
 from kernelviz.core import Level
 from kernelviz.metrics.placement import Placed
 from kernelviz.text import format_sizes, format_variant
+from kernelviz.text.text import sentence_case
 from kernelviz.ui.shared import run_in_hand, site, view_filters
 from kernelviz.ui.shared.text import plain, run_label
 
@@ -71,13 +72,13 @@ def empty_state(bench: Bench) -> None:
             st.page_link(site.page("bench"), label="Measure a run", icon=":material/speed:")
 
 
-def memory_level() -> Level:
-    """Which times are drawn, under which memory roof."""
+def memory_level(caches: str) -> Level:
+    """Which times are drawn, under which memory roof. `caches`: what the devices' caches are called."""
     return view_filters.choose(
         st.segmented_control, "Memory level", LEVELS, LEVELS[0], key="level",
-        format_func={"dram": "DRAM · cold times", "l2": "L2 · warm times"}.__getitem__,
-        help="DRAM: times with flushed caches, so data come from device memory. L2: times of repeated calls, whose data stay in "
-        "the L2; a problem that does not fit in the L2 is compared with the DRAM roof.",
+        format_func={"dram": "DRAM · cold times", "l2": f"{caches} · warm times"}.__getitem__,
+        help=f"DRAM: times with flushed caches, so data come from memory. {sentence_case(caches)}: times of repeated calls, "
+        f"whose data stay in the {caches}; a problem that does not fit there is compared with the DRAM roof.",
     )  # fmt: skip
 
 

@@ -116,7 +116,7 @@ def event_message(event: Event, progress: Progress) -> dict[str, object]:
         case DeviceBusy():
             return {**counts, "kind": "busy", "words": f"waiting for the device: {event.holder}"}
         case WorkerStarting():
-            return {**counts, "kind": "starting", "words": f"starting a worker: {event.reason}"}
+            return {**counts, "kind": "starting", "words": f"starting the measuring process: {event.reason}"}
         case CaseStep():
             return {
                 **counts, "kind": "step", "case": event.case.key, "step": event.step, "fraction": event.fraction,

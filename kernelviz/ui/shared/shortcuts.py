@@ -28,7 +28,7 @@ BENCH = (
     Shortcut("l", "Live mode on or off", "press", ".st-key-live_mode input"),
     Shortcut("s", "Share the run", "press", ".st-key-share_popover button"),
     Shortcut(
-        "12345", "Chart by size: bandwidth, rate, time, speed-up, fastest", "press", ".st-key-show button:nth-of-type({n})"
+        "12345", "Chart by size: bandwidth, rate, time, speed-up, winner", "press", ".st-key-show button:nth-of-type({n})"
     ),
 )  # fmt: skip
 

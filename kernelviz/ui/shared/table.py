@@ -17,6 +17,8 @@ _frames: RunCache[tuple[pd.DataFrame, dict[str, Any]]] = RunCache(most=400_000, 
 of the time of a page."""
 _LETTER_PIXELS = 8
 """The width of a letter in a table, at most, on the average of a text."""
+_MOST_LETTERS = 40
+"""A longer text in such a column is cut; a click on the cell shows all of it."""
 
 
 def show(columns: Sequence[Column[Row]], rows: Sequence[Row], *, key: str, alt: str, **choice: Any) -> list[int]:
@@ -59,8 +61,9 @@ def _config(of: ColumnValues[Row], *, pinned: bool | None) -> Any:
         form = "localized" if "," in unit.form else f"%{unit.form}"
         return st.column_config.NumberColumn(format=form, help=about, pinned=pinned)
     width: Any = of.column.width
-    if unit.number:
-        # Streamlit measures only the rows in sight, and cuts digits off the left of the others.
-        width = _LETTER_PIXELS * (2 + max(map(len, (of.heading, *map(str, of.values)))))
+    if unit.number or pinned:
+        # Streamlit measures only the rows that are in sight when it first draws the table. It cuts digits off the left of other
+        # numbers, and the end off the longer name of a variant that is measured later.
+        width = _LETTER_PIXELS * (2 + min(_MOST_LETTERS, max(map(len, (of.heading, *map(str, of.values))))))
     side: Any = "right" if unit.number else None
     return st.column_config.TextColumn(help=about, width=width, pinned=pinned, alignment=side)

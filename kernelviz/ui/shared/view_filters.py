@@ -59,13 +59,13 @@ def device_choice(bench: Bench) -> Device:
 
 
 def l2_control(
-    key: str = "l2", cache: str = "L2", *, label_visibility: Literal["visible", "collapsed"] = "collapsed"
+    key: str = "l2", *, cache: str, label_visibility: Literal["visible", "collapsed"] = "collapsed"
 ) -> Headline:
     """Whether the page shows times with flushed caches (cold) or with data left in them (warm); the address repeats it under
     `key`. `cache`: what the device's cache is called."""
     headlines: tuple[Headline, ...] = get_args(Headline)
     return choose(
-        st.segmented_control, f"Cache state ({cache})", headlines, "cold", key=key, label_visibility=label_visibility,
+        st.segmented_control, "Cache state", headlines, "cold", key=key, label_visibility=label_visibility,
         format_func=lambda name: f"{name} {cache}",
         help="Cold: the caches are flushed before each call. Warm: calls repeat on the same data, which stay in the cache if "
         "they fit.",

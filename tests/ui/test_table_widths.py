@@ -1,0 +1,19 @@
+"""Widths of columns that Streamlit would measure by the first rows only."""
+
+from __future__ import annotations
+
+import sample_runs as samples
+
+from kernelviz.metrics.rows import rows
+from kernelviz.tables.cases import case_columns, cases
+from kernelviz.tables.column import View
+from kernelviz.ui.shared import table
+
+
+def test_the_column_of_the_variants_has_space_for_one_that_is_measured_later() -> None:
+    """The name of torch_compile, which arrived after those of shorter names, lost its last letter."""
+    run = samples.run(shares={"torch_eager": 0.5, "triton_block_per_row": 0.9})
+    shown = cases(run, rows(run, run.environment.roofs))
+    _, config = table.frame(case_columns(shown, View.WIDE), shown)
+    assert config["Variant"]["width"] >= 8 * len("triton block per row")
+    assert config["Versus torch eager"]["width"] == "medium"
