@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from kernelviz.core.code import CompiledCode
 from kernelviz.core.notes import Note
 from kernelviz.core.problem import Case, Cost, Problem, Struct
 from kernelviz.core.reasons import Reason
@@ -221,7 +222,9 @@ class Result(Struct, frozen=True, kw_only=True):
     """A case with its outcome, accuracy, conditions, launched kernels and the digest of the variant's source.
 
     `configuration` is the configuration that the variant was bound with; None if the variant has no tuning parameters. `tuned_by`
-    is the run that found the configuration; None if it is the default or the one in the variant's name.
+    is the run that found the configuration; None if it is the default or the one in the variant's name. `code` describes what
+    compilers made for the case, and names the artifacts by digest; not set where nothing was captured, so that the digests of
+    documents without it stay as they are.
     """
 
     problem: Problem
@@ -237,6 +240,7 @@ class Result(Struct, frozen=True, kw_only=True):
     configuration: dict[str, int] | None = None
     tuned_by: str | None = None
     measured_at: str | None = None
+    code: tuple[CompiledCode, ...] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def case(self) -> Case:
