@@ -1,7 +1,7 @@
 """Capture what compilers made of one variant, by hooks round its bind and its first call.
 
 The hooks see which kernels and graphs are *used*, not which are compiled, because most of them come from a cache of the process
-or of the disk: Triton's kernels as `JITFunction.run` returns them, ours of NVRTC by the driver of `kernelviz.ops.kernels.nvrtc`, and
+or of the disk: Triton's kernels as `JITFunction.run` returns them, ours of NVRTC by the driver of `ops.kernels.nvrtc`, and
 inductor's graphs as they are called. The sources of a C++ extension are the files that the variant's source digest follows.
 """
 
