@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,10 @@ from kernelviz.core import (
     check_name,
 )
 from kernelviz.core.code import packed, unpacked
+from kernelviz.core.machine_code import KernelFacts
 from kernelviz.formats import shipped_runs
+from kernelviz.machine_code.disassembly import disassembly
+from kernelviz.machine_code.facts import facts_of
 from kernelviz.store import Store
 
 MOST_RECORDED_BYTES = 4_000_000
@@ -32,6 +36,8 @@ _IMPORTANCE: tuple[CodeKind, ...] = ("source", "cubin", "ptx", "ttgir", "ttir")
 """The order in which a document of limited size is filled: what people wrote, what the device runs, then the rest."""
 Read = Callable[[str], bytes | None]
 """The content of a digest; None if it is not here."""
+Kind = Literal["source", "ttir", "ttgir", "ptx", "sass", "cubin"]
+"""What can be shown of a kernel: its artifacts, and SASS, which nvdisasm makes of the cubin when it is asked for."""
 LeftOutReason = Literal["plugin", "not_here", "limit"]
 """Why a document lacks an artifact: it is of a plug-in, it is not on this machine, or the document would be too large."""
 
@@ -49,17 +55,18 @@ class CodeNotHere(KernelvizError):
 
 @dataclass(frozen=True, kw_only=True)
 class CaseArtifact:
-    """One artifact of a case. `code` describes the kernel that it belongs to."""
+    """One artifact of a case. `code` describes its kernel. `disassembled`: its text is the SASS of the cubin."""
 
     problem: Problem
     variant: str
     code: CompiledCode
     artifact: Artifact
+    disassembled: bool = False
     read: Read = field(repr=False, compare=False)
 
     @property
-    def kind(self) -> CodeKind:
-        return self.artifact.kind
+    def kind(self) -> Kind:
+        return "sass" if self.disassembled else self.artifact.kind
 
     @property
     def kernel(self) -> str:
@@ -67,7 +74,7 @@ class CaseArtifact:
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) of the content."""
+        """SHA-256 (hex) of the content; of the cubin for SASS."""
         return self.artifact.digest
 
     @property
@@ -85,17 +92,25 @@ class CaseArtifact:
         return self.read(self.digest) is not None
 
     def content(self) -> bytes:
-        """The bytes as the compiler made them. Errors: CodeNotHere."""
+        """The bytes as the compiler made them; for SASS, those of its text. Errors: CodeNotHere; as `disassembly`."""
         content = self.read(self.digest)
         if content is None:
             raise CodeNotHere(self.artifact, self.kernel)
-        return content
+        return disassembly(content).encode() if self.disassembled else content
 
     def text(self) -> str:
         """The content as text. Errors: CodeNotHere; BadField for a cubin, which is not text."""
         if self.kind == "cubin":
             raise BadField("kind", "cubin", "it is binary; read content(), or write it to a file")
         return self.content().decode("utf-8", "replace")
+
+    def facts(self) -> tuple[KernelFacts, ...]:
+        """Registers, spills, instructions and main loops of this kernel, from its cubin; of all kernels of the file if none has
+        its name. Errors: CodeNotHere; BadField for another kind; as `facts_of`."""
+        if self.artifact.kind != "cubin":
+            raise BadField("kind", self.kind, "facts are read from a cubin")
+        facts = facts_of(dataclasses.replace(self, disassembled=False).content())
+        return tuple(one for one in facts if one.name == self.kernel) or facts
 
 
 def record(artifact: CaseArtifact) -> dict[str, object]:
@@ -133,10 +148,12 @@ class Code:
         *,
         problem: str | None = None,
         problems: Sequence[str] | None = None,
-        kind: CodeKind | None = None,
+        kind: Kind | None = None,
         kernel: str | None = None,
     ) -> tuple[CaseArtifact, ...]:
         """The artifacts of a variant in a run, problem by problem, of only that kind and that kernel if these are given.
+
+        SASS is made only when its text is read: a cubin may come from somebody else, and nvdisasm reads it then.
 
         `problem`, `problems`: keys of problems; by default those that have code. Errors: UnknownName for a variant, problem or
         kernel that the run does not have; BadField if nothing was captured.
@@ -152,18 +169,21 @@ class Code:
             raise BadField("variant", variant, _no_code(chosen))
         if kernel is not None:
             check_name("kernel", kernel, dict.fromkeys(a.kernel for a in listed), of=f"variant {variant!r}")
+        if kind == "sass":
+            listed += tuple(dataclasses.replace(a, disassembled=True) for a in listed if a.kind == "cubin")
         kinds = dict.fromkeys(a.kind for a in listed)
         if kind is not None and kind not in kinds:
-            check_name("kind", kind, get_args(CodeKind))
+            check_name("kind", kind, get_args(Kind))
             raise BadField("kind", kind, f"variant {variant!r} has {', '.join(kinds)}")
         return tuple(a for a in listed if kind in (None, a.kind) and kernel in (None, a.kernel))
 
     def of_one_problem(self, artifacts: Sequence[CaseArtifact]) -> tuple[CaseArtifact, ...]:
-        """The same artifacts, each content once, if they are the same for all problems. Errors: BadField that names the problems
-        if they differ."""
+        """The artifacts of one problem, if they are the same for all. Errors: BadField that names the problems if they differ."""
         by_problem: dict[str, dict[str, CaseArtifact]] = {}
         for artifact in artifacts:
-            by_problem.setdefault(artifact.problem.key, {}).setdefault(f"{artifact.digest} {artifact.name}", artifact)
+            by_problem.setdefault(artifact.problem.key, {}).setdefault(
+                f"{artifact.kernel} {artifact.name} {artifact.digest}", artifact
+            )
         variants = {tuple(of_one) for of_one in by_problem.values()}
         if len(variants) > 1:
             raise BadField("problem", f"{len(by_problem)} problems", f"name one: {'; '.join(by_problem)}")
@@ -198,7 +218,7 @@ class Code:
         contents: dict[str, CodeContent] = {}
         left_out: list[LeftOut] = []
         size = 0
-        for one in sorted(first.values(), key=lambda a: _IMPORTANCE.index(a.kind)):
+        for one in sorted(first.values(), key=lambda a: _IMPORTANCE.index(a.artifact.kind)):
             reason: LeftOutReason | None = None if one.digest in allowed else "plugin"
             raw = read(one.digest) if reason is None else None
             if reason is None and raw is None:

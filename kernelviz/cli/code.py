@@ -5,18 +5,20 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
+import msgspec
 import typer
 
 from kernelviz import bench as use_cases
 from kernelviz.bench import run_files
-from kernelviz.bench.code import CaseArtifact, record
+from kernelviz.bench.code import CaseArtifact, Kind, record
 from kernelviz.bench.snapshots import at_sizes
 from kernelviz.cli import console, options
-from kernelviz.core import BadField, CodeKind, check_name, units
+from kernelviz.core import BadField, check_name, units
+from kernelviz.core.machine_code import CodeFacts, KernelFacts
 from kernelviz.tables.column import Column
 from kernelviz.text import format_problem
 
-KINDS = get_args(CodeKind)
+KINDS = get_args(Kind)
 _CHARACTERS = 12
 """Characters of a digest in the list."""
 
@@ -40,12 +42,17 @@ def code(
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Write the bytes of the one artifact to this file."),
     ] = None,
+    facts: Annotated[
+        bool,
+        typer.Option("--facts", help="Show registers, spills and instructions of the kernels, read from the cubins."),
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Show the code that compilers made for a variant of a run: source, Triton's languages, PTX and cubin.
+    """Show the code that compilers made for a variant of a run: source, Triton's languages, PTX, SASS and cubin.
 
-    Without --kind it lists the artifacts. Code of a document is data: its digests are verified, and nothing of it is run.
-    Characters that control a terminal are not printed; --output writes the exact bytes.
+    Without --kind it lists the artifacts. Code of a document is data: its digests are verified, and nothing of it is run. SASS
+    and facts are made of a cubin by nvdisasm, when they are asked for. Characters that control a terminal are not printed;
+    --output writes the exact bytes.
     """
     if kind is not None:
         check_name("kind", kind, KINDS)
@@ -53,6 +60,8 @@ def code(
         raise BadField("--output", output, f"name what to write: --kind {'|'.join(KINDS)}")
     if kind is not None and as_json:
         raise BadField("--json", "yes", "it prints the list; leave out --kind")
+    if facts and kind is not None:
+        raise BadField("--facts", "yes", "they are read from the cubin; leave out --kind")
     if problem is not None and size:
         raise BadField("--size", ", ".join(size), "--problem names the sizes; leave one of them out")
     bench = use_cases.current()
@@ -62,16 +71,22 @@ def code(
         variant,
         problem=problem,
         problems=at_sizes(stored, options.parse_sizes(size)) if size else None,
-        kind=cast(CodeKind | None, kind),
+        kind="cubin" if facts else cast(Kind | None, kind),
         kernel=kernel,
     )
+    if facts:
+        rows = [one for artifact in bench.history.code.of_one_problem(artifacts) for one in artifact.facts()]
+        console.show_rows(_FACTS, rows, msgspec.to_builtins, as_json=as_json, nothing="no kernel is in the cubin")
+        return
     if kind is None:
         console.show_rows(_COLUMNS, artifacts, record, as_json=as_json, nothing="no code was captured")
         return
     _print(bench.history.code.of_one_problem(artifacts), kind, output)
 
 
-def _print(artifacts: Sequence[CaseArtifact], kind: str, output: Path | None) -> None:
+def _print(listed: Sequence[CaseArtifact], kind: str, output: Path | None) -> None:
+    # Kernels of one CUDA C++ file share source, PTX and cubin.
+    artifacts = list({(a.digest, a.name): a for a in reversed(listed)}.values())[::-1]
     if len(artifacts) > 1 and (output is not None or kind == "cubin"):
         kernels = list(dict.fromkeys(a.kernel for a in artifacts))
         if len(kernels) > 1:
@@ -98,6 +113,27 @@ def _together(artifacts: Sequence[CaseArtifact]) -> bytes:
     return b"\n".join(parts)
 
 
+def _work(kernel: KernelFacts) -> CodeFacts | None:
+    """An iteration of the main loop of the role with most tensor instructions, else with most instructions."""
+    loops = [role.main_loop.iteration for role in kernel.roles if role.main_loop is not None]
+    return max(loops, key=lambda one: (one.classes.get("tensor", 0), one.executable), default=None)
+
+
+_FACTS: tuple[Column[KernelFacts], ...] = (
+    Column("", "Kernel", "", units.TEXT, lambda k: k.name),
+    Column("", "For", "", units.TEXT, lambda k: k.architecture),
+    Column("", "Registers", "", units.COUNT, lambda k: k.registers),
+    Column("", "Stack", "", units.BYTES, lambda k: k.stack_bytes),
+    Column("", "Spill stores", "", units.COUNT, lambda k: k.spill_stores),
+    Column("", "Spill loads", "", units.COUNT, lambda k: k.spill_loads),
+    Column("", "Static shared", "", units.BYTES, lambda k: k.static_shared_bytes),
+    Column("", "Instructions", "", units.COUNT, lambda k: k.whole.executable),
+    Column("", "Tensor", "", units.COUNT, lambda k: k.whole.classes.get("tensor", 0)),
+    Column("", "Main loop", "", units.COUNT, lambda k: None if (w := _work(k)) is None else w.executable),
+    Column(
+        "", "Tensor in it", "", units.COUNT, lambda k: None if (w := _work(k)) is None else w.classes.get("tensor", 0)
+    ),
+)
 _COLUMNS: tuple[Column[CaseArtifact], ...] = (
     Column("", "Problem", "", units.TEXT, lambda a: format_problem(a.problem)),
     Column("", "Kernel", "", units.TEXT, lambda a: a.kernel),

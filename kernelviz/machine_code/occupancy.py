@@ -92,7 +92,11 @@ def waves(grid_blocks: int, multiprocessors: int, blocks_per_multiprocessor: int
     >>> found.full, found.tail_blocks, round(found.tail_fraction, 3), round(found.utilisation, 3)
     (3, 116, 0.879, 0.97)
     """
-    for field, value in (("grid", grid_blocks), ("multiprocessors", multiprocessors), ("blocks", blocks_per_multiprocessor)):
+    for field, value in (
+        ("grid", grid_blocks),
+        ("multiprocessors", multiprocessors),
+        ("blocks", blocks_per_multiprocessor),
+    ):
         if value < 1:
             raise BadField(field, value, "give a number of at least 1")
     slots = multiprocessors * blocks_per_multiprocessor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import unicodedata
 from pathlib import Path
 
@@ -19,7 +20,11 @@ from kernelviz.core import Run
 from kernelviz.core.code import digest_of, packed
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.formats import decode, document
+from kernelviz.machine_code.facts import facts_of
 from kernelviz.store import Store
+
+CUBINS = Path(__file__).parents[1] / "machine_code" / "cubins"
+PLUGINS = code.contents(code.PLUGIN)
 
 
 @pytest.fixture
@@ -53,6 +58,35 @@ def test_output_has_the_exact_bytes(run_id: str, tmp_path: Path) -> None:
     assert kv.code(run_id, code.VARIANT, kind="cubin")[0].content() == code.CUBIN
 
 
+def test_sass_and_facts_come_from_the_cubin(bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cubin = lzma.decompress((CUBINS / "arithmetic-sm_90.cubin.xz").read_bytes())
+    kernels = facts_of(cubin)[:2]
+    names = [kernel.name for kernel in kernels]
+    assert len(names) == 2
+    held = {"source": b"// the source\n", "cubin": cubin}
+    run = code.run()
+    described = tuple(code.code_of(name, held) for name in names)
+    results = tuple(replace(r, code=described) if r.variant == code.VARIANT else r for r in run.results)
+    run_id = bench.history.take_in(
+        document.encode(replace(run, results=results, code=(*map(packed, held.values()), *PLUGINS)))
+    )
+    assert main(["code", run_id, code.VARIANT, "--kind", "sass"]) == 0
+    sass = capsys.readouterr().out
+    assert all(f".text.{name}" in sass for name in names)
+    assert "EXIT" in sass
+    assert kv.code(run_id, code.VARIANT, kind="sass")[0].text() == sass
+    assert main(["code", run_id, code.VARIANT, "--facts", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert [(f["name"], f["registers"]) for f in facts] == [(kernel.name, kernel.registers) for kernel in kernels]
+    assert main(["code", run_id, code.VARIANT, "--facts", "--kernel", names[1]]) == 0
+    (line,) = capsys.readouterr().out.splitlines()[1:]
+    assert line.split()[:3] == [names[1], "sm_90", str(kernels[1].registers)]
+    # A cubin of somebody else may be anything.
+    other = bench.history.take_in(document.encode(code.run("other")))
+    assert main(["code", other, code.VARIANT, "--kind", "sass"]) == 2
+    assert "this is not a cubin that can be read" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -69,6 +103,7 @@ def test_output_has_the_exact_bytes(run_id: str, tmp_path: Path) -> None:
         (["{run}", code.VARIANT, "--problem", "add fp32 n=1024", "--size", "n=1024"], "leave one of them out"),
         (["{run}", code.VARIANT, "--size", "n=3"], "has no such sizes"),
         (["{run}", code.VARIANT, "-o", "x"], "--output: 'x' cannot be used; name what to write"),
+        (["{run}", code.VARIANT, "--kind", "ptx", "--facts"], "--facts: 'yes' cannot be used"),
         (["{run}", code.VARIANT, "--kind", "ptx", "--json"], "leave out --kind"),
         (["{run}", code.VARIANT, "--kind", "ptx", "-o", "/nosuch/x"], "--output: '/nosuch/x' cannot be used"),
     ],
