@@ -17,6 +17,7 @@ from typing import NamedTuple
 from kernelviz.core import CodeContent
 from kernelviz.core.code import CodeError, is_digest, unpacked
 from kernelviz.core.errors import BadField
+from kernelviz.store.database import StoreError
 
 VARIABLE = "KERNELVIZ_CODE_BYTES"
 MOST_BYTES = 2**30
@@ -62,7 +63,7 @@ class CodeFolder:
             try:
                 self._put(self.folder, contents)
                 self.problem = None
-            except (OSError, CodeError) as error:
+            except (OSError, CodeError, StoreError) as error:
                 if self.problem is None:
                     _log.warning("code of compilers is not stored in %s: %s", self.folder, error)
                 self.problem = str(error)

@@ -87,6 +87,16 @@ def test_kernels_from_a_cache_are_seen_and_no_hook_stays(captured: dict[str, Any
     assert captured["hooks are gone"]
 
 
+@pytest.mark.xdist_group("compile-0")
+def test_kernels_that_inductor_launches_have_the_same_artifacts(captured: dict[str, Any]) -> None:
+    directly = {code["kernel"]: code for code in captured["triton_three_kernels"]["codes"]}
+    codes = captured["launched by inductor"]
+    assert [code["kernel"] for code in codes] == ["tile_sums_kernel", "before_tiles_kernel"]
+    for code in codes:
+        artifacts = [a for a in directly[code["kernel"]]["artifacts"] if a["kind"] != "source"]
+        assert code == directly[code["kernel"]] | {"artifacts": artifacts}
+
+
 def test_artifacts_are_bounded_each_and_together() -> None:
     artifacts = Artifacts()
     assert artifacts.add("ptx", "") == artifacts.add("cubin", None) == ()

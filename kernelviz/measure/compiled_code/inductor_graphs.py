@@ -51,7 +51,7 @@ class InductorGraphs:
         self._graphs, self._kernels = [], []
 
     def codes(self, artifacts: Artifacts) -> Sequence[CompiledCode]:
-        graphs, tuners = (self._graphs, self._kernels) if self._graphs else self._in_bind
+        graphs, tuners = (self._graphs, self._kernels) if self._graphs or self._kernels else self._in_bind
         codes = [_graph_code(graph, artifacts) for graph in {id(g): g for g in graphs}.values()]
         for tuner in {id(t): t for t in tuners}.values():
             code = _kernel_code(tuner, artifacts)
