@@ -13,7 +13,7 @@ import pytest
 
 from kernelviz.core.code import MOST_ARTIFACT_BYTES, MOST_CASE_BYTES
 from kernelviz.measure.compiled_code.artifacts import Artifacts
-from kernelviz.measure.compiled_code.capture import Capture
+from kernelviz.measure.compiled_code.capture import Capture, is_plugin
 from kernelviz.measure.compiled_code.inductor_graphs import InductorGraphs
 from kernelviz.ops import catalogue
 
@@ -95,6 +95,11 @@ def test_kernels_that_inductor_launches_have_the_same_artifacts(captured: dict[s
     for code in codes:
         artifacts = [a for a in directly[code["kernel"]]["artifacts"] if a["kind"] != "source"]
         assert code == directly[code["kernel"]] | {"artifacts": artifacts}
+
+
+def test_no_variant_of_the_catalogue_counts_as_a_plug_in() -> None:
+    own = [v for op in catalogue().values() for v in op.variants]
+    assert not [v.name for v in own if is_plugin(v) or is_plugin(v.of_backward())]
 
 
 def test_artifacts_are_bounded_each_and_together() -> None:

@@ -25,7 +25,7 @@ _STANDARD = "c++17"
 
 @dataclass(frozen=True, slots=True)
 class _Kernel:
-    """A kernel as the driver was asked for it."""
+    """A kernel as it was requested from the driver."""
 
     source: Path
     name: str
@@ -53,8 +53,10 @@ class NvrtcKernels:
     def codes(self, artifacts: Artifacts) -> Sequence[CompiledCode]:
         if self._driver is None:
             return ()
-        asked = self._driver.asked
-        used = [asked[key][1] for key in self._driver.launched if key in asked] or [k for _, k in asked.values()]
+        requested = self._driver.requested
+        used = [requested[key][1] for key in self._driver.launched if key in requested] or [
+            k for _, k in requested.values()
+        ]
         return [_code_of(kernel, artifacts) for kernel in dict.fromkeys(used)]
 
 
@@ -63,18 +65,18 @@ class _WatchingDriver:
 
     def __init__(self, inner: nvrtc.Driver) -> None:
         self._inner = inner
-        self.asked: dict[int, tuple[Any, _Kernel]] = {}
+        self.requested: dict[int, tuple[Any, _Kernel]] = {}
         """By the identity of the loaded kernel, which is held here so that the identity stays its own."""
         self.launched: dict[int, None] = {}
 
     def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any:
         with _programs() as programs:
             loaded = self._inner.kernel(source, name, defines, shared_bytes, cluster)
-        asked = _Kernel(source, name, tuple(sorted(defines.items())), shared_bytes, _arch(self._inner))
-        self.asked[id(loaded)] = loaded, asked
+        requested = _Kernel(source, name, tuple(sorted(defines.items())), shared_bytes, _arch(self._inner))
+        self.requested[id(loaded)] = loaded, requested
         for program in programs:
             with suppress(Exception):  # it is made again where it is needed
-                _store(_ptx_path(asked), _ptx_of(program.handle))
+                _store(_ptx_path(requested), _ptx_of(program.handle))
         return loaded
 
     def launch(
