@@ -6,6 +6,8 @@ no table counts in `unknown`.
 
 from typing import Literal
 
+import msgspec
+
 from kernelviz.core.problem import Struct
 
 InstructionClass = Literal[
@@ -61,6 +63,12 @@ BarrierKind = Literal[
     "copy_commit",
     "fence",
 ]
+Technique = Literal[
+    "vec16", "cp_async", "bulk_copy", "tma", "multicast", "cluster", "mma_sync", "wgmma", "tcgen05", "warp_specialised"
+]
+"""How a kernel is written, as far as its machine code shows it: loads or stores of global memory of 16 bytes or more by a thread,
+asynchronous copies by cp.async, by bulk copies or by TMA, copies to several blocks of a cluster, barriers of a cluster, the kinds
+of tensor core instructions, and warps that run code of their own."""
 OccupancyLimit = Literal["threads", "blocks", "registers", "shared_memory"]
 
 
@@ -97,6 +105,9 @@ class Instruction(Struct, frozen=True, kw_only=True):
     @property
     def modifiers(self) -> tuple[str, ...]:
         return tuple(self.opcode.split(".")[1:])
+
+    def with_operands(self, operands: tuple[str, ...]) -> "Instruction":
+        return msgspec.structs.replace(self, operands=operands)
 
     @property
     def is_never_executed(self) -> bool:
