@@ -14,9 +14,10 @@ from kernelviz.bench.code import CaseArtifact, Kind, record
 from kernelviz.bench.snapshots import at_sizes
 from kernelviz.cli import console, options
 from kernelviz.core import BadField, check_name, units
-from kernelviz.core.machine_code import CodeFacts, KernelFacts
+from kernelviz.core.machine_code import KernelFacts
 from kernelviz.tables.column import Column
 from kernelviz.text import format_problem
+from kernelviz.text.machine_code import describe_kernel
 
 KINDS = get_args(Kind)
 _CHARACTERS = 12
@@ -75,13 +76,22 @@ def code(
         kernel=kernel,
     )
     if facts:
-        rows = [one for artifact in bench.history.code.of_one_problem(artifacts) for one in artifact.facts()]
-        console.show_rows(_FACTS, rows, msgspec.to_builtins, as_json=as_json, nothing="no kernel is in the cubin")
+        one_problem = bench.history.code.of_one_problem(artifacts)
+        _show_facts([kernel for artifact in one_problem for kernel in artifact.facts()], as_json=as_json)
         return
     if kind is None:
         console.show_rows(_COLUMNS, artifacts, record, as_json=as_json, nothing="no code was captured")
         return
     _print(bench.history.code.of_one_problem(artifacts), kind, output)
+
+
+def _show_facts(kernels: Sequence[KernelFacts], *, as_json: bool) -> None:
+    if as_json:
+        console.print_json([msgspec.to_builtins(kernel) for kernel in kernels])
+        return
+    for kernel in kernels:
+        for line in describe_kernel(kernel):
+            console.echo(str(line))
 
 
 def _print(listed: Sequence[CaseArtifact], kind: str, output: Path | None) -> None:
@@ -113,27 +123,6 @@ def _together(artifacts: Sequence[CaseArtifact]) -> bytes:
     return b"\n".join(parts)
 
 
-def _work(kernel: KernelFacts) -> CodeFacts | None:
-    """An iteration of the main loop of the role with most tensor instructions, else with most instructions."""
-    loops = [role.main_loop.iteration for role in kernel.roles if role.main_loop is not None]
-    return max(loops, key=lambda one: (one.classes.get("tensor", 0), one.executable), default=None)
-
-
-_FACTS: tuple[Column[KernelFacts], ...] = (
-    Column("", "Kernel", "", units.TEXT, lambda k: k.name),
-    Column("", "For", "", units.TEXT, lambda k: k.architecture),
-    Column("", "Registers", "", units.COUNT, lambda k: k.registers),
-    Column("", "Stack", "", units.BYTES, lambda k: k.stack_bytes),
-    Column("", "Spill stores", "", units.COUNT, lambda k: k.spill_stores),
-    Column("", "Spill loads", "", units.COUNT, lambda k: k.spill_loads),
-    Column("", "Static shared", "", units.BYTES, lambda k: k.static_shared_bytes),
-    Column("", "Instructions", "", units.COUNT, lambda k: k.whole.executable),
-    Column("", "Tensor", "", units.COUNT, lambda k: k.whole.classes.get("tensor", 0)),
-    Column("", "Main loop", "", units.COUNT, lambda k: None if (w := _work(k)) is None else w.executable),
-    Column(
-        "", "Tensor in it", "", units.COUNT, lambda k: None if (w := _work(k)) is None else w.classes.get("tensor", 0)
-    ),
-)
 _COLUMNS: tuple[Column[CaseArtifact], ...] = (
     Column("", "Problem", "", units.TEXT, lambda a: format_problem(a.problem)),
     Column("", "Kernel", "", units.TEXT, lambda a: a.kernel),
