@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kernelviz import plots
     from kernelviz.api import (
         Report,
+        code,
         compare,
         gallery,
         history,
@@ -41,6 +42,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Report",
+    "code",
     "compare",
     "gallery",
     "history",

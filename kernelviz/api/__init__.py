@@ -6,6 +6,7 @@ report.to_frame()
 kv.plots.latency_by_size(report)
 """
 
+from kernelviz.api.artifacts import code
 from kernelviz.api.comparisons import Compared, compare, gallery, library_comparison, regress, roofline, trends
 from kernelviz.api.measurement import Tuned, inspect, resume, resume_tuning, run, selftest, size_text, tune, tunings
 from kernelviz.api.report import Report, history, load, load_all, runs
@@ -17,6 +18,7 @@ __all__ = [
     "Compared",
     "Report",
     "Tuned",
+    "code",
     "compare",
     "gallery",
     "history",

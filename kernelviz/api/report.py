@@ -105,14 +105,23 @@ class Report(Run, frozen=True, kw_only=True):
         check_name("figure", figure, FIELDS)
         return frame(line for r in self.results for line in samples.records(r, (figure,)))
 
-    def save(self, path: PathLike, to: str | None = None) -> Path:
+    def save(
+        self, path: PathLike, to: str | None = None, *, with_code: bool = False, with_plugin_code: bool = False
+    ) -> Path:
         """Write the run to a file. `kernelviz.load` reads documents and Parquet on any machine.
 
         to: json, parquet, csv, md, html, gbench or nvbench. Default: by the ending of the file name, otherwise the native
-        document. Errors: UnknownName.
+        document. with_code: also the code that compilers made, as far as it is on this machine (json and parquet only).
+        with_plugin_code: also that of your own variants' files. Errors: UnknownName, BadField.
         """
         target = Path(path)
-        target.write_bytes(formats.export_named(to or formats.format_of(target.name)).encode(self))
+        form = formats.export_named(to or formats.format_of(target.name))
+        if with_code and not form.holds_code:
+            raise BadField("with_code", form.name, "this format holds no code; write json or parquet")
+        run: Run = msgspec.structs.replace(self, code=msgspec.UNSET)
+        if with_code:
+            run, _ = use_cases.current().history.code.with_code(self, plugins=with_plugin_code)
+        target.write_bytes(form.encode(run))
         return target
 
     def card(

@@ -10,6 +10,7 @@ from kernelviz.core import (
     CaseDone,
     CaseStep,
     CheckDone,
+    CodeCaptured,
     DeviceBusy,
     Event,
     Failure,
@@ -70,6 +71,8 @@ class EventLog:
                 if case.key not in self._failed:
                     self._steps[case.key] = event
                 return f"step {case.key}"
+            case CodeCaptured(case=case):
+                return f"code {case.key}"
             case CaseDone(result=result):
                 key = result.case.key
                 if result.given_up:

@@ -9,6 +9,7 @@ import msgspec
 
 from kernelviz import formats
 from kernelviz.bench import backup
+from kernelviz.bench.code import Code
 from kernelviz.bench.snapshots import selected
 from kernelviz.bench.summaries import RunSummary, matches
 from kernelviz.core import LIVING, BadField, Device, DocumentError, Run, UnknownRun, timestamps
@@ -29,6 +30,7 @@ class History:
     def __init__(self, store: Store, settle: Callable[[str], None] = lambda run_id: None) -> None:
         """`settle`: called with the id of a run before it is deleted, because this process may have left it as running."""
         self._store, self._settle = store, settle
+        self.code = Code(store)
 
     @property
     def unwritable(self) -> tuple[Notice, ...]:
@@ -156,6 +158,7 @@ class History:
             if is_new:
                 new[run_id] = msgspec.structs.replace(importable, id=run_id)
         self._store.runs.create(*new.values(), owner=owner, deleted_at=deleted_at)
+        self.code.take_in(runs)
         known = set(ids) - new.keys() - shipped_runs.lines().keys()
         for run_id in known if deleted_at is None else ():
             self._store.runs.set_deleted(run_id, None)
@@ -231,6 +234,7 @@ def _importable(run: Run) -> Run:
         status="interrupted" if run.status in LIVING else run.status,
         # The files belong to another machine. A resumed run must never import a file that a document names.
         plan=msgspec.structs.replace(run.plan, plugins=()),
+        code=msgspec.UNSET,
     )
 
 

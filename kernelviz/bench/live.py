@@ -15,6 +15,7 @@ from kernelviz.core import (
     CaseDone,
     Check,
     CheckDone,
+    CodeCaptured,
     Environment,
     Event,
     Failure,
@@ -180,10 +181,13 @@ class LiveRun(Live):
             self._environment = complete
 
     def tell(self, event: Event) -> None:
-        if isinstance(event, CaseDone):
-            self.put([event.result])
-        else:
-            self.log.append(event)
+        match event:
+            case CaseDone(result=result):
+                self.put([result])
+            case CodeCaptured(contents=contents):
+                self._store.code.put(contents)
+            case _:
+                self.log.append(event)
 
     def put(self, results: list[Result]) -> None:
         """Store results, then tell the followers. A result is merged with the earlier one of its case."""

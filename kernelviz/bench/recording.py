@@ -59,7 +59,9 @@ def title_of(bench: Bench, op: str, device: str) -> str:
 
 
 def write(run: Run, name: str, folder: Path) -> int:
-    """Write the run under that id to the folder, in the compact form; returns the size of the file in bytes."""
+    """Write the run under that id to the folder, in the compact form; returns the size of the file in bytes.
+
+    Contents of code that the run has are written, too (`bench.code.Code.with_code`)."""
     recorded = msgspec.structs.replace(
         by_block(run),
         id=name,

@@ -10,6 +10,7 @@ import typer
 import kernelviz
 from kernelviz import bench as use_cases
 from kernelviz.cli import console, history, tune
+from kernelviz.cli.code import code
 from kernelviz.cli.compare import compare
 from kernelviz.cli.device import device
 from kernelviz.cli.gallery import gallery
@@ -55,6 +56,7 @@ COMMANDS: dict[str, dict[str, Callable[..., int | None]]] = {
         "import": history.import_files,
         "export": history.export,
         "compare": compare,
+        "code": code,
         "regress": regress,
         "trends": trends,
         "roofline": roofline,

@@ -128,6 +128,12 @@ def echo(text: str, *, to_stderr: bool = False) -> None:
     (sys.stderr if to_stderr else sys.stdout).write(f"{plain_lines(text)}\n")
 
 
+def print_code(text: str) -> None:
+    """Print code that may come from a file of somebody else: line by line with its tabs, without other control characters."""
+    lines = text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    _write("".join("\t".join(map(plain, line.split("\t"))) + "\n" for line in lines).encode(errors="replace"))
+
+
 def _escaped(character: str) -> str:
     return json.dumps(character)[1:-1]
 
@@ -137,6 +143,10 @@ def write(data: bytes) -> None:
     terminal is not applied."""
     if sys.stdout.isatty():
         data = plain_lines(data.decode(errors="replace")).encode(errors="replace")
+    _write(data)
+
+
+def _write(data: bytes) -> None:
     stream: BinaryIO | None = getattr(sys.stdout, "buffer", None)
     if stream is None:  # stdout of a notebook accepts text only
         sys.stdout.write(data.decode())

@@ -12,12 +12,13 @@ from kernelviz import bench as use_cases
 from kernelviz import formats
 from kernelviz.bench import RunSummary, backup, run_files
 from kernelviz.bench.card import card as draw_card
+from kernelviz.bench.code import describe_left_out
 from kernelviz.bench.snapshots import at_sizes, selected
 from kernelviz.bench.summaries import matches
 from kernelviz.cli import console, options, tables, tune
 from kernelviz.cli.progress import follow_run
 from kernelviz.cli.run import print_run
-from kernelviz.core import BadField, KernelvizError, units
+from kernelviz.core import BadField, KernelvizError, Run, units
 from kernelviz.formats import integrity
 from kernelviz.metrics.rows import rows
 from kernelviz.tables.column import Column
@@ -243,13 +244,15 @@ def export(
     note: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Note in the file. Default: the note of the run.")
     ] = None,
+    with_code: options.WithCode = False,
+    with_plugin_code: options.WithPluginCode = False,
 ) -> None:
     """Write a run, or some of its cases, to a file, or everything that is stored here with --all.
 
     docs/formats.md describes the formats. html is a page with charts that opens without a network.
     """
     if everything:
-        of_one_run = {"--variants", "--size", "--title", "--note"}
+        of_one_run = {"--variants", "--size", "--title", "--note", "--with-code", "--with-plugin-code"}
         if superfluous := [o for o in options.options_on_command_line(context) if o in of_one_run]:
             raise BadField(
                 "--all",
@@ -267,6 +270,8 @@ def export(
         return
     if not run:
         raise BadField("RUN", "", "name a run (`kernelviz runs` lists them) or a file, or give --all")
+    if with_plugin_code and not with_code:
+        raise BadField("--with-plugin-code", "yes", "it adds to --with-code; give both")
     form = formats.export_named(to or ("json" if out is None else formats.format_of(out.name)))
     stored = run_files.read_one(Path(run)) if Path(run).is_file() else use_cases.current().load(run)
     selection = selected(
@@ -276,12 +281,27 @@ def export(
         title=title,
         note=note,
     )
-    data = form.encode(selection)
+    data = form.encode(
+        _with_code(selection, form, plugins=with_plugin_code)
+        if with_code
+        else msgspec.structs.replace(selection, code=msgspec.UNSET)
+    )
     if out is None:
         _to_stdout(data, form.name)
         return
     with console.writable("--out", out):
         out.write_bytes(data)
+
+
+def _with_code(run: Run, form: formats.Export, *, plugins: bool) -> Run:
+    """The run with its code; what is left out is said on stderr. Errors: BadField for a format that holds no code."""
+    if not form.holds_code:
+        holding = ", ".join(name for name, one in formats.exports().items() if one.holds_code)
+        raise BadField("--with-code", form.name, f"this format holds no code; write one of {holding}")
+    whole, left_out = use_cases.current().history.code.with_code(run, plugins=plugins)
+    for line in describe_left_out(left_out):
+        console.err().print(line)
+    return whole
 
 
 def _to_stdout(data: bytes, form: str) -> None:

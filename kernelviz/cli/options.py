@@ -60,6 +60,15 @@ Plugins = Annotated[
         "--with", metavar="FILE.py", help="Python file with your own variants. Repeat the option for several files."
     ),
 ]
+WithCode = Annotated[
+    bool,
+    typer.Option(
+        "--with-code", help="Also write the code that compilers made (sources, PTX, cubins), each content once."
+    ),
+]
+WithPluginCode = Annotated[
+    bool, typer.Option("--with-plugin-code", help="With --with-code: also the code of your own variants' files.")
+]
 Headline = Annotated[
     str,
     typer.Option(

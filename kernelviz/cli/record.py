@@ -8,6 +8,7 @@ import typer
 
 from kernelviz import bench as use_cases
 from kernelviz.bench import recording
+from kernelviz.bench.code import MOST_RECORDED_BYTES, describe_left_out
 from kernelviz.cli import console, options
 from kernelviz.cli.progress import follow_run
 from kernelviz.cli.run import exit_code
@@ -28,11 +29,13 @@ def record(
     index: Annotated[
         bool, typer.Option("--index", help="Measure nothing; only derive the indices of the folder again.")
     ] = False,
+    with_code: options.WithCode = False,
 ) -> int:
     """Record runs for the gallery: each op with all variants that can run here, at its default sizes.
 
     An op whose file is in the folder is skipped, and an interrupted recording goes on where it ended, so the same command can be
-    repeated. Exit code 0: every case was measured; 1: some cases failed.
+    repeated. With --with-code a run holds at most 4 MB of compressed code, and what was left out is said. Exit code 0: every case
+    was measured; 1: some cases failed.
     """
     with closing(use_cases.current()) as bench:
         where = bench.device(device or bench.default_device()).id
@@ -46,6 +49,10 @@ def record(
             if run.status != "finished":
                 console.err().print(f"{op}: {run.status}; the same command continues it")
                 return 1
+            if with_code:
+                run, left_out = bench.history.code.with_code(run, most_bytes=MOST_RECORDED_BYTES)
+                for line in describe_left_out(left_out):
+                    console.err().print(f"{op}: {line}")
             size = recording.write(run, recording.name_of(bench, op, where), output)
             console.err().print(f"{op}: {len(run.results)} cases, {size / max(len(run.results), 1):.0f} B a case")
             code = max(code, 1 if exit_code(run) else 0)

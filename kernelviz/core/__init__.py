@@ -5,6 +5,7 @@ Nothing in this package imports torch, triton or a database; every other package
 """
 
 from kernelviz.core.cheats import CHEATS, Cheat
+from kernelviz.core.code import Artifact, CodeContent, CodeKind, CompiledCode, Compiler
 from kernelviz.core.device_sample import Sample
 from kernelviz.core.errors import (
     BadField,
@@ -21,6 +22,7 @@ from kernelviz.core.events import (
     CaseDone,
     CaseStep,
     CheckDone,
+    CodeCaptured,
     DeviceBusy,
     Event,
     InspectionDone,
@@ -138,6 +140,7 @@ __all__ = [
     "USUAL_FIGURES",
     "WORST",
     "Accuracy",
+    "Artifact",
     "BadField",
     "BaselineMoved",
     "Block",
@@ -152,6 +155,11 @@ __all__ = [
     "Clock",
     "ClockConfirmed",
     "ClockUnverified",
+    "CodeCaptured",
+    "CodeContent",
+    "CodeKind",
+    "CompiledCode",
+    "Compiler",
     "Conditions",
     "Cost",
     "Data",

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from kernelviz.core.code import CodeContent
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import Case, Struct
 from kernelviz.core.result import Result
@@ -35,6 +36,13 @@ class CaseStep(Struct, frozen=True, kw_only=True, tag="case_step", tag_field="ki
     case: Case
     step: Step
     fraction: float | None = None
+
+
+class CodeCaptured(Struct, frozen=True, kw_only=True, tag="code_captured", tag_field="kind"):
+    """The contents of the artifacts that the results of a case name. They are stored, and followers are not told."""
+
+    case: Case
+    contents: tuple[CodeContent, ...]
 
 
 class CaseDone(Struct, frozen=True, kw_only=True, tag="case_done", tag_field="kind"):
@@ -79,6 +87,7 @@ Event = (
     | DeviceBusy
     | WorkerStarting
     | CaseStep
+    | CodeCaptured
     | CaseDone
     | RoofDone
     | CheckDone

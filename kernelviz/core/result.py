@@ -4,6 +4,7 @@ from typing import Literal
 
 import msgspec
 
+from kernelviz.core.code import CompiledCode
 from kernelviz.core.notes import Note
 from kernelviz.core.problem import Case, Cost, Problem, Struct
 from kernelviz.core.reasons import Reason
@@ -232,8 +233,9 @@ class Result(Struct, frozen=True, kw_only=True):
     """A case with its outcome, accuracy, conditions, launched kernels and the digest of the variant's source.
 
     `configuration` is the configuration that the variant was bound with; None if the variant has no tuning parameters. `tuned_by`
-    is the run that found the configuration; None if it is the default or the one in the variant's name. `memory` is left out of
-    documents where it is not known, as in those from before 2026-11-25.
+    is the run that found the configuration; None if it is the default or the one in the variant's name. `code` describes what
+    compilers made for the case, and names the artifacts by digest. `memory` and `code` are left out of documents where they are
+    not known, so that the digests of earlier documents stay as they are.
     """
 
     problem: Problem
@@ -250,6 +252,7 @@ class Result(Struct, frozen=True, kw_only=True):
     tuned_by: str | None = None
     measured_at: str | None = None
     memory: PeakMemory | msgspec.UnsetType = msgspec.UNSET
+    code: tuple[CompiledCode, ...] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def peak_memory(self) -> PeakMemory | None:

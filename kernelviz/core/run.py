@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
+from kernelviz.core.code import CodeContent
 from kernelviz.core.problem import Method, Plan, Struct
 from kernelviz.core.result import Result
 
@@ -132,7 +133,11 @@ class Environment(Struct, frozen=True, kw_only=True):
 
 
 class Run(Struct, frozen=True, kw_only=True, weakref=True):
-    """The document of a run. `status` is ``finished`` when every case of the plan has a result."""
+    """The document of a run. `status` is ``finished`` when every case of the plan has a result.
+
+    `code`: the contents of artifacts that results name, in documents that were written with code; not set otherwise. They are no
+    part of the digest of the document, because results name them by their own digests.
+    """
 
     schema: str = SCHEMA
     id: str
@@ -144,3 +149,4 @@ class Run(Struct, frozen=True, kw_only=True, weakref=True):
     method: Method
     plan: Plan
     results: tuple[Result, ...] = ()
+    code: tuple[CodeContent, ...] | UnsetType = UNSET

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelviz.core import Block, DocumentError, Failure, Figure, Outcome, Run, Timing
+from kernelviz.core.code import digest_of, unpacked
 from kernelviz.formats import document
 from kernelviz.metrics.quality import is_slow
 from kernelviz.metrics.statistics import cut_at_each_end
@@ -30,11 +31,14 @@ Ints = NDArray[np.int64]
 
 class _Head(msgspec.Struct, frozen=True):
     """`figures`: result and field of each figure whose samples are in columns, by field. `columns`: name, length and width in
-    bytes of each column."""
+    bytes of each column. `code`: digest and length of each artifact, in order. `body_bytes`: the packed columns, after which the
+    packed artifacts follow; 0 where there are none."""
 
     run: msgspec.Raw
     figures: dict[str, list[int]]
     columns: list[tuple[str, int, int]]
+    code: list[tuple[str, int]] = []
+    body_bytes: int = 0
 
 
 @dataclass(slots=True)
@@ -64,7 +68,12 @@ class _Reader:
 
 
 def encode(run: Run) -> bytes:
-    """The run as a compact file. Equal runs give equal files."""
+    """The run as a compact file. Equal runs give equal files.
+
+    The contents of its code are packed together, because they are alike.
+    """
+    contents = [(content.digest, unpacked(content)) for content in run.code or ()]
+    run = msgspec.structs.replace(run, code=msgspec.UNSET)
     columns, figures = _Columns(), dict[str, list[int]]()
     for name in _fields():
         for index, result in enumerate(run.results):
@@ -83,23 +92,25 @@ def encode(run: Run) -> bytes:
         listed.append((name, sum(map(len, parts)), width))
         body.append(planes)
     raw = msgspec.json.encode(document.values_of(bare))
-    head = lzma.compress(
-        msgspec.json.encode(_Head(run=msgspec.Raw(raw), figures=figures, columns=listed)),
-        preset=9 | lzma.PRESET_EXTREME,
-    )
     packed = lzma.compress(b"".join(body), format=lzma.FORMAT_RAW, filters=_FILTERS)
-    return _MAGIC + len(head).to_bytes(4, "little") + head + packed
+    code = lzma.compress(b"".join(content for _, content in contents)) if contents else b""
+    described = _Head(
+        run=msgspec.Raw(raw),
+        figures=figures,
+        columns=listed,
+        code=[(digest, len(content)) for digest, content in contents],
+        body_bytes=len(packed) if contents else 0,
+    )
+    head = lzma.compress(msgspec.json.encode(described), preset=9 | lzma.PRESET_EXTREME)
+    return _MAGIC + len(head).to_bytes(4, "little") + head + packed + code
 
 
 def decode(data: bytes) -> Run:
-    """The run of a compact file. Errors: DocumentError."""
-    if data[:4] != _MAGIC:
-        raise DocumentError("this is no compact run of kernelviz")
-    end = 8 + int.from_bytes(data[4:8], "little")
+    """The run of a compact file, without the contents of its code (`code_of`). Errors: DocumentError."""
+    head, packed, _ = _parts(data)
     try:
-        head = msgspec.json.decode(lzma.decompress(data[8:end]), type=_Head)
-        body = lzma.decompress(data[end:], format=lzma.FORMAT_RAW, filters=_FILTERS)
-    except (lzma.LZMAError, msgspec.MsgspecError, EOFError) as error:
+        body = lzma.decompress(packed, format=lzma.FORMAT_RAW, filters=_FILTERS)
+    except (lzma.LZMAError, EOFError) as error:
         raise DocumentError(f"it cannot be unpacked ({error})") from None
     reader, start = _Reader({}), 0
     for name, count, width in head.columns:
@@ -107,6 +118,37 @@ def decode(data: bytes) -> Run:
         start += count * width
     run = document.decode(bytes(head.run), most_bytes=None)
     return _with_figures(run, head.figures, lambda name, figure: _read(reader, name, figure))
+
+
+def code_of(data: bytes) -> dict[str, bytes]:
+    """The contents of the code in a compact file, by digest. Errors: DocumentError."""
+    head, _, packed = _parts(data)
+    if not head.code:
+        return {}
+    try:
+        together = lzma.decompress(packed)
+    except (lzma.LZMAError, EOFError) as error:
+        raise DocumentError(f"its code cannot be unpacked ({error})") from None
+    contents, start = dict[str, bytes](), 0
+    for digest, size in head.code:
+        contents[digest] = together[start : start + size]
+        start += size
+        if digest_of(contents[digest]) != digest:
+            raise DocumentError("its code is not what its digests name")
+    return contents
+
+
+def _parts(data: bytes) -> tuple[_Head, bytes, bytes]:
+    """The head, the packed columns and the packed code. Errors: DocumentError."""
+    if data[:4] != _MAGIC:
+        raise DocumentError("this is no compact run of kernelviz")
+    end = 8 + int.from_bytes(data[4:8], "little")
+    try:
+        head = msgspec.json.decode(lzma.decompress(data[8:end]), type=_Head)
+    except (lzma.LZMAError, msgspec.MsgspecError, EOFError) as error:
+        raise DocumentError(f"it cannot be unpacked ({error})") from None
+    after = end + head.body_bytes if head.body_bytes else len(data)
+    return head, data[end:after], data[after:]
 
 
 def _fields() -> tuple[str, ...]:

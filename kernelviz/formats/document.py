@@ -179,7 +179,12 @@ def _finite_run(run: Run) -> Run:
 
 
 EXPORT = Export(
-    name="json", suffix=".json", media_type="application/json", encode=encode, label="kernelviz JSON (.json)"
+    name="json",
+    suffix=".json",
+    media_type="application/json",
+    encode=encode,
+    label="kernelviz JSON (.json)",
+    holds_code=True,
 )
 IMPORT = Import(
     name="json",

@@ -10,7 +10,8 @@ from kernelviz.core import Run
 class Export:
     """A way to write a run. `encode` gives the bytes of the whole file; `suffix` is the file's ending, with its dot.
 
-    `label`: what the file contains, for a list of formats; without it the list shows the name.
+    `label`: what the file contains, for a list of formats; without it the list shows the name. `holds_code`: whether the
+    contents of the run's code are written.
     """
 
     name: str
@@ -18,3 +19,4 @@ class Export:
     media_type: str
     encode: Callable[[Run], bytes]
     label: str = ""
+    holds_code: bool = False

@@ -199,6 +199,7 @@ EXPORT = Export(
     media_type="application/vnd.apache.parquet",
     encode=encode,
     label="Parquet, the whole run, one row per case",
+    holds_code=True,
 )
 IMPORT = Import(
     name="parquet",

@@ -10,6 +10,7 @@ from importlib.resources.abc import Traversable
 import msgspec
 
 from kernelviz.core import Failure, Run, Selftest, Status
+from kernelviz.core.code import unpacked
 from kernelviz.core.run import SameModelRoof
 from kernelviz.formats import compact, document
 
@@ -70,6 +71,15 @@ def load_from(folder: Traversable, name: str) -> Run:
     if small.is_file():
         return compact.decode(small.read_bytes())
     return document.decode(_unpacked(name, folder), most_bytes=None)
+
+
+@lru_cache(maxsize=2)
+def code(name: str) -> dict[str, bytes]:
+    """The contents of the code of one of `names`, by digest; empty where it was recorded without. Errors: DocumentError."""
+    small = _FOLDER / f"{name}{_COMPACT}"
+    if small.is_file():
+        return compact.code_of(small.read_bytes())
+    return {content.digest: unpacked(content) for content in load(name).code or ()}
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):

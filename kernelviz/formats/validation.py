@@ -4,6 +4,7 @@ import math
 from datetime import UTC, datetime
 
 from kernelviz.core import DocumentError, Environment, Failure, Figure, Plan, Problem, Result, Roof, Run
+from kernelviz.formats.code_validation import check_code
 
 MAX_SIZE = 2**63 - 1
 LEAST_S, MOST_S = 1e-12, 1e9
@@ -32,6 +33,7 @@ def checked(run: Run) -> Run:
         )
         seen.add(result.case.key)
         _check_result(result, path)
+    check_code(run)
     return run
 
 

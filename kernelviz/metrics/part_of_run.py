@@ -3,6 +3,7 @@
 import msgspec
 
 from kernelviz.core import Problem, Run
+from kernelviz.core.code import digests
 from kernelviz.core.run_cache import RunCache
 
 _parts: RunCache[Run] = RunCache(most=256)
@@ -18,8 +19,11 @@ def part_of_run(run: Run, variants: tuple[str, ...], problems: tuple[Problem, ..
 
 def _selected(run: Run, variants: tuple[str, ...], problems: tuple[Problem, ...]) -> Run:
     names, keys = set(variants), {p.key for p in problems}
+    results = tuple(r for r in run.results if r.variant in names and r.problem.key in keys)
+    used = {digest for result in results for digest in digests(result.code)}
     return msgspec.structs.replace(
         run,
         plan=msgspec.structs.replace(run.plan, problems=problems, variants=variants),
-        results=tuple(r for r in run.results if r.variant in names and r.problem.key in keys),
+        results=results,
+        code=msgspec.UNSET if not run.code else tuple(content for content in run.code if content.digest in used),
     )

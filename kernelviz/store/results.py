@@ -10,6 +10,7 @@ from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from kernelviz.core import Case, Failure, Result, Run
 from kernelviz.core.chunks import parts
 from kernelviz.core.finite import finite_result
+from kernelviz.store.code_references import put_references
 from kernelviz.store.database import TOGETHER, Database, StorePart, rows_with
 from kernelviz.store.result_encoding import Damaged, damaged, packed, unpacked
 from kernelviz.store.run_rows import AnyRow, header_of, stored_row
@@ -39,6 +40,7 @@ class Results(StorePart):
                     added.on_conflict_do_update(index_elements=["run_id", "case_key"], set_=replaced), values
                 )
             put_times(connection, run_id, row.device_uuid, header.method, header.plan, [given for _, given in finite])
+            put_references(connection, run_id, [given for _, given in finite])
 
     def drop(self, run_id: str, case_keys: Iterable[str]) -> None:
         """Remove the results of these cases."""

@@ -7,11 +7,12 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, update
 
 from kernelviz.core import LIVING, Environment, Run, Status, TracerFailure, UnknownRun, version_1
+from kernelviz.store.code_references import put_references
 from kernelviz.store.database import DamagedRow, Database, StoreError, StorePart, rows_with
 from kernelviz.store.process_presence import Presence
 from kernelviz.store.results import case_rows, read_results
 from kernelviz.store.run_rows import RunHeader, RunRow, header_of, run_row, status_of, stored_row
-from kernelviz.store.tables import results, runs, times
+from kernelviz.store.tables import code_references, results, runs, times
 
 CACHED_RUNS = 4
 """Ended runs that stay in memory after reading, while they do not change; a run of 100 cases takes 20 MB there. A page reads
@@ -31,13 +32,14 @@ class Runs(StorePart):
         """Store runs with their results, all of them or none, as runs of this process."""
         # Before the write lock is acquired, because packing 100,000 cases takes many seconds and would block other writers.
         about = {"owner": owner, "deleted_at": deleted_at, **self._presence()}
-        prepared = [(_run_values(run) | about, *case_rows(run)) for run in created]
+        prepared = [(run, _run_values(run) | about, *case_rows(run)) for run in created]
         with self._database.write() as connection:
-            for values, result_rows, time_rows in prepared:
+            for run, values, result_rows, time_rows in prepared:
                 connection.execute(insert(runs).values(**values))
                 for table, rows in ((results, result_rows), (times, time_rows)):
                     if rows:
                         connection.execute(insert(table), rows)
+                put_references(connection, run.id, run.results)
 
     def set_status(self, run_id: str, status: Status) -> None:
         """Change the status of a run."""
@@ -239,7 +241,7 @@ def _run_values(run: Run) -> dict[str, Any]:
 
 
 def _remove(connection: Connection, run_id: str) -> None:
-    for column in (results.c.run_id, times.c.run_id, runs.c.id):
+    for column in (results.c.run_id, times.c.run_id, code_references.c.run_id, runs.c.id):
         connection.execute(delete(column.table).where(column == run_id))
 
 

@@ -9,6 +9,8 @@ import platformdirs
 from sqlalchemy import URL
 
 from kernelviz.core.notices import Notice
+from kernelviz.store.code_folder import CodeFolder
+from kernelviz.store.code_references import CodeReferences
 from kernelviz.store.database import Database, StoreError
 from kernelviz.store.device_records import Inspections, Roofs, Selftests, Tunings
 from kernelviz.store.migrations import migrate
@@ -36,6 +38,7 @@ class Store:
         self.selftests = Selftests(self._database)
         self.inspections = Inspections(self._database)
         self.tunings = Tunings(self._database)
+        self.code = CodeFolder(self._code_folder(), CodeReferences(self._database).all)
 
     @classmethod
     def open(cls, folder: Path | None = None) -> Store:
@@ -66,6 +69,13 @@ class Store:
     def close(self) -> None:
         """Close the connections."""
         self._database.close()
+
+    def _code_folder(self) -> Path | None:
+        """Where the artifacts are: beside the database's file, in `home()` for a server's database, nowhere for one in memory."""
+        url = self._database.url
+        if url.drivername.startswith("sqlite"):
+            return None if not url.database or url.database == ":memory:" else Path(url.database).parent / "code"
+        return home() / "code"
 
     @property
     def folder(self) -> Path | None:

@@ -49,6 +49,14 @@ results = Table(
     Index("results_by_op", "op", "variant", "dtype", "device_uuid"),
 )
 
+code_references = Table(
+    "code_references",  # artifacts that the results of a run name, whose contents are files (see code_folder.py)
+    metadata,
+    Column("run_id", String, nullable=False),
+    Column("digest", String, nullable=False),
+    PrimaryKeyConstraint("run_id", "digest"),
+)
+
 selftests = Table(
     "selftests",
     metadata,

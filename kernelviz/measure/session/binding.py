@@ -8,8 +8,20 @@ import msgspec
 import torch
 from torch import Tensor
 
-from kernelviz.core import Accuracy, DoesNotFit, PeakMemory, Preparation, Problem, StaleTuning, Tuned, UsageError
+from kernelviz.core import (
+    Accuracy,
+    CodeContent,
+    CompiledCode,
+    DoesNotFit,
+    PeakMemory,
+    Preparation,
+    Problem,
+    StaleTuning,
+    Tuned,
+    UsageError,
+)
 from kernelviz.core.reasons import MutatedInput, NoLaunch, Refused, Remembered, Unfinished, Unwritten
+from kernelviz.measure.compiled_code.capture import Capture
 from kernelviz.measure.gate import host_calls
 from kernelviz.measure.gate.check import CACHED_BYTES, Comparison, Reference
 from kernelviz.measure.gate.diagnosis import diagnosis
@@ -115,13 +127,14 @@ class Answer:
 
 @dataclass(slots=True)
 class BoundVariant:
-    """A variant ready to be timed, with the accuracy from its check."""
+    """A variant ready to be timed, with the accuracy from its check, and what compilers made for it."""
 
     variant: Variant
     timed: Timed
     preparation: Preparation
     accuracy: Accuracy
     memory: PeakMemory
+    code: tuple[CompiledCode, ...] = ()
     warm: Timed | None = None
 
 
@@ -154,8 +167,13 @@ class BoundProblem:
         self._inputs_change = False
         """Whether a variant was bound that changes inputs, so that the calls of other variants find other numbers."""
 
-    def bind(self, variant: Variant, inputs: tuple[Tensor, ...]) -> tuple[Launch, Preparation]:
-        """Bind and call once. Raises whatever the variant raises; NotBound; WrongOutput for outputs that cannot be compared."""
+    def bind(
+        self, variant: Variant, inputs: tuple[Tensor, ...], before_call: Callable[[], None] = lambda: None
+    ) -> tuple[Launch, Preparation]:
+        """Bind and call once. `before_call` is called between the two.
+
+        Raises whatever the variant raises; NotBound; WrongOutput for outputs that cannot be compared.
+        """
         keywords = variant.keywords(self.problem)
         begun = time.perf_counter()
         launch = variant.bind(*inputs, **keywords)
@@ -165,11 +183,13 @@ class BoundProblem:
         refresh(launch)
         self.wait()
         bound = time.perf_counter()
+        before_call()
+        begun_call = time.perf_counter()
         outputs = as_tuple(launch())
         self.wait()
         first = time.perf_counter()
         self._check_specs(outputs)
-        return launch, Preparation(bind_s=bound - begun, first_call_s=first - bound)
+        return launch, Preparation(bind_s=bound - begun, first_call_s=first - begun_call)
 
     def _check_specs(self, outputs: tuple[Tensor, ...]) -> None:
         fault = check_specs(self.op, self.problem, outputs)
@@ -291,11 +311,25 @@ class BoundProblem:
         """Drop the cached references; another variant computes them again. Bound variants stay."""
         self._references.clear()
 
-    def prepare(self, variant: Variant, timer: DeviceTimer, seeds: int, checking: Callable[[], None]) -> BoundVariant:
-        """Bind the variant, prepare it for timing and check it. `checking` is called before the check."""
+    def prepare(
+        self,
+        variant: Variant,
+        timer: DeviceTimer,
+        seeds: int,
+        checking: Callable[[], None],
+        captured: Callable[[tuple[CodeContent, ...]], None] = lambda contents: None,
+    ) -> BoundVariant:
+        """Bind the variant, prepare it for timing and check it.
+
+        `captured` is called with the contents of the artifacts that compilers made, `checking` before the check.
+        """
         meter = memory_meter(self.device)
-        (launch, preparation), bind_bytes = meter.peak(lambda: self.bind(variant, self.inputs))
+        with Capture(variant) as capture:
+            (launch, preparation), bind_bytes = meter.peak(lambda: self.bind(variant, self.inputs, capture.bound))
         call_bytes = meter.peak(launch)[1]
+        code, contents = capture.code()
+        if contents:
+            captured(contents)
         bound_launch = BoundLaunch(launch, self.restore(variant, self.inputs))
         timed = timer.prepare(bound_launch, self._more_launches(variant))
         checking()
@@ -308,9 +342,8 @@ class BoundProblem:
         if accuracy.passed:
             timer.refine(timed)
         self._inputs_change |= bool(variant.mutates) or any(isinstance(r, MutatedInput) for r in accuracy.reasons)
-        bound = BoundVariant(
-            variant, timed, preparation, accuracy, PeakMemory(bind_bytes=bind_bytes, call_bytes=call_bytes)
-        )
+        memory = PeakMemory(bind_bytes=bind_bytes, call_bytes=call_bytes)
+        bound = BoundVariant(variant, timed, preparation, accuracy, memory, code)
         self.variants[variant.name] = bound
         return bound
 

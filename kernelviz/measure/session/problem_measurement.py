@@ -10,6 +10,8 @@ from kernelviz.core import (
     Case,
     CaseDone,
     CaseStep,
+    CodeCaptured,
+    CodeContent,
     Conditions,
     Failure,
     Method,
@@ -203,9 +205,12 @@ class ProblemMeasurement:
             calling = True
             self.step(variant.name, "checking")
 
+        def captured(contents: tuple[CodeContent, ...]) -> None:
+            self.emit(CodeCaptured(case=Case(problem=self.problem, variant=variant.name), contents=contents))
+
         begun = time.perf_counter()
         try:
-            prepared = bound.prepare(variant, self.state.timer, self.method.seeds, checking)
+            prepared = bound.prepare(variant, self.state.timer, self.method.seeds, checking, captured)
         except Exception as error:
             self.state.note(error)
             if isinstance(error, TraceError) and not isinstance(error, WrongWork):
@@ -309,4 +314,5 @@ class ProblemMeasurement:
             configuration=None if variant.configuration is None else dict(variant.configuration),
             tuned_by=known.run_id if known is not None and variant.space and why_not is None else None,
             measured_at=timestamps.now("seconds"),
+            code=bound.code if bound and bound.code else msgspec.UNSET,
         )

@@ -25,6 +25,7 @@ from kernelviz.core import (
     CaseDone,
     CaseStep,
     CheckDone,
+    CodeCaptured,
     DeviceBusy,
     Event,
     Failure,
@@ -121,6 +122,8 @@ def event_message(event: Event, progress: Progress) -> dict[str, object]:
             return {
                 **counts, "kind": "step", "case": event.case.key, "step": event.step, "fraction": event.fraction,
             }  # fmt: skip
+        case CodeCaptured():
+            return {**counts, "kind": "code", "case": event.case.key}
         case CaseDone():
             return {**counts, "kind": "done", "case": event.result.case.key, "words": _format_outcome(event.result)}
         case RoofDone():

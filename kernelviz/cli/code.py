@@ -1,0 +1,136 @@
+"""`kernelviz code`: what compilers made of a case: list the artifacts, print one, or write it to a file."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, cast, get_args
+
+import msgspec
+import typer
+
+from kernelviz import bench as use_cases
+from kernelviz.bench import run_files
+from kernelviz.bench.code import CaseArtifact, Kind, record
+from kernelviz.bench.snapshots import at_sizes
+from kernelviz.cli import console, options
+from kernelviz.core import BadField, check_name, units
+from kernelviz.core.machine_code import KernelFacts
+from kernelviz.tables.column import Column
+from kernelviz.text import format_problem
+from kernelviz.text.machine_code import describe_kernel
+
+KINDS = get_args(Kind)
+_CHARACTERS = 12
+"""Characters of a digest in the list."""
+
+
+def code(
+    run: Annotated[str, typer.Argument(metavar="RUN|FILE", help="Id of a run, or a document that holds one.")],
+    variant: Annotated[str, typer.Argument(metavar="VARIANT", help="Name of the variant.")],
+    problem: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="Only this problem, as the list names it: 'softmax bf16 m=64 n=64'."),
+    ] = None,
+    size: options.Sizes = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(metavar="KIND", help=f"Print this artifact instead of the list: {', '.join(KINDS)}."),
+    ] = None,
+    kernel: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only this kernel, where a case has several.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write the bytes of the one artifact to this file."),
+    ] = None,
+    facts: Annotated[
+        bool,
+        typer.Option("--facts", help="Show registers, spills and instructions of the kernels, read from the cubins."),
+    ] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Show the code that compilers made for a variant of a run: source, Triton's languages, PTX, SASS and cubin.
+
+    Without --kind it lists the artifacts. Code of a document is data: its digests are verified, and nothing of it is run. SASS
+    and facts are made of a cubin by nvdisasm, when they are asked for. Characters that control a terminal are not printed;
+    --output writes the exact bytes.
+    """
+    if kind is not None:
+        check_name("kind", kind, KINDS)
+    if kind is None and output is not None:
+        raise BadField("--output", output, f"name what to write: --kind {'|'.join(KINDS)}")
+    if kind is not None and as_json:
+        raise BadField("--json", "yes", "it prints the list; leave out --kind")
+    if facts and kind is not None:
+        raise BadField("--facts", "yes", "they are read from the cubin; leave out --kind")
+    if problem is not None and size:
+        raise BadField("--size", ", ".join(size), "--problem names the sizes; leave one of them out")
+    bench = use_cases.current()
+    stored = run_files.read_one(Path(run)) if Path(run).is_file() else bench.load(run)
+    artifacts = bench.history.code.of_case(
+        stored,
+        variant,
+        problem=problem,
+        problems=at_sizes(stored, options.parse_sizes(size)) if size else None,
+        kind="cubin" if facts else cast(Kind | None, kind),
+        kernel=kernel,
+    )
+    if facts:
+        one_problem = bench.history.code.of_one_problem(artifacts)
+        _show_facts([kernel for artifact in one_problem for kernel in artifact.facts()], as_json=as_json)
+        return
+    if kind is None:
+        console.show_rows(_COLUMNS, artifacts, record, as_json=as_json, nothing="no code was captured")
+        return
+    _print(bench.history.code.of_one_problem(artifacts), kind, output)
+
+
+def _show_facts(kernels: Sequence[KernelFacts], *, as_json: bool) -> None:
+    if as_json:
+        console.print_json([msgspec.to_builtins(kernel) for kernel in kernels])
+        return
+    for kernel in kernels:
+        for line in describe_kernel(kernel):
+            console.echo(str(line))
+
+
+def _print(listed: Sequence[CaseArtifact], kind: str, output: Path | None) -> None:
+    # Kernels of one CUDA C++ file share source, PTX and cubin.
+    artifacts = list({(a.digest, a.name): a for a in reversed(listed)}.values())[::-1]
+    if len(artifacts) > 1 and (output is not None or kind == "cubin"):
+        kernels = list(dict.fromkeys(a.kernel for a in artifacts))
+        if len(kernels) > 1:
+            raise BadField("--kernel", f"{len(kernels)} kernels", f"name one: {', '.join(kernels)}")
+    if output is not None:
+        with console.writable("--output", output):
+            output.write_bytes(_together(artifacts) if len(artifacts) > 1 else artifacts[0].content())
+    elif kind == "cubin":
+        if sys.stdout.isatty():
+            raise BadField("--output", "", "a cubin is binary, which a terminal cannot show; name a file")
+        console.write(artifacts[0].content())
+    else:
+        console.print_code(_together(artifacts).decode("utf-8", "replace"))
+
+
+def _together(artifacts: Sequence[CaseArtifact]) -> bytes:
+    """The contents one after another; where there are several, each after a comment with its kernel and its file."""
+    if len(artifacts) == 1:
+        return artifacts[0].content()
+    parts = []
+    for artifact in artifacts:
+        heading = " ".join(filter(None, (artifact.kernel, artifact.name)))
+        parts.append(f"// {heading}\n".encode() + artifact.content().rstrip(b"\n") + b"\n")
+    return b"\n".join(parts)
+
+
+_COLUMNS: tuple[Column[CaseArtifact], ...] = (
+    Column("", "Problem", "", units.TEXT, lambda a: format_problem(a.problem)),
+    Column("", "Kernel", "", units.TEXT, lambda a: a.kernel),
+    Column("", "Kind", "", units.TEXT, lambda a: a.kind),
+    Column("", "File", "", units.TEXT, lambda a: a.name or None),
+    Column("", "Compiler", "", units.TEXT, lambda a: " ".join(filter(None, (a.code.compiler, a.code.version)))),
+    Column("", "For", "", units.TEXT, lambda a: a.code.arch),
+    Column("", "Size", "", units.BYTES, lambda a: a.size_bytes),
+    Column("", "Here", "", units.TEXT, lambda a: "yes" if a.is_here else "no"),
+    Column("", "SHA-256", "", units.TEXT, lambda a: a.digest[:_CHARACTERS]),
+)

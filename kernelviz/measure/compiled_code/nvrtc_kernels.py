@@ -1,0 +1,218 @@
+"""Kernels of our CUDA C++ files: source with headers, PTX and cubin, by a driver round the one that loads and launches them.
+
+NVRTC makes PTX on its way to a cubin, but the cubin alone is stored in the cache of `kernelviz.ops.kernels.nvrtc`. So the program
+is watched while the driver compiles, and the PTX is stored beside the cubin. Where the cubin came from the cache and its PTX is
+not there, NVRTC makes the PTX alone, once, for the virtual architecture: it is the same, and takes half of the time.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernelviz.core import CompiledCode
+from kernelviz.measure.compiled_code.artifacts import Artifacts
+from kernelviz.ops.kernels import nvrtc
+
+_STANDARD = "c++17"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """A kernel as it was requested from the driver."""
+
+    source: Path
+    name: str
+    defines: tuple[tuple[str, str], ...]
+    shared_bytes: int
+    arch: str
+
+
+class NvrtcKernels:
+    """See `capture.Watcher`."""
+
+    def __init__(self) -> None:
+        self._driver: _WatchingDriver | None = None
+
+    def install(self, undo: ExitStack) -> None:
+        if self._driver is None:
+            self._driver = _WatchingDriver(nvrtc.active)
+            undo.callback(setattr, nvrtc, "active", nvrtc.active)
+            nvrtc.active = self._driver
+
+    def bound(self) -> None:
+        if self._driver is not None:
+            self._driver.launched.clear()
+
+    def codes(self, artifacts: Artifacts) -> Sequence[CompiledCode]:
+        if self._driver is None:
+            return ()
+        requested = self._driver.requested
+        used = [requested[key][1] for key in self._driver.launched if key in requested] or [
+            k for _, k in requested.values()
+        ]
+        return [_code_of(kernel, artifacts) for kernel in dict.fromkeys(used)]
+
+
+class _WatchingDriver:
+    """Passes everything on to the driver inside, and notes which kernels it loads and launches."""
+
+    def __init__(self, inner: nvrtc.Driver) -> None:
+        self._inner = inner
+        self.requested: dict[int, tuple[Any, _Kernel]] = {}
+        """By the identity of the loaded kernel, which is held here so that the identity stays its own."""
+        self.launched: dict[int, None] = {}
+
+    def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any:
+        with _programs() as programs:
+            loaded = self._inner.kernel(source, name, defines, shared_bytes, cluster)
+        requested = _Kernel(source, name, tuple(sorted(defines.items())), shared_bytes, _arch(self._inner))
+        self.requested[id(loaded)] = loaded, requested
+        for program in programs:
+            with suppress(Exception):  # it is made again where it is needed
+                _store(_ptx_path(requested), _ptx_of(program.handle))
+        return loaded
+
+    def launch(
+        self,
+        kernel: Any,
+        blocks: nvrtc.Size,
+        threads: nvrtc.Size,
+        cluster: int,
+        shared_bytes: int,
+        args: tuple[Any, ...],
+    ) -> None:
+        self.launched[id(kernel)] = None
+        self._inner.launch(kernel, blocks, threads, cluster, shared_bytes, args)
+
+    def resident(self, kernel: Any, threads: int, cluster: int, shared_bytes: int) -> int:
+        return self._inner.resident(kernel, threads, cluster, shared_bytes)
+
+
+@contextmanager
+def _programs() -> Iterator[list[Any]]:
+    """The programs of cuda.core that are compiled to a cubin meanwhile."""
+    programs: list[Any] = []
+    try:
+        from cuda import core
+    except ImportError:
+        yield programs
+        return
+    original = core.Program
+
+    class Watched:
+        def __init__(self, *arguments: Any, **keywords: Any) -> None:
+            self._program = original(*arguments, **keywords)
+
+        def compile(self, target: str, *arguments: Any, **keywords: Any) -> Any:
+            compiled = self._program.compile(target, *arguments, **keywords)
+            programs.append(self._program)
+            return compiled
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._program, name)
+
+    core.Program = Watched
+    try:
+        yield programs
+    finally:
+        core.Program = original
+
+
+def _arch(driver: nvrtc.Driver) -> str:
+    """The architecture that a driver compiles for: its own, or that of torch's current device."""
+    stated = getattr(driver, "arch", None)
+    if isinstance(stated, str):
+        return stated
+    import torch
+
+    major, minor = torch.cuda.get_device_capability(torch.cuda.current_device())
+    return f"sm_{major}{minor}"
+
+
+def _code_of(kernel: _Kernel, artifacts: Artifacts) -> CompiledCode:
+    files = nvrtc.with_headers(kernel.source)
+    sources = tuple(a for path in files for a in artifacts.add("source", path.read_bytes(), name=path.name))
+    cubin = nvrtc.compile_cubin(kernel.source, kernel.arch, dict(kernel.defines))
+    return CompiledCode(
+        kernel=kernel.name,
+        compiler="nvrtc",
+        version=_version(),
+        arch=kernel.arch,
+        shared_bytes=kernel.shared_bytes,
+        defines=dict(kernel.defines),
+        artifacts=(*sources, *artifacts.of_kinds((("ptx", _ptx(kernel)), ("cubin", cubin)))),
+    )
+
+
+def _ptx(kernel: _Kernel) -> bytes | None:
+    """The PTX from the cache, or made by NVRTC and stored there; None if NVRTC refuses."""
+    path = _ptx_path(kernel)
+    with suppress(OSError):
+        return path.read_bytes()
+    from cuda.bindings import nvrtc as bindings
+
+    status, program = bindings.nvrtcCreateProgram(kernel.source.read_bytes(), kernel.source.name.encode(), 0, [], [])
+    if status != bindings.nvrtcResult.NVRTC_SUCCESS:
+        return None
+    options = [
+        f"--gpu-architecture={kernel.arch.replace('sm_', 'compute_')}".encode(),
+        f"-std={_STANDARD}".encode(),
+        *(f"-I{folder}".encode() for folder in (nvrtc.HEADERS, *nvrtc.include_paths())),
+        *(f"-D{name}={value}".encode() for name, value in kernel.defines),
+    ]
+    try:
+        (status,) = bindings.nvrtcCompileProgram(program, len(options), options)
+        ptx = _ptx_of(program) if status == bindings.nvrtcResult.NVRTC_SUCCESS else None
+    finally:
+        bindings.nvrtcDestroyProgram(program)
+    if ptx is not None:
+        _store(path, ptx)
+    return ptx
+
+
+def _ptx_of(program: Any) -> bytes:
+    """The PTX of a compiled program. Errors: ValueError."""
+    from cuda.bindings import nvrtc as bindings
+
+    status, size = bindings.nvrtcGetPTXSize(program)
+    if status != bindings.nvrtcResult.NVRTC_SUCCESS or size < 2:
+        raise ValueError(f"NVRTC has no PTX ({status})")
+    text: bytes = b" " * size  # the binding writes into it
+    bindings.nvrtcGetPTX(program, text)
+    return text.rstrip(b"\0")
+
+
+@functools.cache
+def _version() -> str:
+    from cuda.bindings import nvrtc as bindings
+
+    return ".".join(str(n) for n in bindings.nvrtcVersion()[1:])
+
+
+def _ptx_path(kernel: _Kernel) -> Path:
+    texts = [path.read_text() for path in nvrtc.with_headers(kernel.source)]
+    key = hashlib.sha256(repr((texts, kernel.arch, kernel.defines, _version(), _STANDARD)).encode()).hexdigest()
+    return nvrtc.cache_folder() / f"{kernel.source.stem}-{kernel.arch}-{key[:32]}.ptx"
+
+
+def _store(path: Path, content: bytes) -> None:
+    """Write through a temporary file, so that another process never reads half of it. Errors of the disk are ignored."""
+    if path.is_file():
+        return
+    name = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+            name = file.name
+            file.write(content)
+        Path(name).replace(path)
+    except OSError:
+        with suppress(OSError):
+            Path(name).unlink()

@@ -1,0 +1,223 @@
+"""`kernelviz code`, `export --with-code` and `kv.code`: over stored runs and documents, without a compiler."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import unicodedata
+from pathlib import Path
+
+import msgspec
+import pytest
+import sample_code as code
+from msgspec.structs import replace
+
+import kernelviz as kv
+from kernelviz.bench import Bench
+from kernelviz.bench.code import CodeNotHere, describe_left_out
+from kernelviz.cli import main
+from kernelviz.core import Run
+from kernelviz.core.code import digest_of, packed
+from kernelviz.core.errors import BadField, UnknownName
+from kernelviz.formats import decode, document
+from kernelviz.machine_code.facts import facts_of
+from kernelviz.store import Store
+from kernelviz.text.machine_code import describe_kernel
+
+CUBINS = Path(__file__).parents[1] / "machine_code" / "cubins"
+PLUGINS = code.contents(code.PLUGIN)
+
+
+@pytest.fixture
+def run_id(bench: Bench) -> str:
+    """A run whose document came with its code."""
+    return bench.history.take_in(document.encode(code.run()))
+
+
+def test_it_lists_the_artifacts_and_prints_one(bench: Bench, run_id: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.load(run_id).code is msgspec.UNSET, "the contents are in the folder"
+    assert main(["code", run_id, code.VARIANT, "--size", "n=1024"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 1 + 3
+    assert all("add_kernel" in line and "triton 3.7.1" in line and "sm_90" in line for line in lines[1:])
+    assert digest_of(code.CUBIN)[:12] in lines[3]
+    assert main(["code", run_id, code.VARIANT, "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert len(listed) == 6
+    assert {"kind": "ptx", "warps": 4, "here": True, "problem": "add fp32 n=1024"}.items() <= listed[1].items()
+    # Both sizes have the same code, so that none has to be named.
+    assert main(["code", run_id, code.VARIANT, "--kind", "ptx"]) == 0
+    assert capsys.readouterr().out == code.PTX
+    assert [a.text() for a in kv.code(run_id, code.VARIANT, kind="source", sizes={"n": 1024})] == [code.SOURCE]
+    assert [a.kind for a in kv.code(run_id, code.VARIANT, problem="add fp32 n=4096")] == ["source", "ptx", "cubin"]
+
+
+def test_output_has_the_exact_bytes(run_id: str, tmp_path: Path) -> None:
+    file = tmp_path / "kernel.cubin"
+    assert main(["code", run_id, code.VARIANT, "--kind", "cubin", "--output", str(file)]) == 0
+    assert file.read_bytes() == code.CUBIN
+    assert kv.code(run_id, code.VARIANT, kind="cubin")[0].content() == code.CUBIN
+
+
+def test_sass_and_facts_come_from_the_cubin(bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cubin = lzma.decompress((CUBINS / "arithmetic-sm_90.cubin.xz").read_bytes())
+    kernels = facts_of(cubin)[:2]
+    names = [kernel.name for kernel in kernels]
+    assert len(names) == 2
+    held = {"source": b"// the source\n", "cubin": cubin}
+    run = code.run()
+    described = tuple(code.code_of(name, held) for name in names)
+    results = tuple(replace(r, code=described) if r.variant == code.VARIANT else r for r in run.results)
+    run_id = bench.history.take_in(
+        document.encode(replace(run, results=results, code=(*map(packed, held.values()), *PLUGINS)))
+    )
+    assert main(["code", run_id, code.VARIANT, "--kind", "sass"]) == 0
+    sass = capsys.readouterr().out
+    assert all(f".text.{name}" in sass for name in names)
+    assert "EXIT" in sass
+    assert kv.code(run_id, code.VARIANT, kind="sass")[0].text() == sass
+    assert main(["code", run_id, code.VARIANT, "--facts", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert [(f["name"], f["registers"]) for f in facts] == [(kernel.name, kernel.registers) for kernel in kernels]
+    assert main(["code", run_id, code.VARIANT, "--facts", "--kernel", names[1]]) == 0
+    assert capsys.readouterr().out == "".join(f"{line}\n" for line in describe_kernel(kernels[1]))
+    # A cubin of somebody else may be anything.
+    other = bench.history.take_in(document.encode(code.run("other")))
+    assert main(["code", other, code.VARIANT, "--kind", "sass"]) == 2
+    assert "this is not a cubin that can be read" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nosuch", code.VARIANT], "no run 'nosuch'"),
+        (["{run}", "triton_blokc_per_row"], "did you mean 'triton_block_per_row'?"),
+        (["{run}", "torch_eager"], "variant: 'torch_eager' cannot be used; its backend is torch"),
+        (["{run}", code.VARIANT, "--kind", "sas"], "no kind 'sas'"),
+        (
+            ["{run}", code.VARIANT, "--kind", "ttir"],
+            "kind: 'ttir' cannot be used; variant 'triton_block_per_row' has source",
+        ),
+        (["{run}", code.VARIANT, "--kernel", "ad_kernel"], "did you mean 'add_kernel'?"),
+        (["{run}", code.VARIANT, "--problem", "add fp32 n=1025"], "did you mean 'add fp32 n=1024'?"),
+        (["{run}", code.VARIANT, "--problem", "add fp32 n=1024", "--size", "n=1024"], "leave one of them out"),
+        (["{run}", code.VARIANT, "--size", "n=3"], "has no such sizes"),
+        (["{run}", code.VARIANT, "-o", "x"], "--output: 'x' cannot be used; name what to write"),
+        (["{run}", code.VARIANT, "--kind", "ptx", "--facts"], "--facts: 'yes' cannot be used"),
+        (["{run}", code.VARIANT, "--kind", "ptx", "--json"], "leave out --kind"),
+        (["{run}", code.VARIANT, "--kind", "ptx", "-o", "/nosuch/x"], "--output: '/nosuch/x' cannot be used"),
+    ],
+)
+def test_bad_input_names_the_field_and_the_remedy(
+    run_id: str, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert main(["code", *(a.format(run=run_id) for a in arguments)]) == 2
+    printed = capsys.readouterr()
+    assert message in printed.err
+    assert printed.out == ""
+
+
+def test_problems_with_different_code_and_several_kernels_must_be_named(
+    bench: Bench, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    run = code.run()
+    second = code.code_of("second_kernel", {"ptx": b"// second\n"})
+    results = tuple(
+        replace(r, code=(*(r.code or ()), second)) if r.variant == code.VARIANT and r.problem.sizes["n"] == 4096 else r
+        for r in run.results
+    )
+    contents = (*(run.code or ()), packed(b"// second\n"))
+    run_id = bench.history.take_in(document.encode(replace(run, results=results, code=contents)))
+    assert main(["code", run_id, code.VARIANT, "--kind", "ptx"]) == 2
+    assert "name one: add fp32 n=1024; add fp32 n=4096" in capsys.readouterr().err
+    both = ["code", run_id, code.VARIANT, "--kind", "ptx", "--size", "n=4096"]
+    assert main(both) == 0
+    assert capsys.readouterr().out == f"// add_kernel\n{code.PTX}\n// second_kernel\n// second\n"
+    assert main([*both, "-o", str(tmp_path / "x")]) == 2
+    assert "--kernel: '2 kernels' cannot be used; name one: add_kernel, second_kernel" in capsys.readouterr().err
+    assert main([*both, "--kernel", "second_kernel"]) == 0
+    assert capsys.readouterr().out == "// second\n"
+
+
+def test_a_document_with_code_opens_elsewhere_and_without_it_says_what_is_missing(
+    bench: Bench, run_id: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare, whole, mine = (tmp_path / name for name in ("bare.json", "whole.json", "mine.parquet"))
+    assert main(["export", run_id, "-o", str(bare)]) == 0
+    assert main(["export", run_id, "-o", str(whole), "--with-code"]) == 0
+    assert "left out 1 source, 1 ptx" in capsys.readouterr().err
+    assert main(["export", run_id, "-o", str(mine), "--with-code", "--with-plugin-code"]) == 0
+    assert capsys.readouterr().err == ""
+    assert document.digest(decode(bare.read_bytes())) == document.digest(decode(whole.read_bytes()))
+    held = {c.digest for c in decode(whole.read_bytes()).code or ()}
+    assert held == {digest_of(c) for c in code.OWN.values()}
+    elsewhere = Bench(Store.open(tmp_path / "elsewhere"), bench.devices())
+    there = elsewhere.history.take_in_all(bare.read_bytes())[0]
+    with pytest.raises(CodeNotHere, match="export RUN --with-code"):
+        elsewhere.history.code.of_case(elsewhere.load(there), code.VARIANT)[0].content()
+    # The same run again, now with its code: the run stays, the code is added.
+    assert elsewhere.history.take_in_all(whole.read_bytes()) == (there,)
+    of_case = elsewhere.history.code.of_case
+    assert [a.content() for a in of_case(elsewhere.load(there), code.VARIANT, kind="cubin")] == [code.CUBIN] * 2
+    assert not any(a.is_here for a in of_case(elsewhere.load(there), code.MINE)), "the plug-in's code stayed at home"
+    elsewhere.history.take_in_all(mine.read_bytes())
+    assert all(a.is_here for a in of_case(elsewhere.load(there), code.MINE))
+    elsewhere.close()
+    # A file is opened as it is, too, and a document without code is written from it unless asked.
+    assert main(["code", str(whole), code.VARIANT, "--kind", "source"]) == 0
+    assert capsys.readouterr().out == code.SOURCE
+    assert main(["export", str(whole)]) == 0
+    assert "code" not in json.loads(capsys.readouterr().out)
+
+
+def test_options_that_need_another_one_are_refused(run_id: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", run_id, "--with-code", "--to", "csv"]) == 2
+    assert (
+        "--with-code: 'csv' cannot be used; this format holds no code; write one of json, parquet"
+        in capsys.readouterr().err
+    )
+    assert main(["export", run_id, "--with-plugin-code"]) == 2
+    assert main(["export", "--all", "-o", "x", "--with-code"]) == 2
+    assert "leave out --with-code" in capsys.readouterr().err
+    with pytest.raises(BadField, match="with_code"):
+        kv.load(run_id).save("x.md", with_code=True)
+    with pytest.raises(UnknownName):
+        kv.code(run_id, code.VARIANT, kind="sas")
+
+
+def test_a_report_is_saved_with_its_code_on_request(run_id: str, tmp_path: Path) -> None:
+    report = kv.load(run_id)
+    held = {c.digest for c in kv.load(report.save(tmp_path / "run.json", with_code=True)).code or ()}
+    assert held == {digest_of(c) for c in code.OWN.values()}
+    assert not kv.load(report.save(tmp_path / "bare.json")).code
+
+
+def test_no_code_controls_the_terminal(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "int a;\t// \x1b]0;owned\x07\x1b[31m\x9b31m\u202ereversed\u2028\r\nint b;\n"
+    run: Run = replace(
+        code.run(),
+        results=tuple(
+            replace(r, code=(code.code_of("k\x1b[31m", {"source": text.encode()}),)) for r in code.run().results
+        ),
+        code=code.contents({"source": text.encode()}),
+    )
+    run_id = bench.history.take_in(document.encode(run))
+    for arguments in ([], ["--json"], ["--kind", "source"]):
+        assert main(["code", run_id, code.VARIANT, *arguments]) == 0
+        out = capsys.readouterr().out
+        assert not {c for c in out if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp")} - {"\n", "\t"}, arguments
+    assert out == "int a;\t//  ]0;owned  [31m 31m reversed \nint b;\n"
+    assert kv.code(run_id, code.VARIANT)[0].text() == text
+
+
+def test_a_recorded_run_holds_the_most_important_code_that_fits(bench: Bench, run_id: str) -> None:
+    some, left_out = bench.history.code.with_code(
+        bench.load(run_id), most_bytes=len(packed(code.SOURCE.encode()).zlib) + 60
+    )
+    held = {c.digest for c in some.code or ()}
+    assert digest_of(code.SOURCE.encode()) in held
+    assert {one.reason for one in left_out} == {"plugin", "limit"}
+    assert held.isdisjoint(one.artifact.digest for one in left_out)
+    lines = describe_left_out(left_out)
+    assert any("4 MB" in line for line in lines)
+    assert any("--with-plugin-code" in line for line in lines)
