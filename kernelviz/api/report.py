@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast, get_args
@@ -109,10 +110,14 @@ class Report(Run, frozen=True, kw_only=True):
         """Write the run to a file. `kernelviz.load` reads documents and Parquet on any machine.
 
         to: json, parquet, csv, md, html, gbench or nvbench. Default: by the ending of the file name, otherwise the native
-        document. Errors: UnknownName.
+        document. Warns with UserWarning if the file is too large to be read again. Errors: UnknownName.
         """
         target = Path(path)
-        target.write_bytes(formats.export_named(to or formats.format_of(target.name)).encode(self))
+        export = formats.export_named(to or formats.format_of(target.name))
+        data = export.encode(self)
+        target.write_bytes(data)
+        if unreadable := formats.describe_unreadable(export.name, len(data)):
+            warnings.warn(f"{target}: {unreadable}", stacklevel=2)
         return target
 
     def card(

@@ -277,6 +277,8 @@ def export(
         note=note,
     )
     data = form.encode(selection)
+    if unreadable := formats.describe_unreadable(form.name, len(data)):
+        console.warn(f"{out or 'stdout'}: {unreadable} (--variants, --size)")
     if out is None:
         _to_stdout(data, form.name)
         return

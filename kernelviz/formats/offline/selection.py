@@ -1,4 +1,4 @@
-"""Which cases and sizes of a very large run the offline page shows, so that it is written and opened within seconds."""
+"""Which cases and sizes of a very large run the offline page and Markdown show, so that both are written within seconds."""
 
 from kernelviz.core import Problem, Run
 from kernelviz.metrics.part_of_run import part_of_run
@@ -30,14 +30,14 @@ def sizes_with_charts(run: Run, problems: tuple[Problem, ...]) -> tuple[Problem,
     return _spaced(problems, max(1, MOST_CHARTS // (3 + len(run.plan.variants))))
 
 
-def describe_part(run: Run, part: Run) -> str:
-    """That the page shows only some of the cases; empty if it shows all."""
+def describe_part(run: Run, part: Run, what: str = "page") -> str:
+    """That the page, or what it is, shows only some of the cases; empty if it shows all."""
     if part is run:
         return ""
     visible, whole = (len(r.plan.problems) * len(r.plan.variants) for r in (part, run))
     return (
-        f"This page shows {visible:,} of {whole:,} cases: {len(part.plan.problems):,} sizes, evenly spaced over the plan, and "
-        f"{len(part.plan.variants):,} variants. Tiles and failures are those of these cases. The JSON document has all cases."
+        f"This {what} shows {visible:,} of {whole:,} cases: {len(part.plan.problems):,} sizes, evenly spaced over the plan, and "
+        f"{len(part.plan.variants):,} variants. The answer and the failures are those of these cases. The JSON document has all cases."
     )
 
 
