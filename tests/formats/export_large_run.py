@@ -70,7 +70,8 @@ def main(cases: int = 100_000, blocks: int = 20, of_block: int = 1) -> None:
             _, status, usage = os.wait4(process.pid, 0)
             size = f"{file.stat().st_size / 1e6:.1f} MB" if file.exists() else "no file"
             print(
-                f"{name}: exit {os.waitstatus_to_exitcode(status)}, {time.perf_counter() - begun_s:.1f} s, "
+                f"{name}: exit {os.waitstatus_to_exitcode(status)}, {time.perf_counter() - begun_s:.0f} s, "
+                f"{usage.ru_utime + usage.ru_stime:.0f} s of processor time, "
                 f"{usage.ru_maxrss / 2**20:.2f} GiB, {size} {said.strip()[-400:]}",
                 flush=True,
             )
