@@ -1,4 +1,4 @@
-"""A file that is larger than what kernelviz reads of its format: whoever writes it is told, by the command, in Python and on pages."""
+"""Whoever writes a file that is larger than what kernelviz reads of its format is told: by the command, in Python, on pages."""
 
 from __future__ import annotations
 

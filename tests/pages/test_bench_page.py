@@ -318,5 +318,5 @@ def test_what_hampers_the_device_is_said_with_its_remedy(page: Open) -> None:
 def test_a_page_of_very_many_cases_shows_a_part_and_says_so(page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selection, "MOST_ON_BENCH", 10)
     test = page(RehearsedBench((samples.H200,), stored=(samples.mixed(),)), run="mixed")
-    assert [one.value for one in test.info][0].startswith("This page shows 10 of 30 cases: 2 sizes")
+    assert test.info[0].value.startswith("This page shows 10 of 30 cases: 2 sizes")
     assert len(test.dataframe[0].value) == 10

@@ -150,7 +150,7 @@ def _copies_of_killed_processes(folder: Path) -> list[int]:
                 children.append(pid)
                 os.close(write)
                 os.read(read, 6)
-            counts.append(len(os.listdir(temporary)))
+            counts.append(len([*Path(temporary).iterdir()]))
             for pid in children:
                 os.kill(pid, signal.SIGKILL)
                 os.waitpid(pid, 0)
@@ -158,7 +158,7 @@ def _copies_of_killed_processes(folder: Path) -> list[int]:
                     store.runs.count()
                 del store
                 gc.collect()  # This process's own copy goes with its last connection.
-                counts.append(len(os.listdir(temporary)))
+                counts.append(len([*Path(temporary).iterdir()]))
         finally:
             tempfile.tempdir = before
     return counts
@@ -206,7 +206,9 @@ def test_what_a_killed_process_had_stored_is_read_in_a_read_only_folder(answers:
     assert answer["kind"] == "store_read_only"
     assert "nothing can be stored in" in answer["refused"]
     assert sorted(answer["left"]) == ["kernelviz.db", "kernelviz.db-wal"]
-    assert answer["copies"] == [2, 1, 0], "a copy is used while its process lives, and removed at the next start after that"
+    assert answer["copies"] == [2, 1, 0], (
+        "a copy is used while its process lives, and removed at the next start after that"
+    )
 
 
 def test_a_new_store_cannot_be_made_on_a_full_disk(answers: dict[str, Any]) -> None:

@@ -39,7 +39,8 @@ def describe_part(run: Run, part: Run, what: str = "page") -> str:
     visible, whole = (len(r.plan.problems) * len(r.plan.variants) for r in (part, run))
     return (
         f"This {what} shows {visible:,} of {whole:,} cases: {len(part.plan.problems):,} sizes, evenly spaced over the plan, and "
-        f"{len(part.plan.variants):,} variants. The answer and the failures are those of these cases. The JSON document has all cases."
+        f"{len(part.plan.variants):,} variants. The answer and the failures are those of these cases. "
+        "The JSON document has all cases."
     )
 
 
