@@ -266,7 +266,7 @@ def patches_the_clock_later(x_N, y_N) -> Launch:
 
     def launch() -> torch.Tensor:
         calls[0] += 1
-        if calls[0] == 60:
+        if calls[0] == 30:  # 26 calls are made to bind and to check it
             patches_the_clock.bind(x_N, y_N)  # type: ignore[attr-defined]
         return torch.add(x_N, y_N, out=out)
 
