@@ -84,8 +84,8 @@ LATER_NOTES: tuple[tuple[n.Note, str], ...] = (
     ),
     (
         n.ClockUnverified(at_most_s=60e-6, trials=40),
-        "unverified clock: the time was taken in the variant's own process; by the judge's clock, which also counts the launch, it is "
-        "at most 60.00 µs (the shortest of 40 calls)",
+        "unverified clock: the time was taken in the variant's own process; by the judge's clock, which also counts the launch, "
+        "it is at most 60.00 µs (the shortest of 40 calls)",
     ),
 )
 """Notes for which no earlier version had a sentence."""
