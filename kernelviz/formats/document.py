@@ -60,8 +60,8 @@ def encode(run: Run) -> bytes:
     # One result at a time: as plain values, a run of 100,000 cases takes gigabytes.
     for number, result in enumerate(run.results):
         qualities = {headline: quality(result, headline, run.method.clock) for headline in get_args(Headline)}
-        trust = {name: str(describe_quality(q)) for name, q in qualities.items() if q is not None}
-        out.write((b"," if number else b"") + msgspec.json.encode(msgspec.to_builtins(result) | {"trust": trust}))
+        texts = {name: str(describe_quality(q)) for name, q in qualities.items() if q is not None}
+        out.write((b"," if number else b"") + msgspec.json.encode(msgspec.to_builtins(result) | {"trust": texts}))
     out.write(b'],"digest":"' + digest(run).encode() + b'"}')
     return out.getvalue()
 
