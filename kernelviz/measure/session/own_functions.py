@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-_OURS, _VARIANTS = "kernelviz.", "kernelviz.ops."
+_OURS, _VARIANTS, _TEXT = "kernelviz.", "kernelviz.ops.", "kernelviz.text."
+"""No result depends on a function that makes text."""
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, classmethod, staticmethod, property)
 
 
@@ -26,7 +27,7 @@ class _Namespace:
 
     @classmethod
     def of(cls, name: str, members: Mapping[str, Any]) -> "_Namespace":
-        functions = {n: (value, _code(value)) for n, value in list(members.items()) if isinstance(value, _FUNCTIONS)}
+        functions = {n: (value, _code(value)) for n, value in list(members.items()) if _decides(value)}
         return cls(name, members, functions, len(members))
 
     def replaced(self) -> Iterator[str]:
@@ -34,7 +35,7 @@ class _Namespace:
             if self.members.get(name) is not function or _code(function) is not code:
                 yield f"{self.name}.{name}"
         if len(self.members) != self.size:  # A new function may hide one of Python's, or one of a class's base.
-            new = [n for n, value in list(self.members.items()) if isinstance(value, _FUNCTIONS)]
+            new = [n for n, value in list(self.members.items()) if _decides(value)]
             yield from (f"{self.name}.{name}" for name in new if name not in self.functions)
 
 
@@ -52,7 +53,7 @@ class OwnFunctions:
         if len(sys.modules) != self._loaded:
             self._loaded = len(sys.modules)
             for name, module in list(sys.modules.items()):
-                ours = name.startswith(_OURS) and not name.startswith(_VARIANTS)
+                ours = name.startswith(_OURS) and not name.startswith((_VARIANTS, _TEXT))
                 if (ours or module is time) and name not in self._modules:
                     self._modules.add(name)
                     self._namespaces += _namespaces(module)
@@ -65,6 +66,11 @@ def _namespaces(module: ModuleType) -> Iterator[_Namespace]:
     for name, value in list(vars(module).items()):
         if isinstance(value, type) and value.__module__ == module.__name__:
             yield _Namespace.of(f"{module.__name__}.{name}", vars(value))
+
+
+def _decides(value: object) -> bool:
+    """Whether it is a function on which a result can depend."""
+    return isinstance(value, _FUNCTIONS) and not str(getattr(value, "__module__", "")).startswith(_TEXT)
 
 
 def _code(value: object) -> CodeType | None:
