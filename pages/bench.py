@@ -6,6 +6,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.core import LIVING, Run, UnknownRun
+from kernelviz.formats.offline import selection
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.rows import rows
 from kernelviz.metrics.summary import summary
@@ -83,6 +84,11 @@ if stored is None:
     else:
         empty_states.first_visit(bench.ops()[form.op], form, bench.runs(8), bench.history.shipped())
     st.stop()
+
+# A page of 100,000 cases would take minutes, in which the server answers nobody else quickly.
+whole, stored = stored, selection.part_of(stored, selection.MOST_ON_BENCH)
+if stored is not whole:
+    st.info(selection.describe_part(whole, stored), icon=":material/filter_list:")
 
 # A run of another tool has times only.
 if foreign_times.alone(stored):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pathlib
+import tempfile
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -54,7 +56,7 @@ def hostile_backup(text: str, device: Device) -> bytes:
     """
     head, *lines, _ = mutations.backups()[0].splitlines()
     changed = []
-    for number, line in enumerate(lines):
+    for line in lines:
         tree = json.loads(line.replace(samples.CPU.uuid.encode(), device.uuid.encode()))
         for field in sorted(set(_texts(tree))):
             if field[-1] in ("kind", "digest", "uuid", "device_uuid", "id", "run_id"):
@@ -62,12 +64,22 @@ def hostile_backup(text: str, device: Device) -> bytes:
             before = json.dumps(tree)
             _replace(tree, field, text)
             tree.get("run", {}).pop("digest", None)
-            try:
-                backup._line(json.dumps(tree).encode(), number)
-            except KernelvizError:
+            if not _readable(head, json.dumps(tree).encode()):
                 tree = json.loads(before)
         changed.append(json.dumps(tree).encode())
     return mutations.sealed_backup([head, *changed])
+
+
+def _readable(head: bytes, line: bytes) -> bool:
+    """Whether a backup of this line alone can be read."""
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(mutations.sealed_backup([head, line]))
+        file.flush()
+        try:
+            list(backup.runs(pathlib.Path(file.name)))
+        except KernelvizError:
+            return False
+        return True
 
 
 def fields_with(text: str, content: bytes) -> set[Path]:

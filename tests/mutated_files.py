@@ -1,6 +1,6 @@
 """Damaged files of every format through the code of an upload and of `kernelviz import`; then all that was imported is drawn.
 
-    python tests/mutated_files.py [--count 20000] [--seed 1] [--processes 2] [--pages 300] [--only NUMBER]
+    python tests/mutated_files.py [--count 20000] [--seed 1] [--processes 2] [--pages 300] [--each-kind-once] [--only NUMBER]
 
 - Every file (`mutations.py` makes them) is imported, and either its runs are stored as a whole, or it is refused with a reason in
   words and nothing is stored. A backup is restored into a store that already holds a run, and every tenth one again.
@@ -13,6 +13,8 @@
 
 A Parquet file is read in a process with limits, as in the product. Starting one takes 0.5 s, so the process is a fork of this
 one, and is started as in the product for every 50th file only. A file that takes more than a minute counts as a fault.
+
+With `--each-kind-once`, of each format and damage only one imported file is drawn. tests/formats/test_mutated_files.py does so.
 
 A fault is printed with the number of its file; `--only NUMBER` repeats that file alone.
 """
@@ -332,8 +334,11 @@ def draw_pages(file: Mutated, ids: Sequence[str]) -> int:
 # The run over many files
 
 
-def examine(installation: Installation, seen: set[str], file: Mutated, *, pages: bool) -> Outcome:
-    """Import one file and draw what was imported: without pages, or on every page."""
+def examine(
+    installation: Installation, seen: set[str], file: Mutated, *, pages: bool, each_kind_once: bool = False
+) -> Outcome:
+    """Import one file and draw what was imported: without pages, or on every page. `seen`: the facts of each run, and the kind of
+    each file, that was drawn before."""
     began_s = time.monotonic()
     outcome = Outcome(file)
     signal.signal(signal.SIGALRM, _too_long)
@@ -343,7 +348,8 @@ def examine(installation: Installation, seen: set[str], file: Mutated, *, pages:
         if pages and outcome.ids:
             openable = [i for i in outcome.ids if installation.bench.history.summary(i).deleted_at is None]
             outcome.pages = draw_pages(file, openable or (WHOLE,))
-        elif not outcome.refusal:
+        elif not outcome.refusal and not (each_kind_once and f"{file.form}, {file.damage}" in seen):
+            seen.add(f"{file.form}, {file.damage}")
             for run_id in outcome.ids:
                 if installation.bench.history.summary(run_id).deleted_at is not None:
                     installation.bench.history.restore(run_id)
@@ -378,7 +384,7 @@ def _end_of_trace(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))[-3000:]
 
 
-def chunk(seed: int, numbers: Sequence[int], *, pages: bool = False) -> list[Outcome]:
+def chunk(seed: int, numbers: Sequence[int], *, pages: bool = False, each_kind_once: bool = False) -> list[Outcome]:
     """The outcome of each of these files, in stores of their own."""
     _prepare()
     outcomes: list[Outcome] = []
@@ -388,7 +394,11 @@ def chunk(seed: int, numbers: Sequence[int], *, pages: bool = False) -> list[Out
             installation = Installation(Path(folder))
             try:
                 for _ in range(min(STORE_FILES, len(left))):
-                    outcomes.append(examine(installation, _SEEN, mutated(seed, left.pop(0)), pages=pages))
+                    outcomes.append(
+                        examine(
+                            installation, _SEEN, mutated(seed, left.pop(0)), pages=pages, each_kind_once=each_kind_once
+                        )
+                    )
                     if outcomes[-1].faults:  # What caused it must not be in the store of the next file.
                         break
                 else:
@@ -463,14 +473,16 @@ def choose(imported: Sequence[Outcome], most: int) -> list[int]:
     return list(chosen)
 
 
-def run_in_processes(seed: int, numbers: Sequence[int], processes: int, *, pages: bool = False) -> list[Outcome]:
+def run_in_processes(
+    seed: int, numbers: Sequence[int], processes: int, *, pages: bool = False, each_kind_once: bool = False
+) -> list[Outcome]:
     """The outcomes of all files. A process that dies is a fault of its files."""
     step = STORE_FILES if pages else 5 * STORE_FILES
     parts = [numbers[start : start + step] for start in range(0, len(numbers), step)]
     outcomes: list[Outcome] = []
     began_s = time.monotonic()
     with ProcessPoolExecutor(processes) as pool:
-        waiting = {pool.submit(chunk, seed, part, pages=pages): part for part in parts}
+        waiting = {pool.submit(chunk, seed, part, pages=pages, each_kind_once=each_kind_once): part for part in parts}
         for future in as_completed(waiting):
             try:
                 outcomes += (done := future.result())
@@ -514,6 +526,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--pages", type=int, default=300, help="how many imported files are drawn on every page")
+    parser.add_argument("--each-kind-once", action="store_true", help="draw one file of each format and damage")
     parser.add_argument("--only", type=int, help="one file alone, on every page too")
     options = parser.parse_args()
     if options.only is not None:
@@ -525,7 +538,7 @@ def main() -> int:
         return bool(outcome.faults or on_pages.faults)
     began_s = time.monotonic()
     numbers = range(options.first, options.first + options.count)
-    outcomes = run_in_processes(options.seed, numbers, options.processes)
+    outcomes = run_in_processes(options.seed, numbers, options.processes, each_kind_once=options.each_kind_once)
     imported = [o for o in outcomes if o.ids and not o.faults]
     paged = run_in_processes(options.seed, choose(imported, options.pages), options.processes, pages=True)
     _table(outcomes, paged)

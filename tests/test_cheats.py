@@ -10,7 +10,7 @@ import pytest
 from kernelviz.bench import Bench
 from kernelviz.core import ClockConfirmed, ClockUnverified, Failure, Method, RunRequest
 from kernelviz.core.errors import BadField
-from kernelviz.core.reasons import ClockContradicted, Reason, Unwritten
+from kernelviz.core.reasons import ClockContradicted, Reason, ReplacedFunctions, Unwritten
 from kernelviz.hardware.discovery import discover
 from kernelviz.metrics.rows import rows
 from kernelviz.metrics.verdict_reasons import Apart
@@ -71,6 +71,65 @@ def test_what_a_process_says_about_itself_does_not_count(bench: Bench) -> None:
     (winner,) = winners(table)
     assert winner.leader is not None
     assert winner.leader.result.variant in honest
+
+
+REPLACED = {
+    "patches_the_gate": "kernelviz.measure.gate.check.Comparison.accuracy",
+    "patches_the_clock": "time.perf_counter_ns",
+    "patches_the_clock_later": "time.perf_counter_ns",
+}
+
+
+@pytest.mark.timeout(300)
+def test_an_ordinary_run_refuses_code_that_replaces_the_gate_or_the_clock(bench: Bench) -> None:
+    """They are refused by name, and what was measured beside them is measured again in another process."""
+    request = RunRequest(
+        op="add",
+        sizes={"n": "2^12"},
+        variants=("torch_eager", *REPLACED),
+        dtype="fp32",
+        device="cpu",
+        plugins=(CHEATS,),
+    )
+    run_id = bench.run(bench.plan(request), Method(budget_s=0.1, figures=("cold",)), owner="test")
+    for _ in bench.follow(run_id):
+        pass
+    results = {r.variant: r for r in bench.load(run_id).results}
+    for name, function in REPLACED.items():
+        outcome = results[name].outcome
+        assert isinstance(outcome, Failure), name
+        (reason,) = outcome.reasons
+        assert isinstance(reason, ReplacedFunctions), (name, outcome)
+        assert function in reason.functions
+        assert outcome.stage == "wrong"
+    assert results["torch_eager"].timing is not None, results["torch_eager"].outcome
+
+
+def test_every_way_to_replace_a_function_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kernelviz.measure.gate import check, host_calls
+    from kernelviz.measure.session.own_functions import OwnFunctions
+    from kernelviz.measure.timing.host import HostTimer
+
+    functions = OwnFunctions()
+    assert functions.replaced() == ()
+
+    def other(*arguments: object) -> None:
+        """What a cheat puts in place of a function."""
+
+    monkeypatch.setattr(HostTimer, "flush", other)  # a method
+    monkeypatch.setattr(host_calls, "cheat_of", other)  # a function of a module
+    monkeypatch.setattr(check.Comparison.add, "__code__", other.__code__)  # the code of a function
+    monkeypatch.setattr(host_calls, "sum", other, raising=False)  # a name that hides one of Python's
+    monkeypatch.delattr(check.Comparison, "accuracy")
+    assert functions.replaced() == (
+        "kernelviz.measure.gate.check.Comparison.accuracy",
+        "kernelviz.measure.gate.check.Comparison.add",
+        "kernelviz.measure.gate.host_calls.cheat_of",
+        "kernelviz.measure.gate.host_calls.sum",
+        "kernelviz.measure.timing.host.HostTimer.flush",
+    )
+    monkeypatch.undo()
+    assert functions.replaced() == ()
 
 
 def test_only_times_that_a_judge_can_check_are_measured(bench: Bench) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast, get_args
@@ -112,7 +113,8 @@ class Report(Run, frozen=True, kw_only=True):
 
         to: json, parquet, csv, md, html, gbench or nvbench. Default: by the ending of the file name, otherwise the native
         document. with_code: also the code that compilers made, as far as it is on this machine (json and parquet only).
-        with_plugin_code: also that of your own variants' files. Errors: UnknownName, BadField.
+        with_plugin_code: also that of your own variants' files. Warns with UserWarning if the file is too large to be read
+        again. Errors: UnknownName, BadField.
         """
         target = Path(path)
         form = formats.export_named(to or formats.format_of(target.name))
@@ -121,7 +123,10 @@ class Report(Run, frozen=True, kw_only=True):
         run: Run = msgspec.structs.replace(self, code=msgspec.UNSET)
         if with_code:
             run, _ = use_cases.current().history.code.with_code(self, plugins=with_plugin_code)
-        target.write_bytes(form.encode(run))
+        data = form.encode(run)
+        target.write_bytes(data)
+        if unreadable := formats.describe_unreadable(form.name, len(data)):
+            warnings.warn(f"{target}: {unreadable}", stacklevel=2)
         return target
 
     def card(

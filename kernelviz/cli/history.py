@@ -286,6 +286,8 @@ def export(
         if with_code
         else msgspec.structs.replace(selection, code=msgspec.UNSET)
     )
+    if unreadable := formats.describe_unreadable(form.name, len(data)):
+        console.warn(f"{out or 'stdout'}: {unreadable} (--variants, --size)")
     if out is None:
         _to_stdout(data, form.name)
         return

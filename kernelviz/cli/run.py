@@ -117,7 +117,8 @@ def run(
         typer.Option(
             "--untrusted",
             help="For variants of somebody else: measure each in a process of its own, and let a judge process, which runs none "
-            "of them, check outputs and times. Only the cold device time is measured. It is no sandbox.",
+            "of them, check outputs and times. Only the cold device time is measured, and each case takes about 5 s more. It is "
+            "no sandbox: the code can do what you can do.",
         ),
     ] = False,
 ) -> int:

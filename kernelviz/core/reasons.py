@@ -176,6 +176,12 @@ class NotJudged(_Reason, frozen=True, kw_only=True, tag="not_judged"):
     """The judge could not check the case; the message says why."""
 
 
+class ReplacedFunctions(_Reason, frozen=True, kw_only=True, tag="replaced_functions"):
+    """Binding or calling the variant replaced these functions of kernelviz or of Python's clock, by their full names."""
+
+    functions: tuple[str, ...]
+
+
 # Why a case was not measured.
 
 
@@ -356,7 +362,7 @@ Ended = (
     | NoWorker
 )
 OutputFault = OutputCount | OutputType | OutputShape | OutputDtype | OutputStrides
-Judged = ClockContradicted | NotJudged
+Judged = ClockContradicted | NotJudged | ReplacedFunctions
 Reason = Cheating | NotFinite | ErrorTooLarge | OutputFault | ImpossiblyFast | Judged | Refusal | Skipped | Ended
 
 

@@ -20,6 +20,7 @@ __all__ = [
     "Export",
     "Import",
     "decode",
+    "describe_unreadable",
     "digest",
     "encode",
     "export_named",
@@ -56,6 +57,22 @@ def format_of(file_name: str) -> str:
     """
     ends = [e for e in exports().values() if file_name.lower().endswith(e.suffix)]
     return max(ends, key=lambda e: len(e.suffix), default=exports()["json"]).name
+
+
+def describe_unreadable(form: str, size_bytes: int) -> str:
+    """Why a file of that format and size cannot be imported again, and the remedy; empty for a format that is not read, too.
+
+    >>> describe_unreadable("json", 10**6), describe_unreadable("csv", 10**9)
+    ('', '')
+    """
+    known = imports().get(form)
+    if known is None or size_bytes <= known.most_bytes:
+        return ""
+    return (
+        f"the file has {size_bytes / 1e6:.0f} MB, and kernelviz reads {known.label} of at most {known.most_bytes / 1e6:.0f} MB: "
+        "it cannot be imported again. Export fewer variants or sizes"
+        + (", or Parquet, which is several times smaller" if form == "json" else "")
+    )
 
 
 def imports() -> Mapping[str, Import]:

@@ -2,9 +2,10 @@
 and refuse a newer one."""
 
 import hashlib
+import io
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeVar, get_args
 
@@ -51,12 +52,18 @@ def encode(run: Run) -> bytes:
 
     Errors: DocumentError with the field for a number that must be finite and is not (a method's budget, say).
     """
-    run = _finite_run(run)
-    values = values_of(run)
-    for result, written in zip(run.results, values["results"], strict=True):
+    run = finite_run(run)
+    head: Values = msgspec.to_builtins(msgspec.structs.replace(run, results=()))
+    del head["results"]
+    out = io.BytesIO()
+    out.write(msgspec.json.encode(head)[:-1] + b',"results":[')
+    # One result at a time: as plain values, a run of 100,000 cases takes gigabytes.
+    for number, result in enumerate(run.results):
         qualities = {headline: quality(result, headline, run.method.clock) for headline in get_args(Headline)}
-        written["trust"] = {name: str(describe_quality(q)) for name, q in qualities.items() if q is not None}
-    return msgspec.json.encode(values | {"digest": digest(run)})
+        texts = {name: str(describe_quality(q)) for name, q in qualities.items() if q is not None}
+        out.write((b"," if number else b"") + msgspec.json.encode(msgspec.to_builtins(result) | {"trust": texts}))
+    out.write(b'],"digest":"' + digest(run).encode() + b'"}')
+    return out.getvalue()
 
 
 def decode(data: bytes | str, *, most_bytes: int | None = MAX_BYTES) -> Run:
@@ -110,7 +117,7 @@ def of_values(values: Values) -> Run:
 
 def values_of(run: Run) -> Values:
     """The document as plain values, without the trust lines, which readers do not know. Errors: as `encode`."""
-    values: Values = msgspec.to_builtins(_finite_run(run))
+    values: Values = msgspec.to_builtins(finite_run(run))
     return values
 
 
@@ -120,7 +127,7 @@ def digest(run: Run) -> str:
     It is computed over JSON with sorted keys, so that a reader who knows none of the fields gets the same digest. The paths
     of plug-ins are left out, because they are files of one machine; results name the digest of the variant's source.
     """
-    clean = _finite_run(run)
+    clean = finite_run(run)
     plan = msgspec.structs.replace(clean.plan, plugins=())
     return digest_of((plan, clean.environment, clean.method, clean.results))
 
@@ -136,9 +143,20 @@ def digest_as_written(values: Values) -> str:
     return digest_of((written["plan"], written["environment"], written["method"], results))
 
 
-def digest_of(facts: object) -> str:
+def digest_of(facts: Sequence[object]) -> str:
     """SHA-256 (hex) over the JSON of plan, environment, method and results, in this order, with sorted keys."""
-    return hashlib.sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()
+    *head, results = facts
+    encoder = msgspec.json.Encoder(order="sorted")
+    sha256 = hashlib.sha256(encoder.encode(head)[:-1] + b",")
+    if isinstance(results, list | tuple):  # one result at a time, because together they are as long as the document
+        sha256.update(b"[")
+        for number, result in enumerate(results):
+            sha256.update((b"," if number else b"") + encoder.encode(result))
+        sha256.update(b"]")
+    else:  # of a damaged file
+        sha256.update(encoder.encode(results))
+    sha256.update(b"]")
+    return sha256.hexdigest()
 
 
 def _version(schema: str) -> int:
@@ -166,7 +184,8 @@ def document_error(error: Exception) -> DocumentError:
     return DocumentError(f"it cannot be read as JSON ({error})")
 
 
-def _finite_run(run: Run) -> Run:
+def finite_run(run: Run) -> Run:
+    """The run with finite figures only. Errors: DocumentError for a setting that is not finite."""
     for name in (
         "budget_s",
         "half_width",

@@ -26,7 +26,7 @@ _NS = 1e9
 
 def encode(run: Run) -> bytes:
     """The run in UTF-8, in the format of google-benchmark's option ``--benchmark_out_format=json``."""
-    benchmarks: list[dict[str, Any]] = []
+    benchmarks: list[bytes] = []  # as JSON, because a run of 100,000 cases has millions of dictionaries
     failures: dict[str, str] = {}
     for family, result in enumerate(in_plan_order(run)):
         name = case_name(result.problem, result.variant)
@@ -38,8 +38,16 @@ def encode(run: Run) -> bytes:
             failures[name] = "no time: none of its calls was timed"
         for instance, (run_name, figure) in enumerate(figures):
             place = {"family_index": family, "per_family_instance_index": instance, "run_name": run_name, "threads": 1}
-            benchmarks += _entries(place, figure, _cpu_ns(result, run_name == name))
-    return msgspec.json.format(msgspec.json.encode({"context": _context(run, failures), "benchmarks": benchmarks}))
+            entries = _entries(place, figure, _cpu_ns(result, run_name == name))
+            benchmarks.append(b",\n    ".join(map(_formatted, entries)))
+    whole = msgspec.json.format(msgspec.json.encode({"context": _context(run, failures), "benchmarks": []}))
+    listed = b"[\n    " + b",\n    ".join(filter(None, benchmarks)) + b"\n  ]" if any(benchmarks) else b"[]"
+    return whole.removesuffix(b"[]\n}") + listed + b"\n}"
+
+
+def _formatted(entry: dict[str, Any]) -> bytes:
+    """An entry as JSON, indented as in a document."""
+    return msgspec.json.format(msgspec.json.encode(entry)).replace(b"\n", b"\n    ")
 
 
 def case_name(problem: Problem, variant: str) -> str:

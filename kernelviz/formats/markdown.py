@@ -10,6 +10,7 @@ from kernelviz.core import Run
 from kernelviz.core.command import commands
 from kernelviz.formats import document
 from kernelviz.formats.export_format import Export
+from kernelviz.formats.offline import selection
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.rows import rows
 from kernelviz.metrics.summary import summary
@@ -40,6 +41,7 @@ def encode(run: Run) -> bytes:
 
 
 def _lines(run: Run) -> Iterator[str]:
+    whole, run = run, selection.part_of(run)
     table_rows = rows(run, run.environment.roofs)
     alone = foreign_times.alone(run)
     if run.title:
@@ -48,6 +50,8 @@ def _lines(run: Run) -> Iterator[str]:
     table = cases(run, table_rows)
     columns = other_times_columns if alone else case_columns
     yield from _table(columns(table, View.MARKDOWN), table)
+    if run is not whole:
+        yield f"\n{selection.describe_part(whole, run, 'table')}"
     if alone:
         yield f"\n{NOT_OURS}\n"
         yield from (f"- {code(f'{name}: {how}')}" for name, how in describe_methods(run).items())
@@ -65,7 +69,7 @@ def _lines(run: Run) -> Iterator[str]:
     yield ""
     if not alone:
         yield from _folded("Measurement quality of each time", quality_lines(table_rows, run, "cold"))
-    yield from _behind(run, measured_here=not alone)
+    yield from _behind(whole, measured_here=not alone)
 
 
 def _folded(heading: str, lines: Sequence[str | Text]) -> Iterator[str]:

@@ -46,10 +46,16 @@ def encode(run: Run) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    values = document.values_of(run)
-    values["digest"] = _digest(values)
-    results = values.pop("results")
-    samples = [_without_samples(result) for result in results]
+    finite = document.finite_run(run)
+    values = document.values_of(msgspec.structs.replace(finite, results=()))
+    values["digest"] = _digest(values | {"results": finite.results})
+    del values["results"]
+    texts: list[str] = []
+    samples: list[dict[str, list[float]]] = []
+    for result in finite.results:  # one at a time: as plain values, a run of 100,000 cases takes gigabytes
+        written = msgspec.to_builtins(result)
+        samples.append(_without_samples(written))
+        texts.append(msgspec.json.encode(written).decode())
     by_case = {(r.problem.key, r.variant): record for r, record in zip(in_plan_order(run), records(run), strict=True)}
     ordered = [by_case[r.problem.key, r.variant] for r in run.results]
     columns: dict[str, pa.Array] = {}
@@ -58,7 +64,7 @@ def encode(run: Run) -> bytes:
         for name in ordered[0]:
             column = free(f"size_{name}", used | columns.keys()) if name in _OWN else name
             columns[column] = _array([f[name] for f in ordered], _type(name, axes))
-    columns[_RESULT] = pa.array([msgspec.json.encode(r).decode() for r in results], pa.string())
+    columns[_RESULT] = pa.array(texts, pa.string())
     for figure in FIGURES:
         columns[figure + _SAMPLES] = pa.array([s.get(figure) for s in samples], pa.list_(pa.float64()))
     table = pa.table(columns).replace_schema_metadata({_KEY: msgspec.json.encode(values)})

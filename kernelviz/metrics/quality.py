@@ -20,6 +20,7 @@ from kernelviz.core import (
     Block,
     Clock,
     ClockConfirmed,
+    ClockUnverified,
     Conditions,
     EventReason,
     Failure,
@@ -223,8 +224,11 @@ def quality(result: Result, headline: Headline = "cold", clock: Clock | None = N
     of_clock = _clock(figure, clock, conditions.sm_clock_hz)
     # The part on the clock contains what a note on slow blocks says.
     notes = [n for n in conditions.notes if n.figure == headline and not isinstance(n, SlowBlocks)]
+    # Of an untrusted variant, whether the judge confirmed the time matters most, so it is named first among equal reasons.
+    of_judge = [n for n in notes if isinstance(n, ClockConfirmed | ClockUnverified)]
     return Quality(
         (
+            *(Part("notes", note, _level_of(note)) for note in of_judge),
             _samples(figure),
             Part("interval", Width(width, len(figure.blocks or ())), _width_level(width)),
             *_stability(figure),
@@ -240,7 +244,7 @@ def quality(result: Result, headline: Headline = "cold", clock: Clock | None = N
             ),
             *([Part("configuration", configuration)] if configuration else []),
             # The machine was in another state than during the other times of the problem.
-            *(Part("notes", note, _level_of(note)) for note in notes),
+            *(Part("notes", note, _level_of(note)) for note in notes if note not in of_judge),
         )
     )
 

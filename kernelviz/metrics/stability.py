@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from kernelviz.core import Figure
-from kernelviz.metrics.statistics import MIN_BLOCKS, Floats, in_passes, means_by_block, round_ratios
+from kernelviz.metrics.statistics import MIN_BLOCKS, Floats, in_passes, means_by_block, median, round_ratios
 
 LEAST_Z = 3.3
 """A change in time counts only if the rank sums before and after it differ by so many standard errors. The largest of the
@@ -74,7 +74,7 @@ def stability_of_means(means: Sequence[float] | Floats) -> Stability:
     change = 0.0
     if split is not None:
         before, after = logs[:split], logs[split:]
-        change = max(abs(float(np.median(logs) - np.median(part))) for part in (before, after))
+        change = max(abs(median(logs) - median(part)) for part in (before, after))
         if _differ(before, after):
             return _two_levels("change", values[:split], values[split:], change)
     order = np.sort(values)
@@ -123,7 +123,7 @@ def _in_time(figure: Figure) -> Floats:
 
 
 def _two_levels(kind: StabilityKind, first: Floats, second: Floats, change: float) -> Stability:
-    levels = float(np.median(first)), float(np.median(second))
+    levels = median(first), median(second)
     return Stability(kind, levels, (len(first), len(second)), change)
 
 
@@ -142,7 +142,7 @@ def _change(logs: Floats) -> int | None:
     sums = np.abs(2 * np.cumsum(ranks) - np.arange(1, count + 1) * (count + 1))[splits - 1]
     scores = sums / np.sqrt(splits * (count - splits) * (count + 1) / 3)
     split = int(splits[np.argmax(scores)])
-    alike = _neighbours(np.concatenate([part - np.median(part) for part in (logs[:split], logs[split:])]))
+    alike = _neighbours(np.concatenate([part - median(part) for part in (logs[:split], logs[split:])]))
     return split if float(scores.max()) * math.sqrt((1 - alike) / (1 + alike)) > LEAST_Z else None
 
 
@@ -176,12 +176,12 @@ def _gap(ordered: Floats) -> int | None:
 
 def _deviation(logs: Floats) -> float:
     """The standard deviation, from the median absolute deviation."""
-    return 1.4826 * float(np.median(np.abs(logs - np.median(logs))))
+    return 1.4826 * median(np.abs(logs - median(logs)))
 
 
 def _differ(first: Floats, second: Floats) -> bool:
     """Whether two levels are further apart than LEAST_STEP, and than WIDTHS half-widths of the interval of their distance."""
-    apart = abs(float(np.median(second) - np.median(first)))
+    apart = abs(median(second) - median(first))
     # 1.2533: the standard error of a median over that of a mean, for normal noise.
     half = 1.96 * 1.2533 * math.hypot(*(_deviation(part) / math.sqrt(len(part)) for part in (first, second)))
     return apart > max(LEAST_STEP, WIDTHS * half)

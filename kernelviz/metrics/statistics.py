@@ -49,6 +49,16 @@ _SEED = 20261121  # Fixed, so that the same samples always give the same interva
 Floats = NDArray[np.float64]
 
 
+def median(values: Sequence[float] | Floats) -> float:
+    """The median of numbers none of which is NaN, equal to that of numpy, which takes ten times as long for a few dozen.
+
+    >>> median([3.0, 1.0, 2.0]), median(np.array([4.0, 1.0, 2.0, 3.0]))
+    (2.0, 2.5)
+    """
+    ordered, count = np.sort(np.asarray(values, dtype=np.float64)), len(values)
+    return float(ordered[(count - 1) // 2] + ordered[count // 2]) / 2
+
+
 def cut_at_each_end(count: int, trim: float = TRIM) -> int:
     """How many of `count` samples a trimmed mean leaves out at each end, rounded down.
 
@@ -129,7 +139,7 @@ def median_interval(means: Sequence[float] | Floats) -> Interval:
     Interval(estimate=2.0, low=None, high=None)
     """
     values = np.asarray(means, dtype=np.float64)
-    estimate = float(np.median(values))
+    estimate = median(values)
     if len(values) < MIN_BLOCKS:
         return Interval(estimate, None, None)
     low, high = np.quantile(_resampled_medians(values), [0.025, 0.975])
@@ -163,7 +173,7 @@ def ratio_of_medians(means: Sequence[float] | Floats, to: Sequence[float] | Floa
     (Interval(estimate=1.5, low=1.5, high=1.5), Interval(estimate=1.5, low=None, high=None))
     """
     first, second = np.asarray(means, dtype=np.float64), np.asarray(to, dtype=np.float64)
-    estimate = float(np.median(first) / np.median(second))
+    estimate = median(first) / median(second)
     if min(len(first), len(second)) < MIN_BLOCKS:
         return Interval(estimate, None, None)
     over, under = _resampled_medians(first, 0), _resampled_medians(second, 1)
@@ -239,11 +249,7 @@ def shared_medians(of: Figure, to: Figure) -> tuple[float, float] | None:
     """The medians of both series over the rounds in which both were measured; None if there are none."""
     first, second = _means_by_round(of), _means_by_round(to)
     shared = first.keys() & second.keys()
-    return (
-        (float(np.median([first[r] for r in shared])), float(np.median([second[r] for r in shared])))
-        if shared
-        else None
-    )
+    return (median([first[r] for r in shared]), median([second[r] for r in shared])) if shared else None
 
 
 # Each variant of a problem is compared with the same few figures: sorting their blocks each time was two thirds of a page.

@@ -14,7 +14,7 @@ import numpy as np
 
 from kernelviz.core import Figure, Timer
 from kernelviz.metrics.stability import stability
-from kernelviz.metrics.statistics import Floats, in_passes, means_by_block
+from kernelviz.metrics.statistics import Floats, in_passes, means_by_block, median
 
 Z = 1.96
 TICK_S = 32e-9
@@ -117,7 +117,7 @@ def _between_buffers(figure: Figure) -> float:
         freedom = 0
     else:
         series = [logs[g::graphs] for g in range(graphs)]
-        medians = np.array([np.median(one) for one in series])
+        medians = np.array([median(one) for one in series])
         # The variance of a median is pi / 2 times that of a mean, for normal noise.
         within = float(np.mean([_variance(one) * math.pi / 2 / len(one) for one in series]))
         known = max(0.0, _variance(medians) - within) / graphs

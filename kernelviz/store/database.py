@@ -27,7 +27,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from kernelviz.core import KernelvizError
 from kernelviz.core.chunks import parts
 from kernelviz.core.notices import Notice
-from kernelviz.store import sqlite_file, tables
+from kernelviz.store import sqlite_file, tables, temporary_copies
 from kernelviz.store.unusable import display, explained, unwritable
 from kernelviz.text.notices import format_notice
 
@@ -89,6 +89,7 @@ class Database:
         self._read_only_state: object = None
         """The size and the time of the files as they were read where nothing could be written; None otherwise."""
         _refuse_other_applications(self.url)
+        temporary_copies.remove_leftovers()
         self._engine = self._writing_engine()
         self._make_tables()
 

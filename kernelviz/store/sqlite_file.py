@@ -1,8 +1,6 @@
 """The file of an SQLite database: its connections, and how it is read where nothing can be written."""
 
-import shutil
 import sqlite3
-import tempfile
 import time
 from contextlib import closing
 from pathlib import Path
@@ -12,6 +10,8 @@ from urllib.parse import quote
 from sqlalchemy import Connection, Engine, QueuePool, create_engine, event
 from sqlalchemy.exc import OperationalError
 from sqlalchemy.pool import ConnectionPoolEntry
+
+from kernelviz.store.temporary_copies import TemporaryCopy
 
 _BUSY_MS = 30_000
 
@@ -70,13 +70,10 @@ def _reading_a_copy(path: Path, error: OperationalError) -> Engine:
     Errors: the given one, if there is no room for a copy.
     """
     try:
-        folder = tempfile.TemporaryDirectory(prefix="kernelviz-", ignore_cleanup_errors=True)
-        copy = Path(folder.name, path.name)
-        for name in (path.name, f"{path.name}-wal"):
-            shutil.copyfile(path.with_name(name), copy.with_name(name))
+        copy = TemporaryCopy(path, path.with_name(f"{path.name}-wal"))
     except OSError:
         raise error from None
-    return _reading(f"{_uri(copy)}?mode=rw", folder)
+    return _reading(f"{_uri(copy.path / path.name)}?mode=rw", copy)
 
 
 def holds_log(path: Path) -> bool:
@@ -96,10 +93,10 @@ def tables_in(path: Path) -> set[str]:
         return set()
 
 
-def _reading(uri: str, folder: tempfile.TemporaryDirectory[str] | None = None) -> Engine:
-    """An engine whose connections read. `folder`: a folder that is needed as long as the engine is."""
+def _reading(uri: str, copy: TemporaryCopy | None = None) -> Engine:
+    """An engine whose connections read. `copy`: what is needed as long as the engine is."""
 
-    def connect(needed: object = folder) -> sqlite3.Connection:
+    def connect(needed: object = copy) -> sqlite3.Connection:
         return sqlite3.connect(uri, uri=True, check_same_thread=False)
 
     engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool)

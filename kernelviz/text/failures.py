@@ -103,6 +103,10 @@ REASONS: Mapping[type, Template] = {
         "for the copy of its outputs"
     ),
     r.NotJudged: "the judge could not check it",
+    r.ReplacedFunctions: lambda reason: (
+        f"it replaced functions that measure or check it ({', '.join(reason.functions[:3])}"
+        + (f" and {len(reason.functions) - 3} more)" if len(reason.functions) > 3 else ")")
+    ),
     r.NoDtype: lambda reason: f"has no {reason.dtype} kernel (it has {', '.join(reason.has)})",
     r.NoCompute: lambda reason: f"computes in {', '.join(reason.has)} only, not in {reason.compute}",
     r.NoDirection: "has no {0.direction} pass",

@@ -61,9 +61,11 @@ REFUSED = """
 A variant that does one of these things is marked as **wrong**, with this name. For each that is possible on the device, the
 selftest runs a variant that does it, and checks that the result is rejected.
 
-A variant runs in the same process as the measurement. Code that reads the caller's variables, replaces the clock or the checks,
-or writes results of its own cannot be stopped there. On a GPU, a kernel that recognises its inputs by their content, or that
-works in some calls only, is not found. So this list finds mistakes and simple tricks. It is no proof against an attacker.
+A variant runs in the same process as the measurement. If it has replaced functions of the clock or the checks, it is refused,
+and the other variants are measured again in a new process. This finds only code that does not put them back: code that reads
+the caller's variables, or writes results of its own, cannot be stopped there. On a GPU, a kernel that recognises its inputs by
+their content, or that works in some calls only, is not found. So this list finds mistakes and simple tricks. It is no proof
+against an attacker. The next section is about code of somebody else.
 """
 UNTRUSTED = """
 **Do not trust the variants** (`--untrusted`) is for code of somebody else. Each variant is measured in a process of its own. A

@@ -55,8 +55,8 @@ NOTES: Mapping[type, Template] = {
         f"confirmed by the judge: {units.seconds(note.at_most_s)} at most, shortest of {note.trials} calls by its own clock"
     ),
     n.ClockUnverified: lambda note: (
-        f"unverified clock: by the judge's own clock, the shortest of {note.trials} calls took {units.seconds(note.at_most_s)}, "
-        "launch included"
+        f"unverified clock: the time was taken in the variant's own process; by the judge's clock, which also counts the launch, "
+        f"it is at most {units.seconds(note.at_most_s)} (the shortest of {note.trials} calls)"
     ),
     n.ForeignNote: "{0.text}",
 }

@@ -32,6 +32,7 @@ def heading(run: Run, headline: Headline = "cold") -> Text:
         "number format unknown" if problem.dtype == "unknown" else problem.precision,
         problem.direction or "",
         f"{problem.data} data" if problem.data else "",
+        "untrusted variants, judged" if run.method.untrusted else "",
         typed_sizes(problem, [a for a in problem.sizes if a not in varying]),
     )
     caches = "" if foreign_times.alone(run) else f", {headline} {format_caches(run.environment.device)}"

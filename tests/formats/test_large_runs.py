@@ -83,6 +83,10 @@ def test_a_page_of_very_many_cases_shows_sizes_that_are_evenly_spaced_and_says_s
     assert len({b - a for a, b in pairwise(sizes)}) == 1
     said = selection.describe_part(run, part)
     assert said.startswith(f"This page shows {len(part.results):,} of 2,000 cases")
+    text = exports()["md"].encode(run).decode()
+    assert "This table shows 500 of 2,000 cases" in text
+    assert text.count("| `torch_eager` |") == len(sizes)
+    assert "--sweep n=128,256,384," in text, "the command measures every case again"
 
 
 def test_a_tuning_of_very_many_variants_keeps_the_baseline() -> None:
@@ -110,3 +114,10 @@ def test_a_usual_run_is_shown_whole() -> None:
     assert selection.part_of(run) is run
     assert selection.sizes_with_charts(run, run.plan.problems) == run.plan.problems
     assert "evenly spaced" not in _page(run)
+
+
+def test_an_export_to_gbench_without_a_time_is_whole_json() -> None:
+    failed = [samples.failed(p, "torch_eager", "crash") for p in samples.problems("rmsnorm", samples.RMSNORM_SWEEP[:1])]
+    document = msgspec.json.decode(exports()["gbench"].encode(samples.run(failed)))
+    assert document["benchmarks"] == []
+    assert len(document["context"]["without_a_time"]) == 1

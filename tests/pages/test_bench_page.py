@@ -15,6 +15,7 @@ import kernelviz.bench
 from kernelviz.core.events import RunEnded
 from kernelviz.core.notices import Notice
 from kernelviz.core.run import Run
+from kernelviz.formats.offline import selection
 
 Open = Callable[..., AppTest]
 
@@ -312,3 +313,10 @@ def test_what_hampers_the_device_is_said_with_its_remedy(page: Open) -> None:
     words = _words(page(Hampered()))
     assert "The disk of /cache has 5.00 MiB left" in words
     assert "TRITON\\_CACHE\\_DIR" in words
+
+
+def test_a_page_of_very_many_cases_shows_a_part_and_says_so(page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selection, "MOST_ON_BENCH", 10)
+    test = page(RehearsedBench((samples.H200,), stored=(samples.mixed(),)), run="mixed")
+    assert test.info[0].value.startswith("This page shows 10 of 30 cases: 2 sizes")
+    assert len(test.dataframe[0].value) == 10

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
+import signal
 import tempfile
 from contextlib import closing
 from pathlib import Path
@@ -125,11 +127,41 @@ def read_only_with_a_log(folder: Path) -> dict[str, Any]:
         if user == 0:
             os.setresuid(65534, 65534, 0)
         try:
-            return _opened(there) | {"left": [path.name for path in there.iterdir() if "db" in path.name]}
+            answer = _opened(there) | {"left": [path.name for path in there.iterdir() if "db" in path.name]}
+            return answer | {"copies": _copies_of_killed_processes(there)}
         finally:
             os.setresuid(user, user, user)
             there.parent.chmod(0o755)
             there.chmod(0o755)
+
+
+def _copies_of_killed_processes(folder: Path) -> list[int]:
+    """The number of temporary copies of two processes that read the database, and at a start after each of them was killed."""
+    counts, children = list[int](), list[int]()
+    with tempfile.TemporaryDirectory() as temporary:
+        before, tempfile.tempdir = tempfile.tempdir, temporary
+        try:
+            for _ in range(2):
+                read, write = os.pipe()
+                if not (pid := os.fork()):
+                    store = Store.open(folder)
+                    os.write(write, b"opened")
+                    signal.pause()
+                children.append(pid)
+                os.close(write)
+                os.read(read, 6)
+            counts.append(len([*Path(temporary).iterdir()]))
+            for pid in children:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                with closing(Store.open(folder)) as store:
+                    store.runs.count()
+                del store
+                gc.collect()  # This process's own copy goes with its last connection.
+                counts.append(len([*Path(temporary).iterdir()]))
+        finally:
+            tempfile.tempdir = before
+    return counts
 
 
 def new_on_a_full_disk(folder: Path) -> str:
@@ -174,6 +206,9 @@ def test_what_a_killed_process_had_stored_is_read_in_a_read_only_folder(answers:
     assert answer["kind"] == "store_read_only"
     assert "nothing can be stored in" in answer["refused"]
     assert sorted(answer["left"]) == ["kernelviz.db", "kernelviz.db-wal"]
+    assert answer["copies"] == [2, 1, 0], (
+        "a copy is used while its process lives, and removed at the next start after that"
+    )
 
 
 def test_a_new_store_cannot_be_made_on_a_full_disk(answers: dict[str, Any]) -> None:

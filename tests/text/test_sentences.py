@@ -84,7 +84,8 @@ LATER_NOTES: tuple[tuple[n.Note, str], ...] = (
     ),
     (
         n.ClockUnverified(at_most_s=60e-6, trials=40),
-        "unverified clock: by the judge's own clock, the shortest of 40 calls took 60.00 µs, launch included",
+        "unverified clock: the time was taken in the variant's own process; by the judge's clock, which also counts the launch, "
+        "it is at most 60.00 µs (the shortest of 40 calls)",
     ),
 )
 """Notes for which no earlier version had a sentence."""
@@ -223,6 +224,11 @@ NEW_ONLY: tuple[tuple[r.Reason, str, str], ...] = (
         "",
         "the worker's time is 100.0 µs, but by the judge's own clock the shortest of 40 calls took 2.000 ms, without the "
         "300.0 µs for the copy of its outputs",
+    ),
+    (
+        r.ReplacedFunctions(functions=("time.perf_counter_ns", "a.b", "a.c", "a.d")),
+        "",
+        "it replaced functions that measure or check it (time.perf_counter_ns, a.b, a.c and 1 more)",
     ),
     (r.NotJudged(), "the worker ended during a call", "the judge could not check it: the worker ended during a call"),
     (

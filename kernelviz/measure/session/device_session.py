@@ -8,6 +8,7 @@ from functools import partial
 import torch
 
 from kernelviz.core import (
+    BadField,
     Case,
     CaseDone,
     CaseStep,
@@ -27,6 +28,7 @@ from kernelviz.measure.session.binding import BoundProblem, configured
 from kernelviz.measure.session.contract import UNTUNED, CaseFailed, Emit, Stop
 from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.measure.session.environment import device_of, environment_of
+from kernelviz.measure.session.own_functions import OwnFunctions
 from kernelviz.measure.session.problem_measurement import ProblemMeasurement
 from kernelviz.measure.timing.compilations import watch_triton
 from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer
@@ -43,10 +45,16 @@ class DeviceSession:
     """Measures problems on one device; see measure.session.contract.Session."""
 
     def __init__(
-        self, device: Device, ops: Mapping[str, Op], timer: DeviceTimer, failures: Sequence[TracerFailure] | None = None
+        self,
+        device: Device,
+        ops: Mapping[str, Op],
+        timer: DeviceTimer,
+        failures: Sequence[TracerFailure] | None = None,
+        functions: OwnFunctions | None = None,
     ) -> None:
+        """`functions`: those of this process before it imported plug-ins."""
         self.device, self.ops, self.timer = device, ops, timer
-        self.state = DeviceState(device, timer, self._make_room)
+        self.state = DeviceState(device, timer, self._make_room, functions=functions)
         self._torch_device = torch.device(device.id)
         self._environment = environment_of(device, failures)
         self._problems: OrderedDict[str, BoundProblem] = OrderedDict()
@@ -114,7 +122,7 @@ class DeviceSession:
         link = JudgeLink(judge_fd)
         op = op_named(problem.op, self.ops).of(problem)
         chosen = configured(op, variant, tuned)
-        measurement = ProblemMeasurement(self.state, op, problem, variant, method, emit, stop, tuned)
+        measurement = ProblemMeasurement(self.state, op, problem, variant, method, emit, stop, tuned, judged=True)
         measurement.step(variant, "binding")
         try:
             memory = link.memory(op, problem, self._torch_device)
@@ -241,7 +249,6 @@ class DeviceSession:
 def open_session(device_id: str, plugins: tuple[str, ...] = ()) -> DeviceSession:
     """Open the device and its tools. Raises UnknownName, DeviceError (with the remedy), BadField for a plug-in."""
     device = device_of(device_id)
-    ops = with_plugins(plugins)
     if device.kind == "cuda":
         from kernelviz.measure.timing.cuda import CudaTimer
         from kernelviz.measure.timing.events import EventStamps
@@ -249,12 +256,23 @@ def open_session(device_id: str, plugins: tuple[str, ...] = ()) -> DeviceSession
         from kernelviz.measure.timing.trace import Stamps, TracedStamps
         from kernelviz.measure.timing.tracers import open_tracer
 
+        ops, functions = _ops_of(plugins)
         torch.cuda.set_device(torch.device(device_id))
         watch_triton()
         tools = Instruments(torch.device(device_id))
         tracer, failures = open_tracer()
         stamps: Stamps = EventStamps(tools) if tracer is None else TracedStamps(tracer)
-        return DeviceSession(device, ops, CudaTimer(tools, stamps), failures)
+        return DeviceSession(device, ops, CudaTimer(tools, stamps), failures, functions)
     from kernelviz.measure.timing.host import HostTimer
 
-    return DeviceSession(device, ops, HostTimer(device.last_level_cache_bytes))
+    ops, functions = _ops_of(plugins)
+    return DeviceSession(device, ops, HostTimer(device.last_level_cache_bytes), functions=functions)
+
+
+def _ops_of(plugins: tuple[str, ...]) -> tuple[Mapping[str, Op], OwnFunctions]:
+    """The ops with those of plug-ins, and the functions of this process before it imported them. Errors: BadField."""
+    functions = OwnFunctions()
+    ops = with_plugins(plugins)
+    if replaced := functions.replaced():
+        raise BadField("plug-in", ", ".join(plugins), f"importing it replaced {', '.join(replaced[:3])}, which measure")
+    return ops, functions

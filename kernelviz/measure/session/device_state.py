@@ -9,8 +9,10 @@ import msgspec
 
 from kernelviz.core import IDLE, Conditions, Device, EventReason
 from kernelviz.core.errors import one_line
+from kernelviz.core.reasons import ReplacedFunctions
 from kernelviz.hardware.telemetry import conditions, strangers
 from kernelviz.measure.session import failures
+from kernelviz.measure.session.own_functions import OwnFunctions
 from kernelviz.measure.timing.timer import DeviceTimer
 from kernelviz.measure.timing.trace import TraceError, WrongWork
 
@@ -37,8 +39,11 @@ class DeviceState:
         timer: DeviceTimer,
         release: Callable[[], str | None],
         strangers: Callable[[Device], frozenset[int]] = strangers,
+        functions: OwnFunctions | None = None,
     ) -> None:
+        """`functions`: those of this process before it ran any variant."""
         self.device, self.timer = device, timer
+        self._functions = functions or OwnFunctions()
         self._release, self._strangers = release, strangers
         self._here_before = strangers(device)
         self._spoilt: str | None = None
@@ -53,6 +58,14 @@ class DeviceState:
     def context_lost(self) -> bool:
         """Whether no further call to the device is possible."""
         return self._spoilt is not None
+
+    def tampered(self) -> ReplacedFunctions | None:
+        """The functions of this process that a variant has replaced. Then nothing that this process measures counts any more."""
+        functions = self._functions.replaced()
+        if not functions:
+            return None
+        self._spoilt = f"a variant replaced {', '.join(functions[:3])}"
+        return ReplacedFunctions(functions=functions)
 
     def note(self, error: Exception) -> None:
         """Decide after an error whether this process can still be used for the next problem."""

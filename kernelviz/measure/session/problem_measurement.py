@@ -28,7 +28,7 @@ from kernelviz.core.reasons import CancelledBefore, CancelledDuring, ImpossiblyF
 from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure.session import failures
 from kernelviz.measure.session.binding import BoundProblem, BoundVariant, stale
-from kernelviz.measure.session.contract import UNTUNED, Emit, Stop
+from kernelviz.measure.session.contract import UNTUNED, CaseFailed, Emit, Stop
 from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.measure.timing.compilations import compilations
 from kernelviz.measure.timing.rounds import START, Rounds, Series
@@ -52,7 +52,11 @@ class ProblemMeasurement:
         emit: Emit,
         stop: Stop,
         tuned: Mapping[str, Tuned] = UNTUNED,
+        *,
+        judged: bool = False,
     ) -> None:
+        """`judged`: another process decides what counts, so that it does not matter what this one has become."""
+        self.judged = judged
         self.state, self.op, self.problem, self.baseline, self.method = state, op, problem, baseline, method
         self.emit, self.stop, self.tuned = emit, stop, tuned
         self.watch = state.watch()
@@ -105,6 +109,7 @@ class ProblemMeasurement:
         except Exception as error:
             self._broken(ready, error)
             return []
+        self._check_functions()
         compiled = compilations() > before
         now = self.watch.summary()
         for b, s in zip(ready, fresh, strict=True):
@@ -150,6 +155,7 @@ class ProblemMeasurement:
         except Exception as error:
             self._broken(ready, error)
             return []
+        self._check_functions()
         now = self.watch.summary()
         for b in ready:
             name = b.variant.name
@@ -160,6 +166,13 @@ class ProblemMeasurement:
                 seen = msgspec.structs.replace(now, notes=notes, retried_warm_blocks=timings.retried.get(name))
                 self.emit(CaseDone(result=self.result(b.variant, timing, b, seen)))
         return []
+
+    def _check_functions(self) -> None:
+        """Errors: CaseFailed if a call of the rounds replaced functions. Nobody knows which variant it was, so the supervisor
+        measures each of them again in a process of its own."""
+        replaced = None if self.judged else self.state.tampered()
+        if replaced is not None:
+            raise CaseFailed(Failure(stage="wrong", reasons=(replaced,)))
 
     def _ready(self, bound: BoundProblem, variants: Sequence[Variant]) -> list[BoundVariant]:
         ready: list[BoundVariant] = []
@@ -213,16 +226,18 @@ class ProblemMeasurement:
             prepared = bound.prepare(variant, self.state.timer, self.method.seeds, checking, captured)
         except Exception as error:
             self.state.note(error)
+            if not self.judged:
+                self.state.tampered()
             if isinstance(error, TraceError) and not isinstance(error, WrongWork):
                 raise  # not the variant's fault: a new process measures it again
             spent = Preparation(bind_s=time.perf_counter() - begun)
             result = self.result(variant, failures.failure(error))
             self.emit(CaseDone(result=result if calling else msgspec.structs.replace(result, preparation=spent)))
             return None
-        pinned = self.state.timer.refused()
-        if pinned is not None:
+        fault = self.state.timer.refused() or (None if self.judged else self.state.tampered())
+        if fault is not None:
             del bound.variants[variant.name]
-            self._fail(variant, "wrong", pinned, prepared)
+            self._fail(variant, "wrong", fault, prepared)
             return None
         return prepared
 

@@ -119,4 +119,5 @@ def rejected_results() -> None:
     st.markdown(f"##### {REJECTED}")
     st.markdown(text.REFUSED)
     st.markdown("\n".join(f"- **{plain(NAMES[c])}**: {plain(EXPLANATIONS[c])}" for c in CHEATS))
+    st.markdown("##### Untrusted variants")
     st.markdown(text.UNTRUSTED)

@@ -53,12 +53,21 @@ class _State:
 
 
 def button(
-    write: Callable[[], bytes], name: str, mime: str, *, choice: Hashable, key: str, icon: str, caption: str = ""
+    write: Callable[[], bytes],
+    name: str,
+    mime: str,
+    *,
+    choice: Hashable,
+    key: str,
+    icon: str,
+    caption: str = "",
+    warning: Callable[[int], str] = lambda size_bytes: "",
 ) -> None:
     """The button Save: it writes the file and gives it to the browser under `name`.
 
     `choice`: everything that the file depends on. As long as it does not change, a second button offers the same file again, or
-    the KernelvizError of `write` is shown. `caption`: what the file will contain.
+    the KernelvizError of `write` is shown. `caption`: what the file will contain. `warning`: what is wrong with a file of that
+    size, or nothing.
     """
     state: _State = st.session_state.setdefault(f"{key}_saving", _State())
     with_file: list[_State] = st.session_state.setdefault("holding_a_file", [])
@@ -76,6 +85,8 @@ def button(
         st.error(plain(state.error), icon=":material/error:")
     elif state.data:
         _offer(state, name, mime, f"{key}_again", f"{key}_fetch")
+        if text := warning(len(state.data)):
+            st.warning(plain(text), icon=":material/warning:")
 
 
 def _write(state: _State, write: Callable[[], bytes], choice: Hashable, with_file: list[_State]) -> None:

@@ -11,6 +11,7 @@ from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 from kernelviz.bench import Bench
 from kernelviz.core import Run
+from kernelviz.formats import describe_unreadable
 from kernelviz.ui.bench.link import VIEW
 from kernelviz.ui.server.assets import base_path
 from kernelviz.ui.shared import card, download_button, site, snapshot
@@ -101,6 +102,7 @@ def _as_file(bench: Bench, run_id: str, key: str) -> None:
         choice=(run_id, export.name),
         key=key,
         icon=":material/download:",
+        warning=partial(describe_unreadable, export.name),
     )
 
 

@@ -9,7 +9,7 @@ from kernelviz.bench import Bench
 from kernelviz.bench.history import NOTE_CHARACTERS, TITLE_CHARACTERS
 from kernelviz.bench.snapshots import selected
 from kernelviz.core import Run
-from kernelviz.formats import Export, digest, exports
+from kernelviz.formats import Export, describe_unreadable, digest, exports
 from kernelviz.text import format_sizes, format_variant
 from kernelviz.ui.shared import download_button
 from kernelviz.ui.shared.text import plain
@@ -47,6 +47,7 @@ def save(bench: Bench, run: Run, variants: Sequence[str]) -> None:
         key="save_selection",
         icon=":material/save:",
         caption=f"{len(part.results)} of {len(stored.plan.cases())} cases",
+        warning=partial(describe_unreadable, export.name),
     )
     st.caption(f"SHA-256 of the content, verified on import: `{sha256}`")
 
