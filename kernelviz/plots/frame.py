@@ -187,8 +187,8 @@ def shorten(text: str, most: int) -> str:
     """
     if len(text) <= most:
         return text
-    words = text[:most].rpartition(" ")[0]
-    return (words if len(words) >= most // 2 else text[: most - 1]).rstrip(" ,·") + "…"
+    beginning = text[:most].rpartition(" ")[0]
+    return (beginning if len(beginning) >= most // 2 else text[: most - 1]).rstrip(" ,·") + "…"
 
 
 def trace_name(run: Run, variant: str, runs: Sequence[Run]) -> str:

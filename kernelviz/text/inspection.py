@@ -43,7 +43,7 @@ def describe_inspection(inspection: Inspection) -> Text:
     """Whether the outputs are right. If they are wrong, the reasons of the correctness gate."""
     if inspection.passed:
         return Text("✓ right: every element of every output lies inside the bound")
-    return Text("✕ wrong: ") + describe_failure(inspection)
+    return Text(f"✕ wrong with inputs of fill {inspection.seed}: ") + describe_failure(inspection)
 
 
 def describe_output(errors: OutputErrors) -> list[Text]:
@@ -119,7 +119,7 @@ def describe_inputs(inspection: Inspection) -> Text:
         other_fills = " and ".join(str(seed) for seed in range(inspection.seeds) if seed != inspection.seed)
         which = f"the timed one; fills {other_fills} came out right too"
     else:
-        which = "the first that came out wrong; the gate counts over all fills"
+        which = "the first that came out wrong; the table of the run counts the faults of all fills"
     data = (inspection.problem.data or "unknown").replace("_", " ")
     call = "the very call that is timed" if inspection.call == "timed" else "bound anew and called eagerly"
     return join(

@@ -35,7 +35,7 @@ def test_a_wrong_one_shows_where(bench: Bench, capsys: pytest.CaptureFixture[str
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
     assert lines[0] == "add fp32 n=2^12, b, on Test processor"
-    assert lines[1] == "✕ wrong: leaves output unwritten: 64 elements were never written"
+    assert lines[1] == "✕ wrong with inputs of fill 2: leaves output unwritten: 64 elements were never written"
     assert "  z_N: 256 of 4,096 elements outside the bound, 6.2 % (64 never written, 192 too far off)" in lines
     assert "  z_N: they lie within n 3840 to 4095 (the last 256 of 4096): every element there is wrong" in lines
     assert "[4095]" in printed.out

@@ -88,7 +88,7 @@ def test_a_variant_that_comes_out_wrong_later_is_the_choice_until_somebody_choos
 
 def test_a_wrong_variant_shows_where_and_by_how_much(page: Open) -> None:
     test = pressed(page())
-    assert "✕ wrong: leaves output unwritten" in words(test)
+    assert "✕ wrong with inputs of fill 2: leaves output unwritten" in words(test)
     assert "every element there is wrong" in words(test)
     assert test.button(key="inspect_now").label == "Inspect again"
     assert [c for c in chart_keys(test) if "y_MN" in c or "inspect" in c] == [

@@ -22,8 +22,7 @@ from kernelviz.metrics.rows import rows
 from kernelviz.metrics.summary import summary
 from kernelviz.plots.card import HEIGHT, WIDTH, card
 from kernelviz.store import Store
-from kernelviz.text.insight import describe_insight
-from kernelviz.text.text import sentence_case
+from kernelviz.text.insight import insight_sentence
 from kernelviz.text.tiles import tiles
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -44,7 +43,7 @@ def test_the_card_says_what_the_page_says(name: str) -> None:
     svg = card(run, link="https://gpu.lab/?run=x&l2=cold")
     said = words(svg)
     for part in (
-        sentence_case(f"{describe_insight(insight(table))}."),
+        insight_sentence(insight(table)),
         *(part for tile in tiles(summary(table), run.plan) for part in (tile.value, tile.basis)),
         f"NVIDIA H200 · {run.created_at[:10]}",
         "https://gpu.lab/?run=x&l2=cold",
