@@ -22,6 +22,10 @@ REPLACED = frozenset(
 EXCEPTIONS = {
     "ops/row_reduction/variants.py": {"cuda_words"},  # the name of a variant
     "ui/server/connections.py": {"connection_made"},  # asyncio's name of the method
+    # A natural loop of a control flow graph: the compilers' term.
+    "core/machine_code.py": {"MainLoop", "main_loop"},
+    "machine_code/control_flow.py": {"Loop"},
+    "machine_code/main_loop.py": {"loop", "_main_loop"},
     "core/result.py": {"loop_s"},  # a column, a value of the URL parameter `samples`, and a figure in exported samples
 }
 """Identifiers by file that keep a replaced term, because the term is a name on the wire or of another room."""
