@@ -64,6 +64,8 @@ def cubins() -> Iterator[tuple[str, bytes]]:
     loops = HERE / "sources" / "loops.cu"
     for arch in ("sm_80", "sm_90", "sm_100"):
         yield f"loops-{arch}", cuda(loops, arch)
+    yield "roles-sm_90", cuda(HERE / "sources" / "roles.cu", "sm_90")
+    yield "clustered-sm_90", cuda(HERE / "sources" / "clustered.cu", "sm_90")
     yield "arithmetic-sm_90", cuda(OPS / "arithmetic" / "cuda.cu", "sm_90", {"ELEMENT": "float", "COMBINE": "plus"})
     yield "copy_bulk-sm_90", cuda(OPS / "copy" / "cuda_bulk.cu", "sm_90")
     for arch in (80, 90, 100):

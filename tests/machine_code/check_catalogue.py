@@ -1,0 +1,74 @@
+"""Compile every own kernel of the catalogue and compare its facts with cuobjdump's.
+
+``python tests/machine_code/check_catalogue.py [OP ...]`` compiles the Triton and CUDA C++ kernels of all ops, or of the given
+ones, for sm_80, sm_90 and sm_100, as tests/ops/compiled_only.py does, but each for every architecture. It prints what differs,
+each opcode without a class, and a line for each kernel with its main loops, and ends with 1 if something differs. With
+KERNELVIZ_CATALOGUE_CUBINS=FOLDER the cubins are kept there.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "ops")]
+
+
+def compile_all(names: list[str], folder: Path) -> None:
+    """Leave the cubins of the ops in the caches of Triton and of our NVRTC wrapper, below the folder."""
+    os.environ |= {"TRITON_CACHE_DIR": str(folder), "KERNELVIZ_CACHE": str(folder), "TRITON_DISABLE_LINE_INFO": "1"}
+    import compiled_only
+
+    # What a GPU test proved, or what an earlier architecture has, is compiled again.
+    compiled_only.Report.proven = lambda self, op, variant: set()  # type: ignore[method-assign]
+    compiled_only.same_for_every_architecture = lambda source: False  # type: ignore[assignment]
+    for arch in compiled_only.SHARED_BYTES:
+        for backend in ("triton", "cuda"):
+            child = os.fork()
+            if child == 0:
+                sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+                compiled_only.main(arch, backend, names, {})
+                os._exit(0)
+            if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
+                sys.exit(f"{arch} {backend}: see above")
+
+
+def check(folder: Path) -> int:
+    """Print what differs; the number of kernels with a difference."""
+    from resource_usage import as_cuobjdump_says, resource_usage
+
+    from kernelviz.machine_code.facts import facts_of
+
+    kernels = differing = 0
+    for file in sorted(folder.rglob("*.cubin")):
+        cubin = file.read_bytes()
+        expected = resource_usage(cubin)
+        for facts in facts_of(cubin):
+            kernels += 1
+            actual = as_cuobjdump_says(facts)
+            if actual != expected[facts.name]:
+                differing += 1
+                print(f"DIFFERS {file.name} {facts.name}: {actual}, cuobjdump {expected[facts.name]}")  # noqa: T201
+            for opcode, number in facts.whole.unknown.items():
+                print(f"UNKNOWN {file.name} {facts.name}: {opcode} {number} times")  # noqa: T201
+            loops = [
+                " ".join(f"{r.first:#x}-{r.last:#x}" for r in role.main_loop.ranges) + f" depth {role.main_loop.depth}"
+                if role.main_loop
+                else "no loop"
+                for role in facts.roles
+            ]
+            print(f"{facts.architecture} {facts.name} {file}: {'; '.join(loops)}")  # noqa: T201
+    print(f"{kernels} kernels, {differing} differ")  # noqa: T201
+    return differing
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(prefix="kernelviz-catalogue-") as given:
+        from kernelviz.ops import catalogue
+
+        target = Path(os.environ.get("KERNELVIZ_CATALOGUE_CUBINS") or given)
+        compile_all(sys.argv[1:] or list(catalogue()), target)
+        sys.exit(check(target) > 0)

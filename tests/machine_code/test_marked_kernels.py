@@ -1,0 +1,100 @@
+"""Facts of the committed cubins: main loops as marked by hand, resources as cuobjdump prints them, and traces of techniques."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from marked_kernels import HAS_TOOLS, MARKED, NAMES, cubin, facts
+from resource_usage import as_cuobjdump_says, resource_usage
+
+from kernelviz.core.machine_code import Access, AddressRange, AsynchronousCopy, CodeFacts
+
+pytestmark = [
+    pytest.mark.xdist_group("machine_code"),
+    pytest.mark.skipif(not HAS_TOOLS, reason="neither triton nor the CUDA toolkit is installed: no nvdisasm"),
+]
+
+
+@pytest.mark.parametrize("marked", MARKED, ids=lambda m: f"{m['cubin']}-{m['name']}")
+def test_main_loop_of_each_role_is_the_marked_one(marked: dict[str, Any]) -> None:
+    roles = facts(marked["cubin"])[marked["name"]].roles
+    expected = [tuple(AddressRange(first=first, last=last) for first, last in ranges) for ranges in marked["roles"]]
+    assert [role.main_loop.ranges if role.main_loop else () for role in roles] == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_resources_are_those_of_cuobjdump(name: str) -> None:
+    assert {k: as_cuobjdump_says(f) for k, f in facts(name).items()} == resource_usage(cubin(name))
+
+
+def test_every_opcode_has_a_class_and_none_is_lost() -> None:
+    for name in NAMES:
+        for kernel in facts(name).values():
+            assert kernel.whole.unknown == {}
+            assert sum(kernel.whole.classes.values()) == kernel.whole.instructions == kernel.code_bytes // 16
+
+
+def _work(name: str, kernel: str, role: int = 0) -> CodeFacts:
+    return facts(name)[kernel].roles[role].work
+
+
+def _tensor(work: CodeFacts) -> list[tuple[object, ...]]:
+    return [(t.opcode.partition(".")[0], t.shape, t.a_source, t.b_source, t.count) for t in work.tensor]
+
+
+def test_tensor_instructions_by_architecture() -> None:
+    mma, wgmma, tcgen05 = (_work(f"matmul-sm_{arch}", "grouped_kernel") for arch in (80, 90, 100))
+    assert _tensor(mma) == [("HMMA", (16, 8, 16), "registers", "registers", 64)]
+    assert _tensor(wgmma) == [("HGMMA", (64, 128, 16), "shared_memory", "shared_memory", 4)]
+    assert _tensor(tcgen05) == [("UTCHMMA", None, "shared_memory", "shared_memory", 4)]
+    for work in (mma, wgmma, tcgen05):
+        assert work.copies == (AsynchronousCopy(kind="cp_async", width_bytes=16, count=8),)
+    # 152 instructions, of which three LDS are never executed and 64 are HMMA.
+    assert mma.other_per_tensor == (mma.instructions - 3 - 64) / 64
+    assert mma.accesses == (Access(space="shared", kind="load", width_bytes=16, count=24),)
+
+
+def test_warp_specialised_roles() -> None:
+    kernel = facts("matmul_warp_specialised-sm_90")["persistent_matmul"]
+    assert kernel.required_threads == (384, 1, 1)
+    assert kernel.architecture == "sm_90a"
+    assert [role.registers for role in kernel.roles] == [232, 232, 40]
+    assert [[c.kind for c in role.work.copies] for role in kernel.roles] == [[], [], ["tma_load"]]
+    assert [role.work.classes.get("tensor", 0) for role in kernel.roles] == [4, 4, 0]
+    # Of its waits a loop has those that every iteration tries, not those that spin behind the end of the kernel.
+    assert [role.work.barriers["mbarrier_wait"] for role in kernel.roles] == [2, 2, 4]
+    assert {c.kind for c in kernel.whole.copies} == {"tma_load", "tma_store"}
+    assert [c.registers for c in kernel.whole.register_changes if c.kind == "increase"] == [232, 232, 256, 256]
+
+
+def test_accesses_special_functions_and_bulk_copies() -> None:
+    softmax = facts("softmax_three_pass-sm_90")["three_pass_kernel"]
+    assert Access(space="global", kind="load", width_bytes=16, count=8) in softmax.roles[0].work.accesses
+    assert softmax.whole.special_functions == {"MUFU.EX2": 16, "MUFU.RCP": 1}
+    vec16 = facts("arithmetic-sm_90")["arithmetic_vec16"].whole
+    assert vec16.accesses == (
+        Access(space="global", kind="load", width_bytes=4, count=2),
+        Access(space="global", kind="load", width_bytes=16, count=2),
+        Access(space="global", kind="store", width_bytes=4, count=1),
+        Access(space="global", kind="store", width_bytes=16, count=1),
+    )
+    assert [(c.kind, c.count) for c in facts("copy_bulk-sm_90")["copy_bulk"].whole.copies] == [
+        ("bulk_load", 1),
+        ("bulk_store", 1),
+    ]
+
+
+def test_launch_bounds_clusters_and_spills() -> None:
+    kernel = facts("clustered-sm_90")["clustered"]
+    assert kernel.max_threads == (256, 1, 1)
+    assert kernel.max_registers == 128
+    assert kernel.cluster == (4, 2, 1)
+    assert kernel.stack_bytes == 160
+    assert kernel.spill_stores > 0
+    assert kernel.spill_loads > 0
+
+
+def test_stall_cycles_only_where_control_codes_are_verified() -> None:
+    assert facts("loops-sm_80")["grid_stride"].roles[0].work.stall_cycles is not None
+    assert facts("loops-sm_100")["grid_stride"].roles[0].work.stall_cycles is None
