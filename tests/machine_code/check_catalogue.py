@@ -8,13 +8,14 @@ KERNELVIZ_CATALOGUE_CUBINS=FOLDER the cubins are kept there.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "ops")]
+sys.path[:0] = [str(HERE), str(HERE.parent / "ops"), str(HERE.parents[1])]
 
 
 def compile_all(names: list[str], folder: Path) -> None:
@@ -36,24 +37,36 @@ def compile_all(names: list[str], folder: Path) -> None:
                 sys.exit(f"{arch} {backend}: see above")
 
 
-def check(folder: Path) -> int:
-    """Print what differs; the number of kernels with a difference."""
+def check_resources(folder: Path) -> int:
+    """Print whose resources differ from cuobjdump's; the number of such kernels."""
     from resource_usage import as_cuobjdump_says, resource_usage
 
-    from kernelviz.machine_code.facts import facts_of
+    from kernelviz.machine_code.cubin import read_cubin
 
     kernels = differing = 0
     for file in sorted(folder.rglob("*.cubin")):
-        cubin = file.read_bytes()
-        expected = resource_usage(cubin)
-        for facts in facts_of(cubin):
+        expected = resource_usage(file.read_bytes())
+        for kernel in read_cubin(file.read_bytes()).kernels:
             kernels += 1
-            actual = as_cuobjdump_says(facts)
-            if actual != expected[facts.name]:
+            if (actual := as_cuobjdump_says(kernel)) != expected[kernel.name]:
                 differing += 1
-                print(f"DIFFERS {file.name} {facts.name}: {actual}, cuobjdump {expected[facts.name]}")  # noqa: T201
+                print(f"DIFFERS {file} {kernel.name}: {actual}, cuobjdump {expected[kernel.name]}")  # noqa: T201
+    print(f"resources of {kernels} kernels, {differing} differ from cuobjdump's")  # noqa: T201
+    return differing
+
+
+def check_instructions(folder: Path) -> None:
+    """Print the main loops of each kernel, and each opcode without a class."""
+    from kernelviz.machine_code.facts import facts_of
+
+    seen: set[bytes] = set()
+    for file in sorted(folder.rglob("*.cubin")):
+        if (digest := hashlib.sha256(file.read_bytes()).digest()) in seen:
+            continue
+        seen.add(digest)
+        for facts in facts_of(file.read_bytes()):
             for opcode, number in facts.whole.unknown.items():
-                print(f"UNKNOWN {file.name} {facts.name}: {opcode} {number} times")  # noqa: T201
+                print(f"UNKNOWN {file} {facts.name}: {opcode} {number} times")  # noqa: T201
             loops = [
                 " ".join(f"{r.first:#x}-{r.last:#x}" for r in role.main_loop.ranges) + f" depth {role.main_loop.depth}"
                 if role.main_loop
@@ -61,8 +74,6 @@ def check(folder: Path) -> int:
                 for role in facts.roles
             ]
             print(f"{facts.architecture} {facts.name} {file}: {'; '.join(loops)}")  # noqa: T201
-    print(f"{kernels} kernels, {differing} differ")  # noqa: T201
-    return differing
 
 
 if __name__ == "__main__":
@@ -71,4 +82,6 @@ if __name__ == "__main__":
 
         target = Path(os.environ.get("KERNELVIZ_CATALOGUE_CUBINS") or given)
         compile_all(sys.argv[1:] or list(catalogue()), target)
-        sys.exit(check(target) > 0)
+        differing = check_resources(target)
+        check_instructions(target)
+        sys.exit(differing > 0)

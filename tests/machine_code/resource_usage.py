@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from kernelviz.core.machine_code import KernelFacts
+from kernelviz.machine_code.cubin import Kernel
 from kernelviz.machine_code.tools import run_tool
 
 FUNCTION = re.compile(r"Function (\S+):\n\s+(.*)")
@@ -17,7 +18,7 @@ def resource_usage(cubin: bytes) -> dict[str, dict[str, int]]:
     return {name: {key: int(value) for key, value in VALUE.findall(line)} for name, line in FUNCTION.findall(text)}
 
 
-def as_cuobjdump_says(facts: KernelFacts) -> dict[str, int]:
+def as_cuobjdump_says(facts: KernelFacts | Kernel) -> dict[str, int]:
     """The same values from the facts; textures, surfaces and samplers are not read."""
     constants = {f"CONSTANT[{bank}]": size for bank, size in facts.constant_bytes.items()}
     return {
