@@ -9,6 +9,8 @@ from marked_kernels import HAS_TOOLS, MARKED, NAMES, cubin, facts
 from resource_usage import as_cuobjdump_says, resource_usage
 
 from kernelviz.core.machine_code import Access, AddressRange, AsynchronousCopy, CodeFacts
+from kernelviz.tables.machine_code import MACHINE_CODE, roles
+from kernelviz.text.machine_code import describe_kernel
 
 pytestmark = [
     pytest.mark.xdist_group("machine_code"),
@@ -93,6 +95,22 @@ def test_launch_bounds_clusters_and_spills() -> None:
     assert kernel.stack_bytes == 160
     assert kernel.spill_stores > 0
     assert kernel.spill_loads > 0
+
+
+def test_text_and_table_of_every_kernel() -> None:
+    for name in NAMES:
+        for kernel in facts(name).values():
+            lines = list(map(str, describe_kernel(kernel)))
+            assert lines[0] == f"{kernel.name} ({kernel.architecture})"
+            assert all(lines)
+            for row in roles([kernel]):
+                cells = {column.name: column.read(row) for column in MACHINE_CODE}
+                assert cells["instructions"] == row.role.work.executable > 0
+                assert sum(int(part.split()[0]) for part in str(cells["mix"]).split(", ")) == cells["instructions"]
+    specialised = "\n".join(map(str, describe_kernel(facts("matmul_warp_specialised-sm_90")["persistent_matmul"])))
+    assert "Warp role 2 with 232 registers: main loop 0x2740–0x2ae0, 0x5740–0x5790" in specialised
+    assert "4 HGMMA 64×128×16 (both operands from shared memory)" in specialised
+    assert "3 TMA load" in specialised
 
 
 def test_stall_cycles_only_where_control_codes_are_verified() -> None:
