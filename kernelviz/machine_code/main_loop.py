@@ -1,10 +1,9 @@
 """Find the main loop of each warp role of a kernel.
 
-The main loop is the loop with the most tensor instructions, else the one with the most memory instructions, else the one with
-the most instructions. Only instructions that are in no inner loop count for a loop, so that the loop along K and not the
-persistent loop around it is the main loop; of equals, the innermost is taken. Loops that go through no data are not candidates:
-waits for an mbarrier, for registers or for a flag, loops over the lanes of a warp, and the slow path of sin and cos for huge
-arguments.
+The main loop is the innermost loop with the most tensor instructions, else with the most memory instructions, else with the
+most instructions. Innermost means that no loop within it has such instructions: the loop along K and not the persistent loop
+around it, but a loop over memory around a loop that only computes. Loops that go through no data are not candidates: waits for
+an mbarrier, for registers or for a flag, loops over the lanes of a warp, and the slow path of sin and cos for huge arguments.
 
 Warp roles: code that only some warps run. A setmaxnreg begins a role, which reaches as far as the blocks that it dominates.
 Without setmaxnreg, loops that exclude each other because of a comparison of the thread's index with a constant are of different
@@ -13,7 +12,7 @@ roles.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kernelviz.core.machine_code import AddressRange, Instruction, MainLoop, WarpRole
@@ -34,15 +33,11 @@ _RANGE_REDUCTION_STEPS = "0x6"
 @dataclass(frozen=True, slots=True)
 class _Candidate:
     loop: Loop
-    own: tuple[Instruction, ...]
-    """Instructions in no inner loop that could be a main loop itself."""
+    tensor: int
+    memory: int
+    instructions: int
+    """Numbers of instructions, without those of inner loops; but a loop over the lanes of a warp is not one."""
     depth: int
-
-    @property
-    def rank(self) -> tuple[int, int, int, int]:
-        classes = [class_of(i) for i in self.own]
-        memory = sum(c in _MEMORY for c in classes)
-        return classes.count("tensor"), memory, self.depth if memory else 0, len(classes)
 
 
 def warp_roles(flow: ControlFlow, code: Sequence[Instruction]) -> tuple[WarpRole, ...]:
@@ -65,24 +60,37 @@ def warp_roles(flow: ControlFlow, code: Sequence[Instruction]) -> tuple[WarpRole
         outside = frozenset(flow.blocks) - covered
         roles.append(_role(flow, min(outside), outside, None, rest))
         return tuple(sorted(roles, key=lambda r: r.entry))
-    best = max(candidates, key=lambda c: c.rank, default=None)
-    loop = _main_loop(flow, best, candidates) if best else None
+    loop = _main_loop(flow, _best(candidates)) if candidates else None
     return (WarpRole(entry=code[0].address, main_loop=loop, body=count(code)),)
 
 
 def _role(
     flow: ControlFlow, entry: int, region: frozenset[int], registers: int | None, mine: Sequence[_Candidate]
 ) -> WarpRole:
-    best = max(mine, key=lambda c: c.rank)
     return WarpRole(
         entry=entry,
         registers=registers,
-        main_loop=_main_loop(flow, best, mine),
+        main_loop=_main_loop(flow, _best(mine)),
         body=count(_instructions(flow, region)),
     )
 
 
-def _main_loop(flow: ControlFlow, best: _Candidate, candidates: Iterable[_Candidate]) -> MainLoop:
+def _best(candidates: Sequence[_Candidate]) -> _Candidate:
+    """The innermost candidate with the most tensor instructions, else with the most memory instructions, else with the most."""
+    numbers: tuple[Callable[[_Candidate], int], ...] = (
+        lambda c: c.tensor,
+        lambda c: c.memory,
+        lambda c: c.instructions,
+    )
+    for number in numbers:
+        having = [c for c in candidates if number(c)]
+        innermost = [c for c in having if not any(other.loop.blocks < c.loop.blocks for other in having)]
+        if innermost:
+            return max(innermost, key=lambda c: (number(c), c.instructions))
+    raise AssertionError("a loop has at least one instruction")
+
+
+def _main_loop(flow: ControlFlow, best: _Candidate) -> MainLoop:
     waits = {
         a for loop in flow.loops if loop.blocks < best.loop.blocks and _only_waits(flow, loop) for a in loop.blocks
     }
@@ -100,11 +108,14 @@ def _candidates(flow: ControlFlow) -> tuple[_Candidate, ...]:
         for loop in flow.loops
         if not _only_waits(flow, loop) and not _goes_over_lanes(flow, loop) and not _reduces_range(flow, loop)
     ]
+    apart = [loop for loop in flow.loops if loop in loops or not _goes_over_lanes(flow, loop)]
     candidates = []
     for loop in loops:
-        inner = frozenset().union(*(other.blocks for other in loops if other.blocks < loop.blocks), frozenset())
+        inner = frozenset[int]().union(*(other.blocks for other in apart if other.blocks < loop.blocks))
         depth = sum(loop.blocks <= other.blocks for other in loops)
-        candidates.append(_Candidate(loop, _instructions(flow, loop.blocks - inner), depth))
+        classes = [class_of(i) for i in _instructions(flow, loop.blocks - inner)]
+        memory = sum(c in _MEMORY for c in classes)
+        candidates.append(_Candidate(loop, classes.count("tensor"), memory, len(classes), depth))
     return tuple(candidates)
 
 

@@ -1,9 +1,9 @@
 """Occupancy of a kernel from its resources and the limits of a compute capability; waves of a grid on a device.
 
 Limits: CUDA Programming Guide, "Compute Capabilities", tables "Technical Specifications" and "Memory Information per Compute
-Capability" (version 13). Rules of allocation: NVIDIA's cuda_occupancy.h, which the toolkit ships: registers are
-allocated to warps in units of 256, in four partitions of a multiprocessor; shared memory to blocks in units of 128 bytes, of which the
-system takes 1024 bytes of each block from compute capability 8.0 on.
+Capability" (version 13). Rules of allocation: NVIDIA's cuda_occupancy.h, which the toolkit ships. Registers are allocated to warps
+in units of 256, in four partitions of a multiprocessor. Shared memory is allocated to blocks in units of 128 bytes, and the
+system takes 1024 bytes for each block from compute capability 8.0 on.
 """
 
 from __future__ import annotations
@@ -92,7 +92,11 @@ def waves(grid_blocks: int, multiprocessors: int, blocks_per_multiprocessor: int
     >>> found.full, found.tail_blocks, round(found.tail_fraction, 3), round(found.utilisation, 3)
     (3, 116, 0.879, 0.97)
     """
-    for field, value in (("grid", grid_blocks), ("multiprocessors", multiprocessors), ("blocks", blocks_per_multiprocessor)):
+    for field, value in (
+        ("grid", grid_blocks),
+        ("multiprocessors", multiprocessors),
+        ("blocks", blocks_per_multiprocessor),
+    ):
         if value < 1:
             raise BadField(field, value, "give a number of at least 1")
     slots = multiprocessors * blocks_per_multiprocessor
