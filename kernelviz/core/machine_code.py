@@ -6,6 +6,8 @@ no table counts in `unknown`.
 
 from typing import Literal
 
+import msgspec
+
 from kernelviz.core.problem import Struct
 
 InstructionClass = Literal[
@@ -97,6 +99,9 @@ class Instruction(Struct, frozen=True, kw_only=True):
     @property
     def modifiers(self) -> tuple[str, ...]:
         return tuple(self.opcode.split(".")[1:])
+
+    def with_operands(self, operands: tuple[str, ...]) -> "Instruction":
+        return msgspec.structs.replace(self, operands=operands)
 
     @property
     def is_never_executed(self) -> bool:

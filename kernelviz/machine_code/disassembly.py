@@ -7,6 +7,8 @@ which `nvdisasm -hex` prints, too.
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernelviz.core.machine_code import Instruction
@@ -16,6 +18,8 @@ from kernelviz.machine_code.tools import run_tool
 
 INSTRUCTION_BYTES = 16
 """From Volta on."""
+_WITH_TARGET = frozenset({"BRA", "JMP", "CALL", "BSSY", "WARPSYNC"})
+_ADDRESS = re.compile(r"0x[0-9a-f]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,42 @@ def instructions_of(content: bytes, cubin: Cubin) -> dict[str, tuple[Instruction
             )
         result[kernel.name] = tuple(instructions)
     return result
+
+
+def instructions_of_many(cubins: Sequence[Cubin]) -> list[dict[str, tuple[Instruction, ...]]]:
+    """`instructions_of` for many cubins, with one run of nvdisasm for each architecture, which takes 0.3 s to start.
+
+    The code of all kernels is disassembled as one piece, so calls name addresses instead of functions. Raises as
+    `instructions_of`.
+    """
+    result: list[dict[str, tuple[Instruction, ...]]] = [{} for _ in cubins]
+    for architecture in sorted({c.architecture for c in cubins}):
+        kernels = [(n, k) for n, c in enumerate(cubins) if c.architecture == architecture for k in c.kernels]
+        if not kernels:
+            continue
+        option = architecture.replace("sm_", "SM")
+        text = run_tool("nvdisasm", ("-b", option, "-json"), b"".join(k.code for _, k in kernels))
+        (listed,) = _listed_functions(text).values()
+        start = 0
+        for n, kernel in kernels:
+            end = start + len(kernel.code) // INSTRUCTION_BYTES
+            if len(listed[start:end]) != end - start:
+                raise NotACubin(f"nvdisasm lists {len(listed)} instructions, which is less than the code has")
+            result[n][kernel.name] = tuple(
+                _rebased(_instruction(kernel, i * INSTRUCTION_BYTES, entry, architecture), start * INSTRUCTION_BYTES)
+                for i, entry in enumerate(listed[start:end])
+            )
+            start = end
+    return result
+
+
+def _rebased(instruction: Instruction, start: int) -> Instruction:
+    """An instruction whose target counts from the start of its kernel instead of from the start of all code."""
+    operands = instruction.operands
+    if instruction.mnemonic not in _WITH_TARGET or not operands or not _ADDRESS.fullmatch(operands[-1]):
+        return instruction
+    target = int(operands[-1], 16) - start
+    return instruction.with_operands((*operands[:-1], hex(target)))
 
 
 def _listed_functions(text: str) -> dict[tuple[str, int], list[_Listed]]:

