@@ -63,6 +63,12 @@ BarrierKind = Literal[
     "copy_commit",
     "fence",
 ]
+Technique = Literal[
+    "vec16", "cp_async", "bulk_copy", "tma", "multicast", "cluster", "mma_sync", "wgmma", "tcgen05", "warp_specialised"
+]
+"""How a kernel is written, as far as its machine code shows it: loads or stores of global memory of 16 bytes or more by a thread,
+asynchronous copies by cp.async, by bulk copies or by TMA, copies to several blocks of a cluster, barriers of a cluster, the kinds
+of tensor core instructions, and warps that run code of their own."""
 OccupancyLimit = Literal["threads", "blocks", "registers", "shared_memory"]
 
 

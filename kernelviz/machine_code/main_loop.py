@@ -23,8 +23,8 @@ from kernelviz.machine_code.thread_index import depends_on_thread_index_only
 
 _MEMORY = frozenset({"global_memory", "shared_memory", "asynchronous_copy", "tensor_memory", "texture"})
 _ARITHMETIC = frozenset({"tensor", "fp32", "fp16", "fp64", "special_function", "conversion"})
-_LONGEST_WAIT = 16
-"""Instructions of a loop that polls a flag in memory; cooperative groups' grid.sync() has 6."""
+_LONGEST_WAIT = 32
+"""Instructions of a loop that polls a flag in memory: grid.sync() of cooperative groups has 6, the look-back of a scan 23."""
 _LANE_BRANCHES = ("BRA.U.ANY", "BRA.U.ALL")
 _RANGE_REDUCTION_STEPS = "0x6"
 """The reduction of huge arguments of sin and cos multiplies by six words of 2/pi (__cudart_i2opi_f)."""

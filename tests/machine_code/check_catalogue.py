@@ -9,6 +9,7 @@ KERNELVIZ_CATALOGUE_CUBINS=FOLDER the cubins are kept there.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sys
 import tempfile
@@ -30,8 +31,9 @@ def compile_all(names: list[str], folder: Path) -> None:
         for backend in ("triton", "cuda"):
             child = os.fork()
             if child == 0:
-                sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+                sys.stdout = (folder / f"{arch}-{backend}.jsonl").open("w")
                 compiled_only.main(arch, backend, names, {})
+                sys.stdout.close()
                 os._exit(0)
             if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
                 sys.exit(f"{arch} {backend}: see above")
@@ -55,16 +57,36 @@ def check_resources(folder: Path) -> int:
     return differing
 
 
+def check_techniques(folder: Path) -> int:
+    """Print which declared techniques the machine code of a variant does not show; the number of such variants and targets."""
+    from compiled_only import SHARED_BYTES
+
+    from kernelviz.machine_code.techniques import expected_on
+    from kernelviz.ops import catalogue
+
+    lines = [json.loads(line) for file in folder.glob("*.jsonl") for line in file.read_text().splitlines()]
+    shown = {(line["arch"], line["case"]): line["techniques"] for line in lines if "techniques" in line}
+    checked = missing = 0
+    for op in catalogue().values():
+        for variant in op.variants:
+            for arch in SHARED_BYTES if variant.techniques else ():
+                seen = shown.get((arch, f"techniques of {op.name} {variant.name}"))
+                if seen is not None:
+                    checked += 1
+                    if absent := expected_on(variant.techniques, arch) - set(seen):
+                        missing += 1
+                        print(f"NOT SHOWN {op.name} {variant.name} {arch}: {', '.join(sorted(absent))}")  # noqa: T201
+    print(f"techniques of {checked} variants and targets, {missing} do not show all")  # noqa: T201
+    return missing
+
+
 def check_instructions(folder: Path) -> None:
     """Print the main loops of each kernel, and each opcode without a class."""
-    from kernelviz.machine_code.facts import facts_of
+    from kernelviz.machine_code.facts import facts_of_many
 
-    seen: set[bytes] = set()
-    for file in sorted(folder.rglob("*.cubin")):
-        if (digest := hashlib.sha256(file.read_bytes()).digest()) in seen:
-            continue
-        seen.add(digest)
-        for facts in facts_of(file.read_bytes()):
+    files = {hashlib.sha256(file.read_bytes()).digest(): file for file in sorted(folder.rglob("*.cubin"))}.values()
+    for file, kernels in zip(files, facts_of_many([file.read_bytes() for file in files]), strict=True):
+        for facts in kernels:
             for opcode, number in facts.whole.unknown.items():
                 print(f"UNKNOWN {file} {facts.name}: {opcode} {number} times")  # noqa: T201
             loops = [
@@ -82,6 +104,6 @@ if __name__ == "__main__":
 
         target = Path(os.environ.get("KERNELVIZ_CATALOGUE_CUBINS") or given)
         compile_all(sys.argv[1:] or list(catalogue()), target)
-        differing = check_resources(target)
+        differing = check_resources(target) + check_techniques(target)
         check_instructions(target)
         sys.exit(differing > 0)

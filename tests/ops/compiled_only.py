@@ -4,7 +4,8 @@ architecture in turn.
 Triton's driver is replaced through its own seam (`driver.set_active`), ours through `nvrtc.active`, by ones that name the
 target, compile to a cubin as always, check shared memory against the target's limit, and launch nothing. So what is compiled
 is what the product would compile: the same bind, the same configuration, the same specialisation on sizes and strides.
-Prints one JSON line a case: {"arch", "case", "ok", "message", "kernels"}.
+Prints one JSON line a case: {"arch", "case", "ok", "message", "kernels"}, and one for each variant that declares techniques:
+{"arch", "case", "techniques"}, what the machine code of its kernels shows (null if none was compiled for this architecture).
 
 What docs/gpu-report.json proves is not compiled again: for the architecture of that report, a CUDA C++ source as it was when it
 passed there, with definitions that the sizes of the GPU tests ask for, by the same NVRTC. A changed source is compiled in full.
@@ -35,7 +36,10 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 
 from kernelviz.core.errors import BadField
+from kernelviz.core.machine_code import Technique
 from kernelviz.core.problem import Problem
+from kernelviz.machine_code.facts import facts_of_many
+from kernelviz.machine_code.techniques import techniques_of
 from kernelviz.measure.session.inputs import allocate
 from kernelviz.ops import Op, Variant
 from kernelviz.ops.kernels import nvrtc
@@ -49,6 +53,8 @@ Configuration = tuple[Path, tuple[tuple[str, str], ...]]
 OF_AN_ARCHITECTURE = re.compile(r"__CUDA_ARCH|__CUDA_MINIMUM_ARCH|\bNV_(?:IF|DISPATCH)_|\bNV_(?:IS|PROVIDES|HAS)_")
 """What a source says that is compiled differently for different architectures."""
 compiled: list[str] = []
+cubins: list[bytes] = []
+"""Of the kernels that the current case compiled."""
 
 
 class Nothing:
@@ -62,6 +68,7 @@ class Nothing:
 
     def load_binary(self, name: str, kernel: bytes, shared: int, device: int) -> tuple[int, int, int, int, int]:
         compiled.append(f"{name} {len(kernel)} B cubin, {shared} B shared")
+        cubins.append(kernel)
         return 1, 1, 0, 0, 1024
 
 
@@ -128,6 +135,7 @@ class CompileOnlyNvrtc:
         assert name.encode() in cubin
         self._compiled_here(name, configuration)
         compiled.append(f"{name} {len(cubin)} B cubin, {shared_bytes} B dynamic shared")
+        cubins.append(cubin)
         return name
 
     def _compiled_here(self, name: str, configuration: Configuration) -> None:
@@ -190,13 +198,18 @@ def main(arch: str, backend: str, names: Sequence[str], earlier: dict[tuple[str,
     driver.earlier = earlier
     if backend == "triton":
         triton.runtime.driver.set_active(CompileOnlyDriver(arch))
+    with_techniques: dict[str, list[bytes]] = {}
     for op, variant in variants(backend):
         if arch not in variant.targets or op.name not in names:
             continue
-        driver.proven = report.proven(op, variant)
+        # Code that only the report's architecture or a later one has is compiled for that one, so that its techniques are seen.
+        compile_again = bool(variant.techniques) and variant.targets[0] == arch
+        driver.proven = set() if compile_again else report.proven(op, variant)
         nvrtc.active = driver
+        own_cubins = with_techniques.setdefault(f"{op.name} {variant.name}", []) if variant.techniques else []
         for problem in compile_problems(op, variant, arch):
             compiled.clear()
+            cubins.clear()
             name = f"{variant.name} | {problem.key}"
             line: dict[str, object] = {"arch": arch, "case": name, "ok": True, "message": ""}
             try:
@@ -204,8 +217,24 @@ def main(arch: str, backend: str, names: Sequence[str], earlier: dict[tuple[str,
                 line["kernels"] = list(compiled)
             except Exception as error:  # one kernel that does not compile must not hide the others
                 line |= {"ok": False, "message": f"{type(error).__name__}: {error}"[:2000]}
+            own_cubins.extend(cubins)
             sys.stdout.write(json.dumps(line) + "\n")
             sys.stdout.flush()
+    for name, shown in techniques(with_techniques).items():
+        sys.stdout.write(json.dumps({"arch": arch, "case": f"techniques of {name}", "techniques": shown}) + "\n")
+
+
+def techniques(cubins_of: Mapping[str, list[bytes]]) -> dict[str, list[Technique] | None]:
+    """The techniques that the cubins of each variant show together; None for a variant without a cubin."""
+    distinct = sorted({cubin for several in cubins_of.values() for cubin in several})
+    shown = {
+        cubin: frozenset[Technique]().union(*map(techniques_of, kernels))
+        for cubin, kernels in zip(distinct, facts_of_many(distinct), strict=True)
+    }
+    return {
+        name: sorted(frozenset[Technique]().union(*(shown[c] for c in several))) if several else None
+        for name, several in cubins_of.items()
+    }
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from cases import FOLDERS, MAIN_TARGET, OWN, compile_problems, folder_of, ops_of, shard_of
 
+from kernelviz.machine_code.techniques import expected_on
+from kernelviz.ops import Op, Variant
 from kernelviz.ops.catalog.discovery import FAMILIES
 
 HERE = Path(__file__).parent
@@ -56,6 +58,27 @@ def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 @pytest.mark.parametrize(("arch", "shard", "case"), list(_cases()))
 def test_kernel_compiles(arch: str, shard: int, case: str, compiled: Lines) -> None:
     assert compiled[arch, case]["ok"], compiled[arch, case]["message"]
+
+
+WITH_TECHNIQUES = [(op, v) for op, v in OWN if v.techniques]
+
+
+@pytest.mark.parametrize(
+    ("shard", "op", "variant"),
+    [
+        pytest.param(
+            shard_of(o, v), o, v, marks=pytest.mark.xdist_group(f"compile-{shard_of(o, v)}"), id=f"{o.name}-{v.name}"
+        )
+        for o, v in WITH_TECHNIQUES
+    ],
+)
+def test_machine_code_shows_the_declared_techniques(shard: int, op: Op, variant: Variant, compiled: Lines) -> None:
+    """On each architecture that was compiled for here; tests/machine_code/check_catalogue.py compiles for every one."""
+    shown = {arch: compiled[arch, f"techniques of {op.name} {variant.name}"]["techniques"] for arch in variant.targets}
+    checked = {arch: set(seen) for arch, seen in shown.items() if isinstance(seen, list)}
+    assert checked, "compiled for no architecture"
+    missing = {arch: expected_on(variant.techniques, arch) - seen for arch, seen in checked.items()}
+    assert not any(missing.values()), missing
 
 
 WRITTEN = re.compile(

@@ -96,14 +96,14 @@ def ladder(operation: str) -> tuple[Variant, ...]:
 
         return kernels.bind_scalar(x_N, y_N, operation)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
     def cuda_vec16(x_N: Tensor, y_N: Tensor) -> Launch:
         """CUDA C++, 16 bytes per load and store: a quarter of the instructions for the same traffic."""
         from kernelviz.ops.arithmetic import cuda as kernels
 
         return kernels.bind_vec16(x_N, y_N, operation)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
     def cuda_vec16_unrolled(x_N: Tensor, y_N: Tensor) -> Launch:
         """CUDA C++, four streaming 16-byte loads of a thread in flight before its stores: faster at 2^20, slower at 2^28."""
         from kernelviz.ops.arithmetic import cuda as kernels

@@ -71,7 +71,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
         return kernels.bind_scalar(x_N, getattr(torch, name))
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
     def cuda_vec16(x_N: Tensor) -> Launch:
         """CUDA C++, 16 bytes per load, two conversions per instruction; stores are narrower in proportion to the format."""
         import torch
@@ -89,7 +89,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
         return kernels.bind_wide_store(x_N, getattr(torch, name))
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
     def cuda_vec16_unrolled(x_N: Tensor) -> Launch:
         """CUDA C++, four streaming 16-byte loads of a thread in flight before its stores: slower at 2^28."""
         import torch

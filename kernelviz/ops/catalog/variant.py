@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from kernelviz.core.configuration import base_name, configured_name
 from kernelviz.core.errors import BadField, UnknownName
+from kernelviz.core.machine_code import Technique
 from kernelviz.core.problem import Direction, Problem
 from kernelviz.core.reasons import NoCompute, NoDirection, NoDtype, NotAdmitted, Refusal
 from kernelviz.ops.catalog.digest import source_digest
@@ -66,6 +67,7 @@ class Variant:
     published variant).
     `mutates`: names of inputs that the call changes; they are restored before each call.
     `targets`: GPU architectures that its own kernels compile for; empty if it has no kernels of its own.
+    `techniques`: what its machine code must show on each target that has it; a test reads it from there.
     `backward(*inputs, *grads of the outputs)`: the bind function of the backward pass. Its launch is `Staged` if it reads
     what the forward pass wrote. `space`: the values of each keyword of `bind` that can be tuned, the default first. `admits`
     says which configurations make no sense for a problem. `configuration`: the values that this variant is bound with; None if it
@@ -85,6 +87,7 @@ class Variant:
     slow_compile: bool = False
     only_when_named: bool = False
     targets: tuple[str, ...] = ()
+    techniques: tuple[Technique, ...] = ()
     backward: Callable[..., Launch] | None = None
     space: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     admits: Admits | None = None
@@ -157,6 +160,7 @@ def variant(
     slow_compile: bool = False,
     only_when_named: bool = False,
     targets: tuple[str, ...] | None = None,
+    techniques: tuple[Technique, ...] = (),
     backward: Callable[..., Launch] | None = None,
     space: Mapping[str, tuple[int, ...]] | None = None,
     admits: Admits | None = None,
@@ -192,6 +196,7 @@ def variant(
             slow_compile=slow_compile,
             only_when_named=only_when_named,
             targets=targets or (),
+            techniques=techniques,
             backward=backward,
             space={key: tuple(values) for key, values in (space or {}).items()},
             admits=admits,

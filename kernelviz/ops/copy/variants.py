@@ -68,7 +68,7 @@ def cuda_scalar(x_N: Tensor) -> Launch:
     return kernels.bind_scalar(x_N)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
 def cuda_vec16(x_N: Tensor) -> Launch:
     """CUDA C++, 16 bytes per thread: a quarter of the instructions for the same traffic."""
     from kernelviz.ops.copy import cuda as kernels
@@ -76,7 +76,7 @@ def cuda_vec16(x_N: Tensor) -> Launch:
     return kernels.bind_vec16(x_N)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
 def cuda_vec16_unrolled(x_N: Tensor) -> Launch:
     """CUDA C++, four streaming 16-byte loads of a thread in flight before its stores: faster at 2^20, slower at 2^28."""
     from kernelviz.ops.copy import cuda as kernels
@@ -92,7 +92,7 @@ def cuda_adaptive(x_N: Tensor) -> Launch:
     return kernels.bind_adaptive(x_N)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
+@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
 def cuda_bulk(x_N: Tensor) -> Launch:
     """CUDA C++ for Hopper, bulk copies by the SM's copy engine (TMA): one thread copies 2 KiB, and nothing passes registers."""
     from kernelviz.ops.copy import cuda as kernels

@@ -60,7 +60,7 @@ def cuda_scalar(x_NS: Tensor) -> Launch:
     return kernels.bind_strided_scalar(x_NS)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
 def cuda_vec16(x_NS: Tensor) -> Launch:
     """CUDA C++, loads the 16-byte vector around each element and selects that element: the same sectors, in a worse order."""
     from kernelviz.ops.copy import cuda as kernels

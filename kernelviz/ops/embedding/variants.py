@@ -103,7 +103,7 @@ def cuda_row(x_VD: Tensor, ids_T: Tensor) -> Launch:
     return kernels.bind_row(x_VD, ids_T, vectors=False)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
 def cuda_row_vec16(x_VD: Tensor, ids_T: Tensor) -> Launch:
     """CUDA C++, one block per row in 16-byte vectors: short rows leave most of a block's threads idle."""
     from kernelviz.ops.embedding import cuda as kernels
@@ -111,7 +111,7 @@ def cuda_row_vec16(x_VD: Tensor, ids_T: Tensor) -> Launch:
     return kernels.bind_row(x_VD, ids_T)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
 def cuda_vec16_unrolled(x_VD: Tensor, ids_T: Tensor) -> Launch:
     """CUDA C++, 16 KiB a block at every row length, so of one or several rows; four vectors of a thread in flight."""
     from kernelviz.ops.embedding import cuda as kernels

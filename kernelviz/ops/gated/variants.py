@@ -99,7 +99,7 @@ def ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate:
 
         return kernels.bind_vec16_backward(a_MN, b_MN, dy_MN, gate)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_vec16_backward)
+    @variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_vec16_backward, techniques=("vec16",))
     def cuda_vec16(a_MN: Tensor, b_MN: Tensor) -> Launch:
         """CUDA C++, 16 bytes of each input per thread; one power and one reciprocal per element."""
         from kernelviz.ops.gated import cuda as kernels

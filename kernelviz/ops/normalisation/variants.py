@@ -256,7 +256,7 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
 
         return kernels.bind_cluster(kernels.NormInputs(**named_inputs(op, tensors), eps=EPS))
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("cp_async",))
     def cuda_async(*tensors: Tensor) -> Launch:
         """CUDA C++, persistent blocks: a thread prefetches vectors of its next row by cp.async as it stores those of this row."""
         from kernelviz.ops.normalisation import cuda as kernels

@@ -151,7 +151,7 @@ def _vec16_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tensor, 
     return kernels.bind_vec16(dq, dk, cos, sin, back=True, names=("dq_TH2P", "dk_TH2P"))
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), backward=_vec16_backward)
+@variant(backend="cuda", needs=("nvrtc", "cuda"), backward=_vec16_backward, techniques=("vec16",))
 def cuda_vec16(q_TH2P: Tensor, k_TH2P: Tensor, cos_TP: Tensor, sin_TP: Tensor) -> Launch:
     """CUDA C++, 16-byte vectors of both halves; a thread keeps its cosines and sines in registers for several heads."""
     from kernelviz.ops.rope import cuda as kernels

@@ -55,7 +55,7 @@ def cuda_scalar(x_N: Tensor) -> Launch:
     return kernels.bind_scalar(x_N, FACTOR)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
 def cuda_vec16(x_N: Tensor) -> Launch:
     """CUDA C++, 16 bytes per thread: a quarter of the instructions for the same traffic."""
     from kernelviz.ops.scale import cuda as kernels
@@ -63,7 +63,7 @@ def cuda_vec16(x_N: Tensor) -> Launch:
     return kernels.bind_vec16(x_N, FACTOR)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
 def cuda_vec16_unrolled(x_N: Tensor) -> Launch:
     """CUDA C++, four streaming 16-byte loads of a thread in flight before its stores: faster at 2^20, slower at 2^28."""
     from kernelviz.ops.scale import cuda as kernels

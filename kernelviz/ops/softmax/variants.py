@@ -147,7 +147,7 @@ def cuda_row(x_MN: Tensor) -> Launch:
     return kernels.bind_row(x_MN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), backward=cuda_cluster_backward)
+@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), backward=cuda_cluster_backward, techniques=("cluster",))
 def cuda_cluster(x_MN: Tensor) -> Launch:
     """CUDA C++, long rows in registers and shared memory of one SM or a cluster, so that each is read only once."""
     from kernelviz.ops.softmax import cuda as kernels

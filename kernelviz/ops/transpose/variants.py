@@ -73,7 +73,7 @@ def cuda_padded_tile(x_MN: Tensor) -> Launch:
     return kernels.bind_elements("transpose_tile", x_MN, padding=1)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
 def cuda_vec16(x_MN: Tensor) -> Launch:
     """CUDA C++, 16-byte vectors both ways: blocks transposed in registers, then exchanged through swizzled shared memory."""
     from kernelviz.ops.transpose import cuda as kernels
@@ -81,7 +81,7 @@ def cuda_vec16(x_MN: Tensor) -> Launch:
     return kernels.bind_vec16(x_MN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
+@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("tma",))
 def cuda_tma(x_MN: Tensor) -> Launch:
     """CUDA C++, TMA loads and stores the tiles: one thread issues the copies; rows must be whole 16-byte vectors."""
     from kernelviz.ops.transpose import cuda as kernels
