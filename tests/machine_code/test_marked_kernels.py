@@ -10,6 +10,7 @@ from resource_usage import as_cuobjdump_says, resource_usage
 
 from kernelviz.core.machine_code import Access, AddressRange, AsynchronousCopy, CodeFacts
 from kernelviz.machine_code.facts import facts_of_many
+from kernelviz.machine_code.techniques import techniques_of
 from kernelviz.tables.machine_code import MACHINE_CODE, roles
 from kernelviz.text.machine_code import describe_kernel
 
@@ -69,6 +70,24 @@ def test_warp_specialised_roles() -> None:
     assert [role.work.barriers["mbarrier_wait"] for role in kernel.roles] == [2, 2, 4]
     assert {c.kind for c in kernel.whole.copies} == {"tma_load", "tma_store"}
     assert [c.registers for c in kernel.whole.register_changes if c.kind == "increase"] == [232, 232, 256, 256]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("matmul-sm_80", {"cp_async", "mma_sync", "vec16"}),
+        ("matmul-sm_90", {"cp_async", "wgmma", "vec16"}),
+        ("matmul-sm_100", {"cp_async", "tcgen05", "vec16"}),
+        ("matmul_persistent-sm_90", {"tma", "wgmma"}),
+        ("matmul_warp_specialised-sm_90", {"tma", "wgmma", "warp_specialised"}),
+        # The same source, with eight warps instead of four: Triton specialises no warps and does not say so.
+        ("matmul_not_specialised-sm_90", {"tma", "wgmma"}),
+        ("copy_bulk-sm_90", {"bulk_copy"}),
+    ],
+)
+def test_techniques_are_those_of_the_source(name: str, expected: set[str]) -> None:
+    (kernel,) = facts(name).values()
+    assert techniques_of(kernel) == expected
 
 
 def test_accesses_special_functions_and_bulk_copies() -> None:

@@ -18,7 +18,7 @@ def torch_eager(a_MK: Tensor, b_KN: Tensor, *, compute: str | None = None) -> La
     return bind_mm(a_MK, b_KN, compute)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), techniques=("cp_async", "mma_sync", "wgmma", "tcgen05"))
+@variant(backend="triton", needs=("triton", "cuda"), techniques=("cp_async", "mma_sync", "wgmma"))
 def triton_grouped(a_MK: Tensor, b_KN: Tensor, *, compute: str | None = None) -> Launch:
     """Triton, one tile of the product per program; tiles in groups of eight rows, so that L2 serves both factors."""
     from kernelviz.ops.matmul import triton as kernels
