@@ -6,6 +6,7 @@ import gzip
 import json
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import earlier_runs
@@ -15,6 +16,7 @@ import sample_code as code
 import sample_runs as samples
 from msgspec.structs import replace
 
+from kernelviz.bench import recording
 from kernelviz.core import DocumentError
 from kernelviz.core.code import MOST_ARTIFACT_BYTES, digest_of, unpacked
 from kernelviz.formats import compact, document, exports, integrity, read, shipped_runs
@@ -112,3 +114,10 @@ def test_a_damaged_compact_file_is_refused() -> None:
     packed = compact.encode(RUN)
     with pytest.raises(DocumentError, match="code"):
         compact.code_of(packed[:-20])
+
+
+def test_a_recorded_run_holds_its_code(tmp_path: Path) -> None:
+    recording.write(RUN, "recorded", tmp_path)
+    data = (tmp_path / "recorded.kvz").read_bytes()
+    assert compact.code_of(data) == HELD
+    assert shipped_runs.load_from(tmp_path, "recorded").id == "recorded"

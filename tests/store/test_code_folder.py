@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -117,24 +115,22 @@ def test_a_full_disk_costs_the_code_and_nothing_else(tmp_path: Path) -> None:
     assert (answer["has"], answer["after"]) == (True, None)
 
 
-_WRITER = """
-import sys
-from pathlib import Path
-from kernelviz.core.code import packed
-from kernelviz.store.code_folder import CodeFolder
-folder = CodeFolder(Path(sys.argv[1]), frozenset, 100_000)
-for number in range(150):
-    folder.put([packed(bytes(f"{number % 40} ", "ascii") * 2000 + bytes(range(256)) * (number % 7))])
-assert folder.problem is None, folder.problem
-"""
+def write_many(path: Path) -> str | None:
+    """Store 40 different contents again and again, in a folder that has room for some of them."""
+    folder = folder_of(path, 100 * KB)
+    for number in range(150):
+        folder.put([content(number % 40, (1 + number % 7) * KB)])
+    return folder.problem
 
 
 def test_processes_that_write_at_once_leave_whole_files(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", _WRITER, str(tmp_path)]
-    writers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(2)]
-    for writer in writers:
-        _, error = writer.communicate(timeout=120)
-        assert writer.returncode == 0, error
+    children = []
+    for _ in range(2):
+        child = os.fork()
+        if child == 0:
+            os._exit(write_many(tmp_path) is not None)
+        children.append(child)
+    assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0]
     folder = folder_of(tmp_path, 100_000)
     files = list(tmp_path.rglob("*.z"))
     assert files
