@@ -23,26 +23,26 @@ _TENSOR: tuple[tuple[Technique, tuple[int, ...]], ...] = (("tcgen05", (100, 103)
 def techniques_of(kernel: KernelFacts) -> frozenset[Technique]:
     """The techniques that a kernel shows, in its whole code."""
     whole = kernel.whole
-    shown: set[Technique] = set()
+    techniques: set[Technique] = set()
     if any(a.space in ("global", "generic") and a.width_bytes >= 16 for a in whole.accesses):
-        shown.add("vec16")
+        techniques.add("vec16")
     for copy in whole.copies:
         if copy.kind == "cp_async":
-            shown.add("cp_async")
+            techniques.add("cp_async")
         elif copy.kind.startswith("bulk"):
-            shown.add("bulk_copy")
+            techniques.add("bulk_copy")
         else:
-            shown.add("tma")
+            techniques.add("tma")
         if copy.multicast:
-            shown.add("multicast")
+            techniques.add("multicast")
     if whole.barriers.get("cluster"):
-        shown.add("cluster")
+        techniques.add("cluster")
     for tensor in whole.tensor:
         mnemonic = tensor.opcode.partition(".")[0]
-        shown.add("tcgen05" if mnemonic.startswith("UTC") else "wgmma" if mnemonic.endswith("GMMA") else "mma_sync")
+        techniques.add("tcgen05" if mnemonic.startswith("UTC") else "wgmma" if mnemonic.endswith("GMMA") else "mma_sync")
     if len(kernel.roles) > 1:
-        shown.add("warp_specialised")
-    return frozenset(shown)
+        techniques.add("warp_specialised")
+    return frozenset(techniques)
 
 
 def expected_on(declared: Collection[Technique], architecture: str) -> frozenset[Technique]:

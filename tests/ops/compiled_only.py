@@ -5,7 +5,7 @@ Triton's driver is replaced through its own seam (`driver.set_active`), ours thr
 target, compile to a cubin as always, check shared memory against the target's limit, and launch nothing. So what is compiled
 is what the product would compile: the same bind, the same configuration, the same specialisation on sizes and strides.
 Prints one JSON line a case: {"arch", "case", "ok", "message", "kernels"}, and one for each variant that declares techniques:
-{"arch", "case", "techniques"}, what the machine code of its kernels shows (null if none was compiled for this architecture).
+{"arch", "case", "techniques"}, what the machine code of its kernels shows (null if not all were compiled for this architecture).
 
 What docs/gpu-report.json proves is not compiled again: for the architecture of that report, a CUDA C++ source as it was when it
 passed there, with definitions that the sizes of the GPU tests ask for, by the same NVRTC. A changed source is compiled in full.
@@ -39,7 +39,7 @@ from kernelviz.core.errors import BadField
 from kernelviz.core.machine_code import Technique
 from kernelviz.core.problem import Problem
 from kernelviz.machine_code.facts import facts_of_many
-from kernelviz.machine_code.techniques import techniques_of
+from kernelviz.machine_code.techniques import expected_on, techniques_of
 from kernelviz.measure.session.inputs import allocate
 from kernelviz.ops import Op, Variant
 from kernelviz.ops.kernels import nvrtc
@@ -116,6 +116,8 @@ class CompileOnlyNvrtc:
     def __init__(self, arch: str) -> None:
         self.arch = arch
         self.proven: set[Configuration] = set()
+        self.skipped = 0
+        """Kernels that were not compiled again, because they are proven or were compiled for an earlier architecture."""
         self.earlier: dict[tuple[str, Configuration], str] = {}
         """The architecture that a kernel was compiled for, where the result is valid for every later one."""
 
@@ -124,10 +126,12 @@ class CompileOnlyNvrtc:
         configuration = source, tuple(sorted(defines.items()))
         if configuration in self.proven:
             self._compiled_here(name, configuration)
+            self.skipped += 1
             compiled.append(f"{name} compiled on a GPU, {shared_bytes} B dynamic shared")
             return name
         earlier = self.earlier.get((name, configuration))
         if earlier is not None and int(earlier.removeprefix("sm_")) < int(self.arch.removeprefix("sm_")):
+            self.skipped += 1
             compiled.append(f"{name} compiled for {earlier}, {shared_bytes} B dynamic shared")
             return name
         cubin = nvrtc.compile_cubin(source, self.arch, defines)
@@ -202,12 +206,16 @@ def main(arch: str, backend: str, names: Sequence[str], earlier: dict[tuple[str,
     for op, variant in variants(backend):
         if arch not in variant.targets or op.name not in names:
             continue
-        # Code that only the report's architecture or a later one has is compiled for that one, so that its techniques are seen.
-        compile_again = bool(variant.techniques) and variant.targets[0] == arch
-        driver.proven = set() if compile_again else report.proven(op, variant)
+        proven = report.proven(op, variant)
         nvrtc.active = driver
+        driver.skipped = 0
         own_cubins = with_techniques.setdefault(f"{op.name} {variant.name}", []) if variant.techniques else []
         for problem in compile_problems(op, variant, arch):
+            # A variant that declares techniques is compiled for its first target until its code shows them, proven or not.
+            unseen = (
+                proven and variant.techniques and variant.targets[0] == arch and not _shows(own_cubins, variant, arch)
+            )
+            driver.proven = set() if unseen else proven
             compiled.clear()
             cubins.clear()
             name = f"{variant.name} | {problem.key}"
@@ -220,8 +228,16 @@ def main(arch: str, backend: str, names: Sequence[str], earlier: dict[tuple[str,
             own_cubins.extend(cubins)
             sys.stdout.write(json.dumps(line) + "\n")
             sys.stdout.flush()
+        if driver.skipped and variant.techniques and not _shows(own_cubins, variant, arch):
+            own_cubins.clear()  # what was not compiled here may show the techniques
     for name, shown in techniques(with_techniques).items():
         sys.stdout.write(json.dumps({"arch": arch, "case": f"techniques of {name}", "techniques": shown}) + "\n")
+
+
+def _shows(own_cubins: Sequence[bytes], variant: Variant, arch: str) -> bool:
+    """Whether the cubins show the techniques that the variant declares."""
+    shown = techniques({"": list(own_cubins)})[""]
+    return shown is not None and expected_on(variant.techniques, arch) <= set(shown)
 
 
 def techniques(cubins_of: Mapping[str, list[bytes]]) -> dict[str, list[Technique] | None]:
