@@ -14,7 +14,8 @@
 A Parquet file is read in a process with limits, as in the product. Starting one takes 0.5 s, so the process is a fork of this
 one, and is started as in the product for every 50th file only. A file that takes more than a minute counts as a fault.
 
-With `--each-kind-once`, of each format and damage only one imported file is drawn. tests/formats/test_mutated_files.py does so.
+With `--each-kind-once`, an imported file is drawn only if its format and damage, or its format and a
+damaged part of the document, are new. tests/formats/test_mutated_files.py does so.
 
 A fault is printed with the number of its file; `--only NUMBER` repeats that file alone.
 """
@@ -348,8 +349,8 @@ def examine(
         if pages and outcome.ids:
             openable = [i for i in outcome.ids if installation.bench.history.summary(i).deleted_at is None]
             outcome.pages = draw_pages(file, openable or (WHOLE,))
-        elif not outcome.refusal and not (each_kind_once and f"{file.form}, {file.damage}" in seen):
-            seen.add(f"{file.form}, {file.damage}")
+        elif not outcome.refusal and not (each_kind_once and kinds_of(file) <= seen):
+            seen |= kinds_of(file)
             for run_id in outcome.ids:
                 if installation.bench.history.summary(run_id).deleted_at is not None:
                     installation.bench.history.restore(run_id)
@@ -368,6 +369,12 @@ def examine(
     outcome.seconds = time.monotonic() - began_s
     outcome.file = dataclasses.replace(file, data=b"")  # The number and the seed make it again.
     return outcome
+
+
+def kinds_of(file: Mutated) -> set[str]:
+    """The format and damage of a file, and the parts of the document that were damaged."""
+    parts = {".".join(field.split(".")[:2]) for field in file.fields}
+    return {f"{file.form}, {file.damage}", *(f"{file.form}, {part}" for part in parts)}
 
 
 def _too_long(number: int, frame: object) -> None:
@@ -526,7 +533,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--pages", type=int, default=300, help="how many imported files are drawn on every page")
-    parser.add_argument("--each-kind-once", action="store_true", help="draw one file of each format and damage")
+    parser.add_argument(
+        "--each-kind-once", action="store_true", help="draw one file of each format and damage, or part"
+    )
     parser.add_argument("--only", type=int, help="one file alone, on every page too")
     options = parser.parse_args()
     if options.only is not None:

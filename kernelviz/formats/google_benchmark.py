@@ -6,7 +6,8 @@ every repetition, and 0 if it was not measured. Cases without a usable time are 
 readers would take a missing time for 0.
 """
 
-from collections.abc import Iterator
+import io
+from collections.abc import Iterator, Sequence
 from statistics import mean, stdev
 from typing import Any
 
@@ -26,23 +27,33 @@ _NS = 1e9
 
 def encode(run: Run) -> bytes:
     """The run in UTF-8, in the format of google-benchmark's option ``--benchmark_out_format=json``."""
-    benchmarks: list[bytes] = []  # as JSON, because a run of 100,000 cases has millions of dictionaries
+    results = in_plan_order(run)
+    whole = msgspec.json.format(msgspec.json.encode({"context": _context(run, _failures(results)), "benchmarks": []}))
+    out = io.BytesIO()
+    out.write(whole.removesuffix(b"[]\n}"))
+    # Written one by one, because a run of 100,000 cases has millions of entries.
+    between = b"[\n    "
+    for family, result in enumerate(results):
+        name = case_name(result.problem, result.variant)
+        for instance, (run_name, figure) in enumerate(_figures(name, result)):
+            place = {"family_index": family, "per_family_instance_index": instance, "run_name": run_name, "threads": 1}
+            for entry in _entries(place, figure, _cpu_ns(result, run_name == name)):
+                out.write(between + _formatted(entry))
+                between = b",\n    "
+    out.write(b"[]\n}" if between.startswith(b"[") else b"\n  ]\n}")
+    return out.getvalue()
+
+
+def _failures(results: Sequence[Result]) -> dict[str, str]:
+    """The cases without a usable time, with their reasons."""
     failures: dict[str, str] = {}
-    for family, result in enumerate(in_plan_order(run)):
+    for result in results:
         name = case_name(result.problem, result.variant)
         if isinstance(result.outcome, Failure):
             failures[name] = f"{result.outcome.stage}: {describe_failure(result.outcome)}"
-            continue
-        figures = list(_figures(name, result))
-        if not figures:
+        elif not any(_figures(name, result)):
             failures[name] = "no time: none of its calls was timed"
-        for instance, (run_name, figure) in enumerate(figures):
-            place = {"family_index": family, "per_family_instance_index": instance, "run_name": run_name, "threads": 1}
-            entries = _entries(place, figure, _cpu_ns(result, run_name == name))
-            benchmarks.append(b",\n    ".join(map(_formatted, entries)))
-    whole = msgspec.json.format(msgspec.json.encode({"context": _context(run, failures), "benchmarks": []}))
-    listed = b"[\n    " + b",\n    ".join(filter(None, benchmarks)) + b"\n  ]" if any(benchmarks) else b"[]"
-    return whole.removesuffix(b"[]\n}") + listed + b"\n}"
+    return failures
 
 
 def _formatted(entry: dict[str, Any]) -> bytes:
@@ -63,7 +74,7 @@ def case_name(problem: Problem, variant: str) -> str:
 
 def _figures(name: str, result: Result) -> Iterator[tuple[str, Figure]]:
     """The times of a case by name: the headline has the name of the case, and other times add their field to it."""
-    if result.timing is None:
+    if result.timing is None or isinstance(result.outcome, Failure):
         return
     for field, figure in result.timing.figures.items():
         if field not in _NOT_CALLS:
