@@ -15,7 +15,7 @@ A Parquet file is read in a process with limits, as in the product. Starting one
 one, and is started as in the product for every 50th file only. A file that takes more than a minute counts as a fault.
 
 With `--each-kind-once`, an imported file is drawn only if its format and damage, or its format and a
-damaged part of the document, are new. tests/formats/test_mutated_files.py does so.
+damaged part of the document, are new. tests/formats/test_damaged_files.py does so.
 
 A fault is printed with the number of its file; `--only NUMBER` repeats that file alone.
 """

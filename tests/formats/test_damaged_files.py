@@ -1,0 +1,26 @@
+"""Files of every format, each damaged in one of 138 ways, through the code of an upload and of `kernelviz import`: a file is
+stored as a whole, or not at all with a reason, and what is stored can be drawn. tests/mutated_files.py examines 20,000 files."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+FILES = 400
+"""Two or more of each format and damage. They take about 16 s of processor time."""
+
+
+@pytest.mark.timeout(300)
+def test_a_damaged_file_is_imported_as_a_whole_or_refused_with_a_reason() -> None:
+    """In a process of its own, because it replaces what commands and pages use."""
+    program = [sys.executable, str(TESTS / "mutated_files.py"), "--processes", "1", "--pages", "0", "--each-kind-once"]
+    ran = subprocess.run([*program, "--count", str(FILES)], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (total,) = (line.split() for line in ran.stdout.splitlines() if line.startswith("all "))
+    kinds, files, imported, refused = map(int, total[1:5])
+    assert (kinds, files) == (138, FILES), ran.stdout
+    assert min(imported, refused) > FILES // 5, "both happen often"
