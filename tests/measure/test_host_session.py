@@ -86,11 +86,11 @@ def test_a_view_of_the_input_is_no_output(session: DeviceSession) -> None:
 
 def test_a_call_that_raises_while_it_is_timed_fails_alone(session: DeviceSession) -> None:
     events: list[Event] = []
-    names = ("honest", "raises_in_its_60th_call")
+    names = ("honest", "raises_in_a_timed_block")
     problem = Problem(op="add", sizes={"n": 1000}, dtype="fp32")
     session.measure(problem, names, names[0], Method(budget_s=0.2), events.append, lambda: False)
     outcomes = [(e.result.variant, e.result.outcome) for e in events if isinstance(e, CaseDone)]
-    raised = Failure(stage="crash", reasons=(Raised(type="ValueError"),), message="the 60th call")
+    raised = Failure(stage="crash", reasons=(Raised(type="ValueError"),), message="in a block")
     assert [o for name, o in outcomes if name != "honest"] == [raised]
     assert all(isinstance(o, Timing) for name, o in outcomes if name == "honest")
     assert len(outcomes) > 1
