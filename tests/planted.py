@@ -109,7 +109,8 @@ def raises_in_a_timed_block(x_N, y_N) -> Launch:
     """Passes the check and raises in a block that counts, however many calls were made before it."""
 
     def launch():
-        if sys._getframe(2).f_code.co_name == "_block":
+        callers = {sys._getframe(depth).f_code.co_name for depth in (2, 3)}  # a comprehension is a frame in Python 3.11
+        if "_block" in callers:
             raise ValueError("in a block")
         return x_N + y_N
 
