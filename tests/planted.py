@@ -109,8 +109,8 @@ def raises_in_a_timed_block(x_N, y_N) -> Launch:
     """Passes the check and raises in a block that counts, however many calls were made before it."""
 
     def launch():
-        callers = {sys._getframe(depth).f_code.co_name for depth in (2, 3)}  # a comprehension is a frame in Python 3.11
-        if "_block" in callers:
+        # In Python 3.11, the comprehension of the block is a frame between the block and the iteration.
+        if "_block" in (sys._getframe(2).f_code.co_name, sys._getframe(3).f_code.co_name):
             raise ValueError("in a block")
         return x_N + y_N
 
