@@ -39,7 +39,9 @@ def techniques_of(kernel: KernelFacts) -> frozenset[Technique]:
         techniques.add("cluster")
     for tensor in whole.tensor:
         mnemonic = tensor.opcode.partition(".")[0]
-        techniques.add("tcgen05" if mnemonic.startswith("UTC") else "wgmma" if mnemonic.endswith("GMMA") else "mma_sync")
+        techniques.add(
+            "tcgen05" if mnemonic.startswith("UTC") else "wgmma" if mnemonic.endswith("GMMA") else "mma_sync"
+        )
     if len(kernel.roles) > 1:
         techniques.add("warp_specialised")
     return frozenset(techniques)
