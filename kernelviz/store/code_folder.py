@@ -7,7 +7,6 @@ Nothing here raises an error of the disk, because a run is worth more than its c
 import logging
 import os
 import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -17,6 +16,7 @@ from typing import NamedTuple
 from kernelviz.core import CodeContent
 from kernelviz.core.code import CodeError, is_digest, unpacked
 from kernelviz.core.errors import BadField
+from kernelviz.hardware.whole_files import write_whole
 from kernelviz.store.database import StoreError
 
 VARIABLE = "KERNELVIZ_CODE_BYTES"
@@ -101,7 +101,7 @@ class CodeFolder:
             path.parent.mkdir(parents=True, exist_ok=True)
             if shutil.disk_usage(folder).free < LEAST_FREE_BYTES + size:
                 raise OSError(f"less than {LEAST_FREE_BYTES / 2**20:.0f} MiB of the disk are free")
-            _write(path, content.zlib)
+            write_whole(path, content.zlib)
             self._bytes = (self._bytes or 0) + size
             self._since_scan += size
 
@@ -131,19 +131,6 @@ class CodeFolder:
     @staticmethod
     def _path(folder: Path, digest: str) -> Path:
         return folder / digest[:2] / f"{digest}{_ENDING}"
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file that appears whole. Errors: OSError, and no part of it stays."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
 
 
 def _files(folder: Path) -> Iterator[_File]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelviz.core import CompiledCode
+from kernelviz.hardware.whole_files import write_whole
 from kernelviz.measure.compiled_code.artifacts import Artifacts
 from kernelviz.ops.kernels import nvrtc
 
@@ -203,16 +203,8 @@ def _ptx_path(kernel: _Kernel) -> Path:
 
 
 def _store(path: Path, content: bytes) -> None:
-    """Write through a temporary file, so that another process never reads half of it. Errors of the disk are ignored."""
-    if path.is_file():
-        return
-    name = ""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            name = file.name
-            file.write(content)
-        Path(name).replace(path)
-    except OSError:
+    """Write the file unless it is there. Errors of the disk are ignored, because it can be made again."""
+    if not path.is_file():
         with suppress(OSError):
-            Path(name).unlink()
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, content)

@@ -24,7 +24,15 @@ from kernelviz.core import (
     Tuned,
     timestamps,
 )
-from kernelviz.core.reasons import CancelledBefore, CancelledDuring, ImpossiblyFast, Reason, Recompiled, Stage
+from kernelviz.core.reasons import (
+    CancelledBefore,
+    CancelledDuring,
+    ImpossiblyFast,
+    Reason,
+    Recompiled,
+    ReplacedFunctions,
+    Stage,
+)
 from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure.session import failures
 from kernelviz.measure.session.binding import BoundProblem, BoundVariant, stale
@@ -167,10 +175,14 @@ class ProblemMeasurement:
                 self.emit(CaseDone(result=self.result(b.variant, timing, b, seen)))
         return []
 
+    def _replaced(self) -> ReplacedFunctions | None:
+        """The functions of this process that a variant has replaced, unless another process decides what counts."""
+        return None if self.judged else self.state.tampered()
+
     def _check_functions(self) -> None:
         """Errors: CaseFailed if a call of the rounds replaced functions. Nobody knows which variant it was, so the supervisor
         measures each of them again in a process of its own."""
-        replaced = None if self.judged else self.state.tampered()
+        replaced = self._replaced()
         if replaced is not None:
             raise CaseFailed(Failure(stage="wrong", reasons=(replaced,)))
 
@@ -226,15 +238,14 @@ class ProblemMeasurement:
             prepared = bound.prepare(variant, self.state.timer, self.method.seeds, checking, captured)
         except Exception as error:
             self.state.note(error)
-            if not self.judged:
-                self.state.tampered()
+            self._replaced()  # an exception may follow from it
             if isinstance(error, TraceError) and not isinstance(error, WrongWork):
                 raise  # not the variant's fault: a new process measures it again
             spent = Preparation(bind_s=time.perf_counter() - begun)
             result = self.result(variant, failures.failure(error))
             self.emit(CaseDone(result=result if calling else msgspec.structs.replace(result, preparation=spent)))
             return None
-        fault = self.state.timer.refused() or (None if self.judged else self.state.tampered())
+        fault = self.state.timer.refused() or self._replaced()
         if fault is not None:
             del bound.variants[variant.name]
             self._fail(variant, "wrong", fault, prepared)
