@@ -133,6 +133,10 @@ _QUALITY_HELP = (
     "How far the time can be relied on, with the worst reason. All parts are shown for each variant at one size."
 )
 _RECORD, _WIDE, _NARROW = View.RECORD, View.WIDE, View.TERMINAL | View.MARKDOWN
+_MEMORY_OF_CALL: Column[Case] = Column(
+    "", "Memory of a call", MEMORY_HELP.format("a call"), units.MEMORY,
+    lambda c: c.result.peak_memory.call_bytes if c.result.peak_memory else None, _WIDE, optional=True,
+)  # fmt: skip
 
 COLUMNS: tuple[Column[Case], ...] = (
     Column("run", "Run", "Id of the run.", units.TEXT, lambda c: c.run.id, _RECORD),
@@ -223,9 +227,7 @@ COLUMNS: tuple[Column[Case], ...] = (
            order=lambda c: back_to_back_over_warm(c.result.timing)),
     Column("energy_joules", "Energy per call", "From the driver's energy counter, during back-to-back calls.", units.JOULES,
            lambda c: c.energy_joules, View.EVERYWHERE | View.TIMES, optional=True),
-    Column("peak_call_bytes", "Memory of a call", MEMORY_HELP.format("a call"), units.MEMORY,
-           lambda c: c.result.peak_memory.call_bytes if c.result.peak_memory else None,
-           _RECORD | View.WIDE | View.MARKDOWN | View.TIMES, optional=True),
+    replace(_MEMORY_OF_CALL, name="peak_call_bytes", view=_RECORD | View.MARKDOWN | View.TIMES),
     Column("peak_bind_bytes", "Memory of binding", MEMORY_HELP.format("binding and the first call"), units.MEMORY,
            lambda c: c.result.peak_memory.bind_bytes if c.result.peak_memory else None, _RECORD | View.TIMES, optional=True),
     Column("", "How", "How the device times were taken: source of the timestamps, way of launching, and what was subtracted.",
@@ -239,6 +241,8 @@ COLUMNS: tuple[Column[Case], ...] = (
     Column("", "Quality", _QUALITY_HELP, units.OWN_TEXT, lambda c: format_badge(c.quality),
            View.EVERYWHERE & ~_RECORD, short=lambda c: format_level(c.quality.level) if c.quality else None, width="medium",
            order=lambda c: LEVELS.index(c.quality.level) if c.quality else None),
+    # Behind the quality, which has to be in sight without scrolling.
+    _MEMORY_OF_CALL,
     Column("source_digest", "Source", "Digest of the variant's source.", units.TEXT, lambda c: c.result.source_digest, _RECORD),
     Column("configuration", "Configuration", CONFIGURATION_HELP, units.TEXT,
            lambda c: configuration_text(c.result.configuration) if c.result.configuration else None, _RECORD),

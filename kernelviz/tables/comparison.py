@@ -54,8 +54,6 @@ def pair_columns(comparison: Comparison, view: View) -> list[Column[Pair]]:
         Column("", "Time B", time_help, units.SECONDS, lambda p: time_s(p.after, p)),
         Column("", "± of A", width_help, units.WIDTH, lambda p: width(p.before), View.WIDE),
         Column("", "± of B", width_help, units.WIDTH, lambda p: width(p.after), View.WIDE),
-        Column("", "Memory of a call, A", memory_help, units.MEMORY, lambda p: memory_bytes(p.before), View.WIDE, optional=True),
-        Column("", "Memory of a call, B", memory_help, units.MEMORY, lambda p: memory_bytes(p.after), View.WIDE, optional=True),
         Column("", f"B against A, {comparison.headline} L2", "", units.TEXT, describe_pair, View.TERMINAL),
         Column("", "Reason", "The reason of the verdict, or why there is none.", units.TEXT,
                lambda p: sentence_case(describe_verdict_reason(p.reason)), View.WIDE, width="medium"),
@@ -63,5 +61,8 @@ def pair_columns(comparison: Comparison, view: View) -> list[Column[Pair]]:
                lambda p: format_badge_of(p.before, comparison.headline, comparison.a.method.clock), View.WIDE, width="large"),
         Column("", "Quality of B", quality_help, units.TEXT,
                lambda p: format_badge_of(p.after, comparison.headline, comparison.b.method.clock), View.WIDE, width="large"),
+        # Behind the quality, which has to be in sight without scrolling.
+        Column("", "Memory of a call, A", memory_help, units.MEMORY, lambda p: memory_bytes(p.before), View.WIDE, optional=True),
+        Column("", "Memory of a call, B", memory_help, units.MEMORY, lambda p: memory_bytes(p.after), View.WIDE, optional=True),
     ]  # fmt: skip
     return select(columns, comparison.pairs, view)
