@@ -48,7 +48,7 @@ from kernelviz.ops.kernels import nvrtc
 SHARED_BYTES = {"sm_80": 163 * 1024, "sm_90": 227 * 1024, "sm_100": 227 * 1024}
 MOST_GPU_BYTES = 2**30
 """Larger problems of the GPU tests are left out here; they ask for no other definitions than smaller ones."""
-Configuration = tuple[Path, tuple[tuple[str, str], ...]]
+Configuration = tuple[Path, str, tuple[tuple[str, str], ...]]
 """What NVRTC is given: a source and its definitions."""
 OF_AN_ARCHITECTURE = re.compile(r"__CUDA_ARCH|__CUDA_MINIMUM_ARCH|\bNV_(?:IF|DISPATCH)_|\bNV_(?:IS|PROVIDES|HAS)_")
 """What a source says that is compiled differently for different architectures."""
@@ -118,33 +118,33 @@ class CompileOnlyNvrtc:
         self.proven: set[Configuration] = set()
         self.skipped = 0
         """Kernels that were not compiled again, because they are proven or were compiled for an earlier architecture."""
-        self.earlier: dict[tuple[str, Configuration], str] = {}
+        self.earlier: dict[Configuration, str] = {}
         """The architecture that a kernel was compiled for, where the result is valid for every later one."""
 
     def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any:
         assert shared_bytes <= SHARED_BYTES[self.arch]
-        configuration = source, tuple(sorted(defines.items()))
+        configuration = source, name, tuple(sorted(defines.items()))
         if configuration in self.proven:
-            self._compiled_here(name, configuration)
+            self._compiled_here(configuration)
             self.skipped += 1
             compiled.append(f"{name} compiled on a GPU, {shared_bytes} B dynamic shared")
             return name
-        earlier = self.earlier.get((name, configuration))
+        earlier = self.earlier.get(configuration)
         if earlier is not None and int(earlier.removeprefix("sm_")) < int(self.arch.removeprefix("sm_")):
             self.skipped += 1
             compiled.append(f"{name} compiled for {earlier}, {shared_bytes} B dynamic shared")
             return name
-        cubin = nvrtc.compile_cubin(source, self.arch, defines)
+        cubin = nvrtc.compile_cubin(source, self.arch, defines, name)
         assert cubin.startswith(b"\x7fELF")
         assert name.encode() in cubin
-        self._compiled_here(name, configuration)
+        self._compiled_here(configuration)
         compiled.append(f"{name} {len(cubin)} B cubin, {shared_bytes} B dynamic shared")
         cubins.append(cubin)
         return name
 
-    def _compiled_here(self, name: str, configuration: Configuration) -> None:
+    def _compiled_here(self, configuration: Configuration) -> None:
         if same_for_every_architecture(configuration[0]):
-            self.earlier.setdefault((name, configuration), self.arch)
+            self.earlier.setdefault(configuration, self.arch)
 
     def launch(self, *arguments: object) -> None:
         pass
@@ -157,7 +157,7 @@ class Asked(CompileOnlyNvrtc):
     """Notes what it is asked to compile, and compiles nothing."""
 
     def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any:
-        self.proven.add((source, tuple(sorted(defines.items()))))
+        self.proven.add((source, name, tuple(sorted(defines.items()))))
         return name
 
 
@@ -197,7 +197,7 @@ def _ask(op: Op, variant: Variant, problem: Problem) -> None:
         return  # a size that the variant refuses
 
 
-def main(arch: str, backend: str, names: Sequence[str], earlier: dict[tuple[str, Configuration], str]) -> None:
+def main(arch: str, backend: str, names: Sequence[str], earlier: dict[Configuration, str]) -> None:
     driver, report = CompileOnlyNvrtc(arch), Report(arch)
     driver.earlier = earlier
     if backend == "triton":
@@ -285,6 +285,6 @@ if __name__ == "__main__":
             os._exit(0)
         if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
             sys.exit(f"{arch}: see above")
-    earlier: dict[tuple[str, Configuration], str] = {}
+    earlier: dict[Configuration, str] = {}
     for arch in sorted(SHARED_BYTES, key=lambda a: int(a.removeprefix("sm_"))):
         main(arch, "cuda", sys.argv[1:], earlier)

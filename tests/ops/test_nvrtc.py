@@ -1,5 +1,6 @@
 """CUDA C++ is compiled with the headers of the wheels, kept by what went into it, and an error brings the compiler's log."""
 
+import struct
 import sysconfig
 from pathlib import Path
 
@@ -43,6 +44,28 @@ def test_each_source_architecture_and_definition_is_kept_once(source: Path) -> N
     assert len(cubins(source)) == 3
     source.write_text(SOURCE.replace("fill", "other"))
     assert b"other" in nvrtc.compile_cubin(source, "sm_90", {"VALUE": "1.0f"})
+
+
+def code_by_section(cubin: bytes) -> dict[str, bytes]:
+    """The content of each section of an ELF file (64 bits, little-endian)."""
+    offset, count, names = (*struct.unpack_from("<Q", cubin, 40), *struct.unpack_from("<HH", cubin, 60))
+    headers = [struct.unpack_from("<IIQQQQ", cubin, offset + 64 * i) for i in range(count)]
+    texts = cubin[headers[names][4] :]
+    return {texts[h[0] : texts.index(b"\0", h[0])].decode(): cubin[h[4] : h[4] + h[5]] for h in headers}
+
+
+def test_a_kernel_compiled_alone_has_the_same_code(source: Path) -> None:
+    source.write_text(
+        SOURCE + SOURCE.replace("void fill(", "void __launch_bounds__(2 * (32)) twice(").replace("VALUE", "2 * VALUE")
+    )
+    whole, *alone = (
+        code_by_section(nvrtc.compile_cubin(source, "sm_90", {"VALUE": "1.0f"}, name))
+        for name in (None, "fill", "twice")
+    )
+    for name, cubin in zip(("fill", "twice"), alone, strict=True):
+        assert [section for section in cubin if section.startswith(".text.")] == [f".text.{name}"]
+        assert cubin[f".text.{name}"] == whole[f".text.{name}"]
+    assert code_by_section(nvrtc.compile_cubin(source, "sm_90", {"VALUE": "1.0f"}, "of_a_macro")) == whole
 
 
 def test_what_is_kept_is_read_instead_of_compiled(source: Path) -> None:

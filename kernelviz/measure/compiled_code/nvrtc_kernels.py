@@ -8,7 +8,6 @@ not there, NVRTC makes the PTX alone, once, for the virtual architecture: it is 
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -19,8 +18,6 @@ from kernelviz.core import CompiledCode
 from kernelviz.hardware.whole_files import write_whole
 from kernelviz.measure.compiled_code.artifacts import Artifacts
 from kernelviz.ops.kernels import nvrtc
-
-_STANDARD = "c++17"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +136,7 @@ def _arch(driver: nvrtc.Driver) -> str:
 def _code_of(kernel: _Kernel, artifacts: Artifacts) -> CompiledCode:
     files = nvrtc.with_headers(kernel.source)
     sources = tuple(a for path in files for a in artifacts.add("source", path.read_bytes(), name=path.name))
-    cubin = nvrtc.compile_cubin(kernel.source, kernel.arch, dict(kernel.defines))
+    cubin = nvrtc.compile_cubin(kernel.source, kernel.arch, dict(kernel.defines), kernel.name)
     return CompiledCode(
         kernel=kernel.name,
         compiler="nvrtc",
@@ -158,15 +155,12 @@ def _ptx(kernel: _Kernel) -> bytes | None:
         return path.read_bytes()
     from cuda.bindings import nvrtc as bindings
 
-    status, program = bindings.nvrtcCreateProgram(kernel.source.read_bytes(), kernel.source.name.encode(), 0, [], [])
+    virtual = kernel.arch.replace("sm_", "compute_")
+    code, stated = nvrtc.code_and_options(kernel.source, virtual, dict(kernel.defines), kernel.name)
+    options = stated.as_bytes("nvrtc")
+    status, program = bindings.nvrtcCreateProgram(code.encode(), str(kernel.source).encode(), 0, [], [])
     if status != bindings.nvrtcResult.NVRTC_SUCCESS:
         return None
-    options = [
-        f"--gpu-architecture={kernel.arch.replace('sm_', 'compute_')}".encode(),
-        f"-std={_STANDARD}".encode(),
-        *(f"-I{folder}".encode() for folder in (nvrtc.HEADERS, *nvrtc.include_paths())),
-        *(f"-D{name}={value}".encode() for name, value in kernel.defines),
-    ]
     try:
         (status,) = bindings.nvrtcCompileProgram(program, len(options), options)
         ptx = _ptx_of(program) if status == bindings.nvrtcResult.NVRTC_SUCCESS else None
@@ -197,9 +191,7 @@ def _version() -> str:
 
 
 def _ptx_path(kernel: _Kernel) -> Path:
-    texts = [path.read_text() for path in nvrtc.with_headers(kernel.source)]
-    key = hashlib.sha256(repr((texts, kernel.arch, kernel.defines, _version(), _STANDARD)).encode()).hexdigest()
-    return nvrtc.cache_folder() / f"{kernel.source.stem}-{kernel.arch}-{key[:32]}.ptx"
+    return nvrtc.cached_code("ptx", kernel.source, kernel.arch, dict(kernel.defines), kernel.name)
 
 
 def _store(path: Path, content: bytes) -> None:
