@@ -18,12 +18,12 @@ def middle_samples_s(figure: Figure) -> tuple[float, float]:
 def unexplained_s(
     own_s: float, middle_s: tuple[float, float], own_hz: float | None, ncu_s: float, ncu_hz: float
 ) -> float:
-    """The smallest of three differences between a time of this process and ncu's (less what ncu adds): of the times as they are,
-    with ncu's time converted to the clock of this process, and from the nearest of this process's samples.
+    """The smallest difference between a time of this process and ncu's (less what ncu adds): of the times as they are, with ncu's
+    time converted to the clock of this process, and of both from the nearest of this process's samples.
 
     `middle_s`: the 5th and the 95th percentile of those samples, which are at many places in memory.
     """
-    apart = [abs(ncu_s - own_s), abs(ncu_s - min(max(ncu_s, middle_s[0]), middle_s[1]))]
-    if own_hz is not None:
-        apart.append(abs(ncu_s * ncu_hz / own_hz - own_s))
-    return min(apart)
+    ncu_times_s = [ncu_s] if own_hz is None else [ncu_s, ncu_s * ncu_hz / own_hz]
+    return min(
+        abs(time_s - own) for time_s in ncu_times_s for own in (own_s, min(max(time_s, middle_s[0]), middle_s[1]))
+    )

@@ -33,7 +33,7 @@ def measured(bench: Bench, op: str, sizes: dict[str, str], variants: tuple[str, 
 
 def test_every_cheat_is_refused_or_marked(bench: Bench) -> None:
     names = tuple(re.findall(r"^@cheat\ndef (\w+)", CHEATS.read_text(), re.MULTILINE))
-    assert len(names) == 24
+    assert len(names) == CHEATS.read_text().count("@cheat\n") > 20
     begun = time.monotonic()
     run = measured(bench, "add", {"n": str(N)}, ("torch_eager", *names), Method(budget_s=0.1, judge=True))
     found = {}
@@ -59,10 +59,10 @@ def test_every_cheat_is_refused_or_marked(bench: Bench) -> None:
     ],
 )
 def test_a_judge_does_not_move_the_times(bench: Bench, op: str, sizes: dict[str, str]) -> None:
-    """A/A: the same variant in ordinary runs and judged, in turns."""
+    """A/A: the same variant in ordinary runs and judged, in an order in which what rises evenly, such as heat, moves neither."""
     times: dict[bool, list[float]] = {False: [], True: []}
     marks = []
-    for judged in (False, True, False, True):
+    for judged in (False, True, True, False):
         method = Method(budget_s=0.5, judge=True) if judged else Method(budget_s=0.5)
         (result,) = measured(bench, op, sizes, ("torch_eager",), method).results
         assert result.timing is not None, result.outcome

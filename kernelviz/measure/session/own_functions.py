@@ -4,6 +4,7 @@ This finds code that patches the clock or the correctness gate. It is no protect
 function back before anybody looks, or change what a function reads. `--untrusted` is for code that nobody has read.
 """
 
+import builtins
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -18,25 +19,30 @@ _FUNCTIONS = (FunctionType, BuiltinFunctionType, classmethod, staticmethod, prop
 
 @dataclass(frozen=True, slots=True)
 class _Namespace:
-    """A module or a class: what it contains now, and its functions, each with its code, and its size when it was seen first."""
+    """A module or a class: what it contains now, and its functions, each with its code, and its size when it was seen first.
+
+    A new function of a class may hide one of its base. A new one of a module is used by nobody unless it hides one of Python's;
+    torch.compile adds functions to the module whose code it compiles.
+    """
 
     name: str
+    is_class: bool
     members: Mapping[str, Any]
     functions: Mapping[str, tuple[Any, CodeType | None]]
     size: int
 
     @classmethod
-    def of(cls, name: str, members: Mapping[str, Any]) -> "_Namespace":
+    def of(cls, name: str, members: Mapping[str, Any], *, is_class: bool) -> "_Namespace":
         functions = {n: (value, _code(value)) for n, value in list(members.items()) if _decides(value)}
-        return cls(name, members, functions, len(members))
+        return cls(name, is_class, members, functions, len(members))
 
     def replaced(self) -> Iterator[str]:
         for name, (function, code) in self.functions.items():
             if self.members.get(name) is not function or _code(function) is not code:
                 yield f"{self.name}.{name}"
-        if len(self.members) != self.size:  # A new function may hide one of Python's, or one of a class's base.
-            new = [n for n, value in list(self.members.items()) if _decides(value)]
-            yield from (f"{self.name}.{name}" for name in new if name not in self.functions)
+        if len(self.members) != self.size:
+            new = [n for n, value in list(self.members.items()) if _decides(value) and n not in self.functions]
+            yield from (f"{self.name}.{name}" for name in new if self.is_class or hasattr(builtins, name))
 
 
 class OwnFunctions:
@@ -62,10 +68,10 @@ class OwnFunctions:
 
 def _namespaces(module: ModuleType) -> Iterator[_Namespace]:
     """Those of the module and of its classes."""
-    yield _Namespace.of(module.__name__, vars(module))
+    yield _Namespace.of(module.__name__, vars(module), is_class=False)
     for name, value in list(vars(module).items()):
         if isinstance(value, type) and value.__module__ == module.__name__:
-            yield _Namespace.of(f"{module.__name__}.{name}", vars(value))
+            yield _Namespace.of(f"{module.__name__}.{name}", vars(value), is_class=True)
 
 
 def _decides(value: object) -> bool:
