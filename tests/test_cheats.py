@@ -120,6 +120,9 @@ def test_every_way_to_replace_a_function_is_seen(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(host_calls, "cheat_of", other)  # a function of a module
     monkeypatch.setattr(check.Comparison.add, "__code__", other.__code__)  # the code of a function
     monkeypatch.setattr(host_calls, "sum", other, raising=False)  # a name that hides one of Python's
+    monkeypatch.setattr(
+        check, "__compiled_fn_1", other, raising=False
+    )  # as torch.compile does; nobody calls it by this name
     monkeypatch.delattr(check.Comparison, "accuracy")
     assert functions.replaced() == (
         "kernelviz.measure.gate.check.Comparison.accuracy",

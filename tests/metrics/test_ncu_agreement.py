@@ -12,6 +12,8 @@ from kernelviz.metrics.ncu_agreement import middle_samples_s, unexplained_s
         (5.2, 2e9, 1.0),  # neither explains anything: from the 95th percentile, 4.2 us, it is 1.0
         (4.1, 2e9, 0.0),  # one place in memory of those that were measured here
         (8.0, 1e9, 0.0),  # half the clock, twice the time
+        (8.4, 1e9, 0.0),  # half the clock, and the slowest place of those that were measured here
+        (9.0, 1e9, 0.3),  # more than both explain
     ],
 )
 def test_what_clock_and_place_explain_is_no_disagreement(ncu_us: float, ncu_hz: float, expected_us: float) -> None:
