@@ -269,3 +269,56 @@ class Waves(Struct, frozen=True, kw_only=True):
     tail_blocks: int
     tail_fraction: float
     utilisation: float
+
+
+Region = Literal["kernel", "main_loop", "body"]
+"""What a difference is about: the whole kernel, an iteration of the main loop, or all code of a warp role that has no loop."""
+FactKind = Literal[
+    "architecture",
+    "registers",
+    "stack_bytes",
+    "local_stores",
+    "local_loads",
+    "static_shared_bytes",
+    "warp_roles",
+    "technique",
+    "has_loop",
+    "instructions",
+    "stall_cycles",
+    "tensor_instruction",
+    "access",
+    "copy",
+    "barrier",
+    "special_function",
+    "instruction_class",
+]
+FactValue = int | str | bool | None
+
+
+class AccessType(Struct, frozen=True, kw_only=True, tag="access"):
+    """What kind of memory access is counted: see `Access`."""
+
+    space: MemorySpace
+    kind: AccessKind
+    width_bytes: int
+
+
+class CopyType(Struct, frozen=True, kw_only=True, tag="copy"):
+    """What kind of asynchronous copy is counted: see `AsynchronousCopy`."""
+
+    kind: CopyKind
+    multicast: bool
+    width_bytes: int | None
+
+
+class FactDifference(Struct, frozen=True, kw_only=True):
+    """A fact that is not the same in kernels A and B. `role`: the number of the warp role, from 1; None for a whole kernel.
+    `detail`: what is counted, where the fact is a count of one kind: a class of instructions, a barrier, an opcode, a technique,
+    an access or a copy. Unknown values are None."""
+
+    region: Region
+    role: int | None = None
+    fact: FactKind
+    detail: str | AccessType | CopyType = ""
+    a: FactValue
+    b: FactValue

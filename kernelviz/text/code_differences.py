@@ -1,0 +1,114 @@
+"""Differences between the machine code of two kernels in text."""
+
+from collections.abc import Iterable, Sequence
+
+from kernelviz.core.machine_code import AccessType, CopyType, FactDifference, FactKind, FactValue, Technique
+from kernelviz.text.machine_code import BARRIER_NAMES, CLASS_NAMES, COPY_NAMES
+from kernelviz.text.text import Text, join
+
+TECHNIQUE_NAMES: dict[Technique, str] = {
+    "vec16": "accesses of 16 bytes or more",
+    "cp_async": "cp.async",
+    "bulk_copy": "bulk copies",
+    "tma": "TMA",
+    "multicast": "multicast",
+    "cluster": "cluster barriers",
+    "mma_sync": "mma.sync",
+    "wgmma": "wgmma",
+    "tcgen05": "tcgen05",
+    "warp_specialised": "warp specialisation",
+}
+_FACT_NAMES: dict[FactKind, str] = {
+    "architecture": "architecture",
+    "registers": "registers per thread",
+    "stack_bytes": "bytes of stack",
+    "local_stores": "stores to local memory",
+    "local_loads": "loads from local memory",
+    "static_shared_bytes": "bytes of static shared memory",
+    "warp_roles": "warp roles",
+    "has_loop": "loop",
+    "instructions": "instructions",
+    "stall_cycles": "cycles to issue",
+}
+_MOST_IN_SENTENCE = 4
+_ORDER: tuple[FactKind, ...] = (
+    "technique",
+    "warp_roles",
+    "tensor_instruction",
+    "copy",
+    "access",
+    "local_stores",
+    "local_loads",
+    "registers",
+    "static_shared_bytes",
+    "has_loop",
+    "instructions",
+    "special_function",
+    "instruction_class",
+)
+"""What explains most comes first in a sentence; other facts are only in the list."""
+
+
+def describe_fact_difference(difference: FactDifference) -> Text:
+    """One difference with both values.
+
+    >>> loads = AccessType(space="global", kind="load", width_bytes=16)
+    >>> print(describe_fact_difference(FactDifference(region="main_loop", role=1, fact="access", detail=loads, a=0, b=4)))
+    global loads of 16 bytes in an iteration of the main loop: 0 → 4
+    >>> print(describe_fact_difference(FactDifference(region="kernel", fact="registers", a=32, b=None)))
+    registers per thread: 32 → unknown
+    """
+    return Text(f"{_what(difference)}{_where(difference)}: {_value(difference.a)} → {_value(difference.b)}")
+
+
+def describe_fact_differences(differences: Sequence[FactDifference]) -> Text:
+    """The differences that explain most, in one sentence; says so if there is none.
+
+    >>> print(describe_fact_differences(()))
+    No fact about the machine code differs
+    """
+    if not differences:
+        return Text("No fact about the machine code differs")
+    known = [d for d in differences if d.fact in _ORDER]
+    first = sorted(known, key=lambda d: (_ORDER.index(d.fact), d.region == "kernel" and d.fact == "instructions"))
+    named = first[:_MOST_IN_SENTENCE] or differences[:_MOST_IN_SENTENCE]
+    more = len(differences) - len(named)
+    rest = f"; {more} more difference{'s' if more > 1 else ''}" if more else ""
+    return join("; ", map(describe_fact_difference, named)) + Text(rest)
+
+
+def _what(difference: FactDifference) -> str:
+    detail = difference.detail
+    if isinstance(detail, AccessType):
+        return f"{detail.space} {detail.kind}s of {detail.width_bytes} bytes"
+    if isinstance(detail, CopyType):
+        width = f" of {detail.width_bytes} bytes" if detail.width_bytes else ""
+        return f"{COPY_NAMES[detail.kind]}{width}{' (multicast)' if detail.multicast else ''}"
+    match difference.fact:
+        case "technique":
+            return _named(detail, TECHNIQUE_NAMES.items())
+        case "barrier":
+            return _named(detail, BARRIER_NAMES.items())
+        case "instruction_class":
+            return f"{_named(detail, CLASS_NAMES.items())} instructions"
+        case "tensor_instruction" | "special_function":
+            return f"{detail} instructions"
+        case fact:
+            return _FACT_NAMES[fact]
+
+
+def _named(code: str, names: Iterable[tuple[str, str]]) -> str:
+    return dict(names).get(code, code)
+
+
+def _where(difference: FactDifference) -> str:
+    role = f" of warp role {difference.role}" if difference.role is not None and difference.role > 1 else ""
+    if difference.region == "kernel" or difference.fact in ("has_loop", "registers"):
+        return role
+    return f" in {'an iteration of the main loop' if difference.region == 'main_loop' else 'the whole code'}{role}"
+
+
+def _value(value: FactValue) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "unknown" if value is None else f"{value:,}" if isinstance(value, int) else value
