@@ -4,7 +4,7 @@ import streamlit as st
 
 from kernelviz.bench.comparison import compare_stored
 from kernelviz.text.caches import format_caches
-from kernelviz.ui.compare import choice, no_common_case, panels
+from kernelviz.ui.compare import choice, code_panel, no_common_case, panels
 from kernelviz.ui.shared import session, view_filters
 
 bench = session.bench()
@@ -43,6 +43,7 @@ with left:
     panels.samples_of_case(comparison, pair)
 with right:
     panels.verdict_of_case(comparison, pair)
+code_panel.machine_code_of_case(bench, comparison, pair)
 st.markdown("##### All cases")
 panels.case_table(comparison)
 panels.cases_in_one_run_only(comparison)

@@ -13,6 +13,7 @@ from kernelviz.api.report import PathLike, frame
 from kernelviz.bench import comparison, regression
 from kernelviz.bench import gallery as recorded
 from kernelviz.bench import roofline as placing
+from kernelviz.bench.code_differences import CodeDifference, code_differences
 from kernelviz.bench.trends import CaseTrend
 from kernelviz.core import Run
 from kernelviz.metrics.comparison import Comparison
@@ -41,6 +42,10 @@ class Compared(Comparison):
         """One row for each case, the largest slow-down first: verdict, reason, ratio (time of B over time of A) with its
         interval, both times."""
         return frame(comparison.records(self))
+
+    def code_differences(self) -> tuple[CodeDifference, ...]:
+        """For each pair, which facts about the machine code of its kernels differ, or why that is unknown."""
+        return code_differences(use_cases.current().history.code, self)
 
     def __repr__(self) -> str:
         return f"<kernelviz comparison of {self.b.id} with {self.a.id}: {format_counts(self)}; {describe_mean(self)}>"

@@ -1,7 +1,7 @@
 """`kernelviz compare`: compare two runs case by case, with an exit code for use in CI."""
 
 import math
-from collections.abc import Collection, Sequence, Sized
+from collections.abc import Collection, Iterator, Sequence, Sized
 from contextlib import suppress
 from typing import Annotated
 
@@ -11,14 +11,19 @@ from rich.text import Text
 
 from kernelviz import bench as use_cases
 from kernelviz.bench import comparison
+from kernelviz.bench.code_differences import CodeDifference, code_differences
+from kernelviz.bench.code_differences import records as code_records
 from kernelviz.cli import console, options
 from kernelviz.core import BadField, Failure, Run, Stage
 from kernelviz.core.command import commands
 from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.no_common_case import why_no_common_case
+from kernelviz.metrics.sweep import varying_axes
 from kernelviz.tables.column import View
 from kernelviz.tables.comparison import pair_columns
 from kernelviz.text import describe_mean, describe_noise, describe_refusals, describe_unpaired, format_counts
+from kernelviz.text.code_differences import UNKNOWN_CODE, describe_compilers, describe_fact_difference
+from kernelviz.text.comparison import format_case
 from kernelviz.text.differences import differences
 from kernelviz.text.no_common_case import describe_no_common_case
 
@@ -49,6 +54,12 @@ def compare(
     ] = None,
     l2: options.Headline = "cold",
     fail_slower_than: FailSlowerThan = None,
+    code: Annotated[
+        bool,
+        typer.Option(
+            "--code", help="Also compare the machine code: which facts differ, for example between two compilers."
+        ),
+    ] = False,
     as_json: options.Json = False,
 ) -> int:
     """Compare run B with run A case by case and list the cases, the largest slow-down first.
@@ -64,7 +75,8 @@ def compare(
     compared = comparison.compare(first, second, variant_a=variant_a, variant_b=variant_b, l2=l2)
     plan = comparison.plan_of_common_cases(use_cases.current(), compared)
     lines = ["To measure the cases of A with the variants of B:", *commands(plan, second.method)] if plan else []
-    return print_comparison(compared, limit, as_json=as_json, lines=lines)
+    listed = code_differences(use_cases.current().history.code, compared) if code else None
+    return print_comparison(compared, limit, as_json=as_json, lines=lines, code=listed)
 
 
 def print_comparison(
@@ -74,17 +86,23 @@ def print_comparison(
     as_json: bool,
     untried: Collection[Stage] = (),
     lines: Sequence[str] = (),
+    code: Sequence[CodeDifference] | None = None,
 ) -> int:
     """Print the comparison and return the exit code.
 
     `limit`: fraction by which a case may be slower; None: no limit was given. `untried`: failure stages which mean that a case of
     B was not tried, so that its missing time is no failure. `lines`: commands that measure cases in common, if there are none.
+    `code`: how the machine code differs, if that was asked for.
     """
     failing = tuple(p for p in compared.slower_than(limit or 0.0) if _stage(p) not in untried)
     if as_json:
-        console.print_json(comparison.record(compared) | {"failing": [pair.key for pair in failing]})
+        more = {} if code is None else {"code": code_records(code)}
+        console.print_json(comparison.record(compared) | {"failing": [pair.key for pair in failing]} | more)
     else:
         console.show(_report(compared))
+        for one in code or ():
+            for line in _describe_code(one, compared):
+                console.echo(line)
         if failing:
             console.err().print(_describe_failing(failing, limit or 0.0))
     if not compared.pairs:
@@ -149,6 +167,18 @@ def _report(compared: Comparison) -> RenderableType:
         describe_noise(compared),
     )
     return Group(*parts, *(Text(line) for line in map(str, lines) if line))
+
+
+def _describe_code(difference: CodeDifference, compared: Comparison) -> Iterator[str]:
+    """Lines about the machine code of one pair of cases."""
+    axes = varying_axes([pair.problem for pair in compared.pairs])
+    yield f"Machine code of {format_case(difference.pair, axes, by_problem=compared.by_problem)}:"
+    if difference.unknown:
+        yield f"  unknown: {UNKNOWN_CODE[difference.unknown]}"
+    for kernel in difference.kernels:
+        yield f"  {describe_compilers(kernel.a, kernel.b)}"
+        facts = [str(describe_fact_difference(one)) for one in kernel.differences]
+        yield from (f"    {fact}" for fact in facts or ["the same file" if kernel.same_file else "no fact differs"])
 
 
 def _describe_side(side: str, run: Run, variant: str | None) -> str:

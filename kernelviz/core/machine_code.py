@@ -322,3 +322,9 @@ class FactDifference(Struct, frozen=True, kw_only=True):
     detail: str | AccessType | CopyType = ""
     a: FactValue
     b: FactValue
+
+
+UnknownCode = Literal["not_captured", "not_here", "other_kernels", "no_tool"]
+"""Why the machine code of two cases cannot be compared: a side has none (it comes compiled with a library, or it was measured
+before code was captured); a cubin is not on this machine; the sides launch kernels that do not correspond; nvdisasm is missing or
+cannot read a file."""

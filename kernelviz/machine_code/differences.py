@@ -1,7 +1,7 @@
 """Which facts about two kernels differ: two compilers of one kernel, or two variants of one op.
 
-Each warp role of A is compared with the role of B at the same place in the code; if their numbers differ, that is a difference,
-and only the first roles are compared.
+Each warp role of A is compared with the role of B at the same place in the code. Where the numbers of roles differ, no role has a
+counterpart, and the whole kernels are compared.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from kernelviz.core.machine_code import (
 )
 from kernelviz.machine_code.techniques import techniques_of
 
+_Detail = str | AccessType | CopyType
+
 
 def fact_differences(a: KernelFacts, b: KernelFacts) -> tuple[FactDifference, ...]:
     """What differs between two kernels: resources first, then techniques, then what an iteration of the main loop consists of
@@ -40,18 +42,22 @@ def _all(a: KernelFacts, b: KernelFacts) -> Iterator[FactDifference]:
     first, second = techniques_of(a), techniques_of(b)
     for technique in sorted(first | second):
         yield _kernel("technique", technique in first, technique in second, technique)
-    for number, (role_a, role_b) in enumerate(zip(a.roles, b.roles, strict=False), start=1):
-        yield from _roles(role_a, role_b, number)
+    if len(a.roles) == len(b.roles):
+        for number, (role_a, role_b) in enumerate(zip(a.roles, b.roles, strict=True), start=1):
+            yield from _roles(role_a, role_b, number)
+    else:
+        for fact, detail, first_count, second_count in _counted(a.whole, b.whole):
+            yield _kernel(fact, first_count, second_count, detail)
     yield _kernel("instructions", a.whole.executable, b.whole.executable)
 
 
-def _kernel(fact: FactKind, a: FactValue, b: FactValue, detail: str = "") -> FactDifference:
+def _kernel(fact: FactKind, a: FactValue, b: FactValue, detail: _Detail = "") -> FactDifference:
     return FactDifference(region="kernel", fact=fact, detail=detail, a=a, b=b)
 
 
 def _roles(a: WarpRole, b: WarpRole, number: int) -> Iterator[FactDifference]:
-    def of(fact: FactKind, first: FactValue, second: FactValue, detail: _Detail = "") -> FactDifference:
-        return FactDifference(region=region, role=number, fact=fact, detail=detail, a=first, b=second)
+    def of(fact: FactKind, of_a: FactValue, of_b: FactValue, detail: _Detail = "") -> FactDifference:
+        return FactDifference(region=region, role=number, fact=fact, detail=detail, a=of_a, b=of_b)
 
     region: Region = "main_loop" if a.main_loop and b.main_loop else "body"
     yield of("has_loop", a.main_loop is not None, b.main_loop is not None)
@@ -61,12 +67,17 @@ def _roles(a: WarpRole, b: WarpRole, number: int) -> Iterator[FactDifference]:
     first, second = a.work, b.work
     yield of("instructions", first.executable, second.executable)
     yield of("stall_cycles", first.stall_cycles, second.stall_cycles)
-    for fact, counts_a, counts_b in zip(_COUNTED, _counts(first), _counts(second), strict=True):
+    for fact, detail, first_count, second_count in _counted(first, second):
+        yield of(fact, first_count, second_count, detail)
+
+
+def _counted(a: CodeFacts, b: CodeFacts) -> Iterator[tuple[FactKind, _Detail, int, int]]:
+    """What is counted in either of two regions, with both counts."""
+    for fact, counts_a, counts_b in zip(_COUNTED, _counts(a), _counts(b), strict=True):
         for detail in dict.fromkeys((*counts_a, *counts_b)):
-            yield of(fact, counts_a.get(detail, 0), counts_b.get(detail, 0), detail)
+            yield fact, detail, counts_a.get(detail, 0), counts_b.get(detail, 0)
 
 
-_Detail = str | AccessType | CopyType
 _COUNTED: tuple[FactKind, ...] = (
     "tensor_instruction",
     "access",

@@ -2,7 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 
-from kernelviz.core.machine_code import AccessType, CopyType, FactDifference, FactKind, FactValue, Technique
+from kernelviz.core import CompiledCode
+from kernelviz.core.machine_code import (
+    AccessType,
+    CopyType,
+    FactDifference,
+    FactKind,
+    FactValue,
+    Technique,
+    UnknownCode,
+)
 from kernelviz.text.machine_code import BARRIER_NAMES, CLASS_NAMES, COPY_NAMES
 from kernelviz.text.text import Text, join
 
@@ -75,6 +84,27 @@ def describe_fact_differences(differences: Sequence[FactDifference]) -> Text:
     more = len(differences) - len(named)
     rest = f"; {more} more difference{'s' if more > 1 else ''}" if more else ""
     return join("; ", map(describe_fact_difference, named)) + Text(rest)
+
+
+def describe_compilers(a: CompiledCode, b: CompiledCode) -> Text:
+    """Two kernels with the compilers that made them.
+
+    >>> a, b = (CompiledCode(kernel="k", compiler="triton", version=version, arch="sm_90") for version in ("3.6.0", "3.7.1"))
+    >>> print(describe_compilers(a, b))
+    k (triton 3.6.0) → k (triton 3.7.1)
+    """
+    return join(
+        " → ", (Text(f"{code.kernel} ({code.compiler} {code.version or 'of unknown version'})") for code in (a, b))
+    )
+
+
+UNKNOWN_CODE: dict[UnknownCode, str] = {
+    "not_captured": "a side has no machine code: it came compiled with a library, or was measured before code was captured",
+    "not_here": "the machine code is not on this machine; export the run with --with-code",
+    "other_kernels": "the two sides launch kernels that do not correspond",
+    "no_tool": "nvdisasm is missing or cannot read a file; install it with `pip install nvidia-cuda-nvdisasm`",
+}
+"""Why the machine code of two cases cannot be compared."""
 
 
 def _what(difference: FactDifference) -> str:
