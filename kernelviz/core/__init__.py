@@ -23,6 +23,7 @@ from kernelviz.core.events import (
     CaseStep,
     CheckDone,
     CodeCaptured,
+    CompiledAhead,
     DeviceBusy,
     Event,
     InspectionDone,

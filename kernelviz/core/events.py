@@ -38,6 +38,14 @@ class CaseStep(Struct, frozen=True, kw_only=True, tag="case_step", tag_field="ki
     fraction: float | None = None
 
 
+class CompiledAhead(Struct, frozen=True, kw_only=True, tag="compiled_ahead", tag_field="kind"):
+    """Of `total` cases that the run measures next, `compiled` are compiled. `processes`: how many compile at once."""
+
+    compiled: int
+    total: int
+    processes: int
+
+
 class CodeCaptured(Struct, frozen=True, kw_only=True, tag="code_captured", tag_field="kind"):
     """The contents of the artifacts that the results of a case name. They are stored, and followers are not told."""
 
@@ -87,6 +95,7 @@ Event = (
     | DeviceBusy
     | WorkerStarting
     | CaseStep
+    | CompiledAhead
     | CodeCaptured
     | CaseDone
     | RoofDone

@@ -96,7 +96,8 @@ class Method(Struct, frozen=True, kw_only=True):
     stops early; at 0.5 % five fresh processes differed by ±0.6 % on a 3.6 µs kernel (docs/measuring.md). `ratio_half_width`: the
     same for a comparison that stays undecided. `decided_is_enough`: the measurement ends when all comparisons are decided,
     however wide the single intervals are (for live mode). `judge`: True if each variant was measured in a process of its own and
-    checked by a judge process (`untrusted`); otherwise the field is left out of documents. `seeds`: how many fills of the inputs
+    checked by a judge process (`untrusted`); otherwise the field is left out of documents. `ahead`: False if the worker compiled
+    every kernel itself (`compiles_ahead`); otherwise the field is left out, too. `seeds`: how many fills of the inputs
     the correctness gate checks. `figures`: what is measured; documents that do not say have device cold only. For the times of
     another tool, `figures` is empty, `clock` is None, and all numbers are 0."""
 
@@ -108,15 +109,23 @@ class Method(Struct, frozen=True, kw_only=True):
     seeds: int = 3
     figures: tuple[FigureName, ...] = ("cold",)
     judge: bool | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="untrusted")
+    ahead: bool | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="compile_ahead")
 
     def __post_init__(self) -> None:
         if self.judge is False:
             msgspec.structs.force_setattr(self, "judge", msgspec.UNSET)
+        if self.ahead is True:
+            msgspec.structs.force_setattr(self, "ahead", msgspec.UNSET)
 
     @property
     def untrusted(self) -> bool:
         """Whether the variants were measured as code that is not trusted."""
         return self.judge is True
+
+    @property
+    def compiles_ahead(self) -> bool:
+        """Whether kernels are compiled before they are measured, in processes of their own. Untrusted variants never are."""
+        return self.ahead is not False and not self.untrusted
 
 
 QUICK = Method(budget_s=0.02, half_width=0.005, ratio_half_width=0.005, decided_is_enough=True)

@@ -1,0 +1,1 @@
+"""Compilation ahead of measuring, in processes that never touch a GPU."""

@@ -1,0 +1,234 @@
+"""The worker's side of compilation ahead: it starts the compiler processes, says what is compiled next, and stops them while it
+measures.
+
+The rule that keeps times as they are: the processes run only inside of `CompilerProcesses.running`, which the worker opens
+while it binds, checks or waits for a compilation. At every other time the whole process group is stopped (SIGSTOP).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
+
+from kernelviz.core import CompiledAhead, Problem, Tuned
+from kernelviz.core.problem import case_key
+from kernelviz.hardware.cpu import threads
+from kernelviz.measure.compile_ahead.messages import (
+    FROM_DISPATCHER,
+    Begin,
+    CompileBegan,
+    CompileEnded,
+    CompileWork,
+    DeviceFacts,
+    Lines,
+    Queue,
+    Skip,
+    ToDispatcher,
+    UpcomingCases,
+    encode,
+)
+
+PROCESSES = "KERNELVIZ_COMPILE_PROCESSES"
+"""The variable that sets the number of compiler processes; 0 compiles everything in the worker."""
+SPARE_CORES = 2
+"""Cores that are left to the worker and the server."""
+LONGEST_WAIT_S = 60.0
+"""After waiting this long for a case, the worker compiles it itself, so that its own limits apply."""
+_POLL_S = 0.05
+_MOST_KNOWN = 20_000
+
+_State = Literal["queued", "began", "ended"]
+Tell = Callable[[CompiledAhead], None]
+
+
+def compile_processes(text: str | None = None, cores: int | None = None) -> int:
+    """The number of compiler processes: what KERNELVIZ_COMPILE_PROCESSES says, else the cores less two, and at least one.
+
+    >>> compile_processes("", 16), compile_processes("", 2), compile_processes("3", 16), compile_processes("0", 16)
+    (14, 1, 3, 0)
+    """
+    text = os.environ.get(PROCESSES, "") if text is None else text
+    if text.strip().isdigit():
+        return int(text)
+    return max(1, (threads() if cores is None else cores) - SPARE_CORES)
+
+
+class CompilerProcesses:
+    """The compiler processes of one worker. If they end for whatever reason, the worker compiles everything itself."""
+
+    def __init__(self, processes: int) -> None:
+        """Start the dispatcher, which imports torch and Triton meanwhile. It runs until the first `pause`. Raises OSError."""
+        self.processes = processes
+        self._socket, theirs = socket.socketpair()
+        self._socket.setblocking(False)
+        self._outgoing, self._lines = bytearray(), Lines()
+        self._open = 0
+        self._stopped = self._gone = False
+        self._states: dict[str, _State] = {}
+        self._numbers: dict[str, int] = {}
+        self._keys: dict[int, str] = {}
+        self._pids: dict[int, int] = {}
+        """The compiler process by the number of the case that it compiles now."""
+        self._run_id, self._of_run, self._told = "", dict[str, None](), (0, 0)
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "kernelviz.measure.compile_ahead", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+                env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
+            )
+
+    @property
+    def pid(self) -> int:
+        """Of the dispatcher, which is also the number of the process group."""
+        return self._process.pid
+
+    def begin(self, facts: DeviceFacts, plugins: tuple[str, ...]) -> None:
+        """Say for which device is compiled. To be called once, before `expect`."""
+        self._send(Begin(device=facts, plugins=plugins, processes=self.processes))
+
+    def expect(self, run_id: str, work: Sequence[tuple[Problem, str, Tuned | None]]) -> None:
+        """Compile these cases of a run in this order, and nothing else any more that has not begun."""
+        if run_id != self._run_id or len(self._states) > _MOST_KNOWN:
+            self._run_id, self._of_run, self._told = run_id, {}, (0, 0)
+        if len(self._states) > _MOST_KNOWN:
+            self._states = {key: state for key, state in self._states.items() if state == "began"}
+        queue: list[CompileWork] = []
+        for problem, variant, tuned in work:
+            key = _key(problem, variant, tuned)
+            self._of_run[key] = None
+            if self._states.setdefault(key, "queued") == "queued":
+                number = self._numbers.setdefault(key, len(self._numbers) + 1)
+                self._keys[number] = key
+                queue.append(CompileWork(number=number, problem=problem, variant=variant, tuned=tuned))
+        self._send(Queue(work=tuple(queue)))
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """The processes run while this is open. Nothing may be timed meanwhile."""
+        self._open += 1
+        self._continue()
+        try:
+            yield
+        finally:
+            self._open -= 1
+            if self._open == 0:
+                self.pause()
+
+    def pause(self) -> None:
+        """Stop all processes now."""
+        self._exchange(0.0)
+        if not self._gone and not self._stopped:
+            self._signal(signal.SIGSTOP)
+            self._stopped = True
+
+    def wait(self, problem: Problem, variant: str, tuned: Tuned | None, stop: Callable[[], bool], tell: Tell) -> None:
+        """Wait while a process compiles this case; if none has begun with it, the caller compiles it. Reports the progress."""
+        key = _key(problem, variant, tuned)
+        if self._gone or key not in self._of_run:
+            return
+        until_s = time.monotonic() + LONGEST_WAIT_S
+        with self.running():
+            self._exchange(0.0)
+            while self._states.get(key) == "began" and not self._gone and time.monotonic() < until_s and not stop():
+                self._exchange(_POLL_S)
+                self._report(tell)
+            if self._states.get(key) == "queued":
+                self._states[key] = "ended"
+                self._send(Skip(number=self._numbers[key]))
+            self._report(tell)
+
+    def cancel(self) -> None:
+        """End every compilation of the run that is cancelled."""
+        self._exchange(0.0)
+        for pid in self._pids.values():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        for key in self._of_run:
+            if self._states.get(key) in ("queued", "began"):
+                del self._states[key]
+        self._send(Queue(work=()))
+
+    def close(self) -> None:
+        """End all processes."""
+        self._signal(signal.SIGKILL)
+        self._gone = True
+        self._process.wait()
+        self._socket.close()
+
+    def _report(self, tell: Tell) -> None:
+        done = sum(self._states.get(key) == "ended" for key in self._of_run)
+        if (done, len(self._of_run)) != self._told:
+            self._told = done, len(self._of_run)
+            tell(CompiledAhead(compiled=done, total=len(self._of_run), processes=self.processes))
+
+    def _continue(self) -> None:
+        if not self._gone and self._stopped:
+            self._signal(signal.SIGCONT)
+            self._stopped = False
+        self._exchange(0.0)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def _send(self, message: ToDispatcher) -> None:
+        # Never blocks: the dispatcher may be importing torch, or stopped.
+        self._outgoing += encode(message)
+        self._exchange(0.0)
+
+    def _exchange(self, timeout_s: float) -> None:
+        """Send what is left to send, and read what has arrived; wait up to `timeout_s` for either."""
+        if self._gone:
+            return
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN | (select.POLLOUT if self._outgoing else 0))
+        for _, event in poll.poll(timeout_s * 1000):
+            try:
+                if event & select.POLLOUT and self._outgoing:
+                    del self._outgoing[: self._socket.send(self._outgoing)]
+                if event & (select.POLLIN | select.POLLHUP | select.POLLERR):
+                    self._read()
+            except BlockingIOError:
+                pass
+            except OSError:
+                self._lost()
+
+    def _read(self) -> None:
+        data = self._socket.recv(1 << 18)
+        if not data:
+            self._lost()
+        for line in self._lines.feed(data):
+            match FROM_DISPATCHER.decode(line):
+                case CompileBegan(number=number, pid=pid):
+                    self._states[self._keys[number]] = "began"
+                    self._pids[number] = pid
+                case CompileEnded(number=number):
+                    self._pids.pop(number, None)
+                    if self._keys[number] in self._states:
+                        self._states[self._keys[number]] = "ended"
+
+    def _lost(self) -> None:
+        """The dispatcher has ended: nothing is compiled ahead any more."""
+        self._signal(signal.SIGKILL)
+        self._gone = True
+        self._process.poll()
+
+
+def _key(problem: Problem, variant: str, tuned: Tuned | None) -> str:
+    configuration = "" if tuned is None else " ".join(f"{k}={v}" for k, v in sorted(tuned.configuration.items()))
+    return f"{case_key(problem, variant)} {configuration}"
+
+
+def in_order(cases: Sequence[UpcomingCases]) -> list[tuple[Problem, str, Tuned | None]]:
+    """The cases one by one: problem by problem, and of each problem in the order given."""
+    return [(c.problem, variant, c.tuned.get(variant)) for c in cases for variant in c.variants]
