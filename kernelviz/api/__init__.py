@@ -9,6 +9,7 @@ kv.plots.latency_by_size(report)
 from kernelviz.api.artifacts import code
 from kernelviz.api.comparisons import Compared, compare, gallery, library_comparison, regress, roofline, trends
 from kernelviz.api.measurement import Tuned, inspect, resume, resume_tuning, run, selftest, size_text, tune, tunings
+from kernelviz.api.precompilation import precompile
 from kernelviz.api.report import Report, history, load, load_all, runs
 
 ladders = library_comparison
@@ -27,6 +28,7 @@ __all__ = [
     "library_comparison",
     "load",
     "load_all",
+    "precompile",
     "regress",
     "resume",
     "resume_tuning",

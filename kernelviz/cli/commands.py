@@ -12,6 +12,7 @@ from kernelviz import bench as use_cases
 from kernelviz.cli import console, history, tune
 from kernelviz.cli.code import code
 from kernelviz.cli.compare import compare
+from kernelviz.cli.compile import compile_op
 from kernelviz.cli.device import device
 from kernelviz.cli.gallery import gallery
 from kernelviz.cli.inspect import inspect
@@ -50,7 +51,15 @@ MEASURE, RESULTS, MACHINE = "Measure", "Look at results", "This machine"
 for group, group_name, panel in ((tune.app, "tunings", MEASURE), (history.app, "runs", RESULTS)):
     app.add_typer(group, name=group_name, rich_help_panel=panel)
 COMMANDS: dict[str, dict[str, Callable[..., int | None]]] = {
-    MEASURE: {"ops": ops, "run": run, "record": record, "inspect": inspect, "launch": launch, "tune": tune.tune},
+    MEASURE: {
+        "ops": ops,
+        "run": run,
+        "record": record,
+        "inspect": inspect,
+        "launch": launch,
+        "compile": compile_op,
+        "tune": tune.tune,
+    },
     RESULTS: {
         "gallery": gallery,
         "import": history.import_files,

@@ -37,6 +37,14 @@ Compute = Annotated[
     str | None,
     typer.Option(metavar="tf32|ieee", help="Arithmetic of fp32 matrix products. Default: ieee."),
 ]
+Sweeps = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="AXIS=SIZES",
+        help="Several sizes of one axis: n=64,128 (a list), n=2^10..2^28 (powers of two), n=128..1024:128 (in steps) "
+        "or n=4k,1M (k is 1,024, M is 2^20, G is 2^30) or n=2^27/m (from another axis). Repeat the option for each axis.",
+    ),
+]
 Direction = Annotated[
     str, typer.Option(metavar="forward|backward", help="Forward pass or backward pass (only ops that have one).")
 ]

@@ -48,5 +48,3 @@ def _limit() -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for fd in (sys.stdin.fileno(), sys.stdout.fileno(), sys.stderr.fileno()):
         os.dup2(nowhere, fd)
-
-

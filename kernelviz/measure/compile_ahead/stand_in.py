@@ -52,7 +52,11 @@ class _OnMeta(TorchFunctionMode):
     """Calls of torch that name a GPU as their device use the device ``meta``, and return stand-ins."""
 
     def __torch_function__(
-        self, function: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+        self,
+        function: Callable[..., Any],
+        types: Any,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         if function is torch.Tensor.__repr__:
             return "StandIn"

@@ -16,13 +16,15 @@ _COLUMNS = 120
 class PrecompiledKernel(Struct, frozen=True, kw_only=True):
     """One compiled kernel of Triton.
 
-    `specialisation`: digest of what was compiled (see `specialisation`). `version`: of Triton. `metadata`: the facts of Triton
+    `specialisation`: digest of what was compiled (see `specialisation`). `version`: of Triton. `arch`: the compute capability as
+    one number (90). `metadata`: the facts of Triton
     that its launcher needs. `ptx` and `cubin`: what the compiler made.
     """
 
     specialisation: str
     kernel: str
     version: str
+    arch: int
     metadata: dict[str, object]
     ptx: str
     cubin: bytes

@@ -53,7 +53,7 @@ def plugin_text(
 
     `compiler`: its name and version for people, for example ``Triton 3.7.1``; variants are named after it.
     """
-    functions = "".join(_function(op, one, direction, compiler) for one in variants)
+    functions = "".join(_function(op, one, direction, compiler, arch) for one in variants)
     return _TEXT.format(
         op=op.name, arch=arch, direction=direction, compiler=compiler, functions=functions, kernels=encoded(kernels)
     )
@@ -68,7 +68,7 @@ def name_of(variant: str, compiler: str) -> str:
     return f"{variant}_by_{re.sub(r'[^a-z0-9]+', '_', compiler.lower()).strip('_')}"
 
 
-def _function(op: Op, variant: Variant, direction: Direction, compiler: str) -> str:
+def _function(op: Op, variant: Variant, direction: Direction, compiler: str, arch: str) -> str:
     bound = variant.of_backward() if direction == "backward" else variant
     given = [name for name in inspect.signature(bound.bind).parameters if name == "compute" or name in op.axis_names]
     known: dict[str, Any] = {
@@ -79,7 +79,7 @@ def _function(op: Op, variant: Variant, direction: Direction, compiler: str) -> 
         "computes": variant.computes,
         "mutates": variant.mutates,
         "directions": (direction,),
-        "targets": variant.targets,
+        "targets": (arch,),
     }
     return _FUNCTION.format(
         arguments=", ".join(f"{key}={value!r}" for key, value in known.items() if value not in (None, ())),

@@ -60,6 +60,7 @@ def _precompiled(kernel: Any, digest: str) -> PrecompiledKernel:
         specialisation=digest,
         kernel=str(metadata.name),
         version=str(metadata.triton_version),
+        arch=int(metadata.target.arch),
         metadata={name: getattr(metadata, name, None) for name in _METADATA},
         ptx=str(kernel.asm["ptx"]),
         cubin=bytes(kernel.asm["cubin"]),
@@ -122,6 +123,10 @@ class Replacement:
                 name,
                 "the file holds no machine code for this kernel at this size and number format, or its source has changed since: "
                 "write it again with `kernelviz compile`, with the same sizes",
+            )
+        if other.arch != kernel.metadata.target.arch:
+            raise BadField(
+                "plug-in", name, f"it was compiled for sm_{other.arch}; compile it for a run of this GPU (--for)"
             )
         here, there = (_parameters(cubin, name) for cubin in (bytes(kernel.asm["cubin"]), other.cubin))
         if here != there:
