@@ -108,7 +108,7 @@ def _answer_of(
     ptxas: Path | None,
 ) -> Answer:
     """What the process answers. Errors: BadField of the process's own message, DeviceError."""
-    asked = Request(
+    compilation = Request(
         op=op.name,
         variants=tuple(v.name for v in variants),
         problems=problems,
@@ -123,7 +123,7 @@ def _answer_of(
     try:
         ended = subprocess.run(
             command,
-            input=msgspec.json.encode(asked),
+            input=msgspec.json.encode(compilation),
             capture_output=True,
             check=False,
             env=environment,
@@ -133,7 +133,7 @@ def _answer_of(
         raise DeviceError(
             f"compiling {op.name} took more than {LONGEST_S / 60:.0f} minutes; compile fewer sizes"
         ) from None
-    told = ended.stderr.decode("utf-8", "replace").strip()
+    errors = ended.stderr.decode("utf-8", "replace").strip()
     if ended.returncode != 0:
-        raise DeviceError(f"compiling {op.name} failed: {told.splitlines()[-1] if told else 'the process ended'}")
+        raise DeviceError(f"compiling {op.name} failed: {errors.splitlines()[-1] if errors else 'the process ended'}")
     return msgspec.json.decode(ended.stdout, type=Answer)

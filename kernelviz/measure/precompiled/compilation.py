@@ -103,10 +103,10 @@ def compiler_name() -> str:
     if not path:
         return name
     try:
-        told = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=60).stdout
+        printed = subprocess.run([path, "--version"], capture_output=True, text=True, check=False, timeout=60).stdout
     except OSError as error:
         raise BadField("ptxas", path, f"it cannot be started: {error.strerror}") from None
-    version = re.search(r"V(\d+(?:\.\d+)+)", told)
+    version = re.search(r"V(\d+(?:\.\d+)+)", printed)
     if version is None:
         raise BadField("ptxas", path, "it does not say its version; name a ptxas of the CUDA toolkit")
     return f"{name}, ptxas {version[1]}"
