@@ -58,7 +58,19 @@ PROMISES: dict[str, tuple[str, ...]] = {
     "kernelviz runs card": ("<svg", "softmax", "triton persistent", "H200"),
 }  # fmt: skip
 """What the output of each command contains, as patterns."""
-ON_A_DEVICE = ("code", "--code", "compile", "launch", "record", "regress", "selftest", "trends", "tune", "--watch", "--with")
+ON_A_DEVICE = (
+    "code",
+    "--code",
+    "compile",
+    "launch",
+    "record",
+    "regress",
+    "selftest",
+    "trends",
+    "tune",
+    "--watch",
+    "--with",
+)
 """Commands that need a device, an earlier run, or do not end; tests/cli runs them on planted runs and devices. Here, their
 options have to exist."""
 SLOW = ("kernelviz import docs/h200-ladders", "kernelviz library-comparison docs/h200-ladders.jsonl.gz --markdown")

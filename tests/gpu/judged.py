@@ -6,13 +6,16 @@ Imports no torch.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from statistics import median
 from typing import Any
 
 from cases import WRONG, large_sizes, odd_sizes
 
 from kernelviz.core.problem import Case, Problem
+from kernelviz.core.result import Result
+from kernelviz.machine_code.cubin import read_cubin
+from kernelviz.machine_code.occupancy import RESERVED_SHARED_BYTES
 from kernelviz.metrics.ncu_agreement import NCU_FRACTION, NCU_S, unexplained_s
 from kernelviz.ops import Op, catalogue
 
@@ -100,6 +103,31 @@ def _explained(case: Mapping[str, Any], adds_s: float) -> bool:
     by_ncu_s = case["ncu_s"] - adds_s
     apart_s = unexplained_s(own_s, case["own_p5_p95_s"], case["own_clock_hz"], by_ncu_s, case["ncu_clock_hz"])
     return apart_s <= allowed_s
+
+
+def resources_of(result: Result, read: Callable[[str], bytes | None]) -> tuple[int, list[str]]:
+    """How many kernels of a case could be compared, and those whose resources by the cubin are not those by the tracer, which
+    has them from the driver: registers per thread, local memory of a thread, and shared memory (static and dynamic) of a block.
+
+    `read`: the content of an artifact.
+    """
+    compared, apart = 0, []
+    traced = {kernel.name: kernel for kernel in result.kernels}
+    for code in result.code or ():
+        launched = traced.get(code.kernel)
+        cubin = next((read(a.digest) for a in code.artifacts if a.kind == "cubin"), None)
+        if launched is None or launched.registers_per_thread is None or cubin is None:
+            continue
+        file = read_cubin(cubin)
+        kernel = next(kernel for kernel in file.kernels if kernel.name == code.kernel)
+        reserved = RESERVED_SHARED_BYTES if kernel.static_shared_bytes and file.architecture >= "sm_90" else 0
+        shared = max(0, kernel.static_shared_bytes - reserved) + (code.shared_bytes or 0)
+        ours = (kernel.registers, max(kernel.stack_bytes or 0, kernel.local_bytes), shared)
+        drivers = (launched.registers_per_thread, launched.local_memory_bytes, launched.shared_memory_bytes)
+        compared += 1
+        if ours != drivers:
+            apart.append(f"{result.case.key}: {code.kernel} {ours} by the cubin, {drivers} by the driver")
+    return compared, apart
 
 
 def true_failure(op: str, variant: str, words: str) -> bool:

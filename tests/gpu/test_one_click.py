@@ -19,6 +19,7 @@ from judged import (
     further_off,
     one_kernel,
     problem_for_ncu,
+    resources_of,
     unsolved,
     untrue_failures,
     without_reason,
@@ -26,7 +27,7 @@ from judged import (
 from parts import part
 
 from kernelviz.bench import Bench
-from kernelviz.core import Conditions, Result, TracingShortens
+from kernelviz.core import Conditions, Result, Run, TracingShortens
 from kernelviz.core.events import RunEnded
 from kernelviz.core.problem import QUICK, Plan
 from kernelviz.core.result import Failure
@@ -45,12 +46,12 @@ METHOD = msgspec.structs.replace(QUICK, budget_s=0.05, decided_is_enough=False)
 CALLS = 3
 """Of each case under ncu; the median counts."""
 
-Clicked = dict[str, tuple[Result, ...]]
+Clicked = dict[str, Run]
 
 
 @pytest.fixture(scope="module")
 def clicked() -> Clicked:
-    """The results of the ops that were measured so far, by the op's name."""
+    """The runs of the ops that were measured so far, by the op's name."""
     return {}
 
 
@@ -70,11 +71,11 @@ def _plan(bench: Bench, name: str, *, whole: bool) -> Plan:
     ).plan(bench)
 
 
-def _measured(bench: Bench, plan: Plan) -> tuple[Result, ...]:
+def _measured(bench: Bench, plan: Plan) -> Run:
     run_id = bench.run(plan, METHOD, owner="test")
     ended = [event for _, event in bench.follow(run_id, timeout_s=300) if isinstance(event, RunEnded)]
     assert [event.status for event in ended] == ["finished"]
-    return tuple(bench.load(run_id).results)
+    return bench.load(run_id)
 
 
 @pytest.mark.parametrize("name", list(catalogue()))
@@ -83,7 +84,8 @@ def test_nothing_fails_but_what_cannot_be_solved(
 ) -> None:
     began_s = time.monotonic()
     whole = bool(pytestconfig.getoption("--whole-sweep", default=False))
-    results = clicked[name] = _measured(bench, _plan(bench, name, whole=whole))
+    clicked[name] = _measured(bench, _plan(bench, name, whole=whole))
+    results = clicked[name].results
     failed = {
         r.case.key: f"{r.outcome.stage}: {describe_failure(r.outcome)}"
         for r in results
@@ -131,6 +133,20 @@ def _beside(result: Result, ncu: "NcuTime") -> dict[str, object] | None:
     } | (shortened[0] if shortened else {})
 
 
+def test_resources_read_from_cubins_are_those_that_the_driver_launches(bench: Bench, clicked: Clicked) -> None:
+    """Registers, local and shared memory of every kernel that the tracer saw and whose cubin was captured."""
+    compared, apart = 0, []
+    for run in clicked.values():
+        read = bench.history.code.reader(run)
+        for result in run.results:
+            some, differing = resources_of(result, read)
+            compared += some
+            apart += differing
+    record("resources", {"kernels": compared, "apart": apart})
+    assert apart == []
+    assert compared > 100 * (len(clicked) == len(catalogue()))
+
+
 def test_calls_of_one_kernel_agree_with_ncu(bench: Bench, clicked: Clicked) -> None:
     """Every variant whose call is one kernel, the same here and there: CUPTI and ncu differ by at most 0.8 us + 1 %, beyond what
     ncu adds to an empty kernel. If they differ by more, there is a measured reason; at most 5 % of the cases do. A case without
@@ -147,9 +163,10 @@ def test_calls_of_one_kernel_agree_with_ncu(bench: Bench, clicked: Clicked) -> N
         pytest.skip("ncu is not on the PATH")
     cases = [EMPTY, *(case for case in cases_for_ncu() if case != EMPTY)]
     for name in catalogue():
-        if {case.key for case in cases if case.problem.op == name} - {r.case.key for r in clicked.get(name, ())}:
+        measured = {r.case.key for r in clicked[name].results} if name in clicked else set()
+        if {case.key for case in cases if case.problem.op == name} - measured:
             clicked[name] = _measured(bench, _plan(bench, name, whole=False))
-    results = {r.case.key: r for of_op in clicked.values() for r in of_op}
+    results = {r.case.key: r for run in clicked.values() for r in run.results}
     began_s = time.monotonic()
     session = open_session("cuda:0")
     workbench = Workbench(
