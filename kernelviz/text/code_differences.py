@@ -67,7 +67,9 @@ def describe_fact_difference(difference: FactDifference) -> Text:
     >>> print(describe_fact_difference(FactDifference(region="kernel", fact="registers", a=32, b=None)))
     registers per thread: 32 → unknown
     """
-    return Text(f"{_what(difference)}{_where(difference)}: {_value(difference.a)} → {_value(difference.b)}")
+    place = format_place(difference)
+    where = f" in {place}" if difference.region != "kernel" and place else ""
+    return Text(f"{format_fact(difference)}{where}: {format_value(difference.a)} → {format_value(difference.b)}")
 
 
 def describe_fact_differences(differences: Sequence[FactDifference]) -> Text:
@@ -107,7 +109,8 @@ UNKNOWN_CODE: dict[UnknownCode, str] = {
 """Why the machine code of two cases cannot be compared."""
 
 
-def _what(difference: FactDifference) -> str:
+def format_fact(difference: FactDifference) -> str:
+    """What differs, without its place and values."""
     detail = difference.detail
     if isinstance(detail, AccessType):
         return f"{detail.space} {detail.kind}s of {detail.width_bytes} bytes"
@@ -131,14 +134,27 @@ def _named(code: str, names: Iterable[tuple[str, str]]) -> str:
     return dict(names).get(code, code)
 
 
-def _where(difference: FactDifference) -> str:
-    role = f" of warp role {difference.role}" if difference.role is not None and difference.role > 1 else ""
-    if difference.region == "kernel" or difference.fact in ("has_loop", "registers"):
+def format_place(difference: FactDifference) -> str:
+    """The part of the code that the fact is about; empty for registers and loops, which a warp role has only once.
+
+    >>> format_place(FactDifference(region="main_loop", role=2, fact="instructions", a=1, b=2))
+    'an iteration of the main loop of warp role 2'
+    """
+    role = f"warp role {difference.role}" if difference.role is not None and difference.role > 1 else ""
+    if difference.region == "kernel":
+        return "the whole kernel"
+    if difference.fact in ("has_loop", "registers"):
         return role
-    return f" in {'an iteration of the main loop' if difference.region == 'main_loop' else 'the whole code'}{role}"
+    place = "an iteration of the main loop" if difference.region == "main_loop" else "the whole code"
+    return f"{place} of {role}" if role else place
 
 
-def _value(value: FactValue) -> str:
+def format_value(value: FactValue) -> str:
+    """A value of a fact.
+
+    >>> [format_value(value) for value in (True, None, 1024, "sm_90")]
+    ['yes', 'unknown', '1,024', 'sm_90']
+    """
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "unknown" if value is None else f"{value:,}" if isinstance(value, int) else value

@@ -199,3 +199,21 @@ def test_a_redraw_of_a_hundred_cases_is_quick(bench: Bench) -> None:
     began_s = time.process_time()
     test.segmented_control(key="l2").set_value("cold").run()
     assert time.process_time() - began_s < 0.6  # 0.04 s alone; AppTest's own part is in it
+
+
+def test_two_runs_of_the_same_minute_and_name_stay_apart(bench: Bench) -> None:
+    """Streamlit finds an option by its label, so each label has to be of one run."""
+    before = runs.before()
+    bench.history.add(before)
+    after = runs.after({"triton_persistent": 1.05, "triton_block_per_row": 0.9})
+    bench.history.add(msgspec.structs.replace(after, title=before.title, created_at=before.created_at))
+    test = opened(a="before", b="after")
+    boxes = [test.selectbox(key=side) for side in ("a", "b")]
+    labels = boxes[0].options
+    assert len(set(labels)) == len(labels)
+    assert tiles(test)["▼ Slower"] == "6 of 12 slower"
+    test.run()  # the boxes send their labels
+    assert (boxes[0].value, boxes[1].value) == ("before", "after")
+    assert tiles(test)["▼ Slower"] == "6 of 12 slower"
+    test.toggle(key="machine_code").set_value(True).run()
+    assert "Unknown: a side has no machine code" in words(test)

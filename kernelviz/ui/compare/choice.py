@@ -12,7 +12,7 @@ from kernelviz.core import KernelvizError
 from kernelviz.formats import MAX_BYTES
 from kernelviz.text import format_variant
 from kernelviz.ui.shared import run_in_hand, site, view_filters
-from kernelviz.ui.shared.text import plain, run_label
+from kernelviz.ui.shared.text import distinct_labels, plain, run_label
 
 SIDES = ("a", "b")
 _EVERY = "every"
@@ -31,10 +31,11 @@ def run_boxes(bench: Bench) -> tuple[str, str] | None:
         )
     runs = offered(bench, [r for r in (*params.values(), *run_in_hand.last_selection("compare", bench)) if r])
     _seed(bench, params, runs)
+    run_name = distinct_labels(runs, lambda r: run_label(runs[r]))
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="sides"):
         for side, label in zip(SIDES, ("Run A (baseline)", "Run B (compared with A)"), strict=True):
             st.selectbox(
-                label, list(runs), index=None, key=side, format_func=lambda r: run_label(runs[r]),
+                label, list(runs), index=None, key=side, format_func=run_name,
                 placeholder="Choose a run", width="stretch",
             )  # fmt: skip
         st.button("Swap", key="swap", icon=":material/swap_horiz:", on_click=_swap, help="Makes B the baseline.")

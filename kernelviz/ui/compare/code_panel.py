@@ -5,12 +5,13 @@ import streamlit as st
 from kernelviz.bench import Bench
 from kernelviz.bench.code_differences import code_difference
 from kernelviz.metrics.comparison import Comparison, Pair
+from kernelviz.tables.code_differences import CODE_DIFFERENCES
 from kernelviz.text.code_differences import (
     UNKNOWN_CODE,
     describe_compilers,
-    describe_fact_difference,
     describe_fact_differences,
 )
+from kernelviz.ui.shared import table
 from kernelviz.ui.shared.text import plain
 
 
@@ -24,15 +25,12 @@ def machine_code_of_case(bench: Bench, comparison: Comparison, pair: Pair) -> No
     with st.container(border=True, key="code_of_pair"):
         if difference.unknown:
             st.markdown(plain(f"Unknown: {UNKNOWN_CODE[difference.unknown]}."))
-        for kernel in difference.kernels:
+        for number, kernel in enumerate(difference.kernels):
             st.markdown(f"**{plain(describe_compilers(kernel.a, kernel.b))}**")
             if kernel.same_file:
                 st.markdown("Both sides run the same file.")
                 continue
             st.markdown(plain(f"{describe_fact_differences(kernel.differences)}."))
             if kernel.differences:
-                st.dataframe(
-                    [{"A → B": str(describe_fact_difference(one))} for one in kernel.differences],
-                    hide_index=True,
-                    width="stretch",
-                )
+                alt = "Facts about the machine code that differ"
+                table.show(CODE_DIFFERENCES, kernel.differences, key=f"code_differences_{number}", alt=alt)

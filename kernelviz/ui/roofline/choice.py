@@ -11,7 +11,7 @@ from kernelviz.metrics.placement import Placed
 from kernelviz.text import format_sizes, format_variant
 from kernelviz.text.text import sentence_case
 from kernelviz.ui.shared import run_in_hand, site, view_filters
-from kernelviz.ui.shared.text import plain, run_label
+from kernelviz.ui.shared.text import distinct_labels, plain, run_label
 
 ALL = "all"
 PENDING = "isolate"
@@ -39,7 +39,7 @@ def run_box(bench: Bench) -> tuple[str, ...]:
         "Runs",
         list(runs),
         key="chosen_runs",
-        format_func=lambda r: run_label(runs[r]),
+        format_func=distinct_labels(runs, lambda r: run_label(runs[r])),
         placeholder="Choose runs, from one GPU or several",
     )
     if not missing:

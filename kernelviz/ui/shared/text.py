@@ -1,11 +1,14 @@
 """Text from files, links and plug-ins is shown literally: never as Markdown, never as HTML."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from kernelviz.bench import RunSummary
 
+_Key = TypeVar("_Key", bound=Hashable)
 _SPECIAL = re.compile(r"([\\`*_\[\]<>$~:&#|])")
 _STILL_READ = re.compile(
     r"(?i)(?<=http:)(?=//)|(?<=https:)(?=//)|(?<=www)(?=\.)|(?<=@)(?=[\w-])|(?<=:)(?=[-+\w/]+:)(?!\d\d:)"
@@ -67,6 +70,25 @@ def run_label(run: RunSummary) -> str:
     origin = "came with kernelviz" if run.shipped else when(run.created_at)
     device = "" if run.device.removeprefix("NVIDIA ") in run.name else f" · {run.device}"
     return f"{run.name}{device} · {origin}"
+
+
+def distinct_labels(keys: Iterable[_Key], label: Callable[[_Key], object]) -> Callable[[_Key], str]:
+    """The labels of the options of a box, with the key after a label that several options have.
+
+    Streamlit finds the chosen option by its label: of two options with one label it would take the first.
+
+    >>> label = distinct_labels(["r1", "r2", "r3"], {"r1": "add, 11:00", "r2": "add, 11:00", "r3": "add, 12:00"}.__getitem__)
+    >>> [label(key) for key in ("r1", "r2", "r3")]
+    ['add, 11:00 · r1', 'add, 11:00 · r2', 'add, 12:00']
+    """
+    labels = {key: str(label(key)) for key in keys}
+    uses = Counter(labels.values())
+
+    def distinct(key: _Key) -> str:
+        text = labels.get(key)
+        return str(label(key)) if text is None else f"{text} · {key}" if uses[text] > 1 else text
+
+    return distinct
 
 
 def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -10,7 +10,7 @@ from kernelviz.core import Device
 from kernelviz.core.errors import nearest
 from kernelviz.metrics.figures import Headline
 from kernelviz.ui.shared import callbacks
-from kernelviz.ui.shared.text import plain
+from kernelviz.ui.shared.text import distinct_labels, plain
 
 _Option = TypeVar("_Option", bound=str)
 
@@ -40,6 +40,8 @@ def widget_with_value(
     value = st.session_state.get(key)
     if widget is st.segmented_control:
         look["required"] = True
+    if "format_func" in look:
+        look["format_func"] = distinct_labels(options, look["format_func"])
     if value in options:
         look |= {"default": value} if widget is st.segmented_control else {"index": options.index(value)}
     chosen: _Option | None = widget(label, options, key=key, **look)
