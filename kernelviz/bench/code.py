@@ -34,8 +34,17 @@ MOST_RECORDED_BYTES = 4_000_000
 """Most compressed bytes of code in a recorded run."""
 _IMPORTANCE: tuple[CodeKind, ...] = ("source", "cubin", "ptx", "ttgir", "ttir")
 """The order in which a document of limited size is filled: what people wrote, what the device runs, then the rest."""
-Read = Callable[[str], bytes | None]
-"""The content of a digest; None if it is not here."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contents:
+    """The contents that a run names. `get`: the content of a digest, None if it is not here. `has`: whether it is here, without
+    unpacking it; a damaged file of the store counts until somebody reads it."""
+
+    get: Callable[[str], bytes | None]
+    has: Callable[[str], bool]
+
+
 Kind = Literal["source", "ttir", "ttgir", "ptx", "sass", "cubin"]
 """What can be shown of a kernel: its artifacts, and SASS, which nvdisasm makes of the cubin when it is asked for."""
 LeftOutReason = Literal["plugin", "not_here", "limit"]
@@ -62,7 +71,7 @@ class CaseArtifact:
     code: CompiledCode
     artifact: Artifact
     disassembled: bool = False
-    read: Read = field(repr=False, compare=False)
+    contents: Contents = field(repr=False, compare=False)
 
     @property
     def kind(self) -> Kind:
@@ -89,11 +98,11 @@ class CaseArtifact:
     @property
     def is_here(self) -> bool:
         """Whether the content can be read on this machine."""
-        return self.read(self.digest) is not None
+        return self.contents.has(self.digest)
 
     def content(self) -> bytes:
         """The bytes as the compiler made them; for SASS, those of its text. Errors: CodeNotHere; as `disassembly`."""
-        content = self.read(self.digest)
+        content = self.contents.get(self.digest)
         if content is None:
             raise CodeNotHere(self.artifact, self.kernel)
         return disassembly(content).encode() if self.disassembled else content
@@ -164,7 +173,7 @@ class Code:
             check_name("problem", problem, keys, of=f"run {run.id!r}")
             problems = (problem,)
         chosen = [r for r in run.results if r.variant == variant and (problems is None or r.problem.key in problems)]
-        listed = tuple(_artifacts(chosen, self.reader(run)))
+        listed = tuple(_artifacts(chosen, self.contents_of(run)))
         if not listed:
             raise BadField("variant", variant, _no_code(chosen))
         if kernel is not None:
@@ -189,18 +198,22 @@ class Code:
             raise BadField("problem", f"{len(by_problem)} problems", f"name one: {'; '.join(by_problem)}")
         return tuple(next(iter(by_problem.values()), {}).values())
 
-    def reader(self, run: Run) -> Read:
-        """A function that reads the contents that this run names: of the document itself, of the package, or of the store."""
+    def contents_of(self, run: Run) -> Contents:
+        """The contents that this run names: of the document itself, of the package, or of the store."""
         inside = {content.digest: content for content in run.code or ()}
         shipped = run.id if run.id in shipped_runs.names() else None
 
-        def read(digest: str) -> bytes | None:
+        def get(digest: str) -> bytes | None:
             if digest in inside:
                 return unpacked(inside[digest])
             of_package = None if shipped is None else shipped_runs.code(shipped).get(digest)
             return of_package or self._store.code.get(digest)
 
-        return read
+        def has(digest: str) -> bool:
+            of_package = shipped is not None and digest in shipped_runs.code_digests(shipped)
+            return digest in inside or of_package or self._store.code.has(digest)
+
+        return Contents(get=get, has=has)
 
     def with_code(
         self, run: Run, *, plugins: bool = False, most_bytes: int | None = None
@@ -209,8 +222,8 @@ class Code:
 
         `plugins`: also the code of users' own files, and what was compiled from it. `most_bytes`: most compressed bytes.
         """
-        read = self.reader(run)
-        listed = list(_artifacts(run.results, read))
+        of_run = self.contents_of(run)
+        listed = list(_artifacts(run.results, of_run))
         allowed = {a.digest for a in listed if plugins or not a.code.plugin}
         first: dict[str, CaseArtifact] = {}
         for artifact in listed:
@@ -220,7 +233,7 @@ class Code:
         size = 0
         for one in sorted(first.values(), key=lambda a: _IMPORTANCE.index(a.artifact.kind)):
             reason: LeftOutReason | None = None if one.digest in allowed else "plugin"
-            raw = read(one.digest) if reason is None else None
+            raw = of_run.get(one.digest) if reason is None else None
             if reason is None and raw is None:
                 reason = "not_here"
             elif raw is not None:
@@ -259,12 +272,12 @@ _REASONS: dict[LeftOutReason, str] = {
 }
 
 
-def _artifacts(results: Iterable[Result], read: Read) -> Iterator[CaseArtifact]:
+def _artifacts(results: Iterable[Result], contents: Contents) -> Iterator[CaseArtifact]:
     for result in results:
         for code in result.code or ():
             for artifact in code.artifacts:
                 yield CaseArtifact(
-                    problem=result.problem, variant=result.variant, code=code, artifact=artifact, read=read
+                    problem=result.problem, variant=result.variant, code=code, artifact=artifact, contents=contents
                 )
 
 

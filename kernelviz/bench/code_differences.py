@@ -61,7 +61,7 @@ def code_difference(code: Code, compared: Comparison, pair: Pair) -> CodeDiffere
 
 
 def _differences(code: Code, compared: Comparison, pairs: Sequence[Pair]) -> tuple[CodeDifference, ...]:
-    readers = code.reader(compared.a), code.reader(compared.b)
+    readers = code.contents_of(compared.a).get, code.contents_of(compared.b).get
     contents: dict[str, bytes] = {}
     matched: list[tuple[Pair, tuple[_Two, ...], UnknownCode | None]] = []
     for pair in pairs:

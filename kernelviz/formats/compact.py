@@ -138,6 +138,12 @@ def code_of(data: bytes) -> dict[str, bytes]:
     return contents
 
 
+def code_digests(data: bytes) -> frozenset[str]:
+    """The digests of the code in a compact file, without unpacking it. Errors: DocumentError."""
+    head, _, _ = _parts(data)
+    return frozenset(digest for digest, _ in head.code)
+
+
 def _parts(data: bytes) -> tuple[_Head, bytes, bytes]:
     """The head, the packed columns and the packed code. Errors: DocumentError."""
     if data[:4] != _MAGIC:

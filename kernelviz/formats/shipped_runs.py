@@ -82,6 +82,15 @@ def code(name: str) -> dict[str, bytes]:
     return {content.digest: unpacked(content) for content in load(name).code or ()}
 
 
+@lru_cache(maxsize=16)
+def code_digests(name: str) -> frozenset[str]:
+    """The digests of the code of one of `names`, without unpacking it. Errors: DocumentError."""
+    small = _FOLDER / f"{name}{_COMPACT}"
+    if small.is_file():
+        return compact.code_digests(small.read_bytes())
+    return frozenset(content.digest for content in load(name).code or ())
+
+
 class Line(msgspec.Struct, frozen=True, kw_only=True):
     """What a list shows of a run."""
 

@@ -87,6 +87,16 @@ def test_sass_and_facts_come_from_the_cubin(bench: Bench, tmp_path: Path, capsys
     assert "this is not a cubin that can be read" in capsys.readouterr().err
 
 
+def test_a_list_asks_for_files_and_unpacks_none(run_id: str, tmp_path: Path) -> None:
+    (ptx,) = kv.code(run_id, code.VARIANT, kind="ptx", sizes={"n": 1024})
+    (file,) = tmp_path.rglob(f"{ptx.digest}.z")
+    file.write_bytes(b"damaged")
+    assert ptx.is_here
+    with pytest.raises(CodeNotHere):
+        ptx.text()
+    assert not ptx.is_here, "a damaged file is removed when it is read"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

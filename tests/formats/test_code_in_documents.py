@@ -33,6 +33,7 @@ def test_each_format_that_holds_code_gives_it_back() -> None:
         assert read(exports()[name].encode(RUN)) == (RUN,), name
     packed = compact.encode(RUN)
     assert compact.code_of(packed) == HELD
+    assert compact.code_digests(packed) == set(HELD)
     decoded = compact.decode(packed)
     assert not decoded.code
     assert [r.code for r in decoded.results] == [r.code for r in RUN.results]
@@ -60,6 +61,7 @@ def test_documents_without_code_have_the_digests_that_they_had_before_it() -> No
     before = "c082a090e78bff972cef670a179c2a3cf2b009ca3f567d2081cecbaa1e384ffd"
     assert document.digest(samples.run(op="add", sizes=[{"n": 1024}], dtype="fp32")) == before
     assert shipped_runs.code("h200-add") == {}
+    assert shipped_runs.code_digests("h200-add") == frozenset()
 
 
 def test_a_part_of_a_run_has_the_code_of_its_cases() -> None:

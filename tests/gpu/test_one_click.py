@@ -137,7 +137,7 @@ def test_resources_read_from_cubins_are_those_that_the_driver_launches(bench: Be
     """Registers, local and shared memory of every kernel that the tracer saw and whose cubin was captured."""
     compared, apart = 0, []
     for run in clicked.values():
-        read = bench.history.code.reader(run)
+        read = bench.history.code.contents_of(run).get
         for result in run.results:
             some, differing = resources_of(result, read)
             compared += some
