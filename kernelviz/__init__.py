@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kernelviz.api import (
         Report,
         code,
+        code_facts,
         compare,
         gallery,
         history,
@@ -44,6 +45,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Report",
     "code",
+    "code_facts",
     "compare",
     "gallery",
     "history",

@@ -19,6 +19,7 @@ from kernelviz.ui.bench import (
     inspection,
     landing,
     live_mode,
+    machine_code,
     plan_form,
     plan_start,
     samples,
@@ -133,6 +134,7 @@ tabs.draw_open_tab(
         "Samples": lambda: samples.samples_at_size(run, results, problem, styled),
         tabs.failures_label(failed): lambda: tabs.failure_list(run, failed),
         "Kernels": lambda: tabs.kernel_table(results),
+        "Machine code": lambda: machine_code.facts_of_cases(bench, run, whole, problem),
         "Inspect": lambda: inspection.tensors_and_errors(bench, run, results, problem),
         "Variants": lambda: empty_states.variant_list(bench.ops().get(run.plan.op), run.plan.variants),
     }

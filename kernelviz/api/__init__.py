@@ -6,7 +6,7 @@ report.to_frame()
 kv.plots.latency_by_size(report)
 """
 
-from kernelviz.api.artifacts import code
+from kernelviz.api.artifacts import code, code_facts
 from kernelviz.api.comparisons import Compared, compare, gallery, library_comparison, regress, roofline, trends
 from kernelviz.api.measurement import Tuned, inspect, resume, resume_tuning, run, selftest, size_text, tune, tunings
 from kernelviz.api.precompilation import precompile
@@ -20,6 +20,7 @@ __all__ = [
     "Report",
     "Tuned",
     "code",
+    "code_facts",
     "compare",
     "gallery",
     "history",

@@ -11,6 +11,7 @@ from kernelviz.api.report import PathLike, load
 from kernelviz.bench.code import CaseArtifact, Kind
 from kernelviz.bench.snapshots import at_sizes
 from kernelviz.core import Run, check_name
+from kernelviz.core.code_facts import CaseFacts
 
 
 def code(
@@ -32,12 +33,37 @@ def code(
     opened = run if isinstance(run, Run) else load(run)
     if kind is not None:
         check_name("kind", kind, get_args(Kind))
-    texts = {axis: size_text(size, axis) for axis, size in (sizes or {}).items()}
     return use_cases.current().history.code.of_case(
         opened,
         variant,
         problem=problem,
-        problems=at_sizes(opened, texts) if texts else None,
+        problems=_problems(opened, sizes),
         kind=cast(Kind | None, kind),
         kernel=kernel,
     )
+
+
+def code_facts(
+    run: Run | PathLike,
+    variant: str | None = None,
+    *,
+    problem: str | None = None,
+    sizes: Mapping[str, int | str | Sequence[int]] | None = None,
+    kernel: str | None = None,
+) -> tuple[CaseFacts, ...]:
+    """What the machine code of each case of a run shows: for each kernel registers, spills, shared memory, occupancy with what
+    limits it, waves, and main loop; and which of the techniques that the variant declares are in it (`proofs`).
+
+    It needs nvdisasm and no GPU, and takes some seconds for a run of 100 cases. A case without facts says why in `reason`. run: a
+    run, its id, or a file that holds one. variant: by default all. problem, sizes, kernel: as for `code`. Errors: UnknownName;
+    BadField if the variant has no cubin.
+    """
+    opened = run if isinstance(run, Run) else load(run)
+    return use_cases.current().history.code_facts.of_cases(
+        opened, variant, problem=problem, problems=_problems(opened, sizes), kernel=kernel
+    )
+
+
+def _problems(run: Run, sizes: Mapping[str, int | str | Sequence[int]] | None) -> tuple[str, ...] | None:
+    texts = {axis: size_text(size, axis) for axis, size in (sizes or {}).items()}
+    return tuple(at_sizes(run, texts)) if texts else None

@@ -10,6 +10,7 @@ import msgspec
 from kernelviz import formats
 from kernelviz.bench import backup
 from kernelviz.bench.code import Code
+from kernelviz.bench.code_facts import CodeFacts
 from kernelviz.bench.snapshots import selected
 from kernelviz.bench.summaries import RunSummary, matches
 from kernelviz.core import LIVING, BadField, Device, DocumentError, Run, UnknownRun, timestamps
@@ -31,6 +32,7 @@ class History:
         """`settle`: called with the id of a run before it is deleted, because this process may have left it as running."""
         self._store, self._settle = store, settle
         self.code = Code(store)
+        self.code_facts = CodeFacts(self.code)
 
     @property
     def unwritable(self) -> tuple[Notice, ...]:

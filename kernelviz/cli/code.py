@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
-import msgspec
 import typer
 
 from kernelviz import bench as use_cases
@@ -14,10 +13,12 @@ from kernelviz.bench.code import CaseArtifact, Kind, record
 from kernelviz.bench.snapshots import at_sizes
 from kernelviz.cli import console, options
 from kernelviz.core import BadField, check_name, units
-from kernelviz.core.machine_code import KernelFacts
-from kernelviz.tables.column import Column
+from kernelviz.core.code_facts import CaseFacts
+from kernelviz.core.code_facts import record as facts_record
+from kernelviz.tables.code_facts import CODE_FACTS, kernel_rows
+from kernelviz.tables.column import Column, View, select_with_sizes
 from kernelviz.text import format_problem
-from kernelviz.text.machine_code import describe_kernel
+from kernelviz.text.code_facts import describe_cases, describe_missing_by_variant
 
 KINDS = get_args(Kind)
 _CHARACTERS = 12
@@ -26,7 +27,10 @@ _CHARACTERS = 12
 
 def code(
     run: Annotated[str, typer.Argument(metavar="RUN|FILE", help="Id of a run, or a document that holds one.")],
-    variant: Annotated[str, typer.Argument(metavar="VARIANT", help="Name of the variant.")],
+    variant: Annotated[
+        str | None,
+        typer.Argument(metavar="VARIANT", help="Name of the variant. Only with --facts it can be left out."),
+    ] = None,
     problem: Annotated[
         str | None,
         typer.Option(metavar="KEY", help="Only this problem, as the list names it: 'softmax bf16 m=64 n=64'."),
@@ -45,7 +49,11 @@ def code(
     ] = None,
     facts: Annotated[
         bool,
-        typer.Option("--facts", help="Show registers, spills and instructions of the kernels, read from the cubins."),
+        typer.Option(
+            "--facts",
+            help="Show techniques, registers, spills, occupancy, waves and instructions of the kernels, read from the cubins: "
+            "all details of one variant, or a table of all variants.",
+        ),
     ] = False,
     as_json: options.Json = False,
 ) -> None:
@@ -65,33 +73,38 @@ def code(
         raise BadField("--facts", "yes", "they are read from the cubin; leave out --kind")
     if problem is not None and size:
         raise BadField("--size", ", ".join(size), "--problem names the sizes; leave one of them out")
+    if variant is None and not facts:
+        raise BadField("VARIANT", "", "name a variant, or add --facts for a table of all variants")
     bench = use_cases.current()
     stored = run_files.read_one(Path(run)) if Path(run).is_file() else bench.load(run)
-    artifacts = bench.history.code.of_case(
-        stored,
-        variant,
-        problem=problem,
-        problems=at_sizes(stored, options.parse_sizes(size)) if size else None,
-        kind="cubin" if facts else cast(Kind | None, kind),
-        kernel=kernel,
-    )
+    problems = at_sizes(stored, options.parse_sizes(size)) if size else None
     if facts:
-        one_problem = bench.history.code.of_one_problem(artifacts)
-        _show_facts([kernel for artifact in one_problem for kernel in artifact.facts()], as_json=as_json)
+        cases = bench.history.code_facts.of_cases(stored, variant, problem=problem, problems=problems, kernel=kernel)
+        _show_facts(cases, details=variant is not None, as_json=as_json)
         return
+    assert variant is not None
+    artifacts = bench.history.code.of_case(
+        stored, variant, problem=problem, problems=problems, kind=cast(Kind | None, kind), kernel=kernel
+    )
     if kind is None:
         console.show_rows(_COLUMNS, artifacts, record, as_json=as_json, nothing="no code was captured")
         return
     _print(bench.history.code.of_one_problem(artifacts), kind, output)
 
 
-def _show_facts(kernels: Sequence[KernelFacts], *, as_json: bool) -> None:
+def _show_facts(cases: Sequence[CaseFacts], *, details: bool, as_json: bool) -> None:
     if as_json:
-        console.print_json([msgspec.to_builtins(kernel) for kernel in kernels])
+        console.print_json([kernel for case in cases for kernel in facts_record(case)])
         return
-    for kernel in kernels:
-        for line in describe_kernel(kernel):
+    rows = kernel_rows(cases)
+    if details:
+        for line in describe_cases(cases):
             console.echo(str(line))
+    elif rows:
+        problems = [row.result.problem for row in rows]
+        console.show(console.table(select_with_sizes(CODE_FACTS, rows, View.TERMINAL, problems), rows))
+    for line in describe_missing_by_variant(cases):
+        console.echo(str(line), to_stderr=True)
 
 
 def _print(listed: Sequence[CaseArtifact], kind: str, output: Path | None) -> None:

@@ -9,24 +9,11 @@ from kernelviz.core.machine_code import (
     FactDifference,
     FactKind,
     FactValue,
-    Technique,
     UnknownCode,
 )
-from kernelviz.text.machine_code import BARRIER_NAMES, CLASS_NAMES, COPY_NAMES
+from kernelviz.text.machine_code import BARRIER_NAMES, CLASS_NAMES, COPY_NAMES, TECHNIQUE_NAMES
 from kernelviz.text.text import Text, join
 
-TECHNIQUE_NAMES: dict[Technique, str] = {
-    "vec16": "accesses of 16 bytes or more",
-    "cp_async": "cp.async",
-    "bulk_copy": "bulk copies",
-    "tma": "TMA",
-    "multicast": "multicast",
-    "cluster": "cluster barriers",
-    "mma_sync": "mma.sync",
-    "wgmma": "wgmma",
-    "tcgen05": "tcgen05",
-    "warp_specialised": "warp specialisation",
-}
 _FACT_NAMES: dict[FactKind, str] = {
     "architecture": "architecture",
     "registers": "registers per thread",

@@ -13,6 +13,7 @@ from kernelviz.core.machine_code import (
     Occupancy,
     OccupancyLimit,
     OperandSource,
+    Technique,
     TensorInstruction,
     WarpRole,
     Waves,
@@ -80,6 +81,19 @@ SOURCE_NAMES: dict[OperandSource, str] = {
     "registers": "registers",
     "shared_memory": "shared memory",
     "tensor_memory": "tensor memory",
+}
+
+TECHNIQUE_NAMES: dict[Technique, str] = {
+    "vec16": "16-byte accesses",
+    "cp_async": "cp.async",
+    "bulk_copy": "bulk copies",
+    "tma": "TMA",
+    "multicast": "multicast",
+    "cluster": "cluster barriers",
+    "mma_sync": "mma.sync",
+    "wgmma": "wgmma",
+    "tcgen05": "tcgen05",
+    "warp_specialised": "warp specialisation",
 }
 
 

@@ -63,6 +63,7 @@ def test_sass_and_facts_come_from_the_cubin(bench: Bench, tmp_path: Path, capsys
     cubin = lzma.decompress((CUBINS / "arithmetic-sm_90.cubin.xz").read_bytes())
     kernels = facts_of(cubin)[:2]
     names = [kernel.name for kernel in kernels]
+    described_kernel = list(map(str, describe_kernel(kernels[1])))
     assert len(names) == 2
     held = {"source": b"// the source\n", "cubin": cubin}
     run = code.run()
@@ -78,9 +79,14 @@ def test_sass_and_facts_come_from_the_cubin(bench: Bench, tmp_path: Path, capsys
     assert kv.code(run_id, code.VARIANT, kind="sass")[0].text() == sass
     assert main(["code", run_id, code.VARIANT, "--facts", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
-    assert [(f["name"], f["registers"]) for f in facts] == [(kernel.name, kernel.registers) for kernel in kernels]
+    expected = [(kernel.name, kernel.registers, p.key) for p in run.plan.problems for kernel in kernels]
+    assert [(f["name"], f["registers"], f["problem"]) for f in facts] == expected
     assert main(["code", run_id, code.VARIANT, "--facts", "--kernel", names[1]]) == 0
-    assert capsys.readouterr().out == "".join(f"{line}\n" for line in describe_kernel(kernels[1]))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[: len(described_kernel)] == described_kernel
+    assert lines[-1].startswith(
+        "add fp32 n=1024, add fp32 n=4096: 128 threads and 0 bytes of shared memory per block; 16 blocks"
+    )
     # A cubin of somebody else may be anything.
     other = bench.history.take_in(document.encode(code.run("other")))
     assert main(["code", other, code.VARIANT, "--kind", "sass"]) == 2
@@ -95,6 +101,29 @@ def test_a_list_asks_for_files_and_unpacks_none(run_id: str, tmp_path: Path) -> 
     with pytest.raises(CodeNotHere):
         ptx.text()
     assert not ptx.is_here, "a damaged file is removed when it is read"
+
+
+def test_facts_of_all_variants_are_a_table_and_say_who_has_none(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_id = bench.history.take_in(document.encode(code.run_with_cubins()))
+    assert main(["code", run_id, "--facts"]) == 0
+    printed = capsys.readouterr()
+    rows = [
+        line.split() for line in printed.out.splitlines() if line.rstrip().endswith(tuple(code.ARITHMETIC.values()))
+    ]
+    assert len(rows) == 6
+    vec16 = next(row for row in rows if row[:2] == ["16,777,216", "cuda_vec16"])
+    assert vec16[2:5] == ["✓", "16-byte", "accesses"]
+    assert vec16[vec16.index("threads") :][:2] == ["threads", "15.5"]
+    assert "torch eager: the kernels come compiled with the library" in printed.err
+    assert "torch compile: no code was captured when this was measured" in printed.err
+    assert main(["code", run_id, "--facts", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    by_case = {(f["variant"], f["problem"]): f for f in facts}
+    assert len(by_case) == 10
+    assert by_case["cuda_vec16", "add fp32 n=16777216"]["waves"]["full"] == 15
+    assert by_case["torch_eager", "add fp32 n=1048576"]["reason"] == "library"
 
 
 @pytest.mark.parametrize(
@@ -112,6 +141,9 @@ def test_a_list_asks_for_files_and_unpacks_none(run_id: str, tmp_path: Path) -> 
         (["{run}", code.VARIANT, "--problem", "add fp32 n=1025"], "did you mean 'add fp32 n=1024'?"),
         (["{run}", code.VARIANT, "--problem", "add fp32 n=1024", "--size", "n=1024"], "leave one of them out"),
         (["{run}", code.VARIANT, "--size", "n=3"], "has no such sizes"),
+        (["{run}"], "VARIANT: '' cannot be used; name a variant, or add --facts"),
+        (["{run}", "--facts", "--problem", "add fp32 n=1025"], "did you mean 'add fp32 n=1024'?"),
+        (["{run}", "torch_eager", "--facts"], "its backend is torch"),
         (["{run}", code.VARIANT, "-o", "x"], "--output: 'x' cannot be used; name what to write"),
         (["{run}", code.VARIANT, "--kind", "ptx", "--facts"], "--facts: 'yes' cannot be used"),
         (["{run}", code.VARIANT, "--kind", "ptx", "--json"], "leave out --kind"),
