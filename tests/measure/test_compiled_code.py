@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -78,6 +80,27 @@ def test_nvrtc_gives_the_source_with_headers_macros_ptx_and_cubin(captured: dict
         assert (code["compiler"], code["version"], code["arch"]) == ("nvrtc", captured["versions"][1], "sm_90")
         assert code["defines"]["THREADS"].isdecimal()
     assert captured["ptx alone is the same"]
+
+
+@pytest.mark.xdist_group("compile-0")
+def test_no_artifact_names_a_folder_of_this_machine(captured: dict[str, Any]) -> None:
+    """Also not byte by byte, as Triton's PTX does."""
+    folders = [str(TESTS.parent), str(Path.home()), str(Path(triton_folder()).parent), "/tmp/"]
+    for variant in ("triton_three_kernels", "cuda_three_kernels"):
+        named = ""
+        for content in captured[variant]["contents"].values():
+            bytes_of_ptx = bytes(
+                int(n) for n in re.findall(r"^\.b8 (\d+)(?:,\d+)*\s", content, re.MULTILINE) if int(n) < 256
+            )
+            assert not [f for f in folders if f in content or f.encode() in bytes_of_ptx], content[:200]
+            named += content
+        assert "kernelviz/ops/cumsum" in named, "files are still named, for line numbers"
+
+
+def triton_folder() -> str:
+    spec = importlib.util.find_spec("triton")
+    assert spec is not None
+    return (spec.submodule_search_locations or [""])[0]
 
 
 @pytest.mark.xdist_group("compile-0")

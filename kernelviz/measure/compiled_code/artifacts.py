@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from kernelviz.core import Artifact, CodeContent, CodeKind
 from kernelviz.core.code import MOST_ARTIFACT_BYTES, MOST_CASE_BYTES, digest_of, packed
+from kernelviz.measure.compiled_code.folder_names import FolderNames
 
 MOST_REMEMBERED_BYTES = 64 * 2**20
 """Compressed contents that stay in memory, because the cases of a sweep share most of them. Compressing the PTX, the languages of
@@ -16,9 +17,11 @@ _remembered_bytes = 0
 
 
 class Artifacts:
-    """The contents of the artifacts of one case, each once."""
+    """The contents of the artifacts of one case, each once, with names instead of this machine's folders."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: FolderNames | None = None) -> None:
+        """`names`: by default those of this process's folders."""
+        self._names = FolderNames() if names is None else names
         self.contents: dict[str, CodeContent] = {}
         self._bytes = 0
 
@@ -27,6 +30,7 @@ class Artifacts:
         raw = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
         if not raw or len(raw) > MOST_ARTIFACT_BYTES:
             return ()
+        raw = self._names.applied(kind, raw)
         digest = digest_of(raw)
         if digest not in self.contents:
             if self._bytes + len(raw) > MOST_CASE_BYTES:

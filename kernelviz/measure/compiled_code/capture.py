@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -20,6 +21,7 @@ from kernelviz.core import CodeContent, CompiledCode
 from kernelviz.core.code import MOST_KERNELS
 from kernelviz.measure.compiled_code.artifacts import Artifacts
 from kernelviz.measure.compiled_code.extension_sources import ExtensionSources
+from kernelviz.measure.compiled_code.folder_names import FolderNames, known_folders
 from kernelviz.measure.compiled_code.inductor_graphs import InductorGraphs
 from kernelviz.measure.compiled_code.nvrtc_kernels import NvrtcKernels
 from kernelviz.measure.compiled_code.triton_kernels import TritonKernels
@@ -71,7 +73,7 @@ class Capture:
 
     def code(self) -> tuple[tuple[CompiledCode, ...], tuple[CodeContent, ...]]:
         """What was made for the case, and the contents of its artifacts. Call it after the context has ended."""
-        artifacts = Artifacts()
+        artifacts = Artifacts(FolderNames(known_folders(_plugin_folders(self._variant))))
         codes: list[CompiledCode] = []
         for watcher in self._watchers:
             codes += _safely(partial(watcher.codes, artifacts)) or ()
@@ -95,6 +97,12 @@ def _checked(code: CompiledCode) -> Sequence[CompiledCode]:
 def is_plugin(variant: Variant) -> bool:
     """Whether a user's own file declares the variant."""
     return not str(getattr(variant.bind, "__module__", "")).startswith("kernelviz.ops.")
+
+
+def _plugin_folders(variant: Variant) -> tuple[Path, ...]:
+    """The folder of the file that declares the variant, if it is a user's own."""
+    code = getattr(variant.bind, "__code__", None)
+    return (Path(code.co_filename).absolute().parent,) if code is not None and is_plugin(variant) else ()
 
 
 def _safely(act: Callable[[], Sequence[CompiledCode] | None]) -> Sequence[CompiledCode] | None:
