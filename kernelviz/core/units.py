@@ -57,13 +57,54 @@ def digits_of(half_width: float | None) -> int:
     return 4 if not half_width else min(4, max(2, 1 + math.ceil(-math.log10(half_width))))
 
 
-def factor(value: float) -> str:
-    """How many times faster or slower, with two digits after the point; from 100 on with none.
+def factor_decimals(value: float, low: float | None = None, high: float | None = None, *, most: int = 2) -> int:
+    """The decimals of a factor between two times: down to the first place that is smaller than half its interval.
 
-    >>> factor(1.4712), factor(108.43)
-    ('1.47', '108')
+    At least two significant digits, at most `most` decimals. Without an interval three significant digits, and four below 2.
+
+    >>> factor_decimals(58.004, 57.7, 58.3), factor_decimals(1.023, 1.02, 1.026, most=3), factor_decimals(2.0, 1.6, 2.5)
+    (1, 3, 1)
+    >>> factor_decimals(58.004), factor_decimals(5700.4), factor_decimals(1.0234, most=3), factor_decimals(4.0, most=3)
+    (1, 0, 3, 2)
     """
-    return f"{value:.{0 if value >= 100 else 2}f}"
+    if not (math.isfinite(value) and value > 0):
+        return most
+    first = math.floor(math.log10(value))
+    if low is None or high is None or not 0 < high - low < math.inf:
+        decimals = (3 if value < 2 else 2) - first
+    else:
+        decimals = -math.floor(math.log10((high - low) / 2))
+    return min(most, max(decimals, 1 - first, 0))
+
+
+def factor(value: float, low: float | None = None, high: float | None = None) -> str:
+    """How many times faster or slower, with the digits that its interval leaves, and at most two after the point.
+
+    >>> factor(1.4712), factor(108.43), factor(58.004), factor(58.004, 52.1, 63.9), factor(5700.4)
+    ('1.47', '108', '58.0', '58', '5,700')
+    """
+    return f"{value:,.{factor_decimals(value, low, high)}f}"
+
+
+def factor_with_interval(value: float, low: float, high: float, *, most: int = 2) -> tuple[str, str, str]:
+    """A factor and the ends of its interval, all with the same decimals.
+
+    >>> factor_with_interval(2.0, 1.96, 2.04), factor_with_interval(58.004, 57.7, 58.3)
+    (('2.00', '1.96', '2.04'), ('58.0', '57.7', '58.3'))
+    """
+    decimals = factor_decimals(value, low, high, most=most)
+    return f"{value:,.{decimals}f}", f"{low:,.{decimals}f}", f"{high:,.{decimals}f}"
+
+
+def difference(ratio: float, direction: str) -> str:
+    """How much longer or shorter a time is than another one: in percent, and as a factor if it is twice as long or more.
+
+    >>> difference(1.03, "slower"), difference(58.004, "slower"), difference(0.8, "faster"), difference(0.2, "faster")
+    ('3.0 % slower', '58.0× slower', '20.0 % faster', '5.00× faster')
+    """
+    if ratio > 0 and max(ratio, 1 / ratio) >= 2:
+        return f"{factor(max(ratio, 1 / ratio))}× {direction}"
+    return f"{percent(abs(ratio - 1))} {direction}"
 
 
 def rate(value: float | None, unit: str, digits: int = 4) -> str:
@@ -104,12 +145,12 @@ def size_bytes(value: float | None) -> str:
 
 
 def percent(fraction: float | None, digits: int = 1) -> str:
-    """A share as percent.
+    """A share as percent; from 1,000 % on without decimals.
 
-    >>> percent(0.9634)
-    '96.3 %'
+    >>> percent(0.9634), percent(57.004)
+    ('96.3 %', '5,700 %')
     """
-    return "unknown" if fraction is None else f"{fraction * 100:.{digits}f} %"
+    return "unknown" if fraction is None else f"{fraction * 100:,.{digits if abs(fraction) < 10 else 0}f} %"
 
 
 def width(fraction: float) -> str:
@@ -219,7 +260,7 @@ SHARE = Unit("%", 0.01, ".1f", percent)
 WIDTH = Unit("%", 0.01, ".2f", width)
 """Half an interval or a noise floor, as a fraction of the estimate."""
 CHANGE = Unit("%", 0.01, "+.2f", percent)
-RATIO = Unit(form=".3f")
+RATIO = Unit(form=".4g", single=significant)
 """Of two times that may differ by less than a percent."""
 FACTOR = Unit("×", form=".3g", single=lambda value: f"{significant(value, 3)} ×")
 FLOP_PER_BYTE = Unit("FLOP/B", form=".3g", single=lambda value: f"{significant(value, 3)} FLOP/B")

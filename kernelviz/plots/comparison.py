@@ -99,7 +99,7 @@ def _labels(visible: Sequence[Pair], axes: Sequence[str], comparison: Comparison
     """The name of each row with the sign of its verdict and the change; spaces make equal names unique."""
     seen: Counter[str] = Counter()
     for pair in visible:
-        change = "" if pair.ratio is None else f" {format_factor(pair.ratio.estimate)}"
+        change = "" if pair.ratio is None else f" {format_factor(pair.ratio)}"
         name = f"{escape(str(format_case(pair, axes, by_problem=comparison.by_problem)))} {sign_of(pair)}{change}"
         yield name + " " * seen[name]
         seen[name] += 1

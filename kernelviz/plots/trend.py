@@ -28,7 +28,7 @@ def time_by_run(trend: Trend, op: str, variant: str, *, beside: Sequence[str] = 
         draft.line_at(change.index - 0.5, neutral_line("dot", 1))
         sign = "▼" if change.ratio > 1 else "▲"
         draft.note(
-            f"{sign} {units.percent(abs(change.ratio - 1), 1)} {change.direction}",
+            f"{sign} {units.difference(change.ratio, change.direction)}",
             x=change.index - 0.5, y=1, yref="paper", yanchor="bottom", xanchor="left", font={"size": 11},
         )  # fmt: skip
     count = len(trend.points)

@@ -6,7 +6,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from kernelviz.core import Roof, Run
+from kernelviz.core import Roof, Run, units
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.sweep import swept_axis, tied_axes
@@ -118,8 +118,11 @@ def _hover(run: Run, one: Winner) -> str:
         lines.append(f"{len(one.timed) - len(fastest)} others take longer (see the table)")
     ratio = one.verdict.ratio if one.verdict else None
     if one.second is not None and one.ratio is not None:
-        interval = f" ({ratio.low:.3f}–{ratio.high:.3f})" if ratio and ratio.low and ratio.high else ""
-        lines.append(f"{escape(format_variant(one.second.result.variant))} takes {one.ratio:.3f}× the time{interval}")
+        factor, interval = f"{one.ratio:,.{units.factor_decimals(one.ratio, most=3)}f}", ""
+        if ratio and ratio.low and ratio.high:
+            factor, low, high = units.factor_with_interval(one.ratio, ratio.low, ratio.high, most=3)
+            interval = f" ({low}–{high})"
+        lines.append(f"{escape(format_variant(one.second.result.variant))} takes {factor}× the time{interval}")
     if one.verdict is not None:
         lines += folded(str(describe_verdict_reason(one.verdict.reason)), 60)
     lacking = len(run.plan.variants) - len(one.timed)

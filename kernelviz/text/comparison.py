@@ -28,50 +28,53 @@ MEANINGS: dict[PairKind, str] = {
     "same code": "Both runs used the same machine code, so the difference is noise.",
     "not comparable": "A and B were measured in different ways, or one of them has no correct time.",
 }
+_MOST_DECIMALS = 3
 MUCH_NOISE = 0.02
 """With more noise than this, most changes of a kernel have no visible effect."""
 
 
-def format_change(ratio: float) -> Text:
-    """How much faster or slower B is than A, as a factor.
+def format_change(ratio: Interval) -> Text:
+    """How much faster or slower B is than A, as a factor with the digits that its interval leaves.
 
-    >>> print(format_change(1.023), format_change(0.98), format_change(0.25), format_change(1.0001), sep=", ")
-    1.023× slower, 1.020× faster, 4.000× faster, 1.000×
+    >>> exact = [Interval(r, None, None) for r in (1.023, 0.98, 0.25, 1.0001, 58.004)]
+    >>> print(*map(format_change, exact), sep=", ")
+    1.023× slower, 1.020× faster, 4.00× faster, 1.000×, 58.0× slower
+    >>> print(format_change(Interval(58.004, 57.5, 58.5)), format_change(Interval(1.02, 1.0, 1.04)), sep=", ")
+    58.0× slower, 1.02× slower
     """
-    factor = format_factor(ratio)
-    if factor == format_factor(1.0):
-        return Text(factor)
-    return Text(f"{factor} {'slower' if ratio > 1 else 'faster'}")
+    factor, _ = _factor_and_ends(ratio)
+    if float(factor.replace(",", "")) == 1:
+        return Text(f"{factor}×")
+    return Text(f"{factor}× {'slower' if ratio.estimate > 1 else 'faster'}")
 
 
-def format_factor(ratio: float) -> str:
-    """The factor between two times, whichever is longer, with the three decimals that a noise floor of 0.5 % needs.
+def format_factor(ratio: Interval) -> str:
+    """The factor between two times, whichever is longer. It has at most three decimals, because a noise floor is at least 0.5 %.
 
-    >>> format_factor(0.5), format_factor(1.0234), format_factor(0.01)
-    ('2.000×', '1.023×', '100.0×')
+    >>> format_factor(Interval(0.5, 0.498, 0.502)), format_factor(Interval(1.0234, None, None))
+    ('2.000×', '1.023×')
     """
-    return f"{_digits(max(ratio, 1 / ratio))}×"
+    return f"{_factor_and_ends(ratio)[0]}×"
 
 
-def _digits(factor: float) -> str:
-    return f"{factor:.3f}" if factor < 99.9995 else f"{factor:,.1f}"
+def _factor_and_ends(ratio: Interval) -> tuple[str, str]:
+    """The factor, whichever time is longer, and the ends of its interval; no ends if there is no interval."""
+    of = ratio if ratio.estimate > 1 else ratio.inverse()
+    if of.low is None or of.high is None:
+        return f"{of.estimate:,.{units.factor_decimals(of.estimate, most=_MOST_DECIMALS)}f}", ""
+    factor, low, high = units.factor_with_interval(of.estimate, of.low, of.high, most=_MOST_DECIMALS)
+    return factor, f" ({low}–{high})"
 
 
 def format_ratio(ratio: Interval | None) -> Text:
     """The change with its interval.
 
     >>> print(format_ratio(Interval(1.023, 1.02, 1.026)), format_ratio(Interval(0.5, 0.4, 0.625)), sep=", ")
-    1.023× slower (1.020–1.026), 2.000× faster (1.600–2.500)
+    1.023× slower (1.020–1.026), 2.0× faster (1.6–2.5)
     >>> print(format_ratio(Interval(1.5, None, None)))
     1.500× slower
     """
-    if ratio is None:
-        return Text("")
-    change = format_change(ratio.estimate)
-    if ratio.low is None or ratio.high is None:
-        return change
-    low, high = (ratio.low, ratio.high) if ratio.estimate > 1 else (1 / ratio.high, 1 / ratio.low)
-    return change + f" ({_digits(low)}–{_digits(high)})"
+    return Text("") if ratio is None else format_change(ratio) + _factor_and_ends(ratio)[1]
 
 
 def sign_of(pair: Pair) -> str:
@@ -130,7 +133,7 @@ def describe_mean(comparison: Comparison) -> Text:
     """The geometric mean over the pairs with a verdict, or over those of the same code if there are none."""
     basis = mean_basis(comparison)
     mean = comparison.mean_ratio
-    return basis if mean is None else Text(f"B against A: {format_change(mean)}, {basis}")
+    return basis if mean is None else Text(f"B against A: {format_change(Interval(mean, None, None))}, {basis}")
 
 
 def mean_basis(comparison: Comparison) -> Text:
@@ -142,7 +145,9 @@ def mean_basis(comparison: Comparison) -> Text:
     if mean is None:
         return Text("no case could be compared")
     cases = units.counted(len(same_code), "case")
-    return Text(f"all {cases} ran identical code: the mean change ({format_change(mean)}) is noise")
+    return Text(
+        f"all {cases} ran identical code: the mean change ({format_change(Interval(mean, None, None))}) is noise"
+    )
 
 
 def describe_noise(comparison: Comparison) -> Text:

@@ -105,7 +105,7 @@ def _by_how_much(insight: Insight) -> str:
     if insight.rival is None or insight.ratio is None:
         return ""
     mean = "on average " if insight.ratio_sizes > 1 else ""
-    return f", {mean}{insight.ratio:.2f}× over {format_variant(insight.rival)}"
+    return f", {mean}{units.factor(insight.ratio)}× over {format_variant(insight.rival)}"
 
 
 def describe_sketch(sketch: Sketch, insight: Insight | None) -> Text:

@@ -91,7 +91,7 @@ def conclusion(summary: Summary | None, run: Run, roofs: Sequence[Roof]) -> Text
         parts = [f"Fastest: {summary.fastest}{doubt}"]
     if summary.speed_up is not None and summary.fastest != run.plan.baseline:
         over = f" (geometric mean of {summary.speed_ups} sizes)" if summary.speed_ups > 1 else ""
-        parts.append(f"{summary.speed_up:.2f}× {run.plan.baseline}{over}")
+        parts.append(f"{units.factor(summary.speed_up)}× {run.plan.baseline}{over}")
     if summary.efficiency is not None:
         parts.append(f"{units.percent(summary.efficiency)} of the measured roof")
     calibrate = "" if roofs else " Roofs are not calibrated: `kernelviz device --calibrate` measures them."

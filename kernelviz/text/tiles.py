@@ -97,7 +97,7 @@ def _speed_up(summary: Summary, plan: Plan) -> tuple[str, str]:
     if summary.fastest == plan.baseline:
         return "1.00×", f"the baseline is the {'best overall' if len(plan.problems) > 1 else 'fastest'}"
     mean = "at 1 size" if summary.speed_ups == 1 else f"geometric mean, {summary.speed_ups} sizes"
-    return f"{summary.speed_up:.2f}×", _of_best(summary) + mean + _unclear(summary)
+    return f"{units.factor(summary.speed_up)}×", _of_best(summary) + mean + _unclear(summary)
 
 
 def _unclear(summary: Summary) -> str:
@@ -131,4 +131,4 @@ def _worst(summary: Summary, plan: Plan) -> tuple[str, str]:
         return sizes, f"{_of_best(summary)}{format_share(summary.worst_efficiency)} of the roof"
     if summary.worst_speed_up is None:
         return sizes, "unknown"
-    return sizes, f"{summary.worst_speed_up:.2f}× the speed of {format_variant(plan.baseline)}"
+    return sizes, f"{units.factor(summary.worst_speed_up)}× the speed of {format_variant(plan.baseline)}"

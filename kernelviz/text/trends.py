@@ -26,7 +26,7 @@ def describe_change(change: Change, trend: Trend) -> Text:
     scale, unit = units.time_unit(change.before_s)
     before, after = (units.significant(time_s / scale) for time_s in (change.before_s, change.after_s))
     said = (
-        f"{'▼' if change.ratio > 1 else '▲'} {units.percent(abs(change.ratio - 1))} {change.direction} "
+        f"{'▼' if change.ratio > 1 else '▲'} {units.difference(change.ratio, change.direction)} "
         f"since {point.at[:10]} (run {point.run_id}): {before} → {after} {unit}"
     )
     return join("; ", (said, join(", ", map(format_difference, change.because))))
@@ -55,10 +55,9 @@ def describe_trend(trend: Trend) -> Text:
         return Text(f"{units.counted(runs, 'run')}: a trend needs {MIN_RUNS}" if runs else "no run")
     last = trend.unconfirmed
     if trend.regression is not None:
-        said = f"{units.percent(trend.regression.ratio - 1)} slower than its best level"
+        said = f"{units.difference(trend.regression.ratio, 'slower')} than its best level"
     elif last is not None:
-        difference = units.percent(abs(last.ratio - 1))
-        said = f"the newest run alone is {difference} {last.direction}: not confirmed yet"
+        said = f"the newest run alone is {units.difference(last.ratio, last.direction)}: not confirmed yet"
     else:
         levels = len(trend.changes) + 1
         said = f"{'one level' if levels == 1 else f'{levels} levels'} over {runs} runs"

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from kernelviz.core import Run, Search, Span, Tuning
+from kernelviz.core import Run, Search, Span, Tuning, units
 from kernelviz.core.configuration import configuration_text, parted
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.tuning import Reason, Tried, speed_up_span
@@ -65,8 +65,10 @@ def format_gain(tuning: Tuning) -> Text:
 def _gain(span: Span | None) -> Text:
     if span is None:
         return Text("the default has no time")
-    interval = "" if span.low is None or span.high is None else f" ({span.low:.2f}–{span.high:.2f})"
-    return Text(f"{span.estimate:.2f}× the default{interval}")
+    if span.low is None or span.high is None:
+        return Text(f"{units.factor(span.estimate)}× the default")
+    factor, low, high = units.factor_with_interval(span.estimate, span.low, span.high)
+    return Text(f"{factor}× the default ({low}–{high})")
 
 
 def describe_cost(seconds: float, tried: Tried) -> Text:

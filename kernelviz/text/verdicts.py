@@ -78,13 +78,11 @@ def format_verdict(verdict: Verdict) -> Text:
     ratio = verdict.ratio
     if ratio and ratio.low and ratio.high:
         if verdict.kind == "faster":
-            return Text(
-                f"▲ {units.factor(1 / ratio.estimate)}× faster ({units.factor(1 / ratio.high)}–{units.factor(1 / ratio.low)})"
-            )
+            factor, low, high = units.factor_with_interval(1 / ratio.estimate, 1 / ratio.high, 1 / ratio.low)
+            return Text(f"▲ {factor}× faster ({low}–{high})")
         if verdict.kind == "slower":
-            return Text(
-                f"▼ {units.factor(ratio.estimate)}× slower ({units.factor(ratio.low)}–{units.factor(ratio.high)})"
-            )
+            factor, low, high = units.factor_with_interval(ratio.estimate, ratio.low, ratio.high)
+            return Text(f"▼ {factor}× slower ({low}–{high})")
     if verdict.kind == "same" and verdict.floor is not None:
         return Text(f"= same (within {units.percent(verdict.floor)})")
     return Text("? unclear: ") + describe_verdict_reason(verdict.reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +46,20 @@ def test_the_worst_comes_first_and_something_slower_is_exit_code_3(
     assert any(line.startswith("6 slower, ") and ", 6 faster" in line for line in lines)
     assert "no case ran identical code in both" in printed.out
     assert printed.err == "failed: 6 slower\n"
+
+
+def test_a_large_change_has_the_digits_that_its_interval_leaves(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.history.add(runs.after({"triton_persistent": 58.004}))
+    assert main(["compare", "before", "after"]) == 3
+    factors = re.findall(r"▼ ([\d.,]+)× slower \(([\d.,]+)–([\d.,]+)\)", capsys.readouterr().out)
+    assert len(factors) == 6
+    for factor, low, high in factors:
+        assert 57 < float(low) <= float(factor) <= float(high) < 59
+        digits = {len(text.partition(".")[2]) for text in (factor, low, high)}
+        assert digits <= {1, 2}, "the intervals are between 0.01 and 1 wide"
+        assert len(digits) == 1
 
 
 def test_nothing_slower_is_exit_code_0(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:

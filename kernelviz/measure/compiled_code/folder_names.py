@@ -108,7 +108,7 @@ def known_folders(own: Iterable[Path] = ()) -> dict[str, str]:
         (tempfile.gettempdir(), "tmp"),
         (Path.cwd(), "."),
         (sysconfig.get_path("stdlib"), "python"),
-        *((folder, "site-packages") for folder in _site_packages()),
+        *((folder, "site-packages") for folder in _installed_packages()),
         (os.environ.get("TRITON_CACHE_DIR") or Path.home() / ".triton" / "cache", "triton-cache"),
         (os.environ.get("TORCHINDUCTOR_CACHE_DIR"), "torchinductor"),
         (os.environ.get("KERNELVIZ_CACHE") or platformdirs.user_cache_path("kernelviz"), "kernelviz-cache"),
@@ -122,7 +122,7 @@ def known_folders(own: Iterable[Path] = ()) -> dict[str, str]:
     return names
 
 
-def _site_packages() -> set[str]:
+def _installed_packages() -> set[str]:
     paths = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), site.getusersitepackages()}
     paths |= {path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")}
     return {path for path in paths if path}

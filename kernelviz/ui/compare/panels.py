@@ -9,6 +9,7 @@ from kernelviz.core import units
 from kernelviz.metrics.comparability import one_run
 from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair
 from kernelviz.metrics.figures import figure_of
+from kernelviz.metrics.statistics import Interval
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.tables.column import View
 from kernelviz.tables.comparison import pair_columns
@@ -87,7 +88,7 @@ def verdict_tiles(comparison: Comparison) -> None:
             ),
             Tile(
                 "Mean time, B relative to A",
-                "no verdict" if mean is None else str(format_change(mean)),
+                "no verdict" if mean is None else str(format_change(Interval(mean, None, None))),
                 str(mean_basis(comparison)),
             ),
         )
@@ -97,7 +98,7 @@ def verdict_tiles(comparison: Comparison) -> None:
 def _change(which: str, pair: Pair | None, comparison: Comparison) -> str:
     if pair is None or pair.ratio is None:
         return ""
-    return f"{which}: {format_change(pair.ratio.estimate)}, {_case(pair, comparison)}"
+    return f"{which}: {format_change(pair.ratio)}, {_case(pair, comparison)}"
 
 
 def _case(pair: Pair, comparison: Comparison) -> Text:

@@ -78,7 +78,7 @@ def _since(case: CaseTrend) -> Point | None:
 _REGRESSIONS: tuple[Column[CaseTrend], ...] = (
     Column("", "Case", "", units.TEXT, lambda c: format_problem(c.problem)),
     Column("", "Variant", "", units.TEXT, lambda c: format_variant(c.variant)),
-    Column("", "Slower by", "The current time divided by the best time so far, minus one.", replace(units.CHANGE, form=".1f"),
+    Column("", "Slower by", "The current time divided by the best time so far, minus one.", replace(units.CHANGE, form=".3g"),
            lambda c: c.trend.regression.ratio - 1 if c.trend.regression else None),
     Column("", "Since", "The day of the first run with the slower time.", units.TEXT,
            lambda c: p.at[:10] if (p := _since(c)) else None),
