@@ -53,6 +53,7 @@ def run(
     clock: Clock = "burst",
     figures: Sequence[FigureName] | None = None,
     untrusted: bool = False,
+    compile_ahead: bool = True,
     plugins: Sequence[PathLike] = (),
 ) -> Report:
     """Measure variants of an op and wait for the results. Parameters that are not given take the defaults of the op.
@@ -61,7 +62,8 @@ def run(
     here, except those that run only when they are named. budget_s: largest device time for each case, in seconds. clock:
     "burst" (short bursts) or "sustained" (steady load). figures: what is measured; by default all but "energy".
     untrusted: each variant is measured in a process of its own, and a judge process checks outputs and times; only "cold" is
-    measured then.
+    measured then. compile_ahead: on a GPU, Triton and CUDA kernels are compiled ahead in several processes; False: one after the
+    other by the process that measures.
     plugins: files with your own variants. An interrupt ends the run after its current block; its results stay in the store, and
     the interrupt is raised again. Errors: UnknownName and BadField, which name the field and the nearest valid value. A case
     that fails is not an error, but a row with its reason.
@@ -86,6 +88,7 @@ def run(
         clock=clock,
         figures=_several(usual if figures is None else figures),
         judge=True if untrusted else msgspec.UNSET,
+        ahead=compile_ahead,
     )
     return wait_for_run(bench, bench.run(bench.plan(request), method, owner=_owner()))
 
@@ -161,13 +164,15 @@ def tune(
     seed: int = 0,
     budget_s: float = METHOD.budget_s,
     device: str | None = None,
+    compile_ahead: bool = True,
     plugins: Sequence[PathLike] = (),
 ) -> Tuned:
     """Measure the configurations of a variant for one problem, and wait for them. Later runs use the best one.
 
     configurations: how many, chosen at random with `seed`; None: all of the variant's space. budget_s: largest device time for
-    each, in seconds. An interrupt cancels the tuning and is raised again; `kernelviz.resume_tuning` continues it. Errors:
-    UnknownName; BadField for several problems, or for a variant that has nothing to tune or cannot run there.
+    each, in seconds. compile_ahead: as for `run`. An interrupt cancels the tuning and is raised again;
+    `kernelviz.resume_tuning` continues it. Errors: UnknownName; BadField for several problems, or for a variant that has nothing
+    to tune or cannot run there.
     """
     bench = use_cases.current()
     request = RunRequest(
@@ -184,7 +189,7 @@ def tune(
     )
     run_id = bench.run(
         bench.tuning(request, configurations=configurations, seed=seed),
-        msgspec.structs.replace(METHOD, budget_s=budget_s),
+        msgspec.structs.replace(METHOD, budget_s=budget_s, ahead=compile_ahead),
         owner=_owner(),
     )
     wait_for_run(bench, run_id)

@@ -53,7 +53,7 @@ from kernelviz.text import describe_reason
 from kernelviz.text.notices import format_notice
 from kernelviz.worker import protocol
 from kernelviz.worker.limits import Limits
-from kernelviz.worker.supervisor import SESSION
+from kernelviz.worker.worker_slot import SESSION
 
 _CONDITIONS_S = 0.5
 _NOTICES_S = 5.0

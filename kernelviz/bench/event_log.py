@@ -11,6 +11,7 @@ from kernelviz.core import (
     CaseStep,
     CheckDone,
     CodeCaptured,
+    CompiledAhead,
     DeviceBusy,
     Event,
     Failure,
@@ -42,6 +43,7 @@ class EventLog:
         self._status: Status = "queued"
         self._ahead = 0
         self._message = ""
+        self._compiled: CompiledAhead | None = None
         # When the first case began, and how many had a result then: a resumed run does not start at 0.
         self._began: tuple[float, int] | None = None
 
@@ -71,6 +73,9 @@ class EventLog:
                 if case.key not in self._failed:
                     self._steps[case.key] = event
                 return f"step {case.key}"
+            case CompiledAhead():
+                self._compiled = event
+                return "compiled ahead"
             case CodeCaptured(case=case):
                 return f"code {case.key}"
             case CaseDone(result=result):
@@ -128,6 +133,7 @@ class EventLog:
                 steps=dict(self._steps),
                 sequence=self._sequence,
                 remaining_s=self._remaining_s(),
+                compiled=self._compiled if self._status == "running" else None,
             )
 
     def _remaining_s(self) -> float | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from kernelviz.bench.availability import Choice
+from kernelviz.bench.compile_ahead import with_upcoming
 from kernelviz.bench.event_log import EventLog
 from kernelviz.bench.live import LiveRequest, LiveRun, logged, run_lock
 from kernelviz.bench.tunings import Chosen, conclude, final_method, finalists
@@ -42,7 +43,8 @@ from kernelviz.text import describe_reason
 from kernelviz.worker import protocol
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.request import Request
-from kernelviz.worker.supervisor import SESSION, Supervisor, WorkerState
+from kernelviz.worker.supervisor import Supervisor, WorkerState
+from kernelviz.worker.worker_slot import SESSION
 
 # Ended runs whose events stay in memory, for followers that come late. The events of older ones are read from the store.
 _ENDED_LOGS = 32
@@ -183,7 +185,10 @@ class Runner:
             )
             if lacking:
                 later_requests.append(_request(run, live, problem, lacking, owner, tuned, later=True))
-        return unavailable, [*quick_requests, *slow_requests, *later_requests]
+        requests = [*quick_requests, *slow_requests, *later_requests]
+        if device.kind == "cuda" and run.method.compiles_ahead:
+            requests = with_upcoming(requests)
+        return unavailable, requests
 
     def calibrate(self, device: Device, *, owner: str) -> str:
         """Queue a calibration, and return the name under which it can be followed."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kernelviz.core import CaseStep, Device, Status, UnknownName
+from kernelviz.core import CaseStep, CompiledAhead, Device, Status, UnknownName
 from kernelviz.core.reasons import NeedMissing
 from kernelviz.formats.shipped_runs import Line
 from kernelviz.ops import Variant
@@ -68,7 +68,7 @@ class Progress:
 
     `remaining_s`: how long it still takes if the cases that are left take as long as those of this run so far, None until two are
     done. `sequence` grows with each event. A calibration counts roofs; its `total` is 0, since how many there are is known at
-    its end.
+    its end. `compiled`: how far compilation ahead is, None where nothing is compiled ahead or the run does not run.
     """
 
     status: Status
@@ -80,6 +80,7 @@ class Progress:
     steps: Mapping[str, CaseStep]
     sequence: int
     remaining_s: float | None = None
+    compiled: CompiledAhead | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,14 @@ Plugins = Annotated[
         "--with", metavar="FILE.py", help="Python file with your own variants. Repeat the option for several files."
     ),
 ]
+NoCompileAhead = Annotated[
+    bool,
+    typer.Option(
+        "--no-compile-ahead",
+        help="Compile every kernel in the measuring process, one after the other, instead of ahead in several processes. "
+        "KERNELVIZ_COMPILE_PROCESSES sets how many there are; by default the number of cores less two.",
+    ),
+]
 WithCode = Annotated[
     bool,
     typer.Option(

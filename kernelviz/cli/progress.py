@@ -11,6 +11,7 @@ from kernelviz.core import (
     CaseDone,
     CaseStep,
     CheckDone,
+    CompiledAhead,
     DeviceBusy,
     Event,
     Failure,
@@ -34,6 +35,7 @@ from kernelviz.text import (
     format_roof_value,
     format_time,
 )
+from kernelviz.text.events import describe_compiled
 from kernelviz.text.failures import STAGES, has_description
 from kernelviz.text.report import typed_sizes
 
@@ -81,6 +83,8 @@ class Reporter:
                 self._state(f"starting the measuring process ({reason})", keep=True)
             case CaseStep():
                 self._step(event)
+            case CompiledAhead():
+                self._state(str(describe_compiled(event)))
             case CaseDone(result=result):
                 self._finished(result)
             case RoofDone(roof=roof):

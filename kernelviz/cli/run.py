@@ -105,6 +105,7 @@ def run(
         ),
     ] = False,
     as_json: options.Json = False,
+    no_compile_ahead: options.NoCompileAhead = False,
     untrusted: Annotated[
         bool,
         typer.Option(
@@ -130,6 +131,8 @@ def run(
     )
     if untrusted:
         method = judged_method(method)
+    if no_compile_ahead:
+        method = msgspec.structs.replace(method, ahead=False)
     headline = chosen_headline(l2, method)
     with closing(use_cases.current()) as bench:
         plan = bench.plan(

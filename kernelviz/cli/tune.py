@@ -70,6 +70,7 @@ def tune(
         str | None,
         typer.Option("--resume", metavar="RUN", help="Continue a cancelled tuning. Leave out OP and VARIANT."),
     ] = None,
+    no_compile_ahead: options.NoCompileAhead = False,
     as_json: options.Json = False,
 ) -> int:
     """Measure the configurations of a variant (block sizes, warps, stages) for one problem and store the best one.
@@ -109,7 +110,11 @@ def tune(
                 plugins=plugins,
             )
             plan = bench.tuning(request, configurations=configurations, seed=seed)
-            run_id = bench.run(plan, msgspec.structs.replace(METHOD, budget_s=budget_s), owner=console.owner())
+            run_id = bench.run(
+                plan,
+                msgspec.structs.replace(METHOD, budget_s=budget_s, ahead=not no_compile_ahead),
+                owner=console.owner(),
+            )
         follow_run(bench, run_id, plan)
         return print_report(bench, run_id, as_json=as_json)
 

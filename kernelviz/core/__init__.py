@@ -159,6 +159,7 @@ __all__ = [
     "CodeCaptured",
     "CodeContent",
     "CodeKind",
+    "CompiledAhead",
     "CompiledCode",
     "Compiler",
     "Conditions",

@@ -5,6 +5,8 @@ import shlex
 from collections import defaultdict
 from collections.abc import Sequence
 
+import msgspec
+
 from kernelviz.core.problem import QUICK, USUAL_FIGURES, Method, Plan, Problem
 from kernelviz.core.sizes import written
 
@@ -71,7 +73,8 @@ def _line(plan: Plan, method: Method, like: Problem, sizes: dict[str, str]) -> s
         sample = (
             [] if search.seed is None else ["--configurations", str(len(plan.variants)), "--seed", str(search.seed)]
         )
-        how = [*sample, "--budget-s", repr(method.budget_s)]
+        in_line = [] if method.ahead is not False else ["--no-compile-ahead"]
+        how = [*sample, "--budget-s", repr(method.budget_s), *in_line]
     for axis, text in sizes.items():
         command += ["--size" if search or text.isdigit() else "--sweep", f"{axis}={text}"]
     plugins = [argument for path in plan.plugins for argument in ("--with", path)]
@@ -90,8 +93,9 @@ def _problem(like: Problem) -> list[str]:
 
 
 def _method(method: Method) -> list[str]:
-    if method == QUICK:
-        return ["--quick"]
+    in_line = [] if method.ahead is not False else ["--no-compile-ahead"]
+    if msgspec.structs.replace(method, ahead=True) == QUICK:
+        return ["--quick", *in_line]
     clock = ["--clock", method.clock] if method.clock else []
     figures = [] if method.figures == USUAL_FIGURES else ["--figures", ",".join(method.figures)]
-    return ["--budget-s", repr(method.budget_s), *clock, *figures]
+    return ["--budget-s", repr(method.budget_s), *clock, *figures, *in_line]

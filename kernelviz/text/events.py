@@ -1,6 +1,6 @@
 """Events of a run in text, the same on pages and in a terminal."""
 
-from kernelviz.core import RunQueued, Status, units
+from kernelviz.core import CompiledAhead, RunQueued, Status, units
 from kernelviz.text.text import Text, join
 
 
@@ -13,6 +13,16 @@ def describe_queue_position(event: RunQueued) -> Text:
     if event.ahead == 0:
         return Text("next in the queue")
     return Text(f"{units.counted(event.ahead, 'job')} ahead in the queue; users alternate")
+
+
+def describe_compiled(event: CompiledAhead) -> Text:
+    """How many of the cases that a run measures next are compiled.
+
+    >>> print(describe_compiled(CompiledAhead(compiled=12, total=48, processes=14)))
+    compiled 12 of 48 cases ahead, in 14 processes
+    """
+    where = f"{event.processes} process{'' if event.processes == 1 else 'es'}"
+    return Text(f"compiled {event.compiled} of {units.counted(event.total, 'case')} ahead, in {where}")
 
 
 def describe_under_way(

@@ -18,6 +18,7 @@ from collections import deque
 from kernelviz.core import BadField, CaseDone, Event, Failure, Stage, UsageError
 from kernelviz.core.errors import one_line
 from kernelviz.core.finite import finite_result
+from kernelviz.measure.compile_ahead.processes import CompilerProcesses
 from kernelviz.measure.session.contract import CaseFailed, Emit, OpenSession, Session, Stop
 from kernelviz.worker.protocol import (
     TO_WORKER,
@@ -100,10 +101,15 @@ class Worker:
             module, _, function = message.session.partition(":")
             # What importing torch makes stays. Searching it for garbage, also at the end, takes a third of a worker's start.
             gc.disable()
+            compilers = _compilers(message.compile_processes)  # they import torch while this process does
             open_session: OpenSession = getattr(importlib.import_module(module), function)
             gc.freeze()
             gc.enable()
+            if compilers is not None:
+                compilers.pause()
             self._session = open_session(message.device, message.plugins)
+            if compilers is not None:
+                self._session.compile_with(compilers, message.plugins)
             environment = self._session.environment()
         except Exception as error:
             traceback.print_exc()
@@ -144,6 +150,8 @@ class Worker:
                 case Measure(judged=True):
                     self._measure_judged(session, work, emit, stop)
                 case Measure(problem=problem, variants=variants, baseline=baseline, method=method, tuned=tuned):
+                    if work.upcoming:
+                        session.compile_ahead(work.run_id, work.upcoming)
                     session.measure(problem, variants, baseline, method, emit, stop, tuned=tuned)
                 case Calibrate():
                     session.calibrate(emit, stop)
@@ -163,6 +171,17 @@ class Worker:
         session.measure_judged(
             work.problem, work.variants[0], work.method, self._judge_fd, emit, stop, tuned=work.tuned
         )
+
+
+def _compilers(processes: int) -> CompilerProcesses | None:
+    """The compiler processes of this worker; None if there are to be none, or if they cannot be started."""
+    if processes == 0:
+        return None
+    try:
+        return CompilerProcesses(processes)
+    except OSError:
+        traceback.print_exc()
+        return None
 
 
 def _failure(error: Exception) -> Failure:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from kernelviz.core import CaseStep, Event, Failure
+from kernelviz.core import CaseStep, CompiledAhead, Event, Failure
 from kernelviz.core.reasons import Cancelled, ServerStopped
 from kernelviz.worker.attempt import Ending
 from kernelviz.worker.limits import Deadlines, Limits
@@ -47,7 +47,8 @@ def converse(
             if isinstance(reply, WorkEvent) and reply.work_id == work.work_id:
                 event = reply.event
                 step, case = (event.step, event.case.key) if isinstance(event, CaseStep) else (None, "")
-                deadlines.event(step, time.monotonic(), case)
+                if not isinstance(event, CompiledAhead):  # it says nothing of the case that the worker is at
+                    deadlines.event(step, time.monotonic(), case)
                 tell(event)
             ending = _ending(reply, work.work_id, was_cancelled=cancel_until_s is not None)
             if ending is not None:

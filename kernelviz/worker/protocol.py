@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from kernelviz.core import Direction, Environment, Event, Failure, Method, Problem, Tuned
+from kernelviz.measure.compile_ahead.messages import UpcomingCases
 from kernelviz.ops.catalog.variant import Backend, Need
 
 MAX_LINE_BYTES = 64 * 2**20
@@ -27,16 +28,19 @@ class _OfWork(_Message, frozen=True, kw_only=True):
 
 
 class Open(_Message, frozen=True, kw_only=True, tag="open"):
-    """Open the session ``module:function`` on a device, with variants from plug-in files; Hello answers."""
+    """Open the session ``module:function`` on a device, with variants from plug-in files; Hello answers. `compile_processes`:
+    how many processes compile ahead; 0: none is started."""
 
     session: str
     device: str
     plugins: tuple[str, ...] = ()
+    compile_processes: int = 0
 
 
 class Measure(_OfWork, frozen=True, kw_only=True, tag="measure"):
     """Measure the variants of one problem; `tuned`: their configurations by variant (a variant without one: its default).
-    `judged`: there is one variant, and a judge checks it over the worker's other connection."""
+    `judged`: there is one variant, and a judge checks it over the worker's other connection. `upcoming`: the cases of the run
+    `run_id` that are measured now and next, to be compiled ahead."""
 
     problem: Problem
     variants: tuple[str, ...]
@@ -44,6 +48,8 @@ class Measure(_OfWork, frozen=True, kw_only=True, tag="measure"):
     method: Method
     tuned: dict[str, Tuned] = {}
     judged: bool = False
+    run_id: str = ""
+    upcoming: tuple[UpcomingCases, ...] = ()
 
 
 class Calibrate(_OfWork, frozen=True, kw_only=True, tag="calibrate"):

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from kernelviz.core import Environment, Event, Method, Problem, Result, Tuned
+from kernelviz.measure.compile_ahead.messages import UpcomingCases
 from kernelviz.worker.protocol import Calibrate, Inspect, Selftest
 
 RequestEnd = Literal["finished", "cancelled", "interrupted"]
@@ -34,7 +35,8 @@ class Request:
     variants (it was measured with variants that compile quickly, or before a run was resumed).
     `later`: the request is done when nothing else waits for the device (secondary timings). `timed_variants`: returns, when the
     request starts, the variants that it applies to, which have a correct time; None: all variants. `tuned`: the configurations
-    of variants that were tuned for this problem.
+    of variants that were tuned for this problem. `upcoming`: returns the cases of this request and of those of its run that
+    follow, to be compiled ahead; None: nothing is.
     """
 
     run_id: str
@@ -50,3 +52,4 @@ class Request:
     later: bool = False
     timed_variants: Callable[[], tuple[str, ...]] | None = None
     tuned: Mapping[str, Tuned] = field(default_factory=dict)
+    upcoming: Callable[[], tuple[UpcomingCases, ...]] | None = None

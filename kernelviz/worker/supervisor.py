@@ -37,10 +37,9 @@ from kernelviz.worker.limits import Limits
 from kernelviz.worker.protocol import Measure, Selftest, Work
 from kernelviz.worker.queue import FairQueue
 from kernelviz.worker.request import Request, RequestEnd
-from kernelviz.worker.worker_slot import WorkerSlot
+from kernelviz.worker.worker_slot import SESSION, WorkerSlot
 
 STOPPED = str(describe_reason(ServerStopped()))
-SESSION = "kernelviz.measure.session.device_session:open_session"
 
 JUDGED_TIMES = 3
 """How often a variant is measured whose time the judge contradicts."""
@@ -246,6 +245,8 @@ class Supervisor:
             baseline=request.baseline,
             method=request.method,
             tuned=dict(request.tuned),
+            run_id=request.run_id,
+            upcoming=() if request.upcoming is None else request.upcoming(),
         )
         budget_s = request.method.budget_s * max(1, len(attempt.variants))
         return self._converse(request, work, budget_s, attempt.heard)

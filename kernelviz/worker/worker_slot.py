@@ -9,12 +9,14 @@ from pathlib import Path
 import kernelviz.ops
 from kernelviz.core import Environment, Failure
 from kernelviz.core.reasons import NoWorker, WorkerNotReady
+from kernelviz.measure.compile_ahead.processes import compile_processes
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.process import WorkerDied, WorkerProcess
 from kernelviz.worker.protocol import Hello, Open, WorkFailed
 
 Stamp = frozenset[tuple[str, int, int]]
 _SUFFIXES = {".py", ".cu", ".cuh", ".cpp", ".h"}
+SESSION = "kernelviz.measure.session.device_session:open_session"
 START_AGAIN_S = 15.0
 """A worker that could not start is not started again for this long, so that a sweep of 100 problems fails at once."""
 
@@ -122,10 +124,21 @@ class WorkerSlot:
             self._process = process
         self.started += 1
         try:
-            process.send(Open(session=self._session, device=self._device_id, plugins=plugins))
+            process.send(
+                Open(
+                    session=self._session,
+                    device=self._device_id,
+                    plugins=plugins,
+                    compile_processes=0 if judge_fd is not None else self._compile_processes(),
+                )
+            )
         except WorkerDied:
             self.trouble, self._failed_at_s = process.fate(), time.monotonic()
             self.end("the previous worker could not start")
+
+    def _compile_processes(self) -> int:
+        """The number of processes that compile ahead: none for a processor, or for a session that does not compile."""
+        return compile_processes() if self._session == SESSION and self._device_id.startswith("cuda") else 0
 
     def end(self, why: str, wait_s: float = 0.0) -> None:
         """End the worker and every process that it started; `why` becomes the reason for starting the next one."""

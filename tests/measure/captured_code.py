@@ -13,7 +13,7 @@ import msgspec
 import triton
 from cases import compile_problems
 from checking import bind, inputs_of
-from compiled_only import CompileOnlyDriver, CompileOnlyNvrtc
+from compiled_only import NvrtcDriver, triton_driver
 from cuda import core
 from triton.runtime.jit import JITFunction
 
@@ -60,8 +60,8 @@ def launched_by_inductor(names: tuple[str, str]) -> list[CompiledCode]:
 
 
 def main() -> dict[str, Any]:
-    triton.runtime.driver.set_active(CompileOnlyDriver(ARCH))
-    nvrtc.active = driver = CompileOnlyNvrtc(ARCH)
+    triton.runtime.driver.set_active(triton_driver(ARCH))
+    nvrtc.active = driver = NvrtcDriver(ARCH)
     before = JITFunction.run, nvrtc.active, core.Program
     answer: dict[str, Any] = {}
     for op, name in VARIANTS:

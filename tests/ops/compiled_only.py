@@ -32,20 +32,21 @@ import triton
 from cases import compile_problems, large_sizes, odd_sizes, variants, ways
 from checking import bind, inputs_of
 from gpu_report import path, read
-from triton.backends.compiler import GPUTarget
-from triton.backends.driver import DriverBase
 
 from kernelviz.core.errors import BadField
 from kernelviz.core.machine_code import Technique
 from kernelviz.core.problem import Problem
 from kernelviz.machine_code.facts import facts_of_many
 from kernelviz.machine_code.techniques import expected_on, techniques_of
+from kernelviz.measure.compile_ahead.nvrtc_driver import CompileOnlyNvrtc
+from kernelviz.measure.compile_ahead.triton_driver import CompileOnlyDriver
 from kernelviz.measure.session.inputs import allocate
 from kernelviz.ops import Op, Variant
 from kernelviz.ops.kernels import nvrtc
 
 # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": shared memory a thread block may have.
 SHARED_BYTES = {"sm_80": 163 * 1024, "sm_90": 227 * 1024, "sm_100": 227 * 1024}
+MULTIPROCESSORS = 132
 MOST_GPU_BYTES = 2**30
 """Larger problems of the GPU tests are left out here; they ask for no other definitions than smaller ones."""
 Configuration = tuple[Path, str, tuple[tuple[str, str], ...]]
@@ -57,51 +58,15 @@ cubins: list[bytes] = []
 """Of the kernels that the current case compiled."""
 
 
-class Nothing:
-    """A replacement for a loaded kernel of the driver: properties, and a launcher that does nothing."""
-
-    def __init__(self, arch: str) -> None:
-        self.arch = arch
-
-    def get_device_properties(self, device: int) -> dict[str, int]:
-        return {"max_shared_mem": SHARED_BYTES[self.arch], "multiprocessor_count": 132, "warpSize": 32}
-
-    def load_binary(self, name: str, kernel: bytes, shared: int, device: int) -> tuple[int, int, int, int, int]:
-        compiled.append(f"{name} {len(kernel)} B cubin, {shared} B shared")
-        cubins.append(kernel)
-        return 1, 1, 0, 0, 1024
+def _loaded(name: str, cubin: bytes, shared_bytes: int) -> None:
+    compiled.append(f"{name} {len(cubin)} B cubin, {shared_bytes} B shared")
+    cubins.append(cubin)
 
 
-class CompileOnlyDriver(DriverBase):
-    def __init__(self, arch: str) -> None:
-        super().__init__()
-        self.target = GPUTarget("cuda", int(arch.removeprefix("sm_")), 32)
-        self.utils = Nothing(arch)
-
-    @classmethod
-    def is_active(cls) -> bool:
-        return True
-
-    def map_python_to_cpp_type(self, ty: str) -> str:
-        return ty
-
-    def get_current_target(self) -> GPUTarget:
-        return self.target
-
-    def get_active_torch_device(self) -> torch.device:
-        return torch.device("cpu")
-
-    def get_benchmarker(self) -> Any:
-        raise NotImplementedError("nothing runs here")
-
-    def get_current_device(self) -> int:
-        return 0
-
-    def get_current_stream(self, device: int) -> int:
-        return 0
-
-    def launcher_cls(self, source: Any, metadata: Any) -> Any:
-        return lambda *arguments: None
+def triton_driver(arch: str) -> CompileOnlyDriver:
+    """Triton's driver for that architecture; it notes the kernels that it would load."""
+    properties = {"max_shared_mem": SHARED_BYTES[arch], "multiprocessor_count": MULTIPROCESSORS, "warpSize": 32}
+    return CompileOnlyDriver(int(arch.removeprefix("sm_")), properties, _loaded)
 
 
 @functools.cache
@@ -110,11 +75,11 @@ def same_for_every_architecture(source: Path) -> bool:
     return not any(OF_AN_ARCHITECTURE.search(file.read_text()) for file in nvrtc.with_headers(source))
 
 
-class CompileOnlyNvrtc:
-    """See `kernelviz.ops.kernels.nvrtc.Driver`."""
+class NvrtcDriver(CompileOnlyNvrtc):
+    """Notes the kernels that it compiles, and compiles none that is proven, or valid because it was compiled before."""
 
     def __init__(self, arch: str) -> None:
-        self.arch = arch
+        super().__init__(arch, MULTIPROCESSORS, lambda name, cubin, shared_bytes: cubins.append(cubin))
         self.proven: set[Configuration] = set()
         self.skipped = 0
         """Kernels that were not compiled again, because they are proven or were compiled for an earlier architecture."""
@@ -134,26 +99,20 @@ class CompileOnlyNvrtc:
             self.skipped += 1
             compiled.append(f"{name} compiled for {earlier}, {shared_bytes} B dynamic shared")
             return name
-        cubin = nvrtc.compile_cubin(source, self.arch, defines, name)
+        super().kernel(source, name, defines, shared_bytes, cluster)
+        cubin = cubins[-1]
         assert cubin.startswith(b"\x7fELF")
         assert name.encode() in cubin
         self._compiled_here(configuration)
         compiled.append(f"{name} {len(cubin)} B cubin, {shared_bytes} B dynamic shared")
-        cubins.append(cubin)
         return name
 
     def _compiled_here(self, configuration: Configuration) -> None:
         if same_for_every_architecture(configuration[0]):
             self.earlier.setdefault(configuration, self.arch)
 
-    def launch(self, *arguments: object) -> None:
-        pass
 
-    def resident(self, kernel: Any, threads: int, cluster: int, shared_bytes: int) -> int:
-        return 128
-
-
-class Asked(CompileOnlyNvrtc):
+class Asked(NvrtcDriver):
     """Notes what it is asked to compile, and compiles nothing."""
 
     def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any:
@@ -198,10 +157,10 @@ def _ask(op: Op, variant: Variant, problem: Problem) -> None:
 
 
 def main(arch: str, backend: str, names: Sequence[str], earlier: dict[Configuration, str]) -> None:
-    driver, report = CompileOnlyNvrtc(arch), Report(arch)
+    driver, report = NvrtcDriver(arch), Report(arch)
     driver.earlier = earlier
     if backend == "triton":
-        triton.runtime.driver.set_active(CompileOnlyDriver(arch))
+        triton.runtime.driver.set_active(triton_driver(arch))
     with_techniques: dict[str, list[bytes]] = {}
     for op, variant in variants(backend):
         if arch not in variant.targets or op.name not in names:
@@ -243,7 +202,7 @@ def main(arch: str, backend: str, names: Sequence[str], earlier: dict[Configurat
         sys.stdout.write(json.dumps({"arch": arch, "case": f"techniques of {name}", "techniques": seen}) + "\n")
 
 
-def _techniques_at_more_sizes(driver: CompileOnlyNvrtc, op: Op, variant: Variant, arch: str) -> list[Technique] | None:
+def _techniques_at_more_sizes(driver: NvrtcDriver, op: Op, variant: Variant, arch: str) -> list[Technique] | None:
     """What a variant shows at the sizes that are compiled for the main target, up to the one that shows all that it declares."""
     nvrtc.active = driver
     driver.proven = set()

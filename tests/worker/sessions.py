@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -20,6 +20,8 @@ from kernelviz.core.result import Block, Failure, Figure, Outcome, Result, Timin
 from kernelviz.core.run import Device, Environment, Roof
 from kernelviz.core.selftest import Check, Mark, Timeline
 from kernelviz.core.tuning import Tuned
+from kernelviz.measure.compile_ahead.messages import UpcomingCases
+from kernelviz.measure.compile_ahead.processes import CompilerProcesses
 from kernelviz.measure.session.contract import UNTUNED, CaseFailed, Emit, Stop
 from tests import sample_inspections as inspections
 
@@ -126,6 +128,12 @@ class Session:
             kernelviz="test",
             versions={"pid": str(os.getpid()), "plugins": ",".join(self.plugins)},
         )
+
+    def compile_with(self, compilers: CompilerProcesses, plugins: tuple[str, ...]) -> None:
+        """Compiles nothing."""
+
+    def compile_ahead(self, run_id: str, upcoming: Sequence[UpcomingCases]) -> None:
+        """Compiles nothing."""
 
     @property
     def spoilt(self) -> str | None:

@@ -45,7 +45,8 @@ class CaseCompiler:
         )
 
     def _replace_tensor_maps(self) -> None:
-        """Tensor maps of TMA are made by the CUDA driver, which must not be loaded here; no kernel is compiled by what they hold."""
+        """Make empty tensor maps for TMA. The CUDA driver makes them, which must not be loaded here, and no kernel depends on
+        what they hold when it is compiled."""
         with suppress(ImportError):
             from cuda.bindings import driver
 

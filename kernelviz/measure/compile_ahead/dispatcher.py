@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import importlib
 import os
 import selectors
 import signal
@@ -32,6 +33,7 @@ from kernelviz.measure.compile_ahead.messages import (
     Skip,
     encode,
 )
+from kernelviz.ops import catalogue
 
 NICENESS = 10
 LONGEST_CASE_S = 300.0
@@ -204,17 +206,7 @@ def _import_compilers() -> None:
     import torch
 
     torch.set_num_threads(1)
-    with contextlib.suppress(ImportError):
-        import triton
-        import triton.compiler
-
-        assert triton
-    with contextlib.suppress(ImportError):
-        import cuda.core
-
-        assert cuda.core
-    from kernelviz.measure.compile_ahead import case_compiler
-    from kernelviz.ops import catalogue
-
-    assert case_compiler
+    for name in ("triton.compiler", "cuda.core", "kernelviz.measure.compile_ahead.case_compiler"):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
     catalogue()

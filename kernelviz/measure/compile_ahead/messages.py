@@ -1,4 +1,4 @@
-"""What the worker and the dispatcher of the compiler processes tell each other: one JSON object a line, over a pair of sockets."""
+"""The messages between the worker and the dispatcher of the compiler processes: one JSON object a line, over two sockets."""
 
 import msgspec
 

@@ -16,7 +16,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from contextlib import AbstractContextManager
+from typing import Literal, Protocol
 
 from kernelviz.core import CompiledAhead, Problem, Tuned
 from kernelviz.core.problem import case_key
@@ -61,6 +62,16 @@ def compile_processes(text: str | None = None, cores: int | None = None) -> int:
     return max(1, (threads() if cores is None else cores) - SPARE_CORES)
 
 
+class CompilesAhead(Protocol):
+    """What a measurement asks of the processes that compile ahead."""
+
+    def running(self) -> AbstractContextManager[None]:
+        """The processes run while this is open. Nothing may be timed meanwhile."""
+
+    def wait(self, problem: Problem, variant: str, tuned: Tuned | None, stop: Callable[[], bool], tell: Tell) -> None:
+        """Wait while a process compiles this case; if none has begun with it, the caller compiles it. Reports the progress."""
+
+
 class CompilerProcesses:
     """The compiler processes of one worker. If they end for whatever reason, the worker compiles everything itself."""
 
@@ -77,7 +88,7 @@ class CompilerProcesses:
         self._keys: dict[int, str] = {}
         self._pids: dict[int, int] = {}
         """The compiler process by the number of the case that it compiles now."""
-        self._run_id, self._of_run, self._told = "", dict[str, None](), (0, 0)
+        self._run_id, self._of_run, self._reported = "", dict[str, None](), (0, 0)
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "kernelviz.measure.compile_ahead", str(theirs.fileno())],
@@ -99,7 +110,7 @@ class CompilerProcesses:
     def expect(self, run_id: str, work: Sequence[tuple[Problem, str, Tuned | None]]) -> None:
         """Compile these cases of a run in this order, and nothing else any more that has not begun."""
         if run_id != self._run_id or len(self._states) > _MOST_KNOWN:
-            self._run_id, self._of_run, self._told = run_id, {}, (0, 0)
+            self._run_id, self._of_run, self._reported = run_id, {}, (0, 0)
         if len(self._states) > _MOST_KNOWN:
             self._states = {key: state for key, state in self._states.items() if state == "began"}
         queue: list[CompileWork] = []
@@ -167,8 +178,8 @@ class CompilerProcesses:
 
     def _report(self, tell: Tell) -> None:
         done = sum(self._states.get(key) == "ended" for key in self._of_run)
-        if (done, len(self._of_run)) != self._told:
-            self._told = done, len(self._of_run)
+        if (done, len(self._of_run)) != self._reported:
+            self._reported = done, len(self._of_run)
             tell(CompiledAhead(compiled=done, total=len(self._of_run), processes=self.processes))
 
     def _continue(self) -> None:

@@ -9,7 +9,8 @@ from kernelviz.measure.compile_ahead.messages import UpcomingCases
 from kernelviz.ops import Op, Variant, op_named
 
 _ORDER = {"cuda": 0, "triton": 1, "library": 2}
-"""By backend, from the one that compiles fastest: of the catalogue's kernels, NVRTC takes a median of 0.06 s and Triton 0.09 s."""
+"""By backend, from the one that compiles fastest: NVRTC takes a median of 0.06 s for a case of the catalogue (162
+cases at the sizes of the tests), and Triton 0.09 s (81 cases), on a machine with two cores."""
 
 
 def cases_to_compile(
@@ -32,7 +33,7 @@ def cases_to_compile(
 
 
 def compiles_without_gpu(variant: Variant) -> bool:
-    """Whether the kernels are made by a compiler that needs a target, but no device: Triton and NVRTC. Inductor creates a context.
+    """Whether a compiler makes the kernels that needs a target, but no device: Triton and NVRTC. Inductor creates a context.
 
     Libraries count where their kernels are Triton's.
     """

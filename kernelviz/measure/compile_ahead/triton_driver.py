@@ -37,7 +37,7 @@ class CompileOnlyDriver(DriverBase):  # type: ignore[misc]
     """Triton's driver for a GPU that is not there; install it with ``triton.runtime.driver.set_active``."""
 
     def __init__(self, arch: int, properties: Mapping[str, int], loaded: Loaded, *, warp_size: int = 32) -> None:
-        """`arch`: the compute capability as one number (90). `properties`: of the device; ``max_shared_mem`` in bytes is needed."""
+        """`arch`: the compute capability as one number (90). `properties`: of the device, such as ``max_shared_mem`` in bytes."""
         super().__init__()
         self.target = GPUTarget("cuda", arch, warp_size)
         self.utils = _Utilities(properties, loaded)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import msgspec
@@ -318,13 +319,15 @@ class BoundProblem:
         seeds: int,
         checking: Callable[[], None],
         captured: Callable[[tuple[CodeContent, ...]], None] = lambda contents: None,
+        untimed: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> BoundVariant:
         """Bind the variant, prepare it for timing and check it.
 
-        `captured` is called with the contents of the artifacts that compilers made, `checking` before the check.
+        `captured` is called with the contents of the artifacts that compilers made, `checking` before the check. `untimed` is
+        open while nothing is timed by which a figure is made: compilers may run then.
         """
         meter = memory_meter(self.device)
-        with Capture(variant) as capture:
+        with untimed(), Capture(variant) as capture:
             (launch, preparation), bind_bytes = meter.peak(lambda: self.bind(variant, self.inputs, capture.bound))
         call_bytes = meter.peak(launch)[1]
         code, contents = capture.code()
@@ -334,7 +337,8 @@ class BoundProblem:
         timed = timer.prepare(bound_launch, self._more_launches(variant))
         checking()
         begun = time.perf_counter()
-        accuracy = self.check(variant, timed, seeds)
+        with untimed():
+            accuracy = self.check(variant, timed, seeds)
         cheat = self._host_cheat(timed) if accuracy.passed else None
         if cheat is not None:
             accuracy = msgspec.structs.replace(accuracy, passed=False, reasons=(cheat,))

@@ -1,10 +1,12 @@
 """The interface of a measuring session for the worker, so that tests can replace the real session."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol
 
 from kernelviz.core import Environment, Event, Failure, Method, Problem, Tuned
+from kernelviz.measure.compile_ahead.messages import UpcomingCases
+from kernelviz.measure.compile_ahead.processes import CompilerProcesses
 from kernelviz.text import describe_failure
 
 Emit = Callable[[Event], None]
@@ -27,6 +29,12 @@ class Session(Protocol):
 
     def environment(self) -> Environment:
         """The device and the software as this process sees them (imports torch), without roofs, which the store adds."""
+
+    def compile_with(self, compilers: CompilerProcesses, plugins: tuple[str, ...]) -> None:
+        """Use these processes to compile ahead; `plugins`: the files of the session's own variants."""
+
+    def compile_ahead(self, run_id: str, upcoming: Sequence[UpcomingCases]) -> None:
+        """Compile these cases of a run while the session does nothing that is timed; instead of those of earlier calls."""
 
     def measure(
         self,

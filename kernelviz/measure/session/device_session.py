@@ -3,6 +3,7 @@
 import gc
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 
 import torch
@@ -22,6 +23,10 @@ from kernelviz.core import (
     Tuned,
 )
 from kernelviz.core.configuration import base_name
+from kernelviz.measure.compile_ahead.device_facts import facts_of
+from kernelviz.measure.compile_ahead.messages import UpcomingCases
+from kernelviz.measure.compile_ahead.processes import CompilerProcesses
+from kernelviz.measure.compile_ahead.selection import cases_to_compile
 from kernelviz.measure.roofs import calibrate
 from kernelviz.measure.session import failures
 from kernelviz.measure.session.binding import BoundProblem, configured
@@ -58,6 +63,17 @@ class DeviceSession:
         self._torch_device = torch.device(device.id)
         self._environment = environment_of(device, failures)
         self._problems: OrderedDict[str, BoundProblem] = OrderedDict()
+        self._compilers: CompilerProcesses | None = None
+
+    def compile_with(self, compilers: CompilerProcesses, plugins: tuple[str, ...]) -> None:
+        """See Session.compile_with."""
+        self._compilers = compilers
+        compilers.begin(facts_of(self._torch_device), plugins)
+
+    def compile_ahead(self, run_id: str, upcoming: Sequence[UpcomingCases]) -> None:
+        """See Session.compile_ahead."""
+        if self._compilers is not None:
+            self._compilers.expect(run_id, cases_to_compile(self.ops, upcoming))
 
     def environment(self) -> Environment:
         return self._environment
@@ -82,11 +98,15 @@ class DeviceSession:
             return
         op = op_named(problem.op, self.ops).of(problem)
         chosen = [configured(op, v, tuned) for v in variants]
-        measurement = ProblemMeasurement(self.state, op, problem, baseline, method, emit, stop, tuned)
+        compilers = self._compilers if method.compiles_ahead else None
+        measurement = ProblemMeasurement(
+            self.state, op, problem, baseline, method, emit, stop, tuned, compilers=compilers
+        )
         for variant in chosen:
             measurement.step(variant.name, "binding")
         try:
-            bound = self._bound(op, problem)
+            with nullcontext() if compilers is None else compilers.running():
+                bound = self._bound(op, problem)
         except Exception as error:
             self.state.note(error)
             for variant in chosen:
@@ -101,6 +121,8 @@ class DeviceSession:
                     measurement.cold(bound, [variant])
         if self.spoilt is None and not stop() and set(method.figures) - {"cold"}:
             measurement.secondary(bound, chosen)
+        if compilers is not None and stop():
+            compilers.cancel()
         if bound.drop(v.name for v in chosen if v.name != baseline and base_name(v.name) != v.name):
             self._release()
         self._trim()

@@ -1,7 +1,8 @@
 """The measurement of one problem: prepare its variants, run the rounds, and emit the results."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import msgspec
 
@@ -34,6 +35,7 @@ from kernelviz.core.reasons import (
     Stage,
 )
 from kernelviz.hardware.datasheet import datasheet
+from kernelviz.measure.compile_ahead.processes import CompilesAhead
 from kernelviz.measure.session import failures
 from kernelviz.measure.session.binding import BoundProblem, BoundVariant, stale
 from kernelviz.measure.session.contract import UNTUNED, CaseFailed, Emit, Stop
@@ -62,9 +64,11 @@ class ProblemMeasurement:
         tuned: Mapping[str, Tuned] = UNTUNED,
         *,
         judged: bool = False,
+        compilers: CompilesAhead | None = None,
     ) -> None:
-        """`judged`: another process decides what counts, so that it does not matter what this one has become."""
-        self.judged = judged
+        """`judged`: another process decides what counts, so that it does not matter what this one has become. `compilers`: the
+        processes that compile ahead, which run only while nothing is timed."""
+        self.judged, self.compilers = judged, compilers
         self.state, self.op, self.problem, self.baseline, self.method = state, op, problem, baseline, method
         self.emit, self.stop, self.tuned = emit, stop, tuned
         self.watch = state.watch()
@@ -233,9 +237,13 @@ class ProblemMeasurement:
         def captured(contents: tuple[CodeContent, ...]) -> None:
             self.emit(CodeCaptured(case=Case(problem=self.problem, variant=variant.name), contents=contents))
 
+        untimed: Callable[[], AbstractContextManager[object]] = nullcontext
+        if self.compilers is not None:
+            untimed = self.compilers.running
+            self.compilers.wait(self.problem, variant.name, self.tuned.get(variant.name), self.stop, self.emit)
         begun = time.perf_counter()
         try:
-            prepared = bound.prepare(variant, self.state.timer, self.method.seeds, checking, captured)
+            prepared = bound.prepare(variant, self.state.timer, self.method.seeds, checking, captured, untimed)
         except Exception as error:
             self.state.note(error)
             self._replaced()  # an exception may follow from it

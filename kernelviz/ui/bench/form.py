@@ -51,6 +51,7 @@ class Form:
     clock: Clock
     energy: bool
     untrusted: bool
+    compile_ahead: bool
     data: str
     baseline: str
 
@@ -73,9 +74,9 @@ class Form:
     @property
     def method(self) -> Method:
         if self.untrusted:
-            return Method(budget_s=self.budget_s, clock=self.clock, judge=True)
+            return Method(budget_s=self.budget_s, clock=self.clock, judge=True, ahead=self.compile_ahead)
         figures: tuple[FigureName, ...] = (*USUAL_FIGURES, "energy") if self.energy else USUAL_FIGURES
-        return Method(budget_s=self.budget_s, clock=self.clock, figures=figures)
+        return Method(budget_s=self.budget_s, clock=self.clock, figures=figures, ahead=self.compile_ahead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +139,7 @@ def default_form(bench: Bench, op_name: str | None = None, device_id: str | None
         clock="burst",
         energy=False,
         untrusted=False,
+        compile_ahead=True,
         data="normal",
         baseline=default_baseline(op, variants),
     )
@@ -169,6 +171,7 @@ def reconciled(form: Form, before: Form, bench: Bench) -> Form:
             clock=form.clock,
             energy=form.energy,
             untrusted=form.untrusted,
+            compile_ahead=form.compile_ahead,
             data=form.data if form.data in data_kinds(op) else "normal",
         )
     elif form.device != before.device and dict(form.sizes) == default_sizes(bench, op, before.device):
@@ -239,6 +242,7 @@ def form_of(run: Run, bench: Bench) -> Form | None:
         clock=run.method.clock or "burst",
         energy="energy" in run.method.figures,
         untrusted=run.method.untrusted,
+        compile_ahead=run.method.ahead is not False,
         data=first.data if first.data in data_kinds(op) else "normal",
         baseline=base_name(run.plan.baseline),
     )

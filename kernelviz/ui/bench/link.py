@@ -33,7 +33,7 @@ VIEW = ("show", "against", "at", "l2", "samples", "samples_of", "inspect", "valu
 """View parameters, which their widgets read and write; they are not part of the plan."""
 _PLAN = (
     "op", "variants", "dtype", "compute", "direction", "preset", "budget", "clock", "energy", "untrusted",
-    "device", "data", "baseline", "run",
+    "compile_ahead", "device", "data", "baseline", "run",
 )  # fmt: skip
 
 
@@ -95,6 +95,10 @@ def read(params: Mapping[str, str], bench: Bench) -> Link:
         clock=cast(Clock, reader.one_of("clock", "clock", CLOCKS, form.clock)),
         energy=reader.one_of("energy", "energy", ("yes", "no"), "yes" if form.energy else "no") == "yes",
         untrusted=reader.one_of("untrusted", "untrusted", ("yes", "no"), "yes" if form.untrusted else "no") == "yes",
+        compile_ahead=reader.one_of(
+            "compile_ahead", "compile_ahead", ("yes", "no"), "yes" if form.compile_ahead else "no"
+        )
+        == "yes",
         data=_data(reader, op, form.data),
         baseline=reader.one_of("baseline", "baseline", form.variants, form.baseline, of="the chosen variants"),
     )
@@ -223,6 +227,7 @@ def write(form: Form, run_id: str | None) -> dict[str, str]:
         "clock": form.clock,
         "energy": "yes" if form.energy else "no",
         "untrusted": "yes" if form.untrusted else None,
+        "compile_ahead": None if form.compile_ahead else "no",
         "data": form.data,
         "baseline": form.baseline,
         "device": form.device,

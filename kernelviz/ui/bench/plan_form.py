@@ -39,7 +39,7 @@ from kernelviz.ui.shared.view_filters import widget_with_value
 _FIELDS = {
     "op": "op", "dtype": "dtype", "compute": "compute", "direction": "direction", "sizes_from": "sizes_from",
     "preset": "preset", "budget": "budget_s", "clock": "clock", "energy": "energy", "untrusted": "untrusted",
-    "device": "device", "data": "data", "baseline": "baseline",
+    "compile_ahead": "compile_ahead", "device": "device", "data": "data", "baseline": "baseline",
 }  # fmt: skip
 """The field of the form by the key of its widget; variants and sizes have widgets of their own kind."""
 _REQUIRED = ("op", "dtype", "sizes_from", "budget_s", "clock", "device", "data", "baseline")
@@ -323,10 +323,14 @@ def _method(bench: Bench, form: Form) -> None:
         )  # fmt: skip
         if bench.device(form.device).kind == "cuda":
             st.toggle(
-                "Measure energy per call",
-                key="energy",
+                "Measure energy per call", key="energy",
                 help="Reads the energy counter of the board over two seconds. Adds about three seconds per case.",
-            )
+            )  # fmt: skip
+            st.toggle(
+                "Compile ahead", key="compile_ahead",
+                help="Compiles Triton and CUDA kernels in several processes, which stop while a time is taken. Otherwise, the "
+                "measuring process compiles them one after the other.",
+            )  # fmt: skip
         st.toggle(
             "Do not trust the variants",
             key="untrusted",

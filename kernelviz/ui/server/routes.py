@@ -26,6 +26,7 @@ from kernelviz.core import (
     CaseStep,
     CheckDone,
     CodeCaptured,
+    CompiledAhead,
     DeviceBusy,
     Event,
     Failure,
@@ -43,7 +44,7 @@ from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.rows import rows
 from kernelviz.metrics.summary import summary
 from kernelviz.text import describe_check, describe_queue_position, format_roof_name, format_time
-from kernelviz.text.events import describe_remaining
+from kernelviz.text.events import describe_compiled, describe_remaining
 from kernelviz.text.failures import STAGES
 from kernelviz.ui.bench.form import FIRST
 from kernelviz.ui.server import assets, connections, sockets
@@ -122,6 +123,8 @@ def event_message(event: Event, progress: Progress) -> dict[str, object]:
             return {
                 **counts, "kind": "step", "case": event.case.key, "step": event.step, "fraction": event.fraction,
             }  # fmt: skip
+        case CompiledAhead():
+            return {**counts, "kind": "compiled", "words": str(describe_compiled(event))}
         case CodeCaptured():
             return {**counts, "kind": "code", "case": event.case.key}
         case CaseDone():

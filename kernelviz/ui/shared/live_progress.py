@@ -14,7 +14,7 @@ import streamlit as st
 from kernelviz.bench import Bench, Progress
 from kernelviz.core import LIVING, Device, RunEnded, RunQueued, UnknownRun
 from kernelviz.text import describe_queue_position
-from kernelviz.text.events import describe_remaining
+from kernelviz.text.events import describe_compiled, describe_remaining
 from kernelviz.ui.server.routes import events_path
 from kernelviz.ui.shared import callbacks, session, view_filters
 from kernelviz.ui.shared.text import plain
@@ -23,6 +23,7 @@ _HTML = """
 <div class="live" role="status" aria-live="polite">
   <div class="head"><progress max="1" value="0" aria-label="cases done"></progress><span class="count"></span></div>
   <div class="note"></div>
+  <div class="compiled"></div>
   <ul class="cases"></ul>
 </div>
 """
@@ -32,6 +33,8 @@ _CSS = """
 .head { display: flex; align-items: center; gap: 0.8rem; }
 progress { flex: 1; height: 0.5rem; accent-color: var(--st-primary-color); min-width: 4rem; }
 .count { white-space: nowrap; font-variant-numeric: tabular-nums; }
+.compiled { opacity: 0.75; font-variant-numeric: tabular-nums; }
+.compiled:empty { display: none; }
 .note { opacity: 0.75; min-height: 1.2em; overflow-wrap: anywhere; }
 ul { list-style: none; margin: 0.1rem 0 0; padding: 0; display: flex; flex-wrap: wrap; gap: 0.3rem 0.5rem; }
 li { border: 1px solid var(--st-border-color); border-radius: 0.4rem; padding: 0.1rem 0.5rem;
@@ -54,6 +57,7 @@ for (const kind of ["pointerdown", "pointerup", "keydown", "keyup"]) {
 function follow(root, data, setTriggerValue) {
   const bar = root.querySelector("progress"), count = root.querySelector(".count");
   const note = root.querySelector(".note"), list = root.querySelector(".cases");
+  const compiled = root.querySelector(".compiled");
   const cases = new Map();
   let last = 0, timer = null, errors = 0;
 
@@ -99,6 +103,7 @@ function follow(root, data, setTriggerValue) {
 
   counts(data);
   if (data.message) note.textContent = data.message;
+  compiled.textContent = data.compiled;
   for (const s of data.steps) enter(s.key, s.step, s.fraction);
   const clock = setInterval(tick, 100);
   const source = new EventSource(data.url);
@@ -112,6 +117,7 @@ function follow(root, data, setTriggerValue) {
       note.textContent = m.case.replace(" | ", " \\u00b7 ") + ": " + m.words;
       redraw(false);
     }
+    if (m.kind === "compiled") compiled.textContent = m.words;
     if (["queued", "busy", "starting", "roof", "check", "timeline"].includes(m.kind)) note.textContent = m.words;
     if (["check", "timeline", "queued"].includes(m.kind)) redraw(false);
     if (m.kind === "ended") { stop(); redraw(true); }
@@ -161,6 +167,7 @@ def following(run_id: str, progress: Progress, key: str) -> None:
             "ahead": progress.ahead,
             "left": str(describe_remaining(progress.remaining_s)),
             "message": _message(progress),
+            "compiled": "" if progress.compiled is None else str(describe_compiled(progress.compiled)),
             "steps": [
                 {"key": case, "step": step.step, "fraction": step.fraction} for case, step in progress.steps.items()
             ],
@@ -248,7 +255,8 @@ def _poll(run_id: str, key: str) -> None:
         steps = " · ".join(f"{s.step} {plain(c)}" for c, s in progress.steps.items()) or plain(_message(progress))
         share = progress.done / progress.total if progress.total else 0.0
         left = describe_remaining(progress.remaining_s)
-        parts = (f"{progress.done} of {progress.total} cases done", str(left), steps)
+        compiled = "" if progress.compiled is None else str(describe_compiled(progress.compiled))
+        parts = (f"{progress.done} of {progress.total} cases done", str(left), compiled, steps)
         st.progress(min(share, 1.0), text=" · ".join(filter(None, parts)))
         newest = (run_id, progress.sequence)
         if newest != st.session_state.get("asked_sequence"):
