@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from typing import Any
 
 from kernelviz.core import Problem
 from kernelviz.measure.compile_ahead.messages import CompileWork, DeviceFacts
+from kernelviz.measure.compile_ahead.nvrtc_compile import compile_into_cache
 from kernelviz.measure.compile_ahead.nvrtc_driver import CompileOnlyNvrtc
 from kernelviz.measure.compile_ahead.stand_in import gpu_of, stand_ins
-from kernelviz.measure.compiled_code.nvrtc_kernels import NvrtcKernels
 from kernelviz.measure.session.binding import configured
 from kernelviz.ops import Op, Variant, op_named, refresh
 from kernelviz.ops.kernels import nvrtc
@@ -22,12 +22,8 @@ class CaseCompiler:
     def __init__(self, facts: DeviceFacts) -> None:
         self._facts = facts
         self._kernels: list[str] = []
-        self._installed = ExitStack()
-        nvrtc.active = CompileOnlyNvrtc(
-            f"sm_{facts.arch}", int(facts.torch_properties.get("multi_processor_count", 1)), self._compiled
-        )
-        # It also stores the PTX of each kernel, which the worker would otherwise make again.
-        NvrtcKernels().install(self._installed)
+        multiprocessors = int(facts.torch_properties.get("multi_processor_count", 1))
+        nvrtc.active = CompileOnlyNvrtc(f"sm_{facts.arch}", multiprocessors, self._compiled, compile_into_cache)
         self._set_triton_driver()
         self._replace_tensor_maps()
 

@@ -9,18 +9,17 @@ costs its case, which the worker then compiles itself. Nothing here uses a GPU: 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import importlib
 import os
 import selectors
 import signal
 import socket
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kernelviz.core.configuration import base_name
+from kernelviz.measure.compile_ahead.end_with_parent import end_with_parent
 from kernelviz.measure.compile_ahead.messages import (
     FROM_COMPILER,
     TO_DISPATCHER,
@@ -38,7 +37,6 @@ from kernelviz.ops import catalogue
 NICENESS = 10
 LONGEST_CASE_S = 300.0
 """A compiler that takes longer for one case is ended. The worker's own limit for a compilation is the same."""
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(slots=True)
@@ -125,7 +123,7 @@ class Dispatcher:
 
     def _become_compiler(self, connection: socket.socket, ours: socket.socket, dispatcher: int) -> None:
         try:
-            _end_with_parent(dispatcher)
+            end_with_parent(dispatcher)
             self._worker.close()
             ours.close()
             for compiler in self._compilers:
@@ -174,18 +172,9 @@ def _kernels_of(work: CompileWork) -> tuple[str, str, str, str | None]:
     return work.problem.op, name, work.problem.dtype, work.problem.direction
 
 
-def _end_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when its parent ends."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
-
-
 def main(descriptor: int) -> None:
     """Import what compiles, wait for the first message, and dispatch."""
     os.nice(NICENESS)
-    _end_with_parent(os.getppid())
     worker = socket.socket(fileno=descriptor)
     worker.set_inheritable(False)
     _import_compilers()

@@ -8,6 +8,8 @@ from typing import Any
 
 from kernelviz.ops.kernels import nvrtc
 
+Compile = Callable[[Path, str, Mapping[str, str], str], bytes]
+"""The cubin of a kernel: of a source, for an architecture, with definitions, by name."""
 Compiled = Callable[[str, bytes, int], object]
 """Is called with each kernel: its name, its cubin, and the most dynamic shared memory of a launch in bytes."""
 
@@ -15,13 +17,19 @@ Compiled = Callable[[str, bytes, int], object]
 class CompileOnlyNvrtc:
     """See `kernelviz.ops.kernels.nvrtc.Driver`; assign it to `nvrtc.active`. Needs no GPU."""
 
-    def __init__(self, arch: str, multiprocessors: int, compiled: Compiled = lambda name, cubin, shared: None) -> None:
+    def __init__(
+        self,
+        arch: str,
+        multiprocessors: int,
+        compiled: Compiled = lambda name, cubin, shared: None,
+        compile_cubin: Compile = nvrtc.compile_cubin,
+    ) -> None:
         """`arch`: for example ``sm_90``. `multiprocessors`: of the GPU that the kernels are for."""
         self.arch = arch
-        self._multiprocessors, self._compiled = multiprocessors, compiled
+        self._multiprocessors, self._compiled, self._compile = multiprocessors, compiled, compile_cubin
 
     def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any:
-        self._compiled(name, nvrtc.compile_cubin(source, self.arch, defines, name), shared_bytes)
+        self._compiled(name, self._compile(source, self.arch, defines, name), shared_bytes)
         return name
 
     def launch(self, *arguments: object) -> None:

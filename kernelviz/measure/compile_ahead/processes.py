@@ -17,11 +17,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Literal, Protocol
 
 from kernelviz.core import CompiledAhead, Problem, Tuned
 from kernelviz.core.problem import case_key
 from kernelviz.hardware.cpu import threads
+from kernelviz.measure.compile_ahead.end_with_parent import end_with_parent
 from kernelviz.measure.compile_ahead.messages import (
     FROM_DISPATCHER,
     Begin,
@@ -95,6 +97,7 @@ class CompilerProcesses:
                 stdin=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
+                preexec_fn=partial(end_with_parent, os.getpid()),
                 env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
             )
 
@@ -158,6 +161,19 @@ class CompilerProcesses:
                 self._send(Skip(number=self._numbers[key]))
             self._report(tell)
 
+    def let_run(self, seconds: float) -> None:
+        """Do nothing but compile for that long, or until a message arrives."""
+        with self.running():
+            self._exchange(seconds)
+
+    def progress(self) -> tuple[int, int]:
+        """How many cases of the current run are compiled, and how many there are."""
+        return sum(self._states.get(key) == "ended" for key in self._of_run), len(self._of_run)
+
+    def compiling(self) -> tuple[int, ...]:
+        """The compiler processes that are at a case."""
+        return tuple(self._pids.values())
+
     def cancel(self) -> None:
         """End every compilation of the run that is cancelled."""
         self._exchange(0.0)
@@ -167,6 +183,7 @@ class CompilerProcesses:
         for key in self._of_run:
             if self._states.get(key) in ("queued", "began"):
                 del self._states[key]
+        self._of_run.clear()
         self._send(Queue(work=()))
 
     def close(self) -> None:
@@ -177,10 +194,9 @@ class CompilerProcesses:
         self._socket.close()
 
     def _report(self, tell: Tell) -> None:
-        done = sum(self._states.get(key) == "ended" for key in self._of_run)
-        if (done, len(self._of_run)) != self._reported:
-            self._reported = done, len(self._of_run)
-            tell(CompiledAhead(compiled=done, total=len(self._of_run), processes=self.processes))
+        if self.progress() != self._reported:
+            self._reported = compiled, total = self.progress()
+            tell(CompiledAhead(compiled=compiled, total=total, processes=self.processes))
 
     def _continue(self) -> None:
         if not self._gone and self._stopped:

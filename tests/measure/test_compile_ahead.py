@@ -1,0 +1,261 @@
+"""Compilation ahead: what compiler processes leave in the caches on disk is what a worker looks for, and they touch no GPU."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kernelviz.core import CompiledAhead, Problem, Tuned
+from kernelviz.measure.compile_ahead.messages import UpcomingCases
+from kernelviz.measure.compile_ahead.processes import CompilerProcesses
+from kernelviz.measure.compile_ahead.selection import cases_to_compile
+from kernelviz.ops import catalogue, with_plugins
+from tests.sample_gpu_facts import H200
+
+pytestmark = pytest.mark.xdist_group("compile-ahead")
+ROOT = Path(__file__).parents[2]
+PLANTED = str(ROOT / "tests" / "planted_compiling.py")
+MOST_S = 30.0
+
+Case = tuple[str, str, dict[str, int], str]
+CASES: tuple[Case, ...] = (
+    ("softmax", "triton_online", {"m": 64, "n": 1000}, "bf16"),
+    ("softmax", "triton_online", {"m": 1, "n": 4096}, "fp32"),
+    ("matmul", "triton_grouped", {"m": 256, "n": 512, "k": 64}, "bf16"),
+    ("cumsum", "triton_three_kernels", {"n": 9000}, "fp32"),
+    ("softmax", "cuda_row", {"m": 64, "n": 1000}, "bf16"),
+    ("add", "cuda_vec16", {"n": 4099}, "fp32"),
+)
+
+
+@pytest.fixture
+def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Empty caches for this test and the processes that it starts."""
+    pytest.importorskip("triton")
+    pytest.importorskip("cuda.core")
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "triton"))
+    monkeypatch.setenv("KERNELVIZ_CACHE", str(tmp_path / "nvrtc"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def compilers(caches: Path) -> Iterator[CompilerProcesses]:
+    started = CompilerProcesses(2)
+    started.begin(H200, (PLANTED,))
+    yield started
+    started.close()
+
+
+def problem_of(case: Case) -> Problem:
+    op, _, sizes, dtype = case
+    return catalogue()[op].problem(sizes, dtype)
+
+
+def files(folder: Path) -> set[str]:
+    """What the caches hold, without locks and files that are still being written."""
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and ".tmp." not in path.name}
+
+
+def not_stopped() -> bool:
+    return False
+
+
+def finish(compilers: CompilerProcesses, work: list[tuple[Problem, str, Tuned | None]]) -> list[CompiledAhead]:
+    """Compile all of it ahead; return what was reported."""
+    reported: list[CompiledAhead] = []
+    compilers.expect("a run", work)
+    until_s = time.monotonic() + MOST_S
+    while compilers.progress() != (len(work), len(work)):
+        assert time.monotonic() < until_s, compilers.progress()
+        compilers.let_run(0.1)
+    for problem, variant, tuned in work:
+        compilers.wait(problem, variant, tuned, not_stopped, reported.append)
+    return reported
+
+
+def until(true: Callable[[], bool], compilers: CompilerProcesses) -> None:
+    until_s = time.monotonic() + MOST_S
+    while not true():
+        assert time.monotonic() < until_s
+        compilers.let_run(0.05)
+
+
+def test_another_process_finds_every_kernel_in_the_caches(compilers: CompilerProcesses, caches: Path) -> None:
+    """It binds the cases to ordinary tensors. The last case was not compiled ahead: the comparison can fail."""
+    reported = finish(compilers, [(problem_of(case), case[1], None) for case in CASES])
+    assert reported[-1] == CompiledAhead(compiled=len(CASES), total=len(CASES), processes=2)
+    stored = files(caches)
+    assert sum(name.startswith("nvrtc") and name.endswith(".ptx") for name in stored) == 2
+    other: Case = ("matmul", "triton_grouped", {"m": 250, "n": 512, "k": 64}, "bf16")
+    done = subprocess.run(
+        [sys.executable, Path(__file__).with_name("compiled_again.py"), caches / "triton", caches / "nvrtc"],
+        input=json.dumps([*CASES, other]),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    *again, (kernels, written) = json.loads(done.stdout)
+    assert [written for _, written in again] == [0] * len(CASES)
+    assert min(kernels for kernels, _ in again) > 0
+    assert kernels > 0
+    assert written > 0
+
+
+def test_nvrtc_alone_makes_the_cubin_that_the_worker_makes(caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kernelviz.measure.compile_ahead.nvrtc_compile import compile_into_cache
+    from kernelviz.ops.arithmetic import cuda as kernels
+    from kernelviz.ops.kernels import nvrtc
+
+    source = next(Path(kernels.__file__).parent.glob("*.cu"))
+    name = nvrtc._KERNEL.findall(source.read_text())[0]
+    defines = {"ELEMENT": "float", "OPERATION": "x + y"}
+    ours = compile_into_cache(source, "sm_90", defines, name)
+    monkeypatch.setenv("KERNELVIZ_CACHE", str(caches / "other"))
+    assert nvrtc.compile_cubin(source, "sm_90", defines, name) == ours
+
+
+def test_a_crash_of_a_compiler_process_costs_only_its_case(compilers: CompilerProcesses, caches: Path) -> None:
+    """The worker compiles what crashed, wants a GPU or takes too much memory, as without compilation ahead."""
+    add = catalogue()["add"].problem({"n": 4096}, "fp32")
+    names = ("crashes_its_compiler", "wants_a_gpu", "takes_memory", "triton_block", "cuda_scalar")
+    finish(compilers, [(add, name, None) for name in names])
+    assert sum(name.endswith(".cubin") for name in files(caches)) == 2
+
+
+def test_cancel_ends_a_compilation_and_the_next_run_compiles(compilers: CompilerProcesses, caches: Path) -> None:
+    add = catalogue()["add"].problem({"n": 4096}, "fp32")
+    compilers.expect("a run", [(add, "compiles_for_long", None), (add, "triton_block", None)])
+    until(lambda: len(compilers.compiling()) > 0 and compilers.progress()[0] == 1, compilers)
+    (pid,) = compilers.compiling()
+    process = psutil.Process(pid)
+    compilers.cancel()
+    until(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, compilers)
+    finish(compilers, [(add, "cuda_scalar", None)])
+
+
+def test_waiting_ends_with_a_cancel_and_with_the_processes(compilers: CompilerProcesses, caches: Path) -> None:
+    add = catalogue()["add"].problem({"n": 4096}, "fp32")
+    compilers.expect("a run", [(add, "compiles_for_long", None)])
+    until(lambda: len(compilers.compiling()) > 0, compilers)
+    stops = iter([False, False, True])
+    compilers.wait(add, "compiles_for_long", None, lambda: next(stops), lambda event: None)
+    assert next(stops, None) is None
+    psutil.Process(compilers.pid).kill()
+    compilers.wait(add, "compiles_for_long", None, not_stopped, lambda event: None)  # it would not end otherwise
+    compilers.expect("another run", [(add, "triton_block", None)])
+    compilers.wait(add, "triton_block", None, not_stopped, lambda event: None)
+
+
+def group(leader: int) -> list[psutil.Process]:
+    """The processes of a process group that have not ended."""
+    members = []
+    for process in psutil.process_iter():
+        try:
+            if os.getpgid(process.pid) == leader and process.status() != psutil.STATUS_ZOMBIE:
+                members.append(process)
+        except (ProcessLookupError, psutil.NoSuchProcess):
+            continue
+    return members
+
+
+def until_stopped(leader: int) -> None:
+    """A signal takes effect when the system next looks at its process."""
+    until_s = time.monotonic() + 2.0
+    while {p.status() for p in group(leader)} != {psutil.STATUS_STOPPED}:
+        assert time.monotonic() < until_s
+
+
+def test_every_process_is_stopped_but_while_the_worker_lets_them_run(
+    compilers: CompilerProcesses, caches: Path
+) -> None:
+    add = catalogue()["add"].problem({"n": 4096}, "fp32")
+    compilers.expect("a run", [(add, "compiles_for_long", None)])
+    until(lambda: len(compilers.compiling()) > 0, compilers)
+    assert len(group(compilers.pid)) == 2
+    until_stopped(compilers.pid)
+    assert {p.nice() for p in group(compilers.pid)} == {10}
+    with compilers.running():
+        with compilers.running():
+            pass
+        assert psutil.STATUS_STOPPED not in {p.status() for p in group(compilers.pid)}
+    until_stopped(compilers.pid)
+
+
+STARTS_AND_ENDS = """
+import os, sys
+from kernelviz.measure.compile_ahead.processes import CompilerProcesses
+compilers = CompilerProcesses(1)
+compilers.pause()
+print(compilers.pid, flush=True)
+os._exit(1)
+"""
+
+
+def test_the_processes_end_with_their_worker_although_they_are_stopped(caches: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", STARTS_AND_ENDS], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    leader = int(done.stdout)
+    until_s = time.monotonic() + 20.0
+    while group(leader):
+        assert time.monotonic() < until_s
+        time.sleep(0.05)
+
+
+LIBCUDA = """
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((constructor)) static void loaded(void) { fclose(fopen(getenv("LOADED"), "w")); }
+"""
+
+
+def test_no_process_opens_the_cuda_driver(caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library of that name leaves a file when it is loaded. A context would need it, and a visible device."""
+    library, loaded = caches / "libcuda.so.1", caches / "loaded"
+    (caches / "cuda.c").write_text(LIBCUDA)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, caches / "cuda.c"], check=True)
+    monkeypatch.setenv("LD_LIBRARY_PATH", str(caches))
+    monkeypatch.setenv("LOADED", str(loaded))
+    compilers = CompilerProcesses(1)
+    try:
+        compilers.begin(H200, ())
+        more: tuple[Case, ...] = (("transpose", "cuda_tma", {"m": 128, "n": 256}, "fp32"), *CASES[:1], *CASES[-1:])
+        finish(compilers, [(problem_of(case), case[1], None) for case in more])
+        assert sum(name.endswith(".cubin") for name in files(caches)) == len(more)
+        assert b"CUDA_VISIBLE_DEVICES=\0" in Path(f"/proc/{compilers.pid}/environ").read_bytes()
+        assert not loaded.exists()
+    finally:
+        compilers.close()
+    subprocess.run([sys.executable, "-c", "import ctypes; ctypes.CDLL('libcuda.so.1')"], check=True)
+    assert loaded.exists()
+
+
+def test_cases_are_compiled_problem_by_problem_and_quick_compilers_first() -> None:
+    op = catalogue()["softmax"]
+    names = tuple(v.name for v in op.variants)
+    tuned = Tuned(configuration={"block": 64}, run_id="r")
+    upcoming = [
+        UpcomingCases(
+            problem=op.problem({"m": m, "n": 128}, "bf16"), variants=(*names, "gone"), tuned={"cuda_row": tuned}
+        )
+        for m in (1, 2)
+    ]
+    chosen = cases_to_compile(catalogue(), upcoming)
+    backends = [op.variant_named(name).backend for _, name, _ in chosen]
+    half = len(chosen) // 2
+    assert [p.sizes["m"] for p, _, _ in chosen] == [1] * half + [2] * half
+    assert backends[:half] == backends[half:] == sorted(backends[:half], key=["cuda", "triton", "library"].index)
+    assert {"torch", "inductor"}.isdisjoint(backends)
+    assert [t for _, name, t in chosen if name == "cuda_row"] == [tuned, tuned]
+    assert with_plugins((PLANTED,))["add"].variant_named("wants_a_gpu")
