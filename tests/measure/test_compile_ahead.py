@@ -118,8 +118,7 @@ def test_nvrtc_alone_makes_the_cubin_that_the_worker_makes(caches: Path, monkeyp
     from kernelviz.ops.kernels import nvrtc
 
     source = next(Path(kernels.__file__).parent.glob("*.cu"))
-    name = nvrtc._KERNEL.findall(source.read_text())[0]
-    defines = {"ELEMENT": "float", "OPERATION": "x + y"}
+    name, defines = "arithmetic_scalar", {"ELEMENT": "float", "COMBINE": "plus"}
     ours = compile_into_cache(source, "sm_90", defines, name)
     monkeypatch.setenv("KERNELVIZ_CACHE", str(caches / "other"))
     assert nvrtc.compile_cubin(source, "sm_90", defines, name) == ours
@@ -221,7 +220,7 @@ __attribute__((constructor)) static void loaded(void) { fclose(fopen(getenv("LOA
 
 
 def test_no_process_opens_the_cuda_driver(caches: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A library of that name leaves a file when it is loaded. A context would need it, and a visible device."""
+    """A library of that name, which NVRTC loads if it can, leaves a file when it is loaded."""
     library, loaded = caches / "libcuda.so.1", caches / "loaded"
     (caches / "cuda.c").write_text(LIBCUDA)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, caches / "cuda.c"], check=True)

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from pathlib import Path
 from typing import Literal, Protocol
 
 from kernelviz.core import CompiledAhead, Problem, Tuned
@@ -43,6 +44,8 @@ PROCESSES = "KERNELVIZ_COMPILE_PROCESSES"
 """The variable that sets the number of compiler processes; 0 compiles everything in the worker."""
 SPARE_CORES = 2
 """Cores that are left to the worker and the server."""
+NO_DRIVER = Path(__file__).parent / "no_driver"
+"""A folder whose file ``libcuda.so.1`` is no library, so that loading it fails."""
 LONGEST_WAIT_S = 60.0
 """After waiting this long for a case, the worker compiles it itself, so that its own limits apply."""
 _POLL_S = 0.05
@@ -98,7 +101,7 @@ class CompilerProcesses:
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
                 preexec_fn=partial(end_with_parent, os.getpid()),
-                env={**os.environ, "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"},
+                env=_environment(),
             )
 
     @property
@@ -249,6 +252,17 @@ class CompilerProcesses:
         self._signal(signal.SIGKILL)
         self._gone = True
         self._process.poll()
+
+
+def _environment() -> dict[str, str]:
+    """That of the compiler processes: no CUDA device is visible, and the CUDA driver, which NVRTC would use, cannot be loaded."""
+    libraries = filter(None, (str(NO_DRIVER), os.environ.get("LD_LIBRARY_PATH")))
+    return {
+        **os.environ,
+        "CUDA_VISIBLE_DEVICES": "",
+        "LD_LIBRARY_PATH": os.pathsep.join(libraries),
+        "OMP_NUM_THREADS": "1",
+    }
 
 
 def _key(problem: Problem, variant: str, tuned: Tuned | None) -> str:
