@@ -33,3 +33,10 @@ def takes_memory(x_N, y_N) -> Launch:
     """It takes more memory than a compiler process may have."""
     block = bytearray(5 * 2**30)
     return lambda: x_N + len(block)
+
+
+@variant(op="add", backend="triton")
+def compiles_for_a_second(x_N, y_N) -> Launch:
+    """Its compilation takes a second wherever it is."""
+    time.sleep(1)
+    return lambda: x_N + y_N

@@ -21,7 +21,7 @@ from kernelviz.core.run import Device, Environment, Roof
 from kernelviz.core.selftest import Check, Mark, Timeline
 from kernelviz.core.tuning import Tuned
 from kernelviz.measure.compile_ahead.messages import UpcomingCases
-from kernelviz.measure.compile_ahead.processes import CompilerProcesses
+from kernelviz.measure.compile_ahead.processes import CompilesAhead
 from kernelviz.measure.session.contract import UNTUNED, CaseFailed, Emit, Stop
 from tests import sample_inspections as inspections
 
@@ -129,7 +129,7 @@ class Session:
             versions={"pid": str(os.getpid()), "plugins": ",".join(self.plugins)},
         )
 
-    def compile_with(self, compilers: CompilerProcesses, plugins: tuple[str, ...]) -> None:
+    def compile_with(self, compilers: CompilesAhead, plugins: tuple[str, ...]) -> None:
         """Compiles nothing."""
 
     def compile_ahead(self, run_id: str, upcoming: Sequence[UpcomingCases]) -> None:

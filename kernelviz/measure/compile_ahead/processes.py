@@ -36,7 +36,6 @@ from kernelviz.measure.compile_ahead.messages import (
     Queue,
     Skip,
     ToDispatcher,
-    UpcomingCases,
     encode,
 )
 
@@ -53,6 +52,8 @@ _MOST_KNOWN = 20_000
 
 _State = Literal["queued", "began", "ended"]
 Tell = Callable[[CompiledAhead], None]
+Work = tuple[Problem, str, Tuned | None]
+"""A case, and the stored configuration of its variant if there is one."""
 
 
 def compile_processes(text: str | None = None, cores: int | None = None) -> int:
@@ -68,13 +69,22 @@ def compile_processes(text: str | None = None, cores: int | None = None) -> int:
 
 
 class CompilesAhead(Protocol):
-    """What a measurement asks of the processes that compile ahead."""
+    """What a session asks of the processes that compile ahead."""
+
+    def begin(self, facts: DeviceFacts, plugins: tuple[str, ...]) -> None:
+        """Say for which device is compiled. To be called once, before `expect`."""
+
+    def expect(self, run_id: str, work: Sequence[Work]) -> None:
+        """Compile these cases of a run in this order, and nothing else any more that has not begun."""
 
     def running(self) -> AbstractContextManager[None]:
         """The processes run while this is open. Nothing may be timed meanwhile."""
 
-    def wait(self, problem: Problem, variant: str, tuned: Tuned | None, stop: Callable[[], bool], tell: Tell) -> None:
+    def wait(self, work: Work, stop: Callable[[], bool], tell: Tell) -> None:
         """Wait while a process compiles this case; if none has begun with it, the caller compiles it. Reports the progress."""
+
+    def cancel(self) -> None:
+        """End every compilation of the run that is cancelled."""
 
 
 class CompilerProcesses:
@@ -110,28 +120,28 @@ class CompilerProcesses:
         return self._process.pid
 
     def begin(self, facts: DeviceFacts, plugins: tuple[str, ...]) -> None:
-        """Say for which device is compiled. To be called once, before `expect`."""
+        """See CompilesAhead."""
         self._send(Begin(device=facts, plugins=plugins, processes=self.processes))
 
-    def expect(self, run_id: str, work: Sequence[tuple[Problem, str, Tuned | None]]) -> None:
-        """Compile these cases of a run in this order, and nothing else any more that has not begun."""
+    def expect(self, run_id: str, work: Sequence[Work]) -> None:
+        """See CompilesAhead."""
         if run_id != self._run_id or len(self._states) > _MOST_KNOWN:
             self._run_id, self._of_run, self._reported = run_id, {}, (0, 0)
         if len(self._states) > _MOST_KNOWN:
             self._states = {key: state for key, state in self._states.items() if state == "began"}
         queue: list[CompileWork] = []
         for problem, variant, tuned in work:
-            key = _key(problem, variant, tuned)
+            key = _key((problem, variant, tuned))
             self._of_run[key] = None
             if self._states.setdefault(key, "queued") == "queued":
-                number = self._numbers.setdefault(key, len(self._numbers) + 1)
+                number = self._numbers.setdefault(key, len(self._keys) + 1)
                 self._keys[number] = key
                 queue.append(CompileWork(number=number, problem=problem, variant=variant, tuned=tuned))
         self._send(Queue(work=tuple(queue)))
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
-        """The processes run while this is open. Nothing may be timed meanwhile."""
+        """See CompilesAhead."""
         self._open += 1
         self._continue()
         try:
@@ -148,9 +158,9 @@ class CompilerProcesses:
             self._signal(signal.SIGSTOP)
             self._stopped = True
 
-    def wait(self, problem: Problem, variant: str, tuned: Tuned | None, stop: Callable[[], bool], tell: Tell) -> None:
-        """Wait while a process compiles this case; if none has begun with it, the caller compiles it. Reports the progress."""
-        key = _key(problem, variant, tuned)
+    def wait(self, work: Work, stop: Callable[[], bool], tell: Tell) -> None:
+        """See CompilesAhead."""
+        key = _key(work)
         if self._gone or key not in self._of_run:
             return
         until_s = time.monotonic() + LONGEST_WAIT_S
@@ -178,14 +188,14 @@ class CompilerProcesses:
         return tuple(self._pids.values())
 
     def cancel(self) -> None:
-        """End every compilation of the run that is cancelled."""
+        """See CompilesAhead."""
         self._exchange(0.0)
         for pid in self._pids.values():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         for key in self._of_run:
             if self._states.get(key) in ("queued", "began"):
-                del self._states[key]
+                del self._states[key], self._numbers[key]
         self._of_run.clear()
         self._send(Queue(work=()))
 
@@ -240,12 +250,17 @@ class CompilerProcesses:
         for line in self._lines.feed(data):
             match FROM_DISPATCHER.decode(line):
                 case CompileBegan(number=number, pid=pid):
-                    self._states[self._keys[number]] = "began"
                     self._pids[number] = pid
+                    self._set(number, "began")
                 case CompileEnded(number=number):
                     self._pids.pop(number, None)
-                    if self._keys[number] in self._states:
-                        self._states[self._keys[number]] = "ended"
+                    self._set(number, "ended")
+
+    def _set(self, number: int, state: _State) -> None:
+        """Note the state of a case, unless it was cancelled since it got this number, or the worker has compiled it."""
+        key = self._keys[number]
+        if self._numbers.get(key) == number and self._states.get(key) != "ended":
+            self._states[key] = state
 
     def _lost(self) -> None:
         """The dispatcher has ended: nothing is compiled ahead any more."""
@@ -265,11 +280,7 @@ def _environment() -> dict[str, str]:
     }
 
 
-def _key(problem: Problem, variant: str, tuned: Tuned | None) -> str:
+def _key(work: Work) -> str:
+    problem, variant, tuned = work
     configuration = "" if tuned is None else " ".join(f"{k}={v}" for k, v in sorted(tuned.configuration.items()))
     return f"{case_key(problem, variant)} {configuration}"
-
-
-def in_order(cases: Sequence[UpcomingCases]) -> list[tuple[Problem, str, Tuned | None]]:
-    """The cases one by one: problem by problem, and of each problem in the order given."""
-    return [(c.problem, variant, c.tuned.get(variant)) for c in cases for variant in c.variants]

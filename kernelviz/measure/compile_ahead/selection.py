@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kernelviz.core import Problem, Tuned, UnknownName
+from kernelviz.core import UnknownName
 from kernelviz.measure.compile_ahead.messages import UpcomingCases
+from kernelviz.measure.compile_ahead.processes import Work
 from kernelviz.ops import Op, Variant, op_named
 
 _ORDER = {"cuda": 0, "triton": 1, "library": 2}
@@ -13,11 +14,9 @@ _ORDER = {"cuda": 0, "triton": 1, "library": 2}
 cases at the sizes of the tests), and Triton 0.09 s (81 cases), on a machine with two cores."""
 
 
-def cases_to_compile(
-    ops: Mapping[str, Op], upcoming: Sequence[UpcomingCases]
-) -> list[tuple[Problem, str, Tuned | None]]:
+def cases_to_compile(ops: Mapping[str, Op], upcoming: Sequence[UpcomingCases]) -> list[Work]:
     """The cases problem by problem, of each problem those that compile fastest first. Cases of unknown variants are left out."""
-    chosen: list[tuple[Problem, str, Tuned | None]] = []
+    chosen: list[Work] = []
     for cases in upcoming:
         op = op_named(cases.problem.op, ops).of(cases.problem)
         variants: list[Variant] = []

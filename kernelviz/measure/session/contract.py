@@ -6,7 +6,7 @@ from typing import Protocol
 
 from kernelviz.core import Environment, Event, Failure, Method, Problem, Tuned
 from kernelviz.measure.compile_ahead.messages import UpcomingCases
-from kernelviz.measure.compile_ahead.processes import CompilerProcesses
+from kernelviz.measure.compile_ahead.processes import CompilesAhead
 from kernelviz.text import describe_failure
 
 Emit = Callable[[Event], None]
@@ -30,7 +30,7 @@ class Session(Protocol):
     def environment(self) -> Environment:
         """The device and the software as this process sees them (imports torch), without roofs, which the store adds."""
 
-    def compile_with(self, compilers: CompilerProcesses, plugins: tuple[str, ...]) -> None:
+    def compile_with(self, compilers: CompilesAhead, plugins: tuple[str, ...]) -> None:
         """Use these processes to compile ahead; `plugins`: the files of the session's own variants."""
 
     def compile_ahead(self, run_id: str, upcoming: Sequence[UpcomingCases]) -> None:

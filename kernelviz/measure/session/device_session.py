@@ -24,8 +24,8 @@ from kernelviz.core import (
 )
 from kernelviz.core.configuration import base_name
 from kernelviz.measure.compile_ahead.device_facts import facts_of
-from kernelviz.measure.compile_ahead.messages import UpcomingCases
-from kernelviz.measure.compile_ahead.processes import CompilerProcesses
+from kernelviz.measure.compile_ahead.messages import DeviceFacts, UpcomingCases
+from kernelviz.measure.compile_ahead.processes import CompilesAhead
 from kernelviz.measure.compile_ahead.selection import cases_to_compile
 from kernelviz.measure.roofs import calibrate
 from kernelviz.measure.session import failures
@@ -63,12 +63,14 @@ class DeviceSession:
         self._torch_device = torch.device(device.id)
         self._environment = environment_of(device, failures)
         self._problems: OrderedDict[str, BoundProblem] = OrderedDict()
-        self._compilers: CompilerProcesses | None = None
+        self._compilers: CompilesAhead | None = None
 
-    def compile_with(self, compilers: CompilerProcesses, plugins: tuple[str, ...]) -> None:
-        """See Session.compile_with."""
+    def compile_with(
+        self, compilers: CompilesAhead, plugins: tuple[str, ...], facts: DeviceFacts | None = None
+    ) -> None:
+        """See Session.compile_with. `facts`: of the GPU to compile for; None: of the session's."""
         self._compilers = compilers
-        compilers.begin(facts_of(self._torch_device), plugins)
+        compilers.begin(facts or facts_of(self._torch_device), plugins)
 
     def compile_ahead(self, run_id: str, upcoming: Sequence[UpcomingCases]) -> None:
         """See Session.compile_ahead."""

@@ -240,7 +240,8 @@ class ProblemMeasurement:
         untimed: Callable[[], AbstractContextManager[object]] = nullcontext
         if self.compilers is not None:
             untimed = self.compilers.running
-            self.compilers.wait(self.problem, variant.name, self.tuned.get(variant.name), self.stop, self.emit)
+            work = self.problem, variant.name, self.tuned.get(variant.name)
+            self.compilers.wait(work, self.stop, self.emit)
         begun = time.perf_counter()
         try:
             prepared = bound.prepare(variant, self.state.timer, self.method.seeds, checking, captured, untimed)
