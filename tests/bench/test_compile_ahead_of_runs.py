@@ -10,7 +10,14 @@ from kernelviz.bench.event_log import EventLog
 from kernelviz.core import Case, CaseStep, CompiledAhead, Method, Problem, RunEnded, Tuned
 from kernelviz.core.problem import QUICK
 from kernelviz.worker.request import Request
-from tests.bench.test_live import Sink
+
+
+class Sink:
+    cancelled = False
+
+    def begun(self, environment: object) -> None: ...
+    def tell(self, event: object) -> None: ...
+    def ended(self, end: str, message: str) -> None: ...
 
 
 def request(n: int, *variants: str) -> Request:

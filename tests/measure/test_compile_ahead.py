@@ -229,7 +229,7 @@ def test_no_process_opens_the_cuda_driver(caches: Path, monkeypatch: pytest.Monk
         more: tuple[Case, ...] = (
             ("transpose", "cuda_tma", {"m": 128, "n": 256}, "fp32"),
             ("softmax", "triton_block_per_row", {"m": 64, "n": 100}, "bf16"),
-            ("softmax", "cuda_cluster", {"m": 64, "n": 1000}, "bf16"),
+            ("embedding", "cuda_row", {"v": 64, "t": 512, "d": 96}, "bf16"),
         )
         finish(compilers, [(problem_of(case), case[1], None) for case in more])
         assert sum(name.endswith(".cubin") for name in files(caches) - before) == len(more)

@@ -193,6 +193,7 @@ class CompilerProcesses:
         for pid in self._pids.values():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+        self._pids.clear()
         for key in self._of_run:
             if self._states.get(key) in ("queued", "began"):
                 del self._states[key], self._numbers[key]
