@@ -1,4 +1,4 @@
-"""Run in a process of its own: bind cases on the GPU and call them. Standard input: a list of [op, variant, sizes, dtype] as JSON.
+"""Run in a process of its own: bind cases on the GPU and call them. Standard input: [op, variant, sizes, dtype] each, as JSON.
 
 Prints, for each, the kernels that were written into the caches, whose folders are the arguments: none, if all were there.
 """

@@ -14,7 +14,7 @@ from kernelviz.measure.compile_ahead.messages import WORK, CompileEnded, DeviceF
 from kernelviz.ops import Op, with_plugins
 
 MOST_DATA_BYTES = 4 * 2**30
-"""The most private memory of a compiler process. Triton's kernels of the catalogue take at most 0.6 GiB with torch's 0.3."""
+"""The most private memory of a compiler process. One that has compiled 150 configurations of a matmul in Triton takes 0.6 GiB."""
 
 
 def serve(connection: socket.socket, facts: DeviceFacts, plugins: tuple[str, ...]) -> None:
