@@ -60,6 +60,7 @@ class Reporter:
         )
         self._whole = self._bars.add_task("starting", total=self._total or None, count="")
         self._steps: dict[str, TaskID] = {}
+        self._compiled = ""
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -84,7 +85,8 @@ class Reporter:
             case CaseStep():
                 self._step(event)
             case CompiledAhead():
-                self._state(str(describe_compiled(event)))
+                self._compiled = str(describe_compiled(event))
+                self._state(f"measuring, {self._compiled}", keep=event.compiled == event.total)
             case CaseDone(result=result):
                 self._finished(result)
             case RoofDone(roof=roof):
@@ -104,7 +106,7 @@ class Reporter:
             self.say(text)
 
     def _step(self, event: CaseStep) -> None:
-        self._state("measuring")
+        self._state(", ".join(filter(None, ("measuring", self._compiled))))
         key, text = event.case.key, f"  {event.step} {format_case(event.case)}"
         if key not in self._steps:
             self._steps[key] = self._bars.add_task(text, total=1.0, count="")

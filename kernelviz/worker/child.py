@@ -105,11 +105,10 @@ class Worker:
             open_session: OpenSession = getattr(importlib.import_module(module), function)
             gc.freeze()
             gc.enable()
-            if compilers is not None:
-                compilers.pause()
             self._session = open_session(message.device, message.plugins)
             if compilers is not None:
                 self._session.compile_with(compilers, message.plugins)
+                compilers.pause()
             environment = self._session.environment()
         except Exception as error:
             traceback.print_exc()

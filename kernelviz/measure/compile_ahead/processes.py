@@ -21,6 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol
 
+import msgspec
+
 from kernelviz.core import CompiledAhead, Problem, Tuned
 from kernelviz.core.problem import case_key
 from kernelviz.hardware.cpu import threads
@@ -241,7 +243,7 @@ class CompilerProcesses:
                     self._read()
             except BlockingIOError:
                 pass
-            except OSError:
+            except (OSError, msgspec.MsgspecError):
                 self._lost()
 
     def _read(self) -> None:

@@ -1,6 +1,7 @@
 """A measuring session: one device, its timer and its bound variants, for the life of one worker process."""
 
 import gc
+import traceback
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -74,8 +75,12 @@ class DeviceSession:
 
     def compile_ahead(self, run_id: str, upcoming: Sequence[UpcomingCases]) -> None:
         """See Session.compile_ahead."""
-        if self._compilers is not None:
+        if self._compilers is None:
+            return
+        try:
             self._compilers.expect(run_id, cases_to_compile(self.ops, upcoming))
+        except Exception:  # the session compiles everything itself
+            traceback.print_exc()
 
     def environment(self) -> Environment:
         return self._environment
