@@ -50,7 +50,7 @@ def unsaid(method: Method) -> str:
     >>> unsaid(Method(seeds=5)), unsaid(QUICK)
     ('no option asks for: seeds 5', '')
     """
-    usual = QUICK if method == QUICK else Method()
+    usual = QUICK if msgspec.structs.replace(method, ahead=True) == QUICK else Method()
     names = {"half_width": "half-width", "ratio_half_width": "half-width of ratios", "seeds": "seeds"}
     other = [f"{name} {getattr(method, n):g}" for n, name in names.items() if getattr(method, n) != getattr(usual, n)]
     return f"no option asks for: {', '.join(other)}" if other else ""

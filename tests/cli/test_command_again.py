@@ -55,6 +55,15 @@ def test_the_plan_of_every_shipped_run(asked: Asked, name: str) -> None:
     assert all(msgspec.structs.replace(p, problems=run.plan.problems) == run.plan for p in found)
 
 
+@pytest.mark.parametrize("method", [Method(), QUICK])
+def test_without_compilation_ahead(asked: Asked, method: Method) -> None:
+    problem = Problem(op="add", sizes={"n": 64}, dtype="fp32")
+    plan = Plan(problems=(problem,), variants=("torch_eager",), baseline="torch_eager", device="cpu")
+    off = msgspec.structs.replace(method, ahead=False)
+    assert again(asked, plan, off) == [plan]
+    assert not asked[0][1].compiles_ahead
+
+
 def test_precision_data_quick_and_sizes_that_are_no_product(asked: Asked) -> None:
     sizes = ({"m": 64, "n": 32, "k": 16}, {"m": 128, "n": 8, "k": 16}, {"m": 5, "n": 7, "k": 3})
     problems = tuple(Problem(op="matmul", sizes=s, dtype="fp32", compute="tf32", data="zeros") for s in sizes)

@@ -70,6 +70,7 @@ WRONG = [
     ({"budget": "nan"}, "budget", "1 s"),
     ({"clock": "sustain"}, "clock", "sustained"),
     ({"energy": "maybe"}, "energy", "no"),
+    ({"compile_ahead": "perhaps"}, "compile_ahead", "yes"),
     ({"budget": "9999"}, "budget", "60 s"),
     ({"device": "cuda:7"}, "device", "cuda:0"),
     ({"data": "zeroes"}, "data", "zeros"),
@@ -174,3 +175,12 @@ def test_sizes_beside_a_preset_lie_over_its_sizes(gpu: RehearsedBench) -> None:
     wrong = link.read({"op": "matmul", "preset": "llama-3-8b", "m": "2^x"}, gpu)
     assert wrong.form.sizes == preset
     assert [c.field for c in wrong.complaints] == ["m"]
+
+
+def test_a_link_says_where_compilation_ahead_is_off(gpu: RehearsedBench) -> None:
+    form = replace(default_form(gpu), compile_ahead=False)
+    assert not form.method.compiles_ahead
+    written = link.write(form, None)
+    assert written["compile_ahead"] == "no"
+    assert link.read(written, gpu).form == form
+    assert "compile_ahead" not in link.write(default_form(gpu), None)
