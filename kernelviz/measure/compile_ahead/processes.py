@@ -98,6 +98,8 @@ class CompilerProcesses:
         self._socket, theirs = socket.socketpair()
         self._socket.setblocking(False)
         self._outgoing, self._lines = bytearray(), Lines()
+        self._next_queue: list[CompileWork] | None = None
+        """The queue to send when everything else is sent: while the dispatcher is stopped, only the newest is held."""
         self._open = 0
         self._stopped = self._gone = False
         self._states: dict[str, _State] = {}
@@ -139,7 +141,8 @@ class CompilerProcesses:
                 number = self._numbers.setdefault(key, len(self._keys) + 1)
                 self._keys[number] = key
                 queue.append(CompileWork(number=number, problem=problem, variant=variant, tuned=tuned))
-        self._send(Queue(work=tuple(queue)))
+        self._next_queue = queue
+        self._exchange(0.0)
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
@@ -200,12 +203,14 @@ class CompilerProcesses:
             if self._states.get(key) in ("queued", "began"):
                 del self._states[key], self._numbers[key]
         self._of_run.clear()
-        self._send(Queue(work=()))
+        self._next_queue = []
+        self._exchange(0.0)
 
     def close(self) -> None:
         """End all processes."""
-        self._signal(signal.SIGKILL)
-        self._gone = True
+        if not self._gone:
+            self._signal(signal.SIGKILL)
+            self._gone = True
         self._process.wait()
         self._socket.close()
 
@@ -233,6 +238,10 @@ class CompilerProcesses:
         """Send what is left to send, and read what has arrived; wait up to `timeout_s` for either."""
         if self._gone:
             return
+        if self._next_queue is not None and not self._outgoing:
+            work = tuple(w for w in self._next_queue if self._states.get(self._keys[w.number]) == "queued")
+            self._outgoing += encode(Queue(work=work))
+            self._next_queue = None
         poll = select.poll()
         poll.register(self._socket, select.POLLIN | (select.POLLOUT if self._outgoing else 0))
         for _, event in poll.poll(timeout_s * 1000):
