@@ -105,7 +105,6 @@ def run(
         ),
     ] = False,
     as_json: options.Json = False,
-    no_compile_ahead: options.NoCompileAhead = False,
     untrusted: Annotated[
         bool,
         typer.Option(
@@ -115,6 +114,7 @@ def run(
             "no sandbox: the code can do what you can do.",
         ),
     ] = False,
+    no_compile_ahead: options.NoCompileAhead = False,
 ) -> int:
     """Measure variants of an op and print a table.
 

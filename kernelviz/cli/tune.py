@@ -70,8 +70,8 @@ def tune(
         str | None,
         typer.Option("--resume", metavar="RUN", help="Continue a cancelled tuning. Leave out OP and VARIANT."),
     ] = None,
-    no_compile_ahead: options.NoCompileAhead = False,
     as_json: options.Json = False,
+    no_compile_ahead: options.NoCompileAhead = False,
 ) -> int:
     """Measure the configurations of a variant (block sizes, warps, stages) for one problem and store the best one.
 

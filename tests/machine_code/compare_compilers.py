@@ -27,11 +27,11 @@ def collect(file: Path) -> str:
     import triton
     from cases import compile_problems, variants
     from checking import bind, inputs_of
-    from compiled_only import CompileOnlyDriver
+    from compiled_only import triton_driver
 
     from kernelviz.measure.precompiled.triton_kernels import collected
 
-    triton.runtime.driver.set_active(CompileOnlyDriver(ARCH))
+    triton.runtime.driver.set_active(triton_driver(ARCH))
     with collected() as kernels:
         for op, variant in variants("triton"):
             if ARCH in variant.targets:

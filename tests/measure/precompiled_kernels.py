@@ -9,13 +9,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import compiled_only
 import triton
 from checking import bind, inputs_of
 
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Direction, Problem
 from kernelviz.machine_code.cubin import read_cubin
+from kernelviz.measure.compile_ahead.triton_driver import CompileOnlyDriver
 from kernelviz.measure.precompiled.kernels import decoded, encoded
 from kernelviz.measure.precompiled.plugin import name_of, plugin_text
 from kernelviz.measure.precompiled.triton_kernels import collected
@@ -27,16 +27,9 @@ loaded: list[bytes] = []
 """The cubins that Triton's driver was given since the list was cleared."""
 
 
-class Driver(compiled_only.CompileOnlyDriver):
-    def __init__(self) -> None:
-        super().__init__("sm_90")
-        load = self.utils.load_binary
-
-        def noted(name: str, kernel: bytes, shared: int, device: int) -> Any:
-            loaded.append(kernel)
-            return load(name, kernel, shared, device)
-
-        self.utils.load_binary = noted  # type: ignore[method-assign]
+def driver() -> CompileOnlyDriver:
+    properties = {"max_shared_mem": 232_448, "multiprocessor_count": 132, "warpSize": 32}
+    return CompileOnlyDriver(90, properties, lambda name, cubin, shared_bytes: loaded.append(cubin))
 
 
 def cubins_of(op: Op, variant: Variant, problem: Problem) -> list[bytes]:
@@ -101,7 +94,7 @@ def jitted() -> list[Any]:
 
 
 if __name__ == "__main__":
-    triton.runtime.driver.set_active(Driver())
+    triton.runtime.driver.set_active(driver())
     with tempfile.TemporaryDirectory() as folder:
         answers = {
             "forward": answer("forward", "triton_block_per_row", Path(folder)),
