@@ -18,6 +18,8 @@ the caches that the program made. ``kernel``: the kernel is repeated in the same
 
 MOST_KERNELS = 512
 """Most kernels of one call whose counters are stored."""
+END_MARKER = "kernelviz_end_marker"
+"""The name of the kernel that ends a timed call, and that divides the output of a profiler into cases."""
 SECTOR_BYTES = 32
 """The unit of transfers between L1, L2 and DRAM on every architecture since Maxwell (CUDA C++ Best Practices Guide)."""
 

@@ -31,9 +31,7 @@ class NoProfiler(_Reason, frozen=True, kw_only=True, tag="no_profiler"):
 
 
 class NotPermitted(_Reason, frozen=True, kw_only=True, tag="not_permitted"):
-    """The driver lets only administrators read counters (ERR_NVGPUCTRPERM). `in_container`: whether this process runs in one."""
-
-    in_container: bool = False
+    """The driver lets only administrators read counters (ERR_NVGPUCTRPERM)."""
 
 
 class CountersBusy(_Reason, frozen=True, kw_only=True, tag="counters_busy"):

@@ -21,16 +21,8 @@ from kernelviz.core.result import Conditions, Kernel, Result
 from kernelviz.core.run import Roof, Run
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.figures import Headline, figure_of
-from kernelviz.metrics.limiter import (
-    HALF,
-    ROOF_SHARE,
-    EvidenceKind,
-    Limiter,
-    LimiterKind,
-    Missing,
-    MissingKind,
-    limiter,
-)
+from kernelviz.metrics.limiter import HALF, ROOF_SHARE, limiter
+from kernelviz.metrics.limiter_evidence import EvidenceKind, Limiter, LimiterKind, Missing, MissingKind
 from kernelviz.metrics.placement import placed
 from kernelviz.metrics.roofline import efficiency, intense, speed_of_light
 from kernelviz.ops import op_named
