@@ -30,14 +30,14 @@ EVIDENCE: dict[EvidenceKind, str] = {
     "share_of_l2": "{moving_fraction} of the L2's stream",
     "moved": "moves {moved_bytes} in {time_s}: {moving_fraction} of the measured {roof}",
     "moved_least": "its least traffic, {moved_bytes} in {time_s}, is {moving_fraction} of the measured {roof}",
-    "counted_dram": "ncu counted {counted_bytes} of traffic with device memory, {ratio:.2f} × the least: at the measured {roof}, it "
-    "takes {counted_fraction} of the time",
-    "counted_l2": "ncu counted {counted_bytes} of traffic with the L2: at the measured {roof}, it takes {counted_fraction} of the "
-    "time",
+    "counted_dram": "ncu counted {counted_bytes} of traffic with device memory, {ratio:.2f} × the least: at the measured {roof}, "
+    "it takes {counted_fraction} of the time",
+    "counted_l2": "ncu counted {counted_bytes} of traffic with the L2: at the measured {roof}, it takes {counted_fraction} of "
+    "the time",
     "busy_pipe": "the {pipe} is busy in {busy_fraction} of the cycles (ncu)",
     "busy_issue": "the schedulers issue an instruction in {busy_fraction} of their cycles (ncu)",
-    "waiting_warps": "the schedulers issue an instruction in {busy_fraction} of their cycles; of the waiting warps, {stall_fraction} "
-    "wait {state} (ncu)",
+    "waiting_warps": "the schedulers issue an instruction in {busy_fraction} of their cycles; of the waiting warps, "
+    "{stall_fraction} wait {state} (ncu)",
     "computed": "{achieved_flop_per_s}: {computing_fraction} of the measured {roof}",
     "chain": "{kernels} kernels pass results through memory: each takes {ratio:.1f} × the {moving_s} in which the problem's "
     "bytes move once, as a step does that reads and writes whole tensors (inferred)",
@@ -160,7 +160,10 @@ def _share(fraction: float) -> str:
     return units.percent(fraction, 1 if fraction < 0.0095 or abs(fraction - ROOF_SHARE) < 0.01 else 0)
 
 
-_NAMES: Mapping[str, Mapping[str, str]] = {"state": {**STALL_NAMES}, "pipe": {**PIPE_NAMES}}
+_NAMES: Mapping[str, Mapping[str, str]] = {
+    "state": {str(state): name for state, name in STALL_NAMES.items()},
+    "pipe": {str(pipe): name for pipe, name in PIPE_NAMES.items()},
+}
 """The names of states of warps and of pipes, by the name of the value that holds them."""
 _UNITS: dict[str, Callable[[float], str]] = {
     "wave_s": lambda value: units.seconds(value, 2),

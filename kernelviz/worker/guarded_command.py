@@ -1,4 +1,4 @@
-"""Run a command of another program under a guard, which ends it with all its descendants when it is stopped or the server dies."""
+"""Run a command of another program under a guard, which ends all its descendants when it is stopped or the server dies."""
 
 import os
 import subprocess

@@ -19,8 +19,8 @@ Quantity = Literal["time", "bytes", "frequency", "count", "sectors", "share", "r
 class Metric:
     """A metric of ncu and the field that it fills. If several metrics of a kernel fill one field, the largest value counts.
 
-    `labels`: what the details page of ncu calls it, for files that were not written with `--page raw`. `requested`: whether kernelviz
-    asks for it; others are only read in files.
+    `labels`: what the details page of ncu calls it, for files that were not written with `--page raw`. `requested`: whether
+    kernelviz asks for it; others are only read in files.
     """
 
     name: str

@@ -9,7 +9,7 @@ from kernelviz.measure.timing.cuda import CudaTimer
 from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer
 
 AWAKE = 20
-"""Flushes before each call: a profiler leaves the device idle between kernels, and after idling its clock is lower for a while."""
+"""Flushes before each call: a profiler leaves the device idle between kernels, and then its clock is lower for a while."""
 
 
 def call_profiled(timer: DeviceTimer, bound_launch: BoundLaunch, calls: int) -> None:

@@ -24,8 +24,8 @@ from kernelviz.text import (
     format_rates,
     format_time,
 )
-from kernelviz.text.counters import describe_counting, describe_traffic
 from kernelviz.text.above_roof import count_above_roofs, describe_above_roof, describe_above_roofs
+from kernelviz.text.counters import describe_counting, describe_traffic
 from kernelviz.text.limiter import describe_meaning
 from kernelviz.ui.roofline import choice
 from kernelviz.ui.shared import charts, site, table
@@ -154,10 +154,8 @@ def case_facts(case: Placed) -> None:
         st.markdown("\n".join(f"- {line}" for line in (*evidence, *missing)))
         traffic = describe_traffic(case.cost, case.counters)
         if case.counters is not None:
-            st.markdown(
-                f"{plain(traffic)}."
-                help=plain(describe_counting(case.counters)),
-            )
+            text = str(traffic) or "The counters of this case do not contain the traffic of device memory"
+            st.markdown(f"{plain(text)}.", help=plain(describe_counting(case.counters)))
         if case.commands is not None:
             commands = case.commands
             st.code("\n".join((commands.counters, commands.ncu, commands.nsys)), language="bash", wrap_lines=True)
