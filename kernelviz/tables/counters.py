@@ -50,7 +50,7 @@ COUNTERS: tuple[Column[CountedKernel], ...] = (
            "Times of cases are measured without it.", units.SECONDS, lambda row: row.call.duration_s, optional=True),
     Column("dram_read_bytes", "DRAM read", "From device memory into the L2.", units.TRAFFIC,
            lambda row: row.call.dram_read_bytes, optional=True),
-    Column("dram_written_bytes", "DRAM written", "From the L2 into device memory. What is still in the L2 at the end is not counted.",
+    Column("dram_written_bytes", "DRAM written", "From the L2 into device memory. Without what stays in the L2.",
            units.TRAFFIC, lambda row: row.call.dram_written_bytes, optional=True),
     Column("l2_bytes", "L2", "All traffic of the L2.", units.TRAFFIC, lambda row: row.call.l2_bytes, optional=True),
     Column("l2_hit_fraction", "L2 hits", "Sectors of 32 bytes that were in the L2. It may exceed 100 % a little, because two "
