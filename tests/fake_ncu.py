@@ -1,10 +1,11 @@
 """An executable `ncu` that profiles nothing: it writes a table of numbers made by hand, or fails as the real one does.
 
-The messages are those of Nsight Compute (2025.3); the layout of the tables is that of `ncu --csv --page raw`. No number was measured.
+The messages are those of Nsight Compute (2025.3), the layout is that of `ncu --csv --page raw`. No number was measured.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import sys
@@ -81,14 +82,14 @@ def answer(folder: str, mode: Mode, arguments: list[str]) -> int:
         return 0
     with (Path(folder) / "calls.jsonl").open("a") as file:
         file.write(json.dumps(arguments) + "\n")
-    options = dict(zip(arguments, arguments[1:], strict=False))
+    options = dict(itertools.pairwise(arguments))
     output, metrics = Path(options["--log-file"]), options["--metrics"].split(",")
     variants = options["--variants"].split(",")
     messages = "==PROF== Connected to process 4711 (/usr/bin/python3.12)\n"
     kernels = [name for variant in variants for name in (*_kernels(mode, variant), END_MARKER)]
     failures = {
-        "not_permitted": "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters "
-        "on the target device 0.\n",
+        "not_permitted": "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance "
+        "Counters on the target device 0.\n",
         "busy": '==ERROR== Failed to profile "k": a required driver resource was unavailable\n',
         "not_loaded": "==ERROR== LibraryNotLoaded\n",
         "fails": "==ERROR== The application returned an error code (1).\n",

@@ -14,8 +14,11 @@ import sample_inspections as inspections
 import sample_runs as samples
 
 from kernelviz.bench import Bench, Offer, Progress, RunSummary, planning
+from kernelviz.bench.availability import Choice
+from kernelviz.bench.counters import CounterReading
 from kernelviz.bench.history import History
 from kernelviz.bench.machine import Machine
+from kernelviz.bench.runner import Runner
 from kernelviz.bench.summaries import UnderWay
 from kernelviz.bench.trends import Trends
 from kernelviz.bench.tunings import Tunings
@@ -90,6 +93,9 @@ class RehearsedBench(Bench):
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.history = History(Store(f"sqlite:///{self._folder.name}/runs.db"))
         self.machine = Machine(self.history._store, devices, lambda _: False)
+        self.counters = CounterReading(
+            self.history._store, Runner(self.history._store, Choice()), Choice(), devices, self.load
+        )
         self.trends = Trends(self.history._store, devices)
         self.tunings = Tunings(self.history._store, ops, devices, self.load)
         self._roofs = roofs

@@ -95,8 +95,8 @@ def test_counters_are_stored_with_the_cases_of_their_run(
     (call,) = fake_ncu.calls(place)
     program = call[call.index("--metrics") + 2 :]
     assert program[1:] == [
-        "-P", "-m", "kernelviz", "launch", "add", "--variants", "a,b", "--size", "n=4096", "--dtype", "fp32", "--device", "cuda:0",
-        "--marked", "--device-locked",
+        "-P", "-m", "kernelviz", "launch", "add", "--variants", "a,b", "--size", "n=4096", "--dtype", "fp32",
+        "--device", "cuda:0", "--marked", "--device-locked",
     ]  # fmt: skip
     for option, value in {
         "--profile-from-start": "off", "--clock-control": "none", "--cache-control": "none", "--replay-mode": "application",
