@@ -71,7 +71,7 @@ def counters(
             plan = bench.plan(request)
             if commands:
                 asking = bench.counters
-                given = {c: asking.commands(c.problem, c.variant, plan.device, plan.plugins) for c in plan.cases()}
+                given = {c.key: asking.commands(c.problem, c.variant, plan.device, plan.plugins) for c in plan.cases()}
                 return _show_commands(given, as_json=as_json)
             costs = _costs(bench, plan.cases())
             name = bench.counters.read(plan, owner=console.owner(), replay=cast(Replay, replay))
@@ -121,7 +121,7 @@ def _show_of_run(
     results = {r.variant: r for r in run.results if r.problem.key == chosen.key and r.variant in names}
     if not stored:
         cases = tuple(Case(problem=chosen, variant=name) for name in names)
-        of_run = {case: bench.counters.commands_of_run(run, chosen, case.variant) for case in cases}
+        of_run = {case.key: bench.counters.commands_of_run(run, chosen, case.variant) for case in cases}
         return _show_commands(of_run, as_json=as_json)
     present = [
         CaseCounters(problem=chosen, variant=name, counters=result.hardware_counters, run_id=run.id)
@@ -134,8 +134,8 @@ def _show_of_run(
     return 0 if present else 1
 
 
-def _show_commands(of_cases: dict[Case, ProfilerCommands | None], *, as_json: bool) -> int:
-    known = {case.key: commands for case, commands in of_cases.items() if commands is not None}
+def _show_commands(of_cases: dict[str, ProfilerCommands | None], *, as_json: bool) -> int:
+    known = {key: commands for key, commands in of_cases.items() if commands is not None}
     if as_json:
         console.print_json([{"case": key, **_record(commands)} for key, commands in known.items()])
     for commands in () if as_json else known.values():

@@ -99,4 +99,4 @@ def _recognises(seen: Opening) -> bool:
     return is_ncu_csv(seen.raw)
 
 
-IMPORT = Import(name=TOOL, label="the CSV of Nsight Compute (`ncu --csv`)", recognises=_recognises, decode=decode)
+IMPORT = Import(name=TOOL, label="Nsight Compute CSV", recognises=_recognises, decode=decode)

@@ -17,7 +17,6 @@ import kernelviz.bench
 from kernelviz.bench import Bench
 from kernelviz.core.events import RunEnded
 from kernelviz.core.request import RunRequest
-from kernelviz.core.run import Run
 from tests import fake_ncu
 from tests.bench.bench_of_sessions import bench_in
 from tests.worker.sessions import DEVICE, GPU
@@ -90,20 +89,20 @@ def test_without_ncu_the_button_is_disabled_and_the_page_says_why(
     assert "not on the PATH" in words(page)
 
 
-def run_with_counters() -> Run:
-    results = list(samples.run().results)
-    first = next(i for i, r in enumerate(results) if r.timing is not None)
-    results[first] = sample_counters.counted(results[first], sample_counters.kernel("void <b>bold</b> &amp; [x](y)"))
-    return samples.run(results)
+NAME = "void <b>bold</b> &amp; [x](y)"
 
 
 def test_counters_of_a_run_from_elsewhere_are_shown_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = run_with_counters()
+    kernel = sample_counters.kernel(NAME)
+    run = samples.run(
+        [sample_counters.counted(r, kernel) if r.timing is not None else r for r in samples.run().results]
+    )
     made = RehearsedBench((samples.CPU,), stored=(run,))
     monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
-    variant = next(r.variant for r in run.results if r.hardware_counters is not None)
-    problem = next(r.problem for r in run.results if r.hardware_counters is not None)
-    page = open_page({"run": run.id, "counters": variant}, state={"tables": "Counters", "size": problem.key})
+    page = opened(run.id)
     assert not [button for button in page.button if button.key == "counters_now"]
-    text = words(page)
-    assert "is not in this machine" in text or "of the waiting warps" in text or "between L2 and device memory" in text
+    assert "ncu counted 134 MB between L2 and device memory" in words(page)
+    assert "A load of a warp touches 4.0 sectors of 32 bytes, a store 4.0." in words(page)
+    assert "74% for data from L1, L2 or device memory" in words(page).replace("74 %", "74%")
+    (table,) = [d.value for d in page.dataframe if "Kernel" in d.value.columns]
+    assert list(table["Kernel"]) == [NAME]

@@ -137,8 +137,8 @@ def event_message(event: Event, progress: Progress) -> dict[str, object]:
         case InspectionDone():
             return {**counts, "kind": "inspection", "words": "inspected the case"}
         case CountersDone():
-            words = "read its counters" if event.uncounted is None else str(describe_uncounted(event.uncounted))
-            return {**counts, "kind": "counters", "words": f"{event.case.variant}: {words}"}
+            end = "read its counters" if event.uncounted is None else str(describe_uncounted(event.uncounted))
+            return {**counts, "kind": "counters", "words": f"{event.case.variant}: {end}"}
         case RunEnded():
             return {**counts, "kind": "ended", "status": event.status, "words": event.message}
         case _:
