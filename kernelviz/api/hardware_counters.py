@@ -11,7 +11,7 @@ from kernelviz.api.report import PathLike
 from kernelviz.core import BadField, CaseCounters, Run, RunRequest, UnknownRun, check_name
 from kernelviz.core import uncounted as u
 from kernelviz.core.command import ProfilerCommands
-from kernelviz.core.counters import Replay
+from kernelviz.core.counters import Replay, Scope
 from kernelviz.text.counters import describe_uncounted
 
 
@@ -28,22 +28,25 @@ def counters(
     device: str | None = None,
     plugins: Sequence[PathLike] = (),
     replay: str = "application",
+    traffic: bool = False,
 ) -> CaseCounters:
     """Read the hardware counters of one call with ncu, and wait for them.
 
     run: a stored run or its id, with whose case the counters are stored, or an op, whose case is described by the other
     arguments. `kernels` of the result's `counters` are the kernels of the call; `kernelviz.metrics.counters.call_counters` gives
     their sums. replay: application (each pass of ncu starts a process, and finds flushed caches) or kernel.
+    traffic: only durations and traffic, which takes fewer passes.
 
     Errors: UnknownName and BadField for a case that cannot be called here; CountersRefused, whose `uncounted` is the typed
     reason: no NVIDIA GPU, no ncu, no permission (its text has the line that would allow it), or a failure of ncu.
     """
     check_name("replay", replay, get_args(Replay))
     bench, how = use_cases.current(), cast(Replay, replay)
+    scope: Scope = "traffic" if traffic else "all"
     stored = _stored(bench, run)
     if stored is not None:
         name = bench.counters.read_of_run(
-            stored, (variant,), problem=problem, sizes=size_texts(sizes), owner=owner(), replay=how
+            stored, (variant,), problem=problem, sizes=size_texts(sizes), owner=owner(), replay=how, scope=scope
         )
     else:
         request = RunRequest(
@@ -59,7 +62,7 @@ def counters(
         )
         if problem is not None:
             raise BadField("problem", problem, f"{run!r} is an op, not a run; give sizes")
-        name = bench.counters.read(bench.plan(request), owner=owner(), replay=how)
+        name = bench.counters.read(bench.plan(request), owner=owner(), replay=how, scope=scope)
     message = wait_for_end(bench, name)
     counted, refused = bench.counters.read_cases(name), bench.counters.not_read(name)
     if counted:

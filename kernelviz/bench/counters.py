@@ -26,7 +26,7 @@ from kernelviz.core import (
 )
 from kernelviz.core import uncounted as u
 from kernelviz.core.command import ProfilerCommands, profiler_commands
-from kernelviz.core.counters import Replay
+from kernelviz.core.counters import Replay, Scope
 from kernelviz.hardware.nsight_compute.command import ncu_path
 from kernelviz.ops import Op, op_named
 from kernelviz.store import Store
@@ -62,7 +62,7 @@ class CounterReading:
             return u.Uncounted(reason=u.NoBackwardLaunch())
         return u.Uncounted(reason=u.NoProfiler()) if ncu_path() is None else None
 
-    def read(self, plan: Plan, *, owner: str = "", replay: Replay = "application") -> str:
+    def read(self, plan: Plan, *, owner: str = "", replay: Replay = "application", scope: Scope = "all") -> str:
         """Queue the reading of the counters of a plan's variants for its one problem. Return an id for follow(), progress() and
         cancel() (events CaseStep, CountersDone, RunEnded). Nothing is stored.
 
@@ -70,7 +70,7 @@ class CounterReading:
         """
         if len(plan.problems) != 1:
             raise BadField("sizes", f"{len(plan.problems)} problems", "give one size for each axis")
-        return self._start(plan.problems[0], plan.variants, plan.device, plan.plugins, None, owner, replay)
+        return self._start(plan.problems[0], plan.variants, plan.device, plan.plugins, None, owner, replay, scope)
 
     def read_of_run(
         self,
@@ -81,6 +81,7 @@ class CounterReading:
         sizes: Mapping[str, str] | None = None,
         owner: str = "",
         replay: Replay = "application",
+        scope: Scope = "all",
     ) -> str:
         """Queue the reading of the counters of variants of a stored run at one size, which are stored with its results.
 
@@ -99,7 +100,7 @@ class CounterReading:
             if variant not in results or results[variant].timing is None:
                 raise BadField("variant", variant, "it has no correct time in this run; measure the case first")
             self._check_same_code(results[variant], op, device)
-        return self._start(chosen, tuple(variants), device.id, run.plan.plugins, run, owner, replay)
+        return self._start(chosen, tuple(variants), device.id, run.plan.plugins, run, owner, replay, scope)
 
     def read_cases(self, name: str) -> tuple[CaseCounters, ...]:
         """The counters that a reading of this process has read so far. Empty if it is unknown."""
@@ -181,6 +182,7 @@ class CounterReading:
         run: Run | None,
         owner: str,
         replay: Replay,
+        scope: Scope,
     ) -> str:
         if not 1 <= len(variants) <= MOST_VARIANTS:
             raise BadField("variants", f"{len(variants)} variants", f"name 1 to {MOST_VARIANTS}")
@@ -195,7 +197,9 @@ class CounterReading:
                 raise BadField("variant", variant, str(describe_reason(lack)))
         positions = {} if run is None else {case.key: i for i, case in enumerate(run.plan.cases())}
         live = LiveCounters(f"counters-{secrets.token_hex(6)}", self._store, None if run is None else run.id, positions)
-        work = Count(problem=problem, variants=variants, capability=device.compute_capability, replay=replay)
+        work = Count(
+            problem=problem, variants=variants, capability=device.compute_capability, replay=replay, scope=scope
+        )
         return self._runner.count(device, live, work, plugins, owner=owner)
 
 

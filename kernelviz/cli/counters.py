@@ -13,7 +13,7 @@ from kernelviz.cli import console, options
 from kernelviz.cli.progress import follow_run, format_case
 from kernelviz.core import BadField, Case, CaseCounters, Cost, Run, UnknownRun, check_name
 from kernelviz.core.command import ProfilerCommands
-from kernelviz.core.counters import Replay
+from kernelviz.core.counters import Replay, Scope
 from kernelviz.metrics.counters import call_counters
 from kernelviz.tables.counters import COUNTERS, counted_kernels, records
 from kernelviz.text.counters import describe_counting, describe_sectors, describe_traffic, describe_uncounted
@@ -45,6 +45,10 @@ def counters(
             "caches. kernel: faster, but only the first pass does.",
         ),
     ] = "application",
+    traffic: Annotated[
+        bool,
+        typer.Option("--traffic", help="Only durations and traffic: fewer passes of ncu, so that it takes less time."),
+    ] = False,
     stored: Annotated[bool, typer.Option("--stored", help="Show the counters that the run holds; read none.")] = False,
     commands: Annotated[
         bool, typer.Option("--commands", help="Print commands of ncu and nsys for these cases; read none.")
@@ -59,6 +63,8 @@ def counters(
     Exit code 0: every variant has counters; 1: some have none, each with its reason; 2: bad usage, or none can be read here.
     """
     check_name("replay", replay, get_args(Replay))
+    how = cast(Replay, replay)
+    scope: Scope = "traffic" if traffic else "all"
     with closing(use_cases.current()) as bench:
         names = options.parse_names(variants) or ()
         source = _run(bench, run)
@@ -74,14 +80,14 @@ def counters(
                 given = {c.key: asking.commands(c.problem, c.variant, plan.device, plan.plugins) for c in plan.cases()}
                 return _show_commands(given, as_json=as_json)
             costs = _costs(bench, plan.cases())
-            name = bench.counters.read(plan, owner=console.owner(), replay=cast(Replay, replay))
+            name = bench.counters.read(plan, owner=console.owner(), replay=how, scope=scope)
         else:
             texts = options.parse_sizes(size)
             if commands or stored:
                 return _show_of_run(bench, source, names, problem, texts, stored=stored, as_json=as_json)
             costs = {result.case.key: result.cost for result in source.results}
             name = bench.counters.read_of_run(
-                source, names, problem=problem, sizes=texts or None, owner=console.owner(), replay=cast(Replay, replay)
+                source, names, problem=problem, sizes=texts or None, owner=console.owner(), replay=how, scope=scope
             )
         follow_run(bench, name)
         counted, uncounted = bench.counters.read_cases(name), bench.counters.not_read(name)

@@ -16,6 +16,9 @@ Replay = Literal["application", "kernel"]
 """How the passes of ncu repeat a call. ``application``: the program is started for each pass, so that each pass has the state of
 the caches that the program made. ``kernel``: the kernel is repeated in the same process."""
 
+Scope = Literal["all", "traffic"]
+"""Which counters are read. ``traffic``: durations and the bytes of DRAM, L2 and global memory, which take fewer passes."""
+
 MOST_KERNELS = 512
 """Most kernels of one call whose counters are stored."""
 END_MARKER = "kernelviz_end_marker"

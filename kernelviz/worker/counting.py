@@ -11,7 +11,7 @@ import msgspec
 
 from kernelviz.core import Counters, DocumentError, Problem, timestamps
 from kernelviz.core.command import launch_options
-from kernelviz.core.counters import END_MARKER, MOST_KERNELS, Replay
+from kernelviz.core.counters import END_MARKER, MOST_KERNELS, Replay, Scope
 from kernelviz.core.uncounted import (
     CountersCancelled,
     NoProfiler,
@@ -43,6 +43,7 @@ class Count:
     variants: tuple[str, ...]
     capability: tuple[int, int] | None = None
     replay: Replay = "application"
+    scope: Scope = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def count(
     path = ncu.ncu_path()
     if path is None:
         return dict.fromkeys(work.variants, Uncounted(reason=NoProfiler()))
-    wanted = metrics = requested_metrics(work.capability)
+    wanted = metrics = requested_metrics(work.capability, work.scope)
     output = _profiled(path, work, device_id, plugins, metrics, stop, tuple(guard_fds), most_s)
     for _ in range(_STARTS - 1):
         if isinstance(output, Uncounted) or not (unknown := ncu.unknown_metrics(output.printed, metrics)):

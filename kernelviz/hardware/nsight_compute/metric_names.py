@@ -9,7 +9,7 @@ and is started again without it. Names are for compute capability 8.0 and 9.0; 1
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from kernelviz.core.counters import StallReason
+from kernelviz.core.counters import Scope, StallReason
 
 Quantity = Literal["time", "bytes", "frequency", "count", "sectors", "share", "ratio"]
 """What a metric counts. ``sectors``: of 32 bytes each, which the field states in bytes. ``share``: ncu writes percent."""
@@ -31,9 +31,18 @@ class Metric:
     from_capability: tuple[int, int] = (0, 0)
     """The first compute capability for which kernelviz asks for it."""
 
+    @property
+    def is_traffic(self) -> bool:
+        """Whether it belongs to the scope ``traffic``."""
+        return self.field in _TRAFFIC
+
 
 _OF_PEAK = "avg.pct_of_peak_sustained_elapsed"
 _STALLS = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+_TRAFFIC = frozenset(
+    {"duration_s", "clock_hz", "registers_per_thread", "dram_read_bytes", "dram_written_bytes", "l2_bytes", "load_requests",
+     "load_sectors", "store_requests", "store_sectors"}
+)  # fmt: skip
 _NEW_STALLS: tuple[StallReason, ...] = ("gmma",)
 """States of warps that exist from compute capability 9.0 on."""
 
@@ -79,11 +88,15 @@ BY_NAME: dict[str, Metric] = {metric.name: metric for metric in METRICS}
 BY_NAME |= {label: metric for metric in METRICS for label in metric.labels}
 
 
-def requested_metrics(capability: tuple[int, int] | None) -> tuple[str, ...]:
+def requested_metrics(capability: tuple[int, int] | None, scope: Scope = "all") -> tuple[str, ...]:
     """The names that kernelviz asks for on a GPU of this compute capability.
 
     >>> "sm__pipe_tc_cycles_active.avg.pct_of_peak_sustained_elapsed" in requested_metrics((9, 0))
     False
     """
     known = capability or (0, 0)
-    return tuple(metric.name for metric in METRICS if metric.requested and metric.from_capability <= known)
+    return tuple(
+        metric.name
+        for metric in METRICS
+        if metric.requested and metric.from_capability <= known and (scope == "all" or metric.is_traffic)
+    )
