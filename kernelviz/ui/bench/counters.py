@@ -7,7 +7,6 @@ import streamlit as st
 
 from kernelviz.bench import Bench, Progress
 from kernelviz.core import LIVING, Device, Problem, Result, Run
-from kernelviz.core.command import ProfilerCommands
 from kernelviz.metrics.counters import call_counters
 from kernelviz.metrics.rows import Row
 from kernelviz.tables.column import View, select
@@ -21,7 +20,7 @@ from kernelviz.text.counters import (
     describe_uncounted,
 )
 from kernelviz.text.text import sentence_case
-from kernelviz.ui.shared import callbacks, live_progress, session, table, view_filters
+from kernelviz.ui.shared import callbacks, live_progress, profiler_commands, session, table, view_filters
 from kernelviz.ui.shared.text import plain, when
 
 _WAIT_S = 0.3
@@ -55,7 +54,10 @@ def counters_of_case(bench: Bench, run: Run, rows: Sequence[Row], problem: Probl
         _state(bench, run, result, device)
     with st.container(key="counters_facts"):
         stored_counters(result, key="counters_table")
-        _commands(bench.counters.commands_of_run(run, problem, variant))
+        commands = bench.counters.commands_of_run(run, problem, variant)
+        if commands is not None:
+            st.markdown("**Profile it in a terminal**", help=profiler_commands.HELP)
+            profiler_commands.draw(commands)
 
 
 def stored_counters(result: Result, *, key: str) -> None:
@@ -147,21 +149,3 @@ def _progress(bench: Bench, name: str, progress: Progress, result: Result) -> No
             st.session_state["counters_drawn"] = name
             st.rerun()  # they are stored since this page read the run
         st.caption("The counters were read, but the run was removed or is measured again, so they could not be stored.")
-
-
-def _commands(commands: ProfilerCommands | None) -> None:
-    """Commands to copy: Nsight Compute, Nsight Systems, kernelviz."""
-    if commands is None:
-        return
-    st.markdown(
-        "**Profile it in a terminal**",
-        help="`kernelviz launch` prepares the case and calls it between cudaProfilerStart and cudaProfilerStop, so that the "
-        "profilers see only the call. ncu flushes the caches before each of its passes; it empties more than kernelviz does.",
-    )
-    for label, command in (
-        ("Nsight Compute", commands.ncu),
-        ("Nsight Systems", commands.nsys),
-        ("kernelviz", commands.counters),
-    ):
-        st.caption(label)
-        st.code(command, language="bash", wrap_lines=True)

@@ -28,7 +28,7 @@ from kernelviz.text.above_roof import count_above_roofs, describe_above_roof, de
 from kernelviz.text.counters import describe_counting, describe_traffic
 from kernelviz.text.limiter import describe_meaning
 from kernelviz.ui.roofline import choice
-from kernelviz.ui.shared import charts, site, table
+from kernelviz.ui.shared import charts, profiler_commands, site, table
 from kernelviz.ui.shared.text import bullets, plain
 
 SMALL_TABLE_PX = 240
@@ -152,13 +152,12 @@ def case_facts(case: Placed) -> None:
         evidence = [plain(describe_evidence(fact)) for fact in case.limiter.evidence]
         missing = [f"unknown: {plain(describe_missing(fact))}" for fact in case.limiter.missing]
         st.markdown("\n".join(f"- {line}" for line in (*evidence, *missing)))
-        traffic = describe_traffic(case.cost, case.counters)
-        if case.counters is not None:
-            text = str(traffic) or "The counters of this case do not contain the traffic of device memory"
-            st.markdown(f"{plain(text)}.", help=plain(describe_counting(case.counters)))
+        _counters(case)
         if case.commands is not None:
-            commands = case.commands
-            st.code("\n".join((commands.counters, commands.ncu, commands.nsys)), language="bash", wrap_lines=True)
+            with st.expander(
+                "Profile it in a terminal", expanded=case.limiter.kind == "unclear", icon=":material/terminal:"
+            ):
+                profiler_commands.draw(case.commands)
         st.markdown(
             f":small[:gray[{plain(format_badge(case.quality))}]]",
             help=plain(describe_quality(case.quality)),
@@ -166,6 +165,16 @@ def case_facts(case: Placed) -> None:
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             site.run_link("Open its run", case.run_id)
             st.button("Show all cases", key="show_all", icon=":material/close:", on_click=choice.show_all_cases)
+
+
+def _counters(case: Placed) -> None:
+    """How the counters of the case were read, and its traffic if the evidence for the limiter does not state it."""
+    if case.counters is None:
+        return
+    traffic = describe_traffic(case.cost, case.counters)
+    if str(traffic) and not any(fact.kind == "counted_dram" for fact in case.limiter.evidence):
+        st.markdown(f"{plain(traffic)}, in a cold call." if case.counters.cold else f"{plain(traffic)}.")
+    st.caption(plain(describe_counting(case.counters)))
 
 
 def limiter_counts(cases: Sequence[Placed]) -> None:
