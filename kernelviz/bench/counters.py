@@ -100,7 +100,7 @@ class CounterReading:
             if variant not in results or results[variant].timing is None:
                 raise BadField("variant", variant, "it has no correct time in this run; measure the case first")
             self._check_same_code(results[variant], op, device)
-        return self._start(chosen, tuple(variants), device.id, run.plan.plugins, run, owner, replay, scope)
+        return self._start(chosen, tuple(variants), device.id, files, run, owner, replay, scope)
 
     def read_cases(self, name: str) -> tuple[CaseCounters, ...]:
         """The counters that a reading of this process has read so far. Empty if it is unknown."""

@@ -11,7 +11,7 @@ from kernelviz.text.text import Template, Text, fill, join
 
 PERMISSION_LINES = (
     "options nvidia NVreg_RestrictProfilingToAdminUsers=0",
-    "docker run --cap-add SYS_ADMIN …",
+    "docker run --cap-add SYS_ADMIN --user root …",
 )
 """What allows every user to read counters: a line for /etc/modprobe.d (then load the driver again), or an option of a container.
 NVIDIA, "Permission issue with Performance Counters" (ERR_NVGPUCTRPERM)."""
@@ -24,7 +24,7 @@ _REASONS: Mapping[type, Template] = {
     ),
     u.NotPermitted: (
         "this user may not read the GPU's counters (ERR_NVGPUCTRPERM). An administrator allows it with the line "
-        f"`{PERMISSION_LINES[0]}` in /etc/modprobe.d/nvidia.conf and a restart, in a container with `--cap-add SYS_ADMIN`"
+        f"`{PERMISSION_LINES[0]}` in /etc/modprobe.d/nvidia.conf and a restart, in a container with `--cap-add SYS_ADMIN --user root`"
     ),
     u.CountersBusy: "another profiler or monitor (DCGM, nsys, ncu) uses the GPU's counters; end it, then try again",
     u.ProfilerNotLoaded: "ncu cannot load its library into the program (LibraryNotLoaded), as in some sandboxes",
