@@ -24,7 +24,8 @@ _REASONS: Mapping[type, Template] = {
     ),
     u.NotPermitted: (
         "this user may not read the GPU's counters (ERR_NVGPUCTRPERM). An administrator allows it with the line "
-        f"`{PERMISSION_LINES[0]}` in /etc/modprobe.d/nvidia.conf and a restart, in a container with `--cap-add SYS_ADMIN --user root`"
+        f"`{PERMISSION_LINES[0]}` in /etc/modprobe.d/nvidia.conf and a restart, in a container with "
+        "`--cap-add SYS_ADMIN --user root`"
     ),
     u.CountersBusy: "another profiler or monitor (DCGM, nsys, ncu) uses the GPU's counters; end it, then try again",
     u.ProfilerNotLoaded: "ncu cannot load its library into the program (LibraryNotLoaded), as in some sandboxes",
