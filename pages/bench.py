@@ -13,6 +13,7 @@ from kernelviz.metrics.summary import summary
 from kernelviz.text.cells import failures
 from kernelviz.ui.bench import (
     charts,
+    counters,
     empty_states,
     foreign_run,
     heading,
@@ -97,6 +98,7 @@ if foreign_times.alone(stored):
     time_name = foreign_run.time_box(stored)
     foreign_run.times_chart(stored, time_name)
     foreign_run.times_table(stored)
+    foreign_run.counters_table(stored)
     st.stop()
 
 # The head of the run, and its tiles.
@@ -135,6 +137,7 @@ tabs.draw_open_tab(
         tabs.failures_label(failed): lambda: tabs.failure_list(run, failed),
         "Kernels": lambda: tabs.kernel_table(results),
         "Machine code": lambda: machine_code.facts_of_cases(bench, run, whole, problem),
+        "Counters": lambda: counters.counters_of_case(bench, run, results, problem),
         "Inspect": lambda: inspection.tensors_and_errors(bench, run, results, problem),
         "Variants": lambda: empty_states.variant_list(bench.ops().get(run.plan.op), run.plan.variants),
     }

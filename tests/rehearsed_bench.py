@@ -14,6 +14,7 @@ import sample_inspections as inspections
 import sample_runs as samples
 
 from kernelviz.bench import Bench, Offer, Progress, RunSummary, planning
+from kernelviz.bench.counters import CounterReading
 from kernelviz.bench.history import History
 from kernelviz.bench.machine import Machine
 from kernelviz.bench.summaries import UnderWay
@@ -90,6 +91,8 @@ class RehearsedBench(Bench):
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.history = History(Store(f"sqlite:///{self._folder.name}/runs.db"))
         self.machine = Machine(self.history._store, devices, lambda _: False)
+        # It says whether counters can be read, and reads none: that needs a runner and the choice of plug-ins.
+        self.counters = CounterReading(self.history._store, None, None, devices, self.load)  # type: ignore[arg-type]
         self.trends = Trends(self.history._store, devices)
         self.tunings = Tunings(self.history._store, ops, devices, self.load)
         self._roofs = roofs

@@ -8,6 +8,7 @@ kv.plots.latency_by_size(report)
 
 from kernelviz.api.artifacts import code, code_facts
 from kernelviz.api.comparisons import Compared, compare, gallery, library_comparison, regress, roofline, trends
+from kernelviz.api.hardware_counters import counters, profiler_commands
 from kernelviz.api.measurement import Tuned, inspect, resume, resume_tuning, run, selftest, size_text, tune, tunings
 from kernelviz.api.precompilation import precompile
 from kernelviz.api.report import Report, history, load, load_all, runs
@@ -22,6 +23,7 @@ __all__ = [
     "code",
     "code_facts",
     "compare",
+    "counters",
     "gallery",
     "history",
     "inspect",
@@ -30,6 +32,7 @@ __all__ = [
     "load",
     "load_all",
     "precompile",
+    "profiler_commands",
     "regress",
     "resume",
     "resume_tuning",

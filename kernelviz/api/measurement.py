@@ -71,7 +71,7 @@ def run(
     bench = use_cases.current()
     request = RunRequest(
         op=op,
-        sizes=_size_texts(sizes),
+        sizes=size_texts(sizes),
         preset=preset,
         variants=None if variants is None else _several(variants),
         dtype=dtype,
@@ -80,7 +80,7 @@ def run(
         data=data,
         baseline=baseline,
         device=device,
-        plugins=_paths(plugins),
+        plugins=paths(plugins),
     )
     usual: Sequence[FigureName] = ("cold",) if untrusted else USUAL_FIGURES
     method = Method(
@@ -90,13 +90,13 @@ def run(
         judge=True if untrusted else msgspec.UNSET,
         ahead=compile_ahead,
     )
-    return wait_for_run(bench, bench.run(bench.plan(request), method, owner=_owner()))
+    return wait_for_run(bench, bench.run(bench.plan(request), method, owner=owner()))
 
 
 def resume(run_id: str) -> Report:
     """Measure those cases of an interrupted or cancelled run that have no result, and wait for them."""
     bench = use_cases.current()
-    bench.resume(run_id, owner=_owner())
+    bench.resume(run_id, owner=owner())
     return wait_for_run(bench, run_id)
 
 
@@ -178,19 +178,19 @@ def tune(
     request = RunRequest(
         op=op,
         variants=(variant,),
-        sizes=_size_texts(sizes),
+        sizes=size_texts(sizes),
         preset=preset,
         dtype=dtype,
         compute=compute,
         direction=direction,
         data=data,
         device=device,
-        plugins=_paths(plugins),
+        plugins=paths(plugins),
     )
     run_id = bench.run(
         bench.tuning(request, configurations=configurations, seed=seed),
         msgspec.structs.replace(METHOD, budget_s=budget_s, ahead=compile_ahead),
-        owner=_owner(),
+        owner=owner(),
     )
     wait_for_run(bench, run_id)
     return Tuned.of(bench.tunings.report(run_id))
@@ -218,8 +218,8 @@ def selftest(device: str | None = None) -> Selftest:
     `failed` of the result holds the checks that did not pass. Errors: DeviceError if no check could be made.
     """
     bench = use_cases.current()
-    followed = bench.selftest(device or bench.default_device(), owner=_owner())
-    message = _wait(bench, followed)
+    followed = bench.selftest(device or bench.default_device(), owner=owner())
+    message = wait_for_end(bench, followed)
     result = bench.selftest_result(followed)
     if result is None or not result.checks:
         raise DeviceError(message or "no check could be made")
@@ -248,20 +248,20 @@ def inspect(
     plan = bench.plan(
         RunRequest(
             op=op,
-            sizes=_size_texts(sizes),
+            sizes=size_texts(sizes),
             preset=preset,
             variants=(variant,),
             dtype=dtype,
             compute=compute,
             data=data,
             device=device,
-            plugins=_paths(plugins),
+            plugins=paths(plugins),
         )
     )
     if len(plan.problems) != 1:
         raise BadField("sizes", f"{len(plan.problems)} problems", "give one size for each axis")
-    followed = bench.inspect(plan.problems[0], variant, plan.device, plugins=plan.plugins, owner=_owner())
-    message = _wait(bench, followed)
+    followed = bench.inspect(plan.problems[0], variant, plan.device, plugins=plan.plugins, owner=owner())
+    message = wait_for_end(bench, followed)
     inspection = bench.inspected(followed)
     if inspection is None:
         raise DeviceError(message or "the case could not be looked at")
@@ -270,11 +270,11 @@ def inspect(
 
 def wait_for_run(bench: use_cases.Bench, run_id: str) -> Report:
     """Wait for the end of a run, and return it. An interrupt cancels it and is raised again."""
-    _wait(bench, run_id)
+    wait_for_end(bench, run_id)
     return Report.of(bench.load(run_id))
 
 
-def _wait(bench: use_cases.Bench, followed: str) -> str:
+def wait_for_end(bench: use_cases.Bench, followed: str) -> str:
     """Wait for the end of a run, selftest or inspection, and return its message. An interrupt cancels it and is raised again."""
     message = ""
     try:
@@ -286,7 +286,7 @@ def _wait(bench: use_cases.Bench, followed: str) -> str:
     return message
 
 
-def _owner() -> str:
+def owner() -> str:
     """The owner of what this process asks for: the queue of a device alternates between owners."""
     return f"python {os.getpid()}"
 
@@ -312,14 +312,14 @@ def size_text(size: int | str | Sequence[int], axis: str = "") -> str:
         ) from None
 
 
-def _size_texts(
+def size_texts(
     sizes: Mapping[str, int | str | Sequence[int]] | Mapping[str, int | str] | None,
 ) -> dict[str, str] | None:
     """The sizes of each axis as text. Errors: BadField."""
     return None if sizes is None else {axis: size_text(size, axis) for axis, size in sizes.items()}
 
 
-def _paths(plugins: Sequence[PathLike]) -> tuple[str, ...]:
+def paths(plugins: Sequence[PathLike]) -> tuple[str, ...]:
     """Absolute paths of plug-ins."""
     return tuple(str(Path(p).resolve()) for p in _several(plugins))
 

@@ -14,6 +14,7 @@ import msgspec
 
 from kernelviz.bench import planning, remote_runs
 from kernelviz.bench.availability import Choice
+from kernelviz.bench.counters import CounterReading
 from kernelviz.bench.history import History
 from kernelviz.bench.live import LiveRun
 from kernelviz.bench.machine import Machine
@@ -55,8 +56,7 @@ from kernelviz.worker import protocol
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.worker_slot import SESSION
 
-_CONDITIONS_S = 0.5
-_NOTICES_S = 5.0
+_CONDITIONS_S, _NOTICES_S = 0.5, 5.0
 
 
 class Bench(QueueView):
@@ -79,6 +79,7 @@ class Bench(QueueView):
         self.history = History(store, self._runner.settle)
         self.trends = Trends(store, devices)
         self.tunings = Tunings(store, self.ops, devices, self.load)
+        self.counters = CounterReading(store, self._runner, self._choice, devices, self.load)
         self.machine = Machine(store, devices, self._working, lock_directory=lock_directory)
         self._notices: dict[str, tuple[float, tuple[Notice, ...]]] = {}
         self._looking = threading.Lock()
@@ -247,8 +248,8 @@ class Bench(QueueView):
     def selftest(self, device_id: str, *, owner: str = "", only: tuple[str, ...] = (), quick: bool = False) -> str:
         """Queue a selftest, and return an id for follow(), progress() and cancel() (events CheckDone, TimelineDone, RunEnded).
 
-        `only`: names of checks, or their beginnings; the result of such a selftest is reported but not stored. `quick`: fewer
-        repetitions. If no check has a given name, the selftest ends at once with a message that lists the known names.
+        `only`: names of checks, or their beginnings; such a selftest is not stored. `quick`: fewer repetitions. If no check has a
+        given name, the selftest ends at once with a message that lists the known names.
         """
         return self._runner.selftest(self.device(device_id), protocol.Selftest(only=only, quick=quick), owner=owner)
 
@@ -259,7 +260,7 @@ class Bench(QueueView):
 
     def last_selftest(self, device_id: str) -> Selftest | None:
         """The newest complete selftest of that device that is stored."""
-        return next(iter(self._store.selftests.newest(self.device(device_id).uuid, 1)), None)
+        return next(iter(self._store.selftests.newest(self._devices[device_id].uuid, 1)), None)
 
     def inspect(
         self, problem: Problem, variant: str, device_id: str, *, plugins: tuple[str, ...] = (), owner: str = ""
@@ -316,8 +317,7 @@ class Bench(QueueView):
         return self.history.find(limit=limit)
 
     def roofs(self, device_id: str) -> tuple[Roof, ...]:
-        """The newest usable measurement of each roof of that device. Empty if it is not calibrated. `machine.refused_roofs` says
-        which ones were refused."""
+        """The newest usable measurement of each roof of that device; `machine.refused_roofs` says which ones were refused."""
         return stored_roofs(self._store, self.device(device_id)).usable
 
     def roofs_of(self, run: Run) -> tuple[Roof, ...]:

@@ -12,6 +12,7 @@ from kernelviz.core import (
     CheckDone,
     CodeCaptured,
     CompiledAhead,
+    CountersDone,
     DeviceBusy,
     Event,
     Failure,
@@ -101,6 +102,10 @@ class EventLog:
                 self._failed[inspection.case_key] = not inspection.passed
                 self._steps.pop(inspection.case_key, None)
                 return "inspection"
+            case CountersDone(case=case, uncounted=uncounted):
+                self._failed[case.key] = uncounted is not None
+                self._steps.pop(case.key, None)
+                return f"counters {case.key}"
             case RunEnded(status=status, message=message):
                 self._status, self._ahead, self._message = status, 0, message
                 self._steps.clear()

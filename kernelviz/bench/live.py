@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import msgspec
@@ -12,10 +12,15 @@ import msgspec
 from kernelviz.bench.event_log import EventLog
 from kernelviz.bench.stored_roofs import stored_roofs
 from kernelviz.core import (
+    LIVING,
+    Case,
+    CaseCounters,
     CaseDone,
     Check,
     CheckDone,
     CodeCaptured,
+    Counters,
+    CountersDone,
     Environment,
     Event,
     Failure,
@@ -30,12 +35,14 @@ from kernelviz.core import (
     Status,
     Timeline,
     TimelineDone,
+    UnknownRun,
     timestamps,
 )
 from kernelviz.core.chunks import parts
 from kernelviz.core.merge import merge_later_result
 from kernelviz.core.problem import case_key
 from kernelviz.core.reasons import CancelledBefore
+from kernelviz.core.uncounted import Uncounted
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store
@@ -143,6 +150,46 @@ class LiveRequest(Live):
         self.cancelled = True
         if list(self.abandon()):
             self.log.append(RunEnded(status="cancelled"))
+
+
+class LiveCounters(LiveRequest):
+    """A reading of hardware counters. They are stored with the results of `run_id`, if it is given."""
+
+    def __init__(self, name: str, store: Store, run_id: str | None, positions: Mapping[str, int]) -> None:
+        """`positions`: of the cases in the plan of the run."""
+        super().__init__(name, store)
+        self._run_id, self._positions = run_id, positions
+        self.counted: dict[str, CaseCounters] = {}
+        self.uncounted: dict[str, Uncounted] = {}
+
+    def tell(self, event: Event) -> None:
+        if isinstance(event, CountersDone):
+            case = event.case
+            if event.uncounted is not None:
+                self.uncounted[case.key] = event.uncounted
+            if event.counters is not None:
+                stored = self._put(case, event.counters)
+                run_id = self._run_id if stored else None
+                self.counted[case.key] = CaseCounters(
+                    problem=case.problem, variant=case.variant, counters=event.counters, run_id=run_id
+                )
+        super().tell(event)
+
+    def _put(self, case: Case, counters: Counters) -> bool:
+        """Store the counters with the result of their case. False if that was removed, or is being measured again."""
+        if self._run_id is None:
+            return False
+        with run_lock(self._store.url, self._run_id):
+            try:
+                under_way = self._store.runs.row(self._run_id).status in LIVING
+            except UnknownRun:
+                return False
+            result = self._store.results.of_cases(self._run_id, (case.key,)).get(case.key)
+            if under_way or result is None or result.timing is None:
+                return False
+            updated = msgspec.structs.replace(result, counters=counters)
+            self._store.results.put(self._run_id, [(self._positions[case.key], updated)])
+        return True
 
 
 class LiveRun(Live):

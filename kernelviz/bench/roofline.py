@@ -10,6 +10,7 @@ from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import LIVING, Level, Roof, Run, UnknownRun, check_name
 from kernelviz.formats import shipped_runs
 from kernelviz.hardware.datasheet import ceilings
+from kernelviz.metrics.counters import call_counters
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.placement import Placed, placed
 from kernelviz.text import describe_evidence, describe_missing, describe_quality, format_roof_name
@@ -115,7 +116,10 @@ def records(placement: Placement) -> list[dict[str, object]]:
             "limiter": c.limiter.kind,
             "evidence": [str(describe_evidence(fact)) for fact in c.limiter.evidence],
             "missing": [str(describe_missing(fact)) for fact in c.limiter.missing],
-            "profile_command": c.profile_command,
+            "dram_bytes": None if (call := call_counters(c.counters)) is None else call.dram_bytes,
+            "dram_over_least": c.traffic_ratio,
+            "profile_command": None if c.commands is None else c.commands.ncu,
+            "nsys_command": None if c.commands is None else c.commands.nsys,
             "trust": str(describe_quality(c.quality)),
         }
         for c in placement.cases

@@ -14,7 +14,7 @@ import msgspec
 from kernelviz.bench.availability import Choice
 from kernelviz.bench.compile_ahead import with_upcoming
 from kernelviz.bench.event_log import EventLog
-from kernelviz.bench.live import LiveRequest, LiveRun, logged, run_lock
+from kernelviz.bench.live import LiveCounters, LiveRequest, LiveRun, logged, run_lock
 from kernelviz.bench.tunings import Chosen, conclude, final_method, finalists
 from kernelviz.core import (
     LIVING,
@@ -41,6 +41,7 @@ from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store
 from kernelviz.text import describe_reason
 from kernelviz.worker import protocol
+from kernelviz.worker.counting import Count
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.request import Request
 from kernelviz.worker.supervisor import Supervisor, WorkerState
@@ -214,6 +215,10 @@ class Runner:
             device, live, owner, protocol.Inspect(problem=problem, variant=name, tuned=tuned), plugins
         )
 
+    def count(self, device: Device, live: LiveCounters, work: Count, plugins: tuple[str, ...], *, owner: str) -> str:
+        """Queue a reading of hardware counters, and return the name under which it can be followed."""
+        return self._submit_alone(device, live, owner, work, plugins)
+
     def live(self, run_id: str) -> LiveRun | LiveRequest | None:
         """The run, calibration, selftest or inspection, if it is under way in this process."""
         with self._lock:
@@ -280,7 +285,7 @@ class Runner:
         device: Device,
         live: LiveRequest,
         owner: str,
-        work: protocol.Calibrate | protocol.Selftest | protocol.Inspect,
+        work: protocol.Calibrate | protocol.Selftest | protocol.Inspect | Count,
         plugins: tuple[str, ...],
     ) -> str:
         """Queue a request that is no part of a run, and return the name under which it can be followed."""

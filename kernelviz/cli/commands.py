@@ -13,6 +13,7 @@ from kernelviz.cli import console, history, tune
 from kernelviz.cli.code import code
 from kernelviz.cli.compare import compare
 from kernelviz.cli.compile import compile_op
+from kernelviz.cli.counters import counters
 from kernelviz.cli.device import device
 from kernelviz.cli.gallery import gallery
 from kernelviz.cli.inspect import inspect
@@ -56,6 +57,7 @@ COMMANDS: dict[str, dict[str, Callable[..., int | None]]] = {
         "run": run,
         "record": record,
         "inspect": inspect,
+        "counters": counters,
         "launch": launch,
         "compile": compile_op,
         "tune": tune.tune,

@@ -1,6 +1,7 @@
 """`kernelviz launch`: call one variant N times in this process, so that a profiler can follow it."""
 
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, nullcontext
 from typing import Annotated
 
 import typer
@@ -24,11 +25,20 @@ def launch(
     data: options.Data = "normal",
     device: options.DeviceId = None,
     plugins: options.Plugins = None,
+    marked: Annotated[
+        bool,
+        typer.Option("--marked", hidden=True, help="Call several variants; launch the end marker after each of them."),
+    ] = False,
+    device_locked: Annotated[
+        bool, typer.Option("--device-locked", hidden=True, help="The process that starts this one holds the device.")
+    ] = False,
 ) -> None:
     """Call one variant N times without measuring it, for use under a profiler such as ncu or nsys.
 
-    The variant is prepared (inputs, compilation), the L2 cache is flushed, and then the variant is called N times in this
-    process. Nothing is traced or timed. Name one variant and one size for each axis.
+    The variant is prepared (inputs, compilation, one call). Then the caches are flushed and it is called, N times, in this
+    process. Nothing is traced or timed. Only these calls are between cudaProfilerStart and cudaProfilerStop, so that `ncu
+    --profile-from-start off` and `nsys profile --capture-range=cudaProfilerApi` see nothing else. Name one variant and one
+    size for each axis.
     """
     with closing(use_cases.current()) as bench:
         plan = bench.plan(
@@ -45,23 +55,37 @@ def launch(
             )
         )
         uuid, offers, tuned = bench.device(plan.device).uuid, bench.offers(op, plan.device), bench.tunings.chosen(plan)
-    case = options.only_case(plan, "launch", "--variants")
+    cases = plan.cases() if marked and len(plan.problems) == 1 else (options.only_case(plan, "launch", "--variants"),)
+    named = {case.variant for case in cases}
     for offer in offers:
-        if offer.variant.name == case.variant and offer.lack is not None:
-            raise BadField("--variants", case.variant, str(describe_reason(offer.lack)))
-    err, lock = console.err(), DeviceLock(uuid)
-    lock.acquire(lambda holder: err.print(f"waiting for the device: {holder} holds it"), lambda: False)
-    try:
+        if offer.variant.name in named and offer.lack is not None:
+            raise BadField("--variants", offer.variant.name, str(describe_reason(offer.lack)))
+    err = console.err()
+    with nullcontext() if device_locked else _locked(uuid):
         # In this process and not in a worker, because a profiler follows this process, and replays its kernels most easily if
         # it is the only one.
         from kernelviz.measure.session.device_session import open_session  # imports torch
 
         session = open_session(plan.device, plan.plugins)
-        try:
-            session.launch(case.problem, case.variant, calls, tuned=tuned)
-        except Exception as error:
-            raise DeviceError(f"{format_case(case)}: {type(error).__name__}: {error}") from error
+        for case in cases:
+            try:
+                session.launch(case.problem, case.variant, calls, tuned=tuned, marked=marked)
+            except Exception as error:
+                failure = f"{format_case(case)}: {type(error).__name__}: {error}"
+                if len(cases) == 1:
+                    raise DeviceError(failure) from error
+                err.print(failure)
+            else:
+                err.print(f"called {calls} time{'s' if calls > 1 else ''}: {format_case(case)}")
+
+
+@contextmanager
+def _locked(uuid: str) -> Iterator[None]:
+    """Hold the device's lock."""
+    err, lock = console.err(), DeviceLock(uuid)
+    lock.acquire(lambda holder: err.print(f"waiting for the device: {holder} holds it"), lambda: False)
+    try:
+        yield
     finally:
         lock.release()
         lock.close()
-    err.print(f"called {calls} time{'s' if calls > 1 else ''}: {format_case(case)}")

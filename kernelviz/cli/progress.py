@@ -12,6 +12,7 @@ from kernelviz.core import (
     CaseStep,
     CheckDone,
     CompiledAhead,
+    CountersDone,
     DeviceBusy,
     Event,
     Failure,
@@ -97,6 +98,8 @@ class Reporter:
                 self.say(f"timeline: recorded {len(timeline.counted)} iterations of {timeline.case}")
             case InspectionDone():
                 self._state("the case was inspected")
+            case CountersDone(case=case):
+                self._state(f"ncu has ended for {format_case(case)}")
             case RunEnded(status=status, message=message) if message or status != "finished":
                 self.say(f"{status}: {message}" if message else status)
 

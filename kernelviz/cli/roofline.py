@@ -55,7 +55,8 @@ def roofline(
     console.show(console.table(placed_columns(placed.cases, View.TERMINAL), placed.cases))
     for line in describe_above_roofs([c.above_roof for c in placed.cases if c.above_roof is not None]):
         console.err().print(line)
-    commands = [c.profile_command for c in placed.cases if c.profile_command is not None]
+    unclear = [c.commands for c in placed.cases if c.limiter.kind == "unclear"]
+    commands = [one.ncu for one in unclear if one is not None]
     if commands:
         more = f" (and {len(commands) - 1} more: see --json)" if len(commands) > 1 else ""
         console.err().print(f"Unclear: {MEANINGS['unclear']}{more}:")

@@ -6,6 +6,7 @@ Nothing in this package imports torch, triton or a database; every other package
 
 from kernelviz.core.cheats import CHEATS, Cheat
 from kernelviz.core.code import Artifact, CodeContent, CodeKind, CompiledCode, Compiler
+from kernelviz.core.counters import CaseCounters, Counters, KernelCounters
 from kernelviz.core.device_sample import Sample
 from kernelviz.core.errors import (
     BadField,
@@ -24,6 +25,7 @@ from kernelviz.core.events import (
     CheckDone,
     CodeCaptured,
     CompiledAhead,
+    CountersDone,
     DeviceBusy,
     Event,
     InspectionDone,
@@ -148,6 +150,7 @@ __all__ = [
     "CallKind",
     "CallTooLong",
     "Case",
+    "CaseCounters",
     "CaseDone",
     "CaseStep",
     "Cheat",
@@ -164,6 +167,8 @@ __all__ = [
     "Compiler",
     "Conditions",
     "Cost",
+    "Counters",
+    "CountersDone",
     "Data",
     "DataSheetRoof",
     "Device",
@@ -191,6 +196,7 @@ __all__ = [
     "Inspection",
     "InspectionDone",
     "Kernel",
+    "KernelCounters",
     "KernelsVary",
     "KernelvizError",
     "LaterFailure",

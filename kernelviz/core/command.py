@@ -1,9 +1,9 @@
 """The commands that measure a plan again, with all options."""
 
-import re
 import shlex
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 
@@ -26,22 +26,53 @@ def commands(plan: Plan, method: Method) -> tuple[str, ...]:
     return tuple(_line(plan, method, group[0], sizes) for group in alike.values() for sizes in _sizes(group))
 
 
-def profile_command(problem: Problem, variant: str, kernel: str = "") -> str | None:
-    """`ncu … kernelviz launch …` for one case, so that a profiler reads the hardware counters of `kernel` in one call.
+@dataclass(frozen=True, slots=True)
+class ProfilerCommands:
+    """Commands that run profilers on one call of a case: Nsight Compute (hardware counters of its kernels), Nsight Systems (a
+    timeline), and kernelviz itself, which reads a stated set of counters with ncu."""
 
-    None for a backward pass, which `kernelviz launch` does not offer.
+    ncu: str
+    nsys: str
+    counters: str
 
-    >>> profile_command(Problem(op="add", sizes={"n": 4096}, dtype="fp32"), "torch_eager", "void at::vec_add<4, float>(int)")
-    'ncu --set full -k vec_add -c 1 kernelviz launch add --variants torch_eager --size n=4096 --dtype fp32'
+
+def profiler_commands(
+    problem: Problem, variant: str, *, device: str | None = None, plugins: Sequence[str] = ()
+) -> ProfilerCommands | None:
+    """The commands for one case. `device`: its id if it is not the default one.
+
+    None for a backward pass, which `kernelviz launch` does not offer, and for a problem of another tool. The profilers see only
+    the call and not its preparation, because `kernelviz launch` tells them when it begins and ends (cudaProfilerStart, -Stop).
+
+    >>> commands = profiler_commands(Problem(op="add", sizes={"n": 4096}, dtype="fp32"), "torch_eager")
+    >>> print(commands.ncu)
+    ncu --set full --profile-from-start off --clock-control none kernelviz launch add --variants torch_eager \
+--size n=4096 --dtype fp32
+    >>> print(commands.nsys)
+    nsys profile --capture-range=cudaProfilerApi --capture-range-end=stop kernelviz launch add --variants torch_eager --size \
+n=4096 --dtype fp32
+    >>> print(commands.counters)
+    kernelviz counters add torch_eager --size n=4096 --dtype fp32
     """
-    if problem.direction != "forward":
+    if problem.direction != "forward" or problem.data is None:
         return None
-    # ncu matches the name of the function alone, without namespaces, template arguments and parameters.
-    name = re.split(r"[<(]", kernel, maxsplit=1)[0].split("::")[-1].split(" ")[-1]
-    only = ["-k", name, "-c", "1"] if re.fullmatch(r"\w+", name) else []
+    case = launch_options(problem, device=device, plugins=plugins)
+    launch = ["kernelviz", "launch", problem.op, "--variants", variant, *case]
+    ncu = ["ncu", "--set", "full", "--profile-from-start", "off", "--clock-control", "none"]
+    nsys = ["nsys", "profile", "--capture-range=cudaProfilerApi", "--capture-range-end=stop"]
+    return ProfilerCommands(
+        ncu=shlex.join([*ncu, *launch]),
+        nsys=shlex.join([*nsys, *launch]),
+        counters=shlex.join(["kernelviz", "counters", problem.op, variant, *case]),
+    )
+
+
+def launch_options(problem: Problem, *, device: str | None = None, plugins: Sequence[str] = ()) -> list[str]:
+    """The options of `kernelviz launch` for a problem: sizes, number format and data where they are not as usual."""
     sizes = [argument for axis, size in problem.sizes.items() for argument in ("--size", f"{axis}={size}")]
-    launch = ["kernelviz", "launch", problem.op, "--variants", variant, *sizes, *_problem(problem)]
-    return shlex.join(["ncu", "--set", "full", *only, *launch])
+    with_plugins = [argument for path in plugins for argument in ("--with", path)]
+    on_device = [] if device is None else ["--device", device]
+    return [*sizes, *_problem(problem), *with_plugins, *on_device]
 
 
 def unsaid(method: Method) -> str:

@@ -3,11 +3,13 @@
 from typing import Literal
 
 from kernelviz.core.code import CodeContent
+from kernelviz.core.counters import Counters
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import Case, Struct
 from kernelviz.core.result import Result
 from kernelviz.core.run import Roof, Status
 from kernelviz.core.selftest import Check, Timeline
+from kernelviz.core.uncounted import Uncounted
 
 Step = Literal["binding", "compiling", "checking", "measuring"]
 
@@ -83,6 +85,14 @@ class InspectionDone(Struct, frozen=True, kw_only=True, tag="inspection_done", t
     inspection: Inspection
 
 
+class CountersDone(Struct, frozen=True, kw_only=True, tag="counters_done", tag_field="kind"):
+    """A profiler has read the hardware counters of a case, or could not: `counters` is None then, and `uncounted` says why."""
+
+    case: Case
+    counters: Counters | None = None
+    uncounted: Uncounted | None = None
+
+
 class RunEnded(Struct, frozen=True, kw_only=True, tag="ended", tag_field="kind"):
     """The run ended, and no event follows. `message`: the reason, if the run failed as a whole."""
 
@@ -102,5 +112,6 @@ Event = (
     | CheckDone
     | TimelineDone
     | InspectionDone
+    | CountersDone
     | RunEnded
 )

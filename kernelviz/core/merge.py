@@ -27,7 +27,9 @@ def merge_later_result(earlier: Result, later: Result) -> Result:
         return earlier if later.outcome.device_cold_s is None else later
     outcome = merge_timings(earlier.outcome, later.outcome)
     if later.outcome.device_cold_s is not None:
-        return msgspec.structs.replace(later, outcome=outcome)
+        # The same code and configuration: counters that were read of it stay true.
+        counters = earlier.counters if later.counters is msgspec.UNSET else later.counters
+        return msgspec.structs.replace(later, outcome=outcome, counters=counters)
     return msgspec.structs.replace(earlier, outcome=outcome, conditions=_both(earlier.conditions, later.conditions))
 
 

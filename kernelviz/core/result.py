@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from kernelviz.core.code import CompiledCode
+from kernelviz.core.counters import Counters
 from kernelviz.core.notes import Note
 from kernelviz.core.problem import Case, Cost, Problem, Struct
 from kernelviz.core.reasons import Reason
@@ -234,8 +235,9 @@ class Result(Struct, frozen=True, kw_only=True):
 
     `configuration` is the configuration that the variant was bound with; None if the variant has no tuning parameters. `tuned_by`
     is the run that found the configuration; None if it is the default or the one in the variant's name. `code` describes what
-    compilers made for the case, and names the artifacts by digest. `memory` and `code` are left out of documents where they are
-    not known, so that the digests of earlier documents stay as they are.
+    compilers made for the case, and names the artifacts by digest. `counters` are hardware counters of one call, which a profiler
+    read later. `memory`, `code` and `counters` are left out of documents where they are not known, so that the digests of
+    earlier documents stay as they are.
     """
 
     problem: Problem
@@ -253,6 +255,12 @@ class Result(Struct, frozen=True, kw_only=True):
     measured_at: str | None = None
     memory: PeakMemory | msgspec.UnsetType = msgspec.UNSET
     code: tuple[CompiledCode, ...] | msgspec.UnsetType = msgspec.UNSET
+    counters: Counters | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def hardware_counters(self) -> Counters | None:
+        """The hardware counters of one call; None if they were not read."""
+        return None if self.counters is msgspec.UNSET else self.counters
 
     @property
     def peak_memory(self) -> PeakMemory | None:

@@ -267,6 +267,9 @@ FLOP_PER_BYTE = Unit("FLOP/B", form=".3g", single=lambda value: f"{significant(v
 JOULES = Unit("mJ", 1e-3, ".3g", lambda value: f"{significant(value * 1e3, 3)} mJ")
 BYTES = Unit("B", form=",d", single=lambda value: f"{value} B")
 MEMORY = Unit("MiB", 2**20, ".4g", size_bytes)
+TRAFFIC = Unit("MB", 1e6, ".4g", lambda value, digits=3: rate(value, "B", digits), rate=True)
+"""Bytes that were moved, in decimal units, as bandwidths have them."""
+MEAN_COUNT = Unit(form=".3g", single=lambda value: significant(value, 3))
 COUNT = Unit(form=",d", single="{:,}".format)
 SIZE = COUNT
 """The size of an axis."""

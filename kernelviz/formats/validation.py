@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 
 from kernelviz.core import DocumentError, Environment, Failure, Figure, Plan, Problem, Result, Roof, Run
 from kernelviz.formats.code_validation import check_code
+from kernelviz.formats.counter_validation import check_counters
 
 MAX_SIZE = 2**63 - 1
 LEAST_S, MOST_S = 1e-12, 1e9
@@ -135,6 +136,8 @@ def _check_result(result: Result, path: str) -> None:
         check_fields(kernel, f"{path}.kernels[{i}]", 0.0, MOST_S, "duration_s")
     check_fields(result.preparation, f"{path}.preparation", 0.0, MOST_S, "bind_s", "first_call_s", "check_s")
     check_fields(result.peak_memory, f"{path}.memory", 0, MAX_COUNT, "bind_bytes", "call_bytes")
+    if result.hardware_counters is not None:
+        check_counters(result.hardware_counters, f"{path}.counters")
 
 
 def _check_figure(figure: Figure, path: str) -> None:

@@ -1,4 +1,5 @@
-"""What limits a case. The answer is derived from its time and from facts about its launch, without hardware counters.
+"""What limits a case. The answer is derived from its time, from facts about its launch, and from hardware counters if there are
+any (`kernelviz counters`).
 
 The shortest times that its parts can take are compared with the measured time t (cold or warm, as the caller chooses):
 
@@ -14,6 +15,9 @@ The rules are applied in this order. The first one that holds gives the answer:
 2. **L2**: a warm problem of at most the size of the L2 that reaches 60 % of the L2's stream, or moves faster than memory can.
 3. **compute** or **bandwidth**: that part is 60 % of t or more. Nsight Compute's "speed of light" rule has the same threshold:
    below 60 % of the peak it names latency ("... below 60.0% of peak typically indicate latency issues").
+   With counters, the measured traffic of memory and of the L2 counts, too: **bandwidth** or **L2** if it takes 60 % of t or
+   more at the measured stream, **compute** if a pipe of arithmetic (fma, alu, xu, tensor) is busy in 60 % of the cycles or more,
+   **issue** if the pipe of loads and stores is, or if the schedulers issue in 60 % of their cycles or more.
 4. **bandwidth** of a chain: two or more kernels of at least 5 % of t each, on a problem larger than the L2, that on average take
    at most as long as moving three whole tensors of 4 bytes an element, and the longest at most a quarter longer. A step of an
    unfused chain reads and writes up to three tensors (two operands and a result), in fp32 where it computes in fp32. That is 3
@@ -36,8 +40,12 @@ The rules are applied in this order. The first one that holds gives the answer:
 7. **compute**, **bandwidth** or **L2** again, if that part is half of t or more: it outweighs everything that does not overlap
    with it. The fewest bytes of the problem are counted, and the kernel moves these or more, so its real traffic is closer to
    the roof than that. The evidence says that the rest is not explained.
-8. **unclear**: far from every roof and no such reason. Access that fetches more than it uses, repeated reads, waiting and
+8. **latency** by counters: no unit is busy enough for rule 3, so the warps wait. The evidence says for what.
+9. **unclear**: far from every roof and no such reason. Access that fetches more than it uses, repeated reads, waiting and
    instructions that are not counted as flop cannot be distinguished without counters (ncu).
+
+Counters are of a cold call, so they say nothing about the warm time. Rules 4 and 6 infer traffic that was not measured; they do
+not apply where it was.
 
 On a CPU nothing is known of kernels. There, a case is **launch** limited if it takes at most 2.5 times as long as one torch call
 of one element, and **compute** or **bandwidth** limited by rule 3.
@@ -46,28 +54,19 @@ The roofs are always the measured ones, since no kernel reaches those of a data 
 a rule that needs it does not apply. `kernelviz.text.limiter` turns the facts into text.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from math import prod
-from typing import Literal
 
 from kernelviz.core import POWER_CAP, Device, Result, Roof
 from kernelviz.core.dtypes import DTYPES
 from kernelviz.core.run import SameModelRoof
 from kernelviz.metrics.figures import Headline, back_to_back_over_warm, figure_of, host_bound
+from kernelviz.metrics.limiter_counters import counted_evidence, units_in_use, waiting
+from kernelviz.metrics.limiter_evidence import Evidence, EvidenceKind, Limiter, LimiterKind, Missing, Values
 from kernelviz.metrics.limiter_facts import CaseFacts, case_facts
-from kernelviz.metrics.occupancy import Occupancy, ResidencyLimit, occupancy
+from kernelviz.metrics.occupancy import Occupancy, occupancy
 from kernelviz.metrics.roof_checks import is_wide
 from kernelviz.metrics.roofline import intense
-
-LimiterKind = Literal["launch", "latency", "bandwidth", "L2", "compute", "unclear"]
-EvidenceKind = Literal[
-    "one_launch", "launches", "launches_and_gaps", "faster_than_memory", "share_of_l2", "moved", "computed", "chain", "fused",
-    "few_blocks", "low_occupancy", "small_grid", "few_in_flight", "too_short", "short_wave", "queued_wave", "warm_is_faster",
-    "occupancy", "occupancy_and_waves", "enough_in_flight", "host_bound", "capped_clock", "low_clock", "other_empty_kernel",
-    "one_call", "rest_unexplained",
-]  # fmt: skip
-MissingKind = Literal["device_time", "gpu", "empty_kernel", "cost", "bandwidth", "compute_rate", "resources"]
 
 ROOF_SHARE, HALF = 0.6, 0.5
 MOSTLY_LAUNCH = 0.4
@@ -91,34 +90,6 @@ SLOW_CLOCK = 0.95
 WARM_HELPS = 0.9
 """Below this ratio of warm to cold, the ratio is part of the evidence."""
 
-Values = Mapping[str, float | str | Roof | ResidencyLimit]
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """A fact that supports the answer. The names of its `values` end with their units; a roof is a value, too."""
-
-    kind: EvidenceKind
-    values: Values = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Missing:
-    """A fact that a rule needs and that is unknown. `which`: the headline or the precision that it is about."""
-
-    kind: MissingKind
-    which: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Limiter:
-    """The answer, its evidence (the deciding fact first), and the facts that are missing for a better answer."""
-
-    kind: LimiterKind
-    evidence: tuple[Evidence, ...] = ()
-    missing: tuple[Missing, ...] = ()
-
-
 _Answer = tuple[LimiterKind, tuple[Evidence, ...]] | None
 
 
@@ -130,11 +101,11 @@ def limiter(result: Result, device: Device, roofs: Sequence[Roof], headline: Hea
     facts = case_facts(result, figure, device, roofs, headline)
     if device.kind != "cuda":
         return _of_cpu(facts, roofs)
-    for rule in (_launch, _in_l2, _at_roof, _chain, _latency, _queued, _half):
+    for rule in (_launch, _in_l2, _at_roof, _in_use, _chain, _latency, _queued, _half, _waiting):
         answer = rule(facts)
         if answer is not None:
             kind, evidence = answer
-            return Limiter(kind, (*evidence, *_context(facts, kind)))
+            return Limiter(kind, (*evidence, *counted_evidence(facts, evidence), *_context(facts, kind)))
     return Limiter("unclear", (*_distances(facts), *_context(facts, "unclear")), _missing(facts))
 
 
@@ -194,13 +165,27 @@ def _at_roof(facts: CaseFacts) -> _Answer:
     return "bandwidth", _moved(facts)
 
 
+def _in_use(facts: CaseFacts) -> _Answer:
+    """The unit that is most in use, by counters."""
+    busiest = max(units_in_use(facts), key=lambda unit: unit.share, default=None)
+    if busiest is None or busiest.share < ROOF_SHARE:
+        return None
+    return busiest.kind, (busiest.evidence, *_moved(facts), *(_computed(facts) if intense(facts.result.cost) else ()))
+
+
+def _waiting(facts: CaseFacts) -> _Answer:
+    """No unit is busy enough, by counters."""
+    evidence = waiting(facts)
+    return ("latency", (*evidence, *_distances(facts))) if evidence and units_in_use(facts) else None
+
+
 def _half(facts: CaseFacts) -> _Answer:
     if facts.roofed_s < HALF * facts.time_s:
         return None
     if facts.computing_s is not None and facts.computing_s >= (facts.moving_s or 0.0):
         return "compute", (*_computed(facts), *_clock(facts))
     rest = Evidence("rest_unexplained", {"rest_fraction": 1 - facts.of_time(facts.moving_s)})
-    return _moving_kind(facts), (*_moved(facts), rest)
+    return _moving_kind(facts), (*_moved(facts), *(waiting(facts) or (rest,)))
 
 
 def _moving_kind(facts: CaseFacts) -> LimiterKind:
@@ -210,7 +195,7 @@ def _moving_kind(facts: CaseFacts) -> LimiterKind:
 
 def _chain(facts: CaseFacts) -> _Answer:
     steps = [s for k in facts.result.kernels if (s := k.duration_s) is not None and s >= MAIN_KERNEL * facts.time_s]
-    if len(steps) < 2 or facts.fits_in_l2 or facts.moving_s is None:
+    if len(steps) < 2 or facts.fits_in_l2 or facts.moving_s is None or facts.counted_s is not None:
         return None
     ratio = sum(steps) / len(steps) / facts.moving_s
     limit = _longest_step(facts.result)
@@ -272,7 +257,7 @@ def _in_flight(facts: CaseFacts) -> tuple[Evidence, ...]:
 
 def _queued(facts: CaseFacts) -> _Answer:
     wave, cost = facts.wave, facts.result.cost
-    if facts.empty_s is None or wave is None or cost is None or not cost.moved_bytes:
+    if facts.empty_s is None or wave is None or cost is None or not cost.moved_bytes or facts.counted_s is not None:
         return None
     trips_s = facts.empty_s * max(wave.bytes_per_thread / TRIP_BYTES, 1.0)
     if cost.work_flop > ONLY_MOVES_FLOP_PER_BYTE * cost.moved_bytes or wave.time_s < QUEUED * trips_s:
@@ -316,7 +301,8 @@ def _moved(facts: CaseFacts) -> tuple[Evidence, ...]:
         return ()
     fraction = facts.of_time(facts.moving_s)
     values = {"moved_bytes": facts.moved_bytes, "time_s": facts.time_s, "moving_fraction": fraction}
-    return (Evidence("moved", {**values, "roof": facts.memory}),)
+    kind: EvidenceKind = "moved" if facts.counted_s is None else "moved_least"
+    return (Evidence(kind, {**values, "roof": facts.memory}),)
 
 
 def _computed(facts: CaseFacts) -> tuple[Evidence, ...]:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from kernelviz.core import Device, Figure, Kernel, Result, Roof
+from kernelviz.core import Cost, Device, Figure, Kernel, Result, Roof
+from kernelviz.metrics.counters import CallCounters, call_counters
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.occupancy import Occupancy, occupancy
 from kernelviz.metrics.roof_checks import is_wide
@@ -25,7 +26,11 @@ class Wave:
 
 @dataclass(frozen=True, slots=True)
 class CaseFacts:
-    """What the rules use; a part is None if it is unknown. `memory` and `compute` are the roofs that apply."""
+    """What the rules use; a part is None if it is unknown. `memory` and `compute` are the roofs that apply.
+
+    `counted`: hardware counters, of a cold time only. `counted_memory`: the roof for the mix of reads and writes that was
+    counted; `l2`: the L2's stream. `counted_s`, `l2_s`: what the counted bytes take at these roofs.
+    """
 
     result: Result
     device: Device
@@ -38,6 +43,18 @@ class CaseFacts:
     dram_bytes_per_s: float | None
     compute: Roof | None
     computing_s: float | None
+    counted: CallCounters | None = None
+    counted_memory: Roof | None = None
+    l2: Roof | None = None
+
+    @property
+    def counted_s(self) -> float | None:
+        bytes_counted = None if self.counted is None else self.counted.dram_bytes
+        return _seconds(bytes_counted, self.counted_memory)
+
+    @property
+    def l2_s(self) -> float | None:
+        return _seconds(None if self.counted is None else self.counted.l2_bytes, self.l2)
 
     @property
     def time_s(self) -> float:
@@ -123,6 +140,7 @@ def case_facts(result: Result, figure: Figure, device: Device, roofs: Sequence[R
     compute = compute_roof(result.problem, roofs, cost) if cost else None
     rate = memory.bandwidth_bytes_per_s if memory else None
     flop_per_s = compute.rate_flop_per_s if compute else None
+    counted = call_counters(result.hardware_counters) if headline == "cold" else None
     busy = result.timing.busy_s if result.timing and headline == "cold" else None
     return CaseFacts(
         result=result,
@@ -136,4 +154,20 @@ def case_facts(result: Result, figure: Figure, device: Device, roofs: Sequence[R
         dram_bytes_per_s=dram.bandwidth_bytes_per_s if dram else None,
         compute=compute,
         computing_s=cost.work_flop / flop_per_s if cost and flop_per_s else None,
+        counted=counted,
+        counted_memory=_counted_memory(counted, roofs),
+        l2=memory_roof(cost, roofs, "l2") if cost and counted else None,
     )
+
+
+def _counted_memory(counted: CallCounters | None, roofs: Sequence[Roof]) -> Roof | None:
+    if counted is None or counted.dram_read_bytes is None or counted.dram_written_bytes is None:
+        return None
+    traffic = Cost(work_flop=0, read_bytes=counted.dram_read_bytes, written_bytes=counted.dram_written_bytes)
+    return memory_roof(traffic, roofs) if traffic.moved_bytes else None
+
+
+def _seconds(moved_bytes: int | None, roof: Roof | None) -> float | None:
+    """How long the bytes take at a roof; None if one is unknown."""
+    rate = None if roof is None else roof.bandwidth_bytes_per_s
+    return None if moved_bytes is None or not rate else moved_bytes / rate

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kernelviz.core import Cost, Figure, Problem, Result, Roof, Run
-from kernelviz.core.command import profile_command
+from kernelviz.core import Cost, Counters, Figure, Problem, Roof, Run
+from kernelviz.core.command import ProfilerCommands, profiler_commands
 from kernelviz.core.problem import case_key
 from kernelviz.metrics import roofline
 from kernelviz.metrics.above_roof import AboveRoof, above_roof
+from kernelviz.metrics.counters import traffic_ratio
 from kernelviz.metrics.figures import Headline, figure_of
-from kernelviz.metrics.limiter import Limiter, limiter
+from kernelviz.metrics.limiter import limiter
+from kernelviz.metrics.limiter_evidence import Limiter
 from kernelviz.metrics.quality import Quality, quality
 from kernelviz.metrics.roofline import SpeedOfLight
 from kernelviz.metrics.rows import in_plan_order
@@ -24,7 +26,8 @@ class Placed:
 
     `intensity` is None if nothing is moved and 0 if nothing is computed: neither can be drawn on a logarithmic axis.
     `light`: the least time that the roofs allow, None if they are unknown. `share`: the share of the roof, see
-    `roofline.efficiency`. `quality`: the measurement quality of the time. `profile_command`: for an unclear case of a GPU.
+    `roofline.efficiency`. `quality`: the measurement quality of the time. `on_gpu`: whether a profiler can follow it. `counters`:
+    hardware counters of one call.
     `above_roof`: why its share is above 1. `levels`: whether the time has one level; without samples, the figure does not say.
     """
 
@@ -39,7 +42,8 @@ class Placed:
     share: float | None
     limiter: Limiter
     quality: Quality | None
-    profile_command: str | None = None
+    on_gpu: bool = False
+    counters: Counters | None = None
     above_roof: AboveRoof | None = None
     beside: tuple[str, ...] = ()
     """The variants of its run, from which it must look different."""
@@ -72,6 +76,16 @@ class Placed:
         return roofline.bandwidth_bytes_per_s(self.cost, self.time_s) if self.cost else None
 
     @property
+    def commands(self) -> ProfilerCommands | None:
+        """The commands that profile a call of the case; None if no profiler can."""
+        return profiler_commands(self.problem, self.variant) if self.on_gpu else None
+
+    @property
+    def traffic_ratio(self) -> float | None:
+        """The measured traffic of device memory over the least traffic; see `counters.traffic_ratio`."""
+        return traffic_ratio(self.cost, self.counters)
+
+    @property
     def drawable(self) -> bool:
         return bool(self.intensity and self.rate_flop_per_s)
 
@@ -97,18 +111,13 @@ def placed(
             above_roof=above_roof(result.cost, light, figure, headline)
             if light and result.cost and not stability(figure).unstable
             else None,
-            limiter=(answer := limiter(result, device, measured, headline)),
+            limiter=limiter(result, device, measured, headline),
             quality=quality(result, headline, run.method.clock),
-            profile_command=_profile_command(result) if answer.kind == "unclear" and device.kind == "cuda" else None,
+            on_gpu=device.kind == "cuda",
+            counters=result.hardware_counters,
             beside=run.plan.variants,
             levels=stability(figure),
         )
         for result, figure in timed
         if figure is not None
     )
-
-
-def _profile_command(result: Result) -> str | None:
-    """The command that profiles the longest kernel of the case."""
-    longest = max(result.kernels, key=lambda k: k.duration_s or 0.0, default=None)
-    return profile_command(result.problem, result.variant, longest.name if longest else "")

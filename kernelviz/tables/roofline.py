@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from kernelviz.core import units
+from kernelviz.metrics.counters import call_counters
 from kernelviz.metrics.placement import Placed
 from kernelviz.tables.column import Column, View, select
 from kernelviz.text import (
@@ -49,6 +50,10 @@ def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
                lambda c: format_roof_name(c.light.roof) if c.light else "unknown", View.WIDE),
         Column("", "Evidence", "The evidence for the limiter.", units.TEXT, lambda c: describe_limiter_reason(c.limiter),
                width="large"),
+        Column("", "DRAM traffic", "Bytes between L2 and device memory that ncu counted in one call.", units.TRAFFIC,
+               lambda c: _dram_bytes(c), View.WIDE, optional=True),
+        Column("", "Traffic / least", "The counted bytes divided by the fewest bytes that the problem has to move. Below 1: a "
+               "part stayed in the L2.", units.FACTOR, lambda c: c.traffic_ratio, View.WIDE | View.TERMINAL, optional=True),
         Column("", "Precision", "Number format and arithmetic.", units.TEXT, lambda c: c.problem.precision, View.WIDE),
         Column("", "Run", "", units.TEXT, lambda c: c.run_name, of_runs),
         Column("", "Device", "", units.TEXT, lambda c: c.device, of_runs),
@@ -56,6 +61,11 @@ def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
                units.TEXT, lambda c: format_badge(c.quality), View.WIDE, width="medium"),
     ]  # fmt: skip
     return select(columns, cases, view)
+
+
+def _dram_bytes(case: Placed) -> int | None:
+    call = call_counters(case.counters)
+    return None if call is None else call.dram_bytes
 
 
 def _if_stable(case: Placed, value: float | None) -> float | None:

@@ -1,10 +1,12 @@
 """The limiter of a case in text: the answer, what follows from it, its evidence, and what is unknown."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from kernelviz.core import Roof, units
-from kernelviz.metrics.limiter import ROOF_SHARE, Evidence, EvidenceKind, Limiter, LimiterKind, Missing, MissingKind
+from kernelviz.metrics.limiter import ROOF_SHARE
+from kernelviz.metrics.limiter_evidence import Evidence, EvidenceKind, Limiter, LimiterKind, Missing, MissingKind
 from kernelviz.metrics.occupancy import ResidencyLimit, ResidencyLimitKind
+from kernelviz.text.counters import PIPE_NAMES, STALL_NAMES
 from kernelviz.text.roofs import format_bytes, format_roof_name
 from kernelviz.text.text import Text, join
 
@@ -14,6 +16,8 @@ MEANINGS: dict[LimiterKind, str] = {
     "bandwidth": "moving data takes at least half of the time. Move fewer bytes, or fuse it with other kernels.",
     "L2": "the L2 delivers the data, faster than device memory could. Keep more data in registers and shared memory.",
     "compute": "arithmetic takes at least half of the time. Use a lower precision, or less arithmetic.",
+    "issue": "issuing instructions takes at least 60 % of the time of the schedulers or of loads and stores. Use wider loads, or "
+    "fewer instructions for each byte.",
     "unclear": "Unknown; profile with ncu",
 }
 """What follows from each answer, in one line."""
@@ -25,6 +29,15 @@ EVIDENCE: dict[EvidenceKind, str] = {
     "faster_than_memory": "{achieved_bytes_per_s} is {ratio:.2f} × what memory delivers ({memory_bytes_per_s})",
     "share_of_l2": "{moving_fraction} of the L2's stream",
     "moved": "moves {moved_bytes} in {time_s}: {moving_fraction} of the measured {roof}",
+    "moved_least": "its least traffic, {moved_bytes} in {time_s}, is {moving_fraction} of the measured {roof}",
+    "counted_dram": "ncu counted {counted_bytes} of traffic with device memory, {ratio:.2f} × the least: at the measured {roof}, "
+    "it takes {counted_fraction} of the time",
+    "counted_l2": "ncu counted {counted_bytes} of traffic with the L2: at the measured {roof}, it takes {counted_fraction} of "
+    "the time",
+    "busy_pipe": "the {pipe} is busy in {busy_fraction} of the cycles (ncu)",
+    "busy_issue": "the schedulers issue an instruction in {busy_fraction} of their cycles (ncu)",
+    "waiting_warps": "the schedulers issue an instruction in {busy_fraction} of their cycles; of the waiting warps, "
+    "{stall_fraction} wait {state} (ncu)",
     "computed": "{achieved_flop_per_s}: {computing_fraction} of the measured {roof}",
     "chain": "{kernels} kernels pass results through memory: each takes {ratio:.1f} × the {moving_s} in which the problem's "
     "bytes move once, as a step does that reads and writes whole tensors (inferred)",
@@ -131,7 +144,7 @@ def _format(name: str, value: float | str | Roof | ResidencyLimit) -> object:
         case ResidencyLimit():
             return format_residency_limit(value)
         case str():
-            return value
+            return _NAMES.get(name, {}).get(value, value)
     to_text = next((to_text for suffix, to_text in _UNITS.items() if name.endswith(suffix)), None)
     return value if to_text is None else to_text(value)
 
@@ -147,6 +160,11 @@ def _share(fraction: float) -> str:
     return units.percent(fraction, 1 if fraction < 0.0095 or abs(fraction - ROOF_SHARE) < 0.01 else 0)
 
 
+_NAMES: Mapping[str, Mapping[str, str]] = {
+    "state": {str(state): name for state, name in STALL_NAMES.items()},
+    "pipe": {str(pipe): name for pipe, name in PIPE_NAMES.items()},
+}
+"""The names of states of warps and of pipes, by the name of the value that holds them."""
 _UNITS: dict[str, Callable[[float], str]] = {
     "wave_s": lambda value: units.seconds(value, 2),
     "_bytes_per_s": lambda value: units.rate(value, "B/s", 3),

@@ -6,6 +6,7 @@ from typing import Literal, Protocol
 
 from kernelviz.core import Environment, Event, Method, Problem, Result, Tuned
 from kernelviz.measure.compile_ahead.messages import UpcomingCases
+from kernelviz.worker.counting import Count
 from kernelviz.worker.protocol import Calibrate, Inspect, Selftest
 
 RequestEnd = Literal["finished", "cancelled", "interrupted"]
@@ -29,7 +30,8 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One unit of work asked of a device: one problem of a run, or (without a problem) the message `work`.
+    """One unit of work asked of a device: one problem of a run, or (without a problem) the message `work`; a `Count`
+    is done by a profiler in processes of its own, without a worker.
 
     `known_baseline`: returns, when the request starts, the baseline's result so far, where the baseline is not among the
     variants (it was measured with variants that compile quickly, or before a run was resumed).
@@ -47,7 +49,7 @@ class Request:
     baseline: str = ""
     method: Method = field(default_factory=Method)
     plugins: tuple[str, ...] = ()
-    work: Calibrate | Selftest | Inspect = field(default_factory=Calibrate)
+    work: Calibrate | Selftest | Inspect | Count = field(default_factory=Calibrate)
     known_baseline: Callable[[], Result | None] | None = None
     later: bool = False
     timed_variants: Callable[[], tuple[str, ...]] | None = None

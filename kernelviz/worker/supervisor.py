@@ -14,6 +14,9 @@ import msgspec
 from kernelviz.core import (
     Case,
     CaseDone,
+    CaseStep,
+    Counters,
+    CountersDone,
     Device,
     DeviceBusy,
     Event,
@@ -31,6 +34,7 @@ from kernelviz.ops.catalog.outcome import failed
 from kernelviz.text import describe_failure, describe_reason
 from kernelviz.worker.attempt import Attempt, Ending
 from kernelviz.worker.conversation import converse
+from kernelviz.worker.counting import Count, count
 from kernelviz.worker.device_lock import DeviceLock
 from kernelviz.worker.judge_slot import JudgeSlot
 from kernelviz.worker.limits import Limits
@@ -196,7 +200,9 @@ class Supervisor:
         if not request.method.untrusted:
             self._judge.end()
         try:
-            return self._measure(request, request.problem) if request.problem else self._once(request)
+            if isinstance(request.work, Count):
+                return self._count(request, request.work)
+            return self._measure(request, request.problem) if request.problem else self._once(request, request.work)
         finally:
             self._lock.release()
 
@@ -302,11 +308,31 @@ class Supervisor:
         evidence = (judged.times_s, judged.copy_s, judged.accuracy, judged.error)
         return ending, judged_result(unjudged, *evidence, self.device.kind, cost)
 
-    def _once(self, request: Request) -> tuple[RequestEnd, str]:
+    def _count(self, request: Request, work: Count) -> tuple[RequestEnd, str]:
+        """Read hardware counters. ncu uses the GPU in processes of its own, after which the worker's short kernels would take
+        longer (docs/measuring.md), so the worker ends first and a new one starts afterwards."""
+        had_worker = self._slot.present
+        self._slot.end("ncu has used the device in processes of its own", self._limits.end_s)
+        self._enter("working")
+        cases = {variant: Case(problem=work.problem, variant=variant) for variant in work.variants}
+        for case in cases.values():
+            request.sink.tell(CaseStep(case=case, step="measuring"))
+        guard_fds = self._slot.guard_fds
+        counted = count(work, self.device.id, request.plugins, stop=self._stopping, guard_fds=guard_fds)
+        for variant, answer in counted.items():
+            counters, uncounted = (answer, None) if isinstance(answer, Counters) else (None, answer)
+            request.sink.tell(CountersDone(case=cases[variant], counters=counters, uncounted=uncounted))
+        if self._closing:
+            return "interrupted", STOPPED
+        if had_worker:
+            self._slot.start(request.plugins)  # it gets ready while the counters are stored and displayed
+        return ("cancelled", "") if self._cancelled() else ("finished", "")
+
+    def _once(self, request: Request, work: Work) -> tuple[RequestEnd, str]:
         """Do a calibration, a selftest or an inspection: it has no cases, so its failure becomes the message of its end."""
         # A check of the selftest makes a hundred comparisons before it sends an event.
-        budget_s = self._limits.case_s * (5 if isinstance(request.work, Selftest) else 1)
-        ending = self._converse(request, request.work, budget_s, lambda event: event)
+        budget_s = self._limits.case_s * (5 if isinstance(work, Selftest) else 1)
+        ending = self._converse(request, work, budget_s, lambda event: event)
         if self._closing:
             return "interrupted", STOPPED
         if self._cancelled():

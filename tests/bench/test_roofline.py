@@ -15,7 +15,7 @@ from kernelviz.bench import roofline as use_case
 from kernelviz.bench.roofline import DEFAULT_RUNS, default_runs, offered, place, records, unknown
 from kernelviz.core.errors import UnknownName, UnknownRun
 from kernelviz.formats import shipped_runs
-from kernelviz.metrics.limiter import Missing
+from kernelviz.metrics.limiter_evidence import Missing
 from kernelviz.metrics.rows import rows
 from kernelviz.store import Store
 

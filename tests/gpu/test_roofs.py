@@ -17,7 +17,8 @@ from kernelviz.core.request import RunRequest
 from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure.session.device_session import DeviceSession
 from kernelviz.metrics.figures import Headline
-from kernelviz.metrics.limiter import Limiter, limiter
+from kernelviz.metrics.limiter import limiter
+from kernelviz.metrics.limiter_evidence import Limiter
 from kernelviz.metrics.roof_checks import is_wide
 from kernelviz.text.limiter import describe_limiter_reason
 from kernelviz.text.roofs import format_roof_name, format_roof_value

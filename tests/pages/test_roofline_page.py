@@ -44,7 +44,7 @@ def test_the_first_visit_shows_shipped_runs_and_says_what_limits_them(bench: Ben
     said = words(test)
     for word in ("bandwidth", "launch", "latency", "unclear", "compute"):
         assert f"**{word}**: {MEANINGS[word]}" in said  # type: ignore[index]
-    assert "without hardware counters" in said
+    assert "times, launch facts and, for cases that have them, hardware counters" in said
 
 
 def test_own_runs_come_first_and_the_address_names_what_is_shown(bench: Bench) -> None:

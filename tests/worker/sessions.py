@@ -248,3 +248,17 @@ def cannot_open(device: str, plugins: tuple[str, ...] = ()) -> Session:
 
 def dies_at_start(device: str, plugins: tuple[str, ...] = ()) -> Session:
     os.abort()
+
+
+GPU = Device(id="cuda:0", kind="cuda", name="Test GPU", uuid="GPU-test")
+
+
+class GpuSession(Session):
+    """The same on a GPU."""
+
+    def environment(self) -> Environment:
+        return msgspec.structs.replace(super().environment(), device=GPU)
+
+
+def open_gpu_session(device: str, plugins: tuple[str, ...] = ()) -> GpuSession:
+    return GpuSession(device, plugins)

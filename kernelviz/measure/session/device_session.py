@@ -36,6 +36,7 @@ from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.measure.session.environment import device_of, environment_of
 from kernelviz.measure.session.own_functions import OwnFunctions
 from kernelviz.measure.session.problem_measurement import ProblemMeasurement
+from kernelviz.measure.session.profiled_calls import call_profiled, mark_end
 from kernelviz.measure.timing.compilations import watch_triton
 from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer
 from kernelviz.ops import Op, op_named, with_plugins
@@ -183,18 +184,21 @@ class DeviceSession:
         selftest(self.state, self.ops, opened, emit, stop, only=only, quick=quick)
         self.state.share("processes of the selftest")  # ncu and the other timers ran in processes of their own
 
-    def launch(self, problem: Problem, variant: str, calls: int, *, tuned: Mapping[str, Tuned] = UNTUNED) -> None:
-        """Bind, then flush and call `calls` times with no tracer attached, for profilers such as ncu."""
+    def launch(
+        self, problem: Problem, variant: str, calls: int, *, tuned: Mapping[str, Tuned] = UNTUNED, marked: bool = False
+    ) -> None:
+        """Bind and call once, then flush and call `calls` times with no tracer attached, for profilers such as ncu. `marked`:
+        launch the end marker afterwards, also if the variant fails."""
         op = op_named(problem.op, self.ops).of(problem)
-        bound = self._bound(op, problem)
-        chosen = configured(op, variant, tuned)
-        launch, _ = bound.bind(chosen, bound.inputs)
-        bound_launch = BoundLaunch(launch, bound.restore(chosen, bound.inputs))
-        for _ in range(calls):
-            bound_launch.restore_inputs()
-            self.timer.flush()
-            launch()
-        bound.wait()
+        try:
+            bound = self._bound(op, problem)
+            chosen = configured(op, variant, tuned)
+            launch, _ = bound.bind(chosen, bound.inputs)
+            call_profiled(self.timer, BoundLaunch(launch, bound.restore(chosen, bound.inputs)), calls)
+            bound.wait()
+        finally:
+            if marked:
+                mark_end(self.timer)
 
     def inspect(
         self, problem: Problem, variant: str, emit: Emit, stop: Stop, *, tuned: Mapping[str, Tuned] = UNTUNED

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from kernelviz.core import Timer
+from kernelviz.core.counters import END_MARKER
 from kernelviz.core.reasons import Between, CachedOutput, OtherStream
 
 FLUSH = "kernelviz_flush_l2"
 BEGIN = "kernelviz_begin_marker"
-MARKER = "kernelviz_end_marker"
+MARKER = END_MARKER
 POISON = "kernelviz_poison"
 MEMCPY, MEMSET = "memcpy", "memset"
 EARLY_NS = 5_000

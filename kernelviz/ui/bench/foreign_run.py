@@ -8,9 +8,11 @@ from kernelviz.core import Run
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.rows import rows
 from kernelviz.tables.cases import cases
-from kernelviz.tables.column import View
+from kernelviz.tables.column import View, select
+from kernelviz.tables.counters import COUNTERS, MOST_ROWS, counted_kernels
 from kernelviz.tables.other_times import other_times_columns
 from kernelviz.text import describe_foreign_times, describe_methods
+from kernelviz.text.counters import describe_counting
 from kernelviz.text.foreign_times import NOT_OURS
 from kernelviz.ui.shared import charts, share, table, view_filters
 from kernelviz.ui.shared.text import plain, when
@@ -53,3 +55,16 @@ def times_table(run: Run) -> None:
     """Every case with every time."""
     results = cases(run, rows(run, ()))
     table.show(other_times_columns(results, View.WIDE), results, key="other_table", alt="All times of each case")
+
+
+def counters_table(run: Run) -> None:
+    """The hardware counters of a profiler's file, kernel by kernel, if it has any; only the first kernels of many."""
+    counted = [result.hardware_counters for result in run.results[:MOST_ROWS] if result.hardware_counters is not None]
+    listed = [row for counters in counted for row in counted_kernels(counters)]
+    if not listed:
+        return
+    st.markdown("**Hardware counters**")
+    table.show(
+        select(COUNTERS, listed, View.WIDE), listed, key="foreign_counters", alt="Hardware counters of each kernel"
+    )
+    st.caption(plain(describe_counting(counted[0])))

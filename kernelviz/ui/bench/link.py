@@ -29,7 +29,21 @@ from kernelviz.ui.bench.form import (
     sizes_from,
 )
 
-VIEW = ("show", "against", "at", "l2", "samples", "samples_of", "inspect", "values", "code_of", "tab", "hide", "with")
+VIEW = (
+    "show",
+    "against",
+    "at",
+    "l2",
+    "samples",
+    "samples_of",
+    "counters",
+    "inspect",
+    "values",
+    "code_of",
+    "tab",
+    "hide",
+    "with",
+)
 """View parameters, which their widgets read and write; they are not part of the plan."""
 _PLAN = (
     "op", "variants", "dtype", "compute", "direction", "preset", "budget", "clock", "energy", "untrusted",

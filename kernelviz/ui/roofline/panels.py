@@ -9,7 +9,7 @@ from kernelviz import plots
 from kernelviz.bench import RunSummary
 from kernelviz.bench.roofline import Placement, RoofSource
 from kernelviz.core import Level
-from kernelviz.metrics.limiter import LimiterKind
+from kernelviz.metrics.limiter_evidence import LimiterKind
 from kernelviz.metrics.placement import Placed
 from kernelviz.plots.roofline_of_runs import MOST_NAMED, lines_of
 from kernelviz.tables.column import View
@@ -25,9 +25,10 @@ from kernelviz.text import (
     format_time,
 )
 from kernelviz.text.above_roof import count_above_roofs, describe_above_roof, describe_above_roofs
+from kernelviz.text.counters import describe_counting, describe_traffic
 from kernelviz.text.limiter import describe_meaning
 from kernelviz.ui.roofline import choice
-from kernelviz.ui.shared import charts, site, table
+from kernelviz.ui.shared import charts, profiler_commands, site, table
 from kernelviz.ui.shared.text import bullets, plain
 
 SMALL_TABLE_PX = 240
@@ -35,17 +36,21 @@ SMALL_TABLE_PX = 240
 
 
 _RULE = """
-The limiter is derived from times and launch facts, without hardware counters. The first rule that applies determines it:
+The limiter is derived from times, launch facts and, for cases that have them, hardware counters. The first rule that applies
+determines it:
 
 1. **launch**: empty kernels of the same number take 40 % of the time or more.
 2. **L2** (warm times): the case is faster than DRAM bandwidth allows, or reaches 60 % of the L2 bandwidth or more.
 3. **compute**, **bandwidth**: the case reaches 60 % of that roof or more. Nsight Compute uses 60 % too.
+   By counters, the measured traffic or a pipe's cycles count, too; **issue** means that the schedulers, or loads and stores,
+   are busy in 60 % of their cycles or more.
 4. **bandwidth**, for a call of several kernels: each kernel takes as long as a few passes over the bytes of the problem.
 5. **latency**: fewer blocks than multiprocessors, at most 25 % of the warps that the GPU can hold, so few threads that one
    16-byte vector in flight per thread cannot reach 60 % of the bandwidth, or a kernel too short to fill the GPU.
 6. **bandwidth**, for an op that only moves data: threads wait longer for their bytes than trips to memory take.
 7. **compute**, **bandwidth**: the case reaches half of that roof or more.
-8. **unclear**: no rule applies. Unknown; profile with `ncu`. The case's box has the command.
+8. **latency**, by counters: no unit is busy enough, so the warps wait.
+9. **unclear**: no rule applies. Unknown; profile with `ncu`. The case's box has the commands.
 
 Nothing is known of a CPU's kernels. Its cases are **launch** limited up to 2.5 times one torch call, else rules 3 and 7 apply.
 """
@@ -142,13 +147,17 @@ def case_facts(case: Placed) -> None:
         )
         if case.above_roof is not None:
             st.markdown(plain(describe_above_roof(case.above_roof)))
-        meaning = describe_meaning(case.limiter.kind, on_gpu=case.profile_command is not None)
+        meaning = describe_meaning(case.limiter.kind, on_gpu=case.on_gpu)
         st.markdown(f"**{plain(format_limiter(case.limiter.kind))}**: {plain(meaning)}")
         evidence = [plain(describe_evidence(fact)) for fact in case.limiter.evidence]
         missing = [f"unknown: {plain(describe_missing(fact))}" for fact in case.limiter.missing]
         st.markdown("\n".join(f"- {line}" for line in (*evidence, *missing)))
-        if case.profile_command is not None:
-            st.code(case.profile_command, language="bash", wrap_lines=True)
+        _counters(case)
+        if case.commands is not None:
+            with st.expander(
+                "Profile it in a terminal", expanded=case.limiter.kind == "unclear", icon=":material/terminal:"
+            ):
+                profiler_commands.draw(case.commands)
         st.markdown(
             f":small[:gray[{plain(format_badge(case.quality))}]]",
             help=plain(describe_quality(case.quality)),
@@ -158,11 +167,21 @@ def case_facts(case: Placed) -> None:
             st.button("Show all cases", key="show_all", icon=":material/close:", on_click=choice.show_all_cases)
 
 
+def _counters(case: Placed) -> None:
+    """How the counters of the case were read, and its traffic if the evidence for the limiter does not state it."""
+    if case.counters is None:
+        return
+    traffic = describe_traffic(case.cost, case.counters)
+    if str(traffic) and not any(fact.kind == "counted_dram" for fact in case.limiter.evidence):
+        st.markdown(f"{plain(traffic)}, in a cold call." if case.counters.cold else f"{plain(traffic)}.")
+    st.caption(plain(describe_counting(case.counters)))
+
+
 def limiter_counts(cases: Sequence[Placed]) -> None:
     """How many cases each limiter has, what it means, and the rule that determines it."""
     counts: Counter[LimiterKind] = Counter(c.limiter.kind for c in cases)
     st.markdown("##### What limits these cases")
-    on_gpu = any(c.profile_command is not None for c in cases)
+    on_gpu = any(c.on_gpu for c in cases)
     lines = (
         f"- {n} × **{limiter}**: {describe_meaning(limiter, on_gpu=on_gpu)}" for limiter, n in counts.most_common()
     )

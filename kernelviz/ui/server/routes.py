@@ -27,6 +27,7 @@ from kernelviz.core import (
     CheckDone,
     CodeCaptured,
     CompiledAhead,
+    CountersDone,
     DeviceBusy,
     Event,
     Failure,
@@ -44,6 +45,7 @@ from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.rows import rows
 from kernelviz.metrics.summary import summary
 from kernelviz.text import describe_check, describe_queue_position, format_roof_name, format_time
+from kernelviz.text.counters import describe_uncounted
 from kernelviz.text.events import describe_compiled, describe_remaining
 from kernelviz.text.failures import STAGES
 from kernelviz.ui.bench.form import FIRST
@@ -137,6 +139,9 @@ def event_message(event: Event, progress: Progress) -> dict[str, object]:
             return {**counts, "kind": "timeline", "words": "recorded the timing diagram"}
         case InspectionDone():
             return {**counts, "kind": "inspection", "words": "inspected the case"}
+        case CountersDone():
+            end = "read its counters" if event.uncounted is None else str(describe_uncounted(event.uncounted))
+            return {**counts, "kind": "counters", "words": f"{event.case.variant}: {end}"}
         case RunEnded():
             return {**counts, "kind": "ended", "status": event.status, "words": event.message}
         case _:
