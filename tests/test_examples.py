@@ -62,6 +62,7 @@ ON_A_DEVICE = (
     "code",
     "--code",
     "compile",
+    "counters",
     "launch",
     "record",
     "regress",
