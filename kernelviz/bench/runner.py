@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,27 +15,28 @@ from kernelviz.bench.availability import Choice
 from kernelviz.bench.compile_ahead import with_upcoming
 from kernelviz.bench.event_log import EventLog
 from kernelviz.bench.live import LiveCounters, LiveRequest, LiveRun, logged, run_lock
-from kernelviz.bench.tunings import Chosen, conclude, final_method, finalists
+from kernelviz.bench.run_requests import (
+    configurations_of,
+    final_request,
+    groups_of,
+    lacks_figures,
+    most_together,
+    request_of,
+)
+from kernelviz.bench.tunings import Chosen, conclude
 from kernelviz.core import (
     LIVING,
     BadField,
     Device,
-    DeviceKind,
     Failure,
-    FigureName,
-    Method,
     Problem,
     Result,
     Run,
-    Tuned,
     UnknownRun,
 )
-from kernelviz.core.chunks import parts
-from kernelviz.core.configuration import is_configuration
 from kernelviz.core.errors import one_line
 from kernelviz.core.problem import case_key
 from kernelviz.core.reasons import Refusal
-from kernelviz.metrics.absences import FIELDS, never_measured
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store
@@ -49,11 +50,6 @@ from kernelviz.worker.worker_slot import SESSION
 
 # Ended runs whose events stay in memory, for followers that come late. The events of older ones are read from the store.
 _ENDED_LOGS = 32
-CONFIGURATIONS = 16
-"""The largest number of configurations of a tuning that are bound at a time. They share rounds with the default."""
-ROOM_SHARE = 0.2
-"""The largest share of the device's memory for their outputs. The float64 reference and the inputs need the rest."""
-
 _shared = threading.Lock()
 _NO_WORKER = WorkerState(state="none", run_id=None, owner=None, queued=0, workers_started=0, last_trouble="")
 # All runners of the process, because a run that another runner measures was not left behind.
@@ -163,7 +159,7 @@ class Runner:
         slow_requests: list[Request] = []
         later_requests: list[Request] = []
         for problem in run.plan.problems:
-            tuned = _configurations(chosen, results, problem, run.plan.variants)
+            tuned = configurations_of(chosen, results, problem, run.plan.variants)
             refusals = {name: self._refusal(op, name, problem, device) for name in run.plan.variants}
             able = [name for name, refusal in refusals.items() if refusal is None]
             unavailable += [
@@ -176,16 +172,16 @@ class Runner:
             # start. With one problem, the worker decides, because it knows what is compiled.
             several = len(run.plan.problems) > 1
             slow = [n for n in fresh if several and op.variant_named(n).slow_compile and n != run.plan.baseline]
-            most = _most_together(op, problem, device)
+            most = most_together(op, problem, device)
             for requests, names in ((quick_requests, [n for n in fresh if n not in slow]), (slow_requests, slow)):
-                requests += [_request(run, live, problem, group, owner, tuned) for group in _groups(names, most)]
+                requests += [request_of(run, live, problem, group, owner, tuned) for group in groups_of(names, most)]
             if run.plan.search is not None and run.status != "finished":
-                slow_requests.append(_final(run, live, problem, owner, self._store))
+                slow_requests.append(final_request(run, live, problem, owner, self._store))
             lacking = tuple(
-                n for n in able if _lacks_figures(results.get(case_key(problem, n)), run.method, device.kind)
+                n for n in able if lacks_figures(results.get(case_key(problem, n)), run.method, device.kind)
             )
             if lacking:
-                later_requests.append(_request(run, live, problem, lacking, owner, tuned, later=True))
+                later_requests.append(request_of(run, live, problem, lacking, owner, tuned, later=True))
         requests = [*quick_requests, *slow_requests, *later_requests]
         if device.kind == "cuda" and run.method.compiles_ahead:
             requests = with_upcoming(requests)
@@ -301,101 +297,3 @@ class Runner:
             for name in [name for name, one in self._live.items() if one.log.ended][:-_ENDED_LOGS]:
                 del self._live[name]
             self._live[live.name] = live
-
-
-# The secondary timings whose absence means that they were not measured (a call may have no graph).
-_MEASURED_LATER: tuple[FigureName, ...] = ("warm", "call", "loop", "energy")
-
-
-def _lacks_figures(result: Result | None, method: Method, device: DeviceKind) -> bool:
-    """Whether secondary timings have to be measured, if the case has a correct time by then."""
-    later = [name for name in _MEASURED_LATER if name in method.figures]
-    wanted = [FIELDS[name] for name in later if never_measured(name, method.clock, device) is None]
-    if result is None:
-        return bool(wanted)
-    return result.timing is not None and any(getattr(result.timing, field) is None for field in wanted)
-
-
-def _groups(names: Sequence[str], most: int) -> list[tuple[str, ...]]:
-    """The groups of variants that are measured together: all variants, but at most so many configurations in each group.
-
-    >>> names = ["a", *(f"t[b={n}]" for n in range(20)), "c"]
-    >>> [len(group) for group in _groups(names, 16)], _groups(names, 16)[0][:3]
-    ([18, 4], ('a', 'c', 't[b=0]'))
-    """
-    plain = [n for n in names if not is_configuration(n)]
-    configured = [n for n in names if is_configuration(n)]
-    first, *rest = [tuple(some) for some in parts(configured, most)] or [()]
-    return [group for group in ((*plain, *first), *rest) if group]
-
-
-def _most_together(op: Op, problem: Problem, device: Device) -> int:
-    """The number of configurations of the problem that may be bound at a time. Each has at least two copies of its outputs."""
-    bytes_each = 2 * sum(t.size_bytes(problem.sizes, problem.dtype) for t in op.of(problem).outputs)
-    room = ROOM_SHARE * (device.memory_bytes or 0)
-    return max(1, min(CONFIGURATIONS, int(room // bytes_each))) if room and bytes_each else CONFIGURATIONS
-
-
-def _configurations(
-    chosen: Chosen, results: Mapping[str, Result], problem: Problem, variants: Sequence[str]
-) -> dict[str, Tuned]:
-    """The tuned configurations of the variants for the problem.
-
-    A case that has a time in this run keeps its configuration, even if the variant was tuned since, so that all its timings are
-    those of one configuration.
-    """
-    tuned = chosen.of(problem, variants)
-    for name in variants:
-        known = results.get(case_key(problem, name))
-        if known is None or known.timing is None or known.configuration is None:
-            continue
-        tuned.pop(name, None)
-        if known.tuned_by is not None:
-            tuned[name] = Tuned(
-                configuration=known.configuration, run_id=known.tuned_by, source_digest=known.source_digest
-            )
-    return tuned
-
-
-def _final(run: Run, live: LiveRun, problem: Problem, owner: str, store: Store) -> Request:
-    """The last request of a tuning, which measures its best configurations again, in rounds shared with the default."""
-    return Request(
-        run_id=run.id,
-        owner=owner,
-        sink=live,
-        problem=problem,
-        baseline=run.plan.baseline,
-        method=final_method(run.method),
-        plugins=run.plan.plugins,
-        known_baseline=lambda: live.timed(problem, run.plan.baseline),
-        timed_variants=lambda: finalists(store, run.id, problem),
-    )
-
-
-def _request(
-    run: Run,
-    live: LiveRun,
-    problem: Problem,
-    variants: tuple[str, ...],
-    owner: str,
-    tuned: Mapping[str, Tuned],
-    *,
-    later: bool = False,
-) -> Request:
-    """The request for device cold of these variants, or (`later`) for the secondary timings of those that are correct then."""
-    return Request(
-        run_id=run.id,
-        owner=owner,
-        sink=live,
-        problem=problem,
-        variants=variants,
-        baseline=run.plan.baseline,
-        method=msgspec.structs.replace(
-            run.method, figures=tuple(f for f in run.method.figures if (f == "cold") is not later)
-        ),
-        plugins=run.plan.plugins,
-        known_baseline=None if later else lambda: live.timed(problem, run.plan.baseline),
-        later=later,
-        timed_variants=(lambda: live.timed_variants(problem, variants)) if later else None,
-        tuned=tuned,
-    )

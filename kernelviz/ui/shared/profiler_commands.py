@@ -19,4 +19,4 @@ def draw(commands: ProfilerCommands) -> None:
     }
     for label, command in by_label.items():
         st.caption(label)
-        st.code(command, language="bash", wrap_lines=True)
+        st.code(command, language=None, wrap_lines=True)
