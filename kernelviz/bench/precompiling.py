@@ -44,6 +44,8 @@ def precompile(
     """
     if output.suffix != ".py" or not output.stem.isidentifier():
         raise BadField("--output", output, "name a Python file, as kernels.py, because it is a plug-in")
+    if ptxas is not None and not (ptxas.is_file() and os.access(ptxas, os.X_OK)):
+        raise BadField("--ptxas", ptxas, "it is no program that can be started; name a ptxas of the CUDA toolkit")
     op = op_named(request.op)
     run = of or _shipped(request.op)
     if run.environment.device.kind != "cuda":
@@ -87,10 +89,11 @@ def _variants(op: Op, device: Device, request: RunRequest) -> tuple[Variant, ...
         named = tuple(op.variant_named(name) for name in request.variants)
         for variant in named:
             if variant.name not in [v.name for v in fitting]:
+                can = ", ".join(v.name for v in fitting) or "none"
                 raise BadField(
                     "variant",
                     variant.name,
-                    f"it has no kernel of Triton for {arch}, {request.direction}; choose another one",
+                    f"only variants that are written in Triton can be compiled here ({arch}, {request.direction}: {can})",
                 )
         return named
     chosen = tuple(v for v in fitting if not v.only_when_named)

@@ -100,9 +100,8 @@ def print_comparison(
         console.print_json(comparison.record(compared) | {"failing": [pair.key for pair in failing]} | more)
     else:
         console.show(_report(compared))
-        for one in code or ():
-            for line in _describe_code(one, compared):
-                console.echo(line)
+        for line in _describe_codes(code or (), compared):
+            console.echo(line)
         if failing:
             console.err().print(_describe_failing(failing, limit or 0.0))
     if not compared.pairs:
@@ -169,12 +168,21 @@ def _report(compared: Comparison) -> RenderableType:
     return Group(*parts, *(Text(line) for line in map(str, lines) if line))
 
 
+def _describe_codes(differences: Sequence[CodeDifference], compared: Comparison) -> Iterator[str]:
+    """Lines about the machine code of all pairs of cases; one line for all of which it is unknown for the same reason."""
+    for reason, text in UNKNOWN_CODE.items():
+        cases = [one for one in differences if one.unknown == reason]
+        if cases:
+            yield f"Machine code of {format_cases(cases)}: unknown: {text}"
+    for one in differences:
+        if not one.unknown:
+            yield from _describe_code(one, compared)
+
+
 def _describe_code(difference: CodeDifference, compared: Comparison) -> Iterator[str]:
     """Lines about the machine code of one pair of cases."""
     axes = varying_axes([pair.problem for pair in compared.pairs])
     yield f"Machine code of {format_case(difference.pair, axes, by_problem=compared.by_problem)}:"
-    if difference.unknown:
-        yield f"  unknown: {UNKNOWN_CODE[difference.unknown]}"
     for kernel in difference.kernels:
         yield f"  {describe_compilers(kernel.a, kernel.b)}"
         facts = [str(describe_fact_difference(one)) for one in kernel.differences]

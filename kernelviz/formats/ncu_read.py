@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from statistics import median_low
 
 from kernelviz.core import Counters, Device, Figure, Kernel, Result, Run, Timing
+from kernelviz.core.units import counted
 from kernelviz.formats import foreign
 from kernelviz.formats.import_format import Import, Opening, check_count
 from kernelviz.formats.validation import MAX_CASES
@@ -38,7 +39,7 @@ def decode(raw: bytes) -> tuple[Run, ...]:
         foreign.run_of(
             tool=TOOL,
             op=op,
-            title=f"{TOOL}: {op}, {len(listed)} launches of {len(by_case)} kernels",
+            title=f"{TOOL}: {op}, {counted(len(by_case), 'kernel')}",
             note="Imported from the CSV of Nsight Compute. The file does not contain what the kernels compute, the state of the "
             f"caches or the date. {unread} other metrics of it are not read.",
             device=Device(

@@ -30,7 +30,7 @@ _REASONS: dict[NoFactsReason, str] = {
     "unreadable": "the cubin cannot be read",
 }
 _REMEDIES: dict[NoFactsReason, str] = {
-    "not_captured": "to get it, measure the case again: press Run, or use kernelviz run",
+    "not_captured": "to get it, measure the case again (Run on the page Bench, or kernelviz run)",
     "not_here": "ask for the document with its code (kernelviz export RUN --with-code), or measure the case again",
 }
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 _TEXT = '''"""Kernels of {op} for {arch} ({direction}), compiled by {compiler}. `kernelviz compile` wrote this file.
 
-Measure them beside those of the compiler that is installed: kernelviz run {op} --with THIS_FILE
+Measure them beside those of the compiler that is installed, at the same sizes and in the same number format:
+kernelviz run {op} --with THIS_FILE
 """
 
 from kernelviz.measure.precompiled.plugin import Precompiled
