@@ -45,7 +45,7 @@ class Compared(Comparison):
 
     def code_differences(self) -> tuple[CodeDifference, ...]:
         """For each pair, which facts about the machine code of its kernels differ, or why that is unknown."""
-        return code_differences(use_cases.current().history.code, self)
+        return code_differences(use_cases.current().history.code_facts, self)
 
     def __repr__(self) -> str:
         return f"<kernelviz comparison of {self.b.id} with {self.a.id}: {format_counts(self)}; {describe_mean(self)}>"

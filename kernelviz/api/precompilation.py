@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kernelviz import bench as use_cases
-from kernelviz.api.measurement import size_text
+from kernelviz.api.measurement import size_texts
 from kernelviz.api.report import PathLike
 from kernelviz.bench import comparison, precompiling
 from kernelviz.bench.precompiling import Precompilation
@@ -36,7 +36,7 @@ def precompile(
     run = of if isinstance(of, Run) or of is None else comparison.opened(use_cases.current(), os.fspath(of))
     request = RunRequest(
         op=op,
-        sizes={axis: size_text(size, axis) for axis, size in (sizes or {}).items()} or None,
+        sizes=size_texts(sizes),
         preset=preset,
         dtype=dtype,
         compute=compute,

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from kernelviz.bench.code import Code
+from kernelviz.bench.code_facts import CodeFacts
 from kernelviz.core import CompiledCode, Result
+from kernelviz.core.code_facts import CubinFacts
 from kernelviz.core.machine_code import FactDifference, KernelFacts, UnknownCode
-from kernelviz.machine_code.cubin import NotACubin
 from kernelviz.machine_code.differences import fact_differences
-from kernelviz.machine_code.facts import facts_of_many
-from kernelviz.machine_code.tools import ToolFailed, ToolUnavailable
 from kernelviz.metrics.comparison import Comparison, Pair
 
 
@@ -46,61 +44,50 @@ class _Two:
     b: CompiledCode
     digests: tuple[str, str]
 
+    @property
+    def same_file(self) -> bool:
+        return self.digests[0] == self.digests[1]
 
-def code_differences(code: Code, compared: Comparison) -> tuple[CodeDifference, ...]:
+
+def code_differences(facts: CodeFacts, compared: Comparison) -> tuple[CodeDifference, ...]:
     """One entry for each pair of the comparison, in its order.
 
     Kernels correspond if they have the same name, or if each side launches one. Needs nvdisasm, but no GPU.
     """
-    return _differences(code, compared, compared.pairs)
+    return _differences(facts, compared, compared.pairs)
 
 
-def code_difference(code: Code, compared: Comparison, pair: Pair) -> CodeDifference:
+def code_difference(facts: CodeFacts, compared: Comparison, pair: Pair) -> CodeDifference:
     """`code_differences` of one pair."""
-    return _differences(code, compared, (pair,))[0]
+    return _differences(facts, compared, (pair,))[0]
 
 
-def _differences(code: Code, compared: Comparison, pairs: Sequence[Pair]) -> tuple[CodeDifference, ...]:
-    readers = code.contents_of(compared.a).get, code.contents_of(compared.b).get
-    contents: dict[str, bytes] = {}
-    matched: list[tuple[Pair, tuple[_Two, ...], UnknownCode | None]] = []
-    for pair in pairs:
-        twos = tuple(_corresponding(pair.before, pair.after))
-        for two in twos:
-            for digest, read in zip(two.digests, readers, strict=True):
-                content = contents.get(digest) or read(digest)
-                if content is not None:
-                    contents[digest] = content
-        here = all(digest in contents for two in twos for digest in two.digests)
-        unknown: UnknownCode | None = None
-        if not twos:
-            unknown = "other_kernels" if all(map(_cubins, (pair.before, pair.after))) else "not_captured"
-        elif not here:
-            unknown = "not_here"
-        matched.append((pair, twos, unknown))
-    needed = sorted({d for _, twos, unknown in matched if not unknown for two in twos for d in _to_read(two)})
-    try:
-        facts = dict(zip(needed, facts_of_many([contents[digest] for digest in needed]), strict=True))
-    except (ToolUnavailable, ToolFailed, NotACubin):
-        return tuple(CodeDifference(pair=pair, unknown=unknown or "no_tool") for pair, _, unknown in matched)
-    return tuple(
-        CodeDifference(pair=pair, unknown=unknown)
-        if unknown
-        else CodeDifference(pair=pair, kernels=tuple(_compared(two, facts) for two in twos))
-        for pair, twos, unknown in matched
-    )
+def _differences(facts: CodeFacts, compared: Comparison, pairs: Sequence[Pair]) -> tuple[CodeDifference, ...]:
+    matched = [(pair, tuple(_corresponding(pair.before, pair.after))) for pair in pairs]
+    changed = [two.digests for _, twos in matched for two in twos if not two.same_file]
+    cubins = {
+        **facts.of_cubins(compared.a, (first for first, _ in changed)),
+        **facts.of_cubins(compared.b, (second for _, second in changed)),
+    }
+    return tuple(_difference(pair, twos, cubins) for pair, twos in matched)
 
 
-def _to_read(two: _Two) -> tuple[str, ...]:
-    return () if two.digests[0] == two.digests[1] else two.digests
+def _difference(pair: Pair, twos: tuple[_Two, ...], cubins: Mapping[str, CubinFacts]) -> CodeDifference:
+    if not twos:
+        both = all(map(_cubins, (pair.before, pair.after)))
+        return CodeDifference(pair=pair, unknown="other_kernels" if both else "not_captured")
+    reasons = {cubins[digest].reason for two in twos if not two.same_file for digest in two.digests} - {None}
+    if reasons:
+        return CodeDifference(pair=pair, unknown="not_here" if "not_here" in reasons else "no_tool")
+    return CodeDifference(pair=pair, kernels=tuple(_compared(two, cubins) for two in twos))
 
 
-def _compared(two: _Two, facts: dict[str, tuple[KernelFacts, ...]]) -> KernelDifference:
-    same = two.digests[0] == two.digests[1]
-    sides = zip((two.a, two.b), two.digests, strict=True)
-    a, b = (None if same else _own(facts[digest], code) for code, digest in sides)
-    differences = fact_differences(a, b) if a is not None and b is not None else ()
-    return KernelDifference(a=two.a, b=two.b, same_file=same, differences=differences)
+def _compared(two: _Two, cubins: Mapping[str, CubinFacts]) -> KernelDifference:
+    differences: tuple[FactDifference, ...] = ()
+    if not two.same_file:
+        a, b = (_own(cubins[digest].kernels, code) for digest, code in zip(two.digests, (two.a, two.b), strict=True))
+        differences = fact_differences(a, b) if a is not None and b is not None else ()
+    return KernelDifference(a=two.a, b=two.b, same_file=two.same_file, differences=differences)
 
 
 def _own(facts: tuple[KernelFacts, ...], code: CompiledCode) -> KernelFacts | None:

@@ -87,8 +87,7 @@ class CodeFacts:
         """The facts of these results, by default of all, in their order. It takes seconds for cubins that were not read yet. A
         case that has none says why."""
         chosen = tuple(run.results if results is None else results)
-        contents = self._code.contents_of(run)
-        cubins = self._facts_of_cubins(dict.fromkeys(_cubin_digests(chosen)), contents)
+        cubins = self.of_cubins(run, _cubin_digests(chosen))
         declared: dict[tuple[str, str, str], frozenset[Technique] | None] = {}
         return tuple(_case_facts(result, run.environment.device, cubins, declared) for result in chosen)
 
@@ -140,6 +139,10 @@ class CodeFacts:
             reading.error = error
         finally:
             reading.end()
+
+    def of_cubins(self, run: Run, digests: Iterable[str]) -> Mapping[str, CubinFacts]:
+        """The facts of cubins that the run names, by digest, or why there are none. It takes seconds for those not read yet."""
+        return self._facts_of_cubins(dict.fromkeys(digests), self._code.contents_of(run))
 
     def _facts_of_cubins(self, digests: Iterable[str], contents: Contents) -> Mapping[str, CubinFacts]:
         """By digest. One thread reads at a time, so that several sessions do not read the same."""

@@ -75,7 +75,7 @@ def compare(
     compared = comparison.compare(first, second, variant_a=variant_a, variant_b=variant_b, l2=l2)
     plan = comparison.plan_of_common_cases(use_cases.current(), compared)
     lines = ["To measure the cases of A with the variants of B:", *commands(plan, second.method)] if plan else []
-    listed = code_differences(use_cases.current().history.code, compared) if code else None
+    listed = code_differences(use_cases.current().history.code_facts, compared) if code else None
     return print_comparison(compared, limit, as_json=as_json, lines=lines, code=listed)
 
 

@@ -19,7 +19,6 @@ from kernelviz.core import Run
 from kernelviz.core.code import packed
 from kernelviz.formats import document
 from kernelviz.machine_code.cubin import read_cubin
-from kernelviz.machine_code.tools import ToolUnavailable
 
 CUBINS = Path(__file__).parents[1] / "machine_code" / "cubins"
 VARIANTS = (code.VARIANT, code.MINE)
@@ -45,7 +44,7 @@ def test_each_case_has_its_differences_or_the_reason(bench: Bench, capsys: pytes
         bench.history.take_in(document.encode(run))
     a, b = bench.load("a"), bench.load("b")
     compared = compare(a, b)
-    by_variant = {one.pair.before.variant: one for one in code_differences(bench.history.code, compared)}
+    by_variant = {one.pair.before.variant: one for one in code_differences(bench.history.code_facts, compared)}
     (changed,) = by_variant[code.VARIANT].kernels
     assert not changed.same_file
     assert {d.detail for d in changed.differences if d.fact == "technique"} == {"mma_sync", "wgmma"}
@@ -56,7 +55,7 @@ def test_each_case_has_its_differences_or_the_reason(bench: Bench, capsys: pytes
     assert others == {"not_captured"}
     assert kv.compare("a", "b").code_differences()[0].pair.key == compared.pairs[0].key
     pair = next(p for p in compared.pairs if p.before.variant == code.VARIANT)
-    assert code_difference(bench.history.code, compared, pair).kernels == (changed,)
+    assert code_difference(bench.history.code_facts, compared, pair).kernels == (changed,)
 
     main(["compare", "a", "b", "--code"])
     printed = capsys.readouterr().out
@@ -72,7 +71,7 @@ def test_each_case_has_its_differences_or_the_reason(bench: Bench, capsys: pytes
 def test_two_variants_of_one_run_are_compared(bench: Bench) -> None:
     bench.history.take_in(document.encode(run_of("a", "matmul-sm_90", "matmul_persistent-sm_90")))
     a = bench.load("a")
-    differences = code_differences(bench.history.code, compare(a, a, variant_a=code.VARIANT, variant_b=code.MINE))
+    differences = code_differences(bench.history.code_facts, compare(a, a, variant_a=code.VARIANT, variant_b=code.MINE))
     assert [{d.detail for d in one.kernels[0].differences if d.fact == "technique"} for one in differences] == [
         {"tma", "cp_async", "vec16"}
     ] * 2
@@ -82,12 +81,9 @@ def test_what_cannot_be_read_is_unknown(bench: Bench, monkeypatch: pytest.Monkey
     bench.history.take_in(document.encode(replace(run_of("a", "matmul-sm_80"), code=())))  # without the contents
     a = bench.load("a")
     b = run_of("b", "matmul-sm_90")
-    missing = {one.unknown for one in code_differences(bench.history.code, compare(a, b))}
+    missing = {one.unknown for one in code_differences(bench.history.code_facts, compare(a, b))}
     assert missing == {"not_here", "not_captured"}
 
-    def no_tool(cubins: object) -> None:
-        raise ToolUnavailable("nvdisasm")
-
-    monkeypatch.setattr("kernelviz.bench.code_differences.facts_of_many", no_tool)
+    monkeypatch.setattr("kernelviz.bench.code_facts.tool_paths", lambda tool: ())
     both = compare(run_of("c", "matmul-sm_80"), b)
-    assert {one.unknown for one in code_differences(bench.history.code, both)} == {"no_tool", "not_captured"}
+    assert {one.unknown for one in code_differences(bench.history.code_facts, both)} == {"no_tool", "not_captured"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import torch
 
 from kernelviz.measure.compile_ahead.messages import DeviceFacts
@@ -20,11 +22,17 @@ def facts_of(device: torch.device) -> DeviceFacts:
     properties = torch.cuda.get_device_properties(device)
     named = {name: getattr(properties, name, None) for name in dir(properties) if not name.startswith("_")}
     plain = {name: value for name, value in named.items() if isinstance(value, int | float | str)}
+    index = torch.cuda.current_device() if device.index is None else device.index
+    return device_facts(index, 10 * properties.major + properties.minor, plain)
+
+
+def device_facts(index: int, arch: int, properties: Mapping[str, int | float | str | bool]) -> DeviceFacts:
+    """The facts of a CUDA device with these attributes, under torch's names. `arch`: the compute capability as one number."""
     return DeviceFacts(
-        index=torch.cuda.current_device() if device.index is None else device.index,
-        arch=10 * properties.major + properties.minor,
-        torch_properties=plain,
+        index=index,
+        arch=arch,
+        torch_properties=dict(properties),
         triton_properties={
-            name: int(plain[torch_name]) for name, torch_name in _TRITON_NAMES.items() if torch_name in plain
+            name: int(properties[torch_name]) for name, torch_name in _TRITON_NAMES.items() if torch_name in properties
         },
     )

@@ -16,6 +16,7 @@ from kernelviz.core.errors import BadField
 from kernelviz.core.run import Device
 from kernelviz.machine_code.occupancy import LIMITS, REGISTERS_PER_SM, WARP_THREADS
 from kernelviz.measure.compile_ahead.case_compiler import CaseCompiler
+from kernelviz.measure.compile_ahead.device_facts import device_facts
 from kernelviz.measure.compile_ahead.messages import DeviceFacts
 from kernelviz.measure.precompiled.messages import Answer, Request
 from kernelviz.measure.precompiled.plugin import plugin_text
@@ -65,14 +66,10 @@ def facts_of(device: Device) -> DeviceFacts:
             device.name,
             "its compute capability or number of multiprocessors is not known; name a run of a GPU",
         )
-    shared: dict[str, int] = {
-        "shared_memory_per_block_optin": limits.shared_bytes_per_block,
-        "shared_memory_per_multiprocessor": limits.shared_bytes,
-    }
-    return DeviceFacts(
-        index=0,
-        arch=10 * major + minor,
-        torch_properties={
+    return device_facts(
+        0,
+        10 * major + minor,
+        {
             "name": device.name,
             "major": major,
             "minor": minor,
@@ -82,13 +79,8 @@ def facts_of(device: Device) -> DeviceFacts:
             "warp_size": WARP_THREADS,
             "regs_per_multiprocessor": REGISTERS_PER_SM,
             "max_threads_per_multi_processor": limits.threads,
-            **shared,
-        },
-        triton_properties={
-            "max_shared_mem": limits.shared_bytes_per_block,
-            "multiprocessor_count": device.multiprocessors,
-            "max_num_regs": REGISTERS_PER_SM,
-            "warpSize": WARP_THREADS,
+            "shared_memory_per_block_optin": limits.shared_bytes_per_block,
+            "shared_memory_per_multiprocessor": limits.shared_bytes,
         },
     )
 

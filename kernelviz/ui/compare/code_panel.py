@@ -21,7 +21,7 @@ def machine_code_of_case(bench: Bench, comparison: Comparison, pair: Pair) -> No
         "Compare the machine code", key="machine_code", help="Which facts about the kernels' machine code differ."
     ):
         return
-    difference = code_difference(bench.history.code, comparison, pair)
+    difference = code_difference(bench.history.code_facts, comparison, pair)
     with st.container(border=True, key="code_of_pair"):
         if difference.unknown:
             st.markdown(plain(f"Unknown: {UNKNOWN_CODE[difference.unknown]}."))
