@@ -108,6 +108,10 @@ def lacking(need: str, device: Device) -> Notice | None:
             capability = device.compute_capability
             old = capability is not None and capability < (9, 0)
             return Notice("no_sm_90", {"capability": _dotted(capability)}) if old else None
+        case "sm_90a":
+            capability = device.compute_capability
+            other = capability is not None and capability != (9, 0)
+            return Notice("no_sm_90a", {"capability": _dotted(capability)}) if other else None
         case "cxx" | "inductor":
             default = "c++" if need == "cxx" else "g++"
             return no_compiler("no_cxx_compiler", "CXX", (default,), need) or no_python_headers(need)

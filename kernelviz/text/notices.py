@@ -160,6 +160,10 @@ _TEXTS: Mapping[NoticeKind, tuple[str, str]] = MappingProxyType(
         ),
         "no_liger": ("Liger's kernels", "install them with pip install 'kernelviz[liger]' (or liger-kernel==0.8.*)"),
         "no_sm_90": ("compute capability 9.0 (Hopper) or later; this GPU has {capability}", ""),
+        "no_sm_90a": (
+            "compute capability 9.0 (Hopper), whose tensor core instructions (wgmma) no other GPU has; this GPU has {capability}",
+            "",
+        ),
         "no_c_compiler": (
             "a C compiler ({compilers}), and none is found: {builds}",
             "install one (apt install gcc, or conda install -c conda-forge gcc), or name one in CC",

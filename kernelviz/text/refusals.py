@@ -17,6 +17,7 @@ _NEEDS: Mapping[str, str] = MappingProxyType(
         "no_nvrtc": "NVRTC",
         "no_liger": "Liger",
         "no_sm_90": "Hopper",
+        "no_sm_90a": "Hopper",
         "no_c_compiler": "a C compiler",
         "no_cxx_compiler": "a C++ compiler",
         "no_python_headers": "Python's headers",

@@ -79,8 +79,10 @@ class RecordingDriver:
         self.launches: list[Compiled] = []
         self.arch = ARCHITECTURE
 
-    def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any:
-        return name, nvrtc.compile_cubin(source, ARCHITECTURE, defines, name)
+    def kernel(
+        self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int, specific: bool
+    ) -> Any:
+        return name, nvrtc.compile_cubin(source, nvrtc.architecture(ARCHITECTURE, specific), defines, name)
 
     def launch(
         self, kernel: Any, blocks: nvrtc.Size, threads: nvrtc.Size, cluster: int, shared_bytes: int, args: object

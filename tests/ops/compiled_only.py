@@ -86,7 +86,9 @@ class NvrtcDriver(CompileOnlyNvrtc):
         self.earlier: dict[Configuration, str] = {}
         """The architecture that a kernel was compiled for, where the result is valid for every later one."""
 
-    def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any:
+    def kernel(
+        self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int, specific: bool
+    ) -> Any:
         assert shared_bytes <= SHARED_BYTES[self.arch]
         configuration = source, name, tuple(sorted(defines.items()))
         if configuration in self.proven:
@@ -99,7 +101,7 @@ class NvrtcDriver(CompileOnlyNvrtc):
             self.skipped += 1
             compiled.append(f"{name} compiled for {earlier}, {shared_bytes} B dynamic shared")
             return name
-        super().kernel(source, name, defines, shared_bytes, cluster)
+        super().kernel(source, name, defines, shared_bytes, cluster, specific)
         cubin = cubins[-1]
         assert cubin.startswith(b"\x7fELF")
         assert name.encode() in cubin
@@ -115,7 +117,9 @@ class NvrtcDriver(CompileOnlyNvrtc):
 class Asked(NvrtcDriver):
     """Notes what it is asked to compile, and compiles nothing."""
 
-    def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any:
+    def kernel(
+        self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int, specific: bool
+    ) -> Any:
         self.proven.add((source, name, tuple(sorted(defines.items()))))
         return name
 

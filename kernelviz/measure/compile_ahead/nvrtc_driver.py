@@ -28,8 +28,11 @@ class CompileOnlyNvrtc:
         self.arch = arch
         self._multiprocessors, self._compiled, self._compile = multiprocessors, compiled, compile_cubin
 
-    def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any:
-        self._compiled(name, self._compile(source, self.arch, defines, name), shared_bytes)
+    def kernel(
+        self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int, specific: bool
+    ) -> Any:
+        arch = nvrtc.architecture(self.arch, specific)
+        self._compiled(name, self._compile(source, arch, defines, name), shared_bytes)
         return name
 
     def launch(self, *arguments: object) -> None:

@@ -66,10 +66,13 @@ class _WatchingDriver:
         """By the identity of the loaded kernel, which is held here so that the identity stays its own."""
         self.launched: dict[int, None] = {}
 
-    def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any:
+    def kernel(
+        self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int, specific: bool
+    ) -> Any:
         with _programs() as programs:
-            loaded = self._inner.kernel(source, name, defines, shared_bytes, cluster)
-        requested = _Kernel(source, name, tuple(sorted(defines.items())), shared_bytes, _arch(self._inner))
+            loaded = self._inner.kernel(source, name, defines, shared_bytes, cluster, specific)
+        arch = nvrtc.architecture(_arch(self._inner), specific)
+        requested = _Kernel(source, name, tuple(sorted(defines.items())), shared_bytes, arch)
         self.requested[id(loaded)] = loaded, requested
         for program in programs:
             with suppress(Exception):  # it is made again where it is needed

@@ -27,10 +27,10 @@ Admits = Callable[[Configuration, Problem], "str | None"]
 
 
 Backend = Literal["torch", "inductor", "triton", "cuda", "cpp", "library"]
-Need = Literal["cuda", "cpu", "triton", "nvrtc", "cxx", "inductor", "liger", "sm_90"]
+Need = Literal["cuda", "cpu", "triton", "nvrtc", "cxx", "inductor", "liger", "sm_90", "sm_90a"]
 """What a variant needs: an NVIDIA GPU, the processor, the triton package, NVRTC with its headers, a C++ compiler with Python's
 headers, torch.compile's backend (triton and a C compiler on a GPU, a C++ compiler on a CPU), the package liger-kernel, a GPU of
-compute capability 9.0 or later (thread-block clusters, TMA)."""
+compute capability 9.0 or later (thread-block clusters, TMA), one of exactly 9.0 (wgmma)."""
 TARGETS = ("sm_80", "sm_90", "sm_100")
 """Architectures that a kernel compiles for unless its variant says otherwise: A100, H100 and H200, B200."""
 
@@ -168,12 +168,15 @@ def variant(
     """Make a Variant of a bind function. Its name is that of the function, its caption the first line of the docstring.
 
     `targets`: architectures that its kernels compile for, by default Ampere, Hopper and Blackwell (with the need ``sm_90`` only
-    the latter two). A plug-in that has only a backward pass gives `directions=("backward",)`, and `bind` is that pass.
-    Each key of `space` is a keyword of the function (or of `backward`), and the default of that keyword comes first in the space.
+    the latter two, with ``sm_90a`` only Hopper). A plug-in that has only a backward pass gives `directions=("backward",)`, and
+    `bind` is that pass. Each key of `space` is a keyword of the function (or of `backward`), and the default of that keyword comes
+    first in the space.
     Errors: ValueError if the function has no docstring or the space does not fit the function.
     """
     if targets is None and backend in ("triton", "cuda"):
-        targets = tuple(t for t in TARGETS if "sm_90" not in needs or t != "sm_80")
+        targets = tuple(
+            t for t in TARGETS if not ("sm_90" in needs and t == "sm_80") and ("sm_90a" not in needs or t == "sm_90")
+        )
     if backward is not None and "backward" not in directions:
         directions = (*directions, "backward")
 

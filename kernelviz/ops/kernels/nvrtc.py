@@ -134,7 +134,9 @@ class DoesNotLaunch(KernelvizError):
 class Driver(Protocol):
     """Loads and launches kernels: on torch's GPU, or in tests a driver that only compiles."""
 
-    def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any: ...
+    def kernel(
+        self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int, specific: bool
+    ) -> Any: ...
 
     def launch(
         self, kernel: Any, blocks: Size, threads: Size, cluster: int, shared_bytes: int, args: tuple[Any, ...]
@@ -146,10 +148,13 @@ class Driver(Protocol):
 class TorchDriver:
     """Kernels on torch's current device, launched into its current stream (the capturing one while a graph is captured)."""
 
-    def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any:
+    def kernel(
+        self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int, specific: bool
+    ) -> Any:
         import torch
 
-        return _kernel(source, name, torch.cuda.current_device(), tuple(sorted(defines.items())), shared_bytes, cluster)
+        macros = tuple(sorted(defines.items()))
+        return _kernel(source, name, torch.cuda.current_device(), macros, shared_bytes, cluster, specific)
 
     def launch(
         self, kernel: Any, blocks: Size, threads: Size, cluster: int, shared_bytes: int, args: tuple[Any, ...]
@@ -190,14 +195,30 @@ active: Driver = TorchDriver()
 """The driver that `kernel` and `launch` use; replaced by tests that compile without a GPU."""
 
 
+def architecture(generation: str, specific: bool) -> str:
+    """What to compile for on a GPU of this generation: with `specific` for it alone, with the instructions that only it has.
+
+    >>> architecture("sm_90", specific=True), architecture("sm_90", specific=False)
+    ('sm_90a', 'sm_90')
+    """
+    return f"{generation}a" if specific else generation
+
+
 def kernel(
-    source: Path, name: str, defines: Mapping[str, str] | None = None, *, shared_bytes: int = 0, cluster: int = 1
+    source: Path,
+    name: str,
+    defines: Mapping[str, str] | None = None,
+    *,
+    shared_bytes: int = 0,
+    cluster: int = 1,
+    specific: bool = False,
 ) -> Any:
     """The kernel `name` (extern "C") of a file, compiled for torch's current device.
 
-    `shared_bytes`: the most dynamic shared memory that a launch will request; `cluster`: the most blocks a cluster.
+    `shared_bytes`: the most dynamic shared memory that a launch will request; `cluster`: the most blocks a cluster;
+    `specific`: the kernel uses instructions of this generation alone, as wgmma, which needs ``sm_90a``.
     """
-    return active.kernel(source, name, defines or {}, shared_bytes, cluster)
+    return active.kernel(source, name, defines or {}, shared_bytes, cluster, specific)
 
 
 def launch(kernel: Any, blocks: Size, threads: Size, *args: Any, cluster: int = 1, shared_bytes: int = 0) -> None:
@@ -227,14 +248,20 @@ def _loaded(source: Path, arch: str, name: str, defines: tuple[tuple[str, str], 
 
 @functools.cache
 def _kernel(
-    source: Path, name: str, device: int, defines: tuple[tuple[str, str], ...], shared_bytes: int, cluster: int
+    source: Path,
+    name: str,
+    device: int,
+    defines: tuple[tuple[str, str], ...],
+    shared_bytes: int,
+    cluster: int,
+    specific: bool,
 ) -> Any:
     import torch
     from cuda.core import Device
 
     Device(device).set_current()
     major, minor = torch.cuda.get_device_capability(device)
-    kernel = _loaded(source, f"sm_{major}{minor}", name, defines).get_kernel(name)
+    kernel = _loaded(source, architecture(f"sm_{major}{minor}", specific), name, defines).get_kernel(name)
     if shared_bytes:  # beyond 48 KB, its static part included, a kernel must opt in
         _set_attribute(kernel, "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES", shared_bytes)
     if cluster > _PORTABLE_CLUSTER:

@@ -1,6 +1,12 @@
-// Tensor core instructions of a warpgroup on sm_90a. ELEMENT_PTX is "bf16" or "f16". A is stored by rows (K is contiguous), B by rows
+// Tensor core instructions of a warpgroup (sm_90a only). ELEMENT_PTX is "bf16" or "f16". A is stored by rows (K is contiguous), B by rows
 // too (N is contiguous), which is B transposed in the terms of PTX: the last immediate is 1.
 #pragma once
+
+// An operand in shared memory, swizzled by 128 bytes, as wgmma describes it: address and two strides, in units of 16 bytes.
+__device__ __forceinline__ unsigned long long wgmma_operand(unsigned address, unsigned leading_bytes, unsigned stride_bytes) {
+    return (unsigned long long)((address & 0x3FFFF) >> 4) | (unsigned long long)(leading_bytes >> 4) << 16 |
+           (unsigned long long)(stride_bytes >> 4) << 32 | 1ull << 62;
+}
 
 // The order of wgmma after writes to its registers or to shared memory.
 __device__ __forceinline__ void wgmma_fence() {

@@ -1,0 +1,141 @@
+"""CUDA C++ kernel of `matmul` for Hopper's tensor cores (wgmma, TMA), bound to tensors."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kernelviz.ops.catalog.variant import Launch
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.tensor_map import Boxes, require_pitch, tensor_maps
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SOURCE = Path(__file__).parent / "wgmma.cu"
+DEPTH, BOX = 64, 64
+ALIGNMENT_BYTES = 1024
+MOST_SHARED_BYTES = 232_448
+"""Of a block on an H100 or H200."""
+_PTX_NAMES = {"__nv_bfloat16": "bf16", "__half": "f16"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rung:
+    """The definitions of wgmma.cu, which explains them."""
+
+    columns: int = 128
+    consumers: int = 1
+    stages: int = 2
+    specialised: int = 0
+    persistent: int = 0
+    cluster: int = 1
+    c_boxes: int = 0
+    hilbert: int = 0
+    group: int = 8
+
+    @property
+    def rows(self) -> int:
+        return 64 * self.consumers
+
+    @property
+    def threads(self) -> int:
+        return 128 * (self.consumers + self.specialised)
+
+    @property
+    def shared_bytes(self) -> int:
+        """Dynamic shared memory: the stages, C, the barriers, and what aligns them to 1024 bytes."""
+        stage = 2 * DEPTH * (self.rows + self.columns)
+        c = 2 * BOX * BOX * self.consumers * self.c_boxes
+        return ALIGNMENT_BYTES + self.stages * (stage + 16) + c
+
+    def defines(self, element: str) -> dict[str, str]:
+        """The macros, for elements of this C++ type."""
+        return {
+            "COLUMNS": str(self.columns),
+            "CONSUMERS": str(self.consumers),
+            "STAGES": str(self.stages),
+            "SPECIALISED": str(self.specialised),
+            "PERSISTENT": str(self.persistent),
+            "CLUSTER": str(self.cluster),
+            "C_BOXES": str(self.c_boxes),
+            "HILBERT": str(self.hilbert),
+            "GROUP": str(self.group),
+            "ELEMENT": element,
+            "ELEMENT_PTX": f'"{_PTX_NAMES[element]}"',
+        }
+
+
+@functools.lru_cache(maxsize=32)
+def hilbert_order(rows: int, columns: int) -> tuple[int, ...]:
+    """The tiles of a grid along Hilbert's curve, which passes through a square before it leaves it: row + 65536 · column of each.
+
+    The curve of the smallest square of a power of two around the grid, without the tiles outside of it.
+
+    >>> hilbert_order(2, 2)
+    (0, 65536, 65537, 1)
+    """
+    side = 1 << (max(rows, columns) - 1).bit_length()
+    left = np.arange(side * side, dtype=np.int64)
+    x, y = np.zeros_like(left), np.zeros_like(left)
+    step = 1
+    while step < side:
+        right = 1 & (left // 2)
+        up = 1 & (left ^ right)
+        # Turn the square of this size that has been walked through so far.
+        flipped = (up == 0) & (right == 1)
+        x, y = np.where(flipped, step - 1 - x, x), np.where(flipped, step - 1 - y, y)
+        x, y = np.where(up == 0, y, x), np.where(up == 0, x, y)
+        x, y = x + step * right, y + step * up
+        left //= 4
+        step *= 2
+    inside = (y < rows) & (x < columns)
+    return tuple((y[inside] + 65536 * x[inside]).tolist())
+
+
+def bind(a_MK: Tensor, b_KN: Tensor, rung: Rung) -> Launch:
+    """The kernel of a rung for contiguous matrices (M, K) and (K, N) of bf16 or fp16.
+
+    Raises BadField for matrices that are not contiguous, or whose rows are no multiples of 16 bytes.
+    """
+    import torch
+
+    require_contiguous(a_MK=a_MK, b_KN=b_KN)
+    (m, k), n = a_MK.shape, b_KN.shape[1]
+    require_pitch("k", k, a_MK.element_size())
+    require_pitch("n", n, b_KN.element_size())
+    c_MN = torch.empty((m, n), dtype=a_MK.dtype, device=a_MK.device)
+    kernel = nvrtc.kernel(
+        SOURCE,
+        "matmul_wgmma",
+        rung.defines(nvrtc.element_type(a_MK.dtype)),
+        shared_bytes=rung.shared_bytes,
+        cluster=rung.cluster,
+        specific=True,
+    )
+    maps = tensor_maps([Boxes(a_MK, rung.rows), Boxes(b_KN, BOX), Boxes(c_MN, BOX)])
+    tiles = -(-m // (rung.rows * rung.cluster)), -(-n // rung.columns)
+    order = torch.tensor(hilbert_order(*tiles) if rung.hilbert else [0], dtype=torch.uint32).to(a_MK.device)
+    blocks = tiles[0] * tiles[1] * rung.cluster
+    if rung.persistent:
+        resident = nvrtc.resident(kernel, rung.threads, cluster=rung.cluster, shared_bytes=rung.shared_bytes)
+        blocks = min(blocks, resident)
+    pointers = maps.data_ptr(), order.data_ptr(), c_MN.data_ptr()
+    sizes = tuple(map(ctypes.c_int, (m, n, k)))
+
+    def launch() -> Tensor:
+        # The closure holds the maps and the order too, which the kernel reads.
+        assert maps is not None
+        assert order is not None
+        nvrtc.launch(
+            kernel, blocks, rung.threads, *pointers, *sizes, cluster=rung.cluster, shared_bytes=rung.shared_bytes
+        )
+        return c_MN
+
+    return launch

@@ -1,0 +1,84 @@
+"""The wgmma ladder of `matmul`: the machine code of each rung shows its idea; Hilbert's curve passes each tile once."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import fields
+from itertools import pairwise
+
+import pytest
+
+from kernelviz.core.machine_code import KernelFacts
+from kernelviz.machine_code.facts import facts_of
+from kernelviz.machine_code.occupancy import LIMITS
+from kernelviz.machine_code.techniques import techniques_of
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.matmul import variants_wgmma as ladder
+from kernelviz.ops.matmul.wgmma import SOURCE, Rung, hilbert_order
+
+pytestmark = pytest.mark.xdist_group("compile-1")
+
+RUNGS = {
+    name: getattr(ladder, name)
+    for name in ("FIRST", "TWO_WARPGROUPS", "SPECIALISED", "WIDE", "PERSISTENT", "CLUSTER", "TMA_STORE", "HILBERT")
+}
+
+
+@functools.cache
+def facts(name: str, element: str = "__nv_bfloat16") -> KernelFacts:
+    pytest.importorskip("triton")  # its wheel has nvdisasm
+    cubin = nvrtc.compile_cubin(SOURCE, nvrtc.architecture("sm_90", specific=True), RUNGS[name].defines(element))
+    (kernel,) = facts_of(cubin)
+    return kernel
+
+
+def test_each_rung_adds_one_idea() -> None:
+    rungs = list(RUNGS.values())
+    changed = [
+        [f.name for f in fields(Rung) if getattr(before, f.name) != getattr(after, f.name)]
+        for before, after in pairwise(rungs)
+    ]
+    assert changed == [
+        ["consumers", "stages"],
+        ["specialised"],
+        ["columns"],
+        ["persistent"],
+        ["cluster"],
+        ["c_boxes"],
+        ["hilbert"],
+    ]
+    assert len(ladder.WGMMA_VARIANTS) == len(rungs)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 7), (5, 1), (16, 16), (7, 12), (3, 40)])
+def test_hilberts_curve_passes_each_tile_once_and_goes_to_a_neighbour(rows: int, columns: int) -> None:
+    places = [(place % 65536, place // 65536) for place in hilbert_order(rows, columns)]
+    assert sorted(places) == [(r, c) for r in range(rows) for c in range(columns)]
+    if rows == columns:
+        assert all(abs(a - c) + abs(b - d) == 1 for (a, b), (c, d) in pairwise(places))
+
+
+@pytest.mark.parametrize("name", RUNGS)
+def test_each_rung_multiplies_on_tensor_cores_without_spills(name: str) -> None:
+    kernel, rung = facts(name), RUNGS[name]
+    assert {"wgmma", "tma"} <= techniques_of(kernel)
+    assert (kernel.spill_stores, kernel.spill_loads) == (0, 0)
+    assert {t.shape for t in kernel.whole.tensor} == {(64, rung.columns, 16)}
+    assert rung.shared_bytes <= LIMITS[90].shared_bytes_per_block
+    loop = kernel.roles[0].main_loop
+    assert loop is not None
+    assert loop.iteration.classes["tensor"] % 4 == 0
+
+
+def test_the_ideas_show_in_the_machine_code() -> None:
+    shown = {name: techniques_of(facts(name)) for name in RUNGS}
+    assert [name for name, techniques in shown.items() if "warp_specialised" in techniques] == list(RUNGS)[2:]
+    assert [name for name, techniques in shown.items() if "multicast" in techniques] == list(RUNGS)[5:]
+    stores = [name for name in RUNGS if any(c.kind == "tma_store" for c in facts(name).whole.copies)]
+    assert stores == ["TMA_STORE", "HILBERT"]
+    assert {role.registers for role in facts("HILBERT").roles} == {24, 240}
+
+
+def test_fp16_compiles_to_the_same_instructions_of_its_own_type() -> None:
+    bf16, fp16 = (facts("HILBERT", element).whole.tensor for element in ("__nv_bfloat16", "__half"))
+    assert [t.opcode.replace(".BF16", "") for t in bf16] == [t.opcode.replace(".F16", "") for t in fp16]
