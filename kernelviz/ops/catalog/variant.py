@@ -169,8 +169,8 @@ def variant(
 
     `targets`: architectures that its kernels compile for, by default Ampere, Hopper and Blackwell (with the need ``sm_90`` only
     the latter two, with ``sm_90a`` only Hopper). A plug-in that has only a backward pass gives `directions=("backward",)`, and
-    `bind` is that pass. Each key of `space` is a keyword of the function (or of `backward`), and the default of that keyword comes
-    first in the space.
+    `bind` is that pass. Each key of `space` is a keyword of the function (or of `backward`), and the default of that keyword is
+    the first in the space.
     Errors: ValueError if the function has no docstring or the space does not fit the function.
     """
     if targets is None and backend in ("triton", "cuda"):
