@@ -49,6 +49,8 @@ live_run_id = live_mode.measure_change(bench, form, stored)
 request = plan_form.sidebar(bench, stored)
 if request is not None:
     plan_start.start(bench, *request)
+else:
+    bench.prepare(form.device)
 empty_states.invalid_link(complaints)
 note_place = live_mode.note_place()
 if live_run_id is not None:

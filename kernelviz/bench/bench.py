@@ -241,6 +241,13 @@ class Bench(QueueView):
         if not self._runner.resume(run, op, device, owner=owner) and self._runner.live(run_id) is None:
             raise BadField("run", run_id, "another process measures it; wait for its end")
 
+    def prepare(self, device_id: str) -> None:
+        """Start the measuring process of a GPU, if it never had one, so that the first run need not wait for it (5 s on an H200).
+        Does not wait. A processor's starts with its first run, and so does that of a GPU on which another process measures."""
+        device = self.device(device_id)
+        if device.kind == "cuda" and device.usable:
+            self._runner.prepare(device)
+
     def calibrate(self, device_id: str, *, owner: str = "") -> str:
         """Queue a calibration, and return an id for follow() and progress() (events RoofDone, then RunEnded)."""
         return self._runner.calibrate(self.device(device_id), owner=owner)

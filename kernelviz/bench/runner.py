@@ -266,13 +266,23 @@ class Runner:
         variant = op.variant_named(name)
         return self._choice.lack(variant, device) or variant.refuses(problem)
 
-    def _supervisor(self, device: Device) -> Supervisor:
+    def prepare(self, device: Device) -> None:
+        """Start the device's worker if it never had one, so that it is ready for the first run. Does not wait."""
+        with self._lock:
+            if not self.closed and device.id not in self._supervisors:
+                self._supervisor(device, prepare=True)
+
+    def _supervisor(self, device: Device, *, prepare: bool = False) -> Supervisor:
         with self._lock:
             if self.closed:
                 raise BadField("bench", "closed", "the server is stopping; start it again")
             if device.id not in self._supervisors:
                 self._supervisors[device.id] = Supervisor(
-                    device, session=self._session, limits=self._limits, lock_directory=self._lock_directory
+                    device,
+                    session=self._session,
+                    limits=self._limits,
+                    lock_directory=self._lock_directory,
+                    prepare=prepare,
                 )
             return self._supervisors[device.id]
 

@@ -85,6 +85,7 @@ class Worker:
         self._connection = connection
         self._judge_fd = judge_fd
         self._session: Session | None = None
+        self._compilers: CompilerProcesses | None = None
 
     def run(self) -> None:
         while (message := self._connection.next()) is not None:
@@ -101,14 +102,14 @@ class Worker:
             module, _, function = message.session.partition(":")
             # What importing torch makes stays. Searching it for garbage, also at the end, takes a third of a worker's start.
             gc.disable()
-            compilers = _compilers(message.compile_processes)  # they import torch while this process does
+            # They import torch while this process does, and go on until the first work.
+            compilers = self._compilers = _compilers(message.compile_processes)
             open_session: OpenSession = getattr(importlib.import_module(module), function)
             gc.freeze()
             gc.enable()
             self._session = open_session(message.device, message.plugins)
             if compilers is not None:
                 self._session.compile_with(compilers, message.plugins)
-                compilers.pause()
             environment = self._session.environment()
         except Exception as error:
             traceback.print_exc()
@@ -134,6 +135,8 @@ class Worker:
         session = self._session
         if session is None:
             raise RuntimeError("work was sent before Open")
+        if self._compilers is not None:
+            self._compilers.pause()
         work_id = work.work_id
 
         def emit(event: Event) -> None:

@@ -86,8 +86,11 @@ class Supervisor:
         session: str = SESSION,
         limits: Limits | None = None,
         lock_directory: Path | None = None,
+        prepare: bool = False,
     ) -> None:
+        """`prepare`: start a worker before there is a request, unless another process measures on the device now."""
         self.device = device
+        self._prepare = prepare
         self._limits = limits or Limits()
         self._lock_directory = lock_directory
         self._lock: DeviceLock | None = None
@@ -147,8 +150,26 @@ class Supervisor:
 
     # In the supervisor's thread from here on.
 
+    def _start_early(self) -> None:
+        """Start a worker without a request. It creates a CUDA context, which would disturb a measurement of another process."""
+        try:
+            self._lock = self._lock or DeviceLock(self.device.uuid, self._lock_directory)
+            if not self._lock.acquire(lambda holder: None, lambda: True):
+                return
+        except KernelvizError:  # a request that needs the lock reports it
+            return
+        try:
+            self._slot.guard_fds = (self._lock.lock_fd(),)
+            self._enter("starting")
+            ready = self._slot.ready((), lambda reason: None, lambda: self._closing)
+            self._enter("none" if ready is None else "ready")
+        finally:
+            self._lock.release()
+
     def _run(self) -> None:
         try:
+            if self._prepare:
+                self._start_early()
             while (request := self._queue.take()) is not None:
                 with self._shared:
                     self._current = request

@@ -307,6 +307,37 @@ def test_who_waits_for_the_device_is_told_who_holds_it(supervisor: Supervisor, t
     other.close()
 
 
+@pytest.mark.parametrize("measured_by_another", [False, True])
+def test_a_worker_is_ready_before_the_first_request_unless_another_process_measures(
+    tmp_path: Path, measured_by_another: bool
+) -> None:
+    other = DeviceLock(DEVICE.uuid, tmp_path)
+    if measured_by_another:
+        assert other.acquire(lambda holder: None, lambda: False)
+    prepared = Supervisor(
+        DEVICE, session=f"{SESSIONS}:open_session", limits=QUICK, lock_directory=tmp_path, prepare=True
+    )
+    try:
+        if measured_by_another:
+            work, sink = item("a")
+            prepared.submit([work])
+            sink.until(lambda: sink.saw(DeviceBusy))
+            assert prepared.state().workers_started == 0
+            other.release()
+            sink.until_ended()
+            assert sink.saw(WorkerStarting)
+        else:
+            until_s = time.monotonic() + 20
+            while prepared.state().state != "ready":
+                assert time.monotonic() < until_s
+                time.sleep(0.01)
+            assert not measured(prepared, "a").saw(WorkerStarting)
+        assert prepared.state().workers_started == 1
+    finally:
+        prepared.close()
+        other.close()
+
+
 def test_calibration(supervisor: Supervisor) -> None:
     sink = Listener()
     supervisor.submit([Request(run_id="roofs", owner="", sink=sink)])
