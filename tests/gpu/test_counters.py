@@ -25,6 +25,10 @@ COPY_SIZES = {"n": "2^29"}
 STRIDED_SIZES = {"n": "2^24", "s": "16"}
 """64 bytes from one fp32 element to the next: each is in a sector of its own."""
 TOLERANCE = 0.03
+UNCLEAR = 0.03
+"""The largest share of cases with counters whose limiter is unclear."""
+MOST_S = 150
+"""ncu runs each case in a process of its own, which takes 10 s for buffers of 2 GiB."""
 DISTURBED = 0.02
 """A short kernel differs by about 1 % from process to process."""
 
@@ -52,6 +56,8 @@ def counted(bench: Bench, run: Run, variants: tuple[str, ...]) -> dict[str, Coun
 
 
 def test_the_traffic_of_ten_cases_is_measured_and_explained(bench: Bench) -> None:
+    calibration = bench.calibrate("cuda:0")
+    assert [e for _, e in bench.follow(calibration, timeout_s=60) if isinstance(e, RunEnded)]
     begun_s = time.monotonic()
     figures: dict[str, dict[str, object]] = {}
     ratios: dict[str, float] = {}
@@ -79,6 +85,8 @@ def test_the_traffic_of_ten_cases_is_measured_and_explained(bench: Bench) -> Non
             }
     record("counters", {"cases": figures, "seconds": time.monotonic() - begun_s})
     assert len(figures) == 10
+    unclear = [case for case, figure in figures.items() if figure["limiter"] == "unclear"]
+    assert len(unclear) <= UNCLEAR * len(figures), unclear
     for variant in COPIES:
         assert abs(ratios[f"copy {variant}"] - 1) <= TOLERANCE, figures[f"copy {variant}"]
     for variant in STRIDED:
@@ -89,7 +97,7 @@ def test_the_traffic_of_ten_cases_is_measured_and_explained(bench: Bench) -> Non
         assert isinstance(read, int)
         # The smallest unit of HBM is 64 bytes, two sectors.
         assert (1 - TOLERANCE) * fetched <= read <= 2 * (1 + TOLERANCE) * fetched, f"{variant}: {case}"
-    assert time.monotonic() - begun_s < 60
+    assert time.monotonic() - begun_s < MOST_S
 
 
 def test_another_persons_run_waits_and_is_not_disturbed(bench: Bench) -> None:
