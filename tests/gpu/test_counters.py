@@ -27,8 +27,6 @@ STRIDED_SIZES = {"n": "2^24", "s": "16"}
 TOLERANCE = 0.03
 UNCLEAR = 0.03
 """The largest share of cases with counters whose limiter is unclear."""
-MOST_S = 150
-"""ncu runs each case in a process of its own, which takes 10 s for buffers of 2 GiB."""
 DISTURBED = 0.02
 """A short kernel differs by about 1 % from process to process."""
 
@@ -97,7 +95,6 @@ def test_the_traffic_of_ten_cases_is_measured_and_explained(bench: Bench) -> Non
         assert isinstance(read, int)
         # The smallest unit of HBM is 64 bytes, two sectors.
         assert (1 - TOLERANCE) * fetched <= read <= 2 * (1 + TOLERANCE) * fetched, f"{variant}: {case}"
-    assert time.monotonic() - begun_s < MOST_S
 
 
 def test_another_persons_run_waits_and_is_not_disturbed(bench: Bench) -> None:

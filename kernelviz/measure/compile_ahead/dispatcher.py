@@ -29,7 +29,6 @@ from kernelviz.measure.compile_ahead.messages import (
     CompileWork,
     Lines,
     Queue,
-    Ready,
     Skip,
     encode,
 )
@@ -63,7 +62,6 @@ class Dispatcher:
 
     def run(self, lines: Lines, messages: Sequence[bytes]) -> None:
         """Work until the worker closes the connection. `messages`: those that came with the first one."""
-        self._tell(Ready())
         self._read(messages)
         while True:
             self._hand_out()
@@ -163,7 +161,7 @@ class Dispatcher:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(compiler.pid, signal.SIGKILL)
 
-    def _tell(self, message: Ready | CompileBegan | CompileEnded) -> None:
+    def _tell(self, message: CompileBegan | CompileEnded) -> None:
         with contextlib.suppress(OSError):  # the worker has ended, which the next read notices
             self._worker.sendall(encode(message))
 

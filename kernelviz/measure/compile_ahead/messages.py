@@ -60,10 +60,6 @@ class Skip(_Message, frozen=True, kw_only=True, tag="skip"):
     number: int
 
 
-class Ready(_Message, frozen=True, kw_only=True, tag="ready"):
-    """The dispatcher has imported what the compilers need."""
-
-
 class CompileBegan(_Message, frozen=True, kw_only=True, tag="began"):
     """A compiler process, `pid`, has begun with a case."""
 
@@ -80,7 +76,7 @@ class CompileEnded(_Message, frozen=True, kw_only=True, tag="done"):
 
 
 ToDispatcher = Begin | Queue | Skip
-FromDispatcher = Ready | CompileBegan | CompileEnded
+FromDispatcher = CompileBegan | CompileEnded
 TO_DISPATCHER: msgspec.json.Decoder[ToDispatcher] = msgspec.json.Decoder(ToDispatcher)
 FROM_DISPATCHER: msgspec.json.Decoder[FromDispatcher] = msgspec.json.Decoder(FromDispatcher)
 FROM_COMPILER: msgspec.json.Decoder[CompileEnded] = msgspec.json.Decoder(CompileEnded)

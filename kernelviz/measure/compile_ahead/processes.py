@@ -37,7 +37,6 @@ from kernelviz.measure.compile_ahead.messages import (
     DeviceFacts,
     Lines,
     Queue,
-    Ready,
     Skip,
     ToDispatcher,
     encode,
@@ -52,8 +51,8 @@ NO_DRIVER = Path(__file__).parent / "no_driver"
 LONGEST_WAIT_S = 60.0
 """After waiting this long for a case, the worker compiles it itself, so that its own limits apply."""
 HEAD_START = 8
-"""Cases that the worker compiles itself while the processes are still starting: softmax's seven take 1.7 s in line on an H200,
-and 3.2 s if the worker waits for processes that import torch meanwhile."""
+"""Cases that the worker compiles itself while no process compiles yet: softmax's seven take 1.7 s in line on an H200, and 3.2 s if
+the worker waits for processes that have just started."""
 _POLL_S = 0.05
 _MOST_KNOWN = 20_000
 
@@ -106,7 +105,7 @@ class CompilerProcesses:
         self._next_queue: list[CompileWork] | None = None
         """The queue to send when everything else is sent: while the dispatcher is stopped, only the newest is held."""
         self._open = 0
-        self._stopped = self._gone = self._ready = False
+        self._stopped = self._gone = False
         self._states: dict[str, _State] = {}
         self._numbers: dict[str, int] = {}
         self._keys: dict[int, str] = {}
@@ -147,7 +146,7 @@ class CompilerProcesses:
                 self._keys[number] = key
                 queue.append(CompileWork(number=number, problem=problem, variant=variant, tuned=tuned))
         self._exchange(0.0)
-        first = 0 if self._ready else HEAD_START
+        first = 0 if self._pids else HEAD_START
         self._next_queue = queue[first:] + queue[:first]
         self._exchange(0.0)
 
@@ -268,8 +267,6 @@ class CompilerProcesses:
             self._lost()
         for line in self._lines.feed(data):
             match FROM_DISPATCHER.decode(line):
-                case Ready():
-                    self._ready = True
                 case CompileBegan(number=number, pid=pid):
                     self._pids[number] = pid
                     self._set(number, "began")
