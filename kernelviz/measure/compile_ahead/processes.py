@@ -51,8 +51,8 @@ NO_DRIVER = Path(__file__).parent / "no_driver"
 LONGEST_WAIT_S = 60.0
 """After waiting this long for a case, the worker compiles it itself, so that its own limits apply."""
 HEAD_START = 8
-"""Cases that the worker compiles itself while no process compiles yet: softmax's seven take 1.7 s in line on an H200, and 3.2 s if
-the worker waits for processes that have just started."""
+"""Cases that the worker compiles itself while no process compiles yet: softmax's seven take 1.7 s in line on an H200, and 3.2 s
+if the worker waits for processes that have just started."""
 _POLL_S = 0.05
 _MOST_KNOWN = 20_000
 
