@@ -20,7 +20,17 @@ pytestmark = pytest.mark.xdist_group("compile-1")
 
 RUNGS = {
     name: getattr(ladder, name)
-    for name in ("FIRST", "TWO_WARPGROUPS", "SPECIALISED", "WIDE", "PERSISTENT", "CLUSTER", "TMA_STORE", "HILBERT")
+    for name in (
+        "FIRST",
+        "TWO_WARPGROUPS",
+        "SPECIALISED",
+        "WIDE",
+        "PERSISTENT",
+        "CLUSTER",
+        "TMA_STORE",
+        "HILBERT",
+        "PINGPONG",
+    )
 }
 
 
@@ -46,6 +56,7 @@ def test_each_rung_adds_one_idea() -> None:
         ["cluster"],
         ["c_boxes"],
         ["hilbert"],
+        ["pingpong"],
     ]
     assert len(ladder.WGMMA_VARIANTS) == len(rungs)
 
@@ -75,7 +86,7 @@ def test_the_ideas_show_in_the_machine_code() -> None:
     assert [name for name, techniques in shown.items() if "warp_specialised" in techniques] == list(RUNGS)[2:]
     assert [name for name, techniques in shown.items() if "multicast" in techniques] == list(RUNGS)[5:]
     stores = [name for name in RUNGS if any(c.kind == "tma_store" for c in facts(name).whole.copies)]
-    assert stores == ["TMA_STORE", "HILBERT"]
+    assert stores == ["TMA_STORE", "HILBERT", "PINGPONG"]
     assert {role.registers for role in facts("HILBERT").roles} == {24, 240}
 
 

@@ -21,6 +21,7 @@ PERSISTENT = replace(WIDE, persistent=1)
 CLUSTER = replace(PERSISTENT, cluster=2)
 TMA_STORE = replace(CLUSTER, c_boxes=2)
 HILBERT = replace(TMA_STORE, hilbert=1)
+PINGPONG = replace(HILBERT, pingpong=1)
 
 
 def _bind(a_MK: Tensor, b_KN: Tensor, rung: Rung) -> Launch:
@@ -83,7 +84,7 @@ def _admits(configuration: Configuration, problem: Problem) -> str | None:
     return None
 
 
-def _rung(*, columns: int, stages: int, cluster: int, c_boxes: int, group: int) -> Rung:
+def _rung(*, columns: int, stages: int, cluster: int, c_boxes: int, group: int, pingpong: int) -> Rung:
     """`group` 0 is Hilbert's order."""
     return replace(
         HILBERT,
@@ -93,21 +94,21 @@ def _rung(*, columns: int, stages: int, cluster: int, c_boxes: int, group: int) 
         c_boxes=c_boxes,
         hilbert=int(group == 0),
         group=group or 1,
+        pingpong=pingpong,
     )
 
 
-@variant(
-    **_NEEDS,
-    techniques=("tma", "wgmma", "warp_specialised", "multicast"),
-    space={
-        "columns": (256, 128),
-        "stages": (4, 3, 5, 6),
-        "cluster": (2, 1, 4),
-        "c_boxes": (2, 4, 1),
-        "group": (0, 4, 8, 16),
-    },
-    admits=_admits,
-)
+SPACE = {
+    "columns": (256, 128),
+    "stages": (4, 3, 5, 6),
+    "cluster": (2, 1, 4),
+    "c_boxes": (2, 4, 1),
+    "group": (0, 4, 8, 16),
+    "pingpong": (0, 1),
+}
+
+
+@variant(**_NEEDS, techniques=("tma", "wgmma", "warp_specialised", "multicast"), space=SPACE, admits=_admits)
 def cuda_wgmma_hilbert(
     a_MK: Tensor,
     b_KN: Tensor,
@@ -117,9 +118,17 @@ def cuda_wgmma_hilbert(
     cluster: int = 2,
     c_boxes: int = 2,
     group: int = 0,
+    pingpong: int = 0,
 ) -> Launch:
     """CUDA C++, wgmma: tiles along Hilbert's curve, so that those computed at once share rows and columns in L2."""
-    return _bind(a_MK, b_KN, _rung(columns=columns, stages=stages, cluster=cluster, c_boxes=c_boxes, group=group))
+    rung = _rung(columns=columns, stages=stages, cluster=cluster, c_boxes=c_boxes, group=group, pingpong=pingpong)
+    return _bind(a_MK, b_KN, rung)
+
+
+@variant(**_NEEDS, techniques=("tma", "wgmma", "warp_specialised", "multicast"))
+def cuda_wgmma_pingpong(a_MK: Tensor, b_KN: Tensor) -> Launch:
+    """CUDA C++, wgmma: each warpgroup has a tile of 64×256 of its own, so that one multiplies while the other one stores."""
+    return _bind(a_MK, b_KN, PINGPONG)
 
 
 WGMMA_VARIANTS = (
@@ -131,4 +140,5 @@ WGMMA_VARIANTS = (
     cuda_wgmma_cluster,
     cuda_wgmma_tma_store,
     cuda_wgmma_hilbert,
+    cuda_wgmma_pingpong,
 )

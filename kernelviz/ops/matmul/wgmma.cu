@@ -1,4 +1,6 @@
-// CUDA C++ ladder of `matmul` on Hopper's tensor cores: C (m, n) = A (m, k) B (k, n), row-major, in bf16 or fp16, added up in fp32.
+// Matrix products on Hopper's tensor cores: C (m, n) = A (m, k) B (k, n) in bf16 or fp16, added up in fp32; A and C row-major. B is row-major,
+// or stored as (n, k) as the weights of a linear layer are (B_K_CONTIGUOUS). It is the CUDA C++ ladder of `matmul`, and with a FUNCTION
+// `linear_relu`, `linear_gelu` and `linear_silu`: f(A B + bias).
 //
 // One kernel, whose ideas are switched on one after the other by definitions:
 //   COLUMNS      columns of a block's tile of C: 128 or 256
@@ -9,16 +11,18 @@
 //   CLUSTER      2: two blocks with neighbouring rows each load a half of their common tile of B, for both (multicast)
 //   C_BOXES      0: C goes to memory from registers; else by TMA, through this many boxes of shared memory for each warpgroup, while the
 //                next tile begins
+//   PINGPONG     1: each warpgroup has a tile of its own, of 64 rows, so that one multiplies while the other one stores
 //   HILBERT      1: the tiles are computed in the order of a table; 0: in groups of GROUP rows of tiles, which find B in the L2
-// `maps` holds three tensor maps: A in boxes of 64 columns × ROWS, B in boxes of 64 columns × 64 rows, C in boxes of 64 columns × 64 rows, all
-// swizzled by 128 bytes. TMA fills what is outside of a matrix with zeros, and does not write there.
+// `maps` holds three tensor maps of boxes of 64 columns: A in boxes of ROWS rows, B in boxes of 64 rows (of COLUMNS / CLUSTER rows where K is
+// contiguous), C in boxes of 64 rows, all swizzled by 128 bytes. TMA fills what is outside of a matrix with zeros, and does not write there.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "gelu.cuh"
 #include "tma.cuh"
 #include "wgmma.cuh"
 
-constexpr int ROWS = 64 * CONSUMERS, DEPTH = 64;
+constexpr int ROWS = PINGPONG ? 64 : 64 * CONSUMERS, DEPTH = 64;
 constexpr int WARPGROUP = 128;
 constexpr int THREADS = WARPGROUP * (CONSUMERS + SPECIALISED);
 constexpr int A_BYTES = ROWS * DEPTH * 2, B_BYTES = DEPTH * COLUMNS * 2, BOX_BYTES = 64 * 64 * 2;
@@ -58,10 +62,10 @@ __device__ __forceinline__ void wait_for_cluster() {
 __device__ __forceinline__ unsigned long long operand_a(unsigned tile, int step) {
     return wgmma_operand(tile + step * 32, 16, 1024);
 }
-// B, N contiguous: a box has 64 columns; the next 64 columns are a box further, the next 8 rows of K are 1024 bytes further. 16 rows of
+// B, K contiguous: as A. Else N is contiguous: a box has 64 columns; the next 64 columns are a box further, the next 8 rows of K are 1024 bytes further. 16 rows of
 // K further are 2048 bytes further.
 __device__ __forceinline__ unsigned long long operand_b(unsigned tile, int step) {
-    return wgmma_operand(tile + step * 2048, BOX_BYTES, 1024);
+    return B_K_CONTIGUOUS ? operand_a(tile, step) : wgmma_operand(tile + step * 2048, BOX_BYTES, 1024);
 }
 
 // --- tiles ------------------------------------------------------------------------------------------------------------------------
@@ -96,24 +100,36 @@ struct Stage {
             parity ^= 1;
         }
     }
+    // Over those that hold the tile of the other warpgroup.
+    __device__ __forceinline__ void skip(int stages) {
+        number += stages;
+        parity ^= number / STAGES & 1;
+        number %= STAGES;
+    }
 };
+
+// Load a box of B; with clusters for all blocks, each of which sends a part of the boxes.
+__device__ __forceinline__ void load_b(unsigned to, const char* map, int column, int row, unsigned full) {
+    if (CLUSTER > 1) {
+        load_box_for((1 << CLUSTER) - 1, to, map, column, row, full);
+    } else {
+        load_box(to, map, column, row, full);
+    }
+}
 
 // Fill one stage; by one thread.
 __device__ __forceinline__ void fill(const Shared& shared, const char* maps, int stage, const Tile& tile, int depth, int rank) {
     const unsigned full = shared.full + 8 * stage;
     barrier_expect(full, A_BYTES + B_BYTES);
     load_box(shared.a(stage), maps, depth, tile.row, full);
-    if (CLUSTER > 1) {
-        // A part of the boxes of B for all blocks of the cluster; the others send the other parts.
+    if (B_K_CONTIGUOUS) {
+        const int part = rank * (COLUMNS / CLUSTER);
+        load_b(shared.b(stage) + part * DEPTH * 2, maps + 128, depth, tile.column + part, full);
+    } else {
 #pragma unroll
         for (int i = 0; i < BOXES_OF_B / CLUSTER; ++i) {
             const int box = rank * (BOXES_OF_B / CLUSTER) + i;
-            load_box_for((1 << CLUSTER) - 1, shared.b(stage) + box * BOX_BYTES, maps + 128, tile.column + 64 * box, depth, full);
-        }
-    } else {
-#pragma unroll
-        for (int box = 0; box < BOXES_OF_B; ++box) {
-            load_box(shared.b(stage) + box * BOX_BYTES, maps + 128, tile.column + 64 * box, depth, full);
+            load_b(shared.b(stage) + box * BOX_BYTES, maps + 128, tile.column + 64 * box, depth, full);
         }
     }
 }
@@ -122,6 +138,46 @@ __device__ __forceinline__ void multiply(float (&sums)[SUMS], unsigned a_tile, u
 #pragma unroll
     for (int step = 0; step < DEPTH / 16; ++step) {
         wgmma(sums, operand_a(a_tile, step), operand_b(b_tile, step), !first || step > 0);
+    }
+}
+
+// What becomes of a sum and the bias of its column before they are rounded. NaN stays NaN.
+#define IDENTITY 0
+#define RELU 1
+#define GELU 2
+#define SILU 3
+__device__ __forceinline__ float finished(float sum) {
+    if (FUNCTION == RELU) {
+        float positive;
+        asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(positive) : "f"(sum));
+        return positive;
+    }
+    if (FUNCTION == GELU) {
+        return gelu_polynomial<6>(sum);
+    }
+    if (FUNCTION == SILU) {
+        return __fdividef(sum, 1.0f + exp2_fast(sum * -1.4426950408889634f));
+    }
+    return sum;
+}
+
+// A thread has of each eight columns two neighbouring ones.
+__device__ __forceinline__ void finish(float (&sums)[SUMS], const ELEMENT* __restrict__ bias, int column0, int n) {
+    if (FUNCTION == IDENTITY) {
+        return;
+    }
+    const int column = column0 + threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int eight = 0; eight < COLUMNS / 8; ++eight) {
+        float low = 0.0f, high = 0.0f;
+        if (column + 8 * eight < n) {  // n is even
+            low = static_cast<float>(bias[column + 8 * eight]);
+            high = static_cast<float>(bias[column + 8 * eight + 1]);
+        }
+        sums[4 * eight] = finished(sums[4 * eight] + low);
+        sums[4 * eight + 1] = finished(sums[4 * eight + 1] + high);
+        sums[4 * eight + 2] = finished(sums[4 * eight + 2] + low);
+        sums[4 * eight + 3] = finished(sums[4 * eight + 3] + high);
     }
 }
 
@@ -195,17 +251,18 @@ __device__ __forceinline__ void store_by_tma(
 #endif
 
 __device__ __forceinline__ void store(
-    const Shared& shared, const float (&sums)[SUMS], const char* maps, ELEMENT* __restrict__ c, const Tile& tile, int warpgroup, int m,
+    const Shared& shared, const float (&sums)[SUMS], const char* maps, ELEMENT* __restrict__ c, int row, int column, int warpgroup, int m,
     int n) {
 #if C_BOXES
-    store_by_tma(sums, shared.c + warpgroup * C_BOXES * BOX_BYTES, maps + 256, tile.row + 64 * warpgroup, tile.column, warpgroup);
+    store_by_tma(sums, shared.c + warpgroup * C_BOXES * BOX_BYTES, maps + 256, row, column, warpgroup);
 #else
-    store_from_registers(sums, c, tile.row + 64 * warpgroup, tile.column, m, n);
+    store_from_registers(sums, c, row, column, m, n);
 #endif
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
-    const char* __restrict__ maps, const unsigned* __restrict__ order, ELEMENT* __restrict__ c, int m, int n, int k) {
+    const char* __restrict__ maps, const unsigned* __restrict__ order, const ELEMENT* __restrict__ bias, ELEMENT* __restrict__ c, int m, int n,
+    int k) {
     const Shared shared;
     const int rank = CLUSTER > 1 ? rank_in_cluster() : 0;
     const int tiles_m = (m + ROWS * CLUSTER - 1) / (ROWS * CLUSTER), tiles_n = (n + COLUMNS - 1) / COLUMNS;
@@ -217,7 +274,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < STAGES; ++stage) {
             barrier_init(shared.full + 8 * stage, 1);
-            barrier_init(shared.empty + 8 * stage, CONSUMERS * CLUSTER);
+            barrier_init(shared.empty + 8 * stage, (PINGPONG ? 1 : CONSUMERS) * CLUSTER);
         }
         barrier_init_done();
     }
@@ -247,15 +304,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
         if (C_BOXES) {
             acquire_map(maps + 256);
         }
+        // With PINGPONG the warpgroups take turns at the tiles; else they share each tile.
+        const int number0 = first_tile + (PINGPONG ? warpgroup * tile_step : 0);
+        const int of_tile = PINGPONG ? 0 : warpgroup;
         Stage stage;
-        for (int number = first_tile; number < tiles; number += tile_step) {
+        if (PINGPONG) {
+            stage.skip(warpgroup * depths);
+        }
+        for (int number = number0; number < tiles; number += (PINGPONG ? CONSUMERS : 1) * tile_step) {
             const Tile tile(number, tiles_m, tiles_n, rank, order);
             float sums[SUMS];
             int before = -1;
             for (int i = 0; i < depths; ++i, stage.next()) {
                 barrier_wait(shared.full + 8 * stage.number, stage.parity);
                 wgmma_fence();
-                multiply(sums, shared.a(stage.number) + warpgroup * (64 * DEPTH * 2), shared.b(stage.number), i == 0);
+                multiply(sums, shared.a(stage.number) + of_tile * (64 * DEPTH * 2), shared.b(stage.number), i == 0);
                 wgmma_commit();
                 // One group may still run; the stage of the group before it is free.
                 wgmma_wait<1>();
@@ -268,7 +331,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
             if (threadIdx.x % WARPGROUP < CLUSTER) {
                 barrier_arrive_at(shared.empty + 8 * before, threadIdx.x % WARPGROUP);
             }
-            store(shared, sums, maps, c, tile, warpgroup, m, n);
+            finish(sums, bias, tile.column, n);
+            store(shared, sums, maps, c, tile.row + 64 * of_tile, tile.column, warpgroup, m, n);
+            if (PINGPONG) {
+                stage.skip((CONSUMERS - 1) * depths);
+            }
         }
         if (C_BOXES && threadIdx.x % WARPGROUP == 0) {
             store_wait();
@@ -301,7 +368,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
             wgmma_wait<0>();
             __syncthreads();
         }
-        store(shared, sums, maps, c, tile, warpgroup, m, n);
+        finish(sums, bias, tile.column, n);
+        store(shared, sums, maps, c, tile.row + 64 * warpgroup, tile.column, warpgroup, m, n);
     }
 #endif
     // The shared memory of a block must last until the other one has sent everything to it.

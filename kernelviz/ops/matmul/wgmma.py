@@ -6,7 +6,7 @@ import ctypes
 import functools
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -23,6 +23,8 @@ DEPTH, BOX = 64, 64
 ALIGNMENT_BYTES = 1024
 MOST_SHARED_BYTES = 232_448
 """Of a block on an H100 or H200."""
+Function = Literal["identity", "relu", "gelu", "silu"]
+"""What the kernel applies to the sum of the product and the bias; with the identity there is no bias."""
 _PTX_NAMES = {"__nv_bfloat16": "bf16", "__half": "f16"}
 
 
@@ -37,12 +39,14 @@ class Rung:
     persistent: int = 0
     cluster: int = 1
     c_boxes: int = 0
+    pingpong: int = 0
     hilbert: int = 0
     group: int = 8
 
     @property
     def rows(self) -> int:
-        return 64 * self.consumers
+        """Of a tile of C."""
+        return 64 if self.pingpong else 64 * self.consumers
 
     @property
     def threads(self) -> int:
@@ -55,7 +59,7 @@ class Rung:
         c = 2 * BOX * BOX * self.consumers * self.c_boxes
         return ALIGNMENT_BYTES + self.stages * (stage + 16) + c
 
-    def defines(self, element: str) -> dict[str, str]:
+    def defines(self, element: str, *, function: Function = "identity", b_k_contiguous: bool = False) -> dict[str, str]:
         """The macros, for elements of this C++ type."""
         return {
             "COLUMNS": str(self.columns),
@@ -65,8 +69,11 @@ class Rung:
             "PERSISTENT": str(self.persistent),
             "CLUSTER": str(self.cluster),
             "C_BOXES": str(self.c_boxes),
+            "PINGPONG": str(self.pingpong),
             "HILBERT": str(self.hilbert),
             "GROUP": str(self.group),
+            "FUNCTION": function.upper(),
+            "B_K_CONTIGUOUS": str(int(b_k_contiguous)),
             "ELEMENT": element,
             "ELEMENT_PTX": f'"{_PTX_NAMES[element]}"',
         }
@@ -100,39 +107,56 @@ def hilbert_order(rows: int, columns: int) -> tuple[int, ...]:
 
 
 def bind(a_MK: Tensor, b_KN: Tensor, rung: Rung) -> Launch:
-    """The kernel of a rung for contiguous matrices (M, K) and (K, N) of bf16 or fp16.
+    """The product by a rung of contiguous matrices (M, K) and (K, N) of bf16 or fp16.
 
     Raises BadField for matrices that are not contiguous, or whose rows are no multiples of 16 bytes.
     """
+    require_contiguous(a_MK=a_MK, b_KN=b_KN)
+    require_pitch("k", a_MK.shape[1], a_MK.element_size())
+    require_pitch("n", b_KN.shape[1], b_KN.element_size())
+    return _bind(a_MK, Boxes(b_KN, BOX), None, rung, b_KN.shape[1], "identity", b_k_contiguous=False)
+
+
+def bind_linear(x_MK: Tensor, w_NK: Tensor, bias_N: Tensor | None, rung: Rung, function: Function) -> Launch:
+    """f(x wᵀ + bias) by a rung, of contiguous x (M, K) and w (N, K) of bf16 or fp16 and bias (N,).
+
+    Raises BadField for tensors that are not contiguous, or where rows of x, w or the result are no multiples of 16 bytes.
+    """
+    require_contiguous(x_MK=x_MK, w_NK=w_NK)
+    require_pitch("k", x_MK.shape[1], x_MK.element_size())
+    require_pitch("n", w_NK.shape[0], w_NK.element_size())
+    boxes = Boxes(w_NK, rung.columns // rung.cluster)
+    return _bind(x_MK, boxes, bias_N, rung, w_NK.shape[0], function, b_k_contiguous=True)
+
+
+def _bind(
+    a_MK: Tensor, b: Boxes, bias_N: Tensor | None, rung: Rung, n: int, function: Function, *, b_k_contiguous: bool
+) -> Launch:
+    """`b`: (K, N), or (N, K) if `b_k_contiguous`."""
     import torch
 
-    require_contiguous(a_MK=a_MK, b_KN=b_KN)
-    (m, k), n = a_MK.shape, b_KN.shape[1]
-    require_pitch("k", k, a_MK.element_size())
-    require_pitch("n", n, b_KN.element_size())
+    m, k = a_MK.shape
     c_MN = torch.empty((m, n), dtype=a_MK.dtype, device=a_MK.device)
     kernel = nvrtc.kernel(
         SOURCE,
         "matmul_wgmma",
-        rung.defines(nvrtc.element_type(a_MK.dtype)),
+        rung.defines(nvrtc.element_type(a_MK.dtype), function=function, b_k_contiguous=b_k_contiguous),
         shared_bytes=rung.shared_bytes,
         cluster=rung.cluster,
         specific=True,
     )
-    maps = tensor_maps([Boxes(a_MK, rung.rows), Boxes(b_KN, BOX), Boxes(c_MN, BOX)])
+    maps = tensor_maps([Boxes(a_MK, rung.rows), b, Boxes(c_MN, BOX)])
     tiles = -(-m // (rung.rows * rung.cluster)), -(-n // rung.columns)
     order = torch.tensor(hilbert_order(*tiles) if rung.hilbert else [0], dtype=torch.uint32).to(a_MK.device)
     blocks = tiles[0] * tiles[1] * rung.cluster
     if rung.persistent:
         resident = nvrtc.resident(kernel, rung.threads, cluster=rung.cluster, shared_bytes=rung.shared_bytes)
         blocks = min(blocks, resident)
-    pointers = maps.data_ptr(), order.data_ptr(), c_MN.data_ptr()
+    bias = order if bias_N is None else bias_N
     sizes = tuple(map(ctypes.c_int, (m, n, k)))
 
     def launch() -> Tensor:
-        # The closure holds the maps and the order too, which the kernel reads.
-        assert maps is not None
-        assert order is not None
+        pointers = (t.data_ptr() for t in (maps, order, bias, c_MN))
         nvrtc.launch(
             kernel, blocks, rung.threads, *pointers, *sizes, cluster=rung.cluster, shared_bytes=rung.shared_bytes
         )

@@ -1,5 +1,5 @@
-// Tensor core instructions of a warpgroup (sm_90a only). ELEMENT_PTX is "bf16" or "f16". A is stored by rows (K is contiguous), B by rows
-// too (N is contiguous), which is B transposed in the terms of PTX: the last immediate is 1.
+// Tensor core instructions of a warpgroup (sm_90a only). ELEMENT_PTX is "bf16" or "f16". In A, K is contiguous; in B, K if B_K_CONTIGUOUS,
+// else N, which PTX calls transposed: its last immediate is 1.
 #pragma once
 
 // An operand in shared memory, swizzled by 128 bytes, as wgmma describes it: address and two strides, in units of 16 bytes.
@@ -33,7 +33,7 @@ __device__ __forceinline__ void wgmma(float (&d)[64], unsigned long long a, unsi
         "%40, %41, %42, %43, %44, %45, %46, %47, "
         "%48, %49, %50, %51, %52, %53, %54, %55, "
         "%56, %57, %58, %59, %60, %61, %62, %63} "
-        "\n, %64, %65, p, 1, 1, 0, 1;\n}\n"
+        "\n, %64, %65, p, 1, 1, 0, %67;\n}\n"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]),
           "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
@@ -50,7 +50,7 @@ __device__ __forceinline__ void wgmma(float (&d)[64], unsigned long long a, unsi
           "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]),
           "+f"(d[56]), "+f"(d[57]), "+f"(d[58]), "+f"(d[59]),
           "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-        : "l"(a), "l"(b), "r"(add));
+        : "l"(a), "l"(b), "r"(add), "n"(B_K_CONTIGUOUS ? 0 : 1));
 }
 
 // D (64×256, fp32, in registers) += A (64×16) B (16×256), both in shared memory. `add` 0 replaces D instead.
@@ -74,7 +74,7 @@ __device__ __forceinline__ void wgmma(float (&d)[128], unsigned long long a, uns
         "%104, %105, %106, %107, %108, %109, %110, %111, "
         "%112, %113, %114, %115, %116, %117, %118, %119, "
         "%120, %121, %122, %123, %124, %125, %126, %127} "
-        "\n, %128, %129, p, 1, 1, 0, 1;\n}\n"
+        "\n, %128, %129, p, 1, 1, 0, %131;\n}\n"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]),
           "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
           "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]),
@@ -107,5 +107,5 @@ __device__ __forceinline__ void wgmma(float (&d)[128], unsigned long long a, uns
           "+f"(d[116]), "+f"(d[117]), "+f"(d[118]), "+f"(d[119]),
           "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]),
           "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
-        : "l"(a), "l"(b), "r"(add));
+        : "l"(a), "l"(b), "r"(add), "n"(B_K_CONTIGUOUS ? 0 : 1));
 }
