@@ -73,6 +73,9 @@ class _Entry:
 class RehearsedBench(Bench):
     """Plays each case: quick variants after `case_s`, late ones after `compile_s` of compiling; `faults` fail instead."""
 
+    def prepare(self, device_id: str) -> None:
+        """It has no workers."""
+
     def __init__(
         self,
         devices: tuple[Device, ...] = (samples.CPU,),

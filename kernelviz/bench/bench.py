@@ -242,11 +242,8 @@ class Bench(QueueView):
             raise BadField("run", run_id, "another process measures it; wait for its end")
 
     def prepare(self, device_id: str) -> None:
-        """Start the measuring process of a GPU, if it never had one, so that the first run need not wait for it (5 s on an H200).
-        Does not wait. A processor's starts with its first run, and so does that of a GPU on which another process measures."""
-        device = self.device(device_id)
-        if device.kind == "cuda" and device.usable:
-            self._runner.prepare(device)
+        """See Runner.prepare."""
+        self._runner.prepare(self.device(device_id))
 
     def calibrate(self, device_id: str, *, owner: str = "") -> str:
         """Queue a calibration, and return an id for follow() and progress() (events RoofDone, then RunEnded)."""
@@ -366,15 +363,7 @@ class Bench(QueueView):
         return {
             "status": "closed" if self.closed else "ok",
             "devices": {
-                device.id: {
-                    "name": device.name,
-                    "usable": device.usable,
-                    "state": state.state,
-                    "run": state.run_id,
-                    "queued": state.queued,
-                    "workers_started": state.workers_started,
-                    "last_trouble": state.last_trouble,
-                }
+                device.id: {"name": device.name, "usable": device.usable, **state.as_health()}
                 for device, state in states
             },
             "plugins": list(self._choice.problems) or "ok",

@@ -46,8 +46,7 @@ from kernelviz.core.uncounted import Uncounted
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store
-from kernelviz.worker.request import Request, RequestEnd
-from kernelviz.worker.supervisor import concerned
+from kernelviz.worker.request import Request, RequestEnd, concerned
 
 _log = logging.getLogger(__name__)
 

@@ -45,8 +45,9 @@ from kernelviz.worker import protocol
 from kernelviz.worker.counting import Count
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.request import Request
-from kernelviz.worker.supervisor import Supervisor, WorkerState
+from kernelviz.worker.supervisor import Supervisor
 from kernelviz.worker.worker_slot import SESSION
+from kernelviz.worker.worker_state import WorkerState
 
 # Ended runs whose events stay in memory, for followers that come late. The events of older ones are read from the store.
 _ENDED_LOGS = 32
@@ -267,9 +268,10 @@ class Runner:
         return self._choice.lack(variant, device) or variant.refuses(problem)
 
     def prepare(self, device: Device) -> None:
-        """Start the device's worker if it never had one, so that it is ready for the first run. Does not wait."""
+        """Start the worker of a GPU, if it never had one, so that the first run need not wait for it (5 s on an H200). Does not
+        wait. A processor's starts with its first run, and so does that of a GPU on which another process measures."""
         with self._lock:
-            if not self.closed and device.id not in self._supervisors:
+            if device.kind == "cuda" and device.usable and not self.closed and device.id not in self._supervisors:
                 self._supervisor(device, prepare=True)
 
     def _supervisor(self, device: Device, *, prepare: bool = False) -> Supervisor:

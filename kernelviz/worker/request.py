@@ -55,3 +55,11 @@ class Request:
     timed_variants: Callable[[], tuple[str, ...]] | None = None
     tuned: Mapping[str, Tuned] = field(default_factory=dict)
     upcoming: Callable[[], tuple[UpcomingCases, ...]] | None = None
+
+
+def concerned(request: Request) -> tuple[str, ...]:
+    """The variants that fail when the whole request fails: a request for timed variants concerns only these."""
+    if request.timed_variants is None or not request.variants:
+        return request.variants
+    timed = request.timed_variants()
+    return tuple(v for v in request.variants if v in timed)

@@ -5,9 +5,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
@@ -40,8 +38,9 @@ from kernelviz.worker.judge_slot import JudgeSlot
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.protocol import Measure, Selftest, Work
 from kernelviz.worker.queue import FairQueue
-from kernelviz.worker.request import Request, RequestEnd
+from kernelviz.worker.request import Request, RequestEnd, concerned
 from kernelviz.worker.worker_slot import SESSION, WorkerSlot
+from kernelviz.worker.worker_state import State, WorkerState
 
 STOPPED = str(describe_reason(ServerStopped()))
 
@@ -51,29 +50,6 @@ _APART = "each variant of this run is measured in a process of its own"
 
 _log = logging.getLogger(__name__)
 _CANCELLED = Failure(stage="cancelled", reasons=(CancelledBefore(),))
-
-_State = Literal["none", "starting", "ready", "waiting", "working"]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WorkerState:
-    """The state of a device's worker for the health route. `state`: no worker, starting, ready, waiting (for the lock), working.
-    `queued`: without requests that are marked as later."""
-
-    state: _State
-    run_id: str | None
-    owner: str | None
-    queued: int
-    workers_started: int
-    last_trouble: str
-
-
-def concerned(request: Request) -> tuple[str, ...]:
-    """The variants that fail when the whole request fails: a request for timed variants concerns only these."""
-    if request.timed_variants is None or not request.variants:
-        return request.variants
-    timed = request.timed_variants()
-    return tuple(v for v in request.variants if v in timed)
 
 
 class Supervisor:
@@ -100,7 +76,7 @@ class Supervisor:
         self._shared = threading.Lock()  # for the next four
         self._current: Request | None = None
         self._closing = False
-        self._state: _State = "none"
+        self._state: State = "none"
         self._reported_ahead: dict[str, int] = {}
         self._judge = JudgeSlot(device.id, self._limits)
         self._thread = threading.Thread(target=self._run, name=f"supervisor {device.id}", daemon=True)
@@ -396,7 +372,7 @@ class Supervisor:
             self._slot.start(request.plugins)  # it gets ready while the results are stored and displayed
         return ending
 
-    def _enter(self, state: _State) -> None:
+    def _enter(self, state: State) -> None:
         with self._shared:
             self._state = state
 

@@ -1,4 +1,4 @@
-"""The wgmma ladder of `matmul`: the machine code of each rung shows its idea; Hilbert's curve passes each tile once."""
+"""The wgmma ladder of `matmul`: the machine code of each variant shows its idea; Hilbert's curve passes each tile once."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kernelviz.machine_code.occupancy import LIMITS
 from kernelviz.machine_code.techniques import techniques_of
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.matmul import variants_wgmma as ladder
-from kernelviz.ops.matmul.wgmma import SOURCE, Rung, hilbert_order
+from kernelviz.ops.matmul.wgmma import SOURCE, Options, hilbert_order
 
 pytestmark = pytest.mark.xdist_group("compile-1")
 
-RUNGS = {
+LADDER = {
     name: getattr(ladder, name)
     for name in (
         "FIRST",
@@ -37,16 +37,16 @@ RUNGS = {
 @functools.cache
 def facts(name: str, element: str = "__nv_bfloat16") -> KernelFacts:
     pytest.importorskip("triton")  # its wheel has nvdisasm
-    cubin = nvrtc.compile_cubin(SOURCE, nvrtc.architecture("sm_90", specific=True), RUNGS[name].defines(element))
+    cubin = nvrtc.compile_cubin(SOURCE, nvrtc.architecture("sm_90", specific=True), LADDER[name].defines(element))
     (kernel,) = facts_of(cubin)
     return kernel
 
 
-def test_each_rung_adds_one_idea() -> None:
-    rungs = list(RUNGS.values())
+def test_each_variant_adds_one_idea() -> None:
+    options = list(LADDER.values())
     changed = [
-        [f.name for f in fields(Rung) if getattr(before, f.name) != getattr(after, f.name)]
-        for before, after in pairwise(rungs)
+        [f.name for f in fields(Options) if getattr(before, f.name) != getattr(after, f.name)]
+        for before, after in pairwise(options)
     ]
     assert changed == [
         ["consumers", "stages"],
@@ -58,7 +58,7 @@ def test_each_rung_adds_one_idea() -> None:
         ["hilbert"],
         ["pingpong"],
     ]
-    assert len(ladder.WGMMA_VARIANTS) == len(rungs)
+    assert len(ladder.WGMMA_VARIANTS) == len(options)
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 7), (5, 1), (16, 16), (7, 12), (3, 40)])
@@ -69,23 +69,23 @@ def test_hilberts_curve_passes_each_tile_once_and_goes_to_a_neighbour(rows: int,
         assert all(abs(a - c) + abs(b - d) == 1 for (a, b), (c, d) in pairwise(places))
 
 
-@pytest.mark.parametrize("name", RUNGS)
-def test_each_rung_multiplies_on_tensor_cores_without_spills(name: str) -> None:
-    kernel, rung = facts(name), RUNGS[name]
+@pytest.mark.parametrize("name", LADDER)
+def test_each_variant_multiplies_on_tensor_cores_without_spills(name: str) -> None:
+    kernel, options = facts(name), LADDER[name]
     assert {"wgmma", "tma"} <= techniques_of(kernel)
     assert (kernel.spill_stores, kernel.spill_loads) == (0, 0)
-    assert {t.shape for t in kernel.whole.tensor} == {(64, rung.columns, 16)}
-    assert rung.shared_bytes <= LIMITS[90].shared_bytes_per_block
+    assert {t.shape for t in kernel.whole.tensor} == {(64, options.columns, 16)}
+    assert options.shared_bytes <= LIMITS[90].shared_bytes_per_block
     loop = kernel.roles[0].main_loop
     assert loop is not None
     assert loop.iteration.classes["tensor"] % 4 == 0
 
 
 def test_the_ideas_show_in_the_machine_code() -> None:
-    shown = {name: techniques_of(facts(name)) for name in RUNGS}
-    assert [name for name, techniques in shown.items() if "warp_specialised" in techniques] == list(RUNGS)[2:]
-    assert [name for name, techniques in shown.items() if "multicast" in techniques] == list(RUNGS)[5:]
-    stores = [name for name in RUNGS if any(c.kind == "tma_store" for c in facts(name).whole.copies)]
+    shown = {name: techniques_of(facts(name)) for name in LADDER}
+    assert [name for name, techniques in shown.items() if "warp_specialised" in techniques] == list(LADDER)[2:]
+    assert [name for name, techniques in shown.items() if "multicast" in techniques] == list(LADDER)[5:]
+    stores = [name for name in LADDER if any(c.kind == "tma_store" for c in facts(name).whole.copies)]
     assert stores == ["TMA_STORE", "HILBERT", "PINGPONG"]
     assert {role.registers for role in facts("HILBERT").roles} == {24, 240}
 

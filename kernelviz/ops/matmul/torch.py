@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.errors import BadField
+from kernelviz.ops.catalog.tensors import Tensors
 from kernelviz.ops.catalog.variant import Launch
 
 if TYPE_CHECKING:
@@ -12,26 +13,34 @@ if TYPE_CHECKING:
 
 
 def bind_mm(a_MK: Tensor, b_KN: Tensor, compute: str | None) -> Launch:
-    """torch.mm with a setting of torch, which is global to the process, changed for the duration of each call (1 µs).
+    """torch.mm into a buffer that was allocated before, `in_precision`. Errors: as there."""
+    import torch
+
+    c_MN = torch.empty((a_MK.shape[0], b_KN.shape[1]), dtype=a_MK.dtype, device=a_MK.device)
+    return in_precision(lambda: torch.mm(a_MK, b_KN, out=c_MN), a_MK, compute)
+
+
+def in_precision(product: Launch, a: Tensor, compute: str | None) -> Launch:
+    """A launch with products, with a setting of torch, which is global to the process, changed for the duration of each call
+    (1 µs). `a`: a factor.
 
     fp32: the precision of the arithmetic. fp16, bf16: partial sums of a split K stay in fp32, which torch by default lets
     cuBLAS round to 16 bits. A captured graph keeps the kernel chosen while it was captured. Raises BadField for tf32 on a CPU.
     """
     import torch
 
-    c_MN = torch.empty((a_MK.shape[0], b_KN.shape[1]), dtype=a_MK.dtype, device=a_MK.device)
-    if not a_MK.is_cuda:
+    if not a.is_cuda:
         if compute == "tf32":
             raise BadField("compute", compute, "tf32 is arithmetic of NVIDIA's tensor cores; choose ieee on a CPU")
-        return lambda: torch.mm(a_MK, b_KN, out=c_MN)
-    name, value = _setting(str(a_MK.dtype), compute)
+        return product
+    name, value = _setting(str(a.dtype), compute)
     settings = torch.backends.cuda.matmul
 
-    def launch() -> Tensor:
+    def launch() -> Tensor | Tensors:
         before = getattr(settings, name)
         setattr(settings, name, value)
         try:
-            return torch.mm(a_MK, b_KN, out=c_MN)
+            return product()
         finally:
             setattr(settings, name, before)
 

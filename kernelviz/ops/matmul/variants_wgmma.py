@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.variant import Configuration, Launch, variant
-from kernelviz.ops.matmul.wgmma import BOX, MOST_SHARED_BYTES, Rung
+from kernelviz.ops.matmul.wgmma import BOX, MOST_SHARED_BYTES, Options
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 _NEEDS: dict[str, Any] = {"backend": "cuda", "needs": ("nvrtc", "cuda", "sm_90a"), "dtypes": ("bf16", "fp16")}
-FIRST = Rung()
+FIRST = Options()
 TWO_WARPGROUPS = replace(FIRST, consumers=2, stages=4)
 SPECIALISED = replace(TWO_WARPGROUPS, specialised=1)
 WIDE = replace(SPECIALISED, columns=256)
@@ -24,10 +24,10 @@ HILBERT = replace(TMA_STORE, hilbert=1)
 PINGPONG = replace(HILBERT, pingpong=1)
 
 
-def _bind(a_MK: Tensor, b_KN: Tensor, rung: Rung) -> Launch:
+def _bind(a_MK: Tensor, b_KN: Tensor, options: Options) -> Launch:
     from kernelviz.ops.matmul import wgmma
 
-    return wgmma.bind(a_MK, b_KN, rung)
+    return wgmma.bind(a_MK, b_KN, options)
 
 
 @variant(**_NEEDS, techniques=("tma", "wgmma"))
@@ -74,17 +74,17 @@ def cuda_wgmma_tma_store(a_MK: Tensor, b_KN: Tensor) -> Launch:
 
 def _admits(configuration: Configuration, problem: Problem) -> str | None:
     """Why a configuration is not measured: its tile cannot be divided so, or its shared memory."""
-    rung = _rung(**configuration)
-    if rung.columns // BOX % rung.cluster:
-        return f"{rung.columns // BOX} boxes of B cannot be divided among {rung.cluster} blocks"
-    if rung.c_boxes > rung.columns // BOX:
-        return f"a tile has {rung.columns // BOX} boxes of C"
-    if rung.shared_bytes > MOST_SHARED_BYTES:
-        return f"needs {rung.shared_bytes:,} bytes of shared memory"
+    options = _options(**configuration)
+    if options.columns // BOX % options.cluster:
+        return f"{options.columns // BOX} boxes of B cannot be divided among {options.cluster} blocks"
+    if options.c_boxes > options.columns // BOX:
+        return f"a tile has {options.columns // BOX} boxes of C"
+    if options.shared_bytes > MOST_SHARED_BYTES:
+        return f"needs {options.shared_bytes:,} bytes of shared memory"
     return None
 
 
-def _rung(*, columns: int, stages: int, cluster: int, c_boxes: int, group: int, pingpong: int) -> Rung:
+def _options(*, columns: int, stages: int, cluster: int, c_boxes: int, group: int, pingpong: int) -> Options:
     """`group` 0 is Hilbert's order."""
     return replace(
         HILBERT,
@@ -121,8 +121,8 @@ def cuda_wgmma_hilbert(
     pingpong: int = 0,
 ) -> Launch:
     """CUDA C++, wgmma: tiles along Hilbert's curve, so that those computed at once share rows and columns in L2."""
-    rung = _rung(columns=columns, stages=stages, cluster=cluster, c_boxes=c_boxes, group=group, pingpong=pingpong)
-    return _bind(a_MK, b_KN, rung)
+    options = _options(columns=columns, stages=stages, cluster=cluster, c_boxes=c_boxes, group=group, pingpong=pingpong)
+    return _bind(a_MK, b_KN, options)
 
 
 @variant(**_NEEDS, techniques=("tma", "wgmma", "warp_specialised", "multicast"))

@@ -29,7 +29,7 @@ _PTX_NAMES = {"__nv_bfloat16": "bf16", "__half": "f16"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Rung:
+class Options:
     """The definitions of wgmma.cu, which explains them."""
 
     columns: int = 128
@@ -106,31 +106,31 @@ def hilbert_order(rows: int, columns: int) -> tuple[int, ...]:
     return tuple((y[inside] + 65536 * x[inside]).tolist())
 
 
-def bind(a_MK: Tensor, b_KN: Tensor, rung: Rung) -> Launch:
-    """The product by a rung of contiguous matrices (M, K) and (K, N) of bf16 or fp16.
+def bind(a_MK: Tensor, b_KN: Tensor, options: Options) -> Launch:
+    """The product of contiguous matrices (M, K) and (K, N) of bf16 or fp16.
 
     Raises BadField for matrices that are not contiguous, or whose rows are no multiples of 16 bytes.
     """
     require_contiguous(a_MK=a_MK, b_KN=b_KN)
     require_pitch("k", a_MK.shape[1], a_MK.element_size())
     require_pitch("n", b_KN.shape[1], b_KN.element_size())
-    return _bind(a_MK, Boxes(b_KN, BOX), None, rung, b_KN.shape[1], "identity", b_k_contiguous=False)
+    return _bind(a_MK, Boxes(b_KN, BOX), None, options, b_KN.shape[1], "identity", b_k_contiguous=False)
 
 
-def bind_linear(x_MK: Tensor, w_NK: Tensor, bias_N: Tensor | None, rung: Rung, function: Function) -> Launch:
-    """f(x wᵀ + bias) by a rung, of contiguous x (M, K) and w (N, K) of bf16 or fp16 and bias (N,).
+def bind_linear(x_MK: Tensor, w_NK: Tensor, bias_N: Tensor | None, options: Options, function: Function) -> Launch:
+    """f(x wᵀ + bias) of contiguous x (M, K) and w (N, K) of bf16 or fp16 and bias (N,).
 
     Raises BadField for tensors that are not contiguous, or where rows of x, w or the result are no multiples of 16 bytes.
     """
-    require_contiguous(x_MK=x_MK, w_NK=w_NK)
+    require_contiguous(x_MK=x_MK, w_NK=w_NK, **({} if bias_N is None else {"bias_N": bias_N}))
     require_pitch("k", x_MK.shape[1], x_MK.element_size())
     require_pitch("n", w_NK.shape[0], w_NK.element_size())
-    boxes = Boxes(w_NK, rung.columns // rung.cluster)
-    return _bind(x_MK, boxes, bias_N, rung, w_NK.shape[0], function, b_k_contiguous=True)
+    boxes = Boxes(w_NK, options.columns // options.cluster)
+    return _bind(x_MK, boxes, bias_N, options, w_NK.shape[0], function, b_k_contiguous=True)
 
 
 def _bind(
-    a_MK: Tensor, b: Boxes, bias_N: Tensor | None, rung: Rung, n: int, function: Function, *, b_k_contiguous: bool
+    a_MK: Tensor, b: Boxes, bias_N: Tensor | None, options: Options, n: int, function: Function, *, b_k_contiguous: bool
 ) -> Launch:
     """`b`: (K, N), or (N, K) if `b_k_contiguous`."""
     import torch
@@ -140,17 +140,17 @@ def _bind(
     kernel = nvrtc.kernel(
         SOURCE,
         "matmul_wgmma",
-        rung.defines(nvrtc.element_type(a_MK.dtype), function=function, b_k_contiguous=b_k_contiguous),
-        shared_bytes=rung.shared_bytes,
-        cluster=rung.cluster,
+        options.defines(nvrtc.element_type(a_MK.dtype), function=function, b_k_contiguous=b_k_contiguous),
+        shared_bytes=options.shared_bytes,
+        cluster=options.cluster,
         specific=True,
     )
-    maps = tensor_maps([Boxes(a_MK, rung.rows), b, Boxes(c_MN, BOX)])
-    tiles = -(-m // (rung.rows * rung.cluster)), -(-n // rung.columns)
-    order = torch.tensor(hilbert_order(*tiles) if rung.hilbert else [0], dtype=torch.uint32).to(a_MK.device)
-    blocks = tiles[0] * tiles[1] * rung.cluster
-    if rung.persistent:
-        resident = nvrtc.resident(kernel, rung.threads, cluster=rung.cluster, shared_bytes=rung.shared_bytes)
+    maps = tensor_maps([Boxes(a_MK, options.rows), b, Boxes(c_MN, BOX)])
+    tiles = -(-m // (options.rows * options.cluster)), -(-n // options.columns)
+    order = torch.tensor(hilbert_order(*tiles) if options.hilbert else [0], dtype=torch.uint32).to(a_MK.device)
+    blocks = tiles[0] * tiles[1] * options.cluster
+    if options.persistent:
+        resident = nvrtc.resident(kernel, options.threads, cluster=options.cluster, shared_bytes=options.shared_bytes)
         blocks = min(blocks, resident)
     bias = order if bias_N is None else bias_N
     sizes = tuple(map(ctypes.c_int, (m, n, k)))
@@ -158,7 +158,13 @@ def _bind(
     def launch() -> Tensor:
         pointers = (t.data_ptr() for t in (maps, order, bias, c_MN))
         nvrtc.launch(
-            kernel, blocks, rung.threads, *pointers, *sizes, cluster=rung.cluster, shared_bytes=rung.shared_bytes
+            kernel,
+            blocks,
+            options.threads,
+            *pointers,
+            *sizes,
+            cluster=options.cluster,
+            shared_bytes=options.shared_bytes,
         )
         return c_MN
 

@@ -1,0 +1,107 @@
+"""The variants of a linear layer with an activation, in ladder order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from kernelviz.ops.catalog.variant import Launch, Variant, variant
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Name = Literal["relu", "gelu", "silu"]
+
+
+def relu(z_MN: Tensor) -> Tensor:
+    """max(z, 0); NaN stays NaN."""
+    return z_MN.relu()
+
+
+def gelu(z_MN: Tensor) -> Tensor:
+    """z times the normal distribution at z, by erf."""
+    from torch.nn import functional
+
+    return functional.gelu(z_MN)
+
+
+def silu(z_MN: Tensor) -> Tensor:
+    """z / (1 + exp(-z))."""
+    from torch.nn import functional
+
+    return functional.silu(z_MN)
+
+
+def _linear_relu(x_MK: Tensor, w_NK: Tensor, b_N: Tensor) -> Tensor:
+    from torch.nn import functional
+
+    return functional.linear(x_MK, w_NK, b_N).relu()
+
+
+def _linear_gelu(x_MK: Tensor, w_NK: Tensor, b_N: Tensor) -> Tensor:
+    from torch.nn import functional
+
+    return functional.gelu(functional.linear(x_MK, w_NK, b_N))
+
+
+def _linear_silu(x_MK: Tensor, w_NK: Tensor, b_N: Tensor) -> Tensor:
+    from torch.nn import functional
+
+    return functional.silu(functional.linear(x_MK, w_NK, b_N))
+
+
+LAYERS = {"relu": _linear_relu, "gelu": _linear_gelu, "silu": _linear_silu}
+
+
+def ladder(name: Name) -> tuple[Variant, ...]:
+    """The variants for one activation."""
+    layer = LAYERS[name]
+
+    @variant(backend="torch")
+    def torch_eager(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, *, compute: str | None = None) -> Launch:
+        """As a model computes it: functional.linear, where cuBLAS adds the bias, then the function in a kernel of its own."""
+        from kernelviz.ops.matmul.torch import in_precision
+
+        return in_precision(lambda: layer(x_MK, w_NK, b_N), x_MK, compute)
+
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
+    def torch_compile(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, *, compute: str | None = None) -> Launch:
+        """torch.compile of the layer: inductor leaves the product to cuBLAS and fuses bias and function into one kernel."""
+        from kernelviz.ops.kernels.inductor import compiled
+        from kernelviz.ops.matmul.torch import in_precision
+
+        return in_precision(compiled(layer, x_MK, w_NK, b_N), x_MK, compute)
+
+    @variant(backend="triton", needs=("triton", "cuda"), techniques=("cp_async", "mma_sync", "wgmma"))
+    def triton_fused(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, *, compute: str | None = None) -> Launch:
+        """Triton: bias and function are applied to the sums in registers, so z is never in memory."""
+        from kernelviz.ops.linear_activation import triton as kernels
+
+        return kernels.bind_linear(x_MK, w_NK, b_N, function=name, compute=compute)
+
+    @variant(
+        backend="cuda",
+        needs=("nvrtc", "cuda", "sm_90a"),
+        dtypes=("bf16", "fp16"),
+        techniques=("tma", "wgmma", "warp_specialised", "multicast"),
+    )
+    def cuda_wgmma_fused(x_MK: Tensor, w_NK: Tensor, b_N: Tensor) -> Launch:
+        """CUDA C++: the persistent wgmma kernel of matmul, with bias and function before TMA stores the result."""
+        from kernelviz.ops.matmul import wgmma
+        from kernelviz.ops.matmul.variants_wgmma import HILBERT
+
+        return wgmma.bind_linear(x_MK, w_NK, b_N, HILBERT, name)
+
+    @variant(
+        backend="cuda",
+        needs=("nvrtc", "cuda", "sm_90a"),
+        dtypes=("bf16", "fp16"),
+        techniques=("tma", "wgmma", "warp_specialised", "multicast"),
+    )
+    def cuda_wgmma_pingpong(x_MK: Tensor, w_NK: Tensor, b_N: Tensor) -> Launch:
+        """CUDA C++: one warpgroup multiplies while the other one adds the bias, applies the function and stores."""
+        from kernelviz.ops.matmul import wgmma
+        from kernelviz.ops.matmul.variants_wgmma import PINGPONG
+
+        return wgmma.bind_linear(x_MK, w_NK, b_N, PINGPONG, name)
+
+    return torch_eager, torch_compile, triton_fused, cuda_wgmma_fused, cuda_wgmma_pingpong
