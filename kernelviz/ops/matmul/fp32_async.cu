@@ -10,8 +10,9 @@
 constexpr int THREADS = BM * BN / (TM * TN);
 constexpr int LANES_M = TM < TN ? 8 : 4, LANES_N = 32 / LANES_M;
 constexpr int WARP_M = LANES_M * TM, WARP_N = LANES_N * TN;
-// 64 registers of sums leave room for two blocks of 256 threads, 128 for one.
-constexpr int RESIDENT_THREADS = TM * TN > 64 ? 256 : 512;
+// Of a multiprocessor's registers, 128 sums a thread leave room for 256 threads, 64 for 512; a block of one or two warps spent more of
+// them on copies and would spill, so there are fewer of these.
+constexpr int RESIDENT_THREADS = TM * TN > 64 ? 256 : THREADS > 64 ? 512 : 384;
 constexpr int BLOCKS = RESIDENT_THREADS > THREADS ? RESIDENT_THREADS / THREADS : 1;
 // A tile of A is stored transposed. Its rows are 16 bytes longer than needed, so that the copies of 8 elements of 4 rows, which a warp
 // makes at once, go to 32 different banks.
@@ -232,9 +233,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) matmul_async_copy(
             for (int r = 0; r < TM; ++r) {
 #pragma unroll
                 for (int j = 0; j < TN; ++j) {
-                    // Back and forth: neighbouring multiply-adds share a row's or a column's element.
-                    const int column = r % 2 ? TN - 1 - j : j;
-                    sum[r][column] += now[i % 2].a[r] * now[i % 2].b[column];
+                    sum[r][j] += now[i % 2].a[r] * now[i % 2].b[j];
                 }
             }
         }

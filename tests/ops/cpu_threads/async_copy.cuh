@@ -1,7 +1,10 @@
-// kernels/headers/async_copy.cuh for threads of the processor. COPY_LATE 0: a copy happens where it is issued, so that a tile that is
-// still being read shows as overwritten. COPY_LATE 1: it happens where its thread waits for it, so that a tile that nobody waited for
+// kernels/headers/async_copy.cuh for threads of the processor. Unless `copy_late`, a copy happens where it is issued, so that a tile that
+// is still being read shows as overwritten. With it, a copy happens where its thread waits for it, so that a tile that nobody waited for
 // shows as missing. A kernel must be right in both.
+#pragma once
 #include <functional>
+
+static bool copy_late = false;
 
 struct CopiesOfThread {
     std::vector<std::function<void()>> uncommitted;
@@ -16,7 +19,7 @@ inline float* dynamic_shared_memory() {
 
 template <class Copy>
 void issue_copy(Copy copy) {
-    if (COPY_LATE) {
+    if (copy_late) {
         own_copies.uncommitted.push_back(copy);
     } else {
         copy();
