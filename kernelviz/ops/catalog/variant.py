@@ -37,7 +37,7 @@ TARGETS = ("sm_80", "sm_90", "sm_100")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublishedGain:
-    """How many times as fast as the variant `over` a source reports an implementation with the idea of this one to be, on `gpu`."""
+    """How many times as fast as the variant `over` a source measured the idea of this variant to be, on `gpu`."""
 
     factor: float
     over: str

@@ -84,7 +84,7 @@ BY_SIZE = {
     Tiling(bm=64, bn=64, tn=8): 0.878,
     Tiling(bm=32, bn=64, tn=8): 0.867,
 }
-"""What `choose` chooses from, the largest first, with the share of multiply-adds among the instructions of the main loop (sm_90)."""
+"""What `choose` chooses from, the largest first, with the multiply-adds' share of the instructions of the main loop (sm_90)."""
 FULL_WARPS = 6
 """Resident warps that are assumed to issue an instruction in every cycle; fewer issue in proportion."""
 LATENCY_CYCLES = 2000
@@ -117,8 +117,9 @@ def choose(m: int, n: int, k: int, processors: int) -> tuple[Tiling, int]:
 def estimated_cycles(tiling: Tiling, parts: int, m: int, n: int, k: int, processors: int) -> float:
     """About how long the busiest multiprocessor works: an estimate to choose by, which no measurement has confirmed.
 
-    A multiprocessor issues at most 128 multiply-adds a cycle, fewer by the other instructions of the loop, and fewer if too few warps
-    are resident. Blocks that are resident together wait for memory together. Parts of K write their sums to L2, and one reads them.
+    A multiprocessor issues at most 128 multiply-adds a cycle, fewer by the other instructions of the loop, and fewer if too few
+    warps are resident. Blocks that are resident together wait for memory together. Parts of K write their sums to L2, and one
+    block reads them.
     """
     tiles, elements = tiling.tiles(m, n), tiling.bm * tiling.bn
     block_cycles = elements * part_depth(tiling, k, parts) / (128 * BY_SIZE[tiling])

@@ -24,7 +24,7 @@ def _bind(name: str, a_MK: Tensor, b_KN: Tensor) -> Launch:
 # 0.27 s at 4096³ on an H200, 6 times as slow as the next variant.
 @variant(**_FP32, only_when_named=True)
 def cuda_rows_across_threads(a_MK: Tensor, b_KN: Tensor) -> Launch:
-    """CUDA C++, one thread per element; neighbouring threads take neighbouring rows, so each load of A is a transaction of its own."""
+    """CUDA C++, one thread per element; neighbouring threads take neighbouring rows, so a warp's load of A is 32 transactions."""
     return _bind("matmul_rows_across_threads", a_MK, b_KN)
 
 
