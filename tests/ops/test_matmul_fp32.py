@@ -7,7 +7,6 @@ import functools
 import random
 import shutil
 import subprocess
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -30,9 +29,9 @@ SIZES = {1: ((4, 4, 4), (132, 136, 20)), 0: ((1, 1, 1), (77, 131, 33), (130, 3, 
 """Rows, columns and depth, by whether rows begin at multiples of 16 bytes."""
 TILINGS = (
     Tiling(),
-    Tiling(bm=64, bn=64, bk=8, tn=8, stages=2),
-    Tiling(bm=32, bn=64, tn=8, stages=5),
-    Tiling(bm=256, bn=64, bk=32, tm=16, tn=8, stages=2),
+    Tiling(bm=64, bn=64, bk=8, tm=8, stretch=4, stages=2),
+    Tiling(bm=32, bn=64, tm=8, stages=4),
+    Tiling(bm=64, bn=256, bk=32, tm=8, tn=16, stretch=1, stages=2),
 )
 ASYNC_SIZES = {1: ((4, 4, 4), (300, 140, 131)), 0: ((1, 1, 1), (77, 131, 33), (35, 3, 97))}
 PARTS = 3
@@ -247,6 +246,6 @@ def test_a_product_is_divided_among_the_multiprocessors() -> None:
         m, n, k = (int(2 ** numbers.uniform(0, 14)) for _ in range(3))
         tiling, parts = choose(m, n, k, 132)
         parts = -(-k // fp32_async.part_depth(tiling, k, parts))
-        possible = replace(tiling, bm=32, bn=64, tn=8).tiles(m, n) * max(1, k // SHORTEST_PART)
+        possible = Tiling(bm=32, bn=64, tm=8).tiles(m, n) * max(1, k // SHORTEST_PART)
         assert tiling.tiles(m, n) * parts >= min(132, possible) / 4
     assert choose(4096, 4096, 4096, 132) == (Tiling(), 1)

@@ -1,7 +1,7 @@
 // The fp32 product C (m, n) = A (m, k) B (k, n), row-major, by tiles that cp.async copies ahead of the multiply-adds.
 //
 // BM × BN: elements of C that a block computes, in steps of BK along K. TM × TN: elements that a thread computes (8×8, 8×16 or 16×8):
-// 16 columns for each row mean 6 loads of 16 bytes from shared memory for 128 multiply-adds, where 8×8 need 4 for 64.
+// 16×8 need 6 loads of 16 bytes from shared memory for 128 multiply-adds, 8×8 need 4 for 64. STRETCH: see multiply().
 // STAGES: tiles of A and B in shared memory, of which STAGES - 1 are copied while one is read. GROUP: rows of tiles that blocks which
 // run together share, so that L2 serves both factors. VECTORS is 1 if rows of B and C begin at multiples of 16 bytes.
 // SPLIT is 1 if blockIdx.y takes a part of K. OFFSET: the type of offsets within a tile of A or B, unsigned where 32 bits suffice.
@@ -121,20 +121,41 @@ struct Parts {
     }
 };
 
-__device__ __forceinline__ void store_four(float* row, long long column, long long columns, const float* four) {
-#if VECTORS
-    if (column < columns) {
-        *reinterpret_cast<float4*>(row + column) = make_float4(four[0], four[1], four[2], four[3]);
-    }
-#else
+// STRETCH columns of a row, then the same columns of the next row, back and forth: so each multiply-add has an element of A or of B in
+// common with the one before it. The compiler lets such an operand come from the reuse cache (`.reuse` in SASS), and puts the other two into
+// different banks of registers. How often it can depends on the order, which is why there are several.
+__device__ __forceinline__ void multiply(float (*sum)[TN], const Parts& parts) {
 #pragma unroll
-    for (int j = 0; j < 4; ++j) {
-        if (column + j < columns) {
-            row[column + j] = four[j];
+    for (int stretch = 0; stretch < TN / STRETCH; ++stretch) {
+#pragma unroll
+        for (int i = 0; i < TM; ++i) {
+#pragma unroll
+            for (int j = 0; j < STRETCH; ++j) {
+                const int r = stretch % 2 ? TM - 1 - i : i;
+                const int column = stretch * STRETCH + (i % 2 ? STRETCH - 1 - j : j);
+                sum[r][column] += parts.a[r] * parts.b[column];
+            }
         }
     }
+}
+
+__device__ __forceinline__ void store_four(float* row, long long column, long long columns, float4 four) {
+#if VECTORS
+    if (column < columns) {
+        *reinterpret_cast<float4*>(row + column) = four;
+    }
+#else
+    if (column < columns) row[column] = four.x;
+    if (column + 1 < columns) row[column + 1] = four.y;
+    if (column + 2 < columns) row[column + 2] = four.z;
+    if (column + 3 < columns) row[column + 3] = four.w;
 #endif
 }
+
+// Four sums in the order in which they are stored: with neighbours exchanged. A vector lies in consecutive registers, so the compiler keeps
+// the sum of an even column in an odd register, and the element of B of the same column, which came as a vector, in an even one. The
+// registers that a multiply-add reads are then of both banks. With sums in the order of the columns, nearly all of them conflict.
+__device__ __forceinline__ float4 exchanged(const float* four) { return make_float4(four[1], four[0], four[3], four[2]); }
 
 // Adds up what the blocks of all parts of K have computed of a tile. The last block to arrive adds them in the order of the parts, so
 // that the result does not depend on which one that is. Returns whether this block is the last one.
@@ -145,7 +166,7 @@ __device__ __forceinline__ bool add_parts(float (*sum)[TN], float* parts, unsign
 #pragma unroll
     for (int i = 0; i < TM * TN / 4; ++i) {
         const float* four = &sum[i / (TN / 4)][i % (TN / 4) * 4];
-        of_tile[((unsigned long long)blockIdx.y * (TM * TN / 4) + i) * THREADS] = make_float4(four[0], four[1], four[2], four[3]);
+        of_tile[((unsigned long long)blockIdx.y * (TM * TN / 4) + i) * THREADS] = exchanged(four);
     }
     __threadfence();
     __syncthreads();
@@ -163,10 +184,10 @@ __device__ __forceinline__ bool add_parts(float (*sum)[TN], float* parts, unsign
         four[0] = four[1] = four[2] = four[3] = 0.0f;
         for (unsigned part = 0; part < gridDim.y; ++part) {
             const float4 more = of_tile[((unsigned long long)part * (TM * TN / 4) + i) * THREADS];
-            four[0] += more.x;
-            four[1] += more.y;
-            four[2] += more.z;
-            four[3] += more.w;
+            four[1] += more.x;
+            four[0] += more.y;
+            four[3] += more.z;
+            four[2] += more.w;
         }
     }
     if (t == 0) {
@@ -229,13 +250,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) matmul_async_copy(
                 copies.advance(BK);
                 commit_copies();
             }
-#pragma unroll
-            for (int r = 0; r < TM; ++r) {
-#pragma unroll
-                for (int j = 0; j < TN; ++j) {
-                    sum[r][j] += now[i % 2].a[r] * now[i % 2].b[j];
-                }
-            }
+            multiply(sum, now[i % 2]);
         }
     }
 #if SPLIT
@@ -244,14 +259,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) matmul_async_copy(
         return;
     }
 #endif
+    // Sums pass through shared memory, each thread's own, for the sake of the order of their registers (see exchanged()).
+    __syncthreads();
+    float4* own = reinterpret_cast<float4*>(shared) + threadIdx.x;
 #pragma unroll
     for (int r = 0; r < TM; ++r) {
         const long long row = row0 + place.row + spread(r, LANES_M);
+#pragma unroll
+        for (int j = 0; j < TN; j += 4) {
+            own[j / 4 * THREADS] = exchanged(sum[r] + j);
+        }
+        __syncwarp();
         if (row < m) {
 #pragma unroll
             for (int j = 0; j < TN; j += 4) {
-                store_four(c + row * n, column0 + place.column + spread(j, LANES_N), n, sum[r] + j);
+                const float4 four = own[j / 4 * THREADS];
+                store_four(
+                    c + row * n, column0 + place.column + spread(j, LANES_N), n, make_float4(four.y, four.x, four.w, four.z));
             }
         }
+        __syncwarp();
     }
 }

@@ -30,13 +30,17 @@ LARGEST_DEPTH = 2**31 - 64
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tiling:
-    """bm × bn elements of C a block in steps of bk, tm × tn a thread, and how many steps shared memory holds."""
+    """bm × bn elements of C a block in steps of bk, tm × tn a thread, and how many steps shared memory holds.
+
+    `stretch`: columns that a thread's multiply-adds pass through before they go to the next row.
+    """
 
     bm: int = 128
     bn: int = 128
     bk: int = 16
-    tm: int = 8
-    tn: int = 16
+    tm: int = 16
+    tn: int = 8
+    stretch: int = 8
     stages: int = 3
 
     @property
@@ -71,6 +75,8 @@ class Tiling:
             return f"a tile of {self.bm} × {self.bn} cannot be divided into warps of {rows} × {columns}"
         if self.tm * self.tn * threads > 256 * 128:
             return f"{threads} threads with {self.tm * self.tn} sums each have more registers than a multiprocessor"
+        if self.tn % self.stretch:
+            return f"{self.tn} columns are not a multiple of {self.stretch}"
         if self.bk * self.bn // 4 % threads or self.bm * 8 % threads:
             return f"{threads} threads cannot share the copies of a step of {self.bk} evenly"
         if self.shared_bytes > MOST_SHARED_BYTES:
@@ -81,8 +87,8 @@ class Tiling:
 BY_SIZE = {
     Tiling(): 0.924,
     Tiling(bm=64): 0.919,
-    Tiling(bm=64, bn=64, tn=8): 0.878,
-    Tiling(bm=32, bn=64, tn=8): 0.867,
+    Tiling(bm=64, bn=64, tm=8): 0.882,
+    Tiling(bm=32, bn=64, tm=8): 0.873,
 }
 """What `choose` chooses from, the largest first, with the multiply-adds' share of the instructions of the main loop (sm_90)."""
 FULL_WARPS = 6
@@ -147,6 +153,7 @@ def defines(tiling: Tiling, *, vectors: bool, split: bool, wide_offsets: bool) -
         "BK": tiling.bk,
         "TM": tiling.tm,
         "TN": tiling.tn,
+        "STRETCH": tiling.stretch,
         "STAGES": tiling.stages,
         "GROUP": GROUP,
         "VECTORS": int(vectors),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kernelviz.core.problem import Problem
@@ -63,12 +64,14 @@ SPACE = {
     "bm": (128, 256, 64, 32),
     "bn": (128, 256, 64),
     "bk": (16, 8, 32),
-    "tm": (8, 16),
-    "tn": (16, 8),
-    "stages": (3, 2, 4, 5),
+    "tm": (16, 8),
+    "tn": (8, 16),
+    "stretch": (8, 1, 4),
+    "stages": (3, 4, 2),
     "parts": (1, 2, 4, 8, 16),
 }
-"""A block's tile of C and its step along K, a thread's tile of C, how many steps shared memory holds, and parts of K."""
+"""A block's tile of C and its step along K, a thread's tile of C and the order of its multiply-adds, how many steps shared memory
+holds, and parts of K."""
 RESIDENT_BYTES = 227 * 1024
 """Shared memory of a multiprocessor with compute capability 9.0."""
 MULTIPROCESSORS = 132
@@ -90,13 +93,15 @@ def admits(configuration: Configuration, problem: Problem) -> str | None:
         return f"half of a tile of {tiling.bm} × {tiling.bn} would be outside of the product"
     if 4 * min(tiling.bm, tiling.bn) <= max(tiling.bm, tiling.bn) and sizes["m"] >= 128 <= sizes["n"]:
         return f"{tiling.bm} × {tiling.bn} elements need more loads than a squarer tile of as many"
-    if tiling.tm * tiling.tn == 64 and tiling.bm * tiling.bn > 128 * 128:
-        return "64 sums a thread need more loads than 128 and fill the registers as much"
-    if tiling.tm > 8 and tiling.bm <= tiling.bn:
-        return "more rows a thread than columns are for tiles that are higher than wide"
+    if tiling.stretch == 4 and tiling.tm * tiling.tn > 64:
+        return "the compiler finds fewer operands to use again than with another order"
+    if tiling.stages == 2 and replace(tiling, stages=3).defect() is None:
+        return "there is room for a third stage"
     tiles = tiling.tiles(sizes["m"], sizes["n"])
     if tiling.bm * tiling.bn < 128 * 128 and tiles > MOST_TILES_OF_A_MULTIPROCESSOR * MULTIPROCESSORS:
         return f"{tiles:,} tiles are more than {MOST_TILES_OF_A_MULTIPROCESSOR} a multiprocessor: larger ones load less"
+    if tiling.tm * tiling.tn == 64 and tiles > MULTIPROCESSORS:
+        return "64 sums a thread need more loads than 128"
     if parts > 1 and parts * tiles > 4 * MULTIPROCESSORS * tiling.resident_blocks:
         return f"{tiles:,} tiles are enough without {parts} parts of K"
     if parts > 1 and sizes["k"] < parts * SHORTEST_PART:
@@ -112,15 +117,16 @@ def cuda_async_copy(
     bm: int = 128,
     bn: int = 128,
     bk: int = 16,
-    tm: int = 8,
-    tn: int = 16,
+    tm: int = 16,
+    tn: int = 8,
+    stretch: int = 8,
     stages: int = 3,
     parts: int = 1,
 ) -> Launch:
-    """CUDA C++, cp.async copies two tiles ahead without registers, which leaves room for 8×16 elements per thread."""
+    """CUDA C++, cp.async copies two tiles ahead without registers, which leaves room for 16×8 elements per thread."""
     from kernelviz.ops.matmul import fp32_async
 
-    return fp32_async.bind(a_MK, b_KN, Tiling(bm=bm, bn=bn, bk=bk, tm=tm, tn=tn, stages=stages), parts)
+    return fp32_async.bind(a_MK, b_KN, Tiling(bm=bm, bn=bn, bk=bk, tm=tm, tn=tn, stretch=stretch, stages=stages), parts)
 
 
 @variant(**_FP32, techniques=("vec16", "cp_async"))

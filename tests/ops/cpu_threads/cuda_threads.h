@@ -37,6 +37,8 @@ T __ldg(const T* address) {
     return *address;
 }
 
+// For threads that only read what they have written themselves.
+inline void __syncwarp() {}
 inline void __threadfence() {}
 inline unsigned atomicAdd(unsigned* address, unsigned more) {
     return __atomic_fetch_add(address, more, __ATOMIC_SEQ_CST);
