@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import random
+import re
 import shutil
 import subprocess
 from itertools import product
@@ -14,6 +15,8 @@ import pytest
 import torch
 
 from kernelviz.core.machine_code import KernelFacts
+from kernelviz.machine_code.cubin import read_cubin
+from kernelviz.machine_code.disassembly import instructions_of
 from kernelviz.machine_code.facts import facts_of
 from kernelviz.machine_code.occupancy import occupancy
 from kernelviz.machine_code.techniques import techniques_of
@@ -35,6 +38,7 @@ TILINGS = (
 )
 ASYNC_SIZES = {1: ((4, 4, 4), (300, 140, 131)), 0: ((1, 1, 1), (77, 131, 33), (35, 3, 97))}
 PARTS = 3
+REGISTER = re.compile(r"\bR(\d+)")
 CALL = """
 extern "C" void run_{name}(const float* a, const float* b, float* c, long long m, long long n, long long k) {{
     const Index blocks = {{unsigned((m + {rows} - 1) / {rows}), unsigned((n + {columns} - 1) / {columns}), 1}};
@@ -147,10 +151,14 @@ def facts(name: str, arch: str = "sm_90") -> KernelFacts:
     return kernel
 
 
+def async_cubin(tiling: Tiling, arch: str = "sm_90", *, split: bool = False) -> bytes:
+    macros = defines(tiling, vectors=True, split=split, wide_offsets=False)
+    return nvrtc.compile_cubin(fp32_async.SOURCE, arch, macros, fp32_async.KERNEL)
+
+
 @functools.cache
 def async_facts(tiling: Tiling, arch: str = "sm_90") -> KernelFacts:
-    macros = defines(tiling, vectors=True, split=False, wide_offsets=False)
-    (kernel,) = facts_of(nvrtc.compile_cubin(fp32_async.SOURCE, arch, macros, fp32_async.KERNEL))
+    (kernel,) = facts_of(async_cubin(tiling, arch))
     return kernel
 
 
@@ -186,6 +194,18 @@ def test_what_the_choice_by_size_assumes_of_the_machine_code_is_so(tiling: Tilin
     assert resident.limits["registers"] >= tiling.resident_blocks
 
 
+@pytest.mark.parametrize("split", [False, True], ids=["whole K", "parts of K"])
+@pytest.mark.parametrize("arch", ["sm_90", "sm_120"])
+def test_no_multiply_add_reads_three_registers_of_one_bank(arch: str, split: bool) -> None:
+    """Registers with even numbers are in one bank, those with odd numbers in the other."""
+    pytest.importorskip("triton")
+    cubin = async_cubin(Tiling(), arch, split=split)
+    (instructions,) = instructions_of(cubin, read_cubin(cubin)).values()
+    sources = [REGISTER.findall(" ".join(i.operands[1:])) for i in instructions if i.mnemonic == "FFMA"]
+    assert len(sources) >= Tiling().bk * Tiling().tm * Tiling().tn
+    assert not [numbers for numbers in sources if len(numbers) == 3 and len({int(n) % 2 for n in numbers}) == 1]
+
+
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
 def test_the_double_buffer_spills_nothing_in_its_loop_and_two_blocks_fit(arch: str) -> None:
     pytest.importorskip("triton")
@@ -207,7 +227,10 @@ def test_each_rung_shows_its_idea() -> None:
     shared = {name: per_multiply_add(facts(name), "shared_memory") for name in fp32.TILE_AND_THREADS}
     assert shared["matmul_rows_across_threads"] == 0
     assert shared["matmul_register_column"] > shared["matmul_register_tile"] > shared["matmul_vec16"] > 0
-    assert shared["matmul_double_buffer"] > per_multiply_add(async_facts(Tiling()), "shared_memory")
+    by_async_copies, by_larger_tile = (
+        per_multiply_add(async_facts(tiling), "shared_memory") for tiling in (Tiling(tm=8), Tiling())
+    )
+    assert shared["matmul_double_buffer"] > by_async_copies > by_larger_tile > 0
     widths = {a.width_bytes for a in facts("matmul_vec16").roles[0].work.accesses if a.space == "global"}
     assert widths == {16}
     barriers = [per_multiply_add(facts(f"matmul_{name}"), "barrier") for name in ("warp_tile", "double_buffer")]
@@ -218,7 +241,7 @@ def test_each_rung_shows_its_idea() -> None:
 def test_the_admitted_configurations_run_on_every_gpu_with_asynchronous_copies(size: int) -> None:
     op = catalogue()["matmul"]
     problem = op.problem({"m": size, "n": 4096, "k": 4096}, "fp32", compute="ieee")
-    drawn = draw(op, "cuda_async_copy", problem)
+    drawn = draw(op, "cuda_larger_thread_tile", problem)
     assert 20 < len(drawn.configurations) < drawn.space / 5
     for configuration in drawn.configurations:
         tiling = Tiling(**{key: value for key, value in configuration.items() if key != "parts"})
