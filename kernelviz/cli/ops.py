@@ -1,6 +1,7 @@
 """`kernelviz ops`: the ops and variants, and which of them can run here."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -12,7 +13,7 @@ from kernelviz.cli import console, options
 from kernelviz.metrics.grouping import grouped
 from kernelviz.ops import Op, Variant, catalogue
 from kernelviz.ops.catalog.space import format_space
-from kernelviz.text import describe_reason
+from kernelviz.text import describe_published_gain, describe_reason
 from kernelviz.text.text import sentence_case
 
 
@@ -47,7 +48,8 @@ def _rows(op: Op, offers: Sequence[Offer]) -> Iterator[list[str | Text]]:
     yield [Text(cell, style="bold") for cell in (op.name, "", "", "", description)]
     for offer in offers:
         variant = offer.variant
-        description = " ".join(filter(None, (variant.summary, format_space(variant), _remark(variant))))
+        remarks = (format_space(variant), describe_published_gain(variant.published), _remark(variant))
+        description = " ".join(filter(None, (variant.summary, *remarks)))
         yield [
             "",
             variant.name,
@@ -72,6 +74,7 @@ def described(op: Op, offers: Sequence[Offer]) -> dict[str, object]:
                 "available": offer.available,
                 "reason": "" if offer.lack is None else str(describe_reason(offer.lack)),
                 "only_when_named": offer.variant.only_when_named,
+                "published": None if offer.variant.published is None else asdict(offer.variant.published),
             }
             for offer in offers
         ],

@@ -9,7 +9,7 @@ from __future__ import annotations
 from kernelviz.ops.catalog.discovery import catalogue, op_named, with_plugins
 from kernelviz.ops.catalog.op import Backward, Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Tensors, TensorSpec
-from kernelviz.ops.catalog.variant import Launch, Staged, Variant, refresh, variant
+from kernelviz.ops.catalog.variant import Launch, PublishedGain, Staged, Variant, refresh, variant
 
 __all__ = [
     "Axis",
@@ -17,6 +17,7 @@ __all__ = [
     "Launch",
     "Op",
     "Preset",
+    "PublishedGain",
     "Staged",
     "TensorSpec",
     "Tensors",

@@ -46,6 +46,7 @@ from kernelviz.text.inspection import (
 from kernelviz.text.library_comparison import format_row
 from kernelviz.text.limiter import describe_evidence, describe_limiter_reason, describe_missing, format_limiter
 from kernelviz.text.notices import describe_notice, format_notice
+from kernelviz.text.published_gains import describe_published_gain
 from kernelviz.text.quality import (
     describe_methods_of,
     describe_part,
@@ -118,6 +119,7 @@ __all__ = [
     "describe_output",
     "describe_pair",
     "describe_part",
+    "describe_published_gain",
     "describe_quality",
     "describe_quality_of",
     "describe_queue_position",

@@ -56,6 +56,7 @@ def variants_of(plugins: Sequence[str]) -> tuple[VariantFacts, ...]:
             mutates=v.mutates,
             slow_compile=v.slow_compile,
             only_when_named=v.only_when_named,
+            published=v.published,
             space=dict(v.space),
             backward_digest=v.of_backward().source_digest() if v.backward else None,
         )

@@ -11,7 +11,7 @@ import msgspec
 
 from kernelviz.core import Direction, Environment, Event, Failure, Method, Problem, Tuned
 from kernelviz.measure.compile_ahead.messages import UpcomingCases
-from kernelviz.ops.catalog.variant import Backend, Need
+from kernelviz.ops.catalog.variant import Backend, Need, PublishedGain
 
 MAX_LINE_BYTES = 64 * 2**20
 """A longer line is not a message of this protocol; the longest real message (a result with its samples) has about 1 MiB."""
@@ -104,6 +104,7 @@ class VariantFacts(msgspec.Struct, frozen=True, kw_only=True):
     mutates: tuple[str, ...] = ()
     slow_compile: bool = False
     only_when_named: bool = False
+    published: PublishedGain | None = None
     space: dict[str, tuple[int, ...]] = {}
     backward_digest: str | None = None
 

@@ -16,14 +16,18 @@ from kernelviz.core.problem import Method
 from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.hardware.discovery import discover
-from kernelviz.ops import catalogue
+from kernelviz.ops import PublishedGain, catalogue
 from kernelviz.plots.variant_styles import style_of, styles_of
 from kernelviz.store import Store
 
 PLUGIN = '''
-from kernelviz.ops import variant
+from kernelviz.ops import PublishedGain, variant
 
-@variant(op="add", backend="triton", needs=("cuda",), dtypes=("fp16",), slow_compile=True, only_when_named=True)
+GAIN = PublishedGain(factor=2.0, over="torch_eager", gpu="some GPU", source="example.org")
+
+@variant(
+    op="add", backend="triton", needs=("cuda",), dtypes=("fp16",), slow_compile=True, only_when_named=True, published=GAIN
+)
 def mine(x_N, y_N):
     """My own addition."""
     raise AssertionError
@@ -46,6 +50,7 @@ def test_its_variants_join_the_ladder(plugin: Path) -> None:
     assert ops["add"].variants[-1] == mine
     assert (mine.backend, mine.needs, mine.dtypes, mine.slow_compile) == ("triton", ("cuda",), ("fp16",), True)
     assert mine.only_when_named
+    assert mine.published == PublishedGain(factor=2.0, over="torch_eager", gpu="some GPU", source="example.org")
     assert mine.summary == "My own addition."
     assert set(ops) == set(catalogue())
     assert not any(getattr(m, "IMPORTED", False) for n, m in list(sys.modules.items()) if "plugin" in n)

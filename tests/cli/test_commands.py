@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 import msgspec
@@ -75,6 +76,24 @@ def test_the_list_of_ops_says_which_variants_run_only_when_they_are_named(
     assert {(op["name"], v["name"]): v["only_when_named"] for op in listed for v in op["variants"]} == expected
     assert main(["ops"]) == 0
     assert "(only when named)" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_list_of_ops_shows_published_gains_over_other_variants(
+    install: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install()
+    assert main(["ops", "--json"]) == 0
+    listed = {op["name"]: op["variants"] for op in json.loads(capsys.readouterr().out)}
+    gains = {
+        v.name: (op.name, v.published) for op in catalogue().values() for v in op.variants if v.published is not None
+    }
+    assert gains["cuda_tiled"][1].gpu == "RTX A6000"
+    for name, (op, gain) in gains.items():
+        assert next(v for v in listed[op] if v["name"] == name)["published"] == asdict(gain)
+        assert gain.over in {v["name"] for v in listed[op]}
+        assert gain.factor > 1
+    assert main(["ops"]) == 0
+    assert "published gain: 1.50× over cuda_naive" in " ".join(capsys.readouterr().out.split())
 
 
 def test_json_is_one_document_and_nothing_else(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
@@ -242,7 +261,15 @@ def test_ops_says_what_is_available_and_why_not(install: Install, capsys: pytest
     for op in listed:
         assert op.keys() == {"name", "family", "axes", "dtypes", "variants"}
         for variant in op["variants"]:
-            assert variant.keys() == {"name", "backend", "summary", "available", "reason", "only_when_named"}
+            assert variant.keys() == {
+                "name",
+                "backend",
+                "summary",
+                "available",
+                "reason",
+                "only_when_named",
+                "published",
+            }
             assert variant["available"] != bool(variant["reason"])
     assert main(["ops"]) == 0
     out = capsys.readouterr().out

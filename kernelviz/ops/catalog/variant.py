@@ -35,6 +35,16 @@ TARGETS = ("sm_80", "sm_90", "sm_100")
 """Architectures that a kernel compiles for unless its variant says otherwise: A100, H100 and H200, B200."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PublishedGain:
+    """How many times as fast as the variant `over` a source measured the idea of this variant to be, on `gpu`."""
+
+    factor: float
+    over: str
+    gpu: str
+    source: str
+
+
 @dataclass(frozen=True, slots=True)
 class Staged:
     """A launch whose call reads what an untimed pass over the inputs wrote: a backward pass that follows its forward pass.
@@ -68,6 +78,7 @@ class Variant:
     `mutates`: names of inputs that the call changes; they are restored before each call.
     `targets`: GPU architectures that its own kernels compile for; empty if it has no kernels of its own.
     `techniques`: what its machine code must show on each target that has it; a test reads it from there.
+    `published`: the gain that a source reports for its idea, to be compared with the gain that is measured here.
     `backward(*inputs, *grads of the outputs)`: the bind function of the backward pass. Its launch is `Staged` if it reads
     what the forward pass wrote. `space`: the values of each keyword of `bind` that can be tuned, the default first. `admits`
     says which configurations make no sense for a problem. `configuration`: the values that this variant is bound with; None if it
@@ -88,6 +99,7 @@ class Variant:
     only_when_named: bool = False
     targets: tuple[str, ...] = ()
     techniques: tuple[Technique, ...] = ()
+    published: PublishedGain | None = None
     backward: Callable[..., Launch] | None = None
     space: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     admits: Admits | None = None
@@ -161,6 +173,7 @@ def variant(
     only_when_named: bool = False,
     targets: tuple[str, ...] | None = None,
     techniques: tuple[Technique, ...] = (),
+    published: PublishedGain | None = None,
     backward: Callable[..., Launch] | None = None,
     space: Mapping[str, tuple[int, ...]] | None = None,
     admits: Admits | None = None,
@@ -200,6 +213,7 @@ def variant(
             only_when_named=only_when_named,
             targets=targets or (),
             techniques=techniques,
+            published=published,
             backward=backward,
             space={key: tuple(values) for key, values in (space or {}).items()},
             admits=admits,

@@ -12,7 +12,7 @@ from kernelviz.core.configuration import base_name
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.space import format_space
 from kernelviz.plots.marker_images import mark
-from kernelviz.text import format_variant
+from kernelviz.text import describe_published_gain, format_variant
 from kernelviz.ui.bench import plan_form
 from kernelviz.ui.bench.form import Form
 from kernelviz.ui.bench.link import Complaint
@@ -50,7 +50,7 @@ def variant_list(op: Op | None, variants: Sequence[str]) -> None:
         return
     lines = [
         f"- {mark(op.name, v.name)} **{plain(format_variant(v.name))}** :gray[{plain(v.backend)}] · {plain(v.summary)}"
-        + (f" :gray[{plain(format_space(v))}]" if v.space else "")
+        + "".join(f" :gray[{plain(text)}]" for text in (format_space(v), describe_published_gain(v.published)) if text)
         for v in op.variants
         if v.name in {base_name(name) for name in variants}
     ]

@@ -1,5 +1,6 @@
 // Runs kernels of CUDA C++ with threads of the processor: a thread for each thread of a block, one block after the other. For kernels
-// that use registers, shared memory and __syncthreads() only. What it cannot show: races, bank conflicts, and any time.
+// that use registers, shared memory, __syncthreads(), copies of async_copy.cuh and atomicAdd only. What it cannot show: races, bank
+// conflicts, and any time.
 #include <algorithm>
 #include <barrier>
 #include <thread>
@@ -34,6 +35,13 @@ inline void __syncthreads() {
 template <class T>
 T __ldg(const T* address) {
     return *address;
+}
+
+// For threads that only read what they have written themselves.
+inline void __syncwarp() {}
+inline void __threadfence() {}
+inline unsigned atomicAdd(unsigned* address, unsigned more) {
+    return __atomic_fetch_add(address, more, __ATOMIC_SEQ_CST);
 }
 
 template <class Call>
