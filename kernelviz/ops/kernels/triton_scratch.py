@@ -16,8 +16,8 @@ import triton
 class ScratchContext:
     """A context in which kernels are launched, and the memory that they get there.
 
-    The memory of each size is allocated at the first launch and is the same at every later one: so a launch costs no allocation, a
-    captured CUDA graph stays valid while this object lives, and launches of one object must follow each other in one stream.
+    The memory of each size is allocated at the first launch and used again at every later one. So a launch allocates nothing, a
+    captured CUDA graph stays valid while this object lives, and launches of one object must not overlap.
     """
 
     def __init__(self, device: torch.device) -> None:

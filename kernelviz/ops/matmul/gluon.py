@@ -1,4 +1,4 @@
-"""Gluon kernel of `matmul`: TMA, a ring of mbarriers and asynchronous wgmma, one warp that loads and two warpgroups that multiply.
+"""Gluon kernel of `matmul`: one warp loads by TMA into a ring with mbarriers, two warpgroups multiply by asynchronous wgmma.
 
 Written for Gluon of Triton 3.6 and 3.7: arguments that 3.7 renamed are given by position.
 """
@@ -19,7 +19,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.matmul.tiles import require_tma_rows
+from kernelviz.ops.kernels.tensor_map import require_pitch
 from kernelviz.ops.matmul.triton import _limits
 
 CONSUMER_REGISTERS = 240
@@ -178,7 +178,8 @@ def bind_warp_specialised(
     """
     require_contiguous(a_MK=a_MK, b_KN=b_KN)
     (m, k), n = a_MK.shape, b_KN.shape[1]
-    require_tma_rows(n=n, k=k, itemsize_bytes=a_MK.element_size())
+    require_pitch("k", k, a_MK.element_size())
+    require_pitch("n", n, a_MK.element_size())
     c_MN = torch.empty((m, n), dtype=a_MK.dtype, device=a_MK.device)
     programs, _ = _limits(a_MK.device)
     grid = (min(programs, -(-m // tile_m) * -(-n // tile_n)),)

@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 from kernelviz.core.dtypes import dtype
-from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.variant import Configuration
 
 SHARED_BYTES = 227 * 1024
 """Of one thread block on compute capability 9.0 and 10.0 (CUDA C++ Programming Guide, "Technical Specifications")."""
-TMA_BYTES = 16
-"""A tensor map needs row pitches that are multiples of this (CUDA Driver API, cuTensorMapEncodeTiled)."""
 MOST_ACCUMULATORS = 128
 """Registers of a thread for the tile of the product; with more, the operands and addresses do not fit into 255 registers."""
-
-
-def require_tma_rows(*, n: int, k: int, itemsize_bytes: int) -> None:
-    """Raises BadField for a size that TMA cannot address. `n`, `k`: the lengths of the rows of B and C, and of A."""
-    elements = TMA_BYTES // itemsize_bytes
-    for name, size in (("n", n), ("k", k)):
-        if size % elements:
-            raise BadField(
-                f"size {name}",
-                size,
-                f"TMA addresses rows of a multiple of {TMA_BYTES} bytes, which are {elements} elements of this dtype",
-            )
 
 
 def pipeline_bytes(tile_m: int, tile_n: int, tile_k: int, stages: int, itemsize_bytes: int) -> int:
@@ -61,9 +46,11 @@ def admits_pointers(configuration: Configuration, problem: Problem) -> str | Non
     c = configuration
     itemsize_bytes = dtype(problem.dtype).itemsize_bytes
     tile_k = c["tile_k_bytes"] // itemsize_bytes
+    # One loop of the two: the tile of the product then has memory of its own while the next tiles arrive.
+    product = c["tile_m"] * c["tile_n"] * itemsize_bytes if c.get("flatten") else 0
     return (
         too_many_registers(c["tile_m"], c["tile_n"], 32 * c["warps"])
-        or too_much_shared(pipeline_bytes(c["tile_m"], c["tile_n"], tile_k, c["stages"], itemsize_bytes))
+        or too_much_shared(product + pipeline_bytes(c["tile_m"], c["tile_n"], tile_k, c["stages"], itemsize_bytes))
         or _too_large(c, problem)
     )
 

@@ -8,8 +8,8 @@ import triton.language as tl
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.tensor_map import require_pitch
 from kernelviz.ops.kernels.triton_scratch import ScratchContext
-from kernelviz.ops.matmul.tiles import require_tma_rows
 from kernelviz.ops.matmul.triton import _limits
 from kernelviz.ops.matmul.triton_persistent import _tile_position
 
@@ -85,7 +85,8 @@ def bind_descriptors(
     """
     require_contiguous(a_MK=a_MK, b_KN=b_KN)
     (m, k), n = a_MK.shape, b_KN.shape[1]
-    require_tma_rows(n=n, k=k, itemsize_bytes=a_MK.element_size())
+    require_pitch("k", k, a_MK.element_size())
+    require_pitch("n", n, a_MK.element_size())
     c_MN = torch.empty((m, n), dtype=a_MK.dtype, device=a_MK.device)
     programs, _ = _limits(a_MK.device)
     grid = (min(programs, -(-m // tile_m) * -(-n // tile_n)),)

@@ -24,8 +24,7 @@ _SPACE = {
 
 @variant(
     backend="gluon",
-    needs=("gluon", "cuda", "sm_90"),
-    targets=("sm_90",),
+    needs=("triton", "gluon", "cuda", "sm_90a"),
     dtypes=("bf16", "fp16"),
     techniques=("tma", "wgmma", "warp_specialised"),
     space=_SPACE,

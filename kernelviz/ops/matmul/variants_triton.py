@@ -1,4 +1,4 @@
-"""Variants of `matmul` in Triton beyond the plain one, in ladder order: tuned, persistent, with tensor descriptors, warp-specialised."""
+"""The variants of `matmul` in Triton after the plain one, in ladder order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TUNED = {
     "stages": (3, 4, 5, 2),
     "group": (8, 4, 16),
 }
-_PERSISTENT = {**_TUNED, "flatten": (1, 0)}
+_PERSISTENT = {**_TUNED, "flatten": (0, 1)}
 _DESCRIPTORS = {
     "tile_m": (128, 256, 64),
     "tile_n": (256, 128, 64),
@@ -42,7 +42,7 @@ _WARP_SPECIALISED = {
 @variant(
     backend="triton",
     needs=("triton", "cuda"),
-    techniques=("cp_async", "mma_sync", "wgmma"),
+    techniques=("cp_async", "mma_sync", "wgmma", "tcgen05"),
     space=_TUNED,
     admits=admits_pointers,
 )
@@ -77,7 +77,7 @@ def triton_tuned(
 @variant(
     backend="triton",
     needs=("triton", "cuda"),
-    techniques=("cp_async", "mma_sync", "wgmma"),
+    techniques=("cp_async", "mma_sync", "wgmma", "tcgen05"),
     space=_PERSISTENT,
     admits=admits_pointers,
 )
@@ -92,9 +92,9 @@ def triton_persistent(
     warps: int = 8,
     stages: int = 3,
     group: int = 8,
-    flatten: int = 1,
+    flatten: int = 0,
 ) -> Launch:
-    """Triton, one program per SM computes tile after tile; the next tile is loaded while the last one is stored."""
+    """Triton, one program per SM computes tile after tile; `flatten` loads the next tile while a product is stored."""
     from kernelviz.ops.matmul import triton_persistent as kernels
 
     return kernels.bind_persistent(
@@ -133,7 +133,7 @@ def triton_descriptors(
     parts: int = 1,
     flatten: int = 0,
 ) -> Launch:
-    """Triton, persistent, with tensor descriptors made on the device: TMA loads and stores the tiles, no thread computes addresses."""
+    """Triton, persistent, with tensor descriptors made on the device: TMA loads and stores the tiles."""
     from kernelviz.ops.matmul import triton_descriptors as kernels
 
     return kernels.bind_descriptors(
