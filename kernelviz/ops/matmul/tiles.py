@@ -8,6 +8,10 @@ from kernelviz.ops.catalog.variant import Configuration
 
 SHARED_BYTES = 227 * 1024
 """Of one thread block on compute capability 9.0 and 10.0 (CUDA C++ Programming Guide, "Technical Specifications")."""
+BARRIER_BYTES = 1024
+"""Room for mbarriers and what Triton passes between partitions: 24 to 544 bytes in the kernels here (Triton 3.6, 3.7)."""
+FEWEST_COLUMNS = 32
+TOO_NARROW = f"a part of the product would have fewer than {FEWEST_COLUMNS} columns"
 MOST_ACCUMULATORS = 128
 """Registers of a thread for the tile of the product; with more, the operands and addresses do not fit into 255 registers."""
 
@@ -35,34 +39,45 @@ def too_many_registers(tile_m: int, tile_n: int, threads: int) -> str | None:
     >>> too_many_registers(128, 256, 128)
     'a thread would hold 256 elements of the product, at most 128 fit its registers'
     """
-    held = tile_m * tile_n // threads
-    if held <= MOST_ACCUMULATORS:
+    elements = tile_m * tile_n // threads
+    if elements <= MOST_ACCUMULATORS:
         return None
-    return f"a thread would hold {held} elements of the product, at most {MOST_ACCUMULATORS} fit its registers"
+    return f"a thread would hold {elements} elements of the product, at most {MOST_ACCUMULATORS} fit its registers"
+
+
+def shared_bytes_of_pointers(c: Configuration, itemsize_bytes: int) -> int:
+    """Shared memory, at least, of a kernel that loads through pointers."""
+    # `flatten` makes one loop of two: what is being stored then has memory of its own while the next tiles arrive. That was half
+    # of the tile of the product or all of it (Triton 3.6, 3.7).
+    product = c["tile_m"] * c["tile_n"] * itemsize_bytes // 2 if c.get("flatten") else 0
+    tile_k = c["tile_k_bytes"] // itemsize_bytes
+    return product + pipeline_bytes(c["tile_m"], c["tile_n"], tile_k, c["stages"], itemsize_bytes)
+
+
+def shared_bytes_of_descriptors(c: Configuration) -> int:
+    """Shared memory, at most, of a kernel that loads and stores 16-bit elements by TMA: what is being stored lies there too."""
+    stored = c["tile_m"] * c["tile_n"] // c.get("parts", 1) * c.get("buffers", 1) * 2
+    return pipeline_bytes(c["tile_m"], c["tile_n"], c["tile_k"], c["stages"], 2) + stored + BARRIER_BYTES
 
 
 def admits_pointers(configuration: Configuration, problem: Problem) -> str | None:
-    """For tiles that are loaded through pointers: registers and shared memory suffice, and warps have work."""
+    """For tiles that are loaded through pointers: registers and shared memory suffice, and the tile fits the product."""
     c = configuration
-    itemsize_bytes = dtype(problem.dtype).itemsize_bytes
-    tile_k = c["tile_k_bytes"] // itemsize_bytes
-    # One loop of the two: the tile of the product then has memory of its own while the next tiles arrive.
-    product = c["tile_m"] * c["tile_n"] * itemsize_bytes if c.get("flatten") else 0
     return (
         too_many_registers(c["tile_m"], c["tile_n"], 32 * c["warps"])
-        or too_much_shared(product + pipeline_bytes(c["tile_m"], c["tile_n"], tile_k, c["stages"], itemsize_bytes))
+        or too_much_shared(shared_bytes_of_pointers(c, dtype(problem.dtype).itemsize_bytes))
         or _too_large(c, problem)
     )
 
 
 def admits_descriptors(configuration: Configuration, problem: Problem) -> str | None:
-    """For tiles that TMA loads and stores: the part of the product that is being stored also lies in shared memory."""
+    """For tiles that TMA loads and stores."""
     c = configuration
-    pipeline = pipeline_bytes(c["tile_m"], c["tile_n"], c["tile_k"], c["stages"], 2)
-    stored = c["tile_m"] * c["tile_n"] // c["parts"] * 2
+    if c["parts"] > 1 and c["tile_n"] // c["parts"] < FEWEST_COLUMNS:
+        return TOO_NARROW
     return (
         too_many_registers(c["tile_m"], c["tile_n"], 32 * c["warps"])
-        or too_much_shared(pipeline + stored)
+        or too_much_shared(shared_bytes_of_descriptors(c))
         or _too_large(c, problem)
     )
 
@@ -73,20 +88,17 @@ def admits_warp_specialised(configuration: Configuration, problem: Problem) -> s
 
 
 def admits_gluon(configuration: Configuration, problem: Problem) -> str | None:
-    """Two warpgroups that multiply, each with its own buffers for what it stores; each needs a multiple of 64 rows."""
+    """Two warpgroups that multiply, each with its own buffers for what it stores."""
     c = configuration
     if c["buffers"] > c["parts"]:
         return f"{c['buffers']} buffers for {c['parts']} parts of the product"
-    if c["tile_n"] // c["parts"] < 32:
-        return "a part of the product has fewer than 32 columns"
+    if c["tile_n"] // c["parts"] < FEWEST_COLUMNS:
+        return TOO_NARROW
     if c["lead"] >= c["stages"]:
         return "one warpgroup would be ahead of the other by the whole ring"
-    pipeline = pipeline_bytes(c["tile_m"], c["tile_n"], c["tile_k"], c["stages"], 2)
-    stored = c["tile_m"] * c["tile_n"] // c["parts"] * c["buffers"] * 2
-    barriers = 256
     return (
         too_many_registers(c["tile_m"], c["tile_n"], 256)
-        or too_much_shared(pipeline + stored + barriers)
+        or too_much_shared(shared_bytes_of_descriptors(c))
         or _too_large(c, problem)
     )
 
