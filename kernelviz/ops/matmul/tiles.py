@@ -10,6 +10,8 @@ SHARED_BYTES = 227 * 1024
 """Of one thread block on compute capability 9.0 and 10.0 (CUDA C++ Programming Guide, "Technical Specifications")."""
 BARRIER_BYTES = 1024
 """Room for mbarriers and what Triton passes between partitions: 24 to 544 bytes in the kernels here (Triton 3.6, 3.7)."""
+LEAST_AHEAD_BYTES = 64 * 1024
+"""Little's law: 4.8 TB/s (H200) times 1 µs, the latency of memory under load, over 132 SMs is 36 KB; twice that to be safe."""
 FEWEST_COLUMNS = 32
 TOO_NARROW = f"a part of the product would have fewer than {FEWEST_COLUMNS} columns"
 MOST_ACCUMULATORS = 128
@@ -66,7 +68,7 @@ def admits_pointers(configuration: Configuration, problem: Problem) -> str | Non
     return (
         too_many_registers(c["tile_m"], c["tile_n"], 32 * c["warps"])
         or too_much_shared(shared_bytes_of_pointers(c, dtype(problem.dtype).itemsize_bytes))
-        or _too_large(c, problem)
+        or _too_large(c, problem, smallest=16)
     )
 
 
@@ -78,17 +80,18 @@ def admits_descriptors(configuration: Configuration, problem: Problem) -> str | 
     return (
         too_many_registers(c["tile_m"], c["tile_n"], 32 * c["warps"])
         or too_much_shared(shared_bytes_of_descriptors(c))
-        or _too_large(c, problem)
+        or _too_little_ahead(c)
+        or _too_large(c, problem, smallest=64)
     )
 
 
 def admits_warp_specialised(configuration: Configuration, problem: Problem) -> str | None:
-    """As `admits_descriptors`, for two warpgroups that multiply: Triton divides the tile between them."""
-    return admits_descriptors({**configuration, "warps": 8, "parts": 1}, problem)
+    """For two warpgroups that multiply, between which Triton divides the tile."""
+    return _admits_two_warpgroups(configuration, problem)
 
 
 def admits_gluon(configuration: Configuration, problem: Problem) -> str | None:
-    """Two warpgroups that multiply, each with its own buffers for what it stores."""
+    """For two warpgroups that multiply, each with its own buffers for what it stores."""
     c = configuration
     if c["buffers"] > c["parts"]:
         return f"{c['buffers']} buffers for {c['parts']} parts of the product"
@@ -96,16 +99,27 @@ def admits_gluon(configuration: Configuration, problem: Problem) -> str | None:
         return TOO_NARROW
     if c["lead"] >= c["stages"]:
         return "one warpgroup would be ahead of the other by the whole ring"
+    return _admits_two_warpgroups(c, problem)
+
+
+def _admits_two_warpgroups(c: Configuration, problem: Problem) -> str | None:
     return (
         too_many_registers(c["tile_m"], c["tile_n"], 256)
         or too_much_shared(shared_bytes_of_descriptors(c))
-        or _too_large(c, problem)
+        or _too_little_ahead(c)
+        or _too_large(c, problem, smallest=128)
     )
 
 
-def _too_large(c: Configuration, problem: Problem) -> str | None:
-    """A tile of which more than half is outside the matrix is measured for no problem."""
+def _too_little_ahead(c: Configuration) -> str | None:
+    """One block runs on an SM: what it loads ahead is all that is in flight there."""
+    ahead = pipeline_bytes(c["tile_m"], c["tile_n"], c["tile_k"], c["stages"], 2)
+    return None if ahead >= LEAST_AHEAD_BYTES else f"it loads only {ahead} bytes ahead, too few to hide the latency"
+
+
+def _too_large(c: Configuration, problem: Problem, *, smallest: int) -> str | None:
+    """Why a tile is not measured of which more than half is outside the product, unless it is the smallest that there is."""
     for axis, key in (("m", "tile_m"), ("n", "tile_n")):
-        if c[key] > 2 * max(problem.sizes[axis], 16):
+        if c[key] > max(2 * problem.sizes[axis], smallest):
             return f"{key} is more than twice the size {axis} of the product"
     return None

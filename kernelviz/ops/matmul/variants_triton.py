@@ -23,8 +23,8 @@ _PERSISTENT = {**_TUNED, "flatten": (0, 1)}
 _DESCRIPTORS = {
     "tile_m": (128, 256, 64),
     "tile_n": (256, 128, 64),
-    "tile_k": (64, 128, 32),
-    "stages": (3, 4, 5, 6, 2),
+    "tile_k": (64, 128),
+    "stages": (3, 4, 5, 6),
     "warps": (8, 4),
     "group": (8, 4, 16),
     "parts": (1, 2, 4),
