@@ -173,7 +173,6 @@ def variant(
     `bind` is that pass. Each key of `space` is a keyword of the function (or of `backward`), and the default of that keyword is
     the first in the space.
     Errors: ValueError for an unknown backend or need, a function without a docstring, or a space that does not fit it.
-    Errors: ValueError for an unknown backend or need, a function without a docstring, or a space that does not fit it.
     """
     if backend not in BACKENDS:
         raise ValueError(f"backend {backend!r}: there is only {', '.join(BACKENDS)}")
