@@ -55,11 +55,11 @@ OPS = (
         variants=(
             torch_eager,
             triton_grouped,
-            *TRITON_VARIANTS,
-            *GLUON_VARIANTS,
             cuda_naive,
             cuda_tiled,
             *WGMMA_VARIANTS,
+            *TRITON_VARIANTS,
+            *GLUON_VARIANTS,
         ),
         # Weights as the models' configurations give them: output features (n) by input features (k).
         presets=(
