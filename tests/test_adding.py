@@ -70,6 +70,9 @@ for runs in ((), (samples.run([]),), (samples.mixed(),)):
 assert ODD["negate"][-1] == {"n": 4099}
 from kernelviz.api import Report
 assert list(Report.of(samples.mixed()).to_frame())[-1] == "blocks"
+from kernelviz.core.backends import BACKENDS
+from kernelviz.hardware.toolchain import no_package
+assert no_package(BACKENDS["tilelang"]).data["package"] == "TileLang"
 from kernelviz.ops import op_named
 digests = [v.source_digest() for v in op_named("negate").variants]
 assert len(set(digests)) == 3

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from kernelviz.core import Device
+from kernelviz.core.backends import BACKENDS
 from kernelviz.core.notices import Notice, NoticeKind
 from kernelviz.hardware import mig, nvml
 from kernelviz.hardware.cpu import cpu
@@ -17,6 +18,7 @@ from kernelviz.hardware.toolchain import (
     no_compiler,
     no_liger,
     no_nvrtc,
+    no_package,
     no_python_headers,
     no_triton,
     torch_build,
@@ -115,6 +117,8 @@ def lacking(need: str, device: Device) -> Notice | None:
         case "cxx" | "inductor":
             default = "c++" if need == "cxx" else "g++"
             return no_compiler("no_cxx_compiler", "CXX", (default,), need) or no_python_headers(need)
+        case _ if need in BACKENDS and BACKENDS[need].module:
+            return no_package(BACKENDS[need])
         case _:
             return Notice("unknown_need", {"need": need})
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelviz.core import Device, Environment
+from kernelviz.core.backends.backend import Backend
 from kernelviz.core.notices import Notice, NoticeKind
 from kernelviz.ops.kernels.nvrtc import include_paths
 
@@ -68,6 +69,16 @@ def no_nvrtc() -> Notice | None:
 
 def no_liger() -> Notice | None:
     return None if importlib.util.find_spec("liger_kernel") else Notice("no_liger")
+
+
+def no_package(backend: Backend) -> Notice | None:
+    """Why the Python module that a backend needs cannot be used. Nothing is imported, because Triton must not be."""
+    top, *path = backend.module.split(".")
+    spec = importlib.util.find_spec(top)
+    folders = [Path(f).joinpath(*path) for f in (spec.submodule_search_locations or ())] if spec else []
+    if any((f / "__init__.py").is_file() or f.with_suffix(".py").is_file() for f in folders):
+        return None
+    return Notice("no_package", {"package": backend.title, "installation": backend.installation})
 
 
 def installed_versions(distributions: Iterable[str]) -> dict[str, str]:

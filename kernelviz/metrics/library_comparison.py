@@ -5,13 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kernelviz.core import Cost, Failure, Problem, Result, Roof, Run
+from kernelviz.core.backends import BACKENDS
 from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.roofline import bandwidth_bytes_per_s, efficiency, speed_of_light
 from kernelviz.metrics.statistics import geometric_mean
 from kernelviz.metrics.winner import NEVER_WINNING
 
-OWN = ("triton", "cuda", "cpp")
+OWN = tuple(backend.name for backend in BACKENDS.values() if backend.written_here)
 """Backends of kernels that are written here. Every other backend is a library: torch's own kernels, Inductor's, Liger's."""
 EAGER, COMPILED, LIGER = "torch_eager", "torch_compile", "liger"
 

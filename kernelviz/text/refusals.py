@@ -26,6 +26,13 @@ _NEEDS: Mapping[str, str] = MappingProxyType(
 """What a variant needs, by the kind of the notice that says that it is missing."""
 
 
+_UNKNOWN = "what is missing here"
+
+
+def _need(cause: Notice) -> str:
+    return str(cause.data["package"]) if cause.kind == "no_package" else _NEEDS.get(cause.kind, _UNKNOWN)
+
+
 def format_refusals(refusals: Iterable[Refusal]) -> Text:
     """How many variants cannot be chosen and why, the most frequent reason first.
 
@@ -43,7 +50,7 @@ def _verb(refusal: Refusal) -> tuple[str, str]:
         case NeedMissing():
             notice = refusal.notice
             cause = notice.data.get("cause") if notice is not None and notice.kind == "needs" else notice
-            need = _NEEDS.get(cause.kind if isinstance(cause, Notice) else "", "what is missing here")
+            need = _need(cause) if isinstance(cause, Notice) else _UNKNOWN
             return f"needs {need}", f"need {need}"
         case NoDtype():
             return f"has no {refusal.dtype} kernel", f"have no {refusal.dtype} kernel"

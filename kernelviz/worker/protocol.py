@@ -11,7 +11,7 @@ import msgspec
 
 from kernelviz.core import Direction, Environment, Event, Failure, Method, Problem, Tuned
 from kernelviz.measure.compile_ahead.messages import UpcomingCases
-from kernelviz.ops.catalog.variant import Backend, Need, PublishedGain
+from kernelviz.ops.catalog.variant import PublishedGain
 
 MAX_LINE_BYTES = 64 * 2**20
 """A longer line is not a message of this protocol; the longest real message (a result with its samples) has about 1 MiB."""
@@ -94,10 +94,10 @@ class VariantFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     op: str
     name: str
-    backend: Backend
+    backend: str
     summary: str
     digest: str
-    needs: tuple[Need, ...] = ()
+    needs: tuple[str, ...] = ()
     dtypes: tuple[str, ...] | None = None
     computes: tuple[str, ...] | None = None
     directions: tuple[Direction, ...] = ("forward",)

@@ -18,6 +18,7 @@ from parts import part
 
 from kernelviz.bench import Bench
 from kernelviz.core import CaseDone, CompiledAhead, Event, Method, Problem, RunEnded
+from kernelviz.core.backends import BACKENDS
 from kernelviz.core.request import RunRequest
 from kernelviz.hardware.discovery import discover
 from kernelviz.measure.compile_ahead.messages import UpcomingCases
@@ -83,7 +84,7 @@ def test_a_process_with_the_gpu_finds_every_kernel_and_the_compilers_never_touch
             [
                 UpcomingCases(
                     problem=ops[name].problem(sizes, ops[name].dtypes[0]),
-                    variants=tuple(v.name for v in ops[name].variants if v.backend in ("triton", "cuda")),
+                    variants=tuple(v.name for v in ops[name].variants if BACKENDS[v.backend].compiler),
                 )
                 for name, sizes in SIZES.items()
             ],
@@ -114,7 +115,7 @@ def test_a_process_with_the_gpu_finds_every_kernel_and_the_compilers_never_touch
 @part("product")
 def test_the_first_result_of_a_cold_run_comes_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Softmax at twelve sizes by all variants of Triton and CUDA C++, with empty caches, from the click on Run."""
-    names = tuple(v.name for v in catalogue()["softmax"].variants if v.backend in ("triton", "cuda"))
+    names = tuple(v.name for v in catalogue()["softmax"].variants if BACKENDS[v.backend].compiler)
     seconds: dict[str, tuple[float, float]] = {}
     for way, ahead in (("in line", False), ("ahead", True)):
         folder = tmp_path / way

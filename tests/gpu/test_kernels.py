@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
 
-from cases import WRONG, Way, large_sizes, odd_sizes, variants, ways
+from cases import OWN, WRONG, Way, large_sizes, odd_sizes, variants, ways
 from checking import bind, inputs_of, judged, reference_of
 from device_memory import device_memory
 from figures import record_some
@@ -19,6 +19,7 @@ from gpu_report import Entry, path, write
 from part_report import environment
 from parts import part
 
+from kernelviz.core.backends import BACKENDS
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Accuracy
@@ -77,7 +78,7 @@ def called_and_replayed(op: Op, variant: Variant, problem: Problem) -> list[tupl
         with torch.cuda.graph(graph):
             outputs = as_tuple(launch())
     except Exception:
-        if variant.backend in ("triton", "cuda"):
+        if BACKENDS[variant.backend].compiler:
             raise  # ours are capturable; torch.bincount, say, asks the device how long its output is
         torch.cuda.synchronize()
         return found
@@ -166,9 +167,7 @@ def test_variant_on_the_gpu(op: Op, variant: Variant, way: Way, entries: list[En
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])
-@pytest.mark.parametrize(
-    "variant", [v for o, v in variants("triton", "cuda") if o.name == "softmax"], ids=lambda v: v.name
-)
+@pytest.mark.parametrize("variant", [v for o, v in OWN if o.name == "softmax"], ids=lambda v: v.name)
 def test_softmax_of_special_rows(variant: Variant, dtype: str) -> None:
     """Masked, infinite, NaN and very large logits, also in rows that clusters share and that stream through them."""
     import special_values as special
@@ -178,7 +177,7 @@ def test_softmax_of_special_rows(variant: Variant, dtype: str) -> None:
     assert {size: words for size, words in wrong.items() if words} == {}
 
 
-@pytest.mark.parametrize(("op", "variant"), [(o, v) for o, v in variants("triton", "cuda")], ids=lambda x: x.name)
+@pytest.mark.parametrize(("op", "variant"), OWN, ids=lambda x: x.name)
 def test_a_call_lands_in_the_current_stream_of_torch(op: Op, variant: Variant) -> None:
     """CUDA C++ goes through another library than torch; its launch must queue behind what torch's current stream holds."""
     import torch

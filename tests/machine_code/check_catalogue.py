@@ -28,15 +28,15 @@ def compile_all(names: list[str], folder: Path) -> None:
     compiled_only.Report.proven = lambda self, op, variant: set()  # type: ignore[method-assign]
     compiled_only.same_for_every_architecture = lambda source: False  # type: ignore[assignment]
     for arch in compiled_only.SHARED_BYTES:
-        for backend in ("triton", "cuda"):
+        for compiler in ("triton", "nvrtc"):
             child = os.fork()
             if child == 0:
-                sys.stdout = (folder / f"{arch}-{backend}.jsonl").open("w")
-                compiled_only.main(arch, backend, names, {})
+                sys.stdout = (folder / f"{arch}-{compiler}.jsonl").open("w")
+                compiled_only.main(arch, compiler, names, {})
                 sys.stdout.close()
                 os._exit(0)
             if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
-                sys.exit(f"{arch} {backend}: see above")
+                sys.exit(f"{arch} {compiler}: see above")
 
 
 def check_resources(folder: Path) -> int:

@@ -28,7 +28,12 @@ from kernelviz.ops.cumsum import triton as kernels
 from kernelviz.ops.kernels import nvrtc
 
 ARCH = "sm_90"
-VARIANTS = (("cumsum", "triton_three_kernels"), ("cumsum", "cuda_three_kernels"), ("add", "torch_eager"))
+VARIANTS = (
+    ("cumsum", "triton_three_kernels"),
+    ("cumsum", "cuda_three_kernels"),
+    ("matmul", "gluon_warp_specialised"),
+    ("add", "torch_eager"),
+)
 
 
 def captured(op_name: str, name: str) -> dict[str, Any]:

@@ -30,6 +30,8 @@ CASES: tuple[Case, ...] = (
     ("softmax", "triton_online", {"m": 64, "n": 1000}, "bf16"),
     ("softmax", "triton_online", {"m": 1, "n": 4096}, "fp32"),
     ("matmul", "triton_grouped", {"m": 256, "n": 512, "k": 64}, "bf16"),
+    ("matmul", "triton_warp_specialised", {"m": 250, "n": 512, "k": 64}, "bf16"),
+    ("matmul", "gluon_warp_specialised", {"m": 250, "n": 512, "k": 64}, "fp16"),
     ("cumsum", "triton_three_kernels", {"n": 9000}, "fp32"),
     ("softmax", "cuda_row", {"m": 64, "n": 1000}, "bf16"),
     ("add", "cuda_vec16", {"n": 4099}, "fp32"),

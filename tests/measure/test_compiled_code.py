@@ -47,6 +47,17 @@ def texts(captured: dict[str, Any], variant: str) -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.xdist_group("compile-0")
+def test_gluon_gives_what_triton_gives_but_its_first_language(captured: dict[str, Any]) -> None:
+    ((name, parts),) = texts(captured, "gluon_warp_specialised").items()
+    assert (name, list(parts)) == ("gluon_kernel", ["source", "ttgir", "ptx", "cubin"])
+    source = parts["source"]
+    assert source.count("@gluon.jit\ndef ") == 6
+    assert all(f"def {of}(" in source for of in ("_tile_position", "_load_tiles", "_multiply_tiles", "gluon_kernel"))
+    assert "@triton.jit" not in source
+    assert "wgmma.mma_async" in parts["ptx"]
+
+
+@pytest.mark.xdist_group("compile-0")
 def test_triton_gives_source_its_languages_ptx_and_cubin_of_each_kernel(captured: dict[str, Any]) -> None:
     kernels = texts(captured, "triton_three_kernels")
     assert list(kernels) == ["tile_sums_kernel", "before_tiles_kernel", "scan_from_sums_kernel"]

@@ -9,9 +9,11 @@ import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from sizes import COMPILED, LARGE, ODD
 
+from kernelviz.core.backends import BACKENDS
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Direction, Problem
 from kernelviz.ops import Op, Variant, catalogue
@@ -36,7 +38,12 @@ def folder_of(op: Op, variant: Variant) -> str:
     return Path(inspect.getfile(variant.bind)).parent.name
 
 
-OWN = variants("triton", "cuda")
+def compiled_by(compiler: Literal["triton", "nvrtc"]) -> list[tuple[Op, Variant]]:
+    """Every variant whose kernels of our own that compiler compiles."""
+    return [(op, v) for op, v in variants() if BACKENDS[v.backend].compiler == compiler]
+
+
+OWN = [(op, v) for op, v in variants() if BACKENDS[v.backend].compiler is not None]
 SHARDS = 2
 """Kernels are compiled and interpreted in so many processes: each imports torch and triton for 5 s, and there are two cores."""
 FOLDERS = sorted({folder_of(o, v) for o, v in OWN})
@@ -107,8 +114,8 @@ def problems(op: Op, variant: Variant) -> Iterator[Problem]:
 
 
 def interpreted_problems(op: Op, variant: Variant) -> Iterator[Problem]:
-    """Those that Triton's interpreter can be trusted with."""
-    if not any(t.dtype in ("bf16", "fp8") for t in op.outputs):
+    """Those that Triton's interpreter can be trusted with; none of a backend that it has no operations of."""
+    if BACKENDS[variant.backend].interpreted and not any(t.dtype in ("bf16", "fp8") for t in op.outputs):
         yield from (p for p in problems(op, variant) if p.dtype in INTERPRETED)
 
 

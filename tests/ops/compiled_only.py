@@ -4,8 +4,9 @@ architecture in turn.
 Triton's driver is replaced through its own seam (`driver.set_active`), ours through `nvrtc.active`, by ones that name the
 target, compile to a cubin as always, check shared memory against the target's limit, and launch nothing. So what is compiled
 is what the product would compile: the same bind, the same configuration, the same specialisation on sizes and strides.
-Prints one JSON line a case: {"arch", "case", "ok", "message", "kernels"}, and one for each variant that declares techniques:
-{"arch", "case", "techniques"}, what the machine code of its kernels shows (null if not all were compiled for this architecture).
+Prints one JSON line a case: {"arch", "case", "ok", "message", "kernels"}, with "refused" for sizes that the variant refuses, and
+one for each variant that declares techniques: {"arch", "case", "techniques"}, what the machine code of its kernels shows (null if
+not all were compiled for this architecture).
 
 What docs/gpu-report.json proves is not compiled again: for the architecture of that report, a CUDA C++ source as it was when it
 passed there, with definitions that the sizes of the GPU tests ask for, by the same NVRTC. A changed source is compiled in full.
@@ -17,6 +18,7 @@ Programming Guide, "PTX Compatibility"). Shared memory is checked against the li
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -25,11 +27,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import triton
-from cases import compile_problems, large_sizes, odd_sizes, variants, ways
+from cases import compile_problems, compiled_by, large_sizes, odd_sizes, ways
 from checking import bind, inputs_of
 from gpu_report import path, read
 
@@ -160,13 +162,15 @@ def _ask(op: Op, variant: Variant, problem: Problem) -> None:
         return  # a size that the variant refuses
 
 
-def main(arch: str, backend: str, names: Sequence[str], earlier: dict[Configuration, str]) -> None:
+def main(
+    arch: str, compiler: Literal["triton", "nvrtc"], names: Sequence[str], earlier: dict[Configuration, str]
+) -> None:
     driver, report = NvrtcDriver(arch), Report(arch)
     driver.earlier = earlier
-    if backend == "triton":
+    if compiler == "triton":
         triton.runtime.driver.set_active(triton_driver(arch))
     with_techniques: dict[str, list[bytes]] = {}
-    for op, variant in variants(backend):
+    for op, variant in compiled_by(compiler):
         if arch not in variant.targets or op.name not in names:
             continue
         proven = report.proven(op, variant)
@@ -186,6 +190,8 @@ def main(arch: str, backend: str, names: Sequence[str], earlier: dict[Configurat
             try:
                 bind(variant, problem, inputs_of(op, problem))()
                 line["kernels"] = list(compiled)
+            except BadField as error:
+                line |= {"refused": True, "message": str(error)}
             except Exception as error:  # one kernel that does not compile must not hide the others
                 line |= {"ok": False, "message": f"{type(error).__name__}: {error}"[:2000]}
             own_cubins.extend(cubins)
@@ -194,7 +200,7 @@ def main(arch: str, backend: str, names: Sequence[str], earlier: dict[Configurat
         if driver.skipped and variant.techniques and not _shows(own_cubins, variant, arch):
             own_cubins.clear()  # what was not compiled here may show the techniques
     shown = techniques(with_techniques)
-    for op, variant in variants(backend):
+    for op, variant in compiled_by(compiler):
         name = f"{op.name} {variant.name}"
         if (
             name in shown
@@ -213,7 +219,8 @@ def _techniques_at_more_sizes(driver: NvrtcDriver, op: Op, variant: Variant, arc
     own_cubins: list[bytes] = []
     for problem in compile_problems(op, variant):
         cubins.clear()
-        bind(variant, problem, inputs_of(op, problem))()
+        with contextlib.suppress(BadField):  # a size that the variant refuses
+            bind(variant, problem, inputs_of(op, problem))()
         own_cubins.extend(cubins)
         if _shows(own_cubins, variant, arch):
             break
@@ -250,4 +257,4 @@ if __name__ == "__main__":
             sys.exit(f"{arch}: see above")
     earlier: dict[Configuration, str] = {}
     for arch in sorted(SHARED_BYTES, key=lambda a: int(a.removeprefix("sm_"))):
-        main(arch, "cuda", sys.argv[1:], earlier)
+        main(arch, "nvrtc", sys.argv[1:], earlier)

@@ -57,7 +57,13 @@ def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.mark.parametrize(("arch", "shard", "case"), list(_cases()))
 def test_kernel_compiles(arch: str, shard: int, case: str, compiled: Lines) -> None:
-    assert compiled[arch, case]["ok"], compiled[arch, case]["message"]
+    found = compiled[arch, case]
+    assert found["ok"], found["message"]
+    if found.get("refused"):
+        name = case.split(" | ")[0]
+        others = [line for (at, of), line in compiled.items() if at == arch and of.split(" | ")[0] == name]
+        assert any(line.get("kernels") for line in others), "it refuses every size"
+        pytest.skip(str(found["message"]))
 
 
 WITH_TECHNIQUES = [(op, v) for op, v in OWN if v.techniques]
@@ -82,7 +88,7 @@ def test_machine_code_shows_the_declared_techniques(shard: int, op: Op, variant:
 
 
 WRITTEN = re.compile(
-    r"^@triton\.jit(?:\([^)]*\))?\ndef ([a-z]\w*)|"
+    r"^@(?:triton|gluon)\.jit(?:\([^)]*\))?\ndef ([a-z]\w*)|"
     r'^extern "C" __global__ void(?:\s+__launch_bounds__\([^)]*\)|\s+__cluster_dims__\([^)]*\))*\s+(\w+)',
     re.MULTILINE,
 )

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cases import interpreted_problems, ops_of, shard_of, variants
+from cases import compiled_by, interpreted_problems, ops_of, shard_of
 
 HERE = Path(__file__).parent
 Lines = dict[str, dict[str, object]]
@@ -15,7 +15,7 @@ CASES = [
     pytest.param(
         shard_of(op, v), f"{v.name} | {p.key}", marks=pytest.mark.xdist_group(f"interpreter-{shard_of(op, v)}")
     )
-    for op, v in variants("triton")
+    for op, v in compiled_by("triton")
     for p in interpreted_problems(op, v)
 ]
 _interpreted: dict[int, Lines] = {}
@@ -43,4 +43,8 @@ def interpreted(request: pytest.FixtureRequest) -> Lines:
 @pytest.mark.parametrize(("shard", "case"), CASES)
 def test_agrees_with_the_reference(shard: int, case: str, interpreted: Lines) -> None:
     found = interpreted[case]
+    if found["passed"] is None:
+        answered = [line for name, line in interpreted.items() if name.split(" | ")[0] == case.split(" | ")[0]]
+        assert any(line["passed"] for line in answered), "it refuses every size"
+        pytest.skip(str(found["message"]))
     assert found["passed"], f"{found['message']} (largest error {found['worst_of_bound']} of the bound)"

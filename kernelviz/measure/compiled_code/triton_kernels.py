@@ -97,8 +97,9 @@ def source_of(function: Any) -> str | None:
     for one in _called(function, set()):
         text = getattr(one, "src", None)
         if isinstance(text, str):
-            parts.setdefault(id(one), text.strip("\n"))
-    return "\n\n\n".join(f"@triton.jit\n{part}" for part in parts.values()) + "\n" if parts else None
+            language = "gluon" if one.is_gluon() else "triton"
+            parts.setdefault(id(one), f"@{language}.jit\n" + text.strip("\n"))
+    return "\n\n\n".join(parts.values()) + "\n" if parts else None
 
 
 def _called(function: Any, seen: set[int]) -> Iterator[Any]:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from torch import Tensor
 
 from kernelviz.core import Environment, Inspection, Step, TensorFacts, timestamps
+from kernelviz.core.backends import BACKENDS
 from kernelviz.core.reasons import MutatedInput, Reason
 from kernelviz.measure.gate.check import Comparison
 from kernelviz.measure.gate.element_errors import errors_of
@@ -33,7 +34,7 @@ def inspect(
     stop: Stop,
 ) -> Inspection | None:
     """The inspection of the case, or None if it was stopped. Errors of the variant's bind or call are passed on."""
-    progress("compiling" if variant.slow_compile or variant.backend in ("triton", "cuda") else "binding", None)
+    progress("compiling" if variant.slow_compile or BACKENDS[variant.backend].compiler else "binding", None)
     fill(bound.op, bound.inputs, bound.problem, TIMED_SEED)  # the last call timed may have changed them
     existing = bound.already_bound(variant)
     timed = _Eager(bound, variant) if existing is None else existing.timed

@@ -25,6 +25,7 @@ from kernelviz.core import (
     Tuned,
     timestamps,
 )
+from kernelviz.core.backends import BACKENDS
 from kernelviz.core.reasons import (
     CancelledBefore,
     CancelledDuring,
@@ -225,7 +226,7 @@ class ProblemMeasurement:
             self._fail(variant, "unavailable", refused)
             return None
         self.step(
-            variant.name, "compiling" if variant.slow_compile or variant.backend in ("triton", "cuda") else "binding"
+            variant.name, "compiling" if variant.slow_compile or BACKENDS[variant.backend].compiler else "binding"
         )
         calling = False
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from kernelviz.core.backends import BACKENDS
 from kernelviz.core.configuration import base_name, configured_name
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.machine_code import Technique
@@ -26,11 +27,11 @@ Admits = Callable[[Configuration, Problem], "str | None"]
 """Why a configuration is not measured for a problem (for example a tile larger than the matrix), or None."""
 
 
-Backend = Literal["torch", "inductor", "triton", "cuda", "cpp", "library"]
 Need = Literal["cuda", "cpu", "triton", "nvrtc", "cxx", "inductor", "liger", "sm_90", "sm_90a"]
 """What a variant needs: an NVIDIA GPU, the processor, the triton package, NVRTC with its headers, a C++ compiler with Python's
 headers, torch.compile's backend (triton and a C compiler on a GPU, a C++ compiler on a CPU), the package liger-kernel, a GPU of
-compute capability 9.0 or later (thread-block clusters, TMA), one of exactly 9.0 (wgmma)."""
+compute capability 9.0 or later (thread-block clusters, TMA), one of exactly 9.0 (wgmma). A backend that needs a Python package of
+its own (`kernelviz.core.backends`) adds a need of its name."""
 TARGETS = ("sm_80", "sm_90", "sm_100")
 """Architectures that a kernel compiles for unless its variant says otherwise: A100, H100 and H200, B200."""
 
@@ -86,11 +87,11 @@ class Variant:
     """
 
     name: str
-    backend: Backend
+    backend: str
     bind: Callable[..., Launch]
     summary: str
     op: str | None = None
-    needs: tuple[Need, ...] = ()
+    needs: tuple[str, ...] = ()
     dtypes: tuple[str, ...] | None = None
     computes: tuple[str, ...] | None = None
     directions: tuple[Direction, ...] = ("forward",)
@@ -162,8 +163,8 @@ class Variant:
 
 def variant(
     *,
-    backend: Backend,
-    needs: tuple[Need, ...] = (),
+    backend: str,
+    needs: tuple[str, ...] = (),
     op: str | None = None,
     dtypes: tuple[str, ...] | None = None,
     computes: tuple[str, ...] | None = None,
@@ -184,9 +185,16 @@ def variant(
     the latter two, with ``sm_90a`` only Hopper). A plug-in that has only a backward pass gives `directions=("backward",)`, and
     `bind` is that pass. Each key of `space` is a keyword of the function (or of `backward`), and the default of that keyword is
     the first in the space.
-    Errors: ValueError if the function has no docstring or the space does not fit the function.
+    Errors: ValueError for an unknown backend or need, a function without a docstring, or a space that does not fit it.
     """
-    if targets is None and backend in ("triton", "cuda"):
+    if backend not in BACKENDS:
+        raise ValueError(f"backend {backend!r}: there is only {', '.join(BACKENDS)}")
+    unknown = [
+        need for need in needs if need not in get_args(Need) and not (need in BACKENDS and BACKENDS[need].module)
+    ]
+    if unknown:
+        raise ValueError(f"need {unknown[0]!r}: there is no such need")
+    if targets is None and BACKENDS[backend].compiler is not None:
         targets = tuple(
             t for t in TARGETS if not ("sm_90" in needs and t == "sm_80") and ("sm_90a" not in needs or t == "sm_90")
         )

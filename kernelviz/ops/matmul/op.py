@@ -8,6 +8,8 @@ from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
 from kernelviz.ops.matmul.reference import bound, reference
 from kernelviz.ops.matmul.variants import torch_eager, triton_grouped
 from kernelviz.ops.matmul.variants_fp32 import FP32_VARIANTS
+from kernelviz.ops.matmul.variants_gluon import GLUON_VARIANTS
+from kernelviz.ops.matmul.variants_triton import TRITON_VARIANTS
 from kernelviz.ops.matmul.variants_wgmma import WGMMA_VARIANTS
 
 
@@ -51,7 +53,14 @@ OPS = (
         ),
         baseline="torch_eager",
         first=("torch_eager", "triton_grouped", "cuda_naive", "cuda_tiled"),
-        variants=(torch_eager, triton_grouped, *FP32_VARIANTS, *WGMMA_VARIANTS),
+        variants=(
+            torch_eager,
+            triton_grouped,
+            *TRITON_VARIANTS,
+            *FP32_VARIANTS,
+            *WGMMA_VARIANTS,
+            *GLUON_VARIANTS,
+        ),
         # Weights as the models' configurations give them: output features (n) by input features (k).
         presets=(
             _preset("llama-3-8b", "Llama 3 8B, gate or up projection", 14336, 4096),

@@ -7,6 +7,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.core import Device, units
+from kernelviz.core.backends import BACKENDS
 from kernelviz.core.cache_size import CacheSize
 from kernelviz.hardware import mig
 from kernelviz.hardware.discovery import gpu_problem, missing
@@ -17,8 +18,15 @@ from kernelviz.text.notices import MIG_STATES
 from kernelviz.ui.shared import charts
 from kernelviz.ui.shared.text import markdown_table, plain, when
 
-_TOOLS = {"cuda": ("triton", "nvrtc", "inductor"), "cpu": ("cxx", "inductor")}
-_TOOL_NAMES = {"triton": "Triton", "nvrtc": "CUDA C++ (NVRTC)", "inductor": "torch.compile", "cxx": "C++ extension"}
+_PACKAGES = {backend.name: backend.title for backend in BACKENDS.values() if backend.module}
+_TOOLS = {"cuda": ("triton", "nvrtc", "inductor", *_PACKAGES), "cpu": ("cxx", "inductor")}
+_TOOL_NAMES = {
+    "triton": "Triton",
+    "nvrtc": "CUDA C++ (NVRTC)",
+    "inductor": "torch.compile",
+    "cxx": "C++ extension",
+    **_PACKAGES,
+}
 
 
 _TIMES = {

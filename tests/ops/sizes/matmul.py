@@ -9,6 +9,7 @@ ODD = {
         {"m": 64, "n": 64, "k": 64},
         {"m": 129, "n": 127, "k": 31},
         {"m": 37, "n": 53, "k": 131},
+        {"m": 129, "n": 264, "k": 136},  # rows that TMA can address, no whole tiles
     )
 }
 LARGE = {
