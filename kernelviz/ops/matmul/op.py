@@ -7,6 +7,7 @@ from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
 from kernelviz.ops.matmul.reference import bound, reference
 from kernelviz.ops.matmul.variants import cuda_naive, cuda_tiled, torch_eager, triton_grouped
+from kernelviz.ops.matmul.variants_mma import MMA_VARIANTS
 from kernelviz.ops.matmul.variants_wgmma import WGMMA_VARIANTS
 
 
@@ -50,7 +51,7 @@ OPS = (
         ),
         baseline="torch_eager",
         first=("torch_eager", "triton_grouped", "cuda_naive", "cuda_tiled"),
-        variants=(torch_eager, triton_grouped, cuda_naive, cuda_tiled, *WGMMA_VARIANTS),
+        variants=(torch_eager, triton_grouped, cuda_naive, cuda_tiled, *MMA_VARIANTS, *WGMMA_VARIANTS),
         # Weights as the models' configurations give them: output features (n) by input features (k).
         presets=(
             _preset("llama-3-8b", "Llama 3 8B, gate or up projection", 14336, 4096),
