@@ -112,7 +112,8 @@ class Tile:
         return {"ELEMENT": element, **{name: str(number) for name, number in numbers.items()}}
 
 
-# Largest first. Two blocks of the first fit an SM of Hopper and B200, of the second A100, of the third RTX 4090 and 5090. The last two are for few rows.
+# Largest first. Two blocks of the first fit an SM of Hopper and B200, of the second A100, of the third RTX 4090 and 5090. The
+# last two are for few rows.
 HALF = (
     Tile(rows=128, columns=128, depth=64, stages=3, warps=4),
     Tile(rows=128, columns=128, depth=32, stages=4, warps=4),

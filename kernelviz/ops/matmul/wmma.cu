@@ -50,7 +50,7 @@ template <typename FRAGMENT> __device__ __forceinline__ void round_fragment(FRAG
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) matmul_wmma(
+extern "C" __global__ void __launch_bounds__(THREADS, COPY_A == 16 && COPY_B == 16 ? 2 : 1) matmul_wmma(
     const ELEMENT* __restrict__ a, const ELEMENT* __restrict__ b, ELEMENT* __restrict__ c, long long m, long long n, long long k) {
     __shared__ __align__(32) ELEMENT a_tile[ROWS][DEPTH + PAD];
     __shared__ __align__(32) ELEMENT b_tile[DEPTH][COLUMNS + PAD];
