@@ -47,7 +47,7 @@ from kernelviz.ops import Op, Variant
 from kernelviz.ops.kernels import nvrtc
 
 # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": shared memory a thread block may have.
-SHARED_BYTES = {"sm_80": 163 * 1024, "sm_90": 227 * 1024, "sm_100": 227 * 1024}
+SHARED_BYTES = {"sm_80": 163 * 1024, "sm_90": 227 * 1024, "sm_100": 227 * 1024, "sm_120": 99 * 1024}
 MULTIPROCESSORS = 132
 MOST_GPU_BYTES = 2**30
 """Larger problems of the GPU tests are left out here; they ask for no other definitions than smaller ones."""

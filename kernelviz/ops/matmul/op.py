@@ -9,6 +9,7 @@ from kernelviz.ops.matmul.reference import bound, reference
 from kernelviz.ops.matmul.variants import torch_eager, triton_grouped
 from kernelviz.ops.matmul.variants_fp32 import FP32_VARIANTS
 from kernelviz.ops.matmul.variants_gluon import GLUON_VARIANTS
+from kernelviz.ops.matmul.variants_mma import MMA_VARIANTS
 from kernelviz.ops.matmul.variants_triton import TRITON_VARIANTS
 from kernelviz.ops.matmul.variants_wgmma import WGMMA_VARIANTS
 
@@ -58,6 +59,7 @@ OPS = (
             triton_grouped,
             *TRITON_VARIANTS,
             *FP32_VARIANTS,
+            *MMA_VARIANTS,
             *WGMMA_VARIANTS,
             *GLUON_VARIANTS,
         ),

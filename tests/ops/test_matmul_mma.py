@@ -1,0 +1,271 @@
+"""The tensor core kernels of `matmul` for sm_80 and later: their results by fibers of the processor, and their machine code."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import torch
+
+from kernelviz.core.errors import BadField
+from kernelviz.core.machine_code import KernelFacts
+from kernelviz.core.problem import Problem
+from kernelviz.machine_code.facts import facts_of
+from kernelviz.machine_code.occupancy import LIMITS, occupancy
+from kernelviz.ops import catalogue
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.matmul import mma
+from kernelviz.ops.matmul.mma import HALF, MMA_SOURCE, TF32, WMMA_SOURCE, Tile, access_bytes, tile_for
+
+CUDA = Path(__file__).parent / "cuda"
+TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+RUN = """
+#include "cuda_warps.h"
+#include "{source}"
+extern "C" const char* run(const char* a, const char* b, char* c, long long m, long long n, long long k,
+                           unsigned blocks, unsigned threads, unsigned shared, bool reversed, bool at_once) {{
+    first_error.clear();
+    in_reverse = reversed;
+    copies_at_once = at_once;
+    {ranges}
+    launch(blocks, threads, shared, [=] {{ {name}((const {type}*)a, (const {type}*)b, ({type}*)c, m, n, k); }});
+    return first_error.c_str();
+}}
+"""
+RANGES = """readable_begin[0] = (const unsigned char*)a, readable_end[0] = readable_begin[0] + m * k * sizeof(ELEMENT);
+    readable_begin[1] = (const unsigned char*)b, readable_end[1] = readable_begin[1] + k * n * sizeof(ELEMENT);"""
+GUARD = 64
+"""Elements before and after C that must not change."""
+
+
+def name(tile: Tile) -> str:
+    return f"{tile.rows}x{tile.columns}x{tile.depth}-{tile.stages}-stages-{tile.warps}-warps"
+
+
+def program(source: Path, defines: Mapping[str, str], folder: Path) -> ctypes.CDLL:
+    """A kernel for the processor, with one function `run`."""
+    ours = source.name == MMA_SOURCE.name
+    text = RUN.format(
+        source=source,
+        name=source.stem.join(("matmul_", "")),
+        type="char" if ours else "ELEMENT",
+        ranges=RANGES if ours else "",
+    )
+    file = folder / "kernel.cpp"
+    file.write_text(text)
+    command = ["g++", "-std=c++20", "-O1", "-march=native", "-w", "-shared", "-fPIC", "-I", str(CUDA)]
+    command += [f"-D{name}={value}" for name, value in defines.items()]
+    subprocess.run([*command, str(file), "-o", str(folder / "kernel.so")], check=True)
+    library = ctypes.CDLL(str(folder / "kernel.so"))
+    library.run.restype = ctypes.c_char_p
+    return library
+
+
+def check(
+    library: ctypes.CDLL,
+    dtype: str,
+    sizes: tuple[int, int, int],
+    blocks: int,
+    threads: int,
+    shared_bytes: int,
+    offset: int = 0,
+) -> None:
+    """Products of small integers are exact in every order of additions. In fp32 the inputs are rounded to them."""
+    m, n, k = sizes
+    a, b = (
+        (torch.randint(-3, 4, (offset + rows * columns,)) * (1 + (dtype == "fp32") * 2.0**-13))
+        .to(TORCH[dtype])[offset:]
+        .view(rows, columns)
+        for rows, columns in ((m, k), (k, n))
+    )
+    expected = (a.double().round() @ b.double().round()).to(TORCH[dtype])
+    for mode in (False, True):  # threads in order and copies that arrive as late as they may; in reverse and at once
+        c = torch.full((m * n + 2 * GUARD,), float("nan"), dtype=TORCH[dtype])
+        inside = c[GUARD : GUARD + m * n].view(m, n)
+        error = library.run(
+            *(ctypes.c_void_p(t.data_ptr()) for t in (a, b, inside)),
+            *map(ctypes.c_longlong, (m, n, k)),
+            *map(ctypes.c_uint, (blocks, threads, shared_bytes)),
+            *map(ctypes.c_bool, (mode, mode)),
+        )
+        assert error == b"", (sizes, mode, error)
+        assert torch.equal(inside, expected), (sizes, mode)
+        assert c[:GUARD].isnan().all()
+        assert c[GUARD + m * n :].isnan().all()
+
+
+def element(dtype: str) -> str:
+    return nvrtc.element_type(TORCH[dtype])
+
+
+def check_tile(dtype: str, tile: Tile, sizes: tuple[tuple[int, int, int], ...], folder: Path, offset: int = 0) -> None:
+    """All `sizes` need the same width of accesses, because they are definitions."""
+    size = TORCH[dtype].itemsize
+
+    def accesses(m: int, n: int, k: int) -> tuple[int, int, int]:
+        return (
+            access_bytes(offset * size, k * size, size),
+            access_bytes(offset * size, n * size, size),
+            access_bytes(0, n * size, size),
+        )
+
+    (widths,) = {accesses(*one) for one in sizes}
+    library = program(MMA_SOURCE, tile.defines(element(dtype), size, widths), folder)
+    for m, n, k in sizes:
+        check(library, dtype, (m, n, k), tile.blocks(m, n), 32 * tile.warps, tile.shared_bytes(size), offset)
+
+
+MISTAKES = {
+    "a bank conflict": ("(CHUNKS >= 8 ? row % 8 : row / (8 / CHUNKS) % CHUNKS)", "(0 & row)"),
+    "a tile is read before it arrived": ("wait_for_copies<STAGES - 2>();", "wait_for_copies<STAGES - 1>();"),
+    "a tile is overwritten while it is read": ("STAGES - 2>();\n                __syncthreads();", "STAGES - 2>();"),
+    "rows after the last one are read": ("row < rows && byte < bytes;", "byte < bytes;"),
+    "C is read before it was written": ("        __syncthreads();\n        constexpr", "        constexpr"),
+}
+needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+
+
+@needs_compiler
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_the_processor_notices_mistakes_of_a_kernel(mistake: str, tmp_path: Path) -> None:
+    correct, wrong = MISTAKES[mistake]
+    text = MMA_SOURCE.read_text()
+    assert correct in text
+    source = tmp_path / MMA_SOURCE.name
+    source.write_text(text.replace(correct, wrong))
+    tile = HALF[3]
+    library = program(source, tile.defines(element("bf16"), 2, (16, 16, 16)), tmp_path)
+    m, n, k = tile.rows + 8, tile.columns + 8, 5 * tile.depth
+    with pytest.raises(AssertionError):
+        check(library, "bf16", (m, n, k), tile.blocks(m, n), 32 * tile.warps, tile.shared_bytes(2))
+
+
+ODD = {
+    16: ((8, 8, 8), (72, 136, 96)),
+    8: ((5, 12, 4), (33, 140, 68)),
+    4: ((3, 6, 10), (65, 70, 90)),
+    2: ((1, 1, 1), (7, 13, 5), (31, 67, 129), (129, 127, 31)),
+}
+"""Rows, columns and depth, by the bytes of an access to elements of 2 bytes."""
+
+
+@needs_compiler
+@pytest.mark.parametrize("width", ODD)
+def test_the_product_is_right_with_accesses_of_each_width(width: int, tmp_path: Path) -> None:
+    check_tile("bf16" if width > 4 else "fp16", HALF[3], ODD[width], tmp_path)
+
+
+@needs_compiler
+@pytest.mark.parametrize("tile", HALF, ids=name)
+def test_the_product_is_right_with_each_tile(tile: Tile, tmp_path: Path) -> None:
+    check_tile("bf16", tile, ((tile.rows + 8, tile.columns + 8, tile.depth + 8),), tmp_path)
+
+
+@needs_compiler
+@pytest.mark.parametrize("tile", TF32, ids=name)
+def test_the_product_is_right_in_tf32(tile: Tile, tmp_path: Path) -> None:
+    check_tile("fp32", tile, ((tile.rows + 1, tile.columns + 4, tile.depth + 4),), tmp_path)
+
+
+@needs_compiler
+@pytest.mark.parametrize("width", [8, 4])
+def test_the_product_is_right_in_tf32_with_accesses_of_each_width(width: int, tmp_path: Path) -> None:
+    sizes = ((7, 6, 10), (70, 70, 34)) if width == 8 else ((1, 1, 1), (7, 13, 5), (67, 131, 37))
+    check_tile("fp32", TF32[3], sizes, tmp_path)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("dtype", "offset"), [("bf16", 4), ("bf16", 2), ("bf16", 1), ("fp32", 2), ("fp32", 1)], ids=lambda value: str(value)
+)
+def test_inputs_that_are_not_aligned_are_read_in_narrower_accesses(dtype: str, offset: int, tmp_path: Path) -> None:
+    check_tile(dtype, (HALF if dtype == "bf16" else TF32)[3], ((40, 72, 136),), tmp_path, offset)
+
+
+OTHERS = (
+    Tile(rows=128, columns=256, depth=32, stages=2, warps=8, group=4),
+    Tile(rows=256, columns=128, depth=32, stages=5, warps=8, group=16),
+    Tile(rows=256, columns=64, depth=64, stages=2, warps=4, group=2),
+    Tile(rows=64, columns=64, depth=32, stages=2, warps=8, group=16),
+)
+
+
+@needs_compiler
+@pytest.mark.parametrize("tile", OTHERS, ids=name)
+def test_tiles_of_the_space_that_are_never_the_default(tile: Tile, tmp_path: Path) -> None:
+    check_tile("fp16", tile, ((tile.rows + 3, tile.columns, 4 * tile.depth),), tmp_path)
+
+
+@needs_compiler
+def test_a_depth_of_one_stage_or_less_is_right(tmp_path: Path) -> None:
+    """The pipeline has more stages than there are tiles along K."""
+    check_tile("bf16", HALF[2], ((64, 128, 8), (64, 128, 32), (64, 128, 40)), tmp_path)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", TORCH)
+@pytest.mark.parametrize("wide", [True, False], ids=["16 bytes", "one element"])
+def test_the_product_through_wmma_is_right(dtype: str, wide: bool, tmp_path: Path) -> None:
+    width = str(16 if wide else TORCH[dtype].itemsize)
+    library = program(WMMA_SOURCE, {"ELEMENT": element(dtype), "COPY_A": width, "COPY_B": width}, tmp_path)
+    for m, n, k in ((8, 8, 8), (136, 144, 40)) if wide else ((1, 1, 1), (7, 133, 37), (131, 3, 65)):
+        check(library, dtype, (m, n, k), -(-m // 128) * -(-n // 128), mma.WMMA_THREADS, 0)
+
+
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
+
+
+@functools.cache
+def facts(tile: Tile, arch: str, dtype: str = "bf16") -> KernelFacts:
+    defines = tile.defines(element(dtype), TORCH[dtype].itemsize, (16, 16, 16))
+    (kernel,) = facts_of(nvrtc.compile_cubin(MMA_SOURCE, arch, defines, "matmul_mma"))
+    return kernel
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("dtype", ["bf16", "fp32"])
+def test_the_loop_of_the_largest_tile_only_multiplies_and_copies(arch: str, dtype: str) -> None:
+    """The counts of the source, nothing spilled, and two blocks on a multiprocessor."""
+    pytest.importorskip("triton")
+    size = TORCH[dtype].itemsize
+    limits = LIMITS[int(arch.removeprefix("sm_"))]
+    tile = tile_for(8192, 8192, size, 132, limits.shared_bytes_per_block)
+    kernel = facts(tile, arch, dtype)
+    (role,) = kernel.roles
+    assert role.main_loop is not None
+    assert not [access for access in kernel.whole.accesses if access.space == "local"], "spilled"
+    steps, copies = tile.depth * size // 32, (tile.rows + tile.columns) * tile.depth * size // 16 // (32 * tile.warps)
+    assert sum(one.count for one in role.work.tensor) == steps * 4 * 8, "a warp has 64 × 64 elements, a product 16 × 8"
+    assert {(one.kind, one.width_bytes, one.count) for one in role.work.copies} == {("cp_async", 16, copies)}
+    from_shared = sum(a.count for a in role.work.accesses if (a.space, a.kind) == ("shared", "load"))
+    assert from_shared == steps * (4 + 4), "four 16-byte reads of A, four of B"
+    resident = occupancy(kernel, 32 * tile.warps, tile.shared_bytes(size))
+    assert resident is not None
+    assert resident.blocks == 2
+
+
+def test_the_space_holds_what_a_gpu_can_run() -> None:
+    op = catalogue()["matmul"]
+    (variant,) = (v for v in op.variants if v.name == "cuda_mma")
+    problem = op.problem({"m": 4096, "n": 4096, "k": 4096}, "bf16")
+    good = {"rows": 128, "columns": 256, "depth": 64, "stages": 3, "warps": 8, "group": 8}
+
+    def refusal(problem: Problem = problem, **changed: int) -> str | None:
+        assert variant.admits is not None
+        return variant.admits({**good, **changed}, problem)
+
+    assert refusal() is None
+    assert "shared memory" in (refusal(stages=5) or "")
+    assert "registers" in (refusal(warps=4) or "")
+    assert "even number" in (refusal(depth=16) or "")
+    assert "in all parameters or in none" in (refusal(group=0) or "")
+    small = op.problem({"m": 16, "n": 4096, "k": 4096}, "bf16")
+    assert "outside of the matrix" in (refusal(small) or "")
+    assert refusal(small, rows=16, columns=64, depth=128, warps=4, group=4) is None
+    with pytest.raises(BadField, match="registers"):
+        Tile(rows=128, columns=256, depth=64, stages=3, warps=4).defines("float", 2, (16, 16, 16))
