@@ -67,9 +67,12 @@ def ladder(name: Name) -> tuple[Variant, ...]:
     def torch_compile(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, *, compute: str | None = None) -> Launch:
         """torch.compile of the layer: inductor leaves the product to cuBLAS and fuses bias and function into one kernel."""
         from kernelviz.ops.kernels.inductor import compiled
-        from kernelviz.ops.matmul.torch import in_precision
+        from kernelviz.ops.matmul.torch import in_precision, precision
 
-        return in_precision(compiled(layer, x_MK, w_NK, b_N), x_MK, compute)
+        # torch.compile compiles again where a setting has changed.
+        with precision(x_MK, compute):
+            run = compiled(layer, x_MK, w_NK, b_N)
+        return in_precision(run, x_MK, compute)
 
     @variant(backend="triton", needs=("triton", "cuda"), techniques=("cp_async", "mma_sync", "wgmma"))
     def triton_fused(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, *, compute: str | None = None) -> Launch:

@@ -32,7 +32,7 @@ constexpr int SUMS = COLUMNS / 2;  // of one thread
 
 // All shared memory is dynamic: the stages, then C, then the barriers.
 struct Shared {
-    unsigned stages, c, full, empty;
+    unsigned stages, c, full, empty, turn;
 
     __device__ __forceinline__ Shared() {
         extern __shared__ __align__(1024) unsigned char memory[];
@@ -41,6 +41,7 @@ struct Shared {
         c = stages + STAGES * (A_BYTES + B_BYTES);
         full = c + C_BYTES;
         empty = full + 8 * STAGES;
+        turn = empty + 8 * STAGES;
     }
     __device__ __forceinline__ unsigned a(int stage) const {
         return stages + stage * (A_BYTES + B_BYTES);
@@ -276,6 +277,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
             barrier_init(shared.full + 8 * stage, 1);
             barrier_init(shared.empty + 8 * stage, (PINGPONG ? 1 : CONSUMERS) * CLUSTER);
         }
+        barrier_init(shared.turn, 1);
+        barrier_init(shared.turn + 8, 1);
         barrier_init_done();
     }
     wait_for_cluster();
@@ -304,15 +307,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
         if (C_BOXES) {
             acquire_map(maps + 256);
         }
-        // With PINGPONG the warpgroups take turns at the tiles; else they share each tile.
+        // With PINGPONG the warpgroups take turns at the tiles; else they share each tile. A warpgroup begins to multiply when the
+        // other one has begun its last step: a barrier of a stage shows only whether the phase that ended last is odd or even, so
+        // nobody may wait for a phase after the next one.
         const int number0 = first_tile + (PINGPONG ? warpgroup * tile_step : 0);
         const int of_tile = PINGPONG ? 0 : warpgroup;
+        int turns = 0;
         Stage stage;
         if (PINGPONG) {
             stage.skip(warpgroup * depths);
         }
         for (int number = number0; number < tiles; number += (PINGPONG ? CONSUMERS : 1) * tile_step) {
             const Tile tile(number, tiles_m, tiles_n, rank, order);
+            if (PINGPONG) {
+                barrier_wait(shared.turn + 8 * warpgroup, turns & 1 ^ (warpgroup == 0));
+                ++turns;
+            }
             float sums[SUMS];
             int before = -1;
             for (int i = 0; i < depths; ++i, stage.next()) {
@@ -326,6 +336,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
                     barrier_arrive_at(shared.empty + 8 * before, threadIdx.x % WARPGROUP);
                 }
                 before = stage.number;
+            }
+            if (PINGPONG && threadIdx.x % WARPGROUP == 0) {
+                barrier_arrive(shared.turn + 8 * (1 - warpgroup));
             }
             wgmma_wait<0>();
             if (threadIdx.x % WARPGROUP < CLUSTER) {

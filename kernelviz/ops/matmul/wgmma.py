@@ -57,7 +57,7 @@ class Options:
         """Dynamic shared memory: the stages, C, the barriers, and what aligns them to 1024 bytes."""
         stage = 2 * DEPTH * (self.rows + self.columns)
         c = 2 * BOX * BOX * self.consumers * self.c_boxes
-        return ALIGNMENT_BYTES + self.stages * (stage + 16) + c
+        return ALIGNMENT_BYTES + self.stages * (stage + 16) + c + 16
 
     def defines(self, element: str, *, function: Function = "identity", b_k_contiguous: bool = False) -> dict[str, str]:
         """The macros, for elements of this C++ type."""
