@@ -193,8 +193,8 @@ def test_a_call_lands_in_the_current_stream_of_torch(op: Op, variant: Variant) -
     assert (output == 255).all().item()
     assert not (written == 255).all().item()
     before = False
-    # Cycles: a tenth of a second, in which nothing after it may run. They pass while the GPU works for another process of the test, so
-    # the second attempt takes ten times as many.
+    # Cycles: a tenth of a second, in which nothing after it may run. They pass while the GPU works for another process of the
+    # test, so the second attempt takes ten times as many.
     for cycles in (200_000_000, 2_000_000_000):
         output.fill_(255)
         torch.cuda.synchronize()

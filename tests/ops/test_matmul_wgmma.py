@@ -29,7 +29,6 @@ LADDER = {
         "CLUSTER",
         "TMA_STORE",
         "HILBERT",
-        "PINGPONG",
     )
 }
 
@@ -56,7 +55,6 @@ def test_each_variant_adds_one_idea() -> None:
         ["cluster"],
         ["c_boxes"],
         ["hilbert"],
-        ["pingpong"],
     ]
     assert len(ladder.WGMMA_VARIANTS) == len(options)
 
@@ -86,7 +84,7 @@ def test_the_ideas_show_in_the_machine_code() -> None:
     assert [name for name, techniques in shown.items() if "warp_specialised" in techniques] == list(LADDER)[2:]
     assert [name for name, techniques in shown.items() if "multicast" in techniques] == list(LADDER)[5:]
     stores = [name for name in LADDER if any(c.kind == "tma_store" for c in facts(name).whole.copies)]
-    assert stores == ["TMA_STORE", "HILBERT", "PINGPONG"]
+    assert stores == ["TMA_STORE", "HILBERT"]
     assert {role.registers for role in facts("HILBERT").roles} == {24, 240}
 
 

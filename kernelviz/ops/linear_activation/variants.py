@@ -94,17 +94,4 @@ def ladder(name: Name) -> tuple[Variant, ...]:
 
         return wgmma.bind_linear(x_MK, w_NK, b_N, HILBERT, name)
 
-    @variant(
-        backend="cuda",
-        needs=("nvrtc", "cuda", "sm_90a"),
-        dtypes=("bf16", "fp16"),
-        techniques=("tma", "wgmma", "warp_specialised", "multicast"),
-    )
-    def cuda_wgmma_pingpong(x_MK: Tensor, w_NK: Tensor, b_N: Tensor) -> Launch:
-        """CUDA C++: one warpgroup multiplies while the other one adds the bias, applies the function and stores."""
-        from kernelviz.ops.matmul import wgmma
-        from kernelviz.ops.matmul.variants_wgmma import PINGPONG
-
-        return wgmma.bind_linear(x_MK, w_NK, b_N, PINGPONG, name)
-
-    return torch_eager, torch_compile, triton_fused, cuda_wgmma_fused, cuda_wgmma_pingpong
+    return torch_eager, torch_compile, triton_fused, cuda_wgmma_fused

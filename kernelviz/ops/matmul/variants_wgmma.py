@@ -21,7 +21,6 @@ PERSISTENT = replace(WIDE, persistent=1)
 CLUSTER = replace(PERSISTENT, cluster=2)
 TMA_STORE = replace(CLUSTER, c_boxes=2)
 HILBERT = replace(TMA_STORE, hilbert=1)
-PINGPONG = replace(HILBERT, pingpong=1)
 
 
 def _bind(a_MK: Tensor, b_KN: Tensor, options: Options) -> Launch:
@@ -84,7 +83,7 @@ def _admits(configuration: Configuration, problem: Problem) -> str | None:
     return None
 
 
-def _options(*, columns: int, stages: int, cluster: int, c_boxes: int, group: int, pingpong: int) -> Options:
+def _options(*, columns: int, stages: int, cluster: int, c_boxes: int, group: int) -> Options:
     """`group` 0 is Hilbert's order."""
     return replace(
         HILBERT,
@@ -94,7 +93,6 @@ def _options(*, columns: int, stages: int, cluster: int, c_boxes: int, group: in
         c_boxes=c_boxes,
         hilbert=int(group == 0),
         group=group or 1,
-        pingpong=pingpong,
     )
 
 
@@ -104,7 +102,6 @@ SPACE = {
     "cluster": (2, 1, 4),
     "c_boxes": (2, 4, 1),
     "group": (0, 4, 8, 16),
-    "pingpong": (0, 1),
 }
 
 
@@ -118,17 +115,10 @@ def cuda_wgmma_hilbert(
     cluster: int = 2,
     c_boxes: int = 2,
     group: int = 0,
-    pingpong: int = 0,
 ) -> Launch:
     """CUDA C++, wgmma: tiles along Hilbert's curve, so that those computed at once share rows and columns in L2."""
-    options = _options(columns=columns, stages=stages, cluster=cluster, c_boxes=c_boxes, group=group, pingpong=pingpong)
+    options = _options(columns=columns, stages=stages, cluster=cluster, c_boxes=c_boxes, group=group)
     return _bind(a_MK, b_KN, options)
-
-
-@variant(**_NEEDS, techniques=("tma", "wgmma", "warp_specialised", "multicast"))
-def cuda_wgmma_pingpong(a_MK: Tensor, b_KN: Tensor) -> Launch:
-    """CUDA C++, wgmma: each warpgroup has a tile of 64×256 of its own, so that one multiplies while the other one stores."""
-    return _bind(a_MK, b_KN, PINGPONG)
 
 
 WGMMA_VARIANTS = (
@@ -140,5 +130,4 @@ WGMMA_VARIANTS = (
     cuda_wgmma_cluster,
     cuda_wgmma_tma_store,
     cuda_wgmma_hilbert,
-    cuda_wgmma_pingpong,
 )

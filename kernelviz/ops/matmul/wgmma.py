@@ -39,14 +39,13 @@ class Options:
     persistent: int = 0
     cluster: int = 1
     c_boxes: int = 0
-    pingpong: int = 0
     hilbert: int = 0
     group: int = 8
 
     @property
     def rows(self) -> int:
         """Of a tile of C."""
-        return 64 if self.pingpong else 64 * self.consumers
+        return 64 * self.consumers
 
     @property
     def threads(self) -> int:
@@ -57,7 +56,7 @@ class Options:
         """Dynamic shared memory: the stages, C, the barriers, and what aligns them to 1024 bytes."""
         stage = 2 * DEPTH * (self.rows + self.columns)
         c = 2 * BOX * BOX * self.consumers * self.c_boxes
-        return ALIGNMENT_BYTES + self.stages * (stage + 16) + c + 16
+        return ALIGNMENT_BYTES + self.stages * (stage + 16) + c
 
     def defines(self, element: str, *, function: Function = "identity", b_k_contiguous: bool = False) -> dict[str, str]:
         """The macros, for elements of this C++ type."""
@@ -69,7 +68,6 @@ class Options:
             "PERSISTENT": str(self.persistent),
             "CLUSTER": str(self.cluster),
             "C_BOXES": str(self.c_boxes),
-            "PINGPONG": str(self.pingpong),
             "HILBERT": str(self.hilbert),
             "GROUP": str(self.group),
             "FUNCTION": function.upper(),
