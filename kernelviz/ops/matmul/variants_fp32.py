@@ -62,10 +62,10 @@ def cuda_double_buffer(a_MK: Tensor, b_KN: Tensor) -> Launch:
 
 SPACE = {
     "bm": (128, 256, 64, 32),
-    "bn": (128, 256, 64),
-    "bk": (16, 8, 32),
-    "tm": (16, 8),
-    "tn": (8, 16),
+    "bn": (256, 128, 64),
+    "bk": (8, 16, 32),
+    "tm": (8, 16),
+    "tn": (16, 8),
     "stretch": (8, 1, 4),
     "stages": (3, 4, 2),
     "parts": (1, 2, 4, 8, 16),
@@ -123,15 +123,15 @@ def cuda_larger_thread_tile(
     b_KN: Tensor,
     *,
     bm: int = 128,
-    bn: int = 128,
-    bk: int = 16,
-    tm: int = 16,
-    tn: int = 8,
+    bn: int = 256,
+    bk: int = 8,
+    tm: int = 8,
+    tn: int = 16,
     stretch: int = 8,
     stages: int = 3,
     parts: int = 1,
 ) -> Launch:
-    """CUDA C++, 16×8 elements per thread: 6 loads of 16 bytes feed 128 multiply-adds, where 8×8 need 4 for 64."""
+    """CUDA C++, 8×16 elements per thread: 6 loads of 16 bytes feed 128 multiply-adds, where 8×8 need 4 for 64."""
     from kernelviz.ops.matmul import fp32_async
 
     return fp32_async.bind(a_MK, b_KN, Tiling(bm=bm, bn=bn, bk=bk, tm=tm, tn=tn, stretch=stretch, stages=stages), parts)

@@ -26,9 +26,9 @@ _DESCRIPTORS = {
     "tile_k": (64, 128),
     "stages": (3, 4, 5, 6),
     "warps": (8, 4),
-    "group": (8, 4, 16),
+    "group": (16, 8, 4),
     "parts": (1, 2, 4),
-    "flatten": (0, 1),
+    "flatten": (1, 0),
 }
 _WARP_SPECIALISED = {
     "tile_m": (128, 256),
@@ -129,9 +129,9 @@ def triton_descriptors(
     tile_k: int = 64,
     stages: int = 3,
     warps: int = 8,
-    group: int = 8,
+    group: int = 16,
     parts: int = 1,
-    flatten: int = 0,
+    flatten: int = 1,
 ) -> Launch:
     """Triton, persistent, with tensor descriptors made on the device: TMA loads and stores the tiles."""
     from kernelviz.ops.matmul import triton_descriptors as kernels

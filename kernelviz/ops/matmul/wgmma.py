@@ -84,7 +84,7 @@ def hilbert_order(rows: int, columns: int) -> tuple[int, ...]:
     The curve of the smallest square of a power of two around the grid, without the tiles outside of it.
 
     >>> hilbert_order(2, 2)
-    (0, 65536, 65537, 1)
+    (0, 1, 65537, 65536)
     """
     side = 1 << (max(rows, columns) - 1).bit_length()
     left = np.arange(side * side, dtype=np.int64)
