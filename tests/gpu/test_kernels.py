@@ -185,7 +185,8 @@ def test_a_call_lands_in_the_current_stream_of_torch(op: Op, variant: Variant) -
     from kernelviz.measure.session.inputs import as_tuple
 
     problem = next(iter(ways(op, variant))).problem(op, odd_sizes(op)[-1])
-    launch = bind(variant, problem, inputs_of(op, problem, 0, "cuda"))
+    inputs = inputs_of(op, problem, 0, "cuda")
+    launch = bind(variant, problem, inputs)
     output = as_tuple(launch())[0].view(torch.uint8)  # bytes: of numbers, NaN would do, but indices have none
     written = output.clone()
     output.fill_(255)
@@ -209,3 +210,4 @@ def test_a_call_lands_in_the_current_stream_of_torch(op: Op, variant: Variant) -
         if before:
             break
     assert before, "the kernel ran before what its stream held"
+    del inputs  # a launch need not keep them alive: their memory, used again, would hold other indices

@@ -74,7 +74,7 @@ def _op(
         bound=bound_of(function, slack),
         rule=(
             f"|error| ≤ max |f(z ± e) − y| + {slack_rule} 2⁻²⁴ + 1.01 u |y|, z = x wᵀ + b, e = √K 2⁻²⁴ Σ|x||w| + "
-            "2⁻²³ (|z| + |b|) + u |z|; with tf32 also 2⁻⁹ |z − b| + 3·2⁻¹⁰ √Σx²w²"
+            "2⁻²³ (|z| + |b|) + u max(|z|, |z − b|); with tf32 also 2⁻⁹ |z − b| + 3·2⁻¹⁰ √Σx²w²"
         ),
         baseline="torch_eager",
         first=("torch_eager", "torch_compile", "triton_fused", "cuda_wgmma_fused"),

@@ -26,12 +26,17 @@ constexpr int WARPGROUP = 128;
 constexpr int THREADS = WARPGROUP * (CONSUMERS + SPECIALISED);
 constexpr int A_BYTES = ROWS * DEPTH * 2, B_BYTES = DEPTH * COLUMNS * 2, BOX_BYTES = 64 * 64 * 2;
 constexpr int C_BYTES = CONSUMERS * C_BOXES * BOX_BYTES;
+#define IDENTITY 0
+#define RELU 1
+#define GELU 2
+#define SILU 3
+constexpr int BIAS_BYTES = FUNCTION == IDENTITY ? 0 : 2 * COLUMNS;  // of one warpgroup
 constexpr int BOXES_OF_B = COLUMNS / 64;
 constexpr int SUMS = COLUMNS / 2;  // of one thread
 
-// All shared memory is dynamic: the stages, then C, then the barriers.
+// All shared memory is dynamic: the stages, then C, then the barriers, then the bias.
 struct Shared {
-    unsigned stages, c, full, empty;
+    unsigned stages, c, full, empty, bias;
 
     __device__ __forceinline__ Shared() {
         extern __shared__ __align__(1024) unsigned char memory[];
@@ -40,6 +45,7 @@ struct Shared {
         c = stages + STAGES * (A_BYTES + B_BYTES);
         full = c + C_BYTES;
         empty = full + 8 * STAGES;
+        bias = empty + 8 * STAGES;
     }
     __device__ __forceinline__ unsigned a(int stage) const {
         return stages + stage * (A_BYTES + B_BYTES);
@@ -135,10 +141,6 @@ __device__ __forceinline__ void multiply(float (&sums)[SUMS], unsigned a_tile, u
 }
 
 // What becomes of a sum and the bias of its column before they are rounded. NaN stays NaN.
-#define IDENTITY 0
-#define RELU 1
-#define GELU 2
-#define SILU 3
 template <typename T> constexpr bool IS_HALF = false;
 template <> constexpr bool IS_HALF<__half> = true;
 
@@ -157,23 +159,33 @@ __device__ __forceinline__ float finished(float sum) {
     return sum;
 }
 
-// The sums of one box of 64 columns, of which `column0` is the first. A thread has of each eight columns two neighbouring ones.
-__device__ __forceinline__ void finish(float* sums, const ELEMENT* __restrict__ bias, int column0, int n) {
-    if (FUNCTION == IDENTITY) {
-        return;
-    }
-    const int column = column0 + threadIdx.x % 4 * 2;
-#pragma unroll
-    for (int eight = 0; eight < 8; ++eight) {
-        ELEMENT two[2] = {ELEMENT(0.0f), ELEMENT(0.0f)};
-        if (column + 8 * eight < n) {  // n is even, and so is the column
-            *reinterpret_cast<unsigned*>(two) = __ldg(reinterpret_cast<const unsigned*>(bias + column + 8 * eight));
+// The bias of a tile's columns to shared memory, before the products, so that nobody waits for it after them; two columns a thread.
+__device__ __forceinline__ void load_bias(unsigned to, const ELEMENT* __restrict__ bias, int column0, int n) {
+    if (FUNCTION != IDENTITY) {
+        for (int i = 2 * (threadIdx.x % WARPGROUP); i < COLUMNS; i += 2 * WARPGROUP) {
+            unsigned two = 0;
+            if (column0 + i < n) {  // n is even
+                two = __ldg(reinterpret_cast<const unsigned*>(bias + column0 + i));
+            }
+            asm volatile("st.shared.b32 [%0], %1;" ::"r"(to + 2 * i), "r"(two) : "memory");
         }
-        const float low = static_cast<float>(two[0]), high = static_cast<float>(two[1]);
-        sums[4 * eight] = finished(sums[4 * eight] + low);
-        sums[4 * eight + 1] = finished(sums[4 * eight + 1] + high);
-        sums[4 * eight + 2] = finished(sums[4 * eight + 2] + low);
-        sums[4 * eight + 3] = finished(sums[4 * eight + 3] + high);
+    }
+}
+
+// The sums of one box of 64 columns, whose bias is at this address. A thread has of each eight columns two neighbouring ones.
+__device__ __forceinline__ void finish(float* sums, unsigned bias) {
+    if (FUNCTION != IDENTITY) {
+#pragma unroll
+        for (int eight = 0; eight < 8; ++eight) {
+            unsigned both;
+            asm volatile("ld.shared.b32 %0, [%1];" : "=r"(both) : "r"(bias + 16 * eight + threadIdx.x % 4 * 4));
+            const ELEMENT* two = reinterpret_cast<const ELEMENT*>(&both);
+            const float low = static_cast<float>(two[0]), high = static_cast<float>(two[1]);
+            sums[4 * eight] = finished(sums[4 * eight] + low);
+            sums[4 * eight + 1] = finished(sums[4 * eight + 1] + high);
+            sums[4 * eight + 2] = finished(sums[4 * eight + 2] + low);
+            sums[4 * eight + 3] = finished(sums[4 * eight + 3] + high);
+        }
     }
 }
 
@@ -215,7 +227,7 @@ __device__ __forceinline__ void store_matrices(unsigned to, unsigned a, unsigned
 
 // Through shared memory, a box of 64 columns at a time, with TMA's swizzle: the eight rows of a matrix lie in different banks.
 __device__ __forceinline__ void store_by_tma(
-    float (&sums)[SUMS], unsigned boxes, const char* map, const ELEMENT* __restrict__ bias, int row0, int column0, int warpgroup, int n) {
+    float (&sums)[SUMS], unsigned boxes, const char* map, unsigned bias, int row0, int column0, int warpgroup) {
     const int t = threadIdx.x % WARPGROUP;
     const int lane = t % 32;
     const bool leader = t == 0;
@@ -225,11 +237,11 @@ __device__ __forceinline__ void store_by_tma(
 #pragma unroll
     for (int box = 0; box < BOXES_OF_B; ++box) {
         const unsigned to = boxes + box % C_BOXES * BOX_BYTES;
-        finish(sums + 32 * box, bias, column0 + 64 * box, n);
         if (leader) {
             store_wait_read<C_BOXES - 1>();  // the store that read this box has ended
         }
         warpgroup_barrier(warpgroup);
+        finish(sums + 32 * box, bias + 128 * box);
 #pragma unroll
         for (int eight = 0; eight < 8; eight += 2) {
             const float* part = sums + 32 * box + 4 * eight;
@@ -248,10 +260,9 @@ __device__ __forceinline__ void store_by_tma(
 #endif
 
 __device__ __forceinline__ void store(
-    const Shared& shared, float (&sums)[SUMS], const char* maps, const ELEMENT* __restrict__ bias, ELEMENT* __restrict__ c, int row,
-    int column, int warpgroup, int m, int n) {
+    const Shared& shared, float (&sums)[SUMS], const char* maps, ELEMENT* __restrict__ c, int row, int column, int warpgroup, int m, int n) {
 #if C_BOXES
-    store_by_tma(sums, shared.c + warpgroup * C_BOXES * BOX_BYTES, maps + 256, bias, row, column, warpgroup, n);
+    store_by_tma(sums, shared.c + warpgroup * C_BOXES * BOX_BYTES, maps + 256, shared.bias + warpgroup * BIAS_BYTES, row, column, warpgroup);
 #else
     static_assert(FUNCTION == IDENTITY, "only what TMA stores is finished");
     store_from_registers(sums, c, row, column, m, n);
@@ -305,6 +316,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
         Stage stage;
         for (int number = first_tile; number < tiles; number += tile_step) {
             const Tile tile(number, tiles_m, tiles_n, rank, order);
+            load_bias(shared.bias + warpgroup * BIAS_BYTES, bias, tile.column, n);
             float sums[SUMS];
             int before = -1;
             for (int i = 0; i < depths; ++i, stage.next()) {
@@ -323,7 +335,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
             if (threadIdx.x % WARPGROUP < CLUSTER) {
                 barrier_arrive_at(shared.empty + 8 * before, threadIdx.x % WARPGROUP);
             }
-            store(shared, sums, maps, bias, c, tile.row + 64 * warpgroup, tile.column, warpgroup, m, n);
+            store(shared, sums, maps, c, tile.row + 64 * warpgroup, tile.column, warpgroup, m, n);
         }
         if (C_BOXES && threadIdx.x % WARPGROUP == 0) {
             store_wait();
@@ -356,7 +368,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
             wgmma_wait<0>();
             __syncthreads();
         }
-        store(shared, sums, maps, bias, c, tile.row + 64 * warpgroup, tile.column, warpgroup, m, n);
+        store(shared, sums, maps, c, tile.row + 64 * warpgroup, tile.column, warpgroup, m, n);
     }
 #endif
     // The shared memory of a block must last until the other one has sent everything to it.

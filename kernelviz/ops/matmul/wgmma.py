@@ -53,10 +53,11 @@ class Options:
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory: the stages, C, the barriers, and what aligns them to 1024 bytes."""
+        """Dynamic shared memory: the stages, C, the barriers, a bias, and what aligns them to 1024 bytes."""
         stage = 2 * DEPTH * (self.rows + self.columns)
         c = 2 * BOX * BOX * self.consumers * self.c_boxes
-        return ALIGNMENT_BYTES + self.stages * (stage + 16) + c
+        bias = 2 * self.columns * self.consumers if self.c_boxes else 0
+        return ALIGNMENT_BYTES + self.stages * (stage + 16) + c + bias
 
     def defines(self, element: str, *, function: Function = "identity", b_k_contiguous: bool = False) -> dict[str, str]:
         """The macros, for elements of this C++ type."""
