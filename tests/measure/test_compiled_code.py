@@ -51,7 +51,7 @@ def test_gluon_gives_what_triton_gives_but_its_first_language(captured: dict[str
     ((name, parts),) = texts(captured, "gluon_warp_specialised").items()
     assert (name, list(parts)) == ("gluon_kernel", ["source", "ttgir", "ptx", "cubin"])
     source = parts["source"]
-    assert source.count("@gluon.jit\ndef ") == 6
+    assert source.count("@gluon.jit\ndef ") == 7
     assert all(f"def {of}(" in source for of in ("_tile_position", "_load_tiles", "_multiply_tiles", "gluon_kernel"))
     assert "@triton.jit" not in source
     assert "wgmma.mma_async" in parts["ptx"]

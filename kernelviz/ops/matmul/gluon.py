@@ -58,6 +58,16 @@ def _load_tiles(a, b, a_ring, b_ring, full, empty, m, n, k, BM: gl.constexpr, BN
 
 
 @gluon.jit
+def _slot_before(slot, STAGES: gl.constexpr):
+    """The slot of the ring before a slot.
+
+    Computed, not remembered from the step before: Triton 3.6 and 3.7 drop a loop-carried variable that is the same value as
+    another one where the loop begins, and that the loop sets to that other one.
+    """
+    return gl.where(slot == 0, STAGES - 1, slot - 1)
+
+
+@gluon.jit
 def _store_part(c, c_buffers, part, row, column, NUMBER: gl.constexpr, BUFFERS: gl.constexpr):
     """Part NUMBER of a tile of the product to global memory; its buffer is free once the store BUFFERS parts ago has read it."""
     tma.store_wait(BUFFERS - 1)
@@ -92,23 +102,21 @@ def _multiply_tiles(c, a_ring, b_ring, c_buffers, full, empty, ahead, m, n, k, B
         mbarrier.wait(ahead.index(0), 0)
     for tile in range(gl.program_id(0), tiles_m * tiles_n, gl.num_programs(0)):
         tile_m, tile_n = _tile_position(tile, tiles_m, tiles_n, GROUP)
-        before = slot
         for step in range(steps):
             mbarrier.wait(full.index(slot), phase)
             acc = warpgroup_mma(
                 a_ring.index(slot).slice(FIRST, ROWS, dim=0), b_ring.index(slot), acc, use_acc=step > 0, is_async=True
             )
             acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))  # the product before this one is complete
-            mbarrier.arrive(empty.index(before), count=1, pred=step > 0)
+            mbarrier.arrive(empty.index(_slot_before(slot, STAGES)), count=1, pred=step > 0)
             if LEAD > 0 and FIRST == 0:
                 started = (tile == gl.program_id(0)) & (step == gl.minimum(steps, LEAD) - 1)
                 mbarrier.arrive(ahead.index(0), count=1, pred=started)
-            before = slot
             slot += 1
             phase = gl.where(slot == STAGES, phase ^ 1, phase)
             slot = gl.where(slot == STAGES, 0, slot)
         acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
-        mbarrier.arrive(empty.index(before), count=1)
+        mbarrier.arrive(empty.index(_slot_before(slot, STAGES)), count=1)
         row = tile_m * BM + FIRST
         column = tile_n * BN
         if PARTS == 1:
