@@ -19,7 +19,7 @@ from functools import lru_cache
 from itertools import chain, product
 from types import MappingProxyType
 
-from kernelviz.ops import catalogue
+from kernelviz.ops import Op, catalogue
 
 # Colours with a contrast of at least 3:1 to white and to #0F1413 (WCAG 2.2, 1.4.11), so that one figure serves the light and
 # the dark page. Any two, and the grey of NEUTRAL, are at least 0.08 apart in OKLab (four times a just noticeable difference).
@@ -66,8 +66,8 @@ MARKERS = (
     "triangle-nw",
     "triangle-se",
 )
-"""More markers than the largest op has variants, so that the marker alone identifies a variant. Their number has no divisor in
-common with that of the colours, so a colour and a marker meet again only after 368 variants."""
+"""More markers than a run of the largest op can have variants, so that the marker alone identifies a variant. Their number has no
+divisor in common with that of the colours, so a colour and a marker meet again only after 368 variants."""
 _NEVER_DOTTED = ("hourglass", "bowtie")
 """Markers of which Plotly has no variant with a dot."""
 NEUTRAL = "#7C8784"
@@ -89,8 +89,26 @@ Styles = Mapping[str, Style]
 
 
 @lru_cache(maxsize=1)
-def _ladders() -> dict[str, tuple[str, ...]]:
-    return {op.name: tuple(v.name for v in op.variants) for op in catalogue().values()}
+def _ladders() -> dict[str, dict[str, int]]:
+    """The number of the style of each variant, by op."""
+    return {op.name: _numbers(op) for op in catalogue().values()}
+
+
+def _numbers(op: Op) -> dict[str, int]:
+    """A variant's position in the op. If there are more variants than markers, variants of different number formats, which no run
+    has together, have the same number."""
+    if len(op.variants) < len(MARKERS):
+        return {v.name: place for place, v in enumerate(op.variants)}
+    numbers: dict[str, int] = {}
+    formats: list[set[str]] = []
+    for variant in op.variants:
+        own = set(variant.dtypes or op.dtypes)
+        free = next((i for i, others in enumerate(formats) if own.isdisjoint(others)), len(formats))
+        if free == len(formats):
+            formats.append(set())
+        formats[free] |= own
+        numbers[variant.name] = free
+    return numbers
 
 
 class _PluginVariants:
@@ -127,8 +145,7 @@ def style_of(op: str, variant: str, beside: Sequence[str] = ()) -> Style:
 @lru_cache(maxsize=512)
 def _styles(op: str, *groups: Sequence[str]) -> Styles:
     """The styles of all these variants. The styles of a group do not depend on later groups."""
-    ladder = _ladders().get(op, ())
-    styles = {name: series(place) for place, name in enumerate(ladder)}
+    styles = {name: series(number) for name, number in _ladders().get(op, {}).items()}
     for name in chain.from_iterable(groups):
         if name not in styles:
             styles[name] = _free(name, tuple(styles.values()))

@@ -25,10 +25,18 @@ THEME = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml")
 BACKGROUNDS = tuple(THEME[name]["backgroundColor"] for name in ("light", "dark"))
 
 
-@given(op=st.sampled_from([*(op.name for op in OPS), "no_such_op"]), data=st.data())
-def test_no_two_variants_of_a_run_look_alike(op: str, data: st.DataObject) -> None:
+LADDERS = [(op.name, dtype) for op in OPS for dtype in op.dtypes]
+
+
+def ladder_of(op_name: str, dtype: str) -> list[str]:
+    """The variants that a run in this format can have."""
+    return [v.name for o in OPS for v in o.variants if o.name == op_name and (v.dtypes is None or dtype in v.dtypes)]
+
+
+@given(run=st.sampled_from([*LADDERS, ("no_such_op", "fp32")]), data=st.data())
+def test_no_two_variants_of_a_run_look_alike(run: tuple[str, str], data: st.DataObject) -> None:
     """Up to 30 variants of the op, of plug-ins and of other tools, in any order."""
-    ladder = [v.name for o in OPS for v in o.variants if o.name == op]
+    op, ladder = run[0], ladder_of(*run)
     own = data.draw(st.permutations(ladder))[: data.draw(st.integers(0, len(ladder)))]
     others = data.draw(st.lists(NAMES, unique=True, max_size=30 - len(own)))
     names = list(dict.fromkeys((*own, *others)))
@@ -43,17 +51,17 @@ def test_no_two_variants_of_a_run_look_alike(op: str, data: st.DataObject) -> No
         "no plug-in looks like a variant of the op that is not in this run"
     )
     # As long as there are enough, each variant has a colour and a marker that no other has.
-    all_names = {*ladder, *foreign}
+    all_names = {*(v.name for o in OPS if o.name == op for v in o.variants), *foreign}
     together = styles_of(op, all_names).values()
     if len(all_names) <= len(COLOURS):
         assert len({s.colour for s in together}) == len({s.marker for s in together}) == len(all_names)
 
 
 def test_every_op_has_a_marker_for_each_variant_and_a_plug_in_and_as_many_colours_as_there_are() -> None:
-    for op in OPS:
-        styles = [style_of(op.name, name) for name in (*(v.name for v in op.variants), "by_norm")]
-        assert len({s.marker for s in styles}) == len(styles), op.name
-        assert len({s.colour for s in styles}) == min(len(styles), len(COLOURS)), op.name
+    for name, dtype in LADDERS:
+        styles = [style_of(name, variant) for variant in (*ladder_of(name, dtype), "by_norm")]
+        assert len({s.marker for s in styles}) == len(styles), (name, dtype)
+        assert len({s.colour for s in styles}) == min(len(styles), len(COLOURS)), (name, dtype)
 
 
 def _linear(colour: str) -> np.ndarray:
