@@ -1,6 +1,7 @@
-// The instructions wmma of the PTX ISA, sm_80 and later: a warp loads a fragment of a row-major matrix from shared memory, multiplies two fragments,
-// and stores the sums. CUDA's <mma.h> has them as nvcuda::wmma, but it includes a header of another wheel (nvidia-cuda-crt), and its loads through
-// generic addresses of bf16 and tf32 compile to LD, not to LDSM and LDS. Which thread has which element of a fragment is not specified. PTX ISA, "Warp-level matrix fragment" (the numbers of registers).
+// The instructions wmma of the PTX ISA, sm_80 and later: a warp loads fragments of row-major matrices from shared memory, multiplies them, and stores
+// the sums. Which thread has which element of a fragment is not specified. PTX ISA, "Warp-level matrix fragment" (the numbers of registers).
+// nvcuda::wmma of CUDA's <mma.h> has the same, but <mma.h> includes a header of another wheel (nvidia-cuda-crt); and it loads bf16 and tf32 from
+// generic addresses, so that NVRTC 13.0 compiles the loads to LD instead of LDSM and LDS.
 // tests/ops/cuda/wmma.cuh does the same with the processor, so that kernels can be tested without a GPU.
 #pragma once
 #include "mma.cuh"
