@@ -60,7 +60,10 @@ def no_triton() -> Notice | None:
 
 
 def no_nvrtc() -> Notice | None:
-    """Why NVRTC cannot be used; it and CUDA's headers are installed as wheels, in the CUDA version of torch."""
+    """Why NVRTC cannot be used; it and CUDA's headers are installed as wheels, in the CUDA version of torch.
+
+    Our kernels include no header outside of the wheel of cuda_fp16.h, nvidia-cuda-runtime (tests/ops/test_nvrtc.py).
+    """
     lacking = [package for package in ("cuda-core", "nvidia-cuda-nvrtc") if not installed_versions((package,))]
     if not any((folder / "cuda_fp16.h").is_file() for folder in include_paths()):
         lacking.append("CUDA's headers")

@@ -217,7 +217,52 @@ def test_the_product_through_wmma_is_right(dtype: str, wide: bool, tmp_path: Pat
         check(library, dtype, (m, n, k), -(-m // 128) * -(-n // 128), mma.WMMA_THREADS, 0)
 
 
+WMMA_MISTAKES = {
+    "a tile is read before it was written": ("n - column);\n        __syncthreads();", "n - column);"),
+    "a tile is overwritten while it is read": ("        __syncthreads();\n    }\n\n", "    }\n\n"),
+    "numbers are not rounded to tf32": ("element = rounded_to_tf32(element);", ""),
+    "the threads of a warp load different fragments": (
+        "&a_tile[row0 + 16 * i][step]",
+        "&a_tile[row0 + 16 * i + lane % 2][step]",
+    ),
+    "a fragment of B begins at the wrong row": ("&b_tile[step][", "&b_tile[0]["),
+    "a row after the last one is written": ("< rows_left &&", "<= rows_left &&"),
+    "a column after the last one is written": ("min(n - to_column,", "min(n - to_column + 1,"),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("mistake", WMMA_MISTAKES)
+def test_the_processor_notices_mistakes_of_the_kernel_through_wmma(mistake: str, tmp_path: Path) -> None:
+    correct, wrong = WMMA_MISTAKES[mistake]
+    text = WMMA_SOURCE.read_text()
+    assert text.count(correct) == 1
+    source = tmp_path / WMMA_SOURCE.name
+    source.write_text(text.replace(correct, wrong))
+    library = program(source, {"ELEMENT": "float", "COPY_A": "4", "COPY_B": "4"}, tmp_path)
+    with pytest.raises(AssertionError):
+        check(library, "fp32", (131, 37, 67), 2, mma.WMMA_THREADS, 0)
+
+
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("dtype", TORCH)
+def test_the_kernel_through_wmma_only_multiplies_on_tensor_cores_and_spills_nothing(arch: str, dtype: str) -> None:
+    """A tile of 32 along K: a warp multiplies 4 × 2 fragments twice (2-byte elements) or four times (tf32). An instruction
+    multiplies 16×16 by 16×8, of tf32 16×4 by 4×8. Two blocks on a multiprocessor."""
+    pytest.importorskip("triton")
+    defines = {"ELEMENT": element(dtype), "COPY_A": "16", "COPY_B": "16"}
+    (kernel,) = facts_of(nvrtc.compile_cubin(WMMA_SOURCE, arch, defines, "matmul_wmma"))
+    assert not [access for access in kernel.whole.accesses if access.space == "local"], "spilled"
+    (role,) = kernel.roles
+    assert role.main_loop is not None
+    assert sum(one.count for one in role.work.tensor) == (32 if dtype != "fp32" else 128)
+    assert {a.space for a in role.work.accesses} == {"global", "shared"}, "no access through generic addresses"
+    resident = occupancy(kernel, mma.WMMA_THREADS, 0)
+    assert resident is not None
+    assert resident.blocks == 2
 
 
 @functools.cache

@@ -1,11 +1,14 @@
 """CUDA C++ is compiled with the headers of the wheels, kept by what went into it, and an error brings the compiler's log."""
 
+import re
 import struct
 import sysconfig
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+import kernelviz
 from kernelviz.ops.kernels import nvrtc
 
 pytest.importorskip("cuda.core")
@@ -33,6 +36,49 @@ def test_headers_come_from_the_wheels_only() -> None:
     found = nvrtc.include_paths()
     assert any((p / "cuda_fp16.h").is_file() for p in found)
     assert all(any(p.resolve().is_relative_to(s) for s in site) for p in found)
+
+
+INCLUDE = re.compile(r"^\s*#\s*include\s*[<\"]([^>\"]+)", re.MULTILINE)
+
+
+@pytest.fixture
+def runtime_headers(tmp_path: Path) -> Path:
+    """A folder with the headers of one wheel, whose cuda_fp16.h `no_nvrtc` looks for. A machine may have no other."""
+    try:
+        files = metadata.files("nvidia-cuda-runtime") or ()
+    except metadata.PackageNotFoundError:
+        pytest.skip("the wheel nvidia-cuda-runtime is not installed")
+    for file in files:
+        _, _, header = str(file).partition("/include/")
+        if header:
+            link = tmp_path / header
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(Path(str(file.locate())).resolve())
+    return tmp_path
+
+
+def compile_includes(headers: set[str], folder: Path) -> None:
+    """Compile a kernel that includes only these headers, from only this folder."""
+    from cuda.core import Program, ProgramOptions
+
+    code = "".join(f"#include <{header}>\n" for header in sorted(headers)) + 'extern "C" __global__ void nothing() {}'
+    options = ProgramOptions(arch="sm_90", std="c++17", include_path=[str(folder)])
+    Program(code, "c++", options).compile("cubin")
+
+
+def test_no_kernel_needs_a_header_of_another_wheel(runtime_headers: Path) -> None:
+    sources = sorted(Path(kernelviz.__file__).parent.rglob("*.cu*"))
+    ours = {header.name for header in nvrtc.HEADERS.iterdir()}
+    headers = {name for source in sources for name in INCLUDE.findall(source.read_text())} - ours
+    assert {"cuda_bf16.h", "cuda_fp16.h"} <= headers
+    assert all((runtime_headers / header).is_file() for header in headers), headers
+    compile_includes(headers, runtime_headers)
+
+
+def test_a_header_that_includes_one_of_another_wheel_is_noticed(runtime_headers: Path) -> None:
+    assert (runtime_headers / "mma.h").is_file()
+    with pytest.raises(Exception, match=r'cannot open source file "crt/mma\.h"'):
+        compile_includes({"mma.h"}, runtime_headers)
 
 
 def test_each_source_architecture_and_definition_is_kept_once(source: Path) -> None:

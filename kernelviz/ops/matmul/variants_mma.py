@@ -16,7 +16,7 @@ EVERY_TARGET = (*TARGETS, "sm_120")
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), computes=("tf32",), targets=EVERY_TARGET, techniques=("mma_sync",))
 def cuda_wmma(a_MK: Tensor, b_KN: Tensor) -> Launch:
-    """CUDA C++, tensor cores through nvcuda::wmma: each of eight warps multiplies fragments of 16×16 from shared memory."""
+    """CUDA C++, tensor cores by the instructions wmma: each of eight warps multiplies fragments of 16×16 from shared memory."""
     from kernelviz.ops.matmul import mma as kernels
 
     return kernels.bind_wmma(a_MK, b_KN)

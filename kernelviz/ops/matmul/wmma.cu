@@ -1,22 +1,15 @@
-// C (m, n) = A (m, k) B (k, n), row-major, on tensor cores through nvcuda::wmma: a block computes 128×128 elements, each of its eight warps 64×32 of
+// C (m, n) = A (m, k) B (k, n), row-major, on tensor cores with the instructions wmma: a block computes 128×128 elements, each of its eight warps 64×32 of
 // them as 4×2 fragments of 16×16. Definitions:
 //   ELEMENT         __nv_bfloat16, __half, or float: then the numbers are rounded to tf32
 //   COPY_A, COPY_B  bytes of one load from A and B: the largest of 16, 8, 4 and 2 that divides the address of every row
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <mma.h>
-
-using namespace nvcuda;
+#include "wmma.cuh"
 
 constexpr int ROWS = 128, COLUMNS = 128, DEPTH = 32, THREADS = 256, SIZE = sizeof(ELEMENT);
 constexpr int PAD = 8;  // elements; rows of a multiple of 128 bytes would begin in the same bank
-constexpr int STEP = SIZE == 4 ? 8 : 16;
+constexpr int STEP = Wmma<ELEMENT>::DEPTH;
 constexpr int TALL = 4, WIDE = 2;  // fragments of a warp
 
-template <typename T> struct Operand { using type = T; };
-template <> struct Operand<float> { using type = wmma::precision::tf32; };
-using FragmentA = wmma::fragment<wmma::matrix_a, 16, 16, STEP, Operand<ELEMENT>::type, wmma::row_major>;
-using FragmentB = wmma::fragment<wmma::matrix_b, 16, 16, STEP, Operand<ELEMENT>::type, wmma::row_major>;
+using Fragment = unsigned[Wmma<ELEMENT>::REGISTERS];
 
 template <int BYTES> struct Unit;
 template <> struct Unit<2> { using type = unsigned short; };
@@ -41,11 +34,12 @@ __device__ __forceinline__ void load_tile(
     }
 }
 
-template <typename FRAGMENT> __device__ __forceinline__ void round_fragment(FRAGMENT& fragment) {
+// To tf32, where the elements are fp32.
+__device__ __forceinline__ void round_fragment(Fragment& fragment) {
     if constexpr (SIZE == 4) {
 #pragma unroll
-        for (int e = 0; e < fragment.num_elements; ++e) {
-            fragment.x[e] = wmma::__float_to_tf32(fragment.x[e]);
+        for (unsigned& element : fragment) {
+            element = rounded_to_tf32(element);
         }
     }
 }
@@ -60,52 +54,50 @@ extern "C" __global__ void __launch_bounds__(THREADS, COPY_A == 16 && COPY_B == 
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int row0 = warp / 4 * 64, column0 = warp % 4 * 32;
 
-    wmma::fragment<wmma::accumulator, 16, 16, STEP, float> sums[TALL][WIDE];
-#pragma unroll
-    for (int i = 0; i < TALL * WIDE; ++i) {
-        wmma::fill_fragment(sums[i / WIDE][i % WIDE], 0.0f);
-    }
+    float sums[TALL][WIDE][8] = {};
     for (long long depth = 0; depth < k; depth += DEPTH) {
         load_tile<ROWS, DEPTH, COPY_A>(a_tile, a + row * k + depth, k, m - row, k - depth);
         load_tile<DEPTH, COLUMNS, COPY_B>(b_tile, b + depth * n + column, n, k - depth, n - column);
         __syncthreads();
 #pragma unroll
         for (int step = 0; step < DEPTH; step += STEP) {
-            FragmentA of_a[TALL];
-            FragmentB of_b[WIDE];
+            Fragment of_a[TALL], of_b[WIDE];
 #pragma unroll
             for (int i = 0; i < TALL; ++i) {
-                wmma::load_matrix_sync(of_a[i], &a_tile[row0 + 16 * i][step], DEPTH + PAD);
+                Wmma<ELEMENT>::load_a(of_a[i], &a_tile[row0 + 16 * i][step], DEPTH + PAD);
                 round_fragment(of_a[i]);
             }
 #pragma unroll
             for (int j = 0; j < WIDE; ++j) {
-                wmma::load_matrix_sync(of_b[j], &b_tile[step][column0 + 16 * j], COLUMNS + PAD);
+                Wmma<ELEMENT>::load_b(of_b[j], &b_tile[step][column0 + 16 * j], COLUMNS + PAD);
                 round_fragment(of_b[j]);
             }
 #pragma unroll
             for (int i = 0; i < TALL; ++i) {
 #pragma unroll
                 for (int j = 0; j < WIDE; ++j) {
-                    wmma::mma_sync(sums[i][j], of_a[i], of_b[j], sums[i][j]);
+                    Wmma<ELEMENT>::multiply_add(sums[i][j], of_a[i], of_b[j]);
                 }
             }
         }
         __syncthreads();
     }
 
-    // Which thread has which element of a fragment is not specified: it goes through shared memory, one fragment at a time.
+    // Which thread has which element of a fragment is not specified: it goes through shared memory, one fragment at a time. A thread stores every
+    // second row of a column.
+    const long long to_row = row + row0 + lane / 16, to_column = column + column0 + lane % 16;
+    const int rows_left = min(m - to_row, 64LL), columns_left = min(n - to_column, 32LL);
+    ELEMENT* to = c + to_row * n + to_column;
 #pragma unroll
     for (int i = 0; i < TALL; ++i) {
 #pragma unroll
         for (int j = 0; j < WIDE; ++j) {
-            wmma::store_matrix_sync(&sums_of_warp[warp][0][0], sums[i][j], 16, wmma::mem_row_major);
+            store_sums<STEP>(&sums_of_warp[warp][0][0], sums[i][j], 16);
             __syncwarp();
 #pragma unroll
-            for (int e = lane; e < 256; e += 32) {
-                const long long to_row = row + row0 + 16 * i + e / 16, to_column = column + column0 + 16 * j + e % 16;
-                if (to_row < m && to_column < n) {
-                    c[to_row * n + to_column] = static_cast<ELEMENT>(sums_of_warp[warp][e / 16][e % 16]);
+            for (int e = 0; e < 8; ++e) {
+                if (16 * i + 2 * e < rows_left && 16 * j < columns_left) {
+                    to[(16 * i + 2 * e) * n + 16 * j] = static_cast<ELEMENT>(sums_of_warp[warp][lane / 16 + 2 * e][lane % 16]);
                 }
             }
             __syncwarp();
