@@ -262,7 +262,7 @@ def test_the_kernel_through_wmma_only_multiplies_on_tensor_cores_and_spills_noth
     assert {a.space for a in role.work.accesses} == {"global", "shared"}, "no access through generic addresses"
     resident = occupancy(kernel, mma.WMMA_THREADS, 0)
     assert resident is not None
-    assert resident.blocks == 2
+    assert resident.blocks == (1 if tile.warps > 4 else 2)
 
 
 @functools.cache
@@ -275,7 +275,7 @@ def facts(tile: Tile, arch: str, dtype: str = "bf16") -> KernelFacts:
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("dtype", ["bf16", "fp32"])
 def test_the_loop_of_the_largest_tile_only_multiplies_and_copies(arch: str, dtype: str) -> None:
-    """The counts of the source, nothing spilled, and two blocks on a multiprocessor."""
+    """The counts of the source, nothing spilled, and as many blocks on a multiprocessor as the choice of the tile expects."""
     pytest.importorskip("triton")
     size = TORCH[dtype].itemsize
     limits = LIMITS[int(arch.removeprefix("sm_"))]

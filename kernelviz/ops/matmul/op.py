@@ -1,10 +1,11 @@
-"""The op `matmul`: its cost, its presets and its variants."""
+"""The op `matmul`: its cost, its presets and its variants; and the linear layers beside it."""
 
 from __future__ import annotations
 
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.matmul.op_linear import LINEAR_OPS
 from kernelviz.ops.matmul.reference import bound, reference
 from kernelviz.ops.matmul.variants import torch_eager, triton_grouped
 from kernelviz.ops.matmul.variants_fp32 import FP32_VARIANTS
@@ -81,4 +82,5 @@ OPS = (
         ),
         slab="m",
     ),
+    *LINEAR_OPS,
 )

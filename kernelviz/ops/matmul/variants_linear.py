@@ -77,7 +77,7 @@ def ladder(name: Name) -> tuple[Variant, ...]:
     @variant(backend="triton", needs=("triton", "cuda"), techniques=("cp_async", "mma_sync", "wgmma"))
     def triton_fused(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, *, compute: str | None = None) -> Launch:
         """Triton: bias and function are applied to the sums in registers, so z is never in memory."""
-        from kernelviz.ops.linear_activation import triton as kernels
+        from kernelviz.ops.matmul import triton_linear as kernels
 
         return kernels.bind_linear(x_MK, w_NK, b_N, function=name, compute=compute)
 

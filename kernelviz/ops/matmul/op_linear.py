@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import CostModel, Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, Tensors, TensorSpec
-from kernelviz.ops.linear_activation.reference import Function, bound_of, linear
-from kernelviz.ops.linear_activation.variants import Name, gelu, ladder, relu, silu
+from kernelviz.ops.matmul.reference_linear import Function, bound_of, linear
+from kernelviz.ops.matmul.variants_linear import Name, gelu, ladder, relu, silu
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -84,7 +84,7 @@ def _op(
     )
 
 
-OPS = (
+LINEAR_OPS = (
     _op(relu, "relu", "y = max(x wᵀ + b, 0)", lambda z_MN: z_MN.new_zeros(()), "0", flop=1),
     _op(
         gelu,
