@@ -12,15 +12,16 @@ from kernelviz.ops.matmul.triton import GROUP, _limits, tile_for
 
 
 @triton.jit
-def _gelu(z, NARROW: tl.constexpr):
-    # gelu(z) = max(z, 0) - a 2^Q(a), a = |z|: kernels/headers/gelu.cuh explains Q. For 16-bit results it has the degree 5.
-    a = tl.minimum(tl.abs(z), 12.0)
+def _gelu(x, NARROW: tl.constexpr):
+    # gelu(x) = max(x, 0) - a 2^Q(a), a = |x|: kernels/headers/gelu.cuh explains Q.
+    a = tl.minimum(tl.abs(x), 12.0)
     if NARROW:
-        q = a * -4.3167317e-04 + 6.8351761e-03
-        q = q * a - 5.1357877e-02
-        q = q * a - 4.6030346e-01
-        q = q * a - 1.1507418
-        q = q * a - 1.0000229
+        q = a * 3.1882464e-05 - 7.5515453e-04
+        q = q * a + 8.0197575e-03
+        q = q * a - 5.3288851e-02
+        q = q * a - 4.5888928e-01
+        q = q * a - 1.1511536
+        q = q * a - 0.9999988
     else:
         q = a * -2.7709616e-06 + 3.8608167e-05
         q = q * a - 1.8249029e-04
@@ -30,7 +31,7 @@ def _gelu(z, NARROW: tl.constexpr):
         q = q * a - 4.5920488e-01
         q = q * a - 1.1511058
         q = q * a - 1.0
-    return tl.maximum(z, 0.0, propagate_nan=tl.PropagateNan.ALL) - a * tl.exp2(q)
+    return tl.maximum(x, 0.0, propagate_nan=tl.PropagateNan.ALL) - a * tl.exp2(q)
 
 
 @triton.jit
