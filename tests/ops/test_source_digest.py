@@ -22,6 +22,7 @@ from kernelviz.ops import Variant, op_named
 from kernelviz.ops.catalog.digest import ROOT, Closure, read_source, source_digest
 
 REPOSITORY = ROOT.parents[1]
+LAUNCHER = ROOT / "kernels" / "nvrtc.py"
 TEXTS = {path: path.read_text() for path in ROOT.rglob("*") if path.suffix in (".py", ".cu", ".cuh", ".cpp")}
 
 
@@ -73,9 +74,11 @@ def all_as_they_are() -> dict[str, str]:
 
 
 def mutated(chosen: Variant, path: Path, seed: int) -> str:
-    """The file with one token changed; of the file that defines the variant, one of the function itself."""
+    """The file with one token changed; of the file that defines the variant, one of the function itself, and of the one that
+    launches CUDA C++, one of the function that decides what is compiled."""
     own = path == Path(inspect.getfile(chosen.bind))
-    places = tokens(TEXTS[path], path.suffix, chosen.bind.__qualname__ if own else None)
+    within = chosen.bind.__qualname__ if own else "code_and_options" if path == LAUNCHER else None
+    places = tokens(TEXTS[path], path.suffix, within)
     return changed(TEXTS[path], places[seed % len(places)])
 
 
@@ -102,6 +105,13 @@ def test_files_that_it_does_not_run_change_none() -> None:
     for name, chosen in VARIANTS.items():
         own = set(files(chosen))
         assert digest(chosen, dict.fromkeys(TEXTS.keys() - own, "other = 1")) == as_it_is(name), name
+
+
+@pytest.mark.parametrize("function", ["launch", "resident", "architecture", "cached_code", "_kernel"])
+def test_how_a_kernel_is_loaded_and_launched_changes_none(function: str) -> None:
+    places = tokens(TEXTS[LAUNCHER], LAUNCHER.suffix, function)
+    others = {LAUNCHER: changed(TEXTS[LAUNCHER], places[-1])}
+    assert {name: digest(chosen, others) for name, chosen in VARIANTS.items()} == all_as_they_are()
 
 
 def test_another_variant_of_the_same_file_changes_none() -> None:

@@ -5,7 +5,9 @@ What counts is the closure of imports and ``#include``s, within `kernelviz.ops`,
 - of the module that defines the function: the function itself and those top-level definitions that it uses, directly or through
   others, so that a change of one variant leaves the digest of its neighbours alone;
 - every module of `kernelviz.ops` that these import (also inside functions, but not for type checkers only), whole, and what those
-  import. `kernelviz.ops.catalog` is left out, because it declares variants and computes nothing;
+  import. `kernelviz.ops.catalog` is left out, because it declares variants and computes nothing, and of `kernels/nvrtc.py` all
+  but what the compiler gets (`DIGESTED`): it loads and launches kernels, as Triton and torch do, whose code does not
+  count either;
 - every kernel file that any of this names by a string (``"cuda.cu"``, beside the Python file), with the headers that it includes;
 - if a factory makes the function: the plain values and functions that its closure has from the factory. A function of another
   module counts with that whole module.
@@ -19,10 +21,12 @@ Nothing is imported: files are only read, so that a process without torch can ta
 
 from __future__ import annotations
 
+import ast
 import functools
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from types import FunctionType, ModuleType
 
@@ -34,6 +38,9 @@ PACKAGE = "kernelviz.ops"
 ROOT = Path(__file__).parents[1]
 DECLARING = ("catalog",)
 """Packages of `kernelviz.ops` whose code is not part of any variant."""
+DIGESTED = "DIGESTED"
+"""A module that launches kernels names here, in a tuple of strings, those of its functions that decide the machine code. Only
+they and what they use count."""
 HEADERS = Path("kernels", "headers")
 """The folder of device code that several families include."""
 
@@ -124,18 +131,9 @@ class Closure:
 
     def _used(self, definitions: Iterable[Definition], module: Module, path: Path) -> list[str]:
         """The top-level definitions and imports that these use, directly or through others."""
-        texts: set[str] = set()
-        names = {name for one in definitions for name in one.uses}
-        pending, seen = set(names), set(names)
-        while pending:
-            name = pending.pop()
-            for one in module.definitions:
-                if name in one.binds:
-                    texts.add(self._definition(one, path))
-                    pending |= one.uses - seen
-                    seen |= one.uses
-        imports = [one for one in module.imports if one.bound.partition(".")[0] in seen or one.symbol == "*"]
-        return sorted(texts) + self._imports(imports, path)
+        reached = _reached_from({name for one in definitions for name in one.uses}, module)
+        texts = {self._definition(one, path) for one in reached.definitions}
+        return sorted(texts) + self._imports(reached.imports, path)
 
     # --- files
 
@@ -151,6 +149,9 @@ class Closure:
             own = self._wholes[path] = _hash([text])
             self._parts.add(own)
             return own
+        deciding = _literal(module, DIGESTED)
+        if deciding:
+            module = _reached_from(deciding, module)
         own = self._wholes[path] = _own_hash(module)
         codes = [self._definition(one, path) for one in module.definitions]
         self._parts.add(_hash([own, *codes, *self._imports(module.imports, path)]))
@@ -252,6 +253,30 @@ class Closure:
         if text is None:
             raise FileNotFoundError(path)
         return text
+
+
+def _literal(module: Module, name: str) -> tuple[str, ...]:
+    """The tuple of strings that a module assigns to a name; empty if it does not."""
+    for node in module.tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=str(target))], value=ast.Tuple() as value) if target == name:
+                return tuple(str(one) for one in ast.literal_eval(value))
+    return ()
+
+
+def _reached_from(names: Iterable[str], module: Module) -> Module:
+    """A module with only those definitions and imports that these names stand for, and those that they use in turn."""
+    pending, seen = set(names), set(names)
+    reached: dict[int, Definition] = {}
+    while pending:
+        name = pending.pop()
+        for place, one in enumerate(module.definitions):
+            if name in one.binds:
+                reached[place] = one
+                pending |= one.uses - seen
+                seen |= one.uses
+    imports = tuple(one for one in module.imports if one.bound.partition(".")[0] in seen or one.symbol == "*")
+    return replace(module, definitions=tuple(reached[place] for place in sorted(reached)), imports=imports)
 
 
 @functools.lru_cache(maxsize=512)

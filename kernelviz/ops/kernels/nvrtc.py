@@ -27,6 +27,8 @@ _KERNEL = re.compile(
     r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\s*\((?:[^()]|\([^()]*\))*\)\s*)?(\w+)\s*\('
 )
 """The beginning of a kernel's definition, up to its parameters; the group is its name."""
+DIGESTED = ("code_and_options", "element_type")
+"""What counts for the source digest of a variant: code and options that the compiler gets. The rest loads and launches."""
 _STANDARD = "c++17"
 _OPTIONS = (_STANDARD, "lineinfo")
 _PORTABLE_CLUSTER = 8

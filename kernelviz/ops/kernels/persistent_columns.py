@@ -170,10 +170,9 @@ def persistent_kernel(source: Path, name: str, x_MN: Tensor) -> PersistentKernel
     for tile in exponentials_tiles(vectors_of_row(n, size)):
         if m * tile.cluster > multiprocessors(x_MN.device):
             defines = tile.defines(nvrtc.element_type(x_MN.dtype), aligned=n * size % VEC16_BYTES == 0)
-            cluster, shared_bytes = tile.cluster, tile.shared_bytes
-            kernel = nvrtc.kernel(source, name, defines, shared_bytes=shared_bytes, cluster=cluster)
-            resident = nvrtc.resident(kernel, tile.lanes, cluster=cluster, shared_bytes=shared_bytes)
-            candidates.append(PersistentKernel(kernel, tile, resident))
+            needs = {"cluster": tile.cluster, "shared_bytes": tile.shared_bytes}
+            kernel = nvrtc.kernel(source, name, defines, **needs)  # type: ignore[arg-type]
+            candidates.append(PersistentKernel(kernel, tile, nvrtc.resident(kernel, tile.lanes, **needs)))
     if not candidates:
         return None
     return candidates[best_covered([c.resident for c in candidates])]

@@ -1,16 +1,15 @@
-"""The op `matmul`: its cost, its presets and its variants; and the linear layers beside it."""
+"""The op `matmul`: its cost, its presets and its variants."""
 
 from __future__ import annotations
 
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
-from kernelviz.ops.matmul.op_linear import LINEAR_OPS
 from kernelviz.ops.matmul.reference import bound, reference
 from kernelviz.ops.matmul.variants import torch_eager, triton_grouped
 from kernelviz.ops.matmul.variants_fp32 import FP32_VARIANTS
 from kernelviz.ops.matmul.variants_gluon import GLUON_VARIANTS
-from kernelviz.ops.matmul.variants_mma import MMA_VARIANTS
+from kernelviz.ops.matmul.variants_mma import cuda_wmma
 from kernelviz.ops.matmul.variants_triton import TRITON_VARIANTS
 from kernelviz.ops.matmul.variants_wgmma import WGMMA_VARIANTS
 
@@ -60,7 +59,7 @@ OPS = (
             triton_grouped,
             *TRITON_VARIANTS,
             *FP32_VARIANTS,
-            *MMA_VARIANTS,
+            cuda_wmma,
             *WGMMA_VARIANTS,
             *GLUON_VARIANTS,
         ),
@@ -82,5 +81,4 @@ OPS = (
         ),
         slab="m",
     ),
-    *LINEAR_OPS,
 )

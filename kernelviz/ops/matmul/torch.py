@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kernelviz.core.errors import BadField
-from kernelviz.ops.catalog.tensors import Tensors
 from kernelviz.ops.catalog.variant import Launch
 
 if TYPE_CHECKING:
@@ -15,49 +12,30 @@ if TYPE_CHECKING:
 
 
 def bind_mm(a_MK: Tensor, b_KN: Tensor, compute: str | None) -> Launch:
-    """torch.mm into a buffer that was allocated before, `in_precision`. Errors: as there."""
-    import torch
-
-    c_MN = torch.empty((a_MK.shape[0], b_KN.shape[1]), dtype=a_MK.dtype, device=a_MK.device)
-    return in_precision(lambda: torch.mm(a_MK, b_KN, out=c_MN), a_MK, compute)
-
-
-def in_precision(product: Launch, a: Tensor, compute: str | None) -> Launch:
-    """A launch with products, with `precision` for the duration of each call (1 µs). `a`: a factor. A captured graph keeps the
-    kernel chosen while it was captured. Errors: as `precision`."""
-    if not a.is_cuda:
-        with precision(a, compute):
-            return product
-
-    def launch() -> Tensor | Tensors:
-        with precision(a, compute):
-            return product()
-
-    return launch
-
-
-@contextmanager
-def precision(a: Tensor, compute: str | None) -> Iterator[None]:
-    """A setting of torch, which is global to the process, for products with the factor `a`.
+    """torch.mm with a setting of torch, which is global to the process, changed for the duration of each call (1 µs).
 
     fp32: the precision of the arithmetic. fp16, bf16: partial sums of a split K stay in fp32, which torch by default lets
-    cuBLAS round to 16 bits. Raises BadField for tf32 on a CPU.
+    cuBLAS round to 16 bits. A captured graph keeps the kernel chosen while it was captured. Raises BadField for tf32 on a CPU.
     """
     import torch
 
-    if not a.is_cuda:
+    c_MN = torch.empty((a_MK.shape[0], b_KN.shape[1]), dtype=a_MK.dtype, device=a_MK.device)
+    if not a_MK.is_cuda:
         if compute == "tf32":
             raise BadField("compute", compute, "tf32 is arithmetic of NVIDIA's tensor cores; choose ieee on a CPU")
-        yield
-        return
-    name, value = _setting(str(a.dtype), compute)
+        return lambda: torch.mm(a_MK, b_KN, out=c_MN)
+    name, value = _setting(str(a_MK.dtype), compute)
     settings = torch.backends.cuda.matmul
-    before = getattr(settings, name)
-    setattr(settings, name, value)
-    try:
-        yield
-    finally:
-        setattr(settings, name, before)
+
+    def launch() -> Tensor:
+        before = getattr(settings, name)
+        setattr(settings, name, value)
+        try:
+            return torch.mm(a_MK, b_KN, out=c_MN)
+        finally:
+            setattr(settings, name, before)
+
+    return launch
 
 
 def _setting(dtype: str, compute: str | None) -> tuple[str, str | bool]:

@@ -6,11 +6,11 @@ import ctypes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kernelviz.core.errors import DeviceError
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.tensor_map import BOX_ROW_BYTES, Boxes, tensor_maps
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -19,6 +19,8 @@ SOURCE = Path(__file__).parent / "cuda.cu"
 TMA_SOURCE = Path(__file__).parent / "cuda_sm90.cu"
 TILE = 32
 THREADS = 256
+BOX_ROW_BYTES = 128
+"""Row length of a TMA box, which has as many rows as elements a row."""
 BOXES = (4, 2)
 """Boxes of a block along m and n: fewer do not pay for issuing them (2 × 2 boxes of fp32 moved 2672 GB/s, 4 × 2 moved 3719)."""
 
@@ -105,6 +107,8 @@ def bind_tma(x_MN: Tensor, *, boxes: tuple[int, int] = BOXES) -> Launch:
 
     Raises BadField for a matrix that is not contiguous, DeviceError if the driver does not accept the shape.
     """
+    import torch
+
     require_contiguous(x_MN=x_MN)
     (m, n), itemsize = x_MN.shape, x_MN.element_size()
     side = BOX_ROW_BYTES // itemsize
@@ -119,7 +123,9 @@ def bind_tma(x_MN: Tensor, *, boxes: tuple[int, int] = BOXES) -> Launch:
     }
     shared = down * across * side * BOX_ROW_BYTES
     kernel = nvrtc.kernel(TMA_SOURCE, "transpose_tma", defines, shared_bytes=shared)
-    maps = tensor_maps([Boxes(matrix, side, swizzle=False) for matrix in (x_MN, out_NM)])
+    # Without a GPU nothing is launched, and there is no driver to encode a map.
+    map_values = [*tensor_map(x_MN, side), *tensor_map(out_NM, side)] if x_MN.is_cuda else [0] * 32
+    maps = torch.tensor(map_values, dtype=torch.uint64, device=x_MN.device)
     tiles_n = -(-n // (across * side))
     blocks = -(-m // (down * side)) * tiles_n
 
@@ -129,3 +135,31 @@ def bind_tma(x_MN: Tensor, *, boxes: tuple[int, int] = BOXES) -> Launch:
         return out_NM
 
     return launch
+
+
+def tensor_map(x_MN: Tensor, side: int) -> list[int]:
+    """The tensor map that describes boxes of side × side of a matrix to TMA: 128 bytes as 16 integers.
+
+    Errors: DeviceError with the name of the driver's error.
+    """
+    from cuda.bindings import driver
+
+    (m, n), itemsize = x_MN.shape, x_MN.element_size()
+    # Integers, so that no bits are changed.
+    kind = "CU_TENSOR_MAP_DATA_TYPE_UINT32" if itemsize == 4 else "CU_TENSOR_MAP_DATA_TYPE_UINT16"
+    status, encoded = driver.cuTensorMapEncodeTiled(
+        getattr(driver.CUtensorMapDataType, kind),
+        2,
+        x_MN.data_ptr(),
+        [driver.cuuint64_t(n), driver.cuuint64_t(m)],
+        [driver.cuuint64_t(n * itemsize)],
+        [driver.cuuint32_t(side), driver.cuuint32_t(side)],
+        [driver.cuuint32_t(1), driver.cuuint32_t(1)],
+        driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+        driver.CUtensorMapSwizzle.CU_TENSOR_MAP_SWIZZLE_NONE,
+        driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        driver.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
+    )
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise DeviceError(f"the driver does not accept a tensor map of {m} × {n}: {status.name}")
+    return [int(part) for part in encoded.opaque]

@@ -28,9 +28,9 @@ def bound_of(function: Function, slack: Callable[[Tensor], Tensor]) -> Bound:
     def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
         """The largest change of f over z ± e, slack(z) 2^-24, and one rounding of the result to its format.
 
-        e = √K 2^-24 Σ|x||w| + 2^-23 (|z| + |b|) + u max(|z|, |z - b|): the products are added up in fp32 (as in matmul), then the
-        bias; and a layer that is not fused stores z, or the product z - b, before the activation reads it. With tf32 also the two
-        terms of matmul.
+        e = √K 2^-24 Σ|x||w| + 2^-23 (|z| + |b|) + u (|z| + |z - b|): the products are added up in fp32 (as in matmul), then the
+        bias; and a layer that is not fused stores the product z - b, and then z, before the activation reads it. With tf32 also
+        the two terms of matmul.
         """
         x_MK, w_NK, b_N = inputs
         z_MN = linear(x_MK, w_NK, b_N)
@@ -39,7 +39,7 @@ def bound_of(function: Function, slack: Callable[[Tensor], Tensor]) -> Bound:
         error_MN = magnitude_MN * (problem.sizes["k"] ** 0.5 * FP32_ROUNDOFF)
         product_MN = z_MN - b_N
         error_MN += 2 * FP32_ROUNDOFF * (z_MN.abs() + b_N.abs())
-        error_MN += stored(z_MN.abs().maximum(product_MN.abs()), problem.dtype)
+        error_MN += stored(z_MN, problem.dtype) + stored(product_MN, problem.dtype)
         if problem.compute == "tf32":
             cut = 2 * TF32_UNIT_ROUNDOFF
             error_MN += product_MN.abs() * (2 * cut) + (x_MK.square() @ w_NK.square().t()).sqrt() * (3 * cut)

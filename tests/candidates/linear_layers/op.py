@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from candidates.linear_layers.reference import Function, bound_of, linear
+from candidates.linear_layers.variants import Name, gelu, ladder, relu, silu
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import CostModel, Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, Tensors, TensorSpec
-from kernelviz.ops.matmul.reference_linear import Function, bound_of, linear
-from kernelviz.ops.matmul.variants_linear import Name, gelu, ladder, relu, silu
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -74,7 +74,7 @@ def _op(
         bound=bound_of(function, slack),
         rule=(
             f"|error| ≤ max |f(z ± e) − y| + {slack_rule} 2⁻²⁴ + 1.01 u |y|, z = x wᵀ + b, e = √K 2⁻²⁴ Σ|x||w| + "
-            "2⁻²³ (|z| + |b|) + u max(|z|, |z − b|); with tf32 also 2⁻⁹ |z − b| + 3·2⁻¹⁰ √Σx²w²"
+            "2⁻²³ (|z| + |b|) + u (|z| + |z − b|); with tf32 also 2⁻⁹ |z − b| + 3·2⁻¹⁰ √Σx²w²"
         ),
         baseline="torch_eager",
         first=("torch_eager", "torch_compile", "triton_fused", "cuda_wgmma_fused"),

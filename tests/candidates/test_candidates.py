@@ -1,0 +1,44 @@
+"""What waits for the GPU suite: it is found as a plug-in, and the linear layers are right where no GPU is needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from candidates.linear_layers.op import LINEAR_OPS
+from kernelviz.machine_code.facts import facts_of
+from kernelviz.ops import Op, with_plugins
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.matmul.variants_wgmma import HILBERT
+from kernelviz.ops.matmul.wgmma import SOURCE, Function
+
+
+def test_the_plug_in_declares_its_variants() -> None:
+    matmul = with_plugins([str(Path(__file__).with_name("matmul_variants.py"))])["matmul"]
+    assert {"cuda_register_vec16", "cuda_warp_tile", "cuda_mma"} <= {v.name for v in matmul.variants}
+
+
+@pytest.mark.parametrize("op", LINEAR_OPS, ids=lambda op: op.name)
+def test_a_layer_in_single_steps_is_within_the_bound_and_a_layer_without_its_bias_is_not(op: Op) -> None:
+    problem = op.problem({"m": 33, "n": 65, "k": 129}, "bf16")
+    torch.manual_seed(0)
+    inputs = [torch.randn(shape, dtype=torch.bfloat16) for shape in ((33, 129), (65, 129), (65,))]
+    exact = [t.double() for t in inputs]
+    outputs = op.reference(*exact)
+    (allowed,) = op.bound(problem, exact, outputs)
+    for bias, within in ((inputs[2], True), (torch.zeros_like(inputs[2]), False)):
+        result = op.variant_named("torch_eager").bind(inputs[0], inputs[1], bias)()
+        assert isinstance(result, torch.Tensor)
+        assert bool(((result.double() - outputs[0]).abs() <= allowed).all()) == within
+
+
+@pytest.mark.xdist_group("compile-1")
+@pytest.mark.parametrize("function", ["relu", "gelu", "silu"])
+def test_the_epilogue_of_the_wgmma_kernel_spills_nothing(function: Function) -> None:
+    pytest.importorskip("triton")  # its wheel has nvdisasm
+    defines = HILBERT.defines("__nv_bfloat16", function=function, b_k_contiguous=True)
+    (kernel,) = facts_of(nvrtc.compile_cubin(SOURCE, nvrtc.architecture("sm_90", specific=True), defines))
+    assert (kernel.spill_stores, kernel.spill_loads) == (0, 0)
+    assert {role.registers for role in kernel.roles} == {24, 240}
