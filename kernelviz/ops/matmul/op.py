@@ -11,6 +11,7 @@ from kernelviz.ops.matmul.variants import torch_eager, triton_grouped
 from kernelviz.ops.matmul.variants_fp32 import FP32_VARIANTS
 from kernelviz.ops.matmul.variants_gluon import GLUON_VARIANTS
 from kernelviz.ops.matmul.variants_mma import MMA_VARIANTS
+from kernelviz.ops.matmul.variants_skinny import SKINNY_VARIANTS
 from kernelviz.ops.matmul.variants_triton import TRITON_VARIANTS
 from kernelviz.ops.matmul.variants_wgmma import WGMMA_VARIANTS
 
@@ -61,6 +62,7 @@ OPS = (
             *TRITON_VARIANTS,
             *FP32_VARIANTS,
             *MMA_VARIANTS,
+            *SKINNY_VARIANTS,
             *WGMMA_VARIANTS,
             *GLUON_VARIANTS,
         ),
