@@ -49,43 +49,23 @@ __device__ __forceinline__ void load_factors(unsigned (&bits)[DEPTH / 2], const 
     }
 }
 
-// Adds DEPTH rows of B, or the first `left` of them.
-template <bool WHOLE> __device__ __forceinline__ void add_rows(
-    float (&sums)[ROWS][EACH], const char* a, long long a_pitch, const char* b, long long b_pitch, const int (&offsets)[PIECES], int left) {
-    unsigned of_b[DEPTH][4], of_a[ROWS][DEPTH / 2];
-#pragma unroll
-    for (int depth = 0; depth < DEPTH; ++depth) {
-        if (WHOLE || depth < left) {
-            load_columns(of_b[depth], b + depth * b_pitch, offsets);
-        } else {
-            of_b[depth][0] = of_b[depth][1] = of_b[depth][2] = of_b[depth][3] = 0;
-        }
-    }
-#pragma unroll
-    for (int row = 0; row < ROWS; ++row) {
-        if constexpr (WHOLE) {
-            load_factors(of_a[row], a + row * a_pitch);
-        } else {
-            const unsigned short* numbers = reinterpret_cast<const unsigned short*>(a + row * a_pitch);
-#pragma unroll
-            for (int i = 0; i < DEPTH / 2; ++i) {
-                of_a[row][i] = (2 * i < left ? numbers[2 * i] : 0u) | (2 * i + 1 < left ? numbers[2 * i + 1] : 0u) << 16;
-            }
-        }
-    }
-#pragma unroll
-    for (int pair = 0; pair < DEPTH / 2; ++pair) {
+// Of DEPTH neighbouring rows of B, 8 columns of each, and the numbers of A that they are multiplied by.
+struct Batch {
+    unsigned b[DEPTH][4], a[ROWS][DEPTH / 2];
+
+    // Adds rows 2 PAIR and 2 PAIR + 1.
+    __device__ __forceinline__ void multiply_add(float (&sums)[ROWS][EACH], int pair) const {
         float factors[2][ROWS];
 #pragma unroll
         for (int row = 0; row < ROWS; ++row) {
-            Halves<ELEMENT>::split(of_a[row][pair], factors[0][row], factors[1][row]);
+            Halves<ELEMENT>::split(a[row][pair], factors[0][row], factors[1][row]);
         }
 #pragma unroll
         for (int one = 0; one < 2; ++one) {
             float columns[EACH];
 #pragma unroll
             for (int i = 0; i < EACH / 2; ++i) {
-                Halves<ELEMENT>::split(of_b[2 * pair + one][i], columns[2 * i], columns[2 * i + 1]);
+                Halves<ELEMENT>::split(b[2 * pair + one][i], columns[2 * i], columns[2 * i + 1]);
             }
 #pragma unroll
             for (int row = 0; row < ROWS; ++row) {
@@ -96,7 +76,74 @@ template <bool WHOLE> __device__ __forceinline__ void add_rows(
             }
         }
     }
-}
+};
+
+// Where a thread reads its next batch.
+struct Source {
+    const char *a, *b;
+    long long a_pitch, b_pitch;
+    int offsets[PIECES];
+
+    __device__ __forceinline__ void load_row(Batch& batch, int depth) const { load_columns(batch.b[depth], b + depth * b_pitch, offsets); }
+    __device__ __forceinline__ void load_a(unsigned (&to)[ROWS][DEPTH / 2]) const {
+#pragma unroll
+        for (int row = 0; row < ROWS; ++row) {
+            load_factors(to[row], a + row * a_pitch);
+        }
+    }
+    __device__ __forceinline__ void advance() {
+        a += STEP * SIZE;
+        b += STEP * b_pitch;
+    }
+
+    // Adds so many batches. As soon as two rows were used, the same two of the next batch are asked for, so that nearly DEPTH loads are always in flight.
+    __device__ __forceinline__ void add(float (&sums)[ROWS][EACH], int batches) {
+        if (batches < 1) {
+            return;
+        }
+        Batch batch;
+#pragma unroll
+        for (int depth = 0; depth < DEPTH; ++depth) {
+            load_row(batch, depth);
+        }
+        load_a(batch.a);
+        advance();
+#pragma unroll 1
+        for (int i = 1; i < batches; ++i) {
+            unsigned next[ROWS][DEPTH / 2];
+            load_a(next);
+#pragma unroll
+            for (int pair = 0; pair < DEPTH / 2; ++pair) {
+                batch.multiply_add(sums, pair);
+                load_row(batch, 2 * pair);
+                load_row(batch, 2 * pair + 1);
+            }
+#pragma unroll
+            for (int j = 0; j < ROWS * DEPTH / 2; ++j) {
+                batch.a[j / (DEPTH / 2)][j % (DEPTH / 2)] = next[j / (DEPTH / 2)][j % (DEPTH / 2)];
+            }
+            advance();
+        }
+#pragma unroll
+        for (int pair = 0; pair < DEPTH / 2; ++pair) {
+            batch.multiply_add(sums, pair);
+        }
+    }
+
+    // Adds the first `left` rows of a batch, fewer than DEPTH.
+    __device__ __forceinline__ void add_some(float (&sums)[ROWS][EACH], int left) const {
+#pragma unroll 1
+        for (int depth = 0; depth < left; ++depth) {
+            Batch batch = {};
+            load_columns(batch.b[0], b + depth * b_pitch, offsets);
+#pragma unroll
+            for (int row = 0; row < ROWS; ++row) {
+                batch.a[row][0] = reinterpret_cast<const unsigned short*>(a + row * a_pitch)[depth];
+            }
+            batch.multiply_add(sums, 0);  // the second row is zero
+        }
+    }
+};
 
 // `workspace` and `arrived` are used if there are several parts of K: room for the sums of all parts of all tiles, and for each tile a counter that
 // is zero before and after the launch. `part_depth`: rows of B of a part.
@@ -105,28 +152,25 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul_gemv(
     long long part_depth, int parts) {
     __shared__ alignas(16) float of_warps[WARPS][COLUMNS];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, slice = warp * GROUPS + lane / LANES;
-    const long long tiles = (n + COLUMNS - 1) / COLUMNS, tile = blockIdx.x % tiles, column = tile * COLUMNS;
-    const int part = int(blockIdx.x / tiles), columns = int(min(n - column, (long long)COLUMNS));
+    const unsigned tiles = unsigned((n + COLUMNS - 1) / COLUMNS), tile = blockIdx.x % tiles, part = blockIdx.x / tiles;
+    const long long column = tile * (long long)COLUMNS;
+    const int columns = int(min(n - column, (long long)COLUMNS));
     const long long first = part * part_depth, end = min(k, first + part_depth);
     const long long a_pitch = k * SIZE, b_pitch = n * SIZE;
 
+    const long long row = first + slice * DEPTH;
+    Source source{a + row * SIZE, b + row * b_pitch + column * SIZE, a_pitch, b_pitch};
     // Columns after the last one are replaced by it: what is computed of them is not stored.
-    int offsets[PIECES];
 #pragma unroll
     for (int i = 0; i < PIECES; ++i) {
-        offsets[i] = min(lane % LANES * EACH + i * (COPY_B / SIZE), columns - COPY_B / SIZE) * SIZE;
+        source.offsets[i] = min(lane % LANES * EACH + i * (COPY_B / SIZE), columns - COPY_B / SIZE) * SIZE;
     }
     float sums[ROWS][EACH] = {};
-    long long row = first + slice * DEPTH;
-    const char *from_a = a + row * SIZE, *from_b = b + row * b_pitch + column * SIZE;
-#pragma unroll 1
-    for (; row + DEPTH <= end; row += STEP) {
-        add_rows<true>(sums, from_a, a_pitch, from_b, b_pitch, offsets, DEPTH);
-        from_a += STEP * SIZE;
-        from_b += STEP * b_pitch;
-    }
-    if (row < end) {
-        add_rows<false>(sums, from_a, a_pitch, from_b, b_pitch, offsets, int(end - row));
+    const long long rows = end - row;  // the last batch may be shorter than DEPTH
+    const int batches = rows < DEPTH ? 0 : int((rows - DEPTH) / STEP) + 1;
+    source.add(sums, batches);
+    if (const long long left = rows - batches * (long long)STEP; left > 0) {
+        source.add_some(sums, int(min(left, (long long)DEPTH)));
     }
 
 #pragma unroll
@@ -139,7 +183,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul_gemv(
             }
         }
     }
-    float* of_tile = workspace + tile * parts * (ROWS * COLUMNS);
+    float* of_tile = workspace + (long long)tile * parts * (ROWS * COLUMNS);
 #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
         if (i > 0) {

@@ -107,8 +107,9 @@ __device__ __forceinline__ void store_columns(char* to, float4 four, int inside)
 extern "C" __global__ void __launch_bounds__(THREADS) matmul_skinny(
     const char* __restrict__ a, const char* __restrict__ b, char* __restrict__ c, float4* workspace, unsigned* arrived, long long m, long long n,
     long long k, long long part_depth, int parts) {
-    const long long tiles_of_c = (n + COLUMNS - 1) / COLUMNS, tile_of_c = blockIdx.x % tiles_of_c, column = tile_of_c * COLUMNS;
-    const int part = int(blockIdx.x / tiles_of_c), columns = int(min(n - column, (long long)COLUMNS));
+    const unsigned tiles_of_c = unsigned((n + COLUMNS - 1) / COLUMNS), tile_of_c = blockIdx.x % tiles_of_c, part = blockIdx.x / tiles_of_c;
+    const long long column = tile_of_c * (long long)COLUMNS;
+    const int columns = int(min(n - column, (long long)COLUMNS));
     const long long first = part * part_depth, depth = min(k - first, part_depth), a_pitch = k * SIZE, b_pitch = n * SIZE;
     const int tiles = int((depth + DEPTH - 1) / DEPTH);
     const char *from_a = a + first * SIZE, *from_b = b + first * b_pitch + column * SIZE;
@@ -164,7 +165,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul_skinny(
     }
     __syncthreads();
     constexpr int ACROSS = COLUMNS / 4, UNITS = ROWS * ACROSS;
-    float4* of_tile = workspace + tile_of_c * parts * UNITS;
+    float4* of_tile = workspace + (long long)tile_of_c * parts * UNITS;
 #pragma unroll 4
     for (int first_unit = 0; first_unit < UNITS; first_unit += THREADS) {
         const int unit = first_unit + threadIdx.x;

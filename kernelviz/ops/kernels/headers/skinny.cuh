@@ -3,20 +3,21 @@
 #pragma once
 #include "mma.cuh"
 
-// Loads of numbers that no thread reads again: L1 is left to those that are.
+// Loads of numbers that no thread reads again: L1 is left to those that are. `volatile` keeps them together: the compiler would move each one to
+// where its number is used, and fewer were in flight.
 __device__ __forceinline__ void load_once(uint4& value, const char* from) {
-    asm("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
-        : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
-        : "l"(from));
+    asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(value.x), "=r"(value.y), "=r"(value.z), "=r"(value.w)
+                 : "l"(from));
 }
 __device__ __forceinline__ void load_once(uint2& value, const char* from) {
-    asm("ld.global.nc.L1::no_allocate.L2::128B.v2.u32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "l"(from));
+    asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v2.u32 {%0, %1}, [%2];" : "=r"(value.x), "=r"(value.y) : "l"(from));
 }
 __device__ __forceinline__ void load_once(unsigned& value, const char* from) {
-    asm("ld.global.nc.L1::no_allocate.L2::128B.u32 %0, [%1];" : "=r"(value) : "l"(from));
+    asm volatile("ld.global.nc.L1::no_allocate.L2::128B.u32 %0, [%1];" : "=r"(value) : "l"(from));
 }
 __device__ __forceinline__ void load_once(unsigned short& value, const char* from) {
-    asm("ld.global.nc.L1::no_allocate.L2::128B.u16 %0, [%1];" : "=h"(value) : "l"(from));
+    asm volatile("ld.global.nc.L1::no_allocate.L2::128B.u16 %0, [%1];" : "=h"(value) : "l"(from));
 }
 
 // The two numbers of 16 bits in a register, the lower half first.
