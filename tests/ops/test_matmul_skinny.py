@@ -27,8 +27,9 @@ TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16}
 RUN = """
 #include "cuda_warps.h"
 #include "{source}"
-extern "C" const char* run(const char* a, const char* b, char* c, char* workspace, unsigned* arrived, long long m, long long n, long long k,
-                           long long part_depth, int parts, unsigned blocks, unsigned threads, unsigned shared, bool reversed) {{
+extern "C" const char* run(const char* a, const char* b, char* c, char* workspace, unsigned* arrived,
+                           long long m, long long n, long long k, long long part_depth, int parts,
+                           unsigned blocks, unsigned threads, unsigned shared, bool reversed) {{
     first_error.clear();
     in_reverse = copies_at_once = reversed;
     readable_begin[0] = (const unsigned char*)a, readable_end[0] = readable_begin[0] + m * k * 2;
@@ -249,9 +250,9 @@ def test_the_loop_on_tensor_cores_copies_by_16_bytes_and_wastes_no_products(arch
 
 def test_each_kernel_names_the_rows_that_it_refuses() -> None:
     b = torch.zeros(64, 64, dtype=torch.bfloat16)
-    with pytest.raises(BadField, match="size m: '9' cannot be used; .* at most 8 rows; choose cuda_skinny"):
+    with pytest.raises(BadField, match=r"size m: '9' cannot be used; .* at most 8 rows; choose cuda_skinny"):
         gemv.bind(b[:9].contiguous(), b, dict.fromkeys(gemv.SPACE, 0))
-    with pytest.raises(BadField, match="size m: '65' cannot be used; .* at most 64 rows; choose cuda_mma"):
+    with pytest.raises(BadField, match=r"size m: '65' cannot be used; .* at most 64 rows; choose cuda_mma"):
         skinny.bind(torch.zeros(65, 64, dtype=torch.bfloat16), b, dict.fromkeys(skinny.SPACE, 0))
 
 

@@ -150,7 +150,7 @@ struct Source {
 extern "C" __global__ void __launch_bounds__(THREADS) matmul_gemv(
     const char* __restrict__ a, const char* __restrict__ b, ELEMENT* __restrict__ c, float* workspace, unsigned* arrived, long long n, long long k,
     long long part_depth, int parts) {
-    __shared__ alignas(16) float of_warps[WARPS][COLUMNS];
+    __shared__ __align__(16) float of_warps[WARPS][COLUMNS];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, slice = warp * GROUPS + lane / LANES;
     const unsigned tiles = unsigned((n + COLUMNS - 1) / COLUMNS), tile = blockIdx.x % tiles, part = blockIdx.x / tiles;
     const long long column = tile * (long long)COLUMNS;
@@ -197,20 +197,24 @@ extern "C" __global__ void __launch_bounds__(THREADS) matmul_gemv(
             }
         }
         __syncthreads();
-        for (int j = threadIdx.x; j < columns; j += THREADS) {
-            float sum = 0.0f;
 #pragma unroll
-            for (int one = 0; one < WARPS; ++one) {
-                sum += of_warps[one][j];
-            }
-            if (parts == 1) {
-                c[i * n + column + j] = ELEMENT(sum);
-            } else {
-                of_tile[(part * ROWS + i) * COLUMNS + j] = sum;
+        for (int j0 = 0; j0 < COLUMNS; j0 += THREADS) {
+            if (const int j = j0 + threadIdx.x; j < columns) {
+                float sum = 0.0f;
+#pragma unroll
+                for (int one = 0; one < WARPS; ++one) {
+                    sum += of_warps[one][j];
+                }
+                if (parts == 1) {
+                    c[i * n + column + j] = ELEMENT(sum);
+                } else {
+                    of_tile[(part * ROWS + i) * COLUMNS + j] = sum;
+                }
             }
         }
     }
     if (parts > 1 && is_last_to_arrive(arrived + tile, parts)) {
+#pragma unroll 1
         for (int j = threadIdx.x; j < ROWS * COLUMNS; j += THREADS) {
             if (j % COLUMNS < columns) {
                 c[j / COLUMNS * n + column + j % COLUMNS] = ELEMENT(sum_of_parts(of_tile + j, ROWS * COLUMNS, parts));

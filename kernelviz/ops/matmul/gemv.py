@@ -55,8 +55,10 @@ class Tile:
     parts: int
 
     def registers(self, m: int) -> int:
-        """About how many a thread needs: sums, what it loads of B and, twice, of A, and as fp32 (compiled for sm_90: 64, 128 with a
-        few of them spilled and 242 for 1, 4 and 8 rows and a depth of 8, where this gives 64, 136 and 232)."""
+        """About how many a thread needs: for sums, for what it loads of B and of A, and for A in fp32.
+
+        With a depth of 8 the compiler uses 64 for one row and 242 for 8, and spills a few of 128 for 4; this gives 64, 232 and 136.
+        """
         return max(LEAST_REGISTERS, 8 * m + 4 * self.depth + 2 * m * self.depth + 8)
 
     def refusal(self, m: int) -> str | None:

@@ -54,8 +54,10 @@ def padded_rows(m: int) -> int:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tile:
-    """A block computes `columns` columns of C in steps of `depth` rows of B, of which `stages` are in shared memory, with `across`
-    warps along the columns and `deep` warps along the depth; K is divided into `parts`, of which a block takes one."""
+    """A block computes `columns` columns of C in steps of `depth` rows of B, of which `stages` are in shared memory.
+
+    It has `across` warps along the columns times `deep` warps along the depth. K is divided into `parts`, of which it takes one.
+    """
 
     columns: int
     depth: int
@@ -129,7 +131,9 @@ def choose(m: int, n: int, k: int, processors: int, shared_bytes: int) -> Tile:
     """
     rows = padded_rows(m)
     widths = (128, 64) if rows <= 16 else (256, 128)
-    columns = next((c for c in widths if 2 * (n // c) >= 3 * processors), widths[-1])
+    # Where shared memory is small, four stages of the widest tile do not fit it.
+    fitting = [c for c in widths if 4 * 2 * 64 * (c + rows) <= shared_bytes]
+    columns = next((c for c in fitting if 2 * (n // c) >= 3 * processors), widths[-1])
     tiles = -(-n // columns)
     enough = 5 * tiles >= 4 * processors
     parts = 1 if enough else max(1, min(2 * processors // tiles, k // SHORTEST_PART))
