@@ -228,8 +228,10 @@ def test_a_thread_has_as_many_loads_in_flight_as_the_tile_says(arch: str, m: int
     (role,) = kernel.roles
     assert role.main_loop is not None
     assert not [access for access in kernel.whole.accesses if access.space == "local"], "spilled"
-    loads = sum(a.count for a in role.work.accesses if (a.space, a.kind, a.width_bytes) == ("global", "load", 16))
-    assert loads == tile.depth + m * tile.depth // 8
+    loads = {a.width_bytes: a.count for a in role.work.accesses if (a.space, a.kind) == ("global", "load")}
+    assert loads[16] >= tile.depth
+    # For some architectures the compiler halves the loads of A.
+    assert sum(width * count for width, count in loads.items()) == (8 + m) * tile.depth * 2
     assert "vec16" in techniques_of(kernel)
 
 

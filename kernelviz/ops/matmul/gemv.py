@@ -57,7 +57,7 @@ class Tile:
     def registers(self, m: int) -> int:
         """About how many a thread needs: for sums, for what it loads of B and of A, and for A in fp32.
 
-        With a depth of 8 the compiler uses 64 for one row and 242 for 8, and spills a few of 128 for 4; this gives 64, 232 and 136.
+        With a depth of 8 the compiler uses 64 for one row and 242 for 8, and spills a few of 128 for 4. This gives 64, 232, 136.
         """
         return max(LEAST_REGISTERS, 8 * m + 4 * self.depth + 2 * m * self.depth + 8)
 

@@ -57,17 +57,18 @@ __device__ __forceinline__ bool is_last_to_arrive(unsigned* arrived, unsigned pa
     return is_last;
 }
 
-// The sum of `parts` numbers, or of vectors of four, which are `distance` apart: in their order, eight loads at a time.
+// The sum of `parts` numbers, or of vectors of four, which are `distance` apart: in their order, several loads at a time.
 __device__ __forceinline__ float sum_of_parts(const float* from, long long distance, int parts) {
     float sum = 0.0f;
-    for (int first = 0; first < parts; first += 8) {
-        float numbers[8];
+#pragma unroll 1
+    for (int first = 0; first < parts; first += 4) {
+        float numbers[4];
 #pragma unroll
-        for (int i = 0; i < 8; ++i) {
+        for (int i = 0; i < 4; ++i) {
             numbers[i] = first + i < parts ? __ldcg(from + (first + i) * distance) : 0.0f;
         }
 #pragma unroll
-        for (int i = 0; i < 8; ++i) {
+        for (int i = 0; i < 4; ++i) {
             sum += numbers[i];
         }
     }
@@ -75,6 +76,7 @@ __device__ __forceinline__ float sum_of_parts(const float* from, long long dista
 }
 __device__ __forceinline__ float4 sum_of_parts(const float4* from, long long distance, int parts) {
     float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll 1
     for (int first = 0; first < parts; first += 8) {
         float4 numbers[8];
 #pragma unroll
