@@ -35,7 +35,7 @@ MOST_STAGES = 8
 SPACE = {
     "columns": (0, 64, 128, 256),
     "depth": (0, 64, 128, 32),
-    "stages": (0, 4, 6, 8, 3),
+    "stages": (0, 4, 5, 6, 8, 3),
     "across": (0, 4, 2, 8),
     "deep": (0, 1, 2, 4),
     "parts": (0, 1, 2, 3, 4, 6, 8),
@@ -125,26 +125,31 @@ def choose(m: int, n: int, k: int, processors: int, shared_bytes: int) -> Tile:
     Wide tiles, because every block reads all of A. `shared_bytes`: of a block, about those of a multiprocessor.
 
     >>> [astuple(choose(m, 14336, 4096, 132, 232448)) for m in (1, 16, 64)]
-    [(64, 128, 6, 4, 1, 1), (64, 128, 5, 4, 1, 1), (128, 64, 8, 4, 2, 1)]
+    [(64, 128, 6, 4, 1, 1), (64, 128, 5, 4, 1, 1), (128, 64, 8, 2, 4, 1)]
     >>> [astuple(choose(64, n, k, 132, 232448))[2:] for n, k in ((6144, 4096), (4096, 14336))]
-    [(4, 4, 2, 5), (4, 4, 2, 8)]
+    [(8, 2, 4, 2), (8, 2, 4, 4)]
     """
     rows = padded_rows(m)
-    widths = (128, 64) if rows <= 16 else (256, 128)
+    few = rows <= 16
+    widths = (128, 64) if few else (256, 128)
     # Where shared memory is small, four stages of the widest tile do not fit it.
     fitting = [c for c in widths if 4 * 2 * 64 * (c + rows) <= shared_bytes]
     columns = next((c for c in fitting if 2 * (n // c) >= 3 * processors), widths[-1])
     tiles = -(-n // columns)
     enough = 5 * tiles >= 4 * processors
-    parts = 1 if enough else max(1, min(2 * processors // tiles, k // SHORTEST_PART))
-    depth, across, deep = (128, 4, 1) if columns == 64 else (64, 4, 1 if rows <= 16 else 2)
+    # Sums of parts of many rows are large, so these have one block for each multiprocessor.
+    parts = 1 if enough else max(1, min((2 if few else 1) * processors // tiles, k // SHORTEST_PART))
+    depth = 128 if columns == 64 else 64
     resident = min(2, -(-tiles * parts // processors))
-    least = Tile(columns=columns, depth=depth, stages=2, across=across, deep=deep, parts=parts)
-    stages = (shared_bytes // resident - BLOCK_BYTES) // least.stage_bytes(rows)
+    stage_bytes = 2 * depth * (columns + rows)
+    stages = (shared_bytes // resident - BLOCK_BYTES) // stage_bytes
     if stages < 3:  # one block has all of the memory
-        stages = shared_bytes // least.stage_bytes(rows)
+        stages = shared_bytes // stage_bytes
     stages = max(2, min(MOST_STAGES, stages))
-    return Tile(columns=columns, depth=depth, stages=stages, across=across, deep=deep, parts=parts)
+    # Each warp reads all rows of A from shared memory. Of many rows that is more than of B, unless few warps lie side by side.
+    grids = [(4, 1)] if few else [(2, 4), (4, 2)] if rows > 32 and resident == 1 else [(4, 2)]
+    tilings = [Tile(columns=columns, depth=depth, stages=stages, across=a, deep=d, parts=parts) for a, d in grids]
+    return next((t for t in tilings if t.refusal(rows) is None and t.shared_bytes(rows) <= shared_bytes), tilings[-1])
 
 
 def admits(configuration: Mapping[str, int], problem: Problem) -> str | None:
