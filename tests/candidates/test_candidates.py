@@ -17,7 +17,9 @@ from kernelviz.ops.matmul.wgmma import SOURCE, Function
 
 def test_the_plug_in_declares_its_variants() -> None:
     matmul = with_plugins([str(Path(__file__).with_name("matmul_variants.py"))])["matmul"]
-    assert {"cuda_register_vec16", "cuda_warp_tile", "cuda_mma"} <= {v.name for v in matmul.variants}
+    assert {"cuda_register_vec16", "cuda_warp_tile", "cuda_mma", "cuda_gemv", "cuda_skinny"} <= {
+        v.name for v in matmul.variants
+    }
 
 
 @pytest.mark.parametrize("op", LINEAR_OPS, ids=lambda op: op.name)

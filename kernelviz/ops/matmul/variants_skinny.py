@@ -1,0 +1,53 @@
+"""The variants of `matmul` for few rows, whose time is that of reading B once, in ladder order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernelviz.ops.catalog.variant import Launch, variant
+from kernelviz.ops.matmul import gemv, skinny
+from kernelviz.ops.matmul.variants_mma import EVERY_TARGET
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda"),
+    dtypes=("bf16", "fp16"),
+    targets=EVERY_TARGET,
+    techniques=("vec16",),
+    space=gemv.SPACE,
+    admits=gemv.admits,
+)
+def cuda_gemv(
+    a_MK: Tensor, b_KN: Tensor, *, columns: int = 0, warps: int = 0, depth: int = 0, parts: int = 0
+) -> Launch:
+    """CUDA C++ for at most 8 rows: 8 loads of 16 bytes of B at a time in each thread, multiplied and added in fp32."""
+    return gemv.bind(a_MK, b_KN, {"columns": columns, "warps": warps, "depth": depth, "parts": parts})
+
+
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda"),
+    dtypes=("bf16", "fp16"),
+    targets=EVERY_TARGET,
+    techniques=("cp_async", "mma_sync"),
+    space=skinny.SPACE,
+    admits=skinny.admits,
+)
+def cuda_skinny(
+    a_MK: Tensor,
+    b_KN: Tensor,
+    *,
+    columns: int = 0,
+    depth: int = 0,
+    stages: int = 0,
+    across: int = 0,
+    deep: int = 0,
+    parts: int = 0,
+) -> Launch:
+    """CUDA C++ for at most 64 rows: cp.async streams B to mma.sync, whose 16 rows are columns of C, so one row wastes little."""
+    parameters = {"columns": columns, "depth": depth, "stages": stages, "across": across, "deep": deep, "parts": parts}
+    return skinny.bind(a_MK, b_KN, parameters)
