@@ -158,3 +158,7 @@ def test_an_address_without_a_page_is_said_plainly(real: str, page: Page) -> Non
     page.locator(".st-key-known_pages").get_by_role("link", name="Bench").click()
     expect(page.locator(".st-key-run")).to_be_visible()
     expect(page).to_have_title("Bench · kernelviz")
+    page.goto(f"{real}/bench?op=softmax")  # typed by hand: Bench is at the root
+    expect(page.locator(".st-key-run")).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.get_by_role("alert").filter(has_text="Exception")).to_have_count(0)

@@ -92,10 +92,20 @@ def test_a_stream_ends_so_that_the_server_can_stop(monkeypatch: pytest.MonkeyPat
     assert ": still here" in answer.text
 
 
+def test_the_address_of_bench_leads_to_the_root_with_its_query(client: TestClient) -> None:
+    for path, root in (
+        ("/bench", "/"),
+        ("/bench?op=softmax&run=a%20b", "/?op=softmax&run=a%20b"),
+        ("/bench?//x.y/", "/?//x.y/"),
+    ):
+        answer = client.get(path, follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (307, root)
+
+
 def test_paths_carry_the_base_path(monkeypatch: pytest.MonkeyPatch) -> None:
     given = config.get_option("server.baseUrlPath")
     monkeypatch.setattr(config, "get_option", lambda name: "/lab/kv/" if name == "server.baseUrlPath" else given)
-    paths = ["/lab/kv/api/health", "/lab/kv/api/runs/{id}/events", "/lab/kv/assets/{name}"]
+    paths = ["/lab/kv/bench", "/lab/kv/api/health", "/lab/kv/api/runs/{id}/events", "/lab/kv/assets/{name}"]
     assert [r.path for r in routes()] == paths
 
 

@@ -16,7 +16,7 @@ from typing import assert_never
 import anyio
 import anyio.to_thread
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 import kernelviz.bench
@@ -51,6 +51,7 @@ from kernelviz.text.failures import STAGES
 from kernelviz.ui.bench.form import FIRST
 from kernelviz.ui.server import assets, connections, sockets
 from kernelviz.ui.server.assets import base_path
+from kernelviz.ui.shared import site
 
 QUIET_S = 2.0
 """After this long without an event a comment is sent, so that proxies keep the connection and a closed browser is noticed."""
@@ -202,9 +203,16 @@ async def _next(following: Iterator[tuple[int, Event]]) -> tuple[int, Event] | N
     return await anyio.to_thread.run_sync(next, following, None, limiter=_limiter(), abandon_on_cancel=True)
 
 
+async def to_bench(request: Request) -> Response:
+    """From the address that somebody types for Bench, which is at the root, to it, with what follows the question mark."""
+    query = f"?{request.url.query}" if request.url.query else ""
+    return RedirectResponse(f"{base_path()}/{query}")
+
+
 def routes() -> list[Route]:
     """The routes, below `server.baseUrlPath`."""
     return [
+        Route(f"{base_path()}/{site.DEFAULT}", to_bench),
         Route(f"{base_path()}/api/health", health),
         Route(f"{base_path()}/api/runs/{{id}}/events", events),
         *assets.routes(),

@@ -20,13 +20,14 @@ def unknown_page() -> StreamlitPage | None:
     A proxy that adds a folder to the address does no harm: the browser asks for Bench there, and not for a page of this name.
     """
     name = unquote(urlsplit(st.context.url or "").path.rstrip("/").rpartition("/")[2])
-    if not _NAME.fullmatch(name) or name in {page.url_path for page in site.pages()}:
+    # The default page has the empty path, but Streamlit does not let another page have the name of its file.
+    if not _NAME.fullmatch(name) or name in {site.DEFAULT, *(page.url_path for page in site.pages())}:
         return None
     return st.Page(partial(_draw, name), title="No such page", url_path=name, visibility="hidden")
 
 
 def _draw(name: str) -> None:
-    pages = {(page.url_path or "bench"): page for page in site.pages()}
+    pages = {(page.url_path or site.DEFAULT): page for page in site.pages()}
     likely = nearest(name.lower(), tuple(pages))
     st.markdown("#### No such page")
     hint = f" Did you mean **{plain(pages[likely].title)}**?" if likely else ""

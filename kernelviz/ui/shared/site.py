@@ -19,6 +19,8 @@ _PAGES = {
     "method": ("Method", ":material/straighten:"),
 }
 """By file name: title and icon, in the order of the navigation."""
+DEFAULT = "bench"
+"""The page at the root."""
 
 
 def pages_folder() -> Path:
@@ -30,7 +32,7 @@ def pages_folder() -> Path:
 def page(name: str) -> StreamlitPage:
     """A page, as a target of links."""
     title, icon = _PAGES[name]
-    return st.Page(pages_folder() / f"{name}.py", title=title, icon=icon, default=name == "bench")
+    return st.Page(pages_folder() / f"{name}.py", title=title, icon=icon, default=name == DEFAULT)
 
 
 def run_link(label: str, run_id: str) -> None:
