@@ -28,6 +28,9 @@ def _cases() -> Iterator[object]:
                 yield pytest.param(arch, shard_of(op, v), f"{v.name} | {p.key}", marks=group)
 
 
+pytestmark = pytest.mark.timeout(900)
+"""A process compiles a shard for three minutes on an idle machine of two cores, and longer beside other work."""
+
 _compiled: dict[int, Lines] = {}
 
 
