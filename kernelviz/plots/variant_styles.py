@@ -103,7 +103,7 @@ def _numbers(op: Op) -> dict[str, int]:
     formats: list[set[str]] = []
     for variant in op.variants:
         own = set(variant.dtypes or op.dtypes)
-        free = next((i for i, others in enumerate(formats) if own.isdisjoint(others)), len(formats))
+        free = next((i for i, used in enumerate(formats) if own.isdisjoint(used)), len(formats))
         if free == len(formats):
             formats.append(set())
         formats[free] |= own

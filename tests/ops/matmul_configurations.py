@@ -30,10 +30,10 @@ COMPILED: tuple[tuple[str, dict[str, int]], ...] = (
     ("triton_tuned", {"tile_n": 256, "stages": 4}),
     ("triton_persistent", {"tile_n": 256, "flatten": 1}),
     ("triton_descriptors", {}),
-    ("triton_descriptors", {"flatten": 1}),
-    ("triton_descriptors", {"stages": 4, "parts": 2}),
-    ("triton_descriptors", {"stages": 4, "parts": 4, "flatten": 1}),
-    ("triton_descriptors", {"tile_m": 256, "tile_n": 128, "stages": 4, "parts": 2}),
+    ("triton_descriptors", {"flatten": 0}),
+    ("triton_descriptors", {"stages": 4, "parts": 2, "flatten": 0}),
+    ("triton_descriptors", {"stages": 4, "parts": 4}),
+    ("triton_descriptors", {"tile_m": 256, "tile_n": 128, "stages": 4, "parts": 2, "flatten": 0}),
     ("triton_warp_specialised", {}),
     ("triton_warp_specialised", {"tile_m": 256, "tile_n": 128}),
     ("gluon_warp_specialised", {}),
@@ -72,7 +72,9 @@ def compile_all() -> None:
     op = op_named("matmul")
     for variant, configuration in COMPILED:
         chosen = op.variant_named(variant).configured(configuration)
-        problem = op.problem({"m": 256, "n": 512, "k": 512}, "bf16")
+        problem = op.problem(
+            {"m": 256, "n": 512, "k": 512}, "bf16" if "bf16" in (chosen.dtypes or op.dtypes) else "fp16"
+        )
         bind(chosen, problem, inputs_of(op, problem))()
         cubin, shared_bytes = loaded.pop()
         (kernel,) = facts_of(cubin)

@@ -271,4 +271,4 @@ def test_a_product_is_divided_among_the_multiprocessors() -> None:
         parts = -(-k // fp32_async.part_depth(tiling, k, parts))
         possible = Tiling(bm=32, bn=64, tm=8).tiles(m, n) * max(1, k // SHORTEST_PART)
         assert tiling.tiles(m, n) * parts >= min(132, possible) / 4
-    assert choose(4096, 4096, 4096, 132) == (Tiling(), 1)
+    assert choose(4096, 4096, 4096, 132) == (Tiling(tm=8), 1)

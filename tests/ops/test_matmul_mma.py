@@ -19,7 +19,7 @@ from kernelviz.machine_code.facts import facts_of
 from kernelviz.machine_code.occupancy import LIMITS, occupancy
 from kernelviz.ops import catalogue
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.matmul import mma
+from kernelviz.ops.matmul import mma, variants_mma
 from kernelviz.ops.matmul.mma import HALF, MMA_SOURCE, TF32, WMMA_SOURCE, Tile, access_bytes, tile_for
 
 CUDA = Path(__file__).parent / "cuda"
@@ -296,7 +296,7 @@ def test_the_loop_of_the_largest_tile_only_multiplies_and_copies(arch: str, dtyp
 
 def test_the_space_holds_what_a_gpu_can_run() -> None:
     op = catalogue()["matmul"]
-    (variant,) = (v for v in op.variants if v.name == "cuda_mma")
+    variant = variants_mma.cuda_mma
     problem = op.problem({"m": 4096, "n": 4096, "k": 4096}, "bf16")
     good = {"rows": 128, "columns": 256, "depth": 64, "stages": 3, "warps": 8, "group": 8}
 

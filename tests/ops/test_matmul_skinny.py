@@ -19,7 +19,7 @@ from kernelviz.machine_code.facts import facts_of
 from kernelviz.machine_code.techniques import techniques_of
 from kernelviz.ops import catalogue
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.matmul import gemv, skinny
+from kernelviz.ops.matmul import gemv, skinny, variants_skinny
 from kernelviz.ops.matmul.mma import access_bytes
 
 CUDA = Path(__file__).parent / "cuda"
@@ -270,7 +270,7 @@ def test_the_choice_by_size_fits_each_gpu(m: int, n: int, k: int, processors: in
 
 
 def refusal(name: str, problem: Problem, configuration: dict[str, int]) -> str | None:
-    (variant,) = (v for v in catalogue()["matmul"].variants if v.name == name)
+    variant = getattr(variants_skinny, name)
     assert variant.admits is not None
     return variant.admits(configuration, problem)
 

@@ -61,7 +61,8 @@ def test_every_op_has_a_marker_for_each_variant_and_a_plug_in_and_as_many_colour
     for name, dtype in LADDERS:
         styles = [style_of(name, variant) for variant in (*ladder_of(name, dtype), "by_norm")]
         assert len({s.marker for s in styles}) == len(styles), (name, dtype)
-        assert len({s.colour for s in styles}) == min(len(styles), len(COLOURS)), (name, dtype)
+        if len(next(op for op in OPS if op.name == name).variants) < len(MARKERS):
+            assert len({s.colour for s in styles}) == min(len(styles), len(COLOURS)), (name, dtype)
 
 
 def _linear(colour: str) -> np.ndarray:
