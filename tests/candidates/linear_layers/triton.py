@@ -6,32 +6,10 @@ import torch
 import triton
 import triton.language as tl
 
+from kernelviz.ops.activation.triton import _gelu
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.matmul.triton import GROUP, _limits, tile_for
-
-
-@triton.jit
-def _gelu(x, NARROW: tl.constexpr):
-    # gelu(x) = max(x, 0) - a 2^Q(a), a = |x|: kernels/headers/gelu.cuh explains Q.
-    a = tl.minimum(tl.abs(x), 12.0)
-    if NARROW:
-        q = a * 3.1882464e-05 - 7.5515453e-04
-        q = q * a + 8.0197575e-03
-        q = q * a - 5.3288851e-02
-        q = q * a - 4.5888928e-01
-        q = q * a - 1.1511536
-        q = q * a - 0.9999988
-    else:
-        q = a * -2.7709616e-06 + 3.8608167e-05
-        q = q * a - 1.8249029e-04
-        q = q * a - 1.4600168e-04
-        q = q * a + 7.0756334e-03
-        q = q * a - 5.2505132e-02
-        q = q * a - 4.5920488e-01
-        q = q * a - 1.1511058
-        q = q * a - 1.0
-    return tl.maximum(x, 0.0, propagate_nan=tl.PropagateNan.ALL) - a * tl.exp2(q)
 
 
 @triton.jit
