@@ -185,7 +185,6 @@ class CudaTimer:
         before = "behind an untimed call of the same place" if timed.warm else "L2 flushed by reading"
         added_us = timed.correction_s * 1e6
         less = f", less {added_us:.2f} us that tracing adds" if added_us > 0 else ""
-        less = f", plus {-added_us:.2f} us by which tracing shortens it" if added_us < 0 else less
         return f"{timed.stamps.description}, {before} before each of {timed.samples} calls{rotation} {where}{less}"
 
     @property
