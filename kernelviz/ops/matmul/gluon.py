@@ -20,7 +20,7 @@ from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.tensor_map import require_pitch
-from kernelviz.ops.matmul.triton import _limits
+from kernelviz.ops.matmul.triton import limits
 
 CONSUMER_REGISTERS = 240
 PRODUCER_REGISTERS = 24
@@ -189,7 +189,7 @@ def bind_warp_specialised(
     require_pitch("k", k, a_MK.element_size())
     require_pitch("n", n, a_MK.element_size())
     c_MN = torch.empty((m, n), dtype=a_MK.dtype, device=a_MK.device)
-    programs, _ = _limits(a_MK.device)
+    programs, _ = limits(a_MK.device)
     grid = (min(programs, -(-m // tile_m) * -(-n // tile_n)),)
     a = _descriptor(a_MK, tile_m, tile_k)
     b = _descriptor(b_KN, tile_k, tile_n)

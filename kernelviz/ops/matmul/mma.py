@@ -188,7 +188,7 @@ def bind_mma(a_MK: Tensor, b_KN: Tensor, parameters: Mapping[str, int]) -> Launc
     not contiguous and for a tile that no GPU runs; DoesNotLaunch for one that this GPU has too little shared memory for."""
     a_bytes, b_bytes, c_MN, sizes = _operands(a_MK, b_KN)
     size, (m, n) = a_MK.element_size(), c_MN.shape
-    tile = Tile(**parameters) if all(parameters.values()) else tile_for(m, n, size, *_limits(a_MK.device))
+    tile = Tile(**parameters) if all(parameters.values()) else tile_for(m, n, size, *limits(a_MK.device))
     store_bytes = access_bytes(0, n * size, size)
     defines = tile.defines(nvrtc.element_type(a_MK.dtype), size, (a_bytes, b_bytes, store_bytes))
     shared_bytes, blocks = tile.shared_bytes(size), tile.blocks(m, n)
@@ -228,7 +228,7 @@ def _operands(a_MK: Tensor, b_KN: Tensor) -> tuple[int, int, Tensor, tuple[ctype
     return a_bytes, b_bytes, c_MN, (ctypes.c_longlong(m), ctypes.c_longlong(n), ctypes.c_longlong(k))
 
 
-def _limits(device: Any) -> tuple[int, int]:
+def limits(device: Any) -> tuple[int, int]:
     """Multiprocessors, and bytes of shared memory of a block; without a GPU, what every GPU has."""
     import torch
 

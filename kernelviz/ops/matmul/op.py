@@ -1,15 +1,17 @@
-"""The op `matmul`: its cost, its presets and its variants."""
+"""The ops of matrix products. `matmul`: its cost, its presets and its variants."""
 
 from __future__ import annotations
 
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.matmul.linear_op import LINEAR_OPS
 from kernelviz.ops.matmul.reference import bound, reference
 from kernelviz.ops.matmul.variants import torch_eager, triton_grouped
 from kernelviz.ops.matmul.variants_fp32 import FP32_VARIANTS
 from kernelviz.ops.matmul.variants_gluon import GLUON_VARIANTS
-from kernelviz.ops.matmul.variants_mma import cuda_wmma
+from kernelviz.ops.matmul.variants_mma import MMA_VARIANTS
+from kernelviz.ops.matmul.variants_skinny import SKINNY_VARIANTS
 from kernelviz.ops.matmul.variants_triton import TRITON_VARIANTS
 from kernelviz.ops.matmul.variants_wgmma import WGMMA_VARIANTS
 
@@ -59,9 +61,10 @@ OPS = (
             triton_grouped,
             *TRITON_VARIANTS,
             *FP32_VARIANTS,
-            cuda_wmma,
+            *MMA_VARIANTS,
             *WGMMA_VARIANTS,
             *GLUON_VARIANTS,
+            *SKINNY_VARIANTS,
         ),
         # Weights as the models' configurations give them: output features (n) by input features (k).
         presets=(
@@ -81,4 +84,5 @@ OPS = (
         ),
         slab="m",
     ),
+    *LINEAR_OPS,
 )

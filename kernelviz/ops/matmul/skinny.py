@@ -194,7 +194,7 @@ def bind(a_MK: Tensor, b_KN: Tensor, parameters: Mapping[str, int]) -> Launch:
     if m > MOST_ROWS:
         raise BadField("size m", m, f"this kernel takes at most {MOST_ROWS} rows; choose cuda_mma")
     rows = padded_rows(m)
-    tile = Tile(**parameters) if all(parameters.values()) else choose(m, n, k, *_limits(a_MK.device))
+    tile = Tile(**parameters) if all(parameters.values()) else choose(m, n, k, *limits(a_MK.device))
     accesses = (
         access_bytes(a_MK.data_ptr(), k * size, size),
         access_bytes(b_KN.data_ptr(), n * size, size),
@@ -220,7 +220,7 @@ def bind(a_MK: Tensor, b_KN: Tensor, parameters: Mapping[str, int]) -> Launch:
     return launch
 
 
-def _limits(device: Any) -> tuple[int, int]:
+def limits(device: Any) -> tuple[int, int]:
     """Multiprocessors, and bytes of shared memory of a block; without a GPU, what every GPU has."""
     import torch
 

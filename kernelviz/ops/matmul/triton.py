@@ -126,7 +126,7 @@ def tile_for(
     return next((t for t in fitting if t.grid(m, n) >= processors), fitting[-1])
 
 
-def _limits(device: torch.device) -> tuple[int, int]:
+def limits(device: torch.device) -> tuple[int, int]:
     """SMs, and bytes of shared memory that one program may have; an H200's for Triton's interpreter, which has neither."""
     if device.type != "cuda":
         return 132, 232_448
@@ -143,7 +143,7 @@ def bind_grouped(a_MK: torch.Tensor, b_KN: torch.Tensor, *, compute: str | None)
     (m, k), n = a_MK.shape, b_KN.shape[1]
     c_MN = torch.empty((m, n), dtype=a_MK.dtype, device=a_MK.device)
     precision = compute or "ieee"
-    tile = tile_for(m, n, a_MK.element_size(), precision, *_limits(a_MK.device))
+    tile = tile_for(m, n, a_MK.element_size(), precision, *limits(a_MK.device))
     grid = (tile.grid(m, n),)
     even = {"EVEN_M": m % tile.bm == 0, "EVEN_N": n % tile.bn == 0, "EVEN_K": k % tile.bk == 0}
 

@@ -10,7 +10,7 @@ from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.tensor_map import require_pitch
 from kernelviz.ops.kernels.triton_scratch import ScratchContext
-from kernelviz.ops.matmul.triton import _limits
+from kernelviz.ops.matmul.triton import limits
 from kernelviz.ops.matmul.triton_persistent import _tile_position
 
 
@@ -88,7 +88,7 @@ def bind_descriptors(
     require_pitch("k", k, a_MK.element_size())
     require_pitch("n", n, a_MK.element_size())
     c_MN = torch.empty((m, n), dtype=a_MK.dtype, device=a_MK.device)
-    programs, _ = _limits(a_MK.device)
+    programs, _ = limits(a_MK.device)
     grid = (min(programs, -(-m // tile_m) * -(-n // tile_n)),)
     kernel = descriptors_kernel[grid]
     scratch = ScratchContext(a_MK.device)

@@ -8,7 +8,7 @@ import triton.language as tl
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.matmul.triton import Tile, _limits, grouped_kernel
+from kernelviz.ops.matmul.triton import Tile, grouped_kernel, limits
 
 
 @triton.jit
@@ -123,7 +123,7 @@ def bind_persistent(
     (m, k), n = a_MK.shape, b_KN.shape[1]
     c_MN = torch.empty((m, n), dtype=a_MK.dtype, device=a_MK.device)
     tile = Tile(bm=tile_m, bn=tile_n, bk=tile_k_bytes // a_MK.element_size(), warps=warps, stages=stages)
-    programs, _ = _limits(a_MK.device)
+    programs, _ = limits(a_MK.device)
     grid = (min(programs, tile.grid(m, n)),)
 
     def launch() -> torch.Tensor:

@@ -151,6 +151,8 @@ FP32_VARIANTS = (
     cuda_tiled,
     cuda_register_column,
     cuda_register_tile,
+    cuda_register_vec16,
+    cuda_warp_tile,
     cuda_double_buffer,
     cuda_async_copy,
     cuda_larger_thread_tile,

@@ -47,3 +47,6 @@ def cuda_mma(
 
     parameters = {"rows": rows, "columns": columns, "depth": depth, "stages": stages, "warps": warps, "group": group}
     return kernels.bind_mma(a_MK, b_KN, parameters)
+
+
+MMA_VARIANTS = (cuda_wmma, cuda_mma)

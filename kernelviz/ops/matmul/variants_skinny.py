@@ -51,3 +51,6 @@ def cuda_skinny(
     """CUDA C++ for at most 64 rows: cp.async streams B to mma.sync, whose 16 rows are columns of C, so one row wastes little."""
     parameters = {"columns": columns, "depth": depth, "stages": stages, "across": across, "deep": deep, "parts": parts}
     return skinny.bind(a_MK, b_KN, parameters)
+
+
+SKINNY_VARIANTS = (cuda_gemv, cuda_skinny)

@@ -42,8 +42,6 @@ _WARP_SPECIALISED = {
 @variant(
     backend="triton",
     needs=("triton", "cuda"),
-    dtypes=("bf16", "fp32"),  # fp16, and fp32 without tf32, have not passed the GPU suite yet
-    computes=("tf32",),
     techniques=("cp_async", "mma_sync", "wgmma", "tcgen05"),
     space=_TUNED,
     admits=admits_pointers,
@@ -156,7 +154,7 @@ def triton_descriptors(
     backend="triton",
     needs=("triton", "cuda", "sm_90"),
     targets=("sm_90",),
-    dtypes=("fp16",),  # bf16 has not passed the GPU suite yet
+    dtypes=("bf16", "fp16"),
     techniques=("tma", "wgmma", "warp_specialised"),
     space=_WARP_SPECIALISED,
     admits=admits_warp_specialised,

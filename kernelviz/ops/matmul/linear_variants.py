@@ -59,15 +59,15 @@ def ladder(name: Name) -> tuple[Variant, ...]:
     @variant(backend="torch")
     def torch_eager(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, *, compute: str | None = None) -> Launch:
         """As a model computes it: functional.linear, where cuBLAS adds the bias, then the function in a kernel of its own."""
-        from candidates.linear_layers.precision import in_precision
+        from kernelviz.ops.matmul.torch import in_precision
 
         return in_precision(lambda: layer(x_MK, w_NK, b_N), x_MK, compute)
 
     @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, *, compute: str | None = None) -> Launch:
         """torch.compile of the layer: inductor leaves the product to cuBLAS and fuses bias and function into one kernel."""
-        from candidates.linear_layers.precision import in_precision, precision
         from kernelviz.ops.kernels.inductor import compiled
+        from kernelviz.ops.matmul.torch import in_precision, precision
 
         # torch.compile compiles again where a setting has changed.
         with precision(x_MK, compute):
@@ -77,7 +77,7 @@ def ladder(name: Name) -> tuple[Variant, ...]:
     @variant(backend="triton", needs=("triton", "cuda"), techniques=("cp_async", "mma_sync", "wgmma"))
     def triton_fused(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, *, compute: str | None = None) -> Launch:
         """Triton: bias and function are applied to the sums in registers, so z is never in memory."""
-        from candidates.linear_layers import triton as kernels
+        from kernelviz.ops.matmul import triton_linear as kernels
 
         return kernels.bind_linear(x_MK, w_NK, b_N, function=name, compute=compute)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from candidates.linear_layers.reference import Function, bound_of, linear
-from candidates.linear_layers.variants import Name, gelu, ladder, relu, silu
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import CostModel, Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, Tensors, TensorSpec
+from kernelviz.ops.matmul.linear_reference import Function, bound_of, linear
+from kernelviz.ops.matmul.linear_variants import Name, gelu, ladder, relu, silu
 
 if TYPE_CHECKING:
     from torch import Tensor

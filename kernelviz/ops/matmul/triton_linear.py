@@ -6,10 +6,10 @@ import torch
 import triton
 import triton.language as tl
 
-from kernelviz.ops.activation.triton import _gelu
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.matmul.triton import GROUP, _limits, tile_for
+from kernelviz.ops.kernels.triton_gelu import gelu
+from kernelviz.ops.matmul.triton import GROUP, limits, tile_for
 
 
 @triton.jit
@@ -60,7 +60,7 @@ def linear_kernel(
     elif FUNCTION == "silu":
         y = z * tl.sigmoid(z)
     else:
-        y = _gelu(z, y_ptr.dtype.element_ty.primitive_bitwidth == 16)
+        y = gelu(z, y_ptr.dtype.element_ty.primitive_bitwidth == 16)
     y_ptrs = y_ptr + rows.to(tl.int64)[:, None] * n + columns[None, :]
     tl.store(y_ptrs, y.to(y_ptr.dtype.element_ty), mask=(rows < m)[:, None] & (columns < n)[None, :])
 
@@ -76,7 +76,7 @@ def bind_linear(
     (m, k), n = x_MK.shape, w_NK.shape[0]
     y_MN = torch.empty((m, n), dtype=x_MK.dtype, device=x_MK.device)
     precision = compute or "ieee"
-    tile = tile_for(m, n, x_MK.element_size(), precision, *_limits(x_MK.device))
+    tile = tile_for(m, n, x_MK.element_size(), precision, *limits(x_MK.device))
     grid = (tile.grid(m, n),)
     even = {"EVEN_M": m % tile.bm == 0, "EVEN_N": n % tile.bn == 0, "EVEN_K": k % tile.bk == 0}
 
