@@ -16,7 +16,7 @@ from kernelviz.metrics.stability import stability
 
 INTENSE_FLOP_PER_BYTE = 16.0
 """From this arithmetic intensity on, a problem is judged by its arithmetic rate, not by its bandwidth."""
-CONTRACTIONS = frozenset({"matmul"})
+CONTRACTIONS = frozenset({"matmul", "linear_relu", "linear_gelu", "linear_silu"})
 
 
 def bandwidth_bytes_per_s(cost: Cost, time_s: float) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch, variant
-from kernelviz.ops.matmul import gemv, skinny
+from kernelviz.ops.matmul import gemv, skinny, wgmma_skinny
 from kernelviz.ops.matmul.variants_mma import EVERY_TARGET
 
 if TYPE_CHECKING:
@@ -53,4 +53,17 @@ def cuda_skinny(
     return skinny.bind(a_MK, b_KN, parameters)
 
 
-SKINNY_VARIANTS = (cuda_gemv, cuda_skinny)
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda", "sm_90a"),
+    dtypes=("bf16", "fp16"),
+    techniques=("tma", "wgmma", "warp_specialised"),
+    space=wgmma_skinny.SPACE,
+    admits=wgmma_skinny.admits,
+)
+def cuda_wgmma_skinny(a_MK: Tensor, b_KN: Tensor, *, columns: int = 0, stages: int = 0, parts: int = 0) -> Launch:
+    """CUDA C++ for at most 128 rows, wgmma with exchanged operands: columns of B fill its 64 rows; clusters add parts of K."""
+    return wgmma_skinny.bind(a_MK, b_KN, {"columns": columns, "stages": stages, "parts": parts})
+
+
+SKINNY_VARIANTS = (cuda_gemv, cuda_skinny, cuda_wgmma_skinny)

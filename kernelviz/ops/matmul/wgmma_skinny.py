@@ -1,0 +1,147 @@
+"""The kernel of `matmul` for few rows on Hopper's tensor cores (wgmma_skinny.cu): what may be tuned, the choice by size, its launch.
+
+Imports neither torch nor CUDA, so that a space can be listed without them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernelviz.core.errors import BadField
+from kernelviz.core.problem import Problem
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.tensor_map import Boxes, require_pitch, tensor_maps
+from kernelviz.ops.matmul.gemv import LEAST_AHEAD_BYTES, MULTIPROCESSORS, SHORTEST_PART
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from kernelviz.ops.catalog.variant import Launch
+
+SOURCE = Path(__file__).parent / "wgmma_skinny.cu"
+MOST_ROWS = 128
+DEPTH, ALIGNMENT_BYTES = 64, 1024
+MOST_SHARED_BYTES, SYSTEM_BYTES = 232_448, 1024
+"""Shared memory of a block on an H100 or H200, which is that of a multiprocessor but for what the system takes of each block."""
+MOST_STAGES = 8
+SPACE = {"columns": (0, 128, 64), "stages": (0, 4, 3, 6, 8), "parts": (0, 1, 2, 3, 4, 6, 8)}
+"""What may be tuned; 0, in all of them, is the choice of `choose`."""
+_PTX_NAMES = {"__nv_bfloat16": "bf16", "__half": "f16"}
+
+
+def padded_rows(m: int) -> int:
+    """Rows that the tensor cores compute.
+
+    >>> [padded_rows(m) for m in (1, 9, 17, 64, 128)]
+    [8, 16, 32, 64, 128]
+    """
+    return max(8, 1 << (m - 1).bit_length())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tile:
+    """The definitions of wgmma_skinny.cu, which explains them."""
+
+    columns: int
+    stages: int
+    parts: int
+
+    def shared_bytes(self, rows: int) -> int:
+        """The stages with their barriers, or the sums that take their place, and what aligns them to 1024 bytes."""
+        stages = self.stages * (2 * DEPTH * (self.columns + rows) + 16)
+        return ALIGNMENT_BYTES + max(stages, 4 * rows * (self.columns + 4))
+
+    def resident(self, rows: int) -> int:
+        """Blocks of a multiprocessor at the same time, by shared memory."""
+        return MOST_SHARED_BYTES // (self.shared_bytes(rows) + SYSTEM_BYTES)
+
+    def defines(self, element: str, rows: int) -> dict[str, str]:
+        """The macros, for elements of this C++ type."""
+        return {
+            "COLUMNS": str(self.columns),
+            "ROWS": str(rows),
+            "STAGES": str(self.stages),
+            "PARTS": str(self.parts),
+            "ELEMENT": element,
+            "ELEMENT_PTX": f'"{_PTX_NAMES[element]}"',
+        }
+
+
+def choose(m: int, n: int, k: int, processors: int = MULTIPROCESSORS) -> Tile:
+    """Tiles of 128 columns, since every block reads all of A, and so many parts of K that each multiprocessor has about two blocks.
+
+    >>> [choose(64, n, k) for n, k in ((14336, 4096), (6144, 4096), (4096, 14336))]  # doctest: +NORMALIZE_WHITESPACE
+    [Tile(columns=128, stages=4, parts=2), Tile(columns=128, stages=4, parts=4), Tile(columns=128, stages=4, parts=8)]
+    >>> choose(1, 28672, 4096)
+    Tile(columns=128, stages=6, parts=1)
+    """
+    rows = padded_rows(m)
+    tiles = -(-n // 128)
+    parts = 1
+    while parts < 8 and tiles * parts * 2 <= 2 * processors and k >= 2 * parts * SHORTEST_PART:
+        parts *= 2
+    most = next(s for s in range(MOST_STAGES, 1, -1) if Tile(columns=128, stages=s, parts=parts).resident(rows) >= 1)
+    two = [s for s in range(most, 2, -1) if Tile(columns=128, stages=s, parts=parts).resident(rows) >= 2]
+    return Tile(columns=128, stages=two[0] if two and tiles * parts > processors else most, parts=parts)
+
+
+def admits(configuration: Mapping[str, int], problem: Problem) -> str | None:
+    """Why a configuration is not measured: it fits no GPU, or it loads too little ahead."""
+    if not all(configuration.values()):
+        return "0 is the choice by size, in all parameters or in none"
+    m, n, k = (problem.sizes[axis] for axis in ("m", "n", "k"))
+    if m > MOST_ROWS:
+        return f"more than {MOST_ROWS} rows"
+    tile, rows = Tile(**configuration), padded_rows(m)
+    if (resident := tile.resident(rows)) == 0:
+        return f"needs {tile.shared_bytes(rows):,} bytes of shared memory"
+    if tile.parts > 1 and k < tile.parts * SHORTEST_PART:
+        return f"parts of K would have fewer than {SHORTEST_PART} rows of B"
+    blocks = -(-(-(-n // tile.columns) * tile.parts) // MULTIPROCESSORS)
+    if tile.parts > 1 and blocks > resident:
+        return f"there are enough tiles without {tile.parts} parts of K"
+    ahead = min(blocks, resident) * (tile.stages - 1) * 2 * DEPTH * tile.columns
+    if ahead < LEAST_AHEAD_BYTES and n * k >= 2**22:
+        return f"a multiprocessor would load only {ahead:,} bytes ahead, too few to hide the latency"
+    return None
+
+
+def bind(a_MK: Tensor, b_KN: Tensor, parameters: Mapping[str, int]) -> Launch:
+    """The product of contiguous matrices (M, K) and (K, N) of bf16 or fp16, M at most 128. `parameters`: those of SPACE.
+
+    Errors: BadField for matrices that are not contiguous, whose rows are no multiples of 16 bytes, or with more rows.
+    """
+    import torch
+
+    from kernelviz.ops.kernels.gpu import multiprocessors
+
+    require_contiguous(a_MK=a_MK, b_KN=b_KN)
+    (m, k), n = a_MK.shape, b_KN.shape[1]
+    if m > MOST_ROWS:
+        raise BadField("size m", m, f"this kernel holds at most {MOST_ROWS} rows of A; choose another variant")
+    require_pitch("k", k, a_MK.element_size())
+    require_pitch("n", n, b_KN.element_size())
+    chosen = any(parameters.values())
+    processors = multiprocessors(a_MK.device) if a_MK.is_cuda else MULTIPROCESSORS
+    tile, rows = Tile(**parameters) if chosen else choose(m, n, k, processors), padded_rows(m)
+    shared_bytes = tile.shared_bytes(rows)
+    defines = tile.defines(nvrtc.element_type(a_MK.dtype), rows)
+    kernel = nvrtc.kernel(
+        SOURCE, "matmul_wgmma_skinny", defines, shared_bytes=shared_bytes, cluster=tile.parts, specific=True
+    )
+    c_MN = torch.empty((m, n), dtype=a_MK.dtype, device=a_MK.device)
+    maps = tensor_maps([Boxes(a_MK, rows), Boxes(b_KN, DEPTH)])
+    blocks, threads = -(-n // tile.columns) * tile.parts, 2 * tile.columns + 32
+    sizes = tuple(map(ctypes.c_int, (m, n, k)))
+
+    def launch() -> Tensor:
+        pointers = (maps.data_ptr(), c_MN.data_ptr())
+        nvrtc.launch(kernel, blocks, threads, *pointers, *sizes, cluster=tile.parts, shared_bytes=shared_bytes)
+        return c_MN
+
+    return launch
