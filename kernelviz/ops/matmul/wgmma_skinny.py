@@ -1,4 +1,4 @@
-"""The kernel of `matmul` for few rows on Hopper's tensor cores (wgmma_skinny.cu): what may be tuned, the choice by size, its launch.
+"""The kernel of `matmul` for few rows on Hopper's tensor cores (wgmma_skinny.cu): what may be tuned, choice by size, launch.
 
 Imports neither torch nor CUDA, so that a space can be listed without them.
 """
@@ -16,7 +16,7 @@ from kernelviz.core.problem import Problem
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.tensor_map import Boxes, require_pitch, tensor_maps
-from kernelviz.ops.matmul.gemv import LEAST_AHEAD_BYTES, MULTIPROCESSORS, SHORTEST_PART
+from kernelviz.ops.matmul.gemv import MULTIPROCESSORS, SHORTEST_PART
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,7 +29,9 @@ DEPTH, ALIGNMENT_BYTES = 64, 1024
 MOST_SHARED_BYTES, SYSTEM_BYTES = 232_448, 1024
 """Shared memory of a block on an H100 or H200, which is that of a multiprocessor but for what the system takes of each block."""
 MOST_STAGES = 8
-SPACE = {"columns": (0, 128, 64), "stages": (0, 4, 3, 6, 8), "parts": (0, 1, 2, 3, 4, 6, 8)}
+LEAST_AHEAD_BYTES = 16 * 1024
+"""Of a multiprocessor: half of what hides the latency of memory by Little's law (`gemv.LEAST_AHEAD_BYTES`)."""
+SPACE = {"columns": (0, 128, 64), "stages": (0, 4, 3, 2, 5, 6, 8), "parts": (0, 1, 2, 3, 4, 6, 8)}
 """What may be tuned; 0, in all of them, is the choice of `choose`."""
 _PTX_NAMES = {"__nv_bfloat16": "bf16", "__half": "f16"}
 
@@ -135,7 +137,7 @@ def bind(a_MK: Tensor, b_KN: Tensor, parameters: Mapping[str, int]) -> Launch:
         SOURCE, "matmul_wgmma_skinny", defines, shared_bytes=shared_bytes, cluster=tile.parts, specific=True
     )
     c_MN = torch.empty((m, n), dtype=a_MK.dtype, device=a_MK.device)
-    maps = tensor_maps([Boxes(a_MK, rows), Boxes(b_KN, DEPTH)])
+    maps = tensor_maps([Boxes(a_MK, rows), Boxes(b_KN, DEPTH, fetch_bytes=128)])
     blocks, threads = -(-n // tile.columns) * tile.parts, 2 * tile.columns + 32
     sizes = tuple(map(ctypes.c_int, (m, n, k)))
 
