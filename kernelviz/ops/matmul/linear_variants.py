@@ -74,7 +74,7 @@ def ladder(name: Name) -> tuple[Variant, ...]:
             run = compiled(layer, x_MK, w_NK, b_N)
         return in_precision(run, x_MK, compute)
 
-    @variant(backend="triton", needs=("triton", "cuda"), techniques=("cp_async", "mma_sync", "wgmma"))
+    @variant(backend="triton", needs=("triton", "cuda"), techniques=("cp_async", "mma_sync", "wgmma", "tcgen05"))
     def triton_fused(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, *, compute: str | None = None) -> Launch:
         """Triton: bias and function are applied to the sums in registers, so z is never in memory."""
         from kernelviz.ops.matmul import triton_linear as kernels
