@@ -291,4 +291,4 @@ def test_the_spaces_hold_what_a_gpu_can_run() -> None:
     assert "half as often" in (refusal("cuda_skinny", most, {**good, "columns": 64}) or "")
     assert "enough without" in (refusal("cuda_skinny", most, {**good, "parts": 4}) or "")
     with pytest.raises(BadField, match="shared memory"):
-        skinny.Tile(**{**good, "depth": 128}).defines("float", 64, (16, 16, 16))
+        skinny.Tile(**{**good, "stages": 8}).defines("float", 64, (16, 16, 16))
