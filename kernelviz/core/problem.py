@@ -5,8 +5,9 @@ from typing import Literal
 import msgspec
 
 Direction = Literal["forward", "backward"]
-Data = Literal["normal", "uniform", "zeros", "small_integers", "one_value", "sorted"]
-"""What the inputs hold. ``sorted``: as normal, with ids in ascending order."""
+Data = Literal["normal", "uniform", "zeros", "small_integers", "one_value", "sorted", "outliers"]
+"""What the inputs hold. ``sorted``: as normal, with ids in ascending order. ``outliers``: as normal, with a few numbers that are 32
+times larger (measure.session.inputs)."""
 Clock = Literal["burst", "sustained"]
 FigureName = Literal["cold", "warm", "call", "graph", "loop", "energy"]
 USUAL_FIGURES: tuple[FigureName, ...] = ("cold", "warm", "call", "graph", "loop")

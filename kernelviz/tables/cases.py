@@ -128,6 +128,10 @@ _CACHES: dict[Headline, str] = {
 }
 _QUANTILE_HELP = "One Python call from idle to done, by the host clock: {} % of the calls take at most this long."
 _VERDICT_HELP = "From the rounds that measured both variants. A difference has to be larger than the noise floor."
+_ISSUE_HELP = (
+    "Rate at equal clock: FLOP/s divided by SMs × FLOP per SM and clock × measured SM clock. Two cards, or burst and sustained "
+    "load, differ in clock but not in this share."
+)
 _RESULT_HELP = "The check against the float64 reference, or why there is no time."
 _QUALITY_HELP = (
     "How far the time can be relied on, with the worst reason. All parts are shown for each variant at one size."
@@ -174,6 +178,10 @@ COLUMNS: tuple[Column[Case], ...] = (
            lambda c: c.row.rate_flop_per_s, half_width=_half_width),
     Column("efficiency_fraction", "Share of roof", "Shortest time that the measured roofs allow, divided by the time.",
            units.SHARE, lambda c: c.row.efficiency),
+    Column("issue_rate_fraction", "Of issue rate", _ISSUE_HELP, units.SHARE,
+           lambda c: c.row.issue.fraction if c.row.issue else None, optional=True),
+    Column("mean_clock_hz", "SM clock in calls", "Mean SM clock of the blocks of this time, measured on the device.", units.CLOCK,
+           lambda c: c.row.issue.clock_hz if c.row.issue else None, optional=True),
     Column("speed_up", "Speed-up", "Time of the baseline divided by this time.", units.FACTOR, lambda c: c.row.speed_up, _RECORD),
     Column("verdict", "Verdict", _VERDICT_HELP, units.OWN_TEXT, lambda c: c.row.verdict.kind if c.row.verdict else None,
            _RECORD),

@@ -22,10 +22,9 @@ from kernelviz.core.reasons import (
     Stale,
     Unwritten,
 )
-from kernelviz.measure.session.binding import TIMED_SEED
 from kernelviz.measure.session.contract import CaseFailed
 from kernelviz.measure.session.device_session import DeviceSession, open_session
-from kernelviz.measure.session.inputs import unchanged
+from kernelviz.measure.session.inputs import TIMED_SEED, unchanged
 
 TESTS = Path(__file__).parents[1]
 PLANTED = (str(TESTS / "planted.py"), str(TESTS / "planted_wrong.py"))
