@@ -32,7 +32,7 @@ from kernelviz.text import (
     format_roof_name,
     format_roof_value,
 )
-from kernelviz.text.roofs import REFUSED_REMEDY, describe_above_sheet
+from kernelviz.text.roofs import REFUSED_REMEDY, describe_above_sheet, describe_issue_share
 
 _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 
@@ -155,7 +155,7 @@ def _lines(bench: Bench, device: Device) -> Iterator[tuple[str, str]]:
         "other processes on it": None if now.other_processes is None else str(now.other_processes),
     }
     yield from ((name, value) for name, value in properties.items() if value is not None)
-    yield from _roof_lines(roofs, cache.size_bytes if cache else None)
+    yield from _roof_lines(device, roofs, cache.size_bytes if cache else None)
     refused = bench.machine.refused_roofs(device.id)
     yield from (("refused roof", describe_refusal(r)) for r in refused)
     if refused:
@@ -165,7 +165,7 @@ def _lines(bench: Bench, device: Device) -> Iterator[tuple[str, str]]:
         yield from _sheet_lines(roofs, sheet)
 
 
-def _roof_lines(roofs: Sequence[Roof], cache_bytes: int | None) -> Iterator[tuple[str, str]]:
+def _roof_lines(device: Device, roofs: Sequence[Roof], cache_bytes: int | None) -> Iterator[tuple[str, str]]:
     """One line for each roof. The sizes of one stream share a line, the smallest first, of which the cache may hold a part."""
     if not roofs:
         yield "measured roofs", "not calibrated; `kernelviz device --calibrate` measures them"
@@ -177,7 +177,7 @@ def _roof_lines(roofs: Sequence[Roof], cache_bytes: int | None) -> Iterator[tupl
         values = [
             format_roof(group[0]),
             *(f"at {format_bytes(r.moved_bytes or 0)}: {format_roof_value(r)}" for r in group[1:]),
-            *filter(None, (describe_cached_part(group[0], cache_bytes),)),
+            *filter(None, (describe_cached_part(group[0], cache_bytes), describe_issue_share(group[0], device))),
         ]
         yield "measured roof", f"{', '.join(values)} ({group[-1].measured_at[:10]})"
 

@@ -1,7 +1,7 @@
-"""The issue rate: the most arithmetic that the units of a GPU can begin in a cycle, and the share of it that a case reaches at the
-clock that was measured beside it.
+"""The issue rate: the most arithmetic that the units of a GPU can begin in a cycle, and the share of it that a case reaches at
+the clock that was measured beside it.
 
-A GPU under its power cap lowers its clock, so two runs of one kernel differ in FLOP/s. They agree in cycles: the share of the issue
+A GPU under its power cap lowers its clock, so two runs of one kernel differ in FLOP/s, but not in cycles: the share of the issue
 rate at the measured clock is the comparison *at equal clock*.
 """
 
@@ -32,8 +32,9 @@ FLOP_PER_SM_AND_CLOCK: Mapping[tuple[int, int], Mapping[str, int]] = MappingProx
 """Dense flop per SM and clock by compute capability and precision, with accumulation in fp32 (int8: int32). ``fp32`` is IEEE
 arithmetic on the CUDA cores, ``fp64`` uses tensor cores where they exist. What no document states is not here."""
 HALF_ON_GEFORCE = frozenset({"bf16", "fp16", "tf32", "fp8"})
-"""On GeForce cards, tensor cores accumulate in fp32 at half the rate of the professional cards of the same generation (GA102 white
-paper, table 2: RTX 3090, 71 TFLOP/s; Ada white paper, appendix: RTX 4090, 165.2; RTX Blackwell white paper: RTX 5090, 209.5)."""
+"""On GeForce cards, tensor cores accumulate in fp32 at half the rate of the professional cards of the same generation (GA102
+white paper, table 2: RTX 3090, 71 TFLOP/s; Ada white paper, appendix: RTX 4090, 165.2; RTX Blackwell white paper: RTX 5090,
+209.5)."""
 GEFORCE = "NVIDIA GeForce "
 """How the driver names these cards (its README, "Supported NVIDIA GPU Products")."""
 CONTRADICTED = frozenset({"NVIDIA L40"})
@@ -49,7 +50,11 @@ def flop_per_sm_and_clock(device: Device, precision: str) -> int | None:
     """
     rates = FLOP_PER_SM_AND_CLOCK.get(device.compute_capability or (0, 0), {})
     rate = rates.get(precision)
-    if rate is None or device.kind != "cuda" or (device.name in CONTRADICTED and precision in HALF_ON_GEFORCE | {"int8"}):
+    if (
+        rate is None
+        or device.kind != "cuda"
+        or (device.name in CONTRADICTED and precision in HALF_ON_GEFORCE | {"int8"})
+    ):
         return None
     return rate // 2 if device.name.startswith(GEFORCE) and precision in HALF_ON_GEFORCE else rate
 
@@ -67,8 +72,8 @@ def issue_rate_flop_per_s(device: Device, precision: str, clock_hz: float) -> fl
 
 @dataclass(frozen=True, slots=True)
 class IssueShare:
-    """A case compared with the issue rate. `fraction`: its share at the measured clock. `clock_hz`: the mean SM clock of its time.
-    `rate_flop_per_s`: the issue rate at this clock."""
+    """A case compared with the issue rate. `fraction`: its share at the measured clock. `clock_hz`: the mean SM clock of its
+    time. `rate_flop_per_s`: the issue rate at this clock."""
 
     fraction: float
     clock_hz: float
@@ -101,8 +106,8 @@ def _cycles(figure: Figure) -> float | None:
 
 
 def roof_share(roof: Roof, device: Device) -> float | None:
-    """The share of the issue rate at the clock of its own measurement that a measured arithmetic roof reaches. None for other roofs,
-    and for multiply-adds of the vector units in precisions whose rate is that of the tensor cores."""
+    """The share of the issue rate, at the clock of its own measurement, that a measured arithmetic roof reaches. None for other
+    roofs, and for multiply-adds of the vector units in precisions whose rate is that of the tensor cores."""
     if roof.rate_flop_per_s is None or roof.clock_hz is None or roof.precision is None:
         return None
     if roof.name == "fma" and roof.precision != "fp32":

@@ -13,7 +13,7 @@ from kernelviz.metrics.figures import Headline, back_to_back_over_warm, first_ca
 from kernelviz.metrics.quality import LEVELS, Quality, quality
 from kernelviz.metrics.rows import Row, by_rate
 from kernelviz.metrics.stability import stability
-from kernelviz.tables.column import MEMORY_HELP, VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
+from kernelviz.tables.column import ISSUE_HELP, MEMORY_HELP, VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
 from kernelviz.text import (
     Text,
     describe_comparison_with_baseline,
@@ -128,10 +128,6 @@ _CACHES: dict[Headline, str] = {
 }
 _QUANTILE_HELP = "One Python call from idle to done, by the host clock: {} % of the calls take at most this long."
 _VERDICT_HELP = "From the rounds that measured both variants. A difference has to be larger than the noise floor."
-_ISSUE_HELP = (
-    "Rate at equal clock: FLOP/s divided by SMs × FLOP per SM and clock × measured SM clock. Two cards, or burst and sustained "
-    "load, differ in clock but not in this share."
-)
 _RESULT_HELP = "The check against the float64 reference, or why there is no time."
 _QUALITY_HELP = (
     "How far the time can be relied on, with the worst reason. All parts are shown for each variant at one size."
@@ -178,7 +174,7 @@ COLUMNS: tuple[Column[Case], ...] = (
            lambda c: c.row.rate_flop_per_s, half_width=_half_width),
     Column("efficiency_fraction", "Share of roof", "Shortest time that the measured roofs allow, divided by the time.",
            units.SHARE, lambda c: c.row.efficiency),
-    Column("issue_rate_fraction", "Of issue rate", _ISSUE_HELP, units.SHARE,
+    Column("issue_rate_fraction", "Of issue rate", ISSUE_HELP, units.SHARE,
            lambda c: c.row.issue.fraction if c.row.issue else None, optional=True),
     Column("mean_clock_hz", "SM clock in calls", "Mean SM clock of the blocks of this time, measured on the device.", units.CLOCK,
            lambda c: c.row.issue.clock_hz if c.row.issue else None, optional=True),

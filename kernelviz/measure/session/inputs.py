@@ -16,8 +16,8 @@ _PLAIN = (Tensor, torch.nn.Parameter)
 TIMED_SEED = 0
 """The timed inputs are filled with this seed."""
 RANDOM_DATA = frozenset({"normal", "sorted"})
-"""The data with which a wrong kernel is seen. Of zeros, ones, small integers or outliers alone, the output of a wrong kernel can be
-right (a product of zeros is zero, whatever the kernel reads), so that it is also checked with normal data."""
+"""The data with which a wrong kernel is seen. With zeros, ones, small integers or outliers alone, the output of a wrong kernel
+can be right (a product of zeros is zero, whatever the kernel reads), so it is also checked with normal data."""
 OUTLIER_DISTANCE, OUTLIER_FACTOR = 1009, 32.0
 """Of ``outliers``, every 1,009th number is 32 times larger: about 0.1 % of the numbers, as in the activations of large language
 models (Dettmers et al. 2022, arXiv 2208.07339). The distance is a prime, so that outliers are in all rows and columns; the factor
