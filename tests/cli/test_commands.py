@@ -182,6 +182,8 @@ def test_a_wrong_result_keeps_its_time_and_is_never_fastest(
         (["run", "add", "--quick", "--energy"], "--quick"),
         (["run", "add", "--quick", "--clock", "sustained"], "--quick"),
         (["run", "add", "--quick", "--figures", "warm"], "--quick"),
+        (["run", "add", "--load-seconds", "5"], "a burst has no steady load"),
+        (["run", "add", "--clock", "sustained", "--load-seconds", "60"], "--load-seconds"),
         (["run", "add", "--budget-s", "0"], "--budget-s"),
         (["run", "add", "--budget-s", "much"], "--budget-s"),
         (["run", "add", "--frobnicate"], "--frobnicate"),
