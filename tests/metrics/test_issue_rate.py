@@ -6,11 +6,14 @@ import msgspec
 import pytest
 import sample_runs as samples
 
+from kernelviz.bench.comparison import records
 from kernelviz.core.problem import Cost, Problem
 from kernelviz.core.result import Figure, Result, Timing
-from kernelviz.core.run import Device, Roof
+from kernelviz.core.run import Device, Roof, Run
 from kernelviz.hardware.datasheet import DataSheet, sheets
+from kernelviz.metrics.comparison import compare
 from kernelviz.metrics.compute_ceilings import ceiling_of, compute_ceilings
+from kernelviz.metrics.equal_clock import equal_clock
 from kernelviz.metrics.issue_rate import (
     FLOP_PER_SM_AND_CLOCK,
     GEFORCE,
@@ -23,6 +26,7 @@ from kernelviz.metrics.rows import rows
 from kernelviz.ops import op_named
 from kernelviz.tables.cases import case_columns, cases
 from kernelviz.tables.column import View
+from kernelviz.tables.comparison import pair_columns
 
 CAPABILITIES = {"hopper": (9, 0), "ada": (8, 9), "blackwell_rtx": (12, 0)}
 PRODUCT = Problem(op="matmul", sizes={"m": 8192, "n": 8192, "k": 8192}, dtype="bf16")
@@ -180,3 +184,52 @@ def test_a_loop_that_is_too_uncertain_is_no_ceiling() -> None:
 def test_a_problem_that_moves_data_has_no_compute_ceiling() -> None:
     add = Problem(op="add", sizes={"n": 2**20}, dtype="bf16")
     assert compute_ceilings(add, op_named("add").cost_of(add), at_clock(1e5, 1.8e9), samples.H200, (), ()) == ()
+
+
+def product_run(id: str, cycles: float, clock_hz: float, **problem: object) -> Run:
+    named = msgspec.structs.replace(PRODUCT, **problem)
+    result = Result(
+        problem=named, variant="torch_eager", outcome=Timing(device_cold_s=at_clock(cycles, clock_hz)), cost=COST
+    )
+    run = samples.run([result], id=id, op="matmul", sizes=[PRODUCT.sizes])
+    plan = msgspec.structs.replace(run.plan, problems=(named,), variants=("torch_eager",))
+    return msgspec.structs.replace(run, plan=plan)
+
+
+def test_clocks_explain_the_difference_of_two_runs_of_one_kernel() -> None:
+    found = compare(product_run("a", 2.2e6, 1.98e9), product_run("b", 2.2e6, 1.5e9))
+    (pair,) = found.pairs
+    assert pair.ratio is not None
+    assert pair.ratio.estimate == pytest.approx(1.98 / 1.5, rel=0.001)
+    assert equal_clock(pair, found).ratio == pytest.approx(1.0, rel=0.001)
+    (record,) = records(found)
+    assert record["ratio_at_equal_clock"] == pytest.approx(1.0, rel=0.001)
+    assert record["mean_clock_b_hz"] == pytest.approx(1.5e9, rel=0.001)
+    titles = [c.heading for c in pair_columns(found, View.WIDE)]
+    assert "At equal clock, B / A" in titles
+    assert {"Of issue rate, A", "Of issue rate, B", "SM clock of A", "SM clock of B"} <= set(titles)
+    assert "At equal clock, B / A" in [c.heading for c in pair_columns(found, View.TERMINAL)]
+
+
+def test_a_kernel_that_needs_more_cycles_is_slower_at_equal_clock_too() -> None:
+    found = compare(product_run("a", 2.2e6, 1.5e9), product_run("b", 2.42e6, 1.65e9))
+    (pair,) = found.pairs
+    assert pair.ratio is not None
+    assert pair.ratio.estimate == pytest.approx(1.0, rel=0.001)
+    assert equal_clock(pair, found).ratio == pytest.approx(1.1, rel=0.001)
+
+
+def test_other_input_data_have_no_verdict_but_a_ratio_at_equal_clock() -> None:
+    found = compare(product_run("a", 2.2e6, 1.5e9), product_run("b", 2.2e6, 1.9e9, data="zeros"))
+    (pair,) = found.pairs
+    assert pair.kind == "not comparable"
+    assert pair.ratio is not None
+    assert pair.ratio.estimate < 0.9
+    assert equal_clock(pair, found).ratio == pytest.approx(1.0, rel=0.001)
+
+
+def test_a_comparison_of_ops_that_move_data_has_no_such_column() -> None:
+    a, b = samples.run(id="a"), samples.run(id="b")
+    found = compare(a, b)
+    assert all(equal_clock(pair, found).ratio is None for pair in found.pairs)
+    assert "At equal clock, B / A" not in [c.heading for c in pair_columns(found, View.WIDE)]
