@@ -8,6 +8,11 @@ Direction = Literal["forward", "backward"]
 Data = Literal["normal", "uniform", "zeros", "small_integers", "one_value", "sorted", "outliers"]
 """What the inputs hold. ``sorted``: as normal, with ids in ascending order. ``outliers``: as normal, with a few numbers that are
 32 times larger (measure.session.inputs)."""
+TIMED_SEED = 0
+"""The timed inputs are filled with this seed."""
+RANDOM_DATA = frozenset({"normal", "sorted"})
+"""The data with which a wrong kernel is seen. With zeros, ones, small integers or outliers alone, the output of a wrong kernel
+can be right (a product of zeros is zero, whatever the kernel reads), so it is also checked with normal data."""
 Clock = Literal["burst", "sustained"]
 PASSES, STEADY_S = 3, 1.0
 """Under sustained load: the number of passes over all variants, and, unless a method says otherwise, the seconds of its own load
@@ -55,6 +60,19 @@ class Problem(Struct, frozen=True, kw_only=True):
     def precision(self) -> str:
         """The precision that decides which compute roof applies: ``tf32`` for tf32 arithmetic, else the dtype."""
         return "tf32" if self.compute == "tf32" else self.dtype
+
+
+def problem_of_seed(problem: Problem, seed: int) -> Problem:
+    """The problem with the data of the fill of this seed: its own data for the timed seed, normal data for all others, unless its
+    own data are random (RANDOM_DATA).
+
+    >>> zeros = Problem(op="add", sizes={"n": 4}, dtype="fp32", data="zeros")
+    >>> problem_of_seed(zeros, TIMED_SEED).data, problem_of_seed(zeros, 1).data
+    ('zeros', 'normal')
+    """
+    if seed == TIMED_SEED or problem.data is None or problem.data in RANDOM_DATA:
+        return problem
+    return msgspec.structs.replace(problem, data="normal")
 
 
 class Case(Struct, frozen=True, kw_only=True):

@@ -5,24 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import get_args
 
+import msgspec
 import pytest
 import torch
 
-from kernelviz.core.events import CaseDone, Event
-from kernelviz.core.problem import Data, Method, Problem
+from kernelviz.core.events import CaseDone, Event, InspectionDone
+from kernelviz.core.problem import RANDOM_DATA, Data, Method, Problem, problem_of_seed
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.measure.session.device_session import DeviceSession, open_session
 from kernelviz.measure.session.inputs import (
     OUTLIER_DISTANCE,
     OUTLIER_FACTOR,
-    RANDOM_DATA,
     allocate,
     check_seeds,
     fill,
-    problem_of_seed,
     unchanged,
 )
 from kernelviz.ops import op_named
+from kernelviz.text.inspection import describe_inputs
 
 PLANTED = str(Path(__file__).parents[1] / "planted.py")
 N = 1_000_003
@@ -96,3 +96,15 @@ def test_a_kernel_that_is_right_only_on_zeros_is_wrong_with_every_data(
     assert isinstance(outcome, Failure)
     assert outcome.stage == "wrong"
     assert done["honest"].problem.data == data
+
+
+def test_an_inspection_names_the_data_of_the_fill_that_came_out_wrong(session: DeviceSession) -> None:
+    problem = Problem(op="add", sizes={"n": 1000}, dtype="fp32", data="zeros")
+    events: list[Event] = []
+    session.inspect(problem, "returns_zeros", events.append, lambda: False)
+    (inspection,) = [e.inspection for e in events if isinstance(e, InspectionDone)]
+    assert not inspection.passed
+    assert inspection.seed > 0
+    assert "inputs: normal data" in str(describe_inputs(inspection))
+    timed = msgspec.structs.replace(inspection, seed=0)
+    assert "inputs: zeros data" in str(describe_inputs(timed))

@@ -11,7 +11,7 @@ import torch
 
 from kernelviz.core.events import CaseStep, Event, InspectionDone
 from kernelviz.core.inspection import Inspection
-from kernelviz.core.problem import Method, Problem
+from kernelviz.core.problem import TIMED_SEED, Method, Problem
 from kernelviz.core.reasons import (
     ErrorTooLarge,
     LowerPrecision,
@@ -24,7 +24,7 @@ from kernelviz.core.reasons import (
 )
 from kernelviz.measure.session.contract import CaseFailed
 from kernelviz.measure.session.device_session import DeviceSession, open_session
-from kernelviz.measure.session.inputs import TIMED_SEED, unchanged
+from kernelviz.measure.session.inputs import unchanged
 
 TESTS = Path(__file__).parents[1]
 PLANTED = (str(TESTS / "planted.py"), str(TESTS / "planted_wrong.py"))

@@ -19,6 +19,7 @@ import torch
 
 from kernelviz.core import KernelvizError, Problem
 from kernelviz.core.errors import one_line
+from kernelviz.core.problem import problem_of_seed
 from kernelviz.measure.gate.check import Comparison, Reference
 from kernelviz.measure.judge.messages import (
     FROM_WORKER,
@@ -33,7 +34,7 @@ from kernelviz.measure.judge.messages import (
 )
 from kernelviz.measure.judge.shared_memory import DONE, FAILED, GIVEN, WAITING, OwnedMemory
 from kernelviz.measure.session.environment import device_of
-from kernelviz.measure.session.inputs import allocate, fill_with, problem_of_seed
+from kernelviz.measure.session.inputs import allocate, fill_with
 from kernelviz.measure.timing.host import HostTimer, poison
 from kernelviz.measure.timing.kernels import Instruments
 from kernelviz.ops import op_named

@@ -21,21 +21,13 @@ from kernelviz.core import (
     Tuned,
     UsageError,
 )
+from kernelviz.core.problem import TIMED_SEED, problem_of_seed
 from kernelviz.core.reasons import MutatedInput, NoLaunch, Refused, Remembered, Unfinished, Unwritten
 from kernelviz.measure.compiled_code.capture import Capture
 from kernelviz.measure.gate import host_calls
 from kernelviz.measure.gate.check import CACHED_BYTES, Comparison, Reference
 from kernelviz.measure.gate.diagnosis import diagnosis
-from kernelviz.measure.session.inputs import (
-    TIMED_SEED,
-    allocate,
-    as_tuple,
-    check_seeds,
-    check_specs,
-    fill,
-    problem_of_seed,
-    unchanged,
-)
+from kernelviz.measure.session.inputs import allocate, as_tuple, check_seeds, check_specs, fill, unchanged
 from kernelviz.measure.session.peak_memory import memory_meter
 from kernelviz.measure.timing.host import HostTimed
 from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer, Timed

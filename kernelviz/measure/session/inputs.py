@@ -2,22 +2,17 @@
 
 from collections.abc import Sequence
 
-import msgspec
 import torch
 from torch import Tensor
 
 from kernelviz.core import Problem
 from kernelviz.core.dtypes import dtype as dtype_named
+from kernelviz.core.problem import RANDOM_DATA, problem_of_seed
 from kernelviz.core.reasons import OutputCount, OutputDtype, OutputFault, OutputShape, OutputStrides, OutputType
 from kernelviz.ops import Op, TensorSpec
 
 _PLAIN = (Tensor, torch.nn.Parameter)
 """A subclass of tensor can delay its work until it is read, which is after the time was taken."""
-TIMED_SEED = 0
-"""The timed inputs are filled with this seed."""
-RANDOM_DATA = frozenset({"normal", "sorted"})
-"""The data with which a wrong kernel is seen. With zeros, ones, small integers or outliers alone, the output of a wrong kernel
-can be right (a product of zeros is zero, whatever the kernel reads), so it is also checked with normal data."""
 OUTLIER_DISTANCE, OUTLIER_FACTOR = 1009, 32.0
 """Of ``outliers``, every 1,009th number is 32 times larger: about 0.1 % of the numbers, as in the activations of large language
 models (Dettmers et al. 2022, arXiv 2208.07339). The distance is a prime, so that outliers are in all rows and columns; the factor
@@ -43,19 +38,6 @@ def allocate(
 def torch_dtype(name: str) -> torch.dtype:
     named: torch.dtype = getattr(torch, dtype_named(name).torch_name)
     return named
-
-
-def problem_of_seed(problem: Problem, seed: int) -> Problem:
-    """The problem with the data of the fill of this seed: its own data for the timed seed, normal data for all others, unless its
-    own data are random (RANDOM_DATA).
-
-    >>> zeros = Problem(op="add", sizes={"n": 4}, dtype="fp32", data="zeros")
-    >>> problem_of_seed(zeros, TIMED_SEED).data, problem_of_seed(zeros, 1).data
-    ('zeros', 'normal')
-    """
-    if seed == TIMED_SEED or problem.data in RANDOM_DATA:
-        return problem
-    return msgspec.structs.replace(problem, data="normal")
 
 
 def check_seeds(problem: Problem, seeds: int) -> range:
