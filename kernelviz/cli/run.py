@@ -64,16 +64,6 @@ def run(
             help="Load while measuring: burst (short bursts, so that the clock stays high) or sustained (steady load).",
         ),
     ] = "burst",
-    load_seconds: Annotated[
-        float | None,
-        typer.Option(
-            min=LOAD_S[0],
-            max=LOAD_S[1],
-            metavar="SECONDS",
-            help="With --clock sustained: how long a variant runs without pauses before it is measured, in each of three passes. "
-            "Default: 1.",
-        ),
-    ] = None,
     figures: Annotated[
         str | None,
         typer.Option(
@@ -126,6 +116,16 @@ def run(
         ),
     ] = False,
     no_compile_ahead: options.NoCompileAhead = False,
+    load_seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=LOAD_S[0],
+            max=LOAD_S[1],
+            metavar="SECONDS",
+            help="With --clock sustained: how long a variant runs without pauses before it is measured, in each of three passes. "
+            "Default: 1.",
+        ),
+    ] = None,
 ) -> int:
     """Measure variants of an op and print a table.
 
