@@ -20,6 +20,7 @@ from kernelviz.hardware.datasheet import DataSheet, data_sheet_shares, datasheet
 from kernelviz.hardware.discovery import gpu_problem
 from kernelviz.metrics.alerts import Thresholds
 from kernelviz.metrics.calibrations import moves
+from kernelviz.metrics.issue_rate import roof_share
 from kernelviz.store import Store
 from kernelviz.text import (
     describe_cached_part,
@@ -199,7 +200,10 @@ def _change_lines(bench: Bench, device: Device) -> Iterator[tuple[str, str]]:
 def _sheet_lines(roofs: Sequence[Roof], sheet: DataSheet) -> Iterator[tuple[str, str]]:
     """The figures of the data sheet, each with the share of it that the best measured roof reaches."""
     shares = data_sheet_shares(roofs, sheet)
-    best = {line.roof.precision: line.share for line in shares if line.share and line.roof.rate_flop_per_s}
+    best: dict[str | None, float] = {}
+    for line in shares:
+        if line.share and line.roof.rate_flop_per_s:
+            best[line.roof.precision] = max(line.share, best.get(line.roof.precision, 0.0))
     memory = max((line.share for line in shares if line.share and line.roof.bandwidth_bytes_per_s), default=None)
 
     def measured(share: float | None) -> str:
@@ -222,7 +226,10 @@ def _described(bench: Bench, device: Device) -> dict[str, object]:
     sheet, cache = datasheet(device.name), bench.machine.last_level_cache(device)
     return described | {
         "last_level_cache": cache and msgspec.to_builtins(cache),
-        "roofs": msgspec.to_builtins(bench.roofs(device.id)),
+        "roofs": [
+            msgspec.to_builtins(roof) | {"issue_rate_fraction": roof_share(roof, device)}
+            for roof in bench.roofs(device.id)
+        ],
         "refused_roofs": [
             {
                 "roof": msgspec.to_builtins(r.roof),
