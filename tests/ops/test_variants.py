@@ -34,7 +34,7 @@ def test_agrees_with_the_reference(op: Op, variant: Variant, problem: Problem) -
     assert accuracy.unwritten == 0
 
 
-@pytest.mark.parametrize("data", ["uniform", "zeros", "small_integers", "one_value"])
+@pytest.mark.parametrize("data", ["uniform", "zeros", "small_integers", "one_value", "outliers"])
 @pytest.mark.parametrize(("op", "variant"), HONEST, ids=lambda x: x.name)
 def test_agrees_on_other_data(op: Op, variant: Variant, data: str) -> None:
     for way in ways(op, variant):
