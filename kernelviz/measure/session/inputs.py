@@ -45,10 +45,17 @@ def fill(op: Op, tensors: Sequence[Tensor], problem: Problem, seed: int) -> None
 
 
 def _fill_one(spec: TensorSpec, tensor: Tensor, problem: Problem, seed: int) -> None:
-    """Write one input: ids below the size of their axis, else the data of the spec or of the problem."""
+    """Write one input: ids below the size of their axis, scales, else the data of the spec or of the problem."""
     generator = torch.Generator(device=tensor.device).manual_seed(seed)
     if spec.below is not None:
         _fill_ids(tensor, problem.sizes[spec.below], spec.ids, problem.data == "sorted", generator)
+    elif spec.scales:
+        tensor.uniform_(1 / 256, 3 / 256, generator=generator)
+    elif tensor.dtype == torch.float8_e4m3fn:
+        # torch draws no random numbers of 8 bits. All that are drawn here are within ±448, the largest ones of e4m3.
+        wide = torch.empty(tensor.shape, dtype=torch.float32, device=tensor.device)
+        _fill_numbers(wide, spec.data or problem.data, generator)
+        tensor.copy_(wide)
     elif tensor.dtype == torch.uint8:
         _fill_bytes(tensor, spec.data or problem.data, generator)
     else:
