@@ -46,7 +46,19 @@ def program(source: Path, kernel: str, defines: Mapping[str, str], folder: Path)
     file = folder / "kernel.cpp"
     file.write_text(RUN.format(source=source, kernel=kernel))
     (folder / "run.h").write_text(CALL)
-    command = ["g++", "-std=c++20", "-O1", "-march=native", "-w", "-shared", "-fPIC", "-I", str(CUDA), "-I", str(folder)]
+    command = [
+        "g++",
+        "-std=c++20",
+        "-O1",
+        "-march=native",
+        "-w",
+        "-shared",
+        "-fPIC",
+        "-I",
+        str(CUDA),
+        "-I",
+        str(folder),
+    ]
     command += [f"-D{name}={value}" for name, value in defines.items()]
     subprocess.run([*command, str(file), "-o", str(folder / "kernel.so")], check=True)
     library = ctypes.CDLL(str(folder / "kernel.so"))

@@ -54,9 +54,10 @@ class Blocks:
 class TensorSpec:
     """A tensor of a problem: its dimensions and its dtype (None: that of the problem).
 
-    `axes`: for each dimension the name of an axis, blocks of an axis, or a whole number. `below` and `ids`: the tensor holds whole numbers from 0 to below the size of the axis `below`, drawn as `ids` says.
-    `data`: the kind of data that it always holds, whatever the problem asks for. `scales`: the tensor always holds scales of
-    quantised numbers, uniform from 1/256 to 3/256, as they are where 448 stands for a number from 2 to 5.
+    `axes`: for each dimension the name of an axis, blocks of an axis, or a whole number. `below` and `ids`: the tensor holds
+    whole numbers from 0 to below the size of the axis `below`, drawn as `ids` says. `data`: the kind of data that it always
+    holds, whatever the problem asks for. `scales`: the tensor always holds scales of quantised numbers, uniform from 1/256 to
+    3/256, as they are where 448 stands for a number from 2 to 5.
 
     >>> TensorSpec(name="x_MN", axes=("m", "n")).shape({"m": 2, "n": 3})
     (2, 3)

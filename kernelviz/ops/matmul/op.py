@@ -10,6 +10,7 @@ from kernelviz.ops.matmul.variants import torch_eager, triton_grouped
 from kernelviz.ops.matmul.variants_fp32 import FP32_VARIANTS
 from kernelviz.ops.matmul.variants_gluon import GLUON_VARIANTS
 from kernelviz.ops.matmul.variants_mma import cuda_wmma
+from kernelviz.ops.matmul.variants_tf32 import cuda_wgmma_tf32
 from kernelviz.ops.matmul.variants_triton import TRITON_VARIANTS
 from kernelviz.ops.matmul.variants_wgmma import WGMMA_VARIANTS
 
@@ -61,6 +62,7 @@ OPS = (
             *FP32_VARIANTS,
             cuda_wmma,
             *WGMMA_VARIANTS,
+            cuda_wgmma_tf32,
             *GLUON_VARIANTS,
         ),
         # Weights as the models' configurations give them: output features (n) by input features (k).

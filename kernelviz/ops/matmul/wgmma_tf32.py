@@ -21,7 +21,7 @@ SOURCE = Path(__file__).parent / "wgmma_tf32.cu"
 DEPTH = 32
 ALIGNMENT_BYTES = 1024
 MOST_SUMS_OF_THREE = 64
-"""Three warpgroups and the one that copies share 65,536 registers: 160 a thread, too few for 128 sums, fragments and addresses."""
+"""With three warpgroups beside the one that copies, a thread has 160 registers, too few for 128 sums, fragments and addresses."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
