@@ -68,12 +68,16 @@ def _bound(a_MK: Tensor, b_NK: Tensor, c_MN: Tensor, fast: bool) -> Tensor:
     k = a_MK.shape[1]
     sum_of_sizes = a_MK.abs() @ b_NK.abs().T
     root_of_squares = (a_MK.square() @ b_NK.square().T).sqrt()
-    allowed = accumulated(c_MN, sum_of_sizes, root_of_squares, k if fast else min(k, BLOCK))
-    return allowed + sum_of_sizes * (k**0.5 * FP32_ROUNDOFF) + stored(c_MN, "bf16")
+    in_fp32 = sum_of_sizes * (float(k) ** 0.5 * FP32_ROUNDOFF)
+    by_tensor_core = accumulated(c_MN, sum_of_sizes, root_of_squares, k if fast else min(k, BLOCK))
+    allowed: Tensor = by_tensor_core + in_fp32 + stored(c_MN, "bf16")
+    return allowed
 
 
 def accumulated(c_MN: Tensor, sum_of_sizes: Tensor, root_of_squares: Tensor, k: int) -> Tensor:
     """The largest |error| of sums whose `k` terms at a time a tensor core adds up with 13 fraction bits."""
     size = c_MN.abs()
     of_one_sign = size.square() / sum_of_sizes.clamp_min(2.0**-126)
-    return CUT * (1.5 * k**0.5 * (size + root_of_squares) + k / 64 * size + k / 2 * of_one_sign)
+    random = (size + root_of_squares) * (1.5 * float(k) ** 0.5)
+    cuts: Tensor = random + size * (k / 64) + of_one_sign * (k / 2)
+    return cuts * CUT

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 import triton
 import triton.language as tl
@@ -13,6 +15,25 @@ from kernelviz.ops.kernels.triton_scratch import ScratchContext
 from kernelviz.ops.matmul.reference_fp8 import BLOCK, PRECISE
 from kernelviz.ops.matmul.triton import _limits
 from kernelviz.ops.matmul.triton_persistent import _tile_position
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tile:
+    """What one program computes and how: rows × columns of the product, in steps of 128 of K.
+
+    `group`: rows of tiles that are computed together. `flatten`: one loop over all tiles of a program and their steps.
+    """
+
+    rows: int
+    columns: int
+    warps: int
+    stages: int
+    group: int
+    flatten: int = 0
+
+    def count(self, m: int, n: int) -> int:
+        """The tiles of a product."""
+        return -(-m // self.rows) * -(-n // self.columns)
 
 
 @triton.jit
@@ -51,7 +72,7 @@ def scaled_grouped_kernel(
             b = tl.load(b_ptrs + start, mask=inside[None, :], other=0.0)
         if BLOCKS:
             block = start // BK
-            a_scale = tl.load(a_scale_ptr + block.to(tl.int64) * m + tl.minimum(rows, m - 1))
+            a_scale = tl.load(a_scale_ptr + block * m + tl.minimum(rows, m - 1))
             b_scale = tl.load(b_scale_ptr + (tile_n * BN // 128) * tl.cdiv(k, BK) + block)
             acc += tl.dot(a, tl.trans(b)) * (a_scale * b_scale)[:, None]
         else:
@@ -98,7 +119,7 @@ def scaled_descriptors_kernel(
             b_tile = b.load([column, step * BK])
             if BLOCKS:
                 rows = tl.minimum(row + tl.arange(0, BM), m - 1)
-                a_scale = tl.load(a_scale_ptr + step.to(tl.int64) * m + rows)
+                a_scale = tl.load(a_scale_ptr + step * m + rows)
                 b_scale = tl.load(b_scale_ptr + (column // 128) * steps + step)
                 acc += tl.dot(a_tile, b_tile.T) * (a_scale * b_scale)[:, None]
             else:
@@ -113,14 +134,9 @@ def bind_grouped(
     b_NK: torch.Tensor,
     a_scale: torch.Tensor,
     b_scale: torch.Tensor,
+    tile: Tile,
     *,
-    compute: str | None,
-    tile_m: int,
-    tile_n: int,
-    warps: int,
-    stages: int,
-    group: int,
-    tile_k: int = BLOCK,
+    compute: str | None = None,
     blocks: bool = False,
 ) -> Launch:
     """Launch of `scaled_grouped_kernel` over contiguous matrices (M, K) and (N, K) of e4m3.
@@ -131,8 +147,8 @@ def bind_grouped(
     require_contiguous(a_MK=a_MK, b_NK=b_NK, a_scale=a_scale, b_scale=b_scale)
     (m, k), n = a_MK.shape, b_NK.shape[0]
     c_MN = torch.empty((m, n), dtype=torch.bfloat16, device=a_MK.device)
-    grid = (-(-m // tile_m) * -(-n // tile_n),)
-    terms = min(BLOCK, tile_k) if compute == PRECISE else None  # None: Triton leaves all of K to the tensor core
+    grid = (tile.count(m, n),)
+    terms = BLOCK if compute == PRECISE else None  # None: Triton leaves all of K to the tensor core
 
     def launch() -> torch.Tensor:
         scaled_grouped_kernel[grid](
@@ -144,15 +160,15 @@ def bind_grouped(
             m,
             n,
             k,
-            BM=tile_m,
-            BN=tile_n,
-            BK=tile_k,
-            GROUP=group,
+            BM=tile.rows,
+            BN=tile.columns,
+            BK=BLOCK,
+            GROUP=tile.group,
             BLOCKS=blocks,
-            EVEN_K=k % tile_k == 0,
+            EVEN_K=k % BLOCK == 0,
             TERMS=terms,
-            num_warps=warps,
-            num_stages=stages,
+            num_warps=tile.warps,
+            num_stages=tile.stages,
         )
         return c_MN
 
@@ -164,14 +180,9 @@ def bind_descriptors(
     b_NK: torch.Tensor,
     a_scale: torch.Tensor,
     b_scale: torch.Tensor,
+    tile: Tile,
     *,
-    compute: str | None,
-    tile_m: int,
-    tile_n: int,
-    warps: int,
-    stages: int,
-    group: int,
-    flatten: int,
+    compute: str | None = None,
     blocks: bool = False,
 ) -> Launch:
     """Launch of `scaled_descriptors_kernel`, one program for each SM, over contiguous matrices (M, K) and (N, K) of e4m3.
@@ -185,7 +196,7 @@ def bind_descriptors(
     require_pitch("n", n, 2)
     c_MN = torch.empty((m, n), dtype=torch.bfloat16, device=a_MK.device)
     programs, _ = _limits(a_MK.device)
-    grid = (min(programs, -(-m // tile_m) * -(-n // tile_n)),)
+    grid = (min(programs, tile.count(m, n)),)
     kernel = scaled_descriptors_kernel[grid]
     scratch = ScratchContext(a_MK.device)
 
@@ -200,16 +211,16 @@ def bind_descriptors(
             m,
             n,
             k,
-            BM=tile_m,
-            BN=tile_n,
+            BM=tile.rows,
+            BN=tile.columns,
             BK=BLOCK,
-            GROUP=group,
+            GROUP=tile.group,
             PROGRAMS=programs,
-            FLATTEN=bool(flatten),
+            FLATTEN=bool(tile.flatten),
             BLOCKS=blocks,
             TERMS=BLOCK if compute == PRECISE else None,  # None: Triton leaves all of K to the tensor core
-            num_warps=warps,
-            num_stages=stages,
+            num_warps=tile.warps,
+            num_stages=tile.stages,
         )
         return c_MN
 

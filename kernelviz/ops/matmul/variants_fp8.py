@@ -102,8 +102,8 @@ def triton_grouped(
     """Triton, one tile of the product per program, loaded through pointers: for every size and every GPU with fp8."""
     from kernelviz.ops.matmul import triton_fp8 as kernels
 
-    numbers = {"tile_m": tile_m, "tile_n": tile_n, "warps": warps, "stages": stages, "group": group}
-    return kernels.bind_grouped(a_MK, b_NK, a_scale, b_scale, compute=compute, **numbers)
+    tile = kernels.Tile(rows=tile_m, columns=tile_n, warps=warps, stages=stages, group=group)
+    return kernels.bind_grouped(a_MK, b_NK, a_scale, b_scale, tile, compute=compute)
 
 
 @variant(**TRITON_TMA, computes=(FAST,), space=_DESCRIPTORS, admits=admits_triton)
@@ -124,8 +124,8 @@ def triton_descriptors(
     """Triton, persistent, with tensor descriptors made on the device: TMA loads and stores tiles of 128×256."""
     from kernelviz.ops.matmul import triton_fp8 as kernels
 
-    numbers = {"tile_m": tile_m, "tile_n": tile_n, "warps": warps, "stages": stages, "group": group, "flatten": flatten}
-    return kernels.bind_descriptors(a_MK, b_NK, a_scale, b_scale, compute=compute, **numbers)
+    tile = kernels.Tile(rows=tile_m, columns=tile_n, warps=warps, stages=stages, group=group, flatten=flatten)
+    return kernels.bind_descriptors(a_MK, b_NK, a_scale, b_scale, tile, compute=compute)
 
 
 @variant(**TRITON_TMA, computes=(PRECISE,), space=NARROW, admits=admits_triton)
@@ -146,8 +146,8 @@ def triton_two_level(
     """Triton, as triton_descriptors, with sums of 128 terms added in fp32: two tiles of sums in registers, so 128×128."""
     from kernelviz.ops.matmul import triton_fp8 as kernels
 
-    numbers = {"tile_m": tile_m, "tile_n": tile_n, "warps": warps, "stages": stages, "group": group, "flatten": flatten}
-    return kernels.bind_descriptors(a_MK, b_NK, a_scale, b_scale, compute=compute, **numbers)
+    tile = kernels.Tile(rows=tile_m, columns=tile_n, warps=warps, stages=stages, group=group, flatten=flatten)
+    return kernels.bind_descriptors(a_MK, b_NK, a_scale, b_scale, tile, compute=compute)
 
 
 @variant(**CUDA, computes=(FAST,), space=_CUDA_FAST, admits=admits)

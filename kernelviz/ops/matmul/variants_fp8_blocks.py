@@ -53,8 +53,8 @@ def triton_grouped(
     """Triton, one tile of the product per program, loaded through pointers: for every size and every GPU with fp8."""
     from kernelviz.ops.matmul import triton_fp8 as kernels
 
-    numbers = {"tile_m": tile_m, "tile_n": tile_n, "warps": warps, "stages": stages, "group": group}
-    return kernels.bind_grouped(a_MK, b_NK, a_scale, b_scale, compute=None, blocks=True, **numbers)
+    tile = kernels.Tile(rows=tile_m, columns=tile_n, warps=warps, stages=stages, group=group)
+    return kernels.bind_grouped(a_MK, b_NK, a_scale, b_scale, tile, blocks=True)
 
 
 @variant(**TRITON_TMA, space=NARROW, admits=admits_triton)
@@ -74,8 +74,8 @@ def triton_descriptors(
     """Triton, persistent, with tensor descriptors made on the device: TMA loads and stores tiles of 128×128."""
     from kernelviz.ops.matmul import triton_fp8 as kernels
 
-    numbers = {"tile_m": tile_m, "tile_n": tile_n, "warps": warps, "stages": stages, "group": group, "flatten": flatten}
-    return kernels.bind_descriptors(a_MK, b_NK, a_scale, b_scale, compute=None, blocks=True, **numbers)
+    tile = kernels.Tile(rows=tile_m, columns=tile_n, warps=warps, stages=stages, group=group, flatten=flatten)
+    return kernels.bind_descriptors(a_MK, b_NK, a_scale, b_scale, tile, blocks=True)
 
 
 @variant(**CUDA, space=_CUDA_SPACE, admits=wgmma_fp8.admits)

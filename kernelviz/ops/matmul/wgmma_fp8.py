@@ -60,7 +60,8 @@ class Fp8Options:
 
 def admits(configuration: Configuration, problem: Problem) -> str | None:
     """Why a configuration is not measured: its boxes of C, or its shared memory."""
-    options = Fp8Options(**configuration)
+    c = configuration
+    options = Fp8Options(columns=c["columns"], stages=c["stages"], c_boxes=c["c_boxes"])
     if options.c_boxes > options.columns // BOX:
         return f"a tile has {options.columns // BOX} boxes of C"
     if options.shared_bytes > MOST_SHARED_BYTES:
