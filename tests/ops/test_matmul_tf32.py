@@ -94,7 +94,7 @@ def test_fragments_are_loaded_while_the_tensor_core_multiplies(name: str) -> Non
     assert options.shared_bytes <= LIMITS[90].shared_bytes_per_block
     loop = kernel.roles[0].main_loop
     assert loop is not None
-    # Two stages an iteration, each of four steps: a product, and two loads of 8 bytes a thread. Nothing waits for single products.
+    # Two stages an iteration, each of four steps: a product, and two loads of 8 bytes. Nothing waits for single products.
     assert loop.iteration.classes["tensor"] == 8
     assert loop.iteration.classes["shared_memory"] == 16
     assert loop.iteration.classes["barrier"] <= 8
