@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.variant import Configuration, Launch, variant
+from kernelviz.ops.matmul import mma_fp8
+from kernelviz.ops.matmul.mma_fp8 import MmaFp8Options
 from kernelviz.ops.matmul.reference_fp8 import BLOCK, FAST, PRECISE
 from kernelviz.ops.matmul.tiles import too_many_registers, too_much_shared
 from kernelviz.ops.matmul.wgmma_fp8 import Fp8Options, admits
@@ -24,6 +26,14 @@ TRITON_TMA: dict[str, Any] = {
     "needs": ("triton", "cuda", "sm_90"),
     "targets": ("sm_90",),
     "techniques": ("tma", "wgmma"),
+}
+CUDA_MMA: dict[str, Any] = {
+    "backend": "cuda",
+    "needs": ("nvrtc", "cuda", "sm_89"),
+    "targets": ("sm_90", "sm_100", "sm_120"),
+    "techniques": ("cp_async", "mma_sync"),
+    "space": mma_fp8.SPACE,
+    "admits": mma_fp8.admits,
 }
 CUDA: dict[str, Any] = {
     "backend": "cuda",
@@ -150,6 +160,23 @@ def triton_two_level(
     return kernels.bind_descriptors(a_MK, b_NK, a_scale, b_scale, tile, compute=compute)
 
 
+@variant(**CUDA_MMA)
+def cuda_mma(
+    a_MK: Tensor,
+    b_NK: Tensor,
+    a_scale: Tensor,
+    b_scale: Tensor,
+    *,
+    compute: str | None = None,
+    rows: int = 128,
+    stages: int = 3,
+    group: int = 8,
+) -> Launch:
+    """CUDA C++, mma.sync of e4m3 and cp.async, for RTX 4090 and 5090; Hopper has no such instruction and converts to fp16."""
+    options = MmaFp8Options(rows=rows, stages=stages, group=group, two_level=compute == PRECISE)
+    return mma_fp8.bind(a_MK, b_NK, a_scale, b_scale, options)
+
+
 @variant(**CUDA, computes=(FAST,), space=_CUDA_FAST, admits=admits)
 def cuda_wgmma(
     a_MK: Tensor,
@@ -196,6 +223,7 @@ SCALED_VARIANTS = (
     triton_grouped,
     triton_descriptors,
     triton_two_level,
+    cuda_mma,
     cuda_wgmma,
     cuda_wgmma_two_level,
 )

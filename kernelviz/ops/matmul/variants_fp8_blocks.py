@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch, variant
-from kernelviz.ops.matmul import wgmma_fp8
-from kernelviz.ops.matmul.variants_fp8 import CUDA, GROUPED, NARROW, TRITON, TRITON_TMA, admits_triton
+from kernelviz.ops.matmul import mma_fp8, wgmma_fp8
+from kernelviz.ops.matmul.mma_fp8 import MmaFp8Options
+from kernelviz.ops.matmul.variants_fp8 import CUDA, CUDA_MMA, GROUPED, NARROW, TRITON, TRITON_TMA, admits_triton
 from kernelviz.ops.matmul.wgmma_fp8 import Fp8Options
 
 if TYPE_CHECKING:
@@ -78,6 +79,22 @@ def triton_descriptors(
     return kernels.bind_descriptors(a_MK, b_NK, a_scale, b_scale, tile, blocks=True)
 
 
+@variant(**CUDA_MMA)
+def cuda_mma(
+    a_MK: Tensor,
+    b_NK: Tensor,
+    a_scale: Tensor,
+    b_scale: Tensor,
+    *,
+    rows: int = 128,
+    stages: int = 3,
+    group: int = 8,
+) -> Launch:
+    """CUDA C++, mma.sync of e4m3 and cp.async, for RTX 4090 and 5090; Hopper has no such instruction and converts to fp16."""
+    options = MmaFp8Options(rows=rows, stages=stages, group=group, two_level=True, blocks=True)
+    return mma_fp8.bind(a_MK, b_NK, a_scale, b_scale, options)
+
+
 @variant(**CUDA, space=_CUDA_SPACE, admits=wgmma_fp8.admits)
 def cuda_wgmma(
     a_MK: Tensor,
@@ -98,4 +115,4 @@ def cuda_wgmma(
     return wgmma_fp8.bind(a_MK, b_NK, a_scale, b_scale, options)
 
 
-BLOCK_SCALED_VARIANTS = (torch_eager, torch_scaled_mm, triton_grouped, triton_descriptors, cuda_wgmma)
+BLOCK_SCALED_VARIANTS = (torch_eager, torch_scaled_mm, triton_grouped, triton_descriptors, cuda_mma, cuda_wgmma)
