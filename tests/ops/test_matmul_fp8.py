@@ -12,9 +12,11 @@ from processor_warpgroups import needs_compiler, program, run
 from torch import Tensor
 
 from kernelviz.core.problem import Problem
+from kernelviz.core.reasons import LowerPrecision
 from kernelviz.machine_code.facts import facts_of
 from kernelviz.machine_code.occupancy import LIMITS
 from kernelviz.machine_code.techniques import techniques_of
+from kernelviz.measure.gate.diagnosis import diagnosis
 from kernelviz.ops import op_named
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.matmul.reference_fp8 import BLOCK, FAST, PRECISE, block_reference, reference
@@ -260,3 +262,10 @@ def test_what_does_not_fit_is_refused_by_name() -> None:
     assert admits_triton(tile, problem(SCALED, 4096, PRECISE)) is None
     assert "at most 128 fit" in (admits_triton(tile | {"tile_n": 256}, problem(SCALED, 4096, PRECISE)) or "")
     assert admits_triton(tile | {"tile_n": 256, "stages": 3}, asked) is None
+
+
+def test_too_few_bits_are_named() -> None:
+    op, asked = op_named(SCALED), problem(SCALED, 4096, PRECISE)
+    inputs = inputs_of(op, asked)
+    found = diagnosis(op, asked, inputs, (scaled(inputs, fast=True),), {})
+    assert found == LowerPrecision(precision=FAST)

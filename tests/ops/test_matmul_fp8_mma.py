@@ -23,8 +23,9 @@ pytestmark = pytest.mark.xdist_group("compile-1")
 CUDA = Path(__file__).parent / "cuda"
 RUN = """
 #include "{source}"
-extern "C" const char* run(const char* a, const char* b, const float* a_scales, const float* b_scales,
-                           __nv_bfloat16* c, int m, int n, int k, unsigned blocks, unsigned threads, unsigned shared, bool reverse, bool now) {{
+extern "C" const char* run(
+    const char* a, const char* b, const float* a_scales, const float* b_scales, __nv_bfloat16* c, int m, int n, int k,
+    unsigned blocks, unsigned threads, unsigned shared, bool reverse, bool now) {{
     readable_begin[0] = (const unsigned char*)a, readable_end[0] = readable_begin[0] + (long long)m * k;
     readable_begin[1] = (const unsigned char*)b, readable_end[1] = readable_begin[1] + (long long)n * k;
     first_error.clear();
