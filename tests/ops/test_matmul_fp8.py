@@ -17,6 +17,7 @@ from kernelviz.machine_code.facts import facts_of
 from kernelviz.machine_code.occupancy import LIMITS
 from kernelviz.machine_code.techniques import techniques_of
 from kernelviz.measure.gate.diagnosis import diagnosis
+from kernelviz.measure.session.inputs import unchanged
 from kernelviz.ops import op_named
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.matmul.reference_fp8 import BLOCK, FAST, PRECISE, block_reference, reference
@@ -269,3 +270,22 @@ def test_too_few_bits_are_named() -> None:
     inputs = inputs_of(op, asked)
     found = diagnosis(op, asked, inputs, (scaled(inputs, fast=True),), {})
     assert found == LowerPrecision(precision=FAST)
+
+
+@pytest.mark.parametrize("data", ["normal", "uniform", "zeros", "small_integers", "one_value"])
+def test_inputs_are_held_by_8_bit_floats_and_scales_are_positive(data: str) -> None:
+    op, asked = op_named(BLOCK_SCALED), problem(BLOCK_SCALED, 272, data=data)
+    inputs = inputs_of(op, asked)
+    again, other = inputs_of(op, asked), inputs_of(op, asked, seed=1)
+    for tensor, same in zip(inputs, again, strict=True):
+        assert torch.equal(tensor.float(), same.float())
+        assert bool(tensor.float().isfinite().all())
+    assert unchanged(op, inputs, asked, seed=0) == []
+    for scales, different in zip(inputs[2:], other[2:], strict=True):
+        assert bool(((scales >= 1 / 256) & (scales <= 3 / 256)).all())
+        assert not torch.equal(scales, different)
+    if data == "normal":
+        assert 0.95 < float(inputs[0].float().std()) < 1.05
+        assert not torch.equal(inputs[0].float(), other[0].float())
+        inputs[1].view(torch.uint8)[3, 5] ^= 1
+        assert unchanged(op, inputs, asked, seed=0) == [1]
