@@ -35,7 +35,11 @@ Dtype = Annotated[
 ]
 Compute = Annotated[
     str | None,
-    typer.Option(metavar="tf32|ieee", help="Arithmetic of fp32 matrix products. Default: ieee."),
+    typer.Option(
+        metavar="NAME",
+        help="Arithmetic of matrix products: ieee or tf32 of fp32 (default: ieee), fast_accumulation or fp32_accumulation of "
+        "8-bit floats (default: fast_accumulation).",
+    ),
 ]
 Sweeps = Annotated[
     list[str] | None,

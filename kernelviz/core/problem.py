@@ -32,7 +32,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     tool's file does not say them, and `sizes` is empty where its benchmark has none.
 
     `compute` is the precision of the arithmetic where the dtype leaves a choice: ``ieee`` or ``tf32`` for an fp32
-    matrix product; None where there is no choice.
+    matrix product, ``fast_accumulation`` or ``fp32_accumulation`` for one of 8-bit floats; None where there is no choice.
 
     >>> Problem(op="add", sizes={"n": 1024}, dtype="fp32").key
     'add fp32 n=1024'

@@ -32,28 +32,53 @@ class Axis:
     cpu_default: str
 
 
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """A dimension with one element for each block of `size` elements of an axis, of which the last may be smaller.
+
+    >>> str(Blocks("k", 128)), Blocks("k", 128).count({"k": 300})
+    ('k/128', 3)
+    """
+
+    axis: str
+    size: int
+
+    def count(self, sizes: Sizes) -> int:
+        return -(-sizes[self.axis] // self.size)
+
+    def __str__(self) -> str:
+        return f"{self.axis}/{self.size}"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TensorSpec:
-    """A tensor of a problem: its dimensions as names of axes or whole numbers, and its dtype (None: that of the problem).
+    """A tensor of a problem: its dimensions and its dtype (None: that of the problem).
 
-    `below` and `ids`: the tensor holds whole numbers from 0 to below the size of the axis `below`, drawn as `ids` says.
-    `data`: the kind of data that it always holds, whatever the problem asks for.
+    `axes`: for each dimension the name of an axis, blocks of an axis, or a whole number. `below` and `ids`: the tensor holds
+    whole numbers from 0 to below the size of the axis `below`, drawn as `ids` says. `data`: the kind of data that it always
+    holds, whatever the problem asks for. `scales`: the tensor always holds scales of quantised numbers, uniform from 1/256 to
+    3/256, as they are where 448 stands for a number from 2 to 5.
 
     >>> TensorSpec(name="x_MN", axes=("m", "n")).shape({"m": 2, "n": 3})
     (2, 3)
     >>> TensorSpec(name="counts", axes=(256,), dtype="int64").shape({"n": 3})
     (256,)
+    >>> TensorSpec(name="scales_GM", axes=(Blocks("k", 128), "m"), dtype="fp32").shape({"m": 2, "k": 256})
+    (2, 2)
     """
 
     name: str
-    axes: tuple[str | int, ...]
+    axes: tuple[str | int | Blocks, ...]
     dtype: str | None = None
     below: str | None = None
     ids: Ids = "permutation"
     data: Data | None = None
+    scales: bool = False
 
     def shape(self, sizes: Sizes) -> tuple[int, ...]:
-        return tuple(a if isinstance(a, int) else sizes[a] for a in self.axes)
+        return tuple(
+            a if isinstance(a, int) else a.count(sizes) if isinstance(a, Blocks) else sizes[a] for a in self.axes
+        )
 
     def elements(self, sizes: Sizes) -> int:
         return prod(self.shape(sizes))

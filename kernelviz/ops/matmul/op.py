@@ -12,6 +12,7 @@ from kernelviz.ops.matmul.variants_fp32 import FP32_VARIANTS
 from kernelviz.ops.matmul.variants_gluon import GLUON_VARIANTS
 from kernelviz.ops.matmul.variants_mma import MMA_VARIANTS
 from kernelviz.ops.matmul.variants_skinny import SKINNY_VARIANTS
+from kernelviz.ops.matmul.variants_tf32 import cuda_wgmma_tf32
 from kernelviz.ops.matmul.variants_triton import TRITON_VARIANTS
 from kernelviz.ops.matmul.variants_wgmma import WGMMA_VARIANTS
 
@@ -63,6 +64,7 @@ OPS = (
             *FP32_VARIANTS,
             *MMA_VARIANTS,
             *WGMMA_VARIANTS,
+            cuda_wgmma_tf32,
             *GLUON_VARIANTS,
             *SKINNY_VARIANTS,
         ),

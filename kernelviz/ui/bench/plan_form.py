@@ -268,7 +268,8 @@ def _precision(op: Op, form: Form) -> None:
             "Compute precision",
             computes,
             key="compute",
-            help="Precision of the arithmetic: ieee computes in full fp32, tf32 rounds the inputs to 10 mantissa bits.",
+            help="Precision of the arithmetic: ieee computes in full fp32, tf32 rounds the inputs to 10 mantissa bits. "
+            "Of 8-bit floats, fast accumulation leaves all sums to the tensor core, fp32 accumulation only sums of 128 terms.",
         )
     else:
         method_form.input_data(right.selectbox, op)
