@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
+from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.tensor_map import require_pitch
 from kernelviz.ops.matmul.groups_reference import row_ranges
 
@@ -58,12 +59,12 @@ def bind_padded(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Launch:
 def bind_grouped_mm(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Launch:
     """torch._grouped_mm, which is torch.nn.functional.grouped_mm since torch 2.10; into a new tensor.
 
-    Raises BadField on a GPU where rows are no multiples of 16 bytes.
+    Raises BadField for tensors that are not contiguous, and for rows of x, w or y that are no multiples of 16 bytes.
     """
     import torch
 
-    if x_TK.is_cuda:
-        require_pitch("k", x_TK.shape[1], x_TK.element_size())
-        require_pitch("n", w_GNK.shape[1], w_GNK.element_size())
+    require_contiguous(x_TK=x_TK, w_GNK=w_GNK, offsets_G=offsets_G)
+    require_pitch("k", x_TK.shape[1], x_TK.element_size())
+    require_pitch("n", w_GNK.shape[1], w_GNK.element_size())
     w_GKN = w_GNK.transpose(1, 2)
     return lambda: torch._grouped_mm(x_TK, w_GKN, offs=offsets_G)

@@ -54,7 +54,7 @@ def torch_grouped_mm(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Launch:
     return launches.bind_grouped_mm(x_TK, w_GNK, offsets_G)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), techniques=("cp_async", "mma_sync", "wgmma"))
+@variant(backend="triton", needs=("triton", "cuda"), techniques=("cp_async", "mma_sync", "wgmma", "tcgen05"))
 def triton_tiles(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Launch:
     """Triton, one tile of the product per program, which finds its group from the offsets on the device."""
     from kernelviz.ops.matmul import groups_triton as kernels
@@ -65,7 +65,7 @@ def triton_tiles(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Launch:
 @variant(
     backend="triton",
     needs=("triton", "cuda"),
-    techniques=("cp_async", "mma_sync", "wgmma"),
+    techniques=("cp_async", "mma_sync", "wgmma", "tcgen05"),
     space=_PERSISTENT,
     admits=admits_pointers,
 )
