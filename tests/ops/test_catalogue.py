@@ -60,8 +60,8 @@ def test_names_inside_an_op_agree(op: Op) -> None:
             assert all(t.axes[0] == one.slab for t in one.reference_outputs)
 
 
-# Ops that need not read all of an input, and so count what they must: the rows that ids name, one element of each stride, the weights
-# of groups that have rows.
+# Ops that need not read all of an input, and so count what they must: the rows that ids name, one element of each stride, the
+# weights of groups that have rows.
 READ_IN_PART = {"strided_copy", "empty_launch", "embedding", "gather", "index_select", "scatter_add", "grouped_matmul"}
 
 

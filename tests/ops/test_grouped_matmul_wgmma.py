@@ -22,7 +22,7 @@ from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.matmul import variants_groups_wgmma as ladder
 from kernelviz.ops.matmul.groups import group_ends
 from kernelviz.ops.matmul.groups_reference import reference
-from kernelviz.ops.matmul.groups_wgmma import SOURCE, THREADS, Options
+from kernelviz.ops.matmul.groups_wgmma import ROWS, SOURCE, THREADS, Options
 
 OP = op_named("grouped_matmul")
 HERE = Path(__file__).parent
@@ -68,10 +68,12 @@ def check(
     dtype: str,
     ends: tuple[int, ...],
     sizes: tuple[int, int],
-    clusters: tuple[int, ...] = (1, 3, 400),
     unassigned: int = 5,
 ) -> None:
-    """Products of small integers are exact in every order of additions. The rows after the last group must stay as they are."""
+    """Products of small integers are exact in every order of additions. The rows after the last group must stay as they are.
+
+    One cluster computes all tiles, or each tile has its own: in reverse order, tiles that reach into the next group come last.
+    """
     n, k = sizes
     rows = ends[-1] + unassigned
     x = torch.randint(-3, 4, (rows, k)).to(TORCH[dtype])
@@ -79,7 +81,8 @@ def check(
     offsets = torch.tensor(ends, dtype=torch.int32)
     (exact,) = reference(x.double(), w.double(), offsets)
     expected = exact[: ends[-1]].to(TORCH[dtype])
-    for count, mode in [(count, mode) for count in clusters for mode in (False, True)]:
+    most = (rows // ROWS + len(ends)) * -(-n // (options.columns * options.cluster))
+    for count, mode in ((1, False), (most, True)):
         y = torch.full(((rows * n) + 2 * GUARD,), -1, dtype=torch.int16)
         error = library.run(
             *(ctypes.c_void_p(t.data_ptr()) for t in (x, w, y[GUARD:], offsets)),
@@ -103,7 +106,7 @@ EMULATED = {
 }
 PROBLEMS = (
     ((200, 200, 330, 400), (264, 136)),  # an empty group; tiles whose second half is empty, full, or neither
-    (group_ends(5, 70, 3), (512, 72)),
+    (group_ends(5, 70, 3), (272, 72)),
     ((0, 128, 384, 384), (256, 64)),  # empty first and last groups, whole tiles
     ((1,), (8, 8)),
 )
@@ -118,16 +121,20 @@ def test_results_are_exact_on_the_processor(name: str, tmp_path: Path) -> None:
         check(library, options, dtype, ends, sizes)
 
 
+WITH_MISTAKES = replace(LADDER["TMA_STORE"], columns=128, stages=3, c_boxes=1)
+PROBLEM_WITH_MISTAKES = ((200, 200, 330, 400), (264, 328))
+RELEASE = "if (before >= 0) {\n                    release(shared, before);"
+DRAINED = "release(shared, stage.number);\n                }\n                continue;"
 MISTAKES = {
     "rows of the next group are written": ("const bool full = row0 + 64 <= end;", "const bool full = true;"),
-    "the last row of a group is not written": ("if (row0 + of_box < end && column < n)", "if (row0 + of_box + 1 < end && column < n)"),
+    "the last row of a group is not written": ("(row0 + of_box < end && column", "(row0 + of_box + 1 < end && column"),
     "the weight of the next group": ("walk.group * n + walk.column", "(walk.group + 1) * n + walk.column"),
-    "a stage is released before it was read": ("wgmma_wait<1>();\n                if (before >= 0) {\n                    release(shared, before);", "if (before >= 0) {\n                    release(shared, before);"),
-    "a warpgroup without rows does not arrive": ("release(shared, stage.number);\n                }\n                continue;", "}\n                continue;"),
+    "a stage is released before it was read": ("wgmma_wait<1>();\n                " + RELEASE, RELEASE),
+    "a warpgroup without rows does not arrive": (DRAINED, "}\n                continue;"),
     "a box is overwritten while TMA reads it": ("store_wait_read<C_BOXES - 1>();", "store_wait_read<C_BOXES>();"),
     "TMA does not see what was written": ("fence_for_tma();", ""),
     "the last stores are not waited for": ("store_wait();\n        }\n    }", "}\n    }"),
-}  # fmt: skip
+}
 
 
 @needs_compiler
@@ -138,11 +145,14 @@ def test_the_processor_notices_mistakes_of_the_kernel(mistake: str, tmp_path: Pa
     assert text.count(correct) == 1
     source = tmp_path / SOURCE.name
     source.write_text(text.replace(correct, wrong))
-    options, dtype = EMULATED["narrow"]
-    options = replace(options, cluster=1)
-    library = program(source, options, dtype, tmp_path)
+    library = program(source, WITH_MISTAKES, "bf16", tmp_path)
     with pytest.raises(AssertionError):
-        check(library, options, dtype, (200, 200, 330, 400), (264, 328), clusters=(1, 400))
+        check(library, WITH_MISTAKES, "bf16", *PROBLEM_WITH_MISTAKES)
+
+
+@needs_compiler
+def test_without_a_mistake_the_processor_notices_nothing(tmp_path: Path) -> None:
+    check(program(SOURCE, WITH_MISTAKES, "bf16", tmp_path), WITH_MISTAKES, "bf16", *PROBLEM_WITH_MISTAKES)
 
 
 @functools.cache

@@ -55,8 +55,8 @@ class TensorSpec:
     problem).
 
     `below` and `ids`: the tensor holds whole numbers from 0 to below the size of the axis `below`, drawn as `ids` says.
-    `data`: the kind of data that it always holds, whatever the problem asks for. `values`: the whole numbers that it always holds,
-    as a function of the sizes.
+    `data`: the kind of data that it always holds, whatever the problem asks for. `values`: the whole numbers that it always
+    holds, as a function of the sizes.
 
     >>> TensorSpec(name="x_MN", axes=("m", "n")).shape({"m": 2, "n": 3})
     (2, 3)

@@ -12,7 +12,8 @@ _MOST_STEEP = 64
 
 
 def group_ends(groups: int, rows: int, s: int) -> tuple[int, ...]:
-    """The row after the last one of each group, where a group has `rows` rows on average and the largest about `s` times as many.
+    """The row after the last one of each group, where a group has `rows` rows on average and the largest about `s` times as many
+    (with s near the number of groups, 0.7 times that).
 
     The groups have sizes in proportion to 0, 1, … groups - 1, each to the power s - 1, in an order in which large and small ones
     alternate. So with s = 1 all have as many rows, and else at least one has none.

@@ -76,8 +76,8 @@ GROUPED_MATMUL = Op(
         "cuda_wgmma_cluster",
     ),
     variants=(*GROUP_VARIANTS, *GROUP_WGMMA_VARIANTS),
-    # Weights as the models' configurations give them: output features (n) by input features (k). Of DeepSeek-V3's 256 experts, the 32
-    # that a GPU has where eight share them.
+    # Weights as the models' configurations give them: output features (n) by input features (k). Of DeepSeek-V3's 256 experts,
+    # the 32 that a GPU has where eight share them.
     presets=(
         Preset(
             name="square",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.tensor_map import require_pitch
 from kernelviz.ops.matmul.groups_reference import row_ranges
+from kernelviz.ops.matmul.torch import _setting
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -25,7 +27,7 @@ def bind_each_group(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Launch:
             torch.mm(x, w, out=y)
         return y_TN
 
-    return launch
+    return _with_fp32_sums(launch, x_TK)
 
 
 def bind_padded(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Launch:
@@ -37,14 +39,13 @@ def bind_padded(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Launch:
 
     (rows, k), (groups, n) = x_TK.shape, w_GNK.shape[:2]
     most = max(last - first for _, first, last in row_ranges(offsets_G))
-    options = {"device": x_TK.device, "dtype": torch.int64}
-    within_P, rows_T = torch.arange(most, **options), torch.arange(rows, **options)
+    within_P, rows_T = (torch.arange(count, dtype=torch.int32, device=x_TK.device) for count in (most, rows))
     padded_GPK = torch.empty((groups, most, k), dtype=x_TK.dtype, device=x_TK.device)
     product_GPN = torch.empty((groups, most, n), dtype=x_TK.dtype, device=x_TK.device)
     y_TN = torch.empty((rows, n), dtype=x_TK.dtype, device=x_TK.device)
 
     def launch() -> Tensor:
-        begins_G = torch.nn.functional.pad(offsets_G[:-1], (1, 0)).long()
+        begins_G = torch.nn.functional.pad(offsets_G[:-1], (1, 0))
         # Rows after a group's last one are some other group's, and their products are not copied back.
         source_GP = (begins_G[:, None] + within_P).clamp_(max=rows - 1)
         torch.index_select(x_TK, 0, source_GP.view(-1), out=padded_GPK.view(-1, k))
@@ -53,7 +54,7 @@ def bind_padded(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Launch:
         position_T = group_T * most + rows_T - begins_G[group_T]
         return torch.index_select(product_GPN.view(-1, n), 0, position_T, out=y_TN)
 
-    return launch
+    return _with_fp32_sums(launch, x_TK)
 
 
 def bind_grouped_mm(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Launch:
@@ -68,3 +69,23 @@ def bind_grouped_mm(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Launch:
     require_pitch("n", w_GNK.shape[1], w_GNK.element_size())
     w_GKN = w_GNK.transpose(1, 2)
     return lambda: torch._grouped_mm(x_TK, w_GKN, offs=offsets_G)
+
+
+def _with_fp32_sums(launch: Callable[[], Tensor], x_TK: Tensor) -> Launch:
+    """The launch with partial sums of a split K in fp32, as `bind_mm` has them: torch's setting, changed for each call."""
+    import torch
+
+    if not x_TK.is_cuda:
+        return launch
+    name, value = _setting(str(x_TK.dtype), None)
+    settings = torch.backends.cuda.matmul
+
+    def with_setting() -> Tensor:
+        before = getattr(settings, name)
+        setattr(settings, name, value)
+        try:
+            return launch()
+        finally:
+            setattr(settings, name, before)
+
+    return with_setting

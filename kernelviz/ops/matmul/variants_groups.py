@@ -57,7 +57,7 @@ def torch_grouped_mm(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Launch:
 @variant(backend="triton", needs=("triton", "cuda"), techniques=("cp_async", "mma_sync", "wgmma", "tcgen05"))
 def triton_tiles(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Launch:
     """Triton, one tile of the product per program, which finds its group from the offsets on the device."""
-    from kernelviz.ops.matmul import groups_triton as kernels
+    from kernelviz.ops.matmul import triton_groups as kernels
 
     return kernels.bind_tiles(x_TK, w_GNK, offsets_G)
 
@@ -82,7 +82,7 @@ def triton_persistent(
     band: int = 8,
 ) -> Launch:
     """Triton, one program per SM computes tile after tile, in an order in which L2 serves the rows and the weight of a group."""
-    from kernelviz.ops.matmul import groups_triton as kernels
+    from kernelviz.ops.matmul import triton_groups as kernels
 
     return kernels.bind_persistent(
         x_TK,
@@ -119,7 +119,7 @@ def triton_descriptors(
     parts: int = 1,
 ) -> Launch:
     """Triton, persistent, with tensor descriptors made on the device: TMA loads all tiles and stores those that are full."""
-    from kernelviz.ops.matmul import groups_descriptors as kernels
+    from kernelviz.ops.matmul import triton_groups_descriptors as kernels
 
     return kernels.bind_descriptors(
         x_TK,

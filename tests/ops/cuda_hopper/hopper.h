@@ -159,7 +159,7 @@ inline void run_cluster(unsigned first_block, unsigned cluster, unsigned threads
     for (Fiber& one : fibers) {
         constexpr unsigned STACK_BYTES = 128 * 1024;
         getcontext(&one.context);
-        one.stack = std::make_unique<char[]>(STACK_BYTES);
+        one.stack = std::make_unique_for_overwrite<char[]>(STACK_BYTES);
         one.context.uc_stack.ss_sp = one.stack.get();
         one.context.uc_stack.ss_size = STACK_BYTES;
         one.context.uc_link = &scheduler;

@@ -28,8 +28,8 @@ def _tile_position(
 ):
     """Group, first row, first column of a tile, and the row after the last one of its group.
 
-    All tiles of a group come before those of the next one. BAND rows of tiles are traversed column by column, so that the rows of x
-    and the weight are in L2.
+    All tiles of a group come before those of the next one. BAND rows of tiles are traversed column by column, so that the rows
+    of x and the weight are in L2.
     """
     begins, ends, row_tiles = _row_tiles(offsets_ptr, groups, BM, GROUPS)
     after = tl.cumsum(row_tiles, 0) * tiles_n  # the number of the first tile after each group
@@ -72,7 +72,9 @@ def _compute_tile(
     for start in range(0, k, BK):
         left = EVEN_K | (start + depth < k)
         x = tl.load(x_rows + (start + depth)[None, :], mask=(rows < end)[:, None] & left[None, :], other=0.0)
-        w = tl.load(w_columns + (start + depth)[:, None], mask=left[:, None] & (EVEN_N | (columns < n))[None, :], other=0.0)
+        w = tl.load(
+            w_columns + (start + depth)[:, None], mask=left[:, None] & (EVEN_N | (columns < n))[None, :], other=0.0
+        )
         acc = tl.dot(x, w, acc)
     # Rows from `end` on belong to the next group, which another tile computes.
     y_ptrs = y_ptr + rows.to(tl.int64)[:, None] * n + columns[None, :]
@@ -148,7 +150,7 @@ def most_tiles(rows: int, groups: int, n: int, tile_m: int, tile_n: int) -> int:
 
 
 def bind_tiles(x_TK: torch.Tensor, w_GNK: torch.Tensor, offsets_G: torch.Tensor) -> Launch:
-    """Launch of `grouped_tiles_kernel` over contiguous x (T, K), w (G, N, K) and int32 offsets (G,) of 16-bit floats.
+    """Launch of `grouped_tiles_kernel` over contiguous x (T, K) and w (G, N, K) of 16-bit floats and int32 offsets (G,).
 
     Raises BadField for tensors that are not contiguous.
     """

@@ -10,8 +10,8 @@ from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.tensor_map import require_pitch
 from kernelviz.ops.kernels.triton_scratch import ScratchContext
-from kernelviz.ops.matmul.groups_triton import _row_tiles, _tile_position, most_tiles, scanned
 from kernelviz.ops.matmul.triton import _limits
+from kernelviz.ops.matmul.triton_groups import _row_tiles, _tile_position, most_tiles, scanned
 
 
 @triton.jit
@@ -73,8 +73,8 @@ def bind_descriptors(
     band: int,
     parts: int,
 ) -> Launch:
-    """Launch of `grouped_descriptors_kernel`, one program for each SM, over contiguous x (T, K), w (G, N, K) and int32 offsets (G,)
-    of 16-bit floats. `parts`: stores of a tile of the product, 1 or 2.
+    """Launch of `grouped_descriptors_kernel`, one program for each SM, over contiguous x (T, K) and w (G, N, K) of 16-bit floats
+    and int32 offsets (G,). `parts`: stores of a tile of the product, 1 or 2.
 
     Raises BadField for tensors that are not contiguous, and for rows that TMA cannot address.
     """
