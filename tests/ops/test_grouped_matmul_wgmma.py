@@ -54,7 +54,7 @@ def program(source: Path, options: Options, dtype: str, folder: Path) -> ctypes.
     file = folder / "kernel.cpp"
     file.write_text(RUN.format(source=source))
     command = ["g++", "-std=c++20", "-O2", "-march=native", "-w", "-shared", "-fPIC"]
-    command += ["-I", str(HERE / "cuda_hopper"), "-I", str(HERE / "cuda")]
+    command += ["-I", str(HERE / "cuda_clusters"), "-I", str(HERE / "cuda")]
     command += [f"-D{name}={value}" for name, value in options.defines(nvrtc.element_type(TORCH[dtype])).items()]
     subprocess.run([*command, str(file), "-o", str(folder / "kernel.so")], check=True)
     library = ctypes.CDLL(str(folder / "kernel.so"))

@@ -17,7 +17,7 @@
 
 #define B_K_CONTIGUOUS 1
 #include "tma.cuh"
-#include "warpgroups.cuh"
+#include "warpgroup_tiles.cuh"
 #include "wgmma.cuh"
 
 constexpr int CONSUMERS = 2, ROWS = 64 * CONSUMERS, DEPTH = 64;

@@ -1,6 +1,6 @@
 // kernelviz/ops/kernels/headers/wgmma.cuh for the processor: operands of which K is contiguous, swizzled by 128 bytes.
 #pragma once
-#include "hopper.h"
+#include "cuda_clusters.h"
 
 inline unsigned long long wgmma_operand(unsigned address, unsigned leading_bytes, unsigned stride_bytes) {
     return (unsigned long long)((address & 0x3FFFF) >> 4) | (unsigned long long)(leading_bytes >> 4) << 16 |

@@ -1,6 +1,6 @@
 // kernelviz/ops/kernels/headers/tma.cuh for the processor: the same functions.
 #pragma once
-#include "hopper.h"
+#include "cuda_clusters.h"
 
 // In place of a tensor map: a matrix of 16-bit elements and the rows of a box of 64 columns.
 struct Map {

@@ -1,6 +1,6 @@
-// kernelviz/ops/kernels/headers/warpgroups.cuh for the processor: the same functions.
+// kernelviz/ops/kernels/headers/warpgroup_tiles.cuh for the processor: the same functions.
 #pragma once
-#include "hopper.h"
+#include "cuda_clusters.h"
 
 template <int Registers> void take_registers() {}
 template <int Registers> void give_registers() {}
