@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.tensor_map import require_pitch
 from kernelviz.ops.matmul.groups_reference import row_ranges
-from kernelviz.ops.matmul.torch import _setting
+from kernelviz.ops.matmul.torch import in_precision
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,7 +26,7 @@ def bind_each_group(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Launch:
             torch.mm(x, w, out=y)
         return y_TN
 
-    return _with_fp32_sums(launch, x_TK)
+    return in_precision(launch, x_TK, None)
 
 
 def bind_padded(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Launch:
@@ -54,7 +53,7 @@ def bind_padded(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Launch:
         position_T = group_T * most + rows_T - begins_G[group_T]
         return torch.index_select(product_GPN.view(-1, n), 0, position_T, out=y_TN)
 
-    return _with_fp32_sums(launch, x_TK)
+    return in_precision(launch, x_TK, None)
 
 
 def bind_grouped_mm(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Launch:
@@ -69,23 +68,3 @@ def bind_grouped_mm(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Launch:
     require_pitch("n", w_GNK.shape[1], w_GNK.element_size())
     w_GKN = w_GNK.transpose(1, 2)
     return lambda: torch._grouped_mm(x_TK, w_GKN, offs=offsets_G)
-
-
-def _with_fp32_sums(launch: Callable[[], Tensor], x_TK: Tensor) -> Launch:
-    """The launch with partial sums of a split K in fp32, as `bind_mm` has them: torch's setting, changed for each call."""
-    import torch
-
-    if not x_TK.is_cuda:
-        return launch
-    name, value = _setting(str(x_TK.dtype), None)
-    settings = torch.backends.cuda.matmul
-
-    def with_setting() -> Tensor:
-        before = getattr(settings, name)
-        setattr(settings, name, value)
-        try:
-            return launch()
-        finally:
-            setattr(settings, name, before)
-
-    return with_setting

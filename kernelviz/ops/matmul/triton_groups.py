@@ -8,7 +8,7 @@ import triton.language as tl
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.matmul.triton import _limits
+from kernelviz.ops.matmul.triton import limits
 
 LEAST_SCANNED = 16
 
@@ -202,7 +202,7 @@ def bind_persistent(
     (rows, k), (groups, n) = x_TK.shape, w_GNK.shape[:2]
     y_TN = torch.empty((rows, n), dtype=x_TK.dtype, device=x_TK.device)
     tile_k = tile_k_bytes // x_TK.element_size()
-    programs, _ = _limits(x_TK.device)
+    programs, _ = limits(x_TK.device)
     grid = (min(programs, most_tiles(rows, groups, n, tile_m, tile_n)),)
 
     def launch() -> torch.Tensor:

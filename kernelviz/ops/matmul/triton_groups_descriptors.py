@@ -10,7 +10,7 @@ from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.tensor_map import require_pitch
 from kernelviz.ops.kernels.triton_scratch import ScratchContext
-from kernelviz.ops.matmul.triton import _limits
+from kernelviz.ops.matmul.triton import limits
 from kernelviz.ops.matmul.triton_groups import _row_tiles, _tile_position, most_tiles, scanned
 
 
@@ -83,7 +83,7 @@ def bind_descriptors(
     require_pitch("k", k, x_TK.element_size())
     require_pitch("n", n, x_TK.element_size())
     y_TN = torch.empty((rows, n), dtype=x_TK.dtype, device=x_TK.device)
-    programs, _ = _limits(x_TK.device)
+    programs, _ = limits(x_TK.device)
     grid = (min(programs, most_tiles(rows, groups, n, tile_m, tile_n)),)
     kernel = grouped_descriptors_kernel[grid]
     scratch = ScratchContext(x_TK.device)
