@@ -195,6 +195,7 @@ def test_the_ideas_show_in_the_machine_code_without_spills(name: str) -> None:
         ("cuda_wgmma_tma_store[stages=5]", "bytes of shared memory"),
         ("cuda_wgmma_cluster[c_boxes=4]", "bytes of shared memory"),
         ("cuda_wgmma_tma_store[columns=128,c_boxes=4,stages=3]", "2 boxes of y"),
+        ("cuda_wgmma_tma_store[band=16]", "has 4 rows of tiles"),
     ],
 )
 def test_what_cannot_run_is_refused_before_it_is_compiled(name: str, message: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from kernelviz.ops.catalog.tensors import Sizes
 
@@ -19,7 +19,7 @@ def group_ends(groups: int, rows: int, s: int) -> tuple[int, ...]:
     alternate. So with s = 1 all have as many rows, and else at least one has none.
 
     >>> group_ends(4, 100, 1), group_ends(4, 100, 2)
-    ((100, 200, 300, 400), (133, 200, 400, 400))
+    ((100, 200, 300, 400), (133, 200, 200, 400))
     """
     order = ((i * _step(groups) + groups // 2) % groups for i in range(groups))
     power = min(s, groups, _MOST_STEEP) - 1
@@ -38,6 +38,15 @@ def groups_with_rows(sizes: Sizes) -> int:
     (4, 3)
     """
     return len({0, *ends(sizes)}) - 1
+
+
+def most_rows(sizes: Sizes) -> int:
+    """The rows of the largest group.
+
+    >>> most_rows({"g": 4, "m": 100, "s": 2})
+    200
+    """
+    return max(after - before for before, after in pairwise((0, *ends(sizes))))
 
 
 def _step(groups: int) -> int:

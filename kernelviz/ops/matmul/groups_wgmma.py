@@ -25,13 +25,17 @@ _PTX_NAMES = {"__nv_bfloat16": "bf16", "__half": "f16"}
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Options:
-    """The definitions of groups_wgmma.cu, which explains them."""
+    """The definitions of groups_wgmma.cu, which explains them.
+
+    `fetch_bytes`: what the L2 fetches at least of a weight, 128 or 256.
+    """
 
     columns: int = 256
     stages: int = 4
     cluster: int = 1
     c_boxes: int = 0
     band: int = 8
+    fetch_bytes: int = 256
 
     @property
     def shared_bytes(self) -> int:
@@ -76,7 +80,7 @@ def bind(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor, options: Options) -> La
     maps = tensor_maps(
         [
             Boxes(x_TK, ROWS // options.cluster),
-            Boxes(w_GNK.view(groups * n, k), options.columns),
+            Boxes(w_GNK.view(groups * n, k), options.columns, fetch_bytes=options.fetch_bytes),
             Boxes(y_TN, BOX),
         ]
     )

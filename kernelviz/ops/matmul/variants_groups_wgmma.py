@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.variant import Configuration, Launch, variant
-from kernelviz.ops.matmul.groups_wgmma import BOX, MOST_SHARED_BYTES, Options
+from kernelviz.ops.matmul.groups import most_rows
+from kernelviz.ops.matmul.groups_wgmma import BOX, MOST_SHARED_BYTES, ROWS, Options
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,6 +19,7 @@ _SPACE = {
     "stages": (4, 3, 5, 6, 7),
     "c_boxes": (2, 1, 4),
     "band": (8, 1, 2, 4, 16, 32),
+    "fetch_bytes": (256, 128),
 }
 FIRST = Options()
 TMA_STORE = replace(FIRST, c_boxes=2)
@@ -31,12 +33,15 @@ def _bind(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor, options: Options) -> L
 
 
 def _admits(configuration: Configuration, problem: Problem) -> str | None:
-    """Why a configuration is not measured: its shared memory, or more boxes than a tile has."""
+    """Why a configuration is not measured: its shared memory, more boxes than a tile has, or a band like a smaller one."""
     options = replace(TMA_STORE, **configuration)
     if options.c_boxes > options.columns // BOX:
         return f"a tile has {options.columns // BOX} boxes of y"
     if options.shared_bytes > MOST_SHARED_BYTES:
         return f"needs {options.shared_bytes:,} bytes of shared memory"
+    row_tiles = -(-most_rows(problem.sizes) // ROWS)
+    if options.band // 2 >= row_tiles:
+        return f"the largest group has {row_tiles} rows of tiles, so a band of {options.band // 2} is the same"
     return None
 
 
@@ -56,10 +61,11 @@ def cuda_wgmma_tma_store(
     stages: int = 4,
     c_boxes: int = 2,
     band: int = 8,
+    fetch_bytes: int = 256,
 ) -> Launch:
     """CUDA C++, wgmma: TMA stores the tiles that are full, stores of 16 bytes the rows of the last tile of a group."""
-    options = replace(TMA_STORE, columns=columns, stages=stages, c_boxes=c_boxes, band=band)
-    return _bind(x_TK, w_GNK, offsets_G, options)
+    chosen = {"columns": columns, "stages": stages, "c_boxes": c_boxes, "band": band, "fetch_bytes": fetch_bytes}
+    return _bind(x_TK, w_GNK, offsets_G, replace(TMA_STORE, **chosen))
 
 
 @variant(**_NEEDS, techniques=("tma", "wgmma", "warp_specialised", "multicast"), space=_SPACE, admits=_admits)
@@ -72,10 +78,11 @@ def cuda_wgmma_cluster(
     stages: int = 4,
     c_boxes: int = 2,
     band: int = 8,
+    fetch_bytes: int = 256,
 ) -> Launch:
     """CUDA C++, wgmma: each of the two blocks of a cluster copies half of their rows of x, for both (multicast)."""
-    options = replace(CLUSTER, columns=columns, stages=stages, c_boxes=c_boxes, band=band)
-    return _bind(x_TK, w_GNK, offsets_G, options)
+    chosen = {"columns": columns, "stages": stages, "c_boxes": c_boxes, "band": band, "fetch_bytes": fetch_bytes}
+    return _bind(x_TK, w_GNK, offsets_G, replace(CLUSTER, **chosen))
 
 
 GROUP_WGMMA_VARIANTS = (cuda_wgmma, cuda_wgmma_tma_store, cuda_wgmma_cluster)
