@@ -78,7 +78,7 @@ NOT_ASKED_YET = {
     ("matmul", "gluon_warp_specialised"),
     *(("grouped_matmul", f"torch_{name}") for name in ("eager", "padded", "grouped_mm")),
     *(("grouped_matmul", f"triton_{name}") for name in ("tiles", "persistent", "descriptors")),
-    *(("grouped_matmul", f"cuda_wgmma{name}") for name in ("", "_tma_store", "_cluster")),
+    *(("grouped_matmul", f"cuda_wgmma{name}") for name in ("", "_tma_store", "_halves", "_cluster")),
 }
 """New variants, on 2026-11-26, until the part one_click runs again."""
 

@@ -27,7 +27,7 @@ from kernelviz.ops.matmul.groups_wgmma import ROWS, SOURCE, THREADS, Options
 OP = op_named("grouped_matmul")
 HERE = Path(__file__).parent
 TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16}
-LADDER = {name: getattr(ladder, name) for name in ("FIRST", "TMA_STORE", "CLUSTER")}
+LADDER = {name: getattr(ladder, name) for name in ("FIRST", "TMA_STORE", "HALVES", "CLUSTER")}
 GUARD = 64
 """Elements before and after y that must not change."""
 RUN = """
@@ -39,7 +39,7 @@ extern "C" const char* run(char* x, char* w, char* y, const int* offsets, int gr
     in_reverse = reversed;
     at_once = immediately;
     const Map maps[3] = {{{{(unsigned short*)x, rows, k, ROWS / CLUSTER}},
-                         {{(unsigned short*)w, (long long)groups * n, k, COLUMNS}},
+                         {{(unsigned short*)w, (long long)groups * n, k, W_BOX}},
                          {{(unsigned short*)y, rows, n, 64}}}};
     launch(blocks_of_grid, CLUSTER, THREADS, shared_bytes,
            [&] {{ grouped_wgmma((const char*)maps, offsets, (ELEMENT*)y, groups, rows, n, k); }});
@@ -72,7 +72,8 @@ def check(
 ) -> None:
     """Products of small integers are exact in every order of additions. The rows after the last group must stay as they are.
 
-    One cluster computes all tiles, or each tile has its own: in reverse order, tiles that reach into the next group come last.
+    One cluster computes all tiles, a few do, or each tile (or half of one) has its own: in reverse order, tiles that reach into
+    the next group come last.
     """
     n, k = sizes
     rows = ends[-1] + unassigned
@@ -82,7 +83,7 @@ def check(
     (exact,) = reference(x.double(), w.double(), offsets)
     expected = exact[: ends[-1]].to(TORCH[dtype])
     most = (rows // ROWS + len(ends)) * -(-n // (options.columns * options.cluster))
-    for count, mode in ((1, False), (most, True)):
+    for count, mode in ((1, False), (5, True), (most * (1 + options.halves), True)):
         y = torch.full(((rows * n) + 2 * GUARD,), -1, dtype=torch.int16)
         error = library.run(
             *(ctypes.c_void_p(t.data_ptr()) for t in (x, w, y[GUARD:], offsets)),
@@ -100,8 +101,9 @@ def check(
 EMULATED = {
     "registers": (LADDER["FIRST"], "bf16"),
     "tma-store": (LADDER["TMA_STORE"], "bf16"),
+    "halves": (LADDER["HALVES"], "bf16"),
     "cluster": (LADDER["CLUSTER"], "fp16"),
-    "narrow": (replace(LADDER["CLUSTER"], columns=128, stages=3, c_boxes=1, band=1), "bf16"),
+    "narrow": (replace(LADDER["CLUSTER"], halves=0, columns=128, stages=3, c_boxes=1, band=1), "bf16"),
     "one-ring": (replace(LADDER["TMA_STORE"], columns=128, stages=7, c_boxes=1, band=2), "fp16"),
 }
 PROBLEMS = (
@@ -121,15 +123,17 @@ def test_results_are_exact_on_the_processor(name: str, tmp_path: Path) -> None:
         check(library, options, dtype, ends, sizes)
 
 
-WITH_MISTAKES = replace(LADDER["TMA_STORE"], columns=128, stages=3, c_boxes=1)
+WITH_MISTAKES = replace(LADDER["HALVES"], stages=3, c_boxes=1)
 PROBLEM_WITH_MISTAKES = ((200, 200, 330, 400), (264, 328))
-RELEASE = "if (before >= 0) {\n                    release(shared, before);"
+RELEASE = "if (before >= 0) {\n            release(shared, before);"
 DRAINED = "release(shared, stage.number);\n                }\n                continue;"
 MISTAKES = {
     "rows of the next group are written": ("const bool full = row0 + 64 <= end;", "const bool full = true;"),
     "the last row of a group is not written": ("(row0 + of_box < end && column", "(row0 + of_box + 1 < end && column"),
+    "both halves have the same columns": ("(number - whole) % 2 * W_BOX", "0"),
+    "half a tile waits for a whole weight": ("(half ? W_BOX_BYTES : W_BYTES)", "W_BYTES"),
     "the weight of the next group": ("walk.group * n + walk.column", "(walk.group + 1) * n + walk.column"),
-    "a stage is released before it was read": ("wgmma_wait<1>();\n                " + RELEASE, RELEASE),
+    "a stage is released before it was read": ("wgmma_wait<1>();\n        " + RELEASE, RELEASE),
     "a warpgroup without rows does not arrive": (DRAINED, "}\n                continue;"),
     "a box is overwritten while TMA reads it": ("store_wait_read<C_BOXES - 1>();", "store_wait_read<C_BOXES>();"),
     "TMA does not see what was written": ("fence_for_tma();", ""),
@@ -168,7 +172,7 @@ def test_each_variant_adds_one_idea() -> None:
         [f.name for f in fields(Options) if getattr(before, f.name) != getattr(after, f.name)]
         for before, after in pairwise(LADDER.values())
     ]
-    assert changed == [["c_boxes"], ["cluster"]]
+    assert changed == [["c_boxes"], ["halves"], ["cluster"]]
     assert len(ladder.GROUP_WGMMA_VARIANTS) == len(LADDER)
 
 
@@ -180,11 +184,14 @@ def test_the_ideas_show_in_the_machine_code_without_spills(name: str) -> None:
     assert ("multicast" in techniques_of(kernel)) == (options.cluster > 1)
     assert any(c.kind == "tma_store" for c in kernel.whole.copies) == (options.c_boxes > 0)
     assert (kernel.spill_stores, kernel.spill_loads) == (0, 0)
-    assert {t.shape for t in kernel.whole.tensor} == {(64, options.columns, 16)}
-    assert {role.registers for role in kernel.roles} == {40, 232}
+    assert {t.shape for t in kernel.whole.tensor} == {(64, options.columns, 16)} | (
+        {(64, 128, 16)} if options.halves else set()
+    )
+    roles = {role.registers: role for role in kernel.roles if role.registers is not None}
+    assert set(roles) == {40, 232}
     assert kernel.required_threads is None or kernel.required_threads[0] == THREADS
     assert options.shared_bytes <= LIMITS[90].shared_bytes_per_block
-    loop = kernel.roles[0].main_loop
+    loop = roles[232].main_loop
     assert loop is not None
     assert loop.iteration.classes["tensor"] % 4 == 0
 

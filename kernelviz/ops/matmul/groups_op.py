@@ -73,6 +73,7 @@ GROUPED_MATMUL = Op(
         "triton_descriptors",
         "cuda_wgmma",
         "cuda_wgmma_tma_store",
+        "cuda_wgmma_halves",
         "cuda_wgmma_cluster",
     ),
     variants=(*GROUP_VARIANTS, *GROUP_WGMMA_VARIANTS),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "groups_wgmma.cu"
-ROWS, DEPTH, BOX, THREADS = 128, 64, 64, 384
+ROWS, DEPTH, BOX, W_BOX, THREADS = 128, 64, 64, 128, 384
 ALIGNMENT_BYTES = 1024
 MOST_SHARED_BYTES = 232_448
 """Of a block on an H100 or H200."""
@@ -34,6 +34,7 @@ class Options:
     stages: int = 4
     cluster: int = 1
     c_boxes: int = 0
+    halves: int = 0
     band: int = 8
     fetch_bytes: int = 256
 
@@ -51,6 +52,7 @@ class Options:
             "STAGES": str(self.stages),
             "CLUSTER": str(self.cluster),
             "C_BOXES": str(self.c_boxes),
+            "HALVES": str(self.halves),
             "BAND": str(self.band),
             "ELEMENT": element,
             "ELEMENT_PTX": f'"{_PTX_NAMES[element]}"',
@@ -80,7 +82,7 @@ def bind(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor, options: Options) -> La
     maps = tensor_maps(
         [
             Boxes(x_TK, ROWS // options.cluster),
-            Boxes(w_GNK.view(groups * n, k), options.columns, fetch_bytes=options.fetch_bytes),
+            Boxes(w_GNK.view(groups * n, k), W_BOX, fetch_bytes=options.fetch_bytes),
             Boxes(y_TN, BOX),
         ]
     )
@@ -88,7 +90,7 @@ def bind(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor, options: Options) -> La
     most_row_tiles = rows // ROWS + min(groups, rows)
     clusters = most_row_tiles * -(-n // (options.columns * options.cluster))
     resident = nvrtc.resident(kernel, THREADS, cluster=options.cluster, shared_bytes=options.shared_bytes)
-    blocks = min(clusters * options.cluster, resident)
+    blocks = min(clusters * options.cluster * (1 + options.halves), resident)
     sizes = tuple(map(ctypes.c_int, (groups, rows, n, k)))
 
     def launch() -> Tensor:

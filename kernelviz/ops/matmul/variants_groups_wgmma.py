@@ -21,9 +21,11 @@ _SPACE = {
     "band": (8, 1, 2, 4, 16, 32),
     "fetch_bytes": (256, 128),
 }
+_SPACE_OF_HALVES = {key: values for key, values in _SPACE.items() if key != "columns"}
 FIRST = Options()
 TMA_STORE = replace(FIRST, c_boxes=2)
-CLUSTER = replace(TMA_STORE, cluster=2)
+HALVES = replace(TMA_STORE, halves=1)
+CLUSTER = replace(HALVES, cluster=2)
 
 
 def _bind(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor, options: Options) -> Launch:
@@ -68,21 +70,36 @@ def cuda_wgmma_tma_store(
     return _bind(x_TK, w_GNK, offsets_G, replace(TMA_STORE, **chosen))
 
 
-@variant(**_NEEDS, techniques=("tma", "wgmma", "warp_specialised", "multicast"), space=_SPACE, admits=_admits)
+@variant(**_NEEDS, techniques=("tma", "wgmma", "warp_specialised"), space=_SPACE_OF_HALVES, admits=_admits)
+def cuda_wgmma_halves(
+    x_TK: Tensor,
+    w_GNK: Tensor,
+    offsets_G: Tensor,
+    *,
+    stages: int = 4,
+    c_boxes: int = 2,
+    band: int = 8,
+    fetch_bytes: int = 256,
+) -> Launch:
+    """CUDA C++, wgmma: tiles of a last round that has work for at most half of the blocks are cut into halves of 128 columns."""
+    options = replace(HALVES, stages=stages, c_boxes=c_boxes, band=band, fetch_bytes=fetch_bytes)
+    return _bind(x_TK, w_GNK, offsets_G, options)
+
+
+@variant(**_NEEDS, techniques=("tma", "wgmma", "warp_specialised", "multicast"), space=_SPACE_OF_HALVES, admits=_admits)
 def cuda_wgmma_cluster(
     x_TK: Tensor,
     w_GNK: Tensor,
     offsets_G: Tensor,
     *,
-    columns: int = 256,
     stages: int = 4,
     c_boxes: int = 2,
     band: int = 8,
     fetch_bytes: int = 256,
 ) -> Launch:
     """CUDA C++, wgmma: each of the two blocks of a cluster copies half of their rows of x, for both (multicast)."""
-    chosen = {"columns": columns, "stages": stages, "c_boxes": c_boxes, "band": band, "fetch_bytes": fetch_bytes}
-    return _bind(x_TK, w_GNK, offsets_G, replace(CLUSTER, **chosen))
+    options = replace(CLUSTER, stages=stages, c_boxes=c_boxes, band=band, fetch_bytes=fetch_bytes)
+    return _bind(x_TK, w_GNK, offsets_G, options)
 
 
-GROUP_WGMMA_VARIANTS = (cuda_wgmma, cuda_wgmma_tma_store, cuda_wgmma_cluster)
+GROUP_WGMMA_VARIANTS = (cuda_wgmma, cuda_wgmma_tma_store, cuda_wgmma_halves, cuda_wgmma_cluster)

@@ -17,6 +17,7 @@
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
 
+using std::max;
 using std::min;
 
 struct Index {

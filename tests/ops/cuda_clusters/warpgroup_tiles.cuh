@@ -4,6 +4,16 @@
 
 template <int Registers> void take_registers() {}
 template <int Registers> void give_registers() {}
+inline int warp_sum(int value) {
+    static int sums[2][64], result[2][64];  // by block of the cluster and warp
+    const unsigned of = rank(), warp = threadIdx.x / 32;
+    sums[of][warp] += value;
+    meet(block().meetings[1000 + warp], 32, [&] {
+        result[of][warp] = sums[of][warp];
+        sums[of][warp] = 0;
+    });
+    return result[of][warp];
+}
 inline void warpgroup_barrier(int number) { meet(block().meetings[number], 128); }
 
 // PTX ISA, "stmatrix": lane 8 i + r gives the address of row r of matrix i.

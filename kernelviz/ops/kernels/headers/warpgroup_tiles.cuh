@@ -10,6 +10,12 @@ template <int Registers>
 __device__ __forceinline__ void give_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
 }
+// The sum of a number of each thread of the warp, for all of them.
+__device__ __forceinline__ int warp_sum(int value) {
+    int sum;
+    asm volatile("redux.sync.add.s32 %0, %1, 0xffffffff;" : "=r"(sum) : "r"(value));
+    return sum;
+}
 // Among the threads of one warpgroup; barrier 0 is that of __syncthreads.
 __device__ __forceinline__ void warpgroup_barrier(int warpgroup) {
     asm volatile("bar.sync %0, 128;" ::"r"(warpgroup + 1) : "memory");
