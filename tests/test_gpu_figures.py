@@ -80,6 +80,9 @@ NOT_ASKED_YET = {
     *(("scaled_matmul", f"cuda_{name}") for name in ("mma", "wgmma")),
     *(("block_scaled_matmul", name) for name in ("torch_eager", "torch_scaled_mm", "triton_grouped")),
     *(("block_scaled_matmul", name) for name in ("triton_descriptors", "cuda_mma", "cuda_wgmma")),
+    *(("grouped_matmul", f"torch_{name}") for name in ("eager", "padded", "grouped_mm")),
+    *(("grouped_matmul", f"triton_{name}") for name in ("tiles", "persistent", "descriptors")),
+    *(("grouped_matmul", f"cuda_wgmma{name}") for name in ("", "_tma_store", "_halves", "_cluster")),
 }
 """New variants, on 2026-11-26, in the default compute precision of their op, until the part one_click runs again."""
 NOT_CLICKED_YET = {"scaled_matmul", "block_scaled_matmul"}

@@ -12,6 +12,7 @@ from kernelviz.core.backends import BACKENDS
 from kernelviz.core.errors import UnknownName
 from kernelviz.core.sizes import expand
 from kernelviz.ops import Op, Variant, catalogue, op_named, variant
+from kernelviz.ops.catalog.tensors import Product
 
 ROOT = Path(__file__).parents[2]
 OPS = list(catalogue().values())
@@ -51,6 +52,7 @@ def test_names_inside_an_op_agree(op: Op) -> None:
     assert set(op.first) <= set(names)
     tensors = (*op.inputs, *op.outputs)
     assert {a for t in tensors for a in t.axes if isinstance(a, str)} <= set(op.axis_names)
+    assert {a for t in tensors for p in t.axes if isinstance(p, Product) for a in p.axes} <= set(op.axis_names)
     assert {t.below for t in tensors if t.below} <= set(op.axis_names)
     for one in (op, op.of(op.problem(dict.fromkeys(op.axis_names, 4), op.dtypes[0], direction=op.directions[-1]))):
         if one.slab:
@@ -58,8 +60,9 @@ def test_names_inside_an_op_agree(op: Op) -> None:
             assert all(t.axes[0] == one.slab for t in one.reference_outputs)
 
 
-# Ops that need not read all of an input, and so count what they must: the rows that ids name, one element of each stride.
-READ_IN_PART = {"strided_copy", "empty_launch", "embedding", "gather", "index_select", "scatter_add"}
+# Ops that need not read all of an input, and so count what they must: the rows that ids name, one element of each stride, the
+# weights of groups that have rows.
+READ_IN_PART = {"strided_copy", "empty_launch", "embedding", "gather", "index_select", "scatter_add", "grouped_matmul"}
 
 
 @pytest.mark.parametrize("op", [o for o in OPS if o.name not in READ_IN_PART], ids=lambda op: op.name)

@@ -60,7 +60,10 @@ def fill_with(op: Op, tensors: Sequence[Tensor], problem: Problem, seed: int) ->
 
 
 def _fill_one(spec: TensorSpec, tensor: Tensor, problem: Problem, seed: int) -> None:
-    """Write one input: ids below the size of their axis, scales, else the data of the spec or of the problem."""
+    """Write one input: the values of the spec, ids below the size of their axis, scales, or the data of the spec or of the problem."""
+    if spec.values is not None:
+        tensor.copy_(torch.tensor(spec.values(problem.sizes), dtype=tensor.dtype).view(tensor.shape))
+        return
     generator = torch.Generator(device=tensor.device).manual_seed(seed)
     if spec.below is not None:
         _fill_ids(tensor, problem.sizes[spec.below], spec.ids, problem.data == "sorted", generator)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -43,20 +43,41 @@ class Blocks:
     axis: str
     size: int
 
+    def __str__(self) -> str:
+        return f"{self.axis}/{self.size}"
+
     def count(self, sizes: Sizes) -> int:
         return -(-sizes[self.axis] // self.size)
 
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A dimension that is as long as the product of the sizes of these axes.
+
+    >>> str(Product(("g", "m"))), Product(("g", "m")).count({"g": 2, "m": 3})
+    ('g·m', 6)
+    """
+
+    axes: tuple[str, ...]
+
     def __str__(self) -> str:
-        return f"{self.axis}/{self.size}"
+        return "·".join(self.axes)
+
+    def count(self, sizes: Sizes) -> int:
+        return prod(sizes[axis] for axis in self.axes)
+
+
+Dimension = str | int | Blocks | Product
+"""The name of an axis, a whole number, or what is counted from sizes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TensorSpec:
     """A tensor of a problem: its dimensions and its dtype (None: that of the problem).
 
-    `axes`: for each dimension the name of an axis, blocks of an axis, or a whole number. `below` and `ids`: the tensor holds
-    whole numbers from 0 to below the size of the axis `below`, drawn as `ids` says. `data`: the kind of data that it always
-    holds, whatever the problem asks for. `scales`: the tensor always holds scales of quantised numbers, uniform from 1/256 to
+    `below` and `ids`: the tensor holds whole numbers from 0 to below the size of the axis `below`, drawn as `ids` says.
+    `data`: the kind of data that it always holds, whatever the problem asks for. `values`: the whole numbers that it always
+    holds, as a function of the sizes. `scales`: the tensor always holds scales of quantised numbers, uniform from 1/256 to
     3/256, as they are where 448 stands for a number from 2 to 5.
 
     >>> TensorSpec(name="x_MN", axes=("m", "n")).shape({"m": 2, "n": 3})
@@ -68,17 +89,25 @@ class TensorSpec:
     """
 
     name: str
-    axes: tuple[str | int | Blocks, ...]
+    axes: tuple[Dimension, ...]
     dtype: str | None = None
     below: str | None = None
     ids: Ids = "permutation"
     data: Data | None = None
+    values: Callable[[Sizes], Sequence[int]] | None = None
     scales: bool = False
 
     def shape(self, sizes: Sizes) -> tuple[int, ...]:
-        return tuple(
-            a if isinstance(a, int) else a.count(sizes) if isinstance(a, Blocks) else sizes[a] for a in self.axes
-        )
+        def count(dimension: Dimension) -> int:
+            match dimension:
+                case int():
+                    return dimension
+                case str():
+                    return sizes[dimension]
+                case Blocks() | Product():
+                    return dimension.count(sizes)
+
+        return tuple(map(count, self.axes))
 
     def elements(self, sizes: Sizes) -> int:
         return prod(self.shape(sizes))
