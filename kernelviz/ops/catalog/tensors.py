@@ -32,9 +32,28 @@ class Axis:
     cpu_default: str
 
 
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """A dimension that counts groups of `each` neighbours along an axis; the last group may be incomplete.
+
+    >>> Groups("k", 128).count({"k": 300}), str(Groups("k", 128))
+    (3, '⌈k/128⌉')
+    """
+
+    axis: str
+    each: int
+
+    def count(self, sizes: Sizes) -> int:
+        return -(-sizes[self.axis] // self.each)
+
+    def __str__(self) -> str:
+        return f"⌈{self.axis}/{self.each}⌉"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TensorSpec:
-    """A tensor of a problem: its dimensions as names of axes or whole numbers, and its dtype (None: that of the problem).
+    """A tensor of a problem: its dimensions as names of axes, whole numbers or groups along an axis, and its dtype (None: that of
+    the problem).
 
     `below` and `ids`: the tensor holds whole numbers from 0 to below the size of the axis `below`, drawn as `ids` says.
     `data`: the kind of data that it always holds, whatever the problem asks for.
@@ -46,20 +65,26 @@ class TensorSpec:
     """
 
     name: str
-    axes: tuple[str | int, ...]
+    axes: tuple[str | int | Groups, ...]
     dtype: str | None = None
     below: str | None = None
     ids: Ids = "permutation"
     data: Data | None = None
 
     def shape(self, sizes: Sizes) -> tuple[int, ...]:
-        return tuple(a if isinstance(a, int) else sizes[a] for a in self.axes)
+        return tuple(_size(a, sizes) for a in self.axes)
 
     def elements(self, sizes: Sizes) -> int:
         return prod(self.shape(sizes))
 
     def size_bytes(self, sizes: Sizes, dtype: str) -> int:
         return self.elements(sizes) * dtype_named(self.dtype or dtype).itemsize_bytes
+
+
+def _size(dimension: str | int | Groups, sizes: Sizes) -> int:
+    if isinstance(dimension, Groups):
+        return dimension.count(sizes)
+    return dimension if isinstance(dimension, int) else sizes[dimension]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
