@@ -1,11 +1,13 @@
-"""The kernel of `w4a16_matmul` for at most 8 rows with ordinary multiply-adds (gemv.cu): what may be tuned, the choice by size, and
-its launch. Imports neither torch nor CUDA, so that a space can be listed without them."""
+"""The kernel of `w4a16_matmul` for at most 8 rows with ordinary multiply-adds (gemv.cu): what may be tuned, choice, launch.
+
+Imports neither torch nor CUDA, so that a space can be listed without them.
+"""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,7 +103,7 @@ def admits(configuration: Mapping[str, int], problem: Problem) -> str | None:
 def bind(x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor, parameters: Mapping[str, int]) -> Launch:
     """Launch of `w4a16_gemv` over contiguous tensors. `parameters`: those of SPACE.
 
-    Errors: BadField for tensors that are not contiguous or aligned, more than 8 rows, and rows of x that do not fit shared memory.
+    Errors: BadField for tensors that are not contiguous or aligned, more than 8 rows, and rows that do not fit shared memory.
     """
     import torch
 
@@ -115,9 +117,7 @@ def bind(x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor, parameters: Ma
     if (refusal := tile.refusal(m, k, shared_limit)) is not None:
         raise BadField("size k", k, refusal)
     shared_bytes = tile.shared_bytes(m, k)
-    kernel = nvrtc.kernel(
-        SOURCE, KERNEL, tile.defines(nvrtc.element_type(x_MK.dtype), m, n), shared_bytes=shared_bytes
-    )
+    kernel = nvrtc.kernel(SOURCE, KERNEL, tile.defines(nvrtc.element_type(x_MK.dtype), m, n), shared_bytes=shared_bytes)
     blocks = tile.blocks(n, multiprocessors)
     y_MN = torch.empty((m, n), dtype=x_MK.dtype, device=x_MK.device)
     pointers = tuple(t.data_ptr() for t in (x_MK, w_NGB, s_GN, z_GH, y_MN))

@@ -1,4 +1,4 @@
-"""The kernel of `w4a16_matmul` for at most 64 rows on tensor cores (mma.cu): what may be tuned, the choice by size, and its launch.
+"""The kernel of `w4a16_matmul` for at most 64 rows on tensor cores (mma.cu): what may be tuned, the choice by size, its launch.
 
 Imports neither torch nor CUDA, so that a space can be listed without them.
 """
@@ -33,12 +33,12 @@ BLOCK_BYTES = 1024
 REGISTERS = 65536
 """Of a multiprocessor, on every GPU from sm_80 on."""
 ENOUGH_AHEAD_BYTES = 56 * 1024
-"""Of a multiprocessor. Little's law: 4.8 TB/s (H200) times 1.2 µs over 132 multiprocessors are 44 KB; somewhat more, because a stage
-is copied again only after the next one arrived."""
+"""Of a multiprocessor. Little's law: 4.8 TB/s (H200) times 1.2 µs over 132 multiprocessors are 44 KB; somewhat more, because a
+stage is copied again only after the next one arrived."""
 MEMORY_BYTES_PER_CLOCK, SHARED_BYTES_PER_CLOCK = 18, 128
 """What a multiprocessor gets from memory (4.2 TB/s over 132 at 1.75 GHz) and from shared memory."""
 BARRIER_CLOCKS, PART_CLOCKS = 150, 800
-"""Estimates of what adding the sums of warps costs for each tile, and adding those of parts: a fence, an atomic and loads from L2."""
+"""Estimates of what it costs for each tile to add the sums of warps, and those of parts: a fence, an atomic and loads from L2."""
 SPACE = {
     "tiles": (0, 1, 2, 4),
     "deep": (0, 8, 16, 4, 2, 1),
@@ -52,8 +52,10 @@ SPACE = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tile:
-    """A warp computes `tiles` times 16 output features. A block has `across` sets of `deep` warps, which share K; `blocks` of them
-    run on a multiprocessor. Each warp has `stages` of a group in shared memory. K is divided into `parts`, of which a block has one.
+    """A warp computes `tiles` times 16 output features, one group at a time, with `stages` of a group in shared memory.
+
+    A block has `across` sets of `deep` warps that share K. `blocks` of them run on a multiprocessor. K is divided into
+    `parts`, of which a block has one.
     """
 
     tiles: int
@@ -133,8 +135,10 @@ class Tile:
         return parts * max(1, min(tiles, self.blocks * multiprocessors // parts)), parts, tiles
 
     def slowdown(self, m: int, n: int, k: int, multiprocessors: int) -> float:
-        """By how much it is estimated to be slower than reading the weights: blocks that wait for the last ones, too few bytes ahead,
-        sums of warps and of parts, and x from shared memory."""
+        """How many times as long as reading the weights it is estimated to take.
+
+        It counts blocks that wait for the last ones, too few bytes ahead, sums of warps and of parts, and reads of shared memory.
+        """
         blocks, parts, tiles = self.grid(n, k, multiprocessors)
         depth, columns = self.part_groups(k), -(-m // 8)
         idle = -(-tiles * parts // blocks) * self.blocks * multiprocessors / (tiles * parts)
@@ -151,7 +155,16 @@ class Tile:
 def candidates() -> Iterator[Tile]:
     """The tiles that `choose` compares, what is simplest first."""
     for parts in (1, 2, 3, 4, 6, 8, 12, 16):
-        for blocks, deep, across in ((2, 8, 1), (1, 16, 1), (2, 4, 2), (1, 8, 1), (1, 8, 2), (1, 4, 2), (1, 2, 4), (1, 1, 8)):
+        for blocks, deep, across in (
+            (2, 8, 1),
+            (1, 16, 1),
+            (2, 4, 2),
+            (1, 8, 1),
+            (1, 8, 2),
+            (1, 4, 2),
+            (1, 2, 4),
+            (1, 1, 8),
+        ):
             for tiles in (1, 2, 4):
                 for stages in (6, 5, 4, 3):
                     yield Tile(tiles=tiles, deep=deep, across=across, stages=stages, blocks=blocks, parts=parts)

@@ -11,8 +11,9 @@ from kernelviz.ops.w4a16_matmul.variants import VARIANTS
 
 
 def cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
-    """A product and an addition for each of MNK terms. Read once: half a byte a weight, for each group of 128 weights a scale and half
-    a byte of zero point, and the activations; written once: the product.
+    """A product and an addition for each of MNK terms.
+
+    Read once: half a byte for a weight, a scale and half a byte for each group of 128 weights, and x. Written once: y.
 
     >>> cost({"m": 2, "n": 4, "k": 256}, 2)
     Cost(work_flop=4096, read_bytes=1556, written_bytes=16)

@@ -31,10 +31,18 @@ def torch_compile(x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor) -> La
     return compiled(dequantise_and_multiply, x_MK, w_NGB, s_GN, z_GH)
 
 
+@variant(backend="triton", needs=("triton", "cuda"), techniques=("vec16",))
+def triton_dequantise(x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor) -> Launch:
+    """A Triton kernel writes the weights as 16 bits, then torch.mm: with many rows of x the extra bytes matter little."""
+    from kernelviz.ops.w4a16_matmul import triton as kernels
+
+    return kernels.bind_dequantise(x_MK, w_NGB, s_GN, z_GH)
+
+
 @variant(
     backend="triton",
     needs=("triton", "cuda"),
-    techniques=("mma_sync", "wgmma", "tcgen05"),
+    techniques=("cp_async", "mma_sync", "wgmma", "tcgen05"),
     space=tiles.FUSED_SPACE,
     admits=tiles.admits_fused,
 )
@@ -49,11 +57,19 @@ def triton_fused(
     parts: int = 0,
     warps: int = 0,
     stages: int = 0,
+    order: int = 0,
 ) -> Launch:
     """Triton, weights dequantised in registers and multiplied by tl.dot; with few tiles K is divided into parts."""
     from kernelviz.ops.w4a16_matmul import triton as kernels
 
-    parameters = {"rows": rows, "features": features, "parts": parts, "warps": warps, "stages": stages}
+    parameters = {
+        "rows": rows,
+        "features": features,
+        "parts": parts,
+        "warps": warps,
+        "stages": stages,
+        "order": order,
+    }
     tile = tiles.FusedTile(**parameters) if all(parameters.values()) else None
     return kernels.bind_fused(x_MK, w_NGB, s_GN, z_GH, tile)
 
@@ -87,10 +103,8 @@ def triton_gemv(
     space=gemv.SPACE,
     admits=gemv.admits,
 )
-def cuda_gemv(
-    x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor, *, features: int = 0, warps: int = 0
-) -> Launch:
-    """CUDA C++ for at most 8 rows: one logic instruction puts a 4-bit weight into an fp32 number, which is multiplied and added."""
+def cuda_gemv(x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor, *, features: int = 0, warps: int = 0) -> Launch:
+    """CUDA C++ for at most 8 rows: one logic instruction makes an fp32 number of a weight, which is multiplied and added."""
     return gemv.bind(x_MK, w_NGB, s_GN, z_GH, {"features": features, "warps": warps})
 
 
@@ -115,7 +129,7 @@ def cuda_mma(
     blocks: int = 0,
     parts: int = 0,
 ) -> Launch:
-    """CUDA C++ for at most 64 rows: cp.async streams weights to mma.sync, so two weights take one conversion and no multiply-adds."""
+    """CUDA C++ for at most 64 rows: cp.async streams weights to mma.sync; a logic instruction makes two numbers of 16 bits."""
     parameters = {"tiles": tiles, "deep": deep, "across": across, "stages": stages, "blocks": blocks, "parts": parts}
     return mma.bind((x_MK, w_NGB, s_GN, z_GH), parameters, shuffle=False)
 
@@ -141,9 +155,18 @@ def cuda_mma_shuffled(
     blocks: int = 0,
     parts: int = 0,
 ) -> Launch:
-    """CUDA C++, as cuda_mma, after an untimed reordering of the weights, as when a model is loaded: a warp reads 1 KB in a row."""
+    """CUDA C++, as cuda_mma, with weights reordered before the timed call (untimed, as at loading): a warp reads 1 KB."""
     parameters = {"tiles": tiles, "deep": deep, "across": across, "stages": stages, "blocks": blocks, "parts": parts}
     return mma.bind((x_MK, w_NGB, s_GN, z_GH), parameters, shuffle=True)
 
 
-VARIANTS = (torch_eager, torch_compile, triton_fused, triton_gemv, cuda_gemv, cuda_mma, cuda_mma_shuffled)
+VARIANTS = (
+    torch_eager,
+    torch_compile,
+    triton_dequantise,
+    triton_fused,
+    triton_gemv,
+    cuda_gemv,
+    cuda_mma,
+    cuda_mma_shuffled,
+)

@@ -1,4 +1,4 @@
-"""Sizes of `w4a16_matmul`. The last group of 128 inputs may be incomplete, and an odd number of features shares its last zero point."""
+"""Sizes of `w4a16_matmul`. The last group of 128 inputs may be incomplete, and the last byte of zero points half used."""
 
 ODD = {
     "w4a16_matmul": (
