@@ -76,6 +76,11 @@ NOT_ASKED_YET = {
     *(("matmul", f"triton_{name}") for name in ("tuned", "persistent", "descriptors")),
     ("matmul", "cuda_wmma"),
     ("matmul", "gluon_warp_specialised"),
+    *(
+        ("w4a16_matmul", name)
+        for name in ("torch_eager", "torch_compile", "cuda_gemv", "cuda_mma", "cuda_mma_shuffled")
+    ),
+    *(("w4a16_matmul", f"triton_{name}") for name in ("dequantise", "fused", "gemv")),
 }
 """New variants, on 2026-11-26, until the part one_click runs again."""
 

@@ -193,10 +193,10 @@ MISTAKES = {
     "a scale of the neighbour": (gemv.SOURCE, "scale[i % 2] *", "scale[0] *", "several passes and sets"),
     "weights after the last group": (gemv.SOURCE, "if (group < groups) {", "if (true) {", "one number"),
     "a stage is read before it arrived": (mma.SOURCE, "<STAGES - 2>();", "<STAGES - 1>();", "several tiles of a block"),
-    "a stage is overwritten": (
+    "a stage is overwritten before it is used": (
         mma.SOURCE,
-        "<STAGES - 2>();\n            __syncwarp();",
-        "<STAGES - 2>();",
+        "feed.copy(last_slot)",
+        "feed.copy(slot)",
         "several tiles of a block",
     ),
     "sums of warps in one buffer": (
@@ -338,7 +338,7 @@ def test_the_spaces_hold_what_a_gpu_can_run() -> None:
         assert refusal(name, one, good) == ""
         assert "more than 64 rows" in refusal(name, large, good)
         assert "shared memory" in refusal(name, most, good)
-        assert "registers" in refusal(name, one, {**good, "tiles": 4, "stages": 3})
+        assert "registers" in refusal(name, one, {**good, "deep": 16, "stages": 3})
         assert "copy only" in refusal(name, one, {**good, "deep": 2, "stages": 3})
         assert "share" in refusal(name, one, {**good, "parts": 6})
     good = {"rows": 16, "features": 64, "parts": 1, "warps": 4, "stages": 4, "order": 2}

@@ -32,9 +32,9 @@ BLOCK_BYTES = 1024
 """Shared memory that the system takes of each block (CUDA C++ Programming Guide, "Compute Capability 8.x")."""
 REGISTERS = 65536
 """Of a multiprocessor, on every GPU from sm_80 on."""
-ENOUGH_AHEAD_BYTES = 56 * 1024
-"""Of a multiprocessor. Little's law: 4.8 TB/s (H200) times 1.2 µs over 132 multiprocessors are 44 KB; somewhat more, because a
-stage is copied again only after the next one arrived."""
+ENOUGH_AHEAD_BYTES = 44 * 1024
+"""Of a multiprocessor. Little's law: 4.8 TB/s (H200) times 1.2 µs over 132 multiprocessors. More stages are not better:
+they read from places that are further apart (`wgmma_skinny.choose` of matmul has measurements)."""
 MEMORY_BYTES_PER_CLOCK, SHARED_BYTES_PER_CLOCK = 18, 128
 """What a multiprocessor gets from memory (4.2 TB/s over 132 at 1.75 GHz) and from shared memory."""
 BARRIER_CLOCKS, PART_CLOCKS = 150, 800
@@ -43,7 +43,7 @@ SPACE = {
     "tiles": (0, 1, 2, 4),
     "deep": (0, 8, 16, 4, 2, 1),
     "across": (0, 1, 2, 4, 8),
-    "stages": (0, 6, 4, 3, 5, 8, 10, 12),
+    "stages": (0, 4, 3, 5, 6, 8),
     "blocks": (0, 2, 1, 3, 4),
     "parts": (0, 1, 2, 3, 4, 6, 8),
 }
@@ -91,10 +91,11 @@ class Tile:
         return depth * m * GROUP * 2 + sums_of_x + self.warps * self.stages * self.stage_bytes + of_warps
 
     def registers(self, m: int) -> int:
-        """About how many a thread needs: 85 and 105 with 1 row and one or two tiles, 164 with 64 rows and two (sm_90)."""
+        """About how many a thread needs: 82 and 104 with 1 row and one or two tiles, 164 with 64 rows and two (sm_90)."""
         columns = -(-m // 8)
-        sums = 4 * self.tiles * columns * (3 if columns <= 2 else 1)
-        return 56 + 16 * self.tiles + sums
+        if columns <= 2:
+            return 56 + 16 * self.tiles + 12 * self.tiles * columns
+        return 56 + 24 * self.tiles + 4 * self.tiles * columns
 
     def refusal(self, m: int, k: int, shared_bytes: int = MOST_SHARED_BYTES) -> str | None:
         """Why a GPU with so much shared memory for a block cannot run it, or None."""
@@ -154,7 +155,7 @@ class Tile:
 
 def candidates() -> Iterator[Tile]:
     """The tiles that `choose` compares, what is simplest first."""
-    for parts in (1, 2, 3, 4, 6, 8, 12, 16):
+    for parts in (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64):
         for blocks, deep, across in (
             (2, 8, 1),
             (1, 16, 1),
@@ -166,7 +167,7 @@ def candidates() -> Iterator[Tile]:
             (1, 1, 8),
         ):
             for tiles in (1, 2, 4):
-                for stages in (6, 5, 4, 3):
+                for stages in (3, 4, 5, 6):
                     yield Tile(tiles=tiles, deep=deep, across=across, stages=stages, blocks=blocks, parts=parts)
 
 
@@ -174,7 +175,7 @@ def choose(m: int, n: int, k: int, multiprocessors: int, shared_bytes: int) -> T
     """The tile that is estimated to be fastest. `shared_bytes`: of a block, about those of a multiprocessor. Errors: BadField.
 
     >>> [astuple(choose(m, 28672, 4096, 132, 232448)) for m in (1, 8, 16)]
-    [(1, 8, 1, 6, 2, 1), (2, 16, 1, 3, 1, 1), (2, 1, 8, 5, 1, 1)]
+    [(1, 8, 1, 4, 2, 1), (1, 8, 1, 4, 2, 1), (1, 4, 2, 6, 1, 1)]
     """
     fitting = [t for t in candidates() if t.parts <= groups(k) and t.refusal(m, k, shared_bytes) is None]
     if not fitting:
