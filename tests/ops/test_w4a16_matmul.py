@@ -240,8 +240,9 @@ def test_the_processor_notices_mistakes_of_a_kernel(mistake: str, tmp_path: Path
     source, correct, wrong, case = MISTAKES[mistake]
     text = source.read_text()
     assert correct in text
+    tile, sizes = GEMV[case] if source == gemv.SOURCE else MMA[case]
     with pytest.raises(AssertionError):
-        check("fp16", *(GEMV if source == gemv.SOURCE else MMA)[case], tmp_path, text=text.replace(correct, wrong))
+        check("fp16", tile, sizes, tmp_path, text=text.replace(correct, wrong))
 
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")

@@ -6,6 +6,7 @@ Imports neither torch nor CUDA, so that a space can be listed without them.
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -39,6 +40,8 @@ MEMORY_BYTES_PER_CLOCK, SHARED_BYTES_PER_CLOCK = 18, 128
 """What a multiprocessor gets from memory (4.2 TB/s over 132 at 1.75 GHz) and from shared memory."""
 BARRIER_CLOCKS, PART_CLOCKS = 150, 800
 """Estimates of what it costs for each tile to add the sums of warps, and those of parts: a fence, an atomic and loads from L2."""
+WORST_ESTIMATE = 1.4
+"""Times the estimate of the best tile: what `admits` refuses because it is unlikely to be faster."""
 SPACE = {
     "tiles": (0, 1, 2, 4),
     "deep": (0, 8, 16, 4, 2, 1),
@@ -200,9 +203,16 @@ def admits(configuration: Mapping[str, int], problem: Problem) -> str | None:
     ahead = tile.blocks * tile.warps * (tile.stages - 1) * tile.stage_bytes
     if 2 * ahead < ENOUGH_AHEAD_BYTES and n * k >= 2**22:
         return f"a multiprocessor would copy only {ahead:,} bytes ahead, too few to hide the latency"
-    if n * k >= 2**22 and tile.slowdown(m, n, k, MULTIPROCESSORS) > 2.5:
-        return "too few tiles for the blocks, or too many sums of parts"
+    estimate, best = tile.slowdown(m, n, k, MULTIPROCESSORS), _least_slowdown(m, n, k)
+    if n * k >= 2**22 and estimate > WORST_ESTIMATE * best:
+        return f"estimated to take {estimate / best:.1f} times as long as the best one: idle blocks, or sums of parts"
     return None
+
+
+@functools.cache
+def _least_slowdown(m: int, n: int, k: int) -> float:
+    """The estimate for the tile that `choose` takes on an H200."""
+    return choose(m, n, k, MULTIPROCESSORS, MOST_SHARED_BYTES).slowdown(m, n, k, MULTIPROCESSORS)
 
 
 def bind(inputs: tuple[Tensor, Tensor, Tensor, Tensor], parameters: Mapping[str, int], *, shuffle: bool) -> Launch:
