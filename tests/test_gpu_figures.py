@@ -83,6 +83,11 @@ NOT_ASKED_YET = {
     *(("grouped_matmul", f"torch_{name}") for name in ("eager", "padded", "grouped_mm")),
     *(("grouped_matmul", f"triton_{name}") for name in ("tiles", "persistent", "descriptors")),
     *(("grouped_matmul", f"cuda_wgmma{name}") for name in ("", "_tma_store", "_halves", "_cluster")),
+    *(
+        ("w4a16_matmul", name)
+        for name in ("torch_eager", "torch_compile", "cuda_gemv", "cuda_mma", "cuda_mma_shuffled")
+    ),
+    *(("w4a16_matmul", f"triton_{name}") for name in ("dequantise", "fused", "gemv")),
 }
 """New variants, on 2026-11-26, in the default compute precision of their op, until the part one_click runs again."""
 NOT_CLICKED_YET = {"scaled_matmul", "block_scaled_matmul"}
