@@ -6,7 +6,8 @@ from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
 from kernelviz.ops.matmul.linear_op import LINEAR_OPS
-from kernelviz.ops.matmul.reference import bound, reference
+from kernelviz.ops.matmul.reference import RULE, bound, reference
+from kernelviz.ops.matmul.transposed import TRANSPOSE_MATMUL
 from kernelviz.ops.matmul.variants import torch_eager, triton_grouped
 from kernelviz.ops.matmul.variants_fp32 import FP32_VARIANTS
 from kernelviz.ops.matmul.variants_gluon import GLUON_VARIANTS
@@ -50,10 +51,7 @@ OPS = (
         cost=cost,
         reference=reference,
         bound=bound,
-        rule=(
-            "|error| ≤ 1.01 u |c| + √K 2⁻²⁴ Σ|a||b|: added up in fp32, rounded once; "
-            "with tf32 also 2⁻⁹ |c| + 3·2⁻¹⁰ √Σa²b²"
-        ),
+        rule=RULE,
         baseline="torch_eager",
         first=("torch_eager", "triton_grouped", "cuda_naive", "cuda_tiled"),
         variants=(
@@ -85,4 +83,5 @@ OPS = (
         slab="m",
     ),
     *LINEAR_OPS,
+    TRANSPOSE_MATMUL,
 )
