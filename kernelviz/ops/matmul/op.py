@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Cost
-from kernelviz.ops.catalog.op import Op
+from kernelviz.ops.catalog.op import Backward, Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
 from kernelviz.ops.matmul.linear_op import LINEAR_OPS
-from kernelviz.ops.matmul.reference import RULE, bound, reference
+from kernelviz.ops.matmul.reference import RULE, backward_bound, backward_reference, bound, reference
 from kernelviz.ops.matmul.transposed import TRANSPOSE_MATMUL
 from kernelviz.ops.matmul.variants import torch_eager, triton_grouped
+from kernelviz.ops.matmul.variants_backward import BACKWARD_VARIANTS
 from kernelviz.ops.matmul.variants_fp32 import FP32_VARIANTS
 from kernelviz.ops.matmul.variants_gluon import GLUON_VARIANTS
 from kernelviz.ops.matmul.variants_mma import MMA_VARIANTS
+from kernelviz.ops.matmul.variants_published import PUBLISHED_VARIANTS
 from kernelviz.ops.matmul.variants_skinny import SKINNY_VARIANTS
 from kernelviz.ops.matmul.variants_triton import TRITON_VARIANTS
 from kernelviz.ops.matmul.variants_wgmma import WGMMA_VARIANTS
@@ -27,6 +29,24 @@ def cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
     return Cost(
         work_flop=2 * m * n * k, read_bytes=(m * k + k * n) * itemsize_bytes, written_bytes=m * n * itemsize_bytes
     )
+
+
+def backward_cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
+    """Two products of 2MNK operations; both factors and the gradient read once, two gradients written once.
+
+    >>> backward_cost({"m": 2, "n": 3, "k": 4}, 2)
+    Cost(work_flop=96, read_bytes=52, written_bytes=40)
+    """
+    m, n, k = sizes["m"], sizes["n"], sizes["k"]
+    factors = m * k + k * n
+    return Cost(
+        work_flop=4 * m * n * k,
+        read_bytes=(factors + m * n) * itemsize_bytes,
+        written_bytes=factors * itemsize_bytes,
+    )
+
+
+_INPUTS = (TensorSpec(name="a_MK", axes=("m", "k")), TensorSpec(name="b_KN", axes=("k", "n")))
 
 
 def _preset(name: str, caption: str, n: int, k: int) -> Preset:
@@ -46,7 +66,7 @@ OPS = (
         ),
         dtypes=("bf16", "fp16", "fp32"),
         computes={"fp32": ("ieee", "tf32")},
-        inputs=(TensorSpec(name="a_MK", axes=("m", "k")), TensorSpec(name="b_KN", axes=("k", "n"))),
+        inputs=_INPUTS,
         outputs=(TensorSpec(name="c_MN", axes=("m", "n")),),
         cost=cost,
         reference=reference,
@@ -56,6 +76,7 @@ OPS = (
         first=("torch_eager", "triton_grouped", "cuda_naive", "cuda_tiled"),
         variants=(
             torch_eager,
+            *BACKWARD_VARIANTS,
             triton_grouped,
             *TRITON_VARIANTS,
             *FP32_VARIANTS,
@@ -63,6 +84,7 @@ OPS = (
             *WGMMA_VARIANTS,
             *GLUON_VARIANTS,
             *SKINNY_VARIANTS,
+            *PUBLISHED_VARIANTS,
         ),
         # Weights as the models' configurations give them: output features (n) by input features (k).
         presets=(
@@ -81,6 +103,14 @@ OPS = (
             _preset("bert-base", "BERT-base, first feed-forward layer", 3072, 768),
         ),
         slab="m",
+        backward=Backward(
+            inputs=(*_INPUTS, TensorSpec(name="dc_MN", axes=("m", "n"))),
+            outputs=(TensorSpec(name="da_MK", axes=("m", "k")), TensorSpec(name="db_KN", axes=("k", "n"))),
+            cost=backward_cost,
+            reference=backward_reference,
+            bound=backward_bound,
+            rule=f"of either product, with N and M terms: {RULE}",
+        ),
     ),
     *LINEAR_OPS,
     TRANSPOSE_MATMUL,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import torch
 import triton
 import triton.language as tl
 
 from kernelviz.ops.catalog.variant import Launch
-from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.tensor_map import require_pitch
 from kernelviz.ops.kernels.triton_scratch import ScratchContext
 from kernelviz.ops.matmul.triton import limits
@@ -60,41 +61,53 @@ def layouts_kernel(
             c.store([row, column], acc.to(c_ptr.dtype.element_ty))
         else:
             left, right = tl.split(tl.permute(tl.reshape(acc, (BM, 2, BN // 2)), (0, 2, 1)))
-            c.store([row, column], left.to(c_ptr.dtype.element_ty))
-            c.store([row, column + BN // 2], right.to(c_ptr.dtype.element_ty))
+            if PARTS == 2:
+                c.store([row, column], left.to(c_ptr.dtype.element_ty))
+                c.store([row, column + BN // 2], right.to(c_ptr.dtype.element_ty))
+            else:
+                first, second = tl.split(tl.permute(tl.reshape(left, (BM, 2, BN // 4)), (0, 2, 1)))
+                third, fourth = tl.split(tl.permute(tl.reshape(right, (BM, 2, BN // 4)), (0, 2, 1)))
+                c.store([row, column], first.to(c_ptr.dtype.element_ty))
+                c.store([row, column + BN // 4], second.to(c_ptr.dtype.element_ty))
+                c.store([row, column + BN // 2], third.to(c_ptr.dtype.element_ty))
+                c.store([row, column + 3 * (BN // 4)], fourth.to(c_ptr.dtype.element_ty))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tile:
+    """What one program computes and how. `parts`: stores of a tile of the product, 1, 2 or 4. `group`: rows of tiles in L2."""
+
+    tile_m: int
+    tile_n: int
+    tile_k: int
+    stages: int
+    warps: int
+    group: int
+    parts: int
+    flatten: bool
 
 
 def bind_layouts(
     a: torch.Tensor,
     b: torch.Tensor,
+    tile: Tile,
     *,
     a_transposed: bool = False,
     b_transposed: bool = False,
-    tile_m: int,
-    tile_n: int,
-    tile_k: int,
-    stages: int,
-    warps: int,
-    group: int,
-    parts: int,
-    flatten: int,
-    names: tuple[str, str] = ("a", "b"),
+    names: tuple[str, str, str],
 ) -> Launch:
     """Launch of `layouts_kernel`, one program for each SM, over contiguous matrices of 16-bit floats.
 
-    `a`: (M, K), or (K, M) if transposed. `b`: (K, N), or (N, K) if transposed. `parts`: stores of a tile of the product, 1 or 2.
-    `names`: the axes of the problem that are the rows' lengths of `a` and of `b`, for messages. Raises BadField for matrices that
-    are not contiguous, and for rows that TMA cannot address.
+    `a`: (M, K), or (K, M) if transposed. `b`: (K, N), or (N, K) if transposed. `names`: the axes of the problem that are the
+    lengths of the rows of `a`, `b` and the product, for messages. Raises BadField for rows that TMA cannot address.
     """
-    require_contiguous(a=a, b=b)
     m, k = reversed(a.shape) if a_transposed else a.shape
     n = b.shape[0] if b_transposed else b.shape[1]
-    require_pitch(names[0], a.shape[1], a.element_size())
-    require_pitch(names[1], b.shape[1], b.element_size())
-    require_pitch("n", n, a.element_size())
+    for name, length in zip(names, (a.shape[1], b.shape[1], n), strict=True):
+        require_pitch(name, length, a.element_size())
     c_MN = torch.empty((m, n), dtype=a.dtype, device=a.device)
     programs, _ = limits(a.device)
-    kernel = layouts_kernel[(min(programs, -(-m // tile_m) * -(-n // tile_n)),)]
+    kernel = layouts_kernel[(min(programs, -(-m // tile.tile_m) * -(-n // tile.tile_n)),)]
     scratch = ScratchContext(a.device)
 
     def launch() -> torch.Tensor:
@@ -106,17 +119,17 @@ def bind_layouts(
             m,
             n,
             k,
-            BM=tile_m,
-            BN=tile_n,
-            BK=tile_k,
-            GROUP=group,
-            PARTS=parts,
+            BM=tile.tile_m,
+            BN=tile.tile_n,
+            BK=tile.tile_k,
+            GROUP=tile.group,
+            PARTS=tile.parts,
             PROGRAMS=programs,
-            FLATTEN=bool(flatten),
+            FLATTEN=tile.flatten,
             A_TRANSPOSED=a_transposed,
             B_TRANSPOSED=b_transposed,
-            num_warps=warps,
-            num_stages=stages,
+            num_warps=tile.warps,
+            num_stages=tile.stages,
         )
         return c_MN
 

@@ -6,21 +6,11 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch, variant
 from kernelviz.ops.matmul.tiles import admits_descriptors
+from kernelviz.ops.matmul.variants_triton import _DESCRIPTORS
 from kernelviz.ops.matmul.variants_wgmma import SPACE, _admits, _options
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-DESCRIPTORS = {
-    "tile_m": (128, 256, 64),
-    "tile_n": (256, 128, 64),
-    "tile_k": (64, 128),
-    "stages": (3, 4, 5, 6),
-    "warps": (8, 4),
-    "group": (16, 8, 4),
-    "parts": (1, 2),
-    "flatten": (1, 0),
-}
 
 
 def product(a_KM: Tensor, b_KN: Tensor) -> Tensor:
@@ -71,8 +61,10 @@ def torch_compile(a_KM: Tensor, b_KN: Tensor, *, compute: str | None = None) -> 
 @variant(backend="triton", needs=("triton", "cuda"), techniques=("cp_async", "mma_sync", "wgmma"))
 def triton_strided(a_KM: Tensor, b_KN: Tensor, *, compute: str | None = None) -> Launch:
     """Triton, the grouped tiles of matmul through pointers with strides: A is read along M, where it is contiguous."""
+    from kernelviz.ops.kernels.layout import require_contiguous
     from kernelviz.ops.matmul import triton_strided as kernels
 
+    require_contiguous(a_KM=a_KM, b_KN=b_KN)
     return kernels.bind_strided(a_KM.t(), b_KN, compute=compute)
 
 
@@ -82,7 +74,7 @@ def triton_strided(a_KM: Tensor, b_KN: Tensor, *, compute: str | None = None) ->
     targets=("sm_90",),
     dtypes=("bf16", "fp16"),
     techniques=("tma", "wgmma"),
-    space=DESCRIPTORS,
+    space=_DESCRIPTORS,
     admits=admits_descriptors,
 )
 def triton_descriptors(
@@ -99,12 +91,11 @@ def triton_descriptors(
     flatten: int = 1,
 ) -> Launch:
     """Triton, persistent, with tensor descriptors: TMA loads tiles of A as they are stored, and wgmma reads them transposed."""
+    from kernelviz.ops.kernels.layout import require_contiguous
     from kernelviz.ops.matmul import triton_layouts as kernels
 
-    return kernels.bind_layouts(
-        a_KM,
-        b_KN,
-        a_transposed=True,
+    require_contiguous(a_KM=a_KM, b_KN=b_KN)
+    tile = kernels.Tile(
         tile_m=tile_m,
         tile_n=tile_n,
         tile_k=tile_k,
@@ -112,9 +103,9 @@ def triton_descriptors(
         warps=warps,
         group=group,
         parts=parts,
-        flatten=flatten,
-        names=("m", "n"),
+        flatten=bool(flatten),
     )
+    return kernels.bind_layouts(a_KM, b_KN, tile, a_transposed=True, names=("m", "n", "n"))
 
 
 @variant(
