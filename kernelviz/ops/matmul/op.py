@@ -9,7 +9,7 @@ from kernelviz.ops.matmul.linear_op import LINEAR_OPS
 from kernelviz.ops.matmul.reference import RULE, backward_bound, backward_reference, bound, reference
 from kernelviz.ops.matmul.transposed import TRANSPOSE_MATMUL
 from kernelviz.ops.matmul.variants import torch_eager, triton_grouped
-from kernelviz.ops.matmul.variants_backward import BACKWARD_VARIANTS
+from kernelviz.ops.matmul.variants_backward import cuda_wgmma_layouts, torch_compile
 from kernelviz.ops.matmul.variants_fp32 import FP32_VARIANTS
 from kernelviz.ops.matmul.variants_gluon import GLUON_VARIANTS
 from kernelviz.ops.matmul.variants_mma import MMA_VARIANTS
@@ -76,12 +76,13 @@ OPS = (
         first=("torch_eager", "triton_grouped", "cuda_naive", "cuda_tiled"),
         variants=(
             torch_eager,
-            *BACKWARD_VARIANTS,
+            torch_compile,
             triton_grouped,
             *TRITON_VARIANTS,
             *FP32_VARIANTS,
             *MMA_VARIANTS,
             *WGMMA_VARIANTS,
+            cuda_wgmma_layouts,
             *GLUON_VARIANTS,
             *SKINNY_VARIANTS,
             *PUBLISHED_VARIANTS,

@@ -105,35 +105,7 @@ SPACE = {
 }
 
 
-def hilbert_backward(
-    a_MK: Tensor,
-    b_KN: Tensor,
-    dc_MN: Tensor,
-    *,
-    columns: int = 256,
-    stages: int = 4,
-    cluster: int = 2,
-    c_boxes: int = 2,
-    group: int = 0,
-) -> Launch:
-    """Two products of the same kernel with operands of other layouts: wgmma reads the transposed factors as they are stored."""
-    from kernelviz.ops.kernels.layout import require_contiguous
-    from kernelviz.ops.matmul import wgmma_layouts
-    from kernelviz.ops.matmul.variants_backward import both
-
-    require_contiguous(a_MK=a_MK, b_KN=b_KN, dc_MN=dc_MN)
-    options = _options(columns=columns, stages=stages, cluster=cluster, c_boxes=c_boxes, group=group)
-    da = wgmma_layouts.bind_nt(dc_MN, b_KN, options, names=("n", "k"))
-    return both(da, wgmma_layouts.bind_tn(a_MK, dc_MN, options, names=("k", "n")))
-
-
-@variant(
-    **_NEEDS,
-    techniques=("tma", "wgmma", "warp_specialised", "multicast"),
-    space=SPACE,
-    admits=_admits,
-    backward=hilbert_backward,
-)
+@variant(**_NEEDS, techniques=("tma", "wgmma", "warp_specialised", "multicast"), space=SPACE, admits=_admits)
 def cuda_wgmma_hilbert(
     a_MK: Tensor,
     b_KN: Tensor,
