@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.core.errors import BadField
-from kernelviz.ops.catalog.variant import Launch
+from kernelviz.ops.catalog.variant import Launch, Staged
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
 
@@ -40,6 +40,29 @@ def bind_published(a_MK: Tensor, b_KN: Tensor) -> Launch:
         return c_MN
 
     return launch
+
+
+def bind_published_linear(x_MK: Tensor, w_NK: Tensor, b_N: Tensor) -> Staged:
+    """max(x wᵀ + b, 0) of contiguous fp32 tensors. wᵀ, which the published kernel takes, is made in the untimed pass.
+
+    Errors: as `bind_published`.
+    """
+    import torch
+
+    require_contiguous(x_MK=x_MK, w_NK=w_NK, b_N=b_N)
+    (m, k), n = x_MK.shape, w_NK.shape[0]
+    require_countable(m, n, k)
+    w_KN = torch.empty((k, n), dtype=w_NK.dtype, device=w_NK.device)
+    y_MN = torch.empty((m, n), dtype=x_MK.dtype, device=x_MK.device)
+    kernel = nvrtc.kernel(SOURCE, "linear_relu_published", {})
+    pointers = tuple(t.data_ptr() for t in (x_MK, w_KN, b_N, y_MN))
+    sizes = tuple(map(ctypes.c_int, (m, n, k)))
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, (-(-n // SIDE), -(-m // SIDE)), (SIDE, SIDE), *pointers, *sizes)
+        return y_MN
+
+    return Staged(lambda: w_KN.copy_(w_NK.t()), launch)
 
 
 def require_countable(m: int, n: int, k: int) -> None:
