@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -60,11 +60,11 @@ def test_gradients_of_z_and_of_the_bias_are_those_of_torch(
     function: str, element: str, dtype: torch.dtype, tmp_path: Path
 ) -> None:
     library = program(linear_backward.SOURCE, linear_backward.defines(function, element), DERIVATIVE, tmp_path)
-    backward = {
+    backwards: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
         "relu": lambda z, g: torch.ops.aten.threshold_backward(g, z, 0),
         "gelu": lambda z, g: torch.ops.aten.gelu_backward(g, z),
         "silu": lambda z, g: torch.ops.aten.silu_backward(g, z),
-    }[function]
+    }
     unit = torch.finfo(dtype).eps / 2
     for m, n in ((1, 8), (65, 264), (130, 40)):
         torch.manual_seed(m)
@@ -73,7 +73,7 @@ def test_gradients_of_z_and_of_the_bias_are_those_of_torch(
         dz, db = torch.full((m, n), float("nan"), dtype=dtype), torch.full((n,), float("nan"), dtype=dtype)
         sums = torch.full((parts, n), float("nan"))
         library.run(*pointers(z, dy, dz, sums, db), ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_uint(parts))
-        exact = backward(z.double(), dy.double())
+        exact = backwards[function](z.double(), dy.double())
         assert (
             (dz.double() - exact).abs() <= 1.01 * unit * exact.abs() + 2.0**-20 * dy.double().abs() + 2.0**-24
         ).all()

@@ -34,15 +34,15 @@ def test_the_reference_is_the_gradient_that_autograd_computes(name: str) -> None
 
 def in_steps(name: str, dtype: torch.dtype) -> Callable[..., tuple[Tensor, ...]]:
     """The backward pass with every intermediate result stored in `dtype`, the products in fp32."""
-    derivative = {
+    derivatives: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
         "linear_relu": lambda z, g: torch.ops.aten.threshold_backward(g, z, 0),
         "linear_gelu": lambda z, g: torch.ops.aten.gelu_backward(g, z),
         "linear_silu": lambda z, g: torch.ops.aten.silu_backward(g, z),
-    }[name]
+    }
 
     def backward(x: Tensor, w: Tensor, b: Tensor, dy: Tensor) -> tuple[Tensor, ...]:
         product = (x.float() @ w.float().t()).to(dtype)
-        dz = derivative((product.float() + b.float()).to(dtype).float(), dy.float()).to(dtype).float()
+        dz = derivatives[name]((product.float() + b.float()).to(dtype).float(), dy.float()).to(dtype).float()
         return (dz @ w.float()).to(dtype), (dz.t() @ x.float()).to(dtype), dz.sum(0).to(dtype)
 
     return backward

@@ -63,9 +63,13 @@ def program(source: Path, macros: Mapping[str, str], folder: Path) -> ctypes.CDL
     if shutil.which("g++") is None:
         pytest.skip("no C++ compiler")
     (folder / "kernel.cpp").write_text(RUN.format(source=source))
-    command = ["g++", "-std=c++20", "-O1", "-w", "-shared", "-fPIC", "-I", HERE / "cuda_hopper", "-I", HERE / "cuda"]
-    command += [f"-D{name}={value}" for name, value in macros.items() if name != "ELEMENT_PTX"]
-    subprocess.run([*command, folder / "kernel.cpp", "-o", folder / "kernel.so"], check=True)
+    command = ["g++", "-std=c++20", "-O1", "-w", "-shared", "-fPIC", "-I", str(HERE / "cuda_hopper")]
+    command += [
+        "-I",
+        str(HERE / "cuda"),
+        *(f"-D{name}={value}" for name, value in macros.items() if name != "ELEMENT_PTX"),
+    ]
+    subprocess.run([*command, str(folder / "kernel.cpp"), "-o", str(folder / "kernel.so")], check=True)
     library = ctypes.CDLL(str(folder / "kernel.so"))
     library.run.restype = ctypes.c_char_p
     return library

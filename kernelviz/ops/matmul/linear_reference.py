@@ -25,7 +25,7 @@ def linear(x_MK: Tensor, w_NK: Tensor, b_N: Tensor) -> Tensor:
 def linear_error(problem: Problem, x_MK: Tensor, w_NK: Tensor, b_N: Tensor, z_MN: Tensor) -> Tensor:
     """How far a stored z may be from z = x wᵀ + b: the error e of `bound_of`."""
     magnitude_MN = x_MK.abs() @ w_NK.abs().t()
-    error_MN = magnitude_MN * (problem.sizes["k"] ** 0.5 * FP32_ROUNDOFF)
+    error_MN: Tensor = magnitude_MN * (problem.sizes["k"] ** 0.5 * FP32_ROUNDOFF)
     product_MN = z_MN - b_N
     error_MN += 2 * FP32_ROUNDOFF * (z_MN.abs() + b_N.abs())
     error_MN += stored(z_MN, problem.dtype) + stored(product_MN, problem.dtype)

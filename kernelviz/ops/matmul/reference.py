@@ -35,7 +35,7 @@ def product_bound(problem: Problem, a_MK: Tensor, b_KN: Tensor, c_MN: Tensor) ->
     The worst case of K terms, 2^-9 Σ|a||b|, would let bf16 inputs pass for tf32.
     """
     accumulated = (a_MK.abs() @ b_KN.abs()) * (a_MK.shape[1] ** 0.5 * FP32_ROUNDOFF)
-    allowed = accumulated + stored(c_MN, problem.dtype)
+    allowed: Tensor = accumulated + stored(c_MN, problem.dtype)
     if problem.compute == "tf32":
         cut = 2 * TF32_UNIT_ROUNDOFF
         allowed += c_MN.abs() * (2 * cut) + (a_MK.square() @ b_KN.square()).sqrt() * (3 * cut)
