@@ -76,6 +76,18 @@ NOT_ASKED_YET = {
     *(("matmul", f"triton_{name}") for name in ("tuned", "persistent", "descriptors")),
     ("matmul", "cuda_wmma"),
     ("matmul", "gluon_warp_specialised"),
+    *(
+        (op, name)
+        for op in ("transpose_matmul", "matmul_nt", "matmul_tt")
+        for name in (
+            "contiguous_then_matmul",
+            "torch_eager",
+            "torch_compile",
+            "triton_strided",
+            "triton_descriptors",
+            "cuda_wgmma",
+        )
+    ),
 }
 """New variants, on 2026-11-26, until the part one_click runs again."""
 

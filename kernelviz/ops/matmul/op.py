@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Backward, Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.matmul.layouts import layout_ops
 from kernelviz.ops.matmul.linear_op import LINEAR_OPS
 from kernelviz.ops.matmul.reference import RULE, backward_bound, backward_reference, bound, reference
 from kernelviz.ops.matmul.transposed import TRANSPOSE_MATMUL
@@ -53,6 +54,23 @@ def _preset(name: str, caption: str, n: int, k: int) -> Preset:
     return Preset(name=name, caption=caption, sizes={"m": "1,16,64,512,4096,8192", "n": str(n), "k": str(k)})
 
 
+# Weights as the models' configurations give them: output features (n) by input features (k).
+_PRESETS = (
+    _preset("llama-3-8b", "Llama 3 8B, gate or up projection", 14336, 4096),
+    _preset("llama-3-8b-qkv", "Llama 3 8B, query, key and value in one", 6144, 4096),
+    _preset("llama-3-8b-down", "Llama 3 8B, down projection", 4096, 14336),
+    _preset("llama-3-70b", "Llama 3 70B, gate or up projection", 28672, 8192),
+    _preset("llama-3-70b-down", "Llama 3 70B, down projection", 8192, 28672),
+    _preset("qwen2.5-7b", "Qwen2.5 7B, gate or up projection", 18944, 3584),
+    _preset("deepseek-v3", "DeepSeek-V3, first projection of attention", 2112, 7168),
+    _preset("deepseek-v3-query", "DeepSeek-V3, query up projection", 24576, 1536),
+    _preset("deepseek-v3-output", "DeepSeek-V3, attention output", 7168, 16384),
+    _preset("deepseek-v3-expert-up", "DeepSeek-V3, gate and up of an expert", 4096, 7168),
+    _preset("deepseek-v3-expert-down", "DeepSeek-V3, down projection of an expert", 7168, 2048),
+    _preset("gpt-2", "GPT-2, query, key and value in one", 2304, 768),
+    _preset("bert-base", "BERT-base, first feed-forward layer", 3072, 768),
+)
+
 OPS = (
     Op(
         name="matmul",
@@ -87,22 +105,7 @@ OPS = (
             *SKINNY_VARIANTS,
             *PUBLISHED_VARIANTS,
         ),
-        # Weights as the models' configurations give them: output features (n) by input features (k).
-        presets=(
-            _preset("llama-3-8b", "Llama 3 8B, gate or up projection", 14336, 4096),
-            _preset("llama-3-8b-qkv", "Llama 3 8B, query, key and value in one", 6144, 4096),
-            _preset("llama-3-8b-down", "Llama 3 8B, down projection", 4096, 14336),
-            _preset("llama-3-70b", "Llama 3 70B, gate or up projection", 28672, 8192),
-            _preset("llama-3-70b-down", "Llama 3 70B, down projection", 8192, 28672),
-            _preset("qwen2.5-7b", "Qwen2.5 7B, gate or up projection", 18944, 3584),
-            _preset("deepseek-v3", "DeepSeek-V3, first projection of attention", 2112, 7168),
-            _preset("deepseek-v3-query", "DeepSeek-V3, query up projection", 24576, 1536),
-            _preset("deepseek-v3-output", "DeepSeek-V3, attention output", 7168, 16384),
-            _preset("deepseek-v3-expert-up", "DeepSeek-V3, gate and up of an expert", 4096, 7168),
-            _preset("deepseek-v3-expert-down", "DeepSeek-V3, down projection of an expert", 7168, 2048),
-            _preset("gpt-2", "GPT-2, query, key and value in one", 2304, 768),
-            _preset("bert-base", "BERT-base, first feed-forward layer", 3072, 768),
-        ),
+        presets=_PRESETS,
         slab="m",
         backward=Backward(
             inputs=(*_INPUTS, TensorSpec(name="dc_MN", axes=("m", "n"))),
@@ -115,4 +118,5 @@ OPS = (
     ),
     *LINEAR_OPS,
     TRANSPOSE_MATMUL,
+    *layout_ops(_PRESETS),
 )

@@ -54,6 +54,17 @@ def bind_nt(a_MK: Tensor, b_NK: Tensor, options: Options, *, names: tuple[str, s
     return _bind(Boxes(a_MK, options.rows), b, sizes, options, a_k_contiguous=True, b_k_contiguous=True)
 
 
+def bind_tt(a_KM: Tensor, b_NK: Tensor, options: Options) -> Launch:
+    """aᵀ bᵀ of contiguous matrices (K, M) and (N, K) of bf16 or fp16. Errors: as `bind_nt`."""
+    require_contiguous(a_KM=a_KM, b_NK=b_NK)
+    require_pitch("m", a_KM.shape[1], a_KM.element_size())
+    require_pitch("k", b_NK.shape[1], b_NK.element_size())
+    require_pitch("n", b_NK.shape[0], b_NK.element_size())
+    sizes = (a_KM.shape[1], b_NK.shape[0], a_KM.shape[0])
+    b = Boxes(b_NK, options.columns // options.cluster)
+    return _bind(Boxes(a_KM, BOX), b, sizes, options, a_k_contiguous=False, b_k_contiguous=True)
+
+
 def _bind(
     a: Boxes,
     b: Boxes,
