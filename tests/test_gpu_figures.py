@@ -88,6 +88,16 @@ NOT_ASKED_YET = {
         for name in ("torch_eager", "torch_compile", "cuda_gemv", "cuda_mma", "cuda_mma_shuffled")
     ),
     *(("w4a16_matmul", f"triton_{name}") for name in ("dequantise", "fused", "gemv")),
+        (op, name)
+        for op in ("transpose_matmul", "matmul_nt", "matmul_tt")
+        for name in (
+            "contiguous_then_matmul",
+            "torch_eager",
+            "torch_compile",
+            "triton_strided",
+            "triton_descriptors",
+            "cuda_wgmma",
+        )
 }
 """New variants, on 2026-11-26, in the default compute precision of their op, until the part one_click runs again."""
 NOT_CLICKED_YET = {"scaled_matmul", "block_scaled_matmul"}

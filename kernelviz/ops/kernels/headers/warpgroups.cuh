@@ -9,6 +9,12 @@ __device__ __forceinline__ unsigned aligned_shared_memory() {
     return ((unsigned)__cvta_generic_to_shared(memory) + 1023) / 1024 * 1024;
 }
 
+// The address of the dynamic shared memory of the block.
+__device__ __forceinline__ unsigned dynamic_shared_memory() {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    return (unsigned)__cvta_generic_to_shared(memory);
+}
+
 // By all threads of a warpgroup: release registers down to, or wait for and take registers up to, this many a thread.
 template <int Registers> __device__ __forceinline__ void release_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
