@@ -88,6 +88,7 @@ NOT_ASKED_YET = {
         for name in ("torch_eager", "torch_compile", "cuda_gemv", "cuda_mma", "cuda_mma_shuffled")
     ),
     *(("w4a16_matmul", f"triton_{name}") for name in ("dequantise", "fused", "gemv")),
+    *(
         (op, name)
         for op in ("transpose_matmul", "matmul_nt", "matmul_tt")
         for name in (
@@ -98,6 +99,7 @@ NOT_ASKED_YET = {
             "triton_descriptors",
             "cuda_wgmma",
         )
+    ),
 }
 """New variants, on 2026-11-26, in the default compute precision of their op, until the part one_click runs again."""
 NOT_CLICKED_YET = {"scaled_matmul", "block_scaled_matmul"}

@@ -85,7 +85,7 @@ print(json.dumps(found))
 
 
 def fresh_problems(memory_bytes: int) -> list[Problem]:
-    """On an H200 about 1.4, 1.45, 2, 4, 3.6, 23, 24, 182 us, 2.9 and 11 ms. 2^31 replaces 2^32 where that needs half the memory."""
+    """On an H200 about 1.4, 1.45, 2, 4, 3.6, 23, 24, 182 us, 2.9 and 11 ms. 2^31 replaces 2^32 in half the memory."""
     op = catalogue()["add"]
     longest = next(p for p in map(add, (2**32, 2**31, 2**30, 2**29)) if op.needed_bytes(p) < memory_bytes / 2)
     return [

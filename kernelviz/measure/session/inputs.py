@@ -60,7 +60,7 @@ def fill_with(op: Op, tensors: Sequence[Tensor], problem: Problem, seed: int) ->
 
 
 def _fill_one(spec: TensorSpec, tensor: Tensor, problem: Problem, seed: int) -> None:
-    """Write one input: the values of the spec, ids below the size of their axis, scales, or the data of the spec or of the problem."""
+    """Write one input: the values of the spec, ids below the size of their axis, scales, or data of the spec or the problem."""
     if spec.values is not None:
         tensor.copy_(torch.tensor(spec.values(problem.sizes), dtype=tensor.dtype).view(tensor.shape))
         return

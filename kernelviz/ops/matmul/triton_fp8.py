@@ -13,7 +13,7 @@ from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.tensor_map import require_pitch
 from kernelviz.ops.kernels.triton_scratch import ScratchContext
 from kernelviz.ops.matmul.reference_fp8 import BLOCK, PRECISE
-from kernelviz.ops.matmul.triton import _limits
+from kernelviz.ops.matmul.triton import limits
 from kernelviz.ops.matmul.triton_persistent import _tile_position
 
 
@@ -195,7 +195,7 @@ def bind_descriptors(
     require_pitch("k", k, 1)
     require_pitch("n", n, 2)
     c_MN = torch.empty((m, n), dtype=torch.bfloat16, device=a_MK.device)
-    programs, _ = _limits(a_MK.device)
+    programs, _ = limits(a_MK.device)
     grid = (min(programs, tile.count(m, n)),)
     kernel = scaled_descriptors_kernel[grid]
     scratch = ScratchContext(a_MK.device)
