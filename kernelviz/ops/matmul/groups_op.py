@@ -62,7 +62,7 @@ GROUPED_MATMUL = Op(
     cost=cost,
     reference=reference,
     bound=bound,
-    rule="|error| ≤ 1.01 u |y| + √K 2⁻²⁴ Σ|x||w|: added up in fp32, rounded once",
+    rule="|error| ≤ 1.01 u |y| + max(√K, min(K, 8)) 2⁻²⁴ Σ|x||w|: added up in fp32, rounded once",
     baseline="torch_eager",
     first=(
         "torch_eager",

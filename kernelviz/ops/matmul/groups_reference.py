@@ -31,7 +31,7 @@ def reference(x_TK: Tensor, w_GNK: Tensor, offsets_G: Tensor) -> Tensors:
 
 
 def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
-    """The bound of `matmul` for each group: 1.01 u |y| + √K 2^-24 Σ|x||w|."""
+    """The bound of `matmul` for each group: 1.01 u |y| + max(√K, min(K, 8)) 2^-24 Σ|x||w|."""
     import torch
 
     x_TK, w_GNK, offsets_G = inputs

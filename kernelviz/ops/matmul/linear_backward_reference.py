@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.op import Bound
-from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, stored
+from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, added_in_fp32, stored
 from kernelviz.ops.catalog.tensors import Tensors
 from kernelviz.ops.matmul.linear_reference import Function, linear, linear_error
 from kernelviz.ops.matmul.reference import product_bound
@@ -64,13 +64,13 @@ def backward_bound_of(derivative: Function) -> Bound:
         squares_MN = (dy_MN.abs() * change_MN + stored(dz_MN, problem.dtype)).square()
         dx_error = product_bound(problem, dz_MN, w_NK, dx_MK) + 3 * (squares_MN @ w_NK.square()).sqrt()
         dw_error = product_bound(problem, dz_MN.t(), x_MK, dw_NK) + 3 * (squares_MN.t() @ x_MK.square()).sqrt()
-        added_N = dz_MN.abs().sum(0) * (dz_MN.shape[0] ** 0.5 * FP32_ROUNDOFF)
+        added_N = dz_MN.abs().sum(0) * added_in_fp32(dz_MN.shape[0])
         return dx_error, dw_error, added_N + stored(db_N, problem.dtype) + 3 * squares_MN.sum(0).sqrt()
 
     return bound
 
 
 BACKWARD_RULE = (
-    "of dx and dw as in matmul, with N and M terms, of db √M 2⁻²⁴ Σ|dz| + 1.01 u |db|; and 3 √Σ(E v)² with what each dz "
+    "of dx and dw as in matmul, with N and M terms, of db max(√M, min(M, 8)) 2⁻²⁴ Σ|dz| + 1.01 u |db|; and 3 √Σ(E v)² with what each dz "
     "meets, E = |dy| (max |f′(z ± e) − f′(z)| + (8 + 4 |z|) 2⁻²⁴) + 1.01 u |dz|, e as in the forward pass"
 )

@@ -108,7 +108,7 @@ def _op(
         reference=reference,
         bound=bound_of(function, slack),
         rule=(
-            f"|error| ≤ max |f(z ± e) − y| + {slack_rule} 2⁻²⁴ + 1.01 u |y|, z = x wᵀ + b, e = √K 2⁻²⁴ Σ|x||w| + "
+            f"|error| ≤ max |f(z ± e) − y| + {slack_rule} 2⁻²⁴ + 1.01 u |y|, z = x wᵀ + b, e = max(√K, min(K, 8)) 2⁻²⁴ Σ|x||w| + "
             "2⁻²³ (|z| + |b|) + u (|z| + |z − b|); with tf32 also 2⁻⁹ |z − b| + 3·2⁻¹⁰ √Σx²w²"
         ),
         baseline="torch_eager",

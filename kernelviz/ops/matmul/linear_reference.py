@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kernelviz.core.dtypes import TF32_UNIT_ROUNDOFF
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.op import Bound
-from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, stored
+from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, added_in_fp32, stored
 from kernelviz.ops.catalog.tensors import Tensors
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def linear(x_MK: Tensor, w_NK: Tensor, b_N: Tensor) -> Tensor:
 def linear_error(problem: Problem, x_MK: Tensor, w_NK: Tensor, b_N: Tensor, z_MN: Tensor) -> Tensor:
     """How far a stored z may be from z = x wᵀ + b: the error e of `bound_of`."""
     magnitude_MN = x_MK.abs() @ w_NK.abs().t()
-    error_MN: Tensor = magnitude_MN * (problem.sizes["k"] ** 0.5 * FP32_ROUNDOFF)
+    error_MN: Tensor = magnitude_MN * added_in_fp32(problem.sizes["k"])
     product_MN = z_MN - b_N
     error_MN += 2 * FP32_ROUNDOFF * (z_MN.abs() + b_N.abs())
     error_MN += stored(z_MN, problem.dtype) + stored(product_MN, problem.dtype)
@@ -41,7 +41,7 @@ def bound_of(function: Function, slack: Callable[[Tensor], Tensor]) -> Bound:
     def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
         """The largest change of f over z ± e, slack(z) 2^-24, and one rounding of the result to its format.
 
-        e = √K 2^-24 Σ|x||w| + 2^-23 (|z| + |b|) + u (|z| + |z - b|): the products are added up in fp32 (as in matmul), then the
+        e = max(√K, min(K, 8)) 2^-24 Σ|x||w| + 2^-23 (|z| + |b|) + u (|z| + |z - b|): the products are added up in fp32 (as in matmul), then the
         bias; and a layer that is not fused stores the product z - b, and then z, before the activation reads it. With tf32 also
         the two terms of matmul.
         """

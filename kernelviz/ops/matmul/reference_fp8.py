@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, stored
+from kernelviz.ops.catalog.rounding import added_in_fp32, stored
 from kernelviz.ops.catalog.tensors import Tensors
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _bound(a_MK: Tensor, b_NK: Tensor, c_MN: Tensor, fast: bool) -> Tensor:
     k = a_MK.shape[1]
     sum_of_sizes = a_MK.abs() @ b_NK.abs().T
     root_of_squares = (a_MK.square() @ b_NK.square().T).sqrt()
-    in_fp32 = sum_of_sizes * (float(k) ** 0.5 * FP32_ROUNDOFF)
+    in_fp32 = sum_of_sizes * added_in_fp32(k)
     by_tensor_core = accumulated(c_MN, sum_of_sizes, root_of_squares, k if fast else min(k, BLOCK))
     allowed: Tensor = by_tensor_core + in_fp32 + stored(c_MN, "bf16")
     return allowed

@@ -53,7 +53,7 @@ OPS = (
         reference=reference,
         bound=bound,
         rule=(
-            "|error| ≤ 1.01 u |y| + √K 2⁻²⁴ Σ|x||w| + 3 u √Σx²w²: added up in fp32, rounded once, "
+            "|error| ≤ 1.01 u |y| + max(√K, min(K, 8)) 2⁻²⁴ Σ|x||w| + 3 u √Σx²w²: added up in fp32, rounded once, "
             "and each weight may be rounded once to 16 bits"
         ),
         baseline="torch_eager",

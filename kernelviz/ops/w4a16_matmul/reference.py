@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, stored
+from kernelviz.ops.catalog.rounding import added_in_fp32, stored
 from kernelviz.ops.catalog.tensors import Tensors
 from kernelviz.ops.w4a16_matmul.layout import dequantised
 
@@ -24,7 +24,7 @@ def reference(x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor) -> Tensor
 
 
 def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
-    """1.01 u |y| + √K 2^-24 Σ|x||w| + 3 u √Σx²w².
+    """1.01 u |y| + max(√K, min(K, 8)) 2^-24 Σ|x||w| + 3 u √Σx²w².
 
     One rounding of the output, products added up in fp32, and each weight (q − zero) · scale rounded once to 16 bits before it is
     multiplied. q − zero is exact in 16 bits. The roundings of weights are independent of the activations, so they add up like
@@ -32,6 +32,6 @@ def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
     """
     x_MK, w_NGB, s_GN, z_GH = inputs
     w_KN = dequantised(w_NGB, s_GN, z_GH, x_MK.shape[1]).t()
-    accumulated = (x_MK.abs() @ w_KN.abs()) * (problem.sizes["k"] ** 0.5 * FP32_ROUNDOFF)
+    accumulated = (x_MK.abs() @ w_KN.abs()) * added_in_fp32(problem.sizes["k"])
     rounded = (x_MK.square() @ w_KN.square()).sqrt() * (DEVIATIONS * dtype_named(problem.dtype).unit_roundoff)
     return (accumulated + rounded + stored(outputs[0], problem.dtype),)
