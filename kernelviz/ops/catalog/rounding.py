@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from kernelviz.core.dtypes import dtype as dtype_named
@@ -41,4 +42,4 @@ def added_in_fp32(terms: int) -> float:
     >>> [added_in_fp32(k) / FP32_ROUNDOFF for k in (1, 16, 4096)]
     [1.0, 8.0, 64.0]
     """
-    return max(terms**0.5, min(terms, 8)) * FP32_ROUNDOFF
+    return max(math.sqrt(terms), min(terms, 8)) * FP32_ROUNDOFF

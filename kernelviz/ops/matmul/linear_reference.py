@@ -41,9 +41,9 @@ def bound_of(function: Function, slack: Callable[[Tensor], Tensor]) -> Bound:
     def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
         """The largest change of f over z ± e, slack(z) 2^-24, and one rounding of the result to its format.
 
-        e = max(√K, min(K, 8)) 2^-24 Σ|x||w| + 2^-23 (|z| + |b|) + u (|z| + |z - b|): the products are added up in fp32 (as in matmul), then the
-        bias; and a layer that is not fused stores the product z - b, and then z, before the activation reads it. With tf32 also
-        the two terms of matmul.
+        e = max(√K, min(K, 8)) 2^-24 Σ|x||w| + 2^-23 (|z| + |b|) + u (|z| + |z - b|): the products are added up in
+        fp32 (as in matmul), then the bias; and a layer that is not fused stores the product z - b, and then z, before the
+        activation reads it. With tf32 also the two terms of matmul.
         """
         x_MK, w_NK, b_N = inputs
         z_MN = linear(x_MK, w_NK, b_N)

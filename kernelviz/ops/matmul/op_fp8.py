@@ -85,7 +85,8 @@ FP8_OPS = (
         reference=reference,
         bound=bound,
         rule=(
-            f"|error| ≤ 1.01 · 2⁻⁸ |c| + max(√K, min(K, 8)) 2⁻²⁴ Σ|a||b| + {_ACCUMULATED}: a tensor core adds up L terms with 13 fraction bits, "
+            f"|error| ≤ 1.01 · 2⁻⁸ |c| + max(√K, min(K, 8)) 2⁻²⁴ Σ|a||b| + "
+            f"{_ACCUMULATED}: a tensor core adds up L terms with 13 fraction bits, "
             f"all K with {FAST}, 128 with {PRECISE}"
         ),
         baseline="torch_eager",
@@ -111,7 +112,8 @@ FP8_OPS = (
         reference=block_reference,
         bound=block_bound,
         rule=(
-            f"|error| ≤ 1.01 · 2⁻⁸ |c| + max(√K, min(K, 8)) 2⁻²⁴ Σ|a||b| + {_ACCUMULATED} with L = 128 and a, b times their scales: "
+            f"|error| ≤ 1.01 · 2⁻⁸ |c| + max(√K, min(K, 8)) 2⁻²⁴ Σ|a||b| + "
+            f"{_ACCUMULATED} with L = 128 and a, b times their scales: "
             "a tensor core adds up 128 terms with 13 fraction bits, the rest is fp32"
         ),
         baseline="torch_eager",

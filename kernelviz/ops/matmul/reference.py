@@ -12,7 +12,10 @@ from kernelviz.ops.catalog.tensors import Tensors
 if TYPE_CHECKING:
     from torch import Tensor
 
-RULE = "|error| ≤ 1.01 u |c| + max(√K, min(K, 8)) 2⁻²⁴ Σ|a||b|: added up in fp32, rounded once; with tf32 also 2⁻⁹ |c| + 3·2⁻¹⁰ √Σa²b²"
+RULE = (
+    "|error| ≤ 1.01 u |c| + max(√K, min(K, 8)) 2⁻²⁴ Σ|a||b|: added up in fp32, rounded once; "
+    "with tf32 also 2⁻⁹ |c| + 3·2⁻¹⁰ √Σa²b²"
+)
 
 
 def reference(a_MK: Tensor, b_KN: Tensor) -> Tensors:
