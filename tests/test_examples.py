@@ -46,6 +46,7 @@ PROMISES: dict[str, tuple[str, ...]] = {
         "Energy per call", r"\b21\.\d+ mJ", "Device cold", "Device warm",
         "call eager, call by graph, loop: not measured under sustained load",
     ),
+    "kernelviz run matmul --data zeros": ("zeros data", "sustained load, 10 s before each time", "Of issue rate"),
     "kernelviz inspect softmax": (r"x_MN +input", r"y_MN +output", r"\|Error\|"),
     "kernelviz device --calibrate": ("measured roof", "copy"),
     "kernelviz roofline": ("Share of roof", "Limiter", "bandwidth-limited", "h200-matmul"),

@@ -76,11 +76,34 @@ NOT_ASKED_YET = {
     *(("matmul", f"triton_{name}") for name in ("tuned", "persistent", "descriptors")),
     ("matmul", "cuda_wmma"),
     ("matmul", "gluon_warp_specialised"),
+    *(("scaled_matmul", name) for name in ("torch_eager", "triton_grouped", "triton_descriptors")),
+    *(("scaled_matmul", f"cuda_{name}") for name in ("mma", "wgmma")),
+    *(("block_scaled_matmul", name) for name in ("torch_eager", "torch_scaled_mm", "triton_grouped")),
+    *(("block_scaled_matmul", name) for name in ("triton_descriptors", "cuda_mma", "cuda_wgmma")),
     *(("grouped_matmul", f"torch_{name}") for name in ("eager", "padded", "grouped_mm")),
     *(("grouped_matmul", f"triton_{name}") for name in ("tiles", "persistent", "descriptors")),
     *(("grouped_matmul", f"cuda_wgmma{name}") for name in ("", "_tma_store", "_halves", "_cluster")),
+    *(
+        ("w4a16_matmul", name)
+        for name in ("torch_eager", "torch_compile", "cuda_gemv", "cuda_mma", "cuda_mma_shuffled")
+    ),
+    *(("w4a16_matmul", f"triton_{name}") for name in ("dequantise", "fused", "gemv")),
+    *(
+        (op, name)
+        for op in ("transpose_matmul", "matmul_nt", "matmul_tt")
+        for name in (
+            "contiguous_then_matmul",
+            "torch_eager",
+            "torch_compile",
+            "triton_strided",
+            "triton_descriptors",
+            "cuda_wgmma",
+        )
+    ),
 }
-"""New variants, on 2026-11-26, until the part one_click runs again."""
+"""New variants, on 2026-11-26, in the default compute precision of their op, until the part one_click runs again."""
+NOT_CLICKED_YET = {"scaled_matmul", "block_scaled_matmul"}
+"""New ops, until the part one_click runs again."""
 
 
 def test_ncu_was_asked_about_every_variant_of_the_catalogue() -> None:
@@ -90,7 +113,11 @@ def test_ncu_was_asked_about_every_variant_of_the_catalogue() -> None:
     assert every - asked - WRONG == LEFT_OUT | NOT_ASKED_YET
 
 
-@pytest.mark.parametrize("name", list(catalogue()))
+def test_every_other_op_was_clicked() -> None:
+    assert set(catalogue()) - set(FIGURES["one_click"]) == NOT_CLICKED_YET
+
+
+@pytest.mark.parametrize("name", [name for name in catalogue() if name not in NOT_CLICKED_YET])
 def test_one_click_failed_only_where_it_had_to(name: str) -> None:
     """REMEDY for a new op: tests/gpu --part one_click --whole-sweep -k "[NAME]" on a GPU."""
     assert untrue_failures(name, FIGURES["one_click"][name]["failed"]) == {}

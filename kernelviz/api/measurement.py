@@ -51,6 +51,7 @@ def run(
     device: str | None = None,
     budget_s: float = 1.0,
     clock: Clock = "burst",
+    load_s: float | None = None,
     figures: Sequence[FigureName] | None = None,
     untrusted: bool = False,
     compile_ahead: bool = True,
@@ -60,7 +61,9 @@ def run(
 
     sizes: for each axis a number, a text ("2^10..2^14", "2^27/n") or several numbers. variants: by default all that can run
     here, except those that run only when they are named. budget_s: largest device time for each case, in seconds. clock:
-    "burst" (short bursts) or "sustained" (steady load). figures: what is measured; by default all but "energy".
+    "burst" (short bursts) or "sustained" (steady load). load_s: with sustained load, how many seconds a variant runs before it is
+    measured; by default 1. data: what the inputs hold ("normal", "zeros", "small_integers", "outliers", …); outputs are also
+    checked with normal data. figures: what is measured; by default all but "energy".
     untrusted: each variant is measured in a process of its own, and a judge process checks outputs and times; only "cold" is
     measured then. compile_ahead: on a GPU, Triton and CUDA kernels are compiled ahead in several processes; False: one after the
     other by the process that measures.
@@ -86,6 +89,7 @@ def run(
     method = Method(
         budget_s=budget_s,
         clock=clock,
+        load_s=msgspec.UNSET if load_s is None else load_s,
         figures=_several(usual if figures is None else figures),
         judge=True if untrusted else msgspec.UNSET,
         ahead=compile_ahead,

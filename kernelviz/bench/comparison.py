@@ -13,6 +13,7 @@ from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import LIVING, BadField, DocumentError, Plan, Run, UnknownRun, check_name
 from kernelviz.metrics import comparison as rule
 from kernelviz.metrics.comparison import Comparison, Pair
+from kernelviz.metrics.equal_clock import equal_clock
 from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.library_comparison import COMPILED, EAGER, LIGER, ComparisonRow, comparison_rows, time_s
 from kernelviz.metrics.no_common_case import OtherPart, why_no_common_case
@@ -126,11 +127,12 @@ def newest_two(known: Sequence[RunSummary]) -> tuple[str, str] | None:
 def records(compared: Comparison) -> list[dict[str, Any]]:
     """One record for each pair, the largest slow-down first, in the SI base units that the names state. Unknown is None. For
     JSON and data frames."""
-    return [_record(pair, compared.headline) for pair in compared.pairs]
+    return [_record(pair, compared) for pair in compared.pairs]
 
 
-def _record(pair: Pair, headline: Headline) -> dict[str, Any]:
-    before, after = (figure_of(r.timing, headline) for r in (pair.before, pair.after))
+def _record(pair: Pair, compared: Comparison) -> dict[str, Any]:
+    before, after = (figure_of(r.timing, compared.headline) for r in (pair.before, pair.after))
+    clocks = equal_clock(pair, compared)
     ratio = pair.ratio or Interval(float("nan"), None, None)
     problem = pair.problem
     return {
@@ -156,6 +158,11 @@ def _record(pair: Pair, headline: Headline) -> dict[str, Any]:
         "time_b_high_s": after.high if after else None,
         "broken": pair.broken,
         "shared_rounds": pair.shared,
+        "ratio_at_equal_clock": clocks.ratio,
+        "issue_rate_a_fraction": clocks.before.fraction if clocks.before else None,
+        "issue_rate_b_fraction": clocks.after.fraction if clocks.after else None,
+        "mean_clock_a_hz": clocks.before.clock_hz if clocks.before else None,
+        "mean_clock_b_hz": clocks.after.clock_hz if clocks.after else None,
     }
 
 

@@ -23,6 +23,10 @@ from kernelviz.core.sizes import MAX_PROBLEMS, expand
 from kernelviz.core.units import size_bytes, typed_size
 from kernelviz.ops import Op
 
+LOAD_S = (0.5, 15.0)
+"""The shortest and the longest sustained load before a variant, in seconds. A worker that reports nothing for 30 s counts as hung
+(worker.limits)."""
+
 
 def problems(op: Op, device: Device, request: RunRequest) -> tuple[Problem, ...]:
     """The problems of a request, each once. Errors: UnknownName, BadField."""
@@ -121,6 +125,14 @@ def checked_method(method: Method) -> Method:
         value = getattr(method, name)
         if not (math.isfinite(value) and least <= value <= most):
             raise BadField(name, value, f"give a number from {least:g} to {most:g}")
+    if isinstance(method.load_s, float):
+        least, most = LOAD_S
+        if method.clock != "sustained":
+            raise BadField(
+                "load_s", f"{method.load_s:g}", "a burst has no steady load: choose clock sustained, or leave it out"
+            )
+        if not (math.isfinite(method.load_s) and least <= method.load_s <= most):
+            raise BadField("load_s", f"{method.load_s:g}", f"give a number of seconds from {least:g} to {most:g}")
     for name in method.figures:
         check_name("figure", name, get_args(FigureName))
     if "cold" not in method.figures:
@@ -160,7 +172,9 @@ def title_of(plan: Plan, device: Device) -> str:
     first = plan.problems[0]
     named = " ".join(f"{axis}={size}" for axis, size in first.sizes.items())
     sizes = named if len(plan.problems) == 1 else f"{len(plan.problems)} sizes"
-    what = " ".join((plan.op, first.precision, *(["backward"] if first.direction == "backward" else [])))
+    backward = ["backward"] if first.direction == "backward" else []
+    data = [] if first.data in (None, "normal") else [f"{first.data} data".replace("_", " ")]
+    what = " ".join((plan.op, first.precision, *backward, *data))
     if plan.search is None:
         return f"{what}, {sizes}, {device.name}"
     selection = "" if plan.search.seed is None else f" of {plan.search.admitted} (seed {plan.search.seed})"

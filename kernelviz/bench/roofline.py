@@ -10,6 +10,7 @@ from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import LIVING, Level, Roof, Run, UnknownRun, check_name
 from kernelviz.formats import shipped_runs
 from kernelviz.hardware.datasheet import ceilings
+from kernelviz.metrics.compute_ceilings import CEILINGS, ceiling_of
 from kernelviz.metrics.counters import call_counters
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.placement import Placed, placed
@@ -112,6 +113,7 @@ def records(placement: Placement) -> list[dict[str, object]]:
             "roof": None if c.light is None else format_roof_name(c.light.roof),
             "speed_of_light_s": None if c.light is None else c.light.time_s,
             "share_fraction": c.share,
+            **_shares_of_ceilings(c),
             "above_roof": None if c.above_roof is None else c.above_roof.kind,
             "limiter": c.limiter.kind,
             "evidence": [str(describe_evidence(fact)) for fact in c.limiter.evidence],
@@ -124,6 +126,14 @@ def records(placement: Placement) -> list[dict[str, object]]:
         }
         for c in placement.cases
     ]
+
+
+def _shares_of_ceilings(case: Placed) -> dict[str, float | None]:
+    """The share of each ceiling of a problem of arithmetic, and the SM clock that was measured in the calls."""
+    known = {kind: ceiling_of(case.ceilings, kind) for kind in CEILINGS}
+    issue = known["issue_rate"]
+    shares = {f"{kind}_fraction": None if c is None else c.share_fraction for kind, c in known.items()}
+    return {**shares, "mean_clock_hz": None if issue is None else issue.clock_hz}
 
 
 def _summary(bench: Bench, run_id: str) -> RunSummary | None:
@@ -149,8 +159,10 @@ def _placed(
     run: Run = bench.load(summary.id)
     device = run.environment.device.name
     measured = bench.roofs_of(run)
-    against = measured if source == "measured" else ceilings(device)
-    return placed(run, summary.name, with_empty_kernel(measured, device), against, headline), device, bool(against)
+    sheet = ceilings(device)
+    against = measured if source == "measured" else sheet
+    cases = placed(run, summary.name, with_empty_kernel(measured, device), against, headline, sheet)
+    return cases, device, bool(against)
 
 
 def with_empty_kernel(roofs: Sequence[Roof], model: str) -> tuple[Roof, ...]:

@@ -20,6 +20,7 @@ from kernelviz.hardware.datasheet import DataSheet, data_sheet_shares, datasheet
 from kernelviz.hardware.discovery import gpu_problem
 from kernelviz.metrics.alerts import Thresholds
 from kernelviz.metrics.calibrations import moves
+from kernelviz.metrics.issue_rate import roof_share
 from kernelviz.store import Store
 from kernelviz.text import (
     describe_cached_part,
@@ -32,7 +33,7 @@ from kernelviz.text import (
     format_roof_name,
     format_roof_value,
 )
-from kernelviz.text.roofs import REFUSED_REMEDY, describe_above_sheet
+from kernelviz.text.roofs import REFUSED_REMEDY, describe_above_sheet, describe_issue_share
 
 _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 
@@ -155,7 +156,7 @@ def _lines(bench: Bench, device: Device) -> Iterator[tuple[str, str]]:
         "other processes on it": None if now.other_processes is None else str(now.other_processes),
     }
     yield from ((name, value) for name, value in properties.items() if value is not None)
-    yield from _roof_lines(roofs, cache.size_bytes if cache else None)
+    yield from _roof_lines(device, roofs, cache.size_bytes if cache else None)
     refused = bench.machine.refused_roofs(device.id)
     yield from (("refused roof", describe_refusal(r)) for r in refused)
     if refused:
@@ -165,7 +166,7 @@ def _lines(bench: Bench, device: Device) -> Iterator[tuple[str, str]]:
         yield from _sheet_lines(roofs, sheet)
 
 
-def _roof_lines(roofs: Sequence[Roof], cache_bytes: int | None) -> Iterator[tuple[str, str]]:
+def _roof_lines(device: Device, roofs: Sequence[Roof], cache_bytes: int | None) -> Iterator[tuple[str, str]]:
     """One line for each roof. The sizes of one stream share a line, the smallest first, of which the cache may hold a part."""
     if not roofs:
         yield "measured roofs", "not calibrated; `kernelviz device --calibrate` measures them"
@@ -177,7 +178,7 @@ def _roof_lines(roofs: Sequence[Roof], cache_bytes: int | None) -> Iterator[tupl
         values = [
             format_roof(group[0]),
             *(f"at {format_bytes(r.moved_bytes or 0)}: {format_roof_value(r)}" for r in group[1:]),
-            *filter(None, (describe_cached_part(group[0], cache_bytes),)),
+            *filter(None, (describe_cached_part(group[0], cache_bytes), describe_issue_share(group[0], device))),
         ]
         yield "measured roof", f"{', '.join(values)} ({group[-1].measured_at[:10]})"
 
@@ -199,7 +200,10 @@ def _change_lines(bench: Bench, device: Device) -> Iterator[tuple[str, str]]:
 def _sheet_lines(roofs: Sequence[Roof], sheet: DataSheet) -> Iterator[tuple[str, str]]:
     """The figures of the data sheet, each with the share of it that the best measured roof reaches."""
     shares = data_sheet_shares(roofs, sheet)
-    best = {line.roof.precision: line.share for line in shares if line.share and line.roof.rate_flop_per_s}
+    best: dict[str | None, float] = {}
+    for line in shares:
+        if line.share and line.roof.rate_flop_per_s:
+            best[line.roof.precision] = max(line.share, best.get(line.roof.precision, 0.0))
     memory = max((line.share for line in shares if line.share and line.roof.bandwidth_bytes_per_s), default=None)
 
     def measured(share: float | None) -> str:
@@ -222,7 +226,10 @@ def _described(bench: Bench, device: Device) -> dict[str, object]:
     sheet, cache = datasheet(device.name), bench.machine.last_level_cache(device)
     return described | {
         "last_level_cache": cache and msgspec.to_builtins(cache),
-        "roofs": msgspec.to_builtins(bench.roofs(device.id)),
+        "roofs": [
+            msgspec.to_builtins(roof) | {"issue_rate_fraction": roof_share(roof, device)}
+            for roof in bench.roofs(device.id)
+        ],
         "refused_roofs": [
             {
                 "roof": msgspec.to_builtins(r.roof),

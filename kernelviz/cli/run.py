@@ -9,6 +9,7 @@ import typer
 
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
+from kernelviz.bench.planning import LOAD_S
 from kernelviz.cli import console, options, tables
 from kernelviz.cli.progress import follow_run
 from kernelviz.core import (
@@ -115,6 +116,16 @@ def run(
         ),
     ] = False,
     no_compile_ahead: options.NoCompileAhead = False,
+    load_seconds: Annotated[
+        float | None,
+        typer.Option(
+            min=LOAD_S[0],
+            max=LOAD_S[1],
+            metavar="SECONDS",
+            help="With --clock sustained: how long a variant runs without pauses before it is measured, in each of three passes. "
+            "Default: 1.",
+        ),
+    ] = None,
 ) -> int:
     """Measure variants of an op and print a table.
 
@@ -129,6 +140,8 @@ def run(
         if quick
         else chosen_method(budget_s, clock, ("cold" if untrusted and figures is None else figures), energy=energy)
     )
+    if load_seconds is not None:
+        method = msgspec.structs.replace(method, load_s=load_seconds)
     if untrusted:
         method = judged_method(method)
     if no_compile_ahead:

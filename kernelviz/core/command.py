@@ -128,5 +128,6 @@ def _method(method: Method) -> list[str]:
     if msgspec.structs.replace(method, ahead=True) == QUICK:
         return ["--quick", *in_line]
     clock = ["--clock", method.clock] if method.clock else []
+    clock += ["--load-seconds", f"{method.load_s:g}"] if isinstance(method.load_s, float) else []
     figures = [] if method.figures == USUAL_FIGURES else ["--figures", ",".join(method.figures)]
     return ["--budget-s", repr(method.budget_s), *clock, *figures, *in_line]

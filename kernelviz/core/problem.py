@@ -5,9 +5,18 @@ from typing import Literal
 import msgspec
 
 Direction = Literal["forward", "backward"]
-Data = Literal["normal", "uniform", "zeros", "small_integers", "one_value", "sorted"]
-"""What the inputs hold. ``sorted``: as normal, with ids in ascending order."""
+Data = Literal["normal", "uniform", "zeros", "small_integers", "one_value", "sorted", "outliers"]
+"""What the inputs hold. ``sorted``: as normal, with ids in ascending order. ``outliers``: as normal, with a few numbers that are
+32 times larger (measure.session.inputs)."""
+TIMED_SEED = 0
+"""The timed inputs are filled with this seed."""
+RANDOM_DATA = frozenset({"normal", "sorted"})
+"""The data with which a wrong kernel is seen. With zeros, ones, small integers or outliers alone, the output of a wrong kernel
+can be right (a product of zeros is zero, whatever the kernel reads), so it is also checked with normal data."""
 Clock = Literal["burst", "sustained"]
+PASSES, STEADY_S = 3, 1.0
+"""Under sustained load: the number of passes over all variants, and, unless a method says otherwise, the seconds of its own load
+before a variant is measured. The power cap applies after 0.1 s; the temperature follows for minutes."""
 FigureName = Literal["cold", "warm", "call", "graph", "loop", "energy"]
 USUAL_FIGURES: tuple[FigureName, ...] = ("cold", "warm", "call", "graph", "loop")
 """What a run measures by default: device time cold and warm, one eager call, one call as a graph, and eager calls back to back.
@@ -23,7 +32,7 @@ class Problem(Struct, frozen=True, kw_only=True):
     tool's file does not say them, and `sizes` is empty where its benchmark has none.
 
     `compute` is the precision of the arithmetic where the dtype leaves a choice: ``ieee`` or ``tf32`` for an fp32
-    matrix product; None where there is no choice.
+    matrix product, ``fast_accumulation`` or ``fp32_accumulation`` for one of 8-bit floats; None where there is no choice.
 
     >>> Problem(op="add", sizes={"n": 1024}, dtype="fp32").key
     'add fp32 n=1024'
@@ -51,6 +60,19 @@ class Problem(Struct, frozen=True, kw_only=True):
     def precision(self) -> str:
         """The precision that decides which compute roof applies: ``tf32`` for tf32 arithmetic, else the dtype."""
         return "tf32" if self.compute == "tf32" else self.dtype
+
+
+def problem_of_seed(problem: Problem, seed: int) -> Problem:
+    """The problem with the data of the fill of this seed: its own data for the timed seed, normal data for all others, unless its
+    own data are random (RANDOM_DATA).
+
+    >>> zeros = Problem(op="add", sizes={"n": 4}, dtype="fp32", data="zeros")
+    >>> problem_of_seed(zeros, TIMED_SEED).data, problem_of_seed(zeros, 1).data
+    ('zeros', 'normal')
+    """
+    if seed == TIMED_SEED or problem.data is None or problem.data in RANDOM_DATA:
+        return problem
+    return msgspec.structs.replace(problem, data="normal")
 
 
 class Case(Struct, frozen=True, kw_only=True):
@@ -98,7 +120,8 @@ class Method(Struct, frozen=True, kw_only=True):
     however wide the single intervals are (for live mode). `judge`: True if each variant was measured in a process of its own and
     checked by a judge process (`untrusted`); otherwise the field is left out of documents. `ahead`: False if the worker compiled
     every kernel itself (`compiles_ahead`); otherwise the field is left out, too. `seeds`: how many fills of the inputs
-    the correctness gate checks. `figures`: what is measured; documents that do not say have device cold only. For the times of
+    the correctness gate checks. `load_s`: under sustained load, the seconds of its own load before each variant of a pass, if
+    they are not STEADY_S. `figures`: what is measured; documents that do not say have device cold only. For the times of
     another tool, `figures` is empty, `clock` is None, and all numbers are 0."""
 
     clock: Clock | None = "burst"
@@ -110,12 +133,31 @@ class Method(Struct, frozen=True, kw_only=True):
     figures: tuple[FigureName, ...] = ("cold",)
     judge: bool | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="untrusted")
     ahead: bool | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="compile_ahead")
+    load_s: float | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         if self.judge is False:
             msgspec.structs.force_setattr(self, "judge", msgspec.UNSET)
         if self.ahead is True:
             msgspec.structs.force_setattr(self, "ahead", msgspec.UNSET)
+        if self.load_s == STEADY_S:
+            msgspec.structs.force_setattr(self, "load_s", msgspec.UNSET)
+
+    @property
+    def steady_s(self) -> float:
+        """The seconds of its own load before a variant is measured; 0 in bursts.
+
+        >>> Method().steady_s, Method(clock="sustained").steady_s, Method(clock="sustained", load_s=10.0).steady_s
+        (0.0, 1.0, 10.0)
+        """
+        if self.clock != "sustained":
+            return 0.0
+        return STEADY_S if self.load_s is msgspec.UNSET else self.load_s
+
+    def longest_s(self, variants: int) -> float:
+        """About how long the device works for so many variants of a problem at most: their budgets, and under sustained load the
+        load before each of them and the baseline's second series in each pass."""
+        return self.budget_s * variants + PASSES * self.steady_s * (variants + 1)
 
     @property
     def untrusted(self) -> bool:

@@ -15,7 +15,7 @@ LIVING: tuple[Status, ...] = ("queued", "running")
 """A run with one of these statuses is being measured or will be. A run with any other status has ended."""
 DeviceKind = Literal["cuda", "cpu"]
 StreamName = Literal["read", "copy", "write", "read2_write1", "read1_write2"]
-RoofName = Literal[StreamName, "matmul", "fma", "launch", "h2d", "d2h"]
+RoofName = Literal[StreamName, "matmul", "fma", "mma", "launch", "h2d", "d2h"]
 Level = Literal["dram", "l2"]
 """Where a stream's data was before the call: in memory (caches flushed), or in the last-level cache (also a CPU's)."""
 Unit = Literal["tensor", "vector"]
@@ -49,10 +49,10 @@ class Device(Struct, frozen=True, kw_only=True):
 class Roof(Struct, frozen=True, kw_only=True):
     """A measured ceiling of one device (for a launch: a floor).
 
-    `name` is one of: a stream, named by its mix of reads and writes, in bytes/s; ``matmul`` (a matrix product) or ``fma``
-    (multiply-adds in registers), in flop/s; ``h2d`` and ``d2h`` (copies from pinned host memory to the device and back), in
-    bytes/s; ``launch``, in seconds, whose kind is in `what`. Exactly one of the two rates and `time_s` is set; `low` and `high`
-    have its unit.
+    `name` is one of: a stream, named by its mix of reads and writes, in bytes/s; ``matmul`` (a matrix product), ``fma``
+    (multiply-adds in registers) or ``mma`` (a loop of tensor-core instructions without memory), in flop/s; ``h2d`` and ``d2h``
+    (copies from pinned host memory to the device and back), in bytes/s; ``launch``, in seconds, whose kind is in `what`. Exactly
+    one of the two rates and `time_s` is set; `low` and `high` have its unit.
 
     `level` is set for streams. It is None if a version that did not distinguish memory and cache measured the stream.
     `moved_bytes` is the number of bytes of one call; for the level ``l2``, of one pass over the working set. `unit` is set for

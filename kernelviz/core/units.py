@@ -271,5 +271,6 @@ TRAFFIC = Unit("MB", 1e6, ".4g", lambda value, digits=3: rate(value, "B", digits
 """Bytes that were moved, in decimal units, as bandwidths have them."""
 MEAN_COUNT = Unit(form=".3g", single=lambda value: significant(value, 3))
 COUNT = Unit(form=",d", single="{:,}".format)
+CLOCK = Unit("MHz", 1e6, ".0f", clock)
 SIZE = COUNT
 """The size of an axis."""

@@ -21,7 +21,9 @@ def checked(run: Run) -> Run:
     """Return the same run. Errors: DocumentError with the path of the first field that has an impossible value."""
     check_moment(run.created_at, "$.created_at")
     _check_plan(run.plan)
-    check_fields(run.method, "$.method", 0.0, MOST_S, "budget_s", "half_width", "ratio_half_width")
+    settings = ["budget_s", "half_width", "ratio_half_width"]
+    settings += ["load_s"] if isinstance(run.method.load_s, float) else []
+    check_fields(run.method, "$.method", 0.0, MOST_S, *settings)
     check_environment(run.environment, "$.environment")
     problems = {p.key: p for p in run.plan.problems}
     seen: set[str] = set()
@@ -114,7 +116,9 @@ def check_environment(environment: Environment, path: str) -> None:
 
 def check_roof(roof: Roof, path: str) -> None:
     """Errors: DocumentError for a roof without its rate, and for an impossible rate, time or number of bytes."""
-    rates = {"fma": "rate_flop_per_s", "matmul": "rate_flop_per_s", "launch": "time_s"}
+    rates = {
+        "fma": "rate_flop_per_s", "matmul": "rate_flop_per_s", "mma": "rate_flop_per_s", "launch": "time_s",
+    }  # fmt: skip
     has = rates.get(roof.name, "bandwidth_bytes_per_s")
     quantity = "time" if has == "time_s" else "rate"
     refuse((getattr(roof, has) is None, f"a roof {roof.name!r} has a {quantity}", path))

@@ -106,6 +106,10 @@ def lacking(need: str, device: Device) -> Notice | None:
             return no_nvrtc()
         case "liger":
             return no_liger()
+        case "sm_89":
+            capability = device.compute_capability
+            old = capability is not None and capability < (8, 9)
+            return Notice("no_sm_89", {"capability": _dotted(capability)}) if old else None
         case "sm_90":
             capability = device.compute_capability
             old = capability is not None and capability < (9, 0)

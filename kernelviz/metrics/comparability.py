@@ -60,6 +60,7 @@ def _methods(a: Run, before: Result, first: Figure, b: Run, after: Result, secon
     parts: tuple[tuple[MethodPart, str | None, str | None], ...] = (
         ("device", a.environment.device.kind, b.environment.device.kind),
         ("clock", a.method.clock, b.method.clock),
+        ("load", f"{a.method.steady_s:g}", f"{b.method.steady_s:g}"),
         ("data", before.problem.data, after.problem.data),
         ("timer", first.timer, second.timer),
         ("launch", first.launch, second.launch),

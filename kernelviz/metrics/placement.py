@@ -10,6 +10,7 @@ from kernelviz.core.command import ProfilerCommands, profiler_commands
 from kernelviz.core.problem import case_key
 from kernelviz.metrics import roofline
 from kernelviz.metrics.above_roof import AboveRoof, above_roof
+from kernelviz.metrics.compute_ceilings import ComputeCeiling, compute_ceilings
 from kernelviz.metrics.counters import traffic_ratio
 from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.limiter import limiter
@@ -48,6 +49,8 @@ class Placed:
     beside: tuple[str, ...] = ()
     """The variants of its run, from which it must look different."""
     levels: Stability = UNKNOWN
+    ceilings: tuple[ComputeCeiling, ...] = ()
+    """Of a problem of arithmetic: data sheet, issue rate at the measured clock, and loop of tensor-core instructions."""
 
     @property
     def key(self) -> str:
@@ -91,10 +94,15 @@ class Placed:
 
 
 def placed(
-    run: Run, name: str, measured: Sequence[Roof], against: Sequence[Roof], headline: Headline = "cold"
+    run: Run,
+    name: str,
+    measured: Sequence[Roof],
+    against: Sequence[Roof],
+    headline: Headline = "cold",
+    sheet: Sequence[Roof] = (),
 ) -> tuple[Placed, ...]:
     """The correct timed cases of a run in plan order, compared with the roofs `against`. `measured`: the roofs from which the
-    limiter is derived in any case. `name`: the name of the run."""
+    limiter is derived in any case. `sheet`: those of the data sheet. `name`: the name of the run."""
     device = run.environment.device
     timed = ((result, figure_of(result.timing, headline)) for result in in_plan_order(run))
     return tuple(
@@ -117,6 +125,7 @@ def placed(
             counters=result.hardware_counters,
             beside=run.plan.variants,
             levels=stability(figure),
+            ceilings=compute_ceilings(result.problem, result.cost, figure, device, measured, sheet),
         )
         for result, figure in timed
         if figure is not None

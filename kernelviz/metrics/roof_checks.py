@@ -158,10 +158,11 @@ def checked_newest(
 
 
 def _ceiling(roof: Roof, ceilings: Sequence[Roof]) -> Roof | None:
-    """The data sheet's roof for the same thing. Only fp32 multiply-adds run on the units whose peak a sheet states."""
+    """The data sheet's roof for the same thing. Of the multiply-adds in registers, only those in fp32 run on the units whose peak
+    a sheet states."""
     if roof.name in WRITTEN_SHARES and roof.level != "l2":
         return next((c for c in ceilings if c.bandwidth_bytes_per_s is not None), None)
-    if roof.name == "matmul" or (roof.name == "fma" and roof.precision == "fp32"):
+    if roof.name in ("matmul", "mma") or (roof.name == "fma" and roof.precision == "fp32"):
         return next((c for c in ceilings if c.rate_flop_per_s is not None and c.precision == roof.precision), None)
     return None
 

@@ -16,7 +16,13 @@ from kernelviz.metrics.stability import stability
 
 INTENSE_FLOP_PER_BYTE = 16.0
 """From this arithmetic intensity on, a problem is judged by its arithmetic rate, not by its bandwidth."""
-CONTRACTIONS = frozenset({"matmul", "linear_relu", "linear_gelu", "linear_silu"})
+CONTRACTIONS = frozenset(
+    {
+        *("matmul", "matmul_nt", "matmul_tt", "transpose_matmul", "scaled_matmul", "block_scaled_matmul"),
+        *("grouped_matmul", "w4a16_matmul", "linear_relu", "linear_gelu", "linear_silu"),
+    }
+)
+"""The ops of the family of matrix products."""
 
 
 def bandwidth_bytes_per_s(cost: Cost, time_s: float) -> float:

@@ -7,7 +7,7 @@ from kernelviz.core import Stage
 from kernelviz.metrics.headline import Headline
 
 Side = Literal["A", "B"]
-MethodPart = Literal["device", "clock", "data", "timer", "launch"]
+MethodPart = Literal["device", "clock", "load", "data", "timer", "launch"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,17 @@ from itertools import cycle
 
 import plotly.graph_objects as go
 
-from kernelviz.core import Roof, units
+from kernelviz.core import DataSheetRoof, Roof, units
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.placement import Placed
 from kernelviz.plots.frame import decade_ticks, folded, framed, neutral_line, nothing
 from kernelviz.plots.roofline import under
 from kernelviz.plots.variant_styles import NEUTRAL, style_of, with_filling
 from kernelviz.text import (
+    describe_ceiling,
     describe_distance,
     describe_evidence,
+    format_ceiling,
     format_level,
     format_limiter,
     format_origin,
@@ -116,12 +118,26 @@ def _add_legends(figure: go.Figure) -> None:
 
 
 def lines_of(cases: Sequence[Placed]) -> tuple[Line, ...]:
-    """The roofs of the cases: for each device the highest bandwidth of each memory level, and each arithmetic rate."""
+    """The roofs of the cases: for each device the highest bandwidth of each memory level, each arithmetic rate, and the further
+    ceilings of problems of arithmetic. The issue rate is drawn for the clock of the case with the highest rate."""
     lights = [(case.device, case.light) for case in cases if case.light is not None]
     slopes = grouped(((device, light.memory) for device, light in lights), key=lambda slope: (slope[0], slope[1].level))
     ceilings = {(device, light.compute.key): light.compute for device, light in lights if light.compute is not None}
     return (*(_slope(d, level, [roof for _, roof in group]) for (d, level), group in slopes.items()),
-            *(_ceiling(d, roof) for (d, _), roof in ceilings.items()))  # fmt: skip
+            *(_ceiling(d, roof) for (d, _), roof in ceilings.items()), *_further_ceilings(cases))  # fmt: skip
+
+
+def _further_ceilings(cases: Sequence[Placed]) -> tuple[Line, ...]:
+    """The ceilings of each device and precision, of the case with the highest rate. The data sheet is left out where the cases
+    are compared with it anyway."""
+    further: dict[tuple[str, str, str], Line] = {}
+    for case in sorted(cases, key=lambda c: c.rate_flop_per_s or 0.0, reverse=True):
+        on_sheet = case.light is not None and isinstance(case.light.compute, DataSheetRoof)
+        for ceiling in case.ceilings:
+            if not (on_sheet and ceiling.kind == "data_sheet"):
+                line = Line(case.device, ceiling.rate_flop_per_s, True, format_ceiling(ceiling))
+                further.setdefault((case.device, ceiling.precision, ceiling.kind), line)
+    return tuple(further.values())
 
 
 def _slope(device: str, level: str | None, roofs: Sequence[Roof]) -> Line:
@@ -263,6 +279,7 @@ def describe_point(placed: Placed) -> str:
         *folded(f"{format_sizes(placed.problem)} · {placed.problem.dtype} · {placed.device}"),
         escape(f"{format_time(placed.figure, placed.levels)} · {format_rates(placed)}"),
         *folded(describe_distance(placed)),
+        *(line for ceiling in placed.ceilings for line in folded(describe_ceiling(ceiling))),
         *folded(": ".join((format_limiter(limiter.kind), *(str(describe_evidence(e)) for e in limiter.evidence[:1])))),
         escape("not timed" if placed.quality is None else str(format_level(placed.quality.level))),
     ]

@@ -24,8 +24,9 @@ from kernelviz.store.tables import results, runs, times
 
 @dataclass(frozen=True, slots=True)
 class TimeRow:
-    """A case's device times in one run, cold and warm as (estimate, low, high). `setup`: clock mode, timer and launch, which
-    must be equal for times to be comparable; `digest`: of the variant's source; `configuration`: with which it was bound."""
+    """A case's device times in one run, cold and warm as (estimate, low, high). `setup`: clock mode (with the seconds of a
+    sustained load that is not the usual one), timer and launch, which must be equal for times to be comparable; `digest`: of the
+    variant's source; `configuration`: with which it was bound."""
 
     run_id: str
     at: str
@@ -170,7 +171,9 @@ def _values(run_id: str, device_uuid: str, method: Method, result: Result) -> di
     timing = result.timing or Timing()
     cold, warm = timing.device_cold_s, timing.device_warm_s
     either = cold or warm
-    setup = (method.clock, *((either.timer, either.launch) if either else ()))
+    load = f":{method.load_s:g}s" if isinstance(method.load_s, float) else ""
+    clock = None if method.clock is None else f"{method.clock}{load}"
+    setup = (clock, *((either.timer, either.launch) if either else ()))
     return {
         "run_id": run_id,
         "case_key": result.case.key,

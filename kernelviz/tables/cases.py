@@ -13,7 +13,7 @@ from kernelviz.metrics.figures import Headline, back_to_back_over_warm, first_ca
 from kernelviz.metrics.quality import LEVELS, Quality, quality
 from kernelviz.metrics.rows import Row, by_rate
 from kernelviz.metrics.stability import stability
-from kernelviz.tables.column import MEMORY_HELP, VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
+from kernelviz.tables.column import ISSUE_HELP, MEMORY_HELP, VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
 from kernelviz.text import (
     Text,
     describe_comparison_with_baseline,
@@ -243,6 +243,10 @@ COLUMNS: tuple[Column[Case], ...] = (
            order=lambda c: LEVELS.index(c.quality.level) if c.quality else None),
     # Behind the quality, which has to be in sight without scrolling.
     _MEMORY_OF_CALL,
+    Column("issue_rate_fraction", "Of issue rate", ISSUE_HELP, units.SHARE,
+           lambda c: c.row.issue.fraction if c.row.issue else None, optional=True),
+    Column("mean_clock_hz", "SM clock in calls", "Mean SM clock of the blocks of this time, measured on the device.", units.CLOCK,
+           lambda c: c.row.issue.clock_hz if c.row.issue else None, optional=True),
     Column("source_digest", "Source", "Digest of the variant's source.", units.TEXT, lambda c: c.result.source_digest, _RECORD),
     Column("configuration", "Configuration", CONFIGURATION_HELP, units.TEXT,
            lambda c: configuration_text(c.result.configuration) if c.result.configuration else None, _RECORD),

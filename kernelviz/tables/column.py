@@ -23,6 +23,10 @@ class OfResult(Protocol):
     def result(self) -> Result: ...
 
 
+ISSUE_HELP = (
+    "Rate at equal clock: FLOP/s divided by SMs × FLOP per SM and clock × the SM clock that was measured in the calls. Burst and "
+    "sustained load, or two cards, differ in their clock, which this share does not contain."
+)
 MEMORY_HELP = (
     "Most memory that torch had allocated at once during {}, beside the inputs: outputs, buffers and workspace."
 )

@@ -3,11 +3,13 @@
 from kernelviz.core import Result, units
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.comparison import Comparison, Pair
+from kernelviz.metrics.equal_clock import equal_clock
 from kernelviz.metrics.figures import figure_of
+from kernelviz.metrics.issue_rate import IssueShare
 from kernelviz.metrics.stability import stability
 from kernelviz.metrics.sweep import varying_axes
-from kernelviz.metrics.verdict_reasons import OtherTool
-from kernelviz.tables.column import MEMORY_HELP, Column, View, axes_of, select, size_columns
+from kernelviz.metrics.verdict_reasons import OtherTool, Side
+from kernelviz.tables.column import ISSUE_HELP, MEMORY_HELP, Column, View, axes_of, select, size_columns
 from kernelviz.text import describe_pair, describe_verdict_reason, format_badge_of, format_case, format_variant
 from kernelviz.text.comparison import format_kind
 from kernelviz.text.text import sentence_case
@@ -28,6 +30,18 @@ def pair_columns(comparison: Comparison, view: View) -> list[Column[Pair]]:
 
     def memory_bytes(result: Result) -> int | None:
         return result.peak_memory.call_bytes if result.peak_memory else None
+
+    def issue(pair: Pair, side: Side) -> IssueShare | None:
+        shares = equal_clock(pair, comparison)
+        return shares.before if side == "A" else shares.after
+
+    def of_side(side: Side) -> list[Column[Pair]]:
+        return [
+            Column("", f"Of issue rate, {side}", ISSUE_HELP, units.SHARE,
+                   lambda p: share.fraction if (share := issue(p, side)) else None, View.WIDE, optional=True),
+            Column("", f"SM clock of {side}", "Mean SM clock of the calls, measured on the device.", units.CLOCK,
+                   lambda p: share.clock_hz if (share := issue(p, side)) else None, View.WIDE, optional=True),
+        ]  # fmt: skip
 
     memory_help = MEMORY_HELP.format("a call")
     axes = varying_axes([p.problem for p in comparison.pairs])
@@ -64,5 +78,9 @@ def pair_columns(comparison: Comparison, view: View) -> list[Column[Pair]]:
         # Behind the quality, which has to be in sight without scrolling.
         Column("", "Memory of a call, A", memory_help, units.MEMORY, lambda p: memory_bytes(p.before), View.WIDE, optional=True),
         Column("", "Memory of a call, B", memory_help, units.MEMORY, lambda p: memory_bytes(p.after), View.WIDE, optional=True),
+        Column("", "At equal clock, B / A", "Time B / time A if both had run at one SM clock. 1: the clocks explain the whole "
+               "difference.", units.RATIO, lambda p: equal_clock(p, comparison).ratio, View.WIDE | View.TERMINAL, optional=True),
+        *of_side("A"),
+        *of_side("B"),
     ]  # fmt: skip
     return select(columns, comparison.pairs, view)

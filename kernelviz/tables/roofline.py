@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from kernelviz.core import units
+from kernelviz.metrics.compute_ceilings import CeilingKind, ceiling_of
 from kernelviz.metrics.counters import call_counters
 from kernelviz.metrics.placement import Placed
-from kernelviz.tables.column import Column, View, select
+from kernelviz.tables.column import ISSUE_HELP, Column, View, select
 from kernelviz.text import (
     describe_limiter_reason,
     format_badge,
@@ -48,6 +49,13 @@ def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
                units.FLOP_PER_BYTE, lambda c: c.intensity, View.WIDE),
         Column("", "Roof", "The roof that determines the shortest time.", units.OWN_TEXT,
                lambda c: format_roof_name(c.light.roof) if c.light else "unknown", View.WIDE),
+        Column("", "Of issue rate", ISSUE_HELP, units.SHARE, lambda c: _share(c, "issue_rate"), optional=True),
+        Column("", "Of tensor-core loop", "The rate divided by that of a loop of tensor-core instructions without memory, on "
+               "normal data, which Calibrate measured.", units.SHARE, lambda c: _share(c, "tensor_loop"), optional=True),
+        Column("", "Of data sheet", "The rate divided by the dense peak that the maker states.", units.SHARE,
+               lambda c: _share(c, "data_sheet"), View.WIDE, optional=True),
+        Column("", "SM clock", "Mean SM clock of the calls, measured on the device.", units.CLOCK,
+               lambda c: issue.clock_hz if (issue := ceiling_of(c.ceilings, "issue_rate")) else None, optional=True),
         Column("", "Evidence", "The evidence for the limiter.", units.TEXT, lambda c: describe_limiter_reason(c.limiter),
                width="large"),
         Column("", "DRAM traffic", "Bytes between L2 and device memory that ncu counted in one call.", units.TRAFFIC,
@@ -61,6 +69,11 @@ def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
                units.TEXT, lambda c: format_badge(c.quality), View.WIDE, width="medium"),
     ]  # fmt: skip
     return select(columns, cases, view)
+
+
+def _share(case: Placed, kind: CeilingKind) -> float | None:
+    ceiling = ceiling_of(case.ceilings, kind)
+    return None if ceiling is None else ceiling.share_fraction
 
 
 def _dram_bytes(case: Placed) -> int | None:

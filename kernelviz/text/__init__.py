@@ -61,9 +61,11 @@ from kernelviz.text.refusals import format_refusals
 from kernelviz.text.results import describe_correctness, format_configuration, format_variant
 from kernelviz.text.roofs import (
     describe_cached_part,
+    describe_ceiling,
     describe_distance,
     describe_refusal,
     format_bytes,
+    format_ceiling,
     format_move,
     format_origin,
     format_rates,
@@ -90,6 +92,7 @@ __all__ = [
     "describe_best",
     "describe_block",
     "describe_cached_part",
+    "describe_ceiling",
     "describe_change",
     "describe_chart_by_size",
     "describe_check",
@@ -143,6 +146,7 @@ __all__ = [
     "format_bytes",
     "format_cache_size",
     "format_case",
+    "format_ceiling",
     "format_change",
     "format_configuration",
     "format_counts",

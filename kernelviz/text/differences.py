@@ -61,6 +61,8 @@ def differences(comparison: Comparison) -> tuple[Difference, ...]:
 def _method(comparison: Comparison) -> Iterator[Difference]:
     a, b = comparison.a.method, comparison.b.method
     yield from _unlike("method", "clock mode", a.clock, b.clock, stops=True)
+    if a.clock == b.clock:
+        yield from _unlike("method", "load before", f"{a.steady_s:g} s", f"{b.steady_s:g} s", stops=True)
     yield from _unlike("method", "input data", *_codes(comparison, _data), text=", ".join, stops=True)
     yield from _unlike("method", "timer", *_codes(comparison, _timer), text=_named(TIMERS), stops=True)
     yield from _unlike("method", "launched", *_codes(comparison, _launch), text=_named(LAUNCHES), stops=True)

@@ -4,6 +4,7 @@ import math
 
 from kernelviz.core import OCTAVES, Element, ErrorMap, Inspection, OutputErrors, TensorFacts, Value, units
 from kernelviz.core.configuration import configuration_text
+from kernelviz.core.problem import problem_of_seed
 from kernelviz.text.failures import describe_failure
 from kernelviz.text.text import Text, join
 
@@ -120,7 +121,8 @@ def describe_inputs(inspection: Inspection) -> Text:
         which = f"the timed one; fills {other_fills} came out right too"
     else:
         which = "the first that came out wrong; the table of the run counts the faults of all fills"
-    data = (inspection.problem.data or "unknown").replace("_", " ")
+    filled = problem_of_seed(inspection.problem, inspection.seed)
+    data = (filled.data or "unknown").replace("_", " ")
     call = "the very call that is timed" if inspection.call == "timed" else "bound anew and called eagerly"
     return join(
         " · ",

@@ -1,6 +1,6 @@
 """How numbers are measured, as Markdown, for the page Method and the offline page."""
 
-from kernelviz.core import DeviceKind
+from kernelviz.core import DeviceKind, Method
 from kernelviz.metrics.quality import PartName, QualityLevel
 from kernelviz.text.quality import format_level
 
@@ -117,3 +117,14 @@ LEVEL_RULES: dict[QualityLevel, str] = {
 def describe_level(level: QualityLevel) -> str:
     """The sign and name of a level, with its rule."""
     return f"**{format_level(level)}** {LEVEL_RULES[level]}"
+
+
+def format_load(method: Method) -> str:
+    """The load while measuring, if it is not the usual one of short bursts; else empty.
+
+    >>> format_load(Method()), format_load(Method(clock="sustained")), format_load(Method(clock="sustained", load_s=10.0))
+    ('', 'sustained load', 'sustained load, 10 s before each time')
+    """
+    if method.clock != "sustained":
+        return ""
+    return "sustained load" + (f", {method.load_s:g} s before each time" if isinstance(method.load_s, float) else "")

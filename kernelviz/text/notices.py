@@ -160,6 +160,10 @@ _TEXTS: Mapping[NoticeKind, tuple[str, str]] = MappingProxyType(
         ),
         "no_liger": ("Liger's kernels", "install them with pip install 'kernelviz[liger]' (or liger-kernel==0.8.*)"),
         "no_package": ("{package}, which is not installed", "install it with {installation}"),
+        "no_sm_89": (
+            "compute capability 8.9 (Ada) or later, which multiplies 8-bit floats; this GPU has {capability}",
+            "",
+        ),
         "no_sm_90": ("compute capability 9.0 (Hopper) or later; this GPU has {capability}", ""),
         "no_sm_90a": (
             "compute capability 9.0 (Hopper), whose tensor core instructions (wgmma) no other GPU has; this GPU has {capability}",

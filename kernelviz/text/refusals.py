@@ -16,6 +16,7 @@ _NEEDS: Mapping[str, str] = MappingProxyType(
         "no_triton": "Triton",
         "no_nvrtc": "NVRTC",
         "no_liger": "Liger",
+        "no_sm_89": "fp8",
         "no_sm_90": "Hopper",
         "no_sm_90a": "Hopper",
         "no_c_compiler": "a C compiler",

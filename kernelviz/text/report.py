@@ -17,6 +17,7 @@ from kernelviz.text.above_roof import describe_above_roofs
 from kernelviz.text.caches import format_caches
 from kernelviz.text.cells import failures as failed_cases
 from kernelviz.text.failures import format_failure
+from kernelviz.text.method import format_load
 from kernelviz.text.quality import describe_part, describe_quality, format_level
 from kernelviz.text.results import format_configuration
 from kernelviz.text.text import Text, join
@@ -32,6 +33,7 @@ def heading(run: Run, headline: Headline = "cold") -> Text:
         "number format unknown" if problem.dtype == "unknown" else problem.precision,
         problem.direction or "",
         f"{problem.data} data" if problem.data else "",
+        format_load(run.method),
         "untrusted variants, judged" if run.method.untrusted else "",
         typed_sizes(problem, [a for a in problem.sizes if a not in varying]),
     )

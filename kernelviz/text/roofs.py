@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import assert_never
 
-from kernelviz.core import DataSheetRoof, LaunchCost, Roof, RoofName, units
+from kernelviz.core import DataSheetRoof, Device, LaunchCost, Roof, RoofName, units
 from kernelviz.metrics.calibrations import Move
+from kernelviz.metrics.compute_ceilings import CeilingKind, ComputeCeiling
+from kernelviz.metrics.issue_rate import roof_share
 from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.roof_checks import MOST_HALF_WIDTH, RoofRefusal, cached_fraction, value_of
 
@@ -29,6 +31,49 @@ _LAUNCHES: Mapping[LaunchCost, str] = MappingProxyType(
 )
 
 
+CEILINGS: Mapping[CeilingKind, str] = MappingProxyType(
+    {
+        "data_sheet": "data sheet",
+        "issue_rate": "issue rate at the measured clock",
+        "tensor_loop": "tensor-core loop without memory",
+    }
+)
+_AT: Mapping[CeilingKind, str] = MappingProxyType(
+    {"data_sheet": ", stated for", "issue_rate": " at", "tensor_loop": " at"}
+)
+
+
+def format_ceiling(ceiling: ComputeCeiling) -> str:
+    """A ceiling with its rate and clock.
+
+    >>> format_ceiling(ComputeCeiling("issue_rate", "bf16", 859e12, 0.92, 1.588e9))
+    'issue rate at the measured clock, bf16: 859 TFLOP/s at 1588 MHz'
+    """
+    clock = f"{_AT[ceiling.kind]} {units.clock(ceiling.clock_hz)}" if ceiling.clock_hz else ""
+    rate = units.rate(ceiling.rate_flop_per_s, "FLOP/s", 3)
+    return f"{CEILINGS[ceiling.kind]}, {ceiling.precision}: {rate}{clock}"
+
+
+def describe_ceiling(ceiling: ComputeCeiling) -> str:
+    """The share of a ceiling that a case reaches, and the ceiling.
+
+    >>> describe_ceiling(ComputeCeiling("data_sheet", "bf16", 989.4e12, 0.797, 1.83e9))
+    '79.7 % of the data sheet, bf16: 989 TFLOP/s, stated for 1830 MHz'
+    """
+    return f"{units.percent(ceiling.share_fraction)} of the {format_ceiling(ceiling)}"
+
+
+def describe_issue_share(roof: Roof, device: Device) -> str:
+    """The share of the issue rate at its own clock that a measured arithmetic roof reaches; empty if it is unknown.
+
+    >>> h200 = Device(id="cuda:0", kind="cuda", name="NVIDIA H200", uuid="", multiprocessors=132, compute_capability=(9, 0))
+    >>> describe_issue_share(Roof(name="mma", precision="bf16", rate_flop_per_s=800e12, clock_hz=1.5e9), h200)
+    '98.6 % of the issue rate at 1500 MHz'
+    """
+    share = roof_share(roof, device)
+    return "" if share is None else f"{units.percent(share)} of the issue rate at {units.clock(roof.clock_hz)}"
+
+
 def format_roof_name(roof: Roof) -> str:
     """What a roof was measured with: the stream, the matrix product, the transfer or the launch.
 
@@ -38,6 +83,8 @@ def format_roof_name(roof: Roof) -> str:
     'read in cache at 16.8 MB'
     >>> format_roof_name(Roof(name="fma", precision="bf16", unit="vector"))
     'fma bf16'
+    >>> format_roof_name(Roof(name="mma", precision="bf16", unit="tensor"))
+    'tensor-core loop bf16'
     >>> format_roof_name(Roof(name="launch", what="torch_call"))
     'launch, one torch call'
     """
@@ -45,6 +92,8 @@ def format_roof_name(roof: Roof) -> str:
         return f"launch, {_LAUNCHES[roof.what]}" if roof.what else "launch"
     if roof.name in _TRANSFERS:
         return _TRANSFERS[roof.name]
+    if roof.name == "mma":
+        return f"tensor-core loop {roof.precision or ''}".strip()
     if roof.name not in STREAMS:
         return f"{roof.name} {roof.precision or ''}".strip()
     level = " in cache" if roof.level == "l2" else ""

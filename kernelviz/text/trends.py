@@ -69,6 +69,15 @@ def format_setup(setup: str) -> Text:
 
     >>> print(format_setup("burst cupti graph"), format_setup("sustained host call"), sep="; ")
     burst, CUPTI timestamps in graphs; sustained, host clock
+    >>> print(format_setup("sustained:10s cupti graph"))
+    sustained after 10s of load, CUPTI timestamps in graphs
     """
     clock, *rest = setup.split()
-    return join(", ", (clock, " ".join(filter(None, (_SETUPS.get(part, part) for part in rest)))))
+    mode, _, load = clock.partition(":")
+    return join(
+        ", ",
+        (
+            f"{mode} after {load} of load" if load else mode,
+            " ".join(filter(None, (_SETUPS.get(part, part) for part in rest))),
+        ),
+    )

@@ -18,13 +18,15 @@ LAUNCHES: Mapping[LaunchMode, Text] = {
 _METHODS: Mapping[v.MethodPart, Callable[[Any], str]] = {
     "device": lambda kind: "a GPU" if kind == "cuda" else "a CPU",
     "clock": lambda clock: clock or "clock mode unknown",
+    "load": lambda seconds: f"{seconds} s",
     "data": lambda data: f"{data or 'unknown'} data",
     "timer": lambda timer: str(TIMERS[timer]),
     "launch": lambda launch: str(LAUNCHES[launch]),
 }
 _WITH_BASELINE = {True: "", False: ", and none measured each of them with the baseline"}
 _METHOD_PARTS: Mapping[v.MethodPart, str] = {
-    "device": "kind of device", "clock": "clock mode", "data": "kind of input data", "timer": "timer", "launch": "launch method",
+    "device": "kind of device", "clock": "clock mode", "load": "load before each variant", "data": "kind of input data",
+    "timer": "timer", "launch": "launch method",
 }  # fmt: skip
 
 

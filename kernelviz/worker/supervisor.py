@@ -251,7 +251,7 @@ class Supervisor:
             run_id=request.run_id,
             upcoming=() if request.upcoming is None else request.upcoming(),
         )
-        budget_s = request.method.budget_s * max(1, len(attempt.variants))
+        budget_s = request.method.longest_s(max(1, len(attempt.variants)))
         return self._converse(request, work, budget_s, attempt.heard)
 
     def _run_judged(self, request: Request, attempt: Attempt) -> Ending:
@@ -295,7 +295,7 @@ class Supervisor:
             tuned=dict(request.tuned),
             judged=True,
         )
-        ending = self._converse(request, work, request.method.budget_s, heard)
+        ending = self._converse(request, work, request.method.longest_s(1), heard)
         self._slot.end(_APART)
         judged = self._judge.finding(self._stopping)
         if unjudged is None or ending.failure is not None:

@@ -58,6 +58,11 @@ def test_only_runs_of_the_newest_setup_are_compared(store: Store) -> None:
     case = Trends(store, (samples.H200,)).cases(samples.H200.id)[0]
     assert case.setup.startswith("sustained")
     assert (len(case.trend.points), case.left_out) == (1, 14)
+    longer = msgspec.structs.replace(sustained.method, load_s=10.0)
+    store.runs.create(msgspec.structs.replace(sustained, id="longer", created_at="2027-01-01T00:00:00", method=longer))
+    (one, *_) = Trends(store, (samples.H200,)).cases(samples.H200.id)
+    assert one.setup.startswith("sustained:10s ")
+    assert (len(one.trend.points), one.left_out) == (1, 15)
 
 
 def test_deleted_runs_and_other_devices_do_not_count(store: Store) -> None:

@@ -77,7 +77,7 @@ def test_precision_data_quick_and_sizes_that_are_no_product(asked: Asked) -> Non
 def test_two_precisions_are_two_lines_and_figures_are_named(asked: Asked) -> None:
     problems = tuple(Problem(op="add", sizes={"n": 2**20}, dtype=d) for d in ("fp32", "bf16"))
     plan = Plan(problems=problems, variants=("torch_eager",), baseline="torch_eager", device="cpu")
-    method = Method(budget_s=0.3, clock="sustained", figures=("cold", "energy"))
+    method = Method(budget_s=0.3, clock="sustained", load_s=10.0, figures=("cold", "energy"))
     found = again(asked, plan, method)
     assert [one.problems for one in found] == [(problems[0],), (problems[1],)]
 

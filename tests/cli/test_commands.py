@@ -182,6 +182,8 @@ def test_a_wrong_result_keeps_its_time_and_is_never_fastest(
         (["run", "add", "--quick", "--energy"], "--quick"),
         (["run", "add", "--quick", "--clock", "sustained"], "--quick"),
         (["run", "add", "--quick", "--figures", "warm"], "--quick"),
+        (["run", "add", "--load-seconds", "5"], "a burst has no steady load"),
+        (["run", "add", "--clock", "sustained", "--load-seconds", "60"], "--load-seconds"),
         (["run", "add", "--budget-s", "0"], "--budget-s"),
         (["run", "add", "--budget-s", "much"], "--budget-s"),
         (["run", "add", "--frobnicate"], "--frobnicate"),
@@ -380,3 +382,21 @@ def test_a_damaged_document_is_refused_and_the_others_are_taken_in(
     assert "bad.json: it is no whole document: Object missing required field `id`" in printed.err
     assert main(["import", str(tmp_path / "none.json")]) == 2
     assert bench.history.count() == 1
+
+
+def test_device_names_the_share_of_the_issue_rate_of_a_measured_rate(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    instructions = Roof(
+        name="mma", precision="bf16", unit="tensor", rate_flop_per_s=812e12, clock_hz=1.545e9,
+        measured_at="2026-11-26T05:00:00+00:00",
+    )  # fmt: skip
+    bench = rehearsed.RehearsedBench((samples.H200,), roofs=(*samples.H200_ROOFS, instructions))
+    monkeypatch.setattr(use_cases, "current", lambda: bench)
+    assert main(["device"]) == 0
+    printed = capsys.readouterr().out
+    assert "tensor-core loop bf16: 812.0 TFLOP/s, 97.2 % of the issue rate at 1545 MHz" in printed
+    assert main(["device", "--json"]) == 0
+    shares = {r["name"]: r["issue_rate_fraction"] for r in json.loads(capsys.readouterr().out)["devices"][0]["roofs"]}
+    assert shares["mma"] == pytest.approx(0.972, abs=1e-3)
+    assert shares["read"] is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -50,6 +51,23 @@ def test_json_and_the_frame_hold_the_same(bench: Bench, capsys: pytest.CaptureFi
     assert [r["limiter"] for r in rows] == list(frame["limiter"])
     assert {r["limiter"] for r in rows} == {"launch", "latency", "L2", "bandwidth", "unclear"}
     assert all(r["evidence"] or r["missing"] for r in rows)
+
+
+def test_the_ceilings_of_arithmetic_are_in_the_table_and_in_the_records(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["roofline", plant.MATMUL, "--variant", "torch_eager"]) == 0
+    printed = capsys.readouterr().out
+    assert "Of issue rate" in printed
+    assert "SM clock" in printed
+    frame = kv.roofline(plant.MATMUL)
+    best = frame[(frame["variant"] == "torch_eager") & (frame["m"] == 8192)].iloc[0]
+    assert best["rate_flop_per_s"] / best["issue_rate_fraction"] == pytest.approx(132 * 4096 * best["mean_clock_hz"])
+    assert best["data_sheet_fraction"] == pytest.approx(best["rate_flop_per_s"] / 989.4e12)
+    assert best["tensor_loop_fraction"] is None or math.isnan(best["tensor_loop_fraction"]), (
+        "it was not calibrated then"
+    )
+    assert kv.roofline(plant.ADD)["issue_rate_fraction"].isna().all()
 
 
 def test_without_a_run_the_newest_is_placed(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from kernelviz.core.request import RunRequest
 from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure.session.device_session import DeviceSession
 from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.issue_rate import roof_share
 from kernelviz.metrics.limiter import limiter
 from kernelviz.metrics.limiter_evidence import Limiter
 from kernelviz.metrics.roof_checks import is_wide
@@ -26,6 +27,8 @@ from kernelviz.text.roofs import format_roof_name, format_roof_value
 pytestmark = [part("timing"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(300)]
 
 AGREE, LAUNCHES_AGREE = 0.01, 0.10
+CLOCK_ERROR = 0.003
+"""Of the SM clock in a block of 1 ms: counters are stored within 1 us of the stamps, at either end (docs/measuring.md)."""
 TICK_S = 32e-9
 """What the device's stamps are rounded to: 4 % of an empty kernel's time."""
 PLANTED = str(Path(__file__).parents[1] / "planted_limits_cuda.py")
@@ -121,6 +124,8 @@ def test_every_kind_of_roof_is_there(calibrated: Calibrated) -> None:
         assert max(sizes["l2"]) <= l2_bytes / 2
     assert {r.precision for r in roofs if r.name == "matmul"} >= {"fp32", "tf32", "fp16", "bf16", "fp64"}
     assert {r.precision for r in roofs if r.name == "fma"} == {"fp32", "fp64", "fp16", "bf16"}
+    if calibrated.device.compute_capability == (9, 0):
+        assert {r.precision for r in roofs if r.name == "mma"} == {"bf16", "fp16", "tf32", "fp8"}
     assert {r.what for r in roofs if r.name == "launch"} == {
         "empty_kernel", "torch_call", "kernel_launch", "graph_launch",
     }  # fmt: skip
@@ -201,6 +206,30 @@ def test_multiply_adds_come_near_the_units_peak(calibrated: Calibrated) -> None:
     for roofs in calibrated.rounds:
         fp32 = roofs["fma fp32 vector"]
         assert _figure(fp32) > 0.9 * (sheet.peaks["fp32"].at(fp32.clock_hz) or float("inf"))
+
+
+def test_loops_of_tensor_core_instructions_come_near_the_issue_rate(calibrated: Calibrated) -> None:
+    """Between 0.85 and 1 at the clock that was measured beside them, and no product has a larger share: it issues the same
+    instructions and waits for memory besides."""
+    shares = [
+        {key: share for key, roof in roofs.items() if (share := roof_share(roof, calibrated.device)) is not None}
+        for roofs in calibrated.rounds
+    ]
+    record(
+        "issue_rate_shares",
+        {
+            "shares": shares,
+            "clocks_hz": {k: [r[k].clock_hz for r in calibrated.rounds if k in r] for k in shares[0]},
+            "how": {k: r.how for k, r in calibrated.rounds[0].items() if r.name == "mma"},
+        },
+    )
+    for of_round in shares:
+        loops = {key: share for key, share in of_round.items() if key.startswith("mma ")}
+        if not loops:
+            pytest.skip(f"no loop of tensor-core instructions is known for {calibrated.device.name}")
+        assert not {key: share for key, share in loops.items() if not 0.85 <= share <= 1.0 + CLOCK_ERROR}
+        for key, share in loops.items():
+            assert of_round.get(key.replace("mma", "matmul"), 0.0) <= share + CLOCK_ERROR, key
 
 
 def measured(

@@ -5,6 +5,7 @@ import threading
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 from figures import known, record
 from parts import part
@@ -14,6 +15,8 @@ from kernelviz.core import USUAL_FIGURES, Case, CaseDone, Event, Figure, Method,
 from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure.session.device_session import DeviceSession
 from kernelviz.metrics.figures import host_bound
+from kernelviz.metrics.issue_rate import issue_share
+from kernelviz.ops import op_named
 
 pytestmark = [part("instrument"), pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
 
@@ -101,6 +104,25 @@ def test_burst_and_sustained_differ_by_the_clock_that_was_measured(session: Devi
     record("burst_and_sustained", {"seconds": times, "clock_hz": clocks, "unexplained": explained})
     assert times["sustained"] > 1.05 * times["burst"]
     assert abs(explained) < 0.05
+
+
+def test_zeros_are_faster_than_normal_data_by_the_clock_alone(session: DeviceSession) -> None:
+    """Power depends on the bits that change: at 8192^3 the card keeps a higher clock on zeros. In cycles, both take as long."""
+    shares, figures = {}, {}
+    for data in ("normal", "zeros"):
+        problem = msgspec.structs.replace(matmul(8192), data=data)
+        timing = measured(session, problem, ("torch_eager",), Method(clock="sustained", figures=("cold",)))[
+            "torch_eager"
+        ]
+        figure = known(timing.device_cold_s)
+        share = issue_share(problem, op_named("matmul").cost_of(problem), figure, session.device)
+        assert share is not None
+        shares[data] = share
+        figures[data] = {"seconds": figure.estimate, "clock_hz": share.clock_hz, "issue_fraction": share.fraction}
+    record("zeros_and_normal", figures)
+    assert figures["zeros"]["seconds"] < 0.98 * figures["normal"]["seconds"]
+    assert shares["zeros"].clock_hz > shares["normal"].clock_hz
+    assert shares["zeros"].fraction == pytest.approx(shares["normal"].fraction, rel=0.03)
 
 
 def test_two_energy_readings_agree(session: DeviceSession) -> None:

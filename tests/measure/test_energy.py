@@ -14,7 +14,6 @@ from kernelviz.core.problem import USUAL_FIGURES, FigureName, Method
 from kernelviz.core.result import Accuracy, Energy, Kernel, PeakMemory, Preparation
 from kernelviz.core.run import Device
 from kernelviz.measure.session.binding import BoundVariant
-from kernelviz.measure.timing import rounds
 from kernelviz.measure.timing.energy import FOR_S, energy_under_load
 from kernelviz.measure.timing.secondary import SecondaryTimings
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, DeviceTimer
@@ -112,11 +111,9 @@ def test_energy_is_measured_under_sustained_load_with_the_length_of_the_call(fig
         BoundVariant(catalogue()["matmul"].variant_named(name), timed, Preparation(), right, memory)
         for name in ("torch_eager", "triton_grouped")
     ]
-    method = Method(clock="sustained", figures=figures)
+    method = Method(clock="sustained", load_s=0.0, figures=figures)
     secondary = SecondaryTimings(state, method, lambda: False, progress, watch, measure_energy=meter)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(rounds, "STEADY_S", 0.0)
-        found = secondary.take(ready, "torch_eager")
+    found = secondary.take(ready, "torch_eager")
     assert [timing.energy for timing in found.values()] == [Energy(joules=0.021, calls=1000, seconds=2.0)] * 2
     assert given == pytest.approx([WARM_S] * 2)
     assert all(t.call_eager_s is None and t.loop_s is None and t.call_graph_s is None for t in found.values())

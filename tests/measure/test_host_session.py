@@ -33,7 +33,6 @@ from kernelviz.core.reasons import (
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.measure.session.binding import BoundProblem
 from kernelviz.measure.session.device_session import DeviceSession, open_session
-from kernelviz.measure.timing import rounds
 from kernelviz.metrics.quality import notes_on_other_figures
 from kernelviz.ops import Launch, op_named, variant
 
@@ -307,9 +306,8 @@ def test_a_call_that_compiles_while_it_is_timed_is_refused(session: DeviceSessio
 def test_sustained_times_come_from_passes_behind_their_own_load(session: DeviceSession) -> None:
     events: list[Event] = []
     problem = Problem(op="add", sizes={"n": 500}, dtype="fp32")
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(rounds, "STEADY_S", 0.01)
-        session.measure(problem, ("honest",), "honest", Method(clock="sustained"), events.append, lambda: False)
+    method = Method(clock="sustained", load_s=0.01)
+    session.measure(problem, ("honest",), "honest", method, events.append, lambda: False)
     outcome = next(e.result.outcome for e in events if isinstance(e, CaseDone))
     assert isinstance(outcome, Timing)
     assert outcome.device_cold_s is not None

@@ -11,7 +11,7 @@ import torch
 
 from kernelviz.core.events import CaseStep, Event, InspectionDone
 from kernelviz.core.inspection import Inspection
-from kernelviz.core.problem import Method, Problem
+from kernelviz.core.problem import TIMED_SEED, Method, Problem
 from kernelviz.core.reasons import (
     ErrorTooLarge,
     LowerPrecision,
@@ -22,7 +22,6 @@ from kernelviz.core.reasons import (
     Stale,
     Unwritten,
 )
-from kernelviz.measure.session.binding import TIMED_SEED
 from kernelviz.measure.session.contract import CaseFailed
 from kernelviz.measure.session.device_session import DeviceSession, open_session
 from kernelviz.measure.session.inputs import unchanged

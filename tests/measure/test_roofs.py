@@ -21,10 +21,13 @@ from kernelviz.core.problem import Method
 from kernelviz.core.result import Kernel, LaunchMode, Timer
 from kernelviz.core.run import Device, Roof
 from kernelviz.formats.validation import check_roof
-from kernelviz.measure.roofs import arithmetic, calibrate, streams
+from kernelviz.machine_code.cubin import read_cubin
+from kernelviz.machine_code.disassembly import instructions_of
+from kernelviz.measure.roofs import arithmetic, calibrate, streams, tensor_loops
 from kernelviz.measure.roofs.candidate import CHOOSING_ROUNDS, Candidate, Contest, Effort, measured
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, DeviceTimer, Timed
+from kernelviz.metrics.issue_rate import FLOP_PER_SM_AND_CLOCK
 from kernelviz.metrics.roof_checks import refusal
 from kernelviz.metrics.statistics import Interval
 from kernelviz.ops.catalog.variant import TARGETS
@@ -326,3 +329,64 @@ def test_every_kernel_compiles(arch: str, tmp_path: Path, monkeypatch: pytest.Mo
 def test_the_kernel_file_and_the_host_agree_on_the_number_of_multiply_adds() -> None:
     constants = dict(re.findall(r"constexpr int (\w+) = (\d+);", streams.SOURCE.read_text()))
     assert (int(constants["CHAINS"]), int(constants["UNROLLED"])) == (arithmetic.CHAINS, arithmetic.UNROLLED)
+
+
+LOOPS = [
+    *(("sm_90a", f, {"WARPGROUPS": str(w)}) for f in tensor_loops.FORMATS for w in tensor_loops.WARPGROUPS),
+    *(
+        (f"sm_{major}{minor}", f, {})
+        for major, minor in sorted(tensor_loops.MMA)
+        for f in tensor_loops.FORMATS
+        if (major, minor) >= f.since
+    ),
+]
+"""Architecture, format and further macros of each loop of tensor-core instructions."""
+
+
+@pytest.mark.parametrize(("arch", "number", "macros"), LOOPS, ids=lambda x: getattr(x, "precision", str(x)))
+def test_a_loop_of_tensor_core_instructions_holds_nothing_else(
+    arch: str, number: tensor_loops.Format, macros: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the first and the last product of the unrolled loop nothing is loaded, stored or moved, and nothing is spilled."""
+    pytest.importorskip("cuda.core")
+    monkeypatch.setenv("KERNELVIZ_CACHE", str(tmp_path))
+    name = "kernelviz_wgmma_loop" if macros else "kernelviz_mma_loop"
+    cubin = nvrtc.compile_cubin(tensor_loops.SOURCE, arch, {"FORMAT": str(number.number), **macros}, name)
+    (kernel,) = read_cubin(cubin).kernels
+    opcodes = [i.opcode for i in instructions_of(cubin, read_cubin(cubin))[kernel.name]]
+    products = [i for i, opcode in enumerate(opcodes) if "MMA" in opcode.split(".")[0]]
+    a_round = tensor_loops.STEPS * (tensor_loops.STAGES if macros else tensor_loops.TILES_M * tensor_loops.TILES_N)
+    assert len(products) % a_round == 0
+    assert len({opcodes[i] for i in products}) == 1
+    expected = {"bf16": "BF16", "fp16": "F32", "tf32": "TF32", "fp8": "E4M3"}[number.precision]
+    assert expected in opcodes[products[0]].split(".")
+    assert not [o for o in opcodes[products[0] : products[-1]] if o.startswith(("LD", "ST", "MOV", "FADD"))]
+    assert not [o for o in opcodes if o.startswith(("LDL", "STL"))]
+
+
+def test_the_loops_and_the_host_agree_on_the_number_of_products() -> None:
+    constants = {
+        name: int(value)
+        for names in re.findall(r"constexpr int ((?:\w+ = \d+(?:, )?)+);", tensor_loops.SOURCE.read_text())
+        for name, value in re.findall(r"(\w+) = (\d+)", names)
+    }
+    assert constants == {name: getattr(tensor_loops, name) for name in ("STEPS", "STAGES", "TILES_M", "TILES_N")}
+
+
+def test_a_loop_of_products_is_rated_in_flop() -> None:
+    """At 128 cycles an instruction, two warpgroups of 132 SMs reach 4,096 flop per SM and clock."""
+    bf16, _, tf32, fp8 = tensor_loops.FORMATS
+    rounds = tensor_loops.WGMMA_ROUNDS // 2
+    cycles = 2 * rounds * tensor_loops.STAGES * tensor_loops.STEPS * 128
+    for number, flop in ((bf16, 4096), (tf32, 2048), (fp8, 8192)):
+        assert tensor_loops.wgmma_flop(number, 132, 2, rounds) == 132 * flop * cycles
+    assert tensor_loops.mma_flop(bf16, 1, 1) == 8 * 4 * 8 * 2 * 16 * 8 * 16
+    roof = measured(Roof(name="mma", precision="bf16"), 8.0, Interval(2e-6, 1e-6, 4e-6), timer="cupti", clock_hz=1e9)
+    assert (roof.rate_flop_per_s, roof.bandwidth_bytes_per_s) == (pytest.approx(4e6), None)
+
+
+def test_only_cards_whose_tensor_cores_are_known_have_a_loop() -> None:
+    for capability in ((7, 5), (8, 7), (10, 0)):
+        device = Device(id="cuda:0", kind="cuda", name="a GPU", uuid="u", compute_capability=capability)
+        assert list(tensor_loops.tensor_core_roofs(device, Contest(QuickTimer(), lambda: False, QUICK))) == []
+    assert set(FLOP_PER_SM_AND_CLOCK) == tensor_loops.WGMMA | tensor_loops.MMA

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from kernelviz.core.notes import BaselineMoved, MeasuredAgain, SlowBlocks
-from kernelviz.core.problem import Method
+from kernelviz.core.problem import PASSES, STEADY_S, Method
 from kernelviz.measure.timing.cuda import LOAD_S, WINDOW_S, CudaTimer
-from kernelviz.measure.timing.rounds import PASSES, RETRIES, STEADY_S, TIMES_AGAIN, Rounds, Series
+from kernelviz.measure.timing.rounds import RETRIES, TIMES_AGAIN, Rounds, Series
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, DeviceTimer
 from kernelviz.metrics.statistics import MIN_BLOCKS, verdict
 
@@ -292,3 +292,19 @@ def test_a_change_that_stays_is_stored_with_the_baselines_two_times() -> None:
 
 def test_quiet_rounds_are_measured_once() -> None:
     assert not any(s.again or s.retried for s in stable(KnownTimer(), usual=[1e-5, 1.001e-5] * 15).values())
+
+
+def test_a_load_of_another_length_comes_before_each_series() -> None:
+    loads: list[float] = []
+
+    class Loaded(KnownTimer):
+        def sustain(self, timed, blocks, before_s, stop):
+            loads.append(before_s)
+            return super().sustain(timed, blocks, STEADY_S, stop)
+
+    series = [Series(name, KnownTimed(1e-5)) for name in "ab"]
+    method = Method(clock="sustained", load_s=10.0)
+    assert Rounds(Loaded(noise=0.0), method, lambda: False).take(series, None, None, lambda _: None)
+    assert loads == [10.0] * 2 * PASSES
+    # The worker may be silent for so long, and each of its cases may take so long.
+    assert method.longest_s(2) == 2 * method.budget_s + PASSES * 3 * 10.0

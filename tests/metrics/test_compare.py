@@ -16,6 +16,7 @@ from split_runs import How, halves
 from kernelviz.core import units
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.notes import TracingCostUnknown
+from kernelviz.core.problem import Method
 from kernelviz.core.result import Conditions, Failure, Figure, Timing
 from kernelviz.core.run import Run
 from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair, compare, paired
@@ -179,6 +180,14 @@ def test_no_verdict_on_times_that_were_taken_in_other_ways(change: dict[str, Any
     assert all(p.ratio is not None for p in found.pairs), "the ratio is still shown"
     assert found.slower_than() == ()
     assert found.mean_ratio is None
+
+
+def test_times_after_loads_of_other_lengths_have_no_verdict() -> None:
+    slower = {"triton_persistent": 2.0}
+    first = msgspec.structs.replace(runs.before(), method=Method(clock="sustained"))
+    found = compare(first, runs.after(slower, method={"clock": "sustained", "load_s": 10.0}))
+    assert {p.reason for p in found.pairs} == {OtherMethod("load", "1", "10")}
+    assert compare(first, runs.after(slower, method={"clock": "sustained"})).counts["not comparable"] == 0
 
 
 def test_other_input_data_are_paired_and_refused() -> None:

@@ -287,8 +287,8 @@ def test_the_spaces_hold_what_a_gpu_can_run() -> None:
     good = asdict(skinny.choose(64, 14336, 4096, 132, 232448))
     assert refusal("cuda_skinny", most, good) is None
     assert "more than 64 rows" in (refusal("cuda_skinny", large, good) or "")
-    assert "shared memory" in (refusal("cuda_skinny", most, {**good, "depth": 128}) or "")
+    assert "shared memory" in (refusal("cuda_skinny", most, {**good, "stages": 8}) or "")
     assert "half as often" in (refusal("cuda_skinny", most, {**good, "columns": 64}) or "")
     assert "enough without" in (refusal("cuda_skinny", most, {**good, "parts": 4}) or "")
     with pytest.raises(BadField, match="shared memory"):
-        skinny.Tile(**{**good, "depth": 128}).defines("float", 64, (16, 16, 16))
+        skinny.Tile(**{**good, "stages": 8}).defines("float", 64, (16, 16, 16))

@@ -320,3 +320,24 @@ def test_a_page_of_very_many_cases_shows_a_part_and_says_so(page: Open, monkeypa
     test = page(RehearsedBench((samples.H200,), stored=(samples.mixed(),)), run="mixed")
     assert test.info[0].value.startswith("This page shows 10 of 30 cases: 2 sizes")
     assert len(test.dataframe[0].value) == 10
+
+
+def test_the_form_chooses_input_data_and_the_length_of_a_sustained_load(page: Open) -> None:
+    bench = RehearsedBench((samples.H200, samples.CPU), roofs=samples.H200_ROOFS)
+    test = page(bench, op="matmul", variants="torch_eager", n="256", m="256", k="256", data="outliers", budget="0.05")
+    assert test.selectbox(key="data").value == "outliers"
+    assert not [n for n in test.number_input if n.key == "load"]
+    test.segmented_control(key="clock").set_value("sustained").run()
+    assert test.number_input(key="load").value == 1.0
+    test.number_input(key="load").set_value(10.0).run()
+    test.selectbox(key="data").set_value("zeros").run()
+    assert (test.query_params["load"], test.query_params["data"]) == ("10", "zeros")
+    test.button(key="run").click().run()
+    run_id = test.query_params["run"]
+    _finish(bench, run_id)
+    run = bench.load(run_id)
+    assert (run.method.clock, run.method.steady_s) == ("sustained", 10.0)
+    assert {p.data for p in run.plan.problems} == {"zeros"}
+    test.run()
+    assert "zeros data · sustained load, 10 s before each time" in _words(test)
+    assert not test.exception

@@ -13,7 +13,9 @@ import plotly.graph_objects as go
 import pytest
 import sample_runs as samples
 
-from kernelviz.core.run import Run
+from kernelviz.core.run import Roof, Run
+from kernelviz.hardware.datasheet import ceilings
+from kernelviz.metrics.compute_ceilings import ceiling_of
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.placement import Placed, placed
 from kernelviz.plots import rates_by_intensity, style_of
@@ -155,3 +157,29 @@ def test_names_from_a_document_are_text() -> None:
         texts = trace.hovertext if isinstance(trace.hovertext, tuple) else (trace.hovertext,)
         parser.feed("".join(map(str, (*texts, trace.name))))
     assert tags <= {"b", "br"}
+
+
+def test_the_ceilings_of_arithmetic_are_lines_with_their_clock() -> None:
+    run = earlier_runs.load(plant.MATMUL)
+    instructions = Roof(
+        name="mma", precision="bf16", unit="tensor", rate_flop_per_s=830e12, clock_hz=1.55e9, measured_at="2026-11-26"
+    )
+    measured = (*run.environment.roofs, instructions)
+    sheet = ceilings(run.environment.device.name)
+    made = placed(run, run.id, measured, measured, "cold", sheet)
+    labels = [line.label for line in lines_of(made) if line.is_ceiling]
+    best = max(made, key=lambda c: c.rate_flop_per_s or 0.0)
+    issue = ceiling_of(best.ceilings, "issue_rate")
+    assert issue is not None
+    assert issue.clock_hz is not None
+    assert [label.split(",")[0] for label in labels] == [
+        "matmul bf16 784 TFLOP/s", "data sheet", "issue rate at the measured clock", "tensor-core loop without memory",
+    ]  # fmt: skip
+    assert f"at {issue.clock_hz / 1e6:.0f} MHz" in labels[2]
+    assert "830 TFLOP/s at 1550 MHz" in labels[3]
+    said = describe_point(best).replace("<br>", " ")
+    assert "of the issue rate at the measured clock" in said
+    # A run that is compared with the data sheet has its peak as the roof, and no second line of it.
+    on_sheet = placed(run, run.id, measured, sheet, "cold", sheet)
+    assert sum("data sheet" in line.label for line in lines_of(on_sheet) if line.is_ceiling) == 1
+    assert len(lines(rates_by_intensity(made))) == 5

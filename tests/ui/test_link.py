@@ -69,6 +69,7 @@ WRONG = [
     ({"budget": "much"}, "budget", "1 s"),
     ({"budget": "nan"}, "budget", "1 s"),
     ({"clock": "sustain"}, "clock", "sustained"),
+    ({"clock": "sustained", "load": "99"}, "load", "15 s"),
     ({"energy": "maybe"}, "energy", "no"),
     ({"compile_ahead": "perhaps"}, "compile_ahead", "yes"),
     ({"budget": "9999"}, "budget", "60 s"),
@@ -184,3 +185,14 @@ def test_a_link_says_where_compilation_ahead_is_off(gpu: RehearsedBench) -> None
     assert written["compile_ahead"] == "no"
     assert link.read(written, gpu).form == form
     assert "compile_ahead" not in link.write(default_form(gpu), None)
+
+
+def test_a_link_names_the_load_only_where_it_is_sustained(gpu: RehearsedBench) -> None:
+    form = replace(default_form(gpu, "matmul"), clock="sustained", load_s=10.0, data="outliers")
+    assert (form.method.clock, form.method.steady_s) == ("sustained", 10.0)
+    written = link.write(form, None)
+    assert (written["load"], written["data"]) == ("10", "outliers")
+    assert link.read(written, gpu).form == form
+    burst = replace(form, clock="burst")
+    assert burst.method.steady_s == 0.0
+    assert "load" not in link.write(burst, None)

@@ -39,7 +39,7 @@ def head(run: Run) -> str:
         f"measured {when(run.created_at)} on {run.environment.host}",
         *([] if foreign_times.alone(run) else [f"baseline {format_variant(run.plan.baseline)}"]),
         *([f"{first.data.replace('_', ' ')} data"] if first.data not in (None, "normal") else []),
-        *(["sustained load"] if run.method.clock == "sustained" else []),
+        *filter(None, [method_text.format_load(run.method)]),
         *(["untrusted variants, judged"] if run.method.untrusted else []),
     ]
     done, cases = sum(not r.given_up for r in run.results), len(run.plan.cases())
@@ -176,7 +176,7 @@ def method(run: Run) -> str:
             "<p>Another tool measured this run by its own method. Facts that its file does not contain are unknown.</p>"
         )
     facts: list[tuple[str, object]] = [
-        ("load", settings.clock),
+        ("load", method_text.format_load(settings) or settings.clock),
         ("budget", f"{settings.budget_s:g} s of device time per case"),
         ("stops at", f"±{units.width(settings.half_width)} of the time"),
         ("and at", f"±{units.width(settings.ratio_half_width)} of a ratio"),

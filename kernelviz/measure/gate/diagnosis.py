@@ -51,7 +51,9 @@ def _mean_share(reference: Reference, outputs: Sequence[Tensor]) -> float:
 
 
 def _narrower(op: Op, problem: Problem) -> Iterator[tuple[str, Problem]]:
-    """The same problem in formats with fewer significant bits, the widest of them first."""
+    """The same problem in formats or accumulations with fewer significant bits, the widest of them first."""
+    if problem.compute == "fp32_accumulation":
+        yield "fast_accumulation", msgspec.structs.replace(problem, compute="fast_accumulation")
     if problem.dtype != "fp32":
         return
     if problem.compute == "ieee" and "tf32" in op.computes.get("fp32", ()):

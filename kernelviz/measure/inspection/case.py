@@ -9,11 +9,12 @@ from torch import Tensor
 
 from kernelviz.core import Environment, Inspection, Step, TensorFacts, timestamps
 from kernelviz.core.backends import BACKENDS
+from kernelviz.core.problem import TIMED_SEED
 from kernelviz.core.reasons import MutatedInput, Reason
 from kernelviz.measure.gate.check import Comparison
 from kernelviz.measure.gate.element_errors import errors_of
 from kernelviz.measure.inspection.tensor_facts import facts_of
-from kernelviz.measure.session.binding import TIMED_SEED, Answer, BoundProblem, remember
+from kernelviz.measure.session.binding import Answer, BoundProblem, remember
 from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.session.inputs import check_specs, fill
 from kernelviz.measure.timing.host import HostTimed

@@ -19,6 +19,7 @@ import torch
 
 from kernelviz.core import KernelvizError, Problem
 from kernelviz.core.errors import one_line
+from kernelviz.core.problem import problem_of_seed
 from kernelviz.measure.gate.check import Comparison, Reference
 from kernelviz.measure.judge.messages import (
     FROM_WORKER,
@@ -33,7 +34,7 @@ from kernelviz.measure.judge.messages import (
 )
 from kernelviz.measure.judge.shared_memory import DONE, FAILED, GIVEN, WAITING, OwnedMemory
 from kernelviz.measure.session.environment import device_of
-from kernelviz.measure.session.inputs import allocate, fill
+from kernelviz.measure.session.inputs import allocate, fill_with
 from kernelviz.measure.timing.host import HostTimer, poison
 from kernelviz.measure.timing.kernels import Instruments
 from kernelviz.ops import op_named
@@ -131,7 +132,7 @@ class CaseOnTrial:
                 copies_s.append(copy_s)
             if comparing_s < COMPARING_S or trial in chosen:
                 compare_s = time.monotonic()
-                comparison.add(Reference(self._op, self._problem, self._inputs), self._outputs)
+                comparison.add(Reference(self._op, self._problem_of(trial), self._inputs), self._outputs)
                 comparing_s += time.monotonic() - compare_s
             if len(times_s) >= LEAST_TRIALS and time.monotonic() - began_s > TRIALS_S:
                 break
@@ -144,10 +145,15 @@ class CaseOnTrial:
             seconds=time.monotonic() - began_s,
         )
 
+    def _problem_of(self, trial: int) -> Problem:
+        """Every second trial has the data of the problem, with which it was timed. The others have normal data where those of the
+        problem could hide a wrong kernel."""
+        return problem_of_seed(self._problem, trial % 2)
+
     def _tried(self, trial: int) -> tuple[float, float]:
         """The seconds of a call, until its outputs are in the shared memory, and of copying these outputs."""
         shared, op = self._memory.shared, self._op
-        fill(op, self._inputs, self._problem, self._random.getrandbits(31))
+        fill_with(op, self._inputs, self._problem_of(trial), self._random.getrandbits(31))
         for output in shared.outputs:
             poison(output)
         self._wait()

@@ -1,5 +1,5 @@
 """The roofs of a device, measured by the same method as variants: streams by read:write mix, size and level, arithmetic by
-precision and unit, launches, and transfers between host and device.
+precision and unit, the tensor cores without memory, launches, and transfers between host and device.
 
 A roof is the fastest of several candidates, so it is a rate that was reached, never a constant.
 """
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from kernelviz.core import Device, DeviceError, Roof, RoofDone
 from kernelviz.hardware.datasheet import ceilings
-from kernelviz.measure.roofs import arithmetic, launches, streams, transfers
+from kernelviz.measure.roofs import arithmetic, launches, streams, tensor_loops, transfers
 from kernelviz.measure.roofs.candidate import GPU, HOST, Contest, Effort
 from kernelviz.measure.session.contract import Emit, Stop
 from kernelviz.measure.timing.timer import DeviceTimer
@@ -62,6 +62,7 @@ def _kinds(
         return (
             ("streams", streams.roofs(device, contest)),
             ("multiply-adds", arithmetic.vector_roofs(device, contest)),
+            ("loops of tensor-core instructions", tensor_loops.tensor_core_roofs(device, contest)),
             ("matrix products", arithmetic.product_roofs(device, contest)),
             ("the empty kernel", launches.empty_kernel(device, contest)),
             ("transfers", transferred.roofs(contest)),

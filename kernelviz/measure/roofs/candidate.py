@@ -192,6 +192,6 @@ def measured(
     dated = msgspec.structs.replace(roof, clock_hz=clock_hz, timer=timer, measured_at=timestamps.now("seconds"))
     if amount is None:
         return msgspec.structs.replace(dated, time_s=time.estimate, low=time.low, high=time.high)
-    field_name = "rate_flop_per_s" if roof.name in ("matmul", "fma") else "bandwidth_bytes_per_s"
+    field_name = "rate_flop_per_s" if roof.name in ("matmul", "fma", "mma") else "bandwidth_bytes_per_s"
     low, high = amount / time.high if time.high else None, amount / time.low if time.low else None
     return msgspec.structs.replace(dated, low=low, high=high, **{field_name: amount / time.estimate})

@@ -21,20 +21,17 @@ from kernelviz.core import (
     Tuned,
     UsageError,
 )
+from kernelviz.core.problem import TIMED_SEED, problem_of_seed
 from kernelviz.core.reasons import MutatedInput, NoLaunch, Refused, Remembered, Unfinished, Unwritten
 from kernelviz.measure.compiled_code.capture import Capture
 from kernelviz.measure.gate import host_calls
 from kernelviz.measure.gate.check import CACHED_BYTES, Comparison, Reference
 from kernelviz.measure.gate.diagnosis import diagnosis
-from kernelviz.measure.session.inputs import allocate, as_tuple, check_specs, fill, unchanged
+from kernelviz.measure.session.inputs import allocate, as_tuple, check_seeds, check_specs, fill, unchanged
 from kernelviz.measure.session.peak_memory import memory_meter
 from kernelviz.measure.timing.host import HostTimed
 from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer, Timed
 from kernelviz.ops import Launch, Op, Variant, refresh
-
-TIMED_SEED = 0
-"""The timed inputs are filled with this seed."""
-
 
 MAX_BUFFERS = 60
 """A short call is timed on at most this many copies of its tensors. An add of 2^20 took 4.05-4.23 us depending on addresses."""
@@ -235,10 +232,13 @@ class BoundProblem:
         return Answer(outputs, values, tuple(name for name in changed if name not in variant.mutates))
 
     def check(self, variant: Variant, timed: Timed, seeds: int) -> Accuracy:
-        """Compare the answers of the timed call with the reference, for each seed, the timed seed last. Raises WrongOutput."""
+        """Compare the answers of the timed call with the reference, for each seed, the timed seed last. Raises WrongOutput.
+
+        Only the timed seed has the data of the problem where they could hide a wrong kernel (`inputs.problem_of_seed`).
+        """
         comparison = Comparison()
         wrong: tuple[int, tuple[Tensor, ...]] | None = None
-        for seed in reversed(range(seeds)):
+        for seed in reversed(check_seeds(self.problem, seeds)):
             answer, reference = self.answer(variant, timed, seed), self.reference(seed)
             self._check_specs(answer.outputs)
             comparison.add(reference, answer.values)
@@ -298,14 +298,15 @@ class BoundProblem:
         """Add the known cause of these wrong outputs for the fill of that seed to the reasons, where there is one."""
         fill(self.op, self.inputs, self.problem, seed)
         other_references = {s: r for s, r in self._references.items() if s != seed}
-        cause = diagnosis(self.op, self.problem, self.inputs, outputs, other_references)
+        cause = diagnosis(self.op, problem_of_seed(self.problem, seed), self.inputs, outputs, other_references)
         if cause is not None:
             comparison.reasons.insert(0, cause)
 
     def reference(self, seed: int) -> Reference:
         """The reference of the inputs as they are now, which the caller filled with `seed`."""
         if seed not in self._references:
-            self._references[seed] = Reference(self.op, self.problem, self.inputs, self._most_reference_bytes)
+            of_seed = problem_of_seed(self.problem, seed)
+            self._references[seed] = Reference(self.op, of_seed, self.inputs, self._most_reference_bytes)
         return self._references[seed]
 
     def forget_references(self) -> None:

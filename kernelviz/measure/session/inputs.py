@@ -7,11 +7,16 @@ from torch import Tensor
 
 from kernelviz.core import Problem
 from kernelviz.core.dtypes import dtype as dtype_named
+from kernelviz.core.problem import RANDOM_DATA, problem_of_seed
 from kernelviz.core.reasons import OutputCount, OutputDtype, OutputFault, OutputShape, OutputStrides, OutputType
 from kernelviz.ops import Op, TensorSpec
 
 _PLAIN = (Tensor, torch.nn.Parameter)
 """A subclass of tensor can delay its work until it is read, which is after the time was taken."""
+OUTLIER_DISTANCE, OUTLIER_FACTOR = 1009, 32.0
+"""Of ``outliers``, every 1,009th number is 32 times larger: about 0.1 % of the numbers, as in the activations of large language
+models (Dettmers et al. 2022, arXiv 2208.07339). The distance is a prime, so that outliers are in all rows and columns; the factor
+is a power of two, so that the number is exact in every format."""
 
 
 def allocate(
@@ -35,23 +40,40 @@ def torch_dtype(name: str) -> torch.dtype:
     return named
 
 
+def check_seeds(problem: Problem, seeds: int) -> range:
+    """The seeds of the correctness check: `seeds` of them, but at least one with random data (`problem_of_seed`)."""
+    return range(max(seeds, 1 if problem.data in RANDOM_DATA else 2))
+
+
 def fill(op: Op, tensors: Sequence[Tensor], problem: Problem, seed: int) -> None:
-    """Write the problem's data into the inputs of `op` (the op of the problem's direction) in place.
+    """Write the data of this seed (`problem_of_seed`) into the inputs of `op` (the op of the problem's direction) in place.
 
     The same seed always writes the same numbers on one device.
     """
+    fill_with(op, tensors, problem_of_seed(problem, seed), seed)
+
+
+def fill_with(op: Op, tensors: Sequence[Tensor], problem: Problem, seed: int) -> None:
+    """The same with the data of the problem for every seed."""
     for position, (spec, tensor) in enumerate(zip(op.inputs, tensors, strict=True)):
         _fill_one(spec, tensor, problem, seed * 1000 + position)
 
 
 def _fill_one(spec: TensorSpec, tensor: Tensor, problem: Problem, seed: int) -> None:
-    """Write one input: the values of the spec, ids below the size of their axis, or the data of the spec or of the problem."""
+    """Write one input: the values of the spec, ids below the size of their axis, scales, or data of the spec or the problem."""
     if spec.values is not None:
         tensor.copy_(torch.tensor(spec.values(problem.sizes), dtype=tensor.dtype).view(tensor.shape))
         return
     generator = torch.Generator(device=tensor.device).manual_seed(seed)
     if spec.below is not None:
         _fill_ids(tensor, problem.sizes[spec.below], spec.ids, problem.data == "sorted", generator)
+    elif spec.scales:
+        tensor.uniform_(1 / 256, 3 / 256, generator=generator)
+    elif tensor.dtype == torch.float8_e4m3fn:
+        # torch draws no random numbers of 8 bits. All that are drawn here are within ±448, the largest ones of e4m3.
+        wide = torch.empty(tensor.shape, dtype=torch.float32, device=tensor.device)
+        _fill_numbers(wide, spec.data or problem.data, generator)
+        tensor.copy_(wide)
     elif tensor.dtype == torch.uint8:
         _fill_bytes(tensor, spec.data or problem.data, generator)
     else:
@@ -69,11 +91,13 @@ def _fill_ids(tensor: Tensor, size: int, ids: str, ascending: bool, generator: t
 
 
 def _fill_bytes(tensor: Tensor, data: str | None, generator: torch.Generator) -> None:
-    """Write bytes: normal round 128 with deviation 32, uniform over all, zeros, 0..8, or ones."""
+    """Write bytes: normal round 128 with deviation 32, uniform over all, zeros, 0..8, or ones. An outlier is 255."""
     match data:
-        case "normal" | "sorted":
+        case "normal" | "sorted" | "outliers":
             wide = torch.empty(tensor.shape, dtype=torch.float32, device=tensor.device)
             tensor.copy_(wide.normal_(128.0, 32.0, generator=generator).round_().clamp_(0, 255))
+            if data == "outliers":
+                _outliers(tensor, generator).fill_(255)
         case "uniform":
             tensor.random_(0, 256, generator=generator)
         case "small_integers":
@@ -83,10 +107,13 @@ def _fill_bytes(tensor: Tensor, data: str | None, generator: torch.Generator) ->
 
 
 def _fill_numbers(tensor: Tensor, data: str | None, generator: torch.Generator) -> None:
-    """Write numbers: standard normal, uniform in [-1, 1), zeros, whole numbers -4..4, or ones."""
+    """Write numbers: standard normal, the same with outliers, uniform in [-1, 1), zeros, whole numbers -4..4, or ones."""
     match data:
         case "normal" | "sorted":
             tensor.normal_(generator=generator)
+        case "outliers":
+            tensor.normal_(generator=generator)
+            _outliers(tensor, generator).mul_(OUTLIER_FACTOR)
         case "uniform":
             tensor.uniform_(-1.0, 1.0, generator=generator)
         case "zeros":
@@ -99,15 +126,27 @@ def _fill_numbers(tensor: Tensor, data: str | None, generator: torch.Generator) 
             raise ValueError(f"no data called {data!r}")
 
 
+def _outliers(tensor: Tensor, generator: torch.Generator) -> Tensor:
+    """Every OUTLIER_DISTANCE-th element, from a random one on. A small tensor has one, or none."""
+    first = int(torch.randint(OUTLIER_DISTANCE, (1,), device=tensor.device, generator=generator))
+    return tensor.view(-1)[first::OUTLIER_DISTANCE]
+
+
 def unchanged(op: Op, tensors: Sequence[Tensor], problem: Problem, seed: int) -> list[int]:
     """Positions of the tensors that no longer hold the values that `fill` wrote with that seed."""
+    problem = problem_of_seed(problem, seed)
     changed = []
     for position, (spec, tensor) in enumerate(zip(op.inputs, tensors, strict=True)):
         again = torch.empty_like(tensor)
         _fill_one(spec, again, problem, seed * 1000 + position)
-        if not torch.equal(again, tensor):
+        if not torch.equal(_comparable(again), _comparable(tensor)):
             changed.append(position)
     return changed
+
+
+def _comparable(tensor: Tensor) -> Tensor:
+    """The tensor, or the bytes of one of 8-bit floats, which torch does not compare on every device."""
+    return tensor.view(torch.uint8) if tensor.dtype == torch.float8_e4m3fn else tensor
 
 
 def as_tuple(outputs: Tensor | tuple[Tensor, ...]) -> tuple[Tensor, ...]:

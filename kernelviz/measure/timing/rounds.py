@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from kernelviz.core import BaselineMoved, Block, Figure, MeasuredAgain, Method, Note, NoteFigure, SlowBlocks
+from kernelviz.core.problem import PASSES
 from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.timing.timer import BlockSamples, DeviceTimer, Timed
 from kernelviz.metrics.quality import CLOCK_MOVED
@@ -24,8 +25,6 @@ BATCH_S = 0.040
 RETRIES = 3
 """The maximum number of repetitions of a round whose clock dropped. It also limits the repeated batches (or passes under steady
 load) of one measurement that the hardware slowed down."""
-PASSES, STEADY_S = 3, 1.0
-"""Sustained clock: number of passes, and seconds of its own load before each series. The power cap applies after 0.1 s."""
 TIMES_AGAIN = 2
 """Rounds in which a time was not stable are measured again at most so often."""
 SHORT_S, SHORT_BLOCKS = 5e-6, 0.1
@@ -191,7 +190,7 @@ class Rounds:
         return False
 
     def _take_sustained(self, series: Sequence[Series], progress: Callable[[float], None]) -> bool:
-        """Measure each series after a second of its own load, in several passes over all series in random order.
+        """Measure each series after some seconds of its own load, in several passes over all series in random order.
 
         All blocks of one pass have the same round number, because they are one observation: changes from pass to pass cancel in
         their ratios. A series' part of a pass that the hardware slowed down is repeated at once, again after its load.
@@ -202,7 +201,7 @@ class Rounds:
             coming = shuffled.sample(series, len(series))
             while coming:
                 one = coming[0]
-                blocks = self.timer.sustain(one.timed, MIN_BLOCKS, STEADY_S, self.stop)
+                blocks = self.timer.sustain(one.timed, MIN_BLOCKS, self.method.steady_s, self.stop)
                 if self.stop():
                     return False
                 if self.disturbed() and repeated < RETRIES:

@@ -33,11 +33,29 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
+class Blocks:
+    """A dimension with one element for each block of `size` elements of an axis, of which the last may be smaller.
+
+    >>> str(Blocks("k", 128)), Blocks("k", 128).count({"k": 300})
+    ('k/128', 3)
+    """
+
+    axis: str
+    size: int
+
+    def __str__(self) -> str:
+        return f"{self.axis}/{self.size}"
+
+    def count(self, sizes: Sizes) -> int:
+        return -(-sizes[self.axis] // self.size)
+
+
+@dataclass(frozen=True, slots=True)
 class Product:
     """A dimension that is as long as the product of the sizes of these axes.
 
-    >>> str(Product(("g", "m")))
-    'g·m'
+    >>> str(Product(("g", "m"))), Product(("g", "m")).count({"g": 2, "m": 3})
+    ('g·m', 6)
     """
 
     axes: tuple[str, ...]
@@ -45,46 +63,51 @@ class Product:
     def __str__(self) -> str:
         return "·".join(self.axes)
 
-    def size(self, sizes: Sizes) -> int:
+    def count(self, sizes: Sizes) -> int:
         return prod(sizes[axis] for axis in self.axes)
+
+
+Dimension = str | int | Blocks | Product
+"""The name of an axis, a whole number, or what is counted from sizes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TensorSpec:
-    """A tensor of a problem: its dimensions as names of axes, products of axes or whole numbers, and its dtype (None: that of the
-    problem).
+    """A tensor of a problem: its dimensions and its dtype (None: that of the problem).
 
     `below` and `ids`: the tensor holds whole numbers from 0 to below the size of the axis `below`, drawn as `ids` says.
     `data`: the kind of data that it always holds, whatever the problem asks for. `values`: the whole numbers that it always
-    holds, as a function of the sizes.
+    holds, as a function of the sizes. `scales`: the tensor always holds scales of quantised numbers, uniform from 1/256 to
+    3/256, as they are where 448 stands for a number from 2 to 5.
 
     >>> TensorSpec(name="x_MN", axes=("m", "n")).shape({"m": 2, "n": 3})
     (2, 3)
     >>> TensorSpec(name="counts", axes=(256,), dtype="int64").shape({"n": 3})
     (256,)
-    >>> TensorSpec(name="x_TK", axes=(Product(("g", "m")), "k")).shape({"g": 2, "m": 3, "k": 5})
-    (6, 5)
+    >>> TensorSpec(name="scales_GM", axes=(Blocks("k", 128), "m"), dtype="fp32").shape({"m": 2, "k": 256})
+    (2, 2)
     """
 
     name: str
-    axes: tuple[str | int | Product, ...]
+    axes: tuple[Dimension, ...]
     dtype: str | None = None
     below: str | None = None
     ids: Ids = "permutation"
     data: Data | None = None
     values: Callable[[Sizes], Sequence[int]] | None = None
+    scales: bool = False
 
     def shape(self, sizes: Sizes) -> tuple[int, ...]:
-        def size(axis: str | int | Product) -> int:
-            match axis:
+        def count(dimension: Dimension) -> int:
+            match dimension:
                 case int():
-                    return axis
+                    return dimension
                 case str():
-                    return sizes[axis]
-                case Product():
-                    return axis.size(sizes)
+                    return sizes[dimension]
+                case Blocks() | Product():
+                    return dimension.count(sizes)
 
-        return tuple(map(size, self.axes))
+        return tuple(map(count, self.axes))
 
     def elements(self, sizes: Sizes) -> int:
         return prod(self.shape(sizes))

@@ -27,11 +27,11 @@ Admits = Callable[[Configuration, Problem], "str | None"]
 """Why a configuration is not measured for a problem (for example a tile larger than the matrix), or None."""
 
 
-Need = Literal["cuda", "cpu", "triton", "nvrtc", "cxx", "inductor", "liger", "sm_90", "sm_90a"]
+Need = Literal["cuda", "cpu", "triton", "nvrtc", "cxx", "inductor", "liger", "sm_89", "sm_90", "sm_90a"]
 """What a variant needs: an NVIDIA GPU, the processor, the triton package, NVRTC with its headers, a C++ compiler with Python's
 headers, torch.compile's backend (triton and a C compiler on a GPU, a C++ compiler on a CPU), the package liger-kernel, a GPU of
-compute capability 9.0 or later (thread-block clusters, TMA), one of exactly 9.0 (wgmma). A backend that needs a Python package of
-its own (`kernelviz.core.backends`) adds a need of its name."""
+compute capability 8.9 or later (products of 8-bit floats), 9.0 or later (thread-block clusters, TMA), one of exactly 9.0 (wgmma).
+A backend that needs a Python package of its own (`kernelviz.core.backends`) adds a need of its name."""
 TARGETS = ("sm_80", "sm_90", "sm_100")
 """Architectures that a kernel compiles for unless its variant says otherwise: A100, H100 and H200, B200."""
 

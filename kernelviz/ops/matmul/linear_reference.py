@@ -22,6 +22,19 @@ def linear(x_MK: Tensor, w_NK: Tensor, b_N: Tensor) -> Tensor:
     return x_MK @ w_NK.t() + b_N
 
 
+def linear_error(problem: Problem, x_MK: Tensor, w_NK: Tensor, b_N: Tensor, z_MN: Tensor) -> Tensor:
+    """How far a stored z may be from z = x wᵀ + b: the error e of `bound_of`."""
+    magnitude_MN = x_MK.abs() @ w_NK.abs().t()
+    error_MN: Tensor = magnitude_MN * (problem.sizes["k"] ** 0.5 * FP32_ROUNDOFF)
+    product_MN = z_MN - b_N
+    error_MN += 2 * FP32_ROUNDOFF * (z_MN.abs() + b_N.abs())
+    error_MN += stored(z_MN, problem.dtype) + stored(product_MN, problem.dtype)
+    if problem.compute == "tf32":
+        cut = 2 * TF32_UNIT_ROUNDOFF
+        error_MN += product_MN.abs() * (2 * cut) + (x_MK.square() @ w_NK.square().t()).sqrt() * (3 * cut)
+    return error_MN
+
+
 def bound_of(function: Function, slack: Callable[[Tensor], Tensor]) -> Bound:
     """The bound for an activation. `slack`: the error of the activation itself in fp32, from z, in units of 2^-24."""
 
@@ -35,14 +48,7 @@ def bound_of(function: Function, slack: Callable[[Tensor], Tensor]) -> Bound:
         x_MK, w_NK, b_N = inputs
         z_MN = linear(x_MK, w_NK, b_N)
         y_MN = outputs[0]
-        magnitude_MN = x_MK.abs() @ w_NK.abs().t()
-        error_MN = magnitude_MN * (problem.sizes["k"] ** 0.5 * FP32_ROUNDOFF)
-        product_MN = z_MN - b_N
-        error_MN += 2 * FP32_ROUNDOFF * (z_MN.abs() + b_N.abs())
-        error_MN += stored(z_MN, problem.dtype) + stored(product_MN, problem.dtype)
-        if problem.compute == "tf32":
-            cut = 2 * TF32_UNIT_ROUNDOFF
-            error_MN += product_MN.abs() * (2 * cut) + (x_MK.square() @ w_NK.square().t()).sqrt() * (3 * cut)
+        error_MN = linear_error(problem, x_MK, w_NK, b_N, z_MN)
         up_MN = (function(z_MN + error_MN) - y_MN).abs()
         down_MN = (function(z_MN - error_MN) - y_MN).abs()
         return (up_MN.maximum(down_MN) + slack(z_MN) * FP32_ROUNDOFF + stored(y_MN, problem.dtype),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from kernelviz.ops.catalog.variant import Launch, Variant, variant
+from kernelviz.ops.matmul.linear_backward_variants import backward_of_ladder
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -55,15 +56,16 @@ LAYERS = {"relu": _linear_relu, "gelu": _linear_gelu, "silu": _linear_silu}
 def ladder(name: Name) -> tuple[Variant, ...]:
     """The variants for one activation."""
     layer = LAYERS[name]
+    eager_backward, compiled_backward, triton_backward, cuda_backward = backward_of_ladder(name, layer)
 
-    @variant(backend="torch")
+    @variant(backend="torch", backward=eager_backward)
     def torch_eager(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, *, compute: str | None = None) -> Launch:
         """As a model computes it: functional.linear, where cuBLAS adds the bias, then the function in a kernel of its own."""
         from kernelviz.ops.matmul.torch import in_precision
 
         return in_precision(lambda: layer(x_MK, w_NK, b_N), x_MK, compute)
 
-    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True, backward=compiled_backward)
     def torch_compile(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, *, compute: str | None = None) -> Launch:
         """torch.compile of the layer: inductor leaves the product to cuBLAS and fuses bias and function into one kernel."""
         from kernelviz.ops.kernels.inductor import compiled
@@ -74,7 +76,12 @@ def ladder(name: Name) -> tuple[Variant, ...]:
             run = compiled(layer, x_MK, w_NK, b_N)
         return in_precision(run, x_MK, compute)
 
-    @variant(backend="triton", needs=("triton", "cuda"), techniques=("cp_async", "mma_sync", "wgmma"))
+    @variant(
+        backend="triton",
+        needs=("triton", "cuda"),
+        techniques=("cp_async", "mma_sync", "wgmma", "tcgen05"),
+        backward=triton_backward,
+    )
     def triton_fused(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, *, compute: str | None = None) -> Launch:
         """Triton: bias and function are applied to the sums in registers, so z is never in memory."""
         from kernelviz.ops.matmul import triton_linear as kernels
@@ -86,6 +93,7 @@ def ladder(name: Name) -> tuple[Variant, ...]:
         needs=("nvrtc", "cuda", "sm_90a"),
         dtypes=("bf16", "fp16"),
         techniques=("tma", "wgmma", "warp_specialised", "multicast"),
+        backward=cuda_backward,
     )
     def cuda_wgmma_fused(x_MK: Tensor, w_NK: Tensor, b_N: Tensor) -> Launch:
         """CUDA C++: the persistent wgmma kernel of matmul, with bias and function before TMA stores the result."""
@@ -95,3 +103,11 @@ def ladder(name: Name) -> tuple[Variant, ...]:
         return wgmma.bind_linear(x_MK, w_NK, b_N, HILBERT, name)
 
     return torch_eager, torch_compile, triton_fused, cuda_wgmma_fused
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), dtypes=("fp32",), computes=("ieee",), only_when_named=True)
+def cuda_published(x_MK: Tensor, w_NK: Tensor, b_N: Tensor) -> Launch:
+    """Published as fused GEMM and ReLU (source 5), with a bias added. Slow: nothing is reused. NaN gives 0; wᵀ is not timed."""
+    from kernelviz.ops.matmul import published as kernels
+
+    return kernels.bind_published_linear(x_MK, w_NK, b_N)

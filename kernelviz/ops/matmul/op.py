@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Cost
-from kernelviz.ops.catalog.op import Op
+from kernelviz.ops.catalog.op import Backward, Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.matmul.layouts import layout_ops
 from kernelviz.ops.matmul.linear_op import LINEAR_OPS
-from kernelviz.ops.matmul.reference import bound, reference
+from kernelviz.ops.matmul.reference import RULE, backward_bound, backward_reference, bound, reference
+from kernelviz.ops.matmul.transposed import TRANSPOSE_MATMUL
 from kernelviz.ops.matmul.variants import torch_eager, triton_grouped
+from kernelviz.ops.matmul.variants_backward import cuda_wgmma_layouts, torch_compile
 from kernelviz.ops.matmul.variants_fp32 import FP32_VARIANTS
 from kernelviz.ops.matmul.variants_gluon import GLUON_VARIANTS
 from kernelviz.ops.matmul.variants_mma import MMA_VARIANTS
+from kernelviz.ops.matmul.variants_published import PUBLISHED_VARIANTS
 from kernelviz.ops.matmul.variants_skinny import SKINNY_VARIANTS
+from kernelviz.ops.matmul.variants_tf32 import cuda_wgmma_tf32
 from kernelviz.ops.matmul.variants_triton import TRITON_VARIANTS
 from kernelviz.ops.matmul.variants_wgmma import WGMMA_VARIANTS
 
@@ -28,9 +33,44 @@ def cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
     )
 
 
+def backward_cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
+    """Two products of 2MNK operations; both factors and the gradient read once, two gradients written once.
+
+    >>> backward_cost({"m": 2, "n": 3, "k": 4}, 2)
+    Cost(work_flop=96, read_bytes=52, written_bytes=40)
+    """
+    m, n, k = sizes["m"], sizes["n"], sizes["k"]
+    factors = m * k + k * n
+    return Cost(
+        work_flop=4 * m * n * k,
+        read_bytes=(factors + m * n) * itemsize_bytes,
+        written_bytes=factors * itemsize_bytes,
+    )
+
+
+_INPUTS = (TensorSpec(name="a_MK", axes=("m", "k")), TensorSpec(name="b_KN", axes=("k", "n")))
+
+
 def _preset(name: str, caption: str, n: int, k: int) -> Preset:
     return Preset(name=name, caption=caption, sizes={"m": "1,16,64,512,4096,8192", "n": str(n), "k": str(k)})
 
+
+# Weights as the models' configurations give them: output features (n) by input features (k).
+_PRESETS = (
+    _preset("llama-3-8b", "Llama 3 8B, gate or up projection", 14336, 4096),
+    _preset("llama-3-8b-qkv", "Llama 3 8B, query, key and value in one", 6144, 4096),
+    _preset("llama-3-8b-down", "Llama 3 8B, down projection", 4096, 14336),
+    _preset("llama-3-70b", "Llama 3 70B, gate or up projection", 28672, 8192),
+    _preset("llama-3-70b-down", "Llama 3 70B, down projection", 8192, 28672),
+    _preset("qwen2.5-7b", "Qwen2.5 7B, gate or up projection", 18944, 3584),
+    _preset("deepseek-v3", "DeepSeek-V3, first projection of attention", 2112, 7168),
+    _preset("deepseek-v3-query", "DeepSeek-V3, query up projection", 24576, 1536),
+    _preset("deepseek-v3-output", "DeepSeek-V3, attention output", 7168, 16384),
+    _preset("deepseek-v3-expert-up", "DeepSeek-V3, gate and up of an expert", 4096, 7168),
+    _preset("deepseek-v3-expert-down", "DeepSeek-V3, down projection of an expert", 7168, 2048),
+    _preset("gpt-2", "GPT-2, query, key and value in one", 2304, 768),
+    _preset("bert-base", "BERT-base, first feed-forward layer", 3072, 768),
+)
 
 OPS = (
     Op(
@@ -45,44 +85,40 @@ OPS = (
         ),
         dtypes=("bf16", "fp16", "fp32"),
         computes={"fp32": ("ieee", "tf32")},
-        inputs=(TensorSpec(name="a_MK", axes=("m", "k")), TensorSpec(name="b_KN", axes=("k", "n"))),
+        inputs=_INPUTS,
         outputs=(TensorSpec(name="c_MN", axes=("m", "n")),),
         cost=cost,
         reference=reference,
         bound=bound,
-        rule=(
-            "|error| ≤ 1.01 u |c| + √K 2⁻²⁴ Σ|a||b|: added up in fp32, rounded once; "
-            "with tf32 also 2⁻⁹ |c| + 3·2⁻¹⁰ √Σa²b²"
-        ),
+        rule=RULE,
         baseline="torch_eager",
         first=("torch_eager", "triton_grouped", "cuda_naive", "cuda_tiled"),
         variants=(
             torch_eager,
+            torch_compile,
             triton_grouped,
             *TRITON_VARIANTS,
             *FP32_VARIANTS,
             *MMA_VARIANTS,
             *WGMMA_VARIANTS,
+            cuda_wgmma_tf32,
+            cuda_wgmma_layouts,
             *GLUON_VARIANTS,
             *SKINNY_VARIANTS,
+            *PUBLISHED_VARIANTS,
         ),
-        # Weights as the models' configurations give them: output features (n) by input features (k).
-        presets=(
-            _preset("llama-3-8b", "Llama 3 8B, gate or up projection", 14336, 4096),
-            _preset("llama-3-8b-qkv", "Llama 3 8B, query, key and value in one", 6144, 4096),
-            _preset("llama-3-8b-down", "Llama 3 8B, down projection", 4096, 14336),
-            _preset("llama-3-70b", "Llama 3 70B, gate or up projection", 28672, 8192),
-            _preset("llama-3-70b-down", "Llama 3 70B, down projection", 8192, 28672),
-            _preset("qwen2.5-7b", "Qwen2.5 7B, gate or up projection", 18944, 3584),
-            _preset("deepseek-v3", "DeepSeek-V3, first projection of attention", 2112, 7168),
-            _preset("deepseek-v3-query", "DeepSeek-V3, query up projection", 24576, 1536),
-            _preset("deepseek-v3-output", "DeepSeek-V3, attention output", 7168, 16384),
-            _preset("deepseek-v3-expert-up", "DeepSeek-V3, gate and up of an expert", 4096, 7168),
-            _preset("deepseek-v3-expert-down", "DeepSeek-V3, down projection of an expert", 7168, 2048),
-            _preset("gpt-2", "GPT-2, query, key and value in one", 2304, 768),
-            _preset("bert-base", "BERT-base, first feed-forward layer", 3072, 768),
-        ),
+        presets=_PRESETS,
         slab="m",
+        backward=Backward(
+            inputs=(*_INPUTS, TensorSpec(name="dc_MN", axes=("m", "n"))),
+            outputs=(TensorSpec(name="da_MK", axes=("m", "k")), TensorSpec(name="db_KN", axes=("k", "n"))),
+            cost=backward_cost,
+            reference=backward_reference,
+            bound=backward_bound,
+            rule=f"of either product, with N and M terms: {RULE}",
+        ),
     ),
     *LINEAR_OPS,
+    TRANSPOSE_MATMUL,
+    *layout_ops(_PRESETS),
 )

@@ -125,9 +125,9 @@ def choose(m: int, n: int, k: int, processors: int, shared_bytes: int) -> Tile:
     Wide tiles, because every block reads all of A. `shared_bytes`: of a block, about those of a multiprocessor.
 
     >>> [astuple(choose(m, 14336, 4096, 132, 232448)) for m in (1, 16, 64)]
-    [(64, 128, 6, 4, 1, 1), (64, 128, 5, 4, 1, 1), (128, 64, 8, 2, 4, 1)]
+    [(64, 128, 6, 4, 1, 1), (64, 128, 5, 4, 1, 1), (128, 128, 4, 4, 2, 1)]
     >>> [astuple(choose(64, n, k, 132, 232448))[2:] for n, k in ((6144, 4096), (4096, 14336))]
-    [(8, 2, 4, 2), (8, 2, 4, 4)]
+    [(4, 4, 2, 2), (4, 4, 2, 4)]
     """
     rows = padded_rows(m)
     few = rows <= 16
@@ -139,7 +139,9 @@ def choose(m: int, n: int, k: int, processors: int, shared_bytes: int) -> Tile:
     enough = 5 * tiles >= 4 * processors
     # Sums of parts of many rows are large, so these have one block for each multiprocessor.
     parts = 1 if enough else max(1, min((2 if few else 1) * processors // tiles, k // SHORTEST_PART))
-    depth = 128 if columns == 64 else 64
+    # 64 rows, n 14336, k 4096 on an H200: 30.9 µs with a depth of 128, 34.0 with 64 and 8 stages.
+    deep = columns == 64 or (rows > 32 and 4 * 2 * 128 * (columns + rows) <= shared_bytes)
+    depth = 128 if deep else 64
     resident = min(2, -(-tiles * parts // processors))
     stage_bytes = 2 * depth * (columns + rows)
     stages = (shared_bytes // resident - BLOCK_BYTES) // stage_bytes
@@ -147,7 +149,7 @@ def choose(m: int, n: int, k: int, processors: int, shared_bytes: int) -> Tile:
         stages = shared_bytes // stage_bytes
     stages = max(2, min(MOST_STAGES, stages))
     # Each warp reads all rows of A from shared memory. Of many rows that is more than of B, unless few warps lie side by side.
-    grids = [(4, 1)] if few else [(2, 4), (4, 2)] if rows > 32 and resident == 1 else [(4, 2)]
+    grids = [(4, 1)] if few else [(2, 4), (4, 2)] if rows > 32 and resident == 1 and not deep else [(4, 2)]
     tilings = [Tile(columns=columns, depth=depth, stages=stages, across=a, deep=d, parts=parts) for a, d in grids]
     return next((t for t in tilings if t.refusal(rows) is None and t.shared_bytes(rows) <= shared_bytes), tilings[-1])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch, PublishedGain, variant
+from kernelviz.ops.matmul.variants_backward import eager_backward, grouped_backward
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -15,7 +16,7 @@ def siboehm(factor: float, over: str) -> PublishedGain:
     return PublishedGain(factor=factor, over=over, gpu="RTX A6000", source="siboehm.com/articles/22/CUDA-MMM")
 
 
-@variant(backend="torch")
+@variant(backend="torch", backward=eager_backward)
 def torch_eager(a_MK: Tensor, b_KN: Tensor, *, compute: str | None = None) -> Launch:
     """torch.mm into a buffer that was allocated before: cuBLAS on a GPU, oneDNN or MKL on a CPU."""
     from kernelviz.ops.matmul.torch import bind_mm
@@ -23,7 +24,12 @@ def torch_eager(a_MK: Tensor, b_KN: Tensor, *, compute: str | None = None) -> La
     return bind_mm(a_MK, b_KN, compute)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), techniques=("cp_async", "mma_sync", "wgmma"))
+@variant(
+    backend="triton",
+    needs=("triton", "cuda"),
+    techniques=("cp_async", "mma_sync", "wgmma"),
+    backward=grouped_backward,
+)
 def triton_grouped(a_MK: Tensor, b_KN: Tensor, *, compute: str | None = None) -> Launch:
     """Triton, one tile of the product per program; tiles in groups of eight rows, so that L2 serves both factors."""
     from kernelviz.ops.matmul import triton as kernels

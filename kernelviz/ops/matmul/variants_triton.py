@@ -111,6 +111,40 @@ def triton_persistent(
     )
 
 
+def descriptors_backward(
+    a_MK: Tensor,
+    b_KN: Tensor,
+    dc_MN: Tensor,
+    *,
+    tile_m: int = 128,
+    tile_n: int = 256,
+    tile_k: int = 64,
+    stages: int = 3,
+    warps: int = 8,
+    group: int = 16,
+    parts: int = 1,
+    flatten: int = 1,
+) -> Launch:
+    """Two products whose transposed factors TMA loads as they are stored."""
+    from kernelviz.ops.kernels.layout import require_contiguous
+    from kernelviz.ops.matmul import triton_layouts as kernels
+    from kernelviz.ops.matmul.variants_backward import both
+
+    require_contiguous(a_MK=a_MK, b_KN=b_KN, dc_MN=dc_MN)
+    tile = kernels.Tile(
+        tile_m=tile_m,
+        tile_n=tile_n,
+        tile_k=tile_k,
+        stages=stages,
+        warps=warps,
+        group=group,
+        parts=parts,
+        flatten=bool(flatten),
+    )
+    da = kernels.bind_layouts(dc_MN, b_KN, tile, b_transposed=True, names=("n", "n", "k"))
+    return both(da, kernels.bind_layouts(a_MK, dc_MN, tile, a_transposed=True, names=("k", "n", "n")))
+
+
 @variant(
     backend="triton",
     needs=("triton", "cuda", "sm_90"),
@@ -119,6 +153,7 @@ def triton_persistent(
     techniques=("tma", "wgmma"),
     space=_DESCRIPTORS,
     admits=admits_descriptors,
+    backward=descriptors_backward,
 )
 def triton_descriptors(
     a_MK: Tensor,

@@ -28,7 +28,6 @@ MOST_ROWS = 128
 DEPTH, ALIGNMENT_BYTES = 64, 1024
 MOST_SHARED_BYTES, SYSTEM_BYTES = 232_448, 1024
 """Shared memory of a block on an H100 or H200, which is that of a multiprocessor but for what the system takes of each block."""
-MOST_STAGES = 8
 LEAST_AHEAD_BYTES = 16 * 1024
 """Of a multiprocessor: half of what hides the latency of memory by Little's law (`gemv.LEAST_AHEAD_BYTES`)."""
 SPACE = {"columns": (0, 128, 64), "stages": (0, 4, 3, 2, 5, 6, 8), "parts": (0, 1, 2, 3, 4, 6, 8)}
@@ -75,21 +74,23 @@ class Tile:
 
 
 def choose(m: int, n: int, k: int, processors: int = MULTIPROCESSORS) -> Tile:
-    """Tiles of 128 columns, since every block reads all of A, and so many parts of K that each multiprocessor has about two blocks.
+    """At most one block a multiprocessor, as even as parts of K allow, with 4 to 8 stages: 4 to 7 MB of B on their way.
+
+    More blocks or stages read more of B at a time, from places that are further apart, and were slower on an H200 (64 rows,
+    n 4096, k 14336: 31.0 µs with 2 parts of K, 43.3 with 4; n 14336: 29.6 µs with 4 stages, 30.1 with 6). Where there are more
+    tiles of 64 columns than multiprocessors, tiles of 128 need less of A.
 
     >>> [choose(64, n, k) for n, k in ((14336, 4096), (6144, 4096), (4096, 14336))]  # doctest: +NORMALIZE_WHITESPACE
-    [Tile(columns=128, stages=4, parts=2), Tile(columns=128, stages=4, parts=4), Tile(columns=128, stages=4, parts=8)]
-    >>> choose(1, 28672, 4096)
-    Tile(columns=128, stages=6, parts=1)
+    [Tile(columns=128, stages=4, parts=1), Tile(columns=64, stages=8, parts=1), Tile(columns=64, stages=6, parts=2)]
+    >>> choose(64, 2112, 7168), choose(128, 6144, 4096)
+    (Tile(columns=64, stages=6, parts=4), Tile(columns=128, stages=4, parts=2))
     """
     rows = padded_rows(m)
-    tiles = -(-n // 128)
-    parts = 1
-    while parts < 8 and tiles * parts * 2 <= 2 * processors and k >= 2 * parts * SHORTEST_PART:
-        parts *= 2
-    most = next(s for s in range(MOST_STAGES, 1, -1) if Tile(columns=128, stages=s, parts=parts).resident(rows) >= 1)
-    two = [s for s in range(most, 2, -1) if Tile(columns=128, stages=s, parts=parts).resident(rows) >= 2]
-    return Tile(columns=128, stages=two[0] if two and tiles * parts > processors else most, parts=parts)
+    narrow = n <= 64 * processors and (rows <= 64 or 3 * n <= 128 * processors)
+    columns = 64 if narrow else 128
+    tiles = -(-n // columns)
+    parts = max(1, min(8, processors // tiles, k // (2 * SHORTEST_PART)))
+    return Tile(columns=columns, stages=4 if columns == 128 else 8 if parts == 1 else 6, parts=parts)
 
 
 def admits(configuration: Mapping[str, int], problem: Problem) -> str | None:
@@ -137,7 +138,7 @@ def bind(a_MK: Tensor, b_KN: Tensor, parameters: Mapping[str, int]) -> Launch:
         SOURCE, "matmul_wgmma_skinny", defines, shared_bytes=shared_bytes, cluster=tile.parts, specific=True
     )
     c_MN = torch.empty((m, n), dtype=a_MK.dtype, device=a_MK.device)
-    maps = tensor_maps([Boxes(a_MK, rows), Boxes(b_KN, DEPTH, fetch_bytes=128)])
+    maps = tensor_maps([Boxes(a_MK, rows), Boxes(b_KN, DEPTH)])
     blocks, threads = -(-n // tile.columns) * tile.parts, 2 * tile.columns + 32
     sizes = tuple(map(ctypes.c_int, (m, n, k)))
 

@@ -5,6 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+import msgspec
+
 from kernelviz.bench import Bench
 from kernelviz.core import (
     USUAL_FIGURES,
@@ -20,6 +22,7 @@ from kernelviz.core import (
     UsageError,
 )
 from kernelviz.core.configuration import base_name
+from kernelviz.core.problem import STEADY_S
 from kernelviz.core.reasons import Refusal
 from kernelviz.core.sizes import expand, is_list, written
 from kernelviz.ops import Op, Variant
@@ -49,6 +52,7 @@ class Form:
     sizes: Mapping[str, str]
     budget_s: float
     clock: Clock
+    load_s: float
     energy: bool
     untrusted: bool
     compile_ahead: bool
@@ -73,10 +77,15 @@ class Form:
 
     @property
     def method(self) -> Method:
-        if self.untrusted:
-            return Method(budget_s=self.budget_s, clock=self.clock, judge=True, ahead=self.compile_ahead)
         figures: tuple[FigureName, ...] = (*USUAL_FIGURES, "energy") if self.energy else USUAL_FIGURES
-        return Method(budget_s=self.budget_s, clock=self.clock, figures=figures, ahead=self.compile_ahead)
+        return Method(
+            budget_s=self.budget_s,
+            clock=self.clock,
+            load_s=self.load_s if self.clock == "sustained" else msgspec.UNSET,
+            judge=True if self.untrusted else msgspec.UNSET,
+            figures=("cold",) if self.untrusted else figures,
+            ahead=self.compile_ahead,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +146,7 @@ def default_form(bench: Bench, op_name: str | None = None, device_id: str | None
         sizes=sizes,
         budget_s=Method().budget_s,
         clock="burst",
+        load_s=STEADY_S,
         energy=False,
         untrusted=False,
         compile_ahead=True,
@@ -169,6 +179,7 @@ def reconciled(form: Form, before: Form, bench: Bench) -> Form:
             dtype=form.dtype if form.dtype in op.dtypes else op.dtypes[0],
             budget_s=form.budget_s,
             clock=form.clock,
+            load_s=form.load_s,
             energy=form.energy,
             untrusted=form.untrusted,
             compile_ahead=form.compile_ahead,
@@ -240,6 +251,7 @@ def form_of(run: Run, bench: Bench) -> Form | None:
         sizes=texts,
         budget_s=run.method.budget_s,
         clock=run.method.clock or "burst",
+        load_s=run.method.steady_s or STEADY_S,
         energy="energy" in run.method.figures,
         untrusted=run.method.untrusted,
         compile_ahead=run.method.ahead is not False,

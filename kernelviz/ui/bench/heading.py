@@ -13,6 +13,7 @@ from kernelviz.plots.marker_images import mark
 from kernelviz.text import format_variant
 from kernelviz.text.caches import format_caches
 from kernelviz.text.events import describe_under_way
+from kernelviz.text.method import format_load
 from kernelviz.text.text import sentence_case
 from kernelviz.ui.shared import callbacks, live_progress, session, share, view_filters
 from kernelviz.ui.shared.text import plain, when
@@ -58,7 +59,7 @@ def _describe_run(run: Run) -> str:
         when(run.created_at),
         f"baseline {format_variant(run.plan.baseline)}",
         "" if data in (None, "normal") else f"{data} data".replace("_", " "),
-        "sustained load" if run.method.clock == "sustained" else "",
+        format_load(run.method),
         "untrusted variants, judged" if run.method.untrusted else "",
     )
     return " · ".join(filter(None, parts))

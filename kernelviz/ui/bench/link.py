@@ -9,6 +9,7 @@ from math import isnan
 from typing import cast
 
 from kernelviz.bench import Bench
+from kernelviz.bench.planning import LOAD_S
 from kernelviz.core import Clock, Direction, UnknownName, UsageError
 from kernelviz.core.configuration import base_name, split_names
 from kernelviz.core.errors import nearest
@@ -46,7 +47,7 @@ VIEW = (
 )
 """View parameters, which their widgets read and write; they are not part of the plan."""
 _PLAN = (
-    "op", "variants", "dtype", "compute", "direction", "preset", "budget", "clock", "energy", "untrusted",
+    "op", "variants", "dtype", "compute", "direction", "preset", "budget", "clock", "load", "energy", "untrusted",
     "compile_ahead", "device", "data", "baseline", "run",
 )  # fmt: skip
 
@@ -105,8 +106,9 @@ def read(params: Mapping[str, str], bench: Bench) -> Link:
     form = _with_sizes(form, reader, op)
     form = replace(
         form,
-        budget_s=_budget(reader, form.budget_s),
+        budget_s=_seconds(reader, "budget", BUDGET_S, form.budget_s),
         clock=cast(Clock, reader.one_of("clock", "clock", CLOCKS, form.clock)),
+        load_s=_seconds(reader, "load", LOAD_S, form.load_s),
         energy=reader.one_of("energy", "energy", ("yes", "no"), "yes" if form.energy else "no") == "yes",
         untrusted=reader.one_of("untrusted", "untrusted", ("yes", "no"), "yes" if form.untrusted else "no") == "yes",
         compile_ahead=reader.one_of(
@@ -211,19 +213,19 @@ def _data(reader: _Reader, op: Op, default: str) -> str:
     return reader.one_of("data", "input data", known, default)
 
 
-def _budget(reader: _Reader, default: float) -> float:
-    text = reader.params.get("budget", "").strip()
+def _seconds(reader: _Reader, field: str, bounds: tuple[float, float], default: float) -> float:
+    text = reader.params.get(field, "").strip()
     if not text:
         return default
-    low, high = BUDGET_S
+    low, high = bounds
     try:
         value = float(text)
     except ValueError:
-        reader.complain("budget", f"budget: '{text}' is not a number of seconds", f"{default:g} s")
+        reader.complain(field, f"{field}: '{text}' is not a number of seconds", f"{default:g} s")
         return default
     used = default if isnan(value) else min(max(value, low), high)
     if used != value:
-        reader.complain("budget", f"budget: '{text}' s is outside {low:g} to {high:g} s", f"{used:g} s")
+        reader.complain(field, f"{field}: '{text}' s is outside {low:g} to {high:g} s", f"{used:g} s")
     return used
 
 
@@ -239,6 +241,7 @@ def write(form: Form, run_id: str | None) -> dict[str, str]:
         **(form.sizes if preset is None else {"preset": preset}),
         "budget": f"{form.budget_s:g}",
         "clock": form.clock,
+        "load": f"{form.load_s:g}" if form.clock == "sustained" else None,
         "energy": "yes" if form.energy else "no",
         "untrusted": "yes" if form.untrusted else None,
         "compile_ahead": None if form.compile_ahead else "no",

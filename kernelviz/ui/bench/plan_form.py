@@ -18,14 +18,11 @@ from kernelviz.ops import Op, Variant
 from kernelviz.plots.marker_images import mark
 from kernelviz.text import describe_queue_position, format_refusals, format_variant
 from kernelviz.text.text import sentence_case
-from kernelviz.ui.bench import link, live_mode, own_variant
+from kernelviz.ui.bench import link, live_mode, method_form, own_variant
 from kernelviz.ui.bench.form import (
-    BUDGET_S,
-    CLOCKS,
     Choice,
     Form,
     choices,
-    data_kinds,
     default_form,
     form_of,
     reconciled,
@@ -38,11 +35,11 @@ from kernelviz.ui.shared.view_filters import widget_with_value
 
 _FIELDS = {
     "op": "op", "dtype": "dtype", "compute": "compute", "direction": "direction", "sizes_from": "sizes_from",
-    "preset": "preset", "budget": "budget_s", "clock": "clock", "energy": "energy", "untrusted": "untrusted",
-    "compile_ahead": "compile_ahead", "device": "device", "data": "data", "baseline": "baseline",
+    "preset": "preset", "budget": "budget_s", "clock": "clock", "load": "load_s", "energy": "energy",
+    "untrusted": "untrusted", "compile_ahead": "compile_ahead", "device": "device", "data": "data", "baseline": "baseline",
 }  # fmt: skip
 """The field of the form by the key of its widget; variants and sizes have widgets of their own kind."""
-_REQUIRED = ("op", "dtype", "sizes_from", "budget_s", "clock", "device", "data", "baseline")
+_REQUIRED = ("op", "dtype", "sizes_from", "budget_s", "clock", "load_s", "device", "data", "baseline")
 _FORM, _WRITTEN, _RUN, _COMPLAINTS = "form", "written", "run_id", "complaints"
 _ADDRESS, _TAKE_OVER = "address", "take_over_plan"
 
@@ -172,7 +169,7 @@ def sidebar(bench: Bench, run: Run | None) -> tuple[Plan, Form] | None:
         _precision(op, form)
         plan, refusal = _planned(bench, form)
         _sizes(op, form, refusal)
-        _method(bench, form)
+        method_form.draw(bench, form)
         return _run(bench, form, plan, refusal)
 
 
@@ -271,12 +268,11 @@ def _precision(op: Op, form: Form) -> None:
             "Compute precision",
             computes,
             key="compute",
-            help="Precision of the arithmetic: ieee computes in full fp32, tf32 rounds the inputs to 10 mantissa bits.",
+            help="Precision of the arithmetic: ieee computes in full fp32, tf32 rounds the inputs to 10 mantissa bits. "
+            "Of 8-bit floats, fast accumulation leaves all sums to the tensor core, fp32 accumulation only sums of 128 terms.",
         )
     else:
-        widget_with_value(
-            right.selectbox, "Input data", data_kinds(op), key="data", format_func=lambda n: n.replace("_", " ")
-        )
+        method_form.input_data(right.selectbox, op)
 
 
 def _sizes(op: Op, form: Form, refusal: UsageError | None) -> None:
@@ -308,54 +304,6 @@ def _sizes(op: Op, form: Form, refusal: UsageError | None) -> None:
             st.caption(plain(f"{axis.name} = {numbers}"))
         if live_mode.on():
             live_mode.size_slider(axis, key, form.sizes[axis.name])
-
-
-def _method(bench: Bench, form: Form) -> None:
-    with st.expander("Method", key="method_expander"):
-        st.number_input(
-            "Time limit per case, s", *BUDGET_S, step=0.25, key="budget",
-            help="Measuring a case takes at most this long. It ends earlier if the 95 % interval is narrow enough.",
-        )  # fmt: skip
-        widget_with_value(
-            st.segmented_control, "Load", CLOCKS, key="clock",
-            help="burst: short bursts of load, so that the clock stays high. sustained: back-to-back calls after one second of "
-            "the same load, as in a long job. Times of the two are never compared with each other.",
-        )  # fmt: skip
-        if bench.device(form.device).kind == "cuda":
-            st.toggle(
-                "Measure energy per call", key="energy",
-                help="Reads the energy counter of the board over two seconds. Adds about three seconds per case.",
-            )  # fmt: skip
-            st.toggle(
-                "Compile ahead", key="compile_ahead",
-                help="Compiles Triton and CUDA kernels in several processes, which stop while a time is taken. Otherwise, the "
-                "measuring process compiles them one after the other.",
-            )  # fmt: skip
-        st.toggle(
-            "Do not trust the variants",
-            key="untrusted",
-            help="For code of somebody else: each variant is measured in a process of its own, and a judge process, which runs "
-            "none of them, checks outputs and times. Only cold times are measured. This takes about ten seconds per case. It is "
-            "no sandbox: the code runs with your rights.",
-        )
-        if form.variants:
-            widget_with_value(
-                st.selectbox,
-                "Baseline",
-                form.variants,
-                key="baseline",
-                format_func=format_variant,
-                help="Speed-ups are relative to this variant: its time divided by the time of the other variant.",
-            )
-        op = bench.ops()[form.op]
-        if op.computes.get(form.dtype):
-            widget_with_value(
-                st.selectbox, "Input data", data_kinds(op), key="data", format_func=lambda n: n.replace("_", " ")
-            )
-        devices = {d.id: d for d in bench.devices()}
-        widget_with_value(
-            st.selectbox, "Device", list(devices), key="device", format_func=lambda n: f"{n} · {devices[n].name}"
-        )
 
 
 def _run(bench: Bench, form: Form, plan: Plan | None, refusal: UsageError | None) -> tuple[Plan, Form] | None:
@@ -394,7 +342,7 @@ def format_estimate(plan: Plan, form: Form, ahead: int | None) -> str:
     """How much work the plan is: number of cases, longest measuring time, and its position in the queue. `ahead`: not the length
     of the queue, because users alternate, so that of another user's twelve problems only one comes first. None: unknown."""
     cases = len(plan.cases())
-    most_s = cases * form.budget_s
+    most_s = len(plan.problems) * form.method.longest_s(len(plan.variants))
     time = f"{most_s:.3g} s" if most_s < 90 else f"{most_s / 60:.0f} min"
     queue = "" if ahead is None else f" · {describe_queue_position(RunQueued(ahead=ahead))}"
     return f"{units.counted(cases, 'case')} · ≤ {time} measuring, plus compile time{queue}"

@@ -8,6 +8,7 @@ from kernelviz.bench import Bench
 from kernelviz.core import LIVING, Device, Roof, units
 from kernelviz.hardware.datasheet import DataSheet, DataSheetShare, data_sheet_shares
 from kernelviz.metrics.calibrations import Calibration, Move, moves
+from kernelviz.metrics.issue_rate import roof_share
 from kernelviz.metrics.roof_checks import RoofRefusal
 from kernelviz.tables.column import Column
 from kernelviz.text import describe_refusal, format_move, format_roof_name, format_roof_value
@@ -71,6 +72,8 @@ def roof_table(
     lines = data_sheet_shares(roofs, sheet, cache_bytes)
     if lines:
         columns = [c for c in _SHARES_OF_SHEET if sheet is not None or c.heading not in _OF_SHEET]
+        if any(roof_share(line.roof, device) is not None for line in lines):
+            columns.insert(columns.index(_MEASURED) + 1, _of_issue_rate(device))
         table.show(columns, lines, key="held", alt="Measured roofs beside the data sheet", height="content")
     if sheet is not None:
         if lines:
@@ -121,10 +124,22 @@ def _interval(roof: Roof) -> str:
     return units.width((roof.high - roof.low) / 2 / value)
 
 
+def _of_issue_rate(device: Device) -> Column[DataSheetShare]:
+    def share(line: DataSheetShare) -> str | None:
+        fraction = roof_share(line.roof, device)
+        return None if fraction is None else units.percent(fraction)
+
+    return Column("", "Of issue rate", "Arithmetic rate divided by SMs × FLOP per SM and clock × the clock of its measurement.",
+                  units.OWN_NUMBER, share)  # fmt: skip
+
+
+_MEASURED: Column[DataSheetShare] = Column(
+    "", "Measured", "The highest measured value.", units.OWN_NUMBER, lambda line: format_roof_value(line.roof)
+)
 _OF_SHEET = ("Of data sheet", "At this clock", "Data sheet", "Data-sheet clock")
 _SHARES_OF_SHEET: tuple[Column[DataSheetShare], ...] = (
     Column("", "Roof", "What was measured.", units.TEXT, lambda line: _label(line.roof)),
-    Column("", "Measured", "The highest measured value.", units.OWN_NUMBER, lambda line: format_roof_value(line.roof)),
+    _MEASURED,
     Column("", "Of data sheet", "The measured value as a share of the data sheet's value.", units.OWN_NUMBER,
            lambda line: None if line.share is None else units.percent(line.share)),
     Column("", "At this clock", "The same, with the data sheet's value scaled to the clock of the measurement.", units.OWN_NUMBER,

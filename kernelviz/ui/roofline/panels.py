@@ -15,6 +15,7 @@ from kernelviz.plots.roofline_of_runs import MOST_NAMED, lines_of
 from kernelviz.tables.column import View
 from kernelviz.tables.roofline import placed_columns
 from kernelviz.text import (
+    describe_ceiling,
     describe_distance,
     describe_evidence,
     describe_missing,
@@ -145,6 +146,13 @@ def case_facts(case: Placed) -> None:
         st.markdown(
             f"{plain(format_time(case.figure, case.levels))} · {plain(format_rates(case))}  \n{plain(describe_distance(case))}"
         )
+        if case.ceilings:
+            st.markdown(
+                "\n".join(f"- {plain(describe_ceiling(ceiling))}" for ceiling in case.ceilings),
+                help="Ceilings of arithmetic: what the data sheet states; SMs × FLOP per SM and clock × the SM clock that was "
+                "measured in these calls; and a loop of tensor-core instructions on operands in registers and shared memory, "
+                "with normal data, which Calibrate measures.",
+            )
         if case.above_roof is not None:
             st.markdown(plain(describe_above_roof(case.above_roof)))
         meaning = describe_meaning(case.limiter.kind, on_gpu=case.on_gpu)

@@ -1,0 +1,249 @@
+// Matrix products on Hopper's tensor cores with operands of either layout: C (m, n) = A (m, k) B (k, n) in bf16 or fp16, added up in fp32.
+// C is row-major. A is row-major (A_K_CONTIGUOUS 1) or stored as (k, m), so that M is contiguous (0). B is stored as (n, k), so that K is contiguous
+// (B_K_CONTIGUOUS 1), or row-major (0). Nothing is transposed in memory: wgmma reads an operand of 16-bit elements from shared memory in either order.
+//
+// It is the last kernel of the ladder in wgmma.cu: persistent blocks, one warpgroup that copies, CONSUMERS warpgroups that multiply, clusters
+// with multicast of B, and TMA stores. Definitions:
+//   COLUMNS      columns of a block's tile of C: 128 or 256
+//   CONSUMERS    warpgroups that multiply, each 64 rows of the tile: 1 or 2
+//   STAGES       tiles of A and B in shared memory
+//   CLUSTER      blocks with neighbouring rows, each of which loads its part of their common tile of B for all of them
+//   C_BOXES      boxes of shared memory of each warpgroup, through which C is stored while the next tile begins
+//   HILBERT      1: the tiles are computed in the order of a table; 0: in groups of GROUP rows of tiles, which find B in the L2
+// `maps` holds three tensor maps of boxes of 64 columns, swizzled by 128 bytes: A in boxes of ROWS rows, or of 64 rows of K; B in boxes of
+// COLUMNS / CLUSTER rows, or of 64 rows of K; C in boxes of 64 rows. TMA fills what is outside of a matrix with zeros, and does not write there.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "tma.cuh"
+#include "warpgroups.cuh"
+#include "wgmma_layouts.cuh"
+
+constexpr int ROWS = 64 * CONSUMERS, DEPTH = 64;
+constexpr int WARPGROUP = 128;
+constexpr int THREADS = WARPGROUP * (CONSUMERS + 1);
+constexpr int A_BYTES = ROWS * DEPTH * 2, B_BYTES = DEPTH * COLUMNS * 2, BOX_BYTES = 64 * 64 * 2;
+constexpr int C_BYTES = CONSUMERS * C_BOXES * BOX_BYTES;
+constexpr int BOXES_OF_B = COLUMNS / 64;
+constexpr int SUMS = COLUMNS / 2;  // of one thread
+
+// All shared memory is dynamic: the stages, then C, then the barriers.
+struct Shared {
+    unsigned stages, c, full, empty;
+
+    __device__ __forceinline__ explicit Shared(unsigned address) {
+        stages = (address + 1023) / 1024 * 1024;  // the swizzle repeats every 1024 bytes
+        c = stages + STAGES * (A_BYTES + B_BYTES);
+        full = c + C_BYTES;
+        empty = full + 8 * STAGES;
+    }
+    __device__ __forceinline__ unsigned a(int stage) const {
+        return stages + stage * (A_BYTES + B_BYTES);
+    }
+    __device__ __forceinline__ unsigned b(int stage) const {
+        return a(stage) + A_BYTES;
+    }
+};
+
+__device__ __forceinline__ void wait_for_cluster() {
+    if (CLUSTER > 1) {
+        cluster_barrier();
+    } else {
+        __syncthreads();
+    }
+}
+
+// K contiguous: 8 rows of 128 bytes are 1024 bytes. 16 elements of K further are 32 bytes further.
+__device__ __forceinline__ unsigned long long k_contiguous(unsigned tile, int step) {
+    return wgmma_operand(tile + step * 32, 16, 1024);
+}
+// M or N contiguous: a box has 64 of them; the next 64 are a box further, the next 8 rows of K 1024 bytes. 16 rows of K further are 2048 bytes further.
+__device__ __forceinline__ unsigned long long k_strided(unsigned tile, int step) {
+    return wgmma_operand(tile + step * 2048, BOX_BYTES, 1024);
+}
+
+// The 64 rows of A of a warpgroup are 64 rows of its box, or a box of their own: 8192 bytes in both layouts.
+__device__ __forceinline__ void multiply(float (&sums)[SUMS], unsigned a_tile, unsigned b_tile, bool first) {
+#pragma unroll
+    for (int step = 0; step < DEPTH / 16; ++step) {
+        const unsigned long long a = A_K_CONTIGUOUS ? k_contiguous(a_tile, step) : k_strided(a_tile, step);
+        const unsigned long long b = B_K_CONTIGUOUS ? k_contiguous(b_tile, step) : k_strided(b_tile, step);
+        wgmma_of_layouts(sums, a, b, !first || step > 0);
+    }
+}
+
+// --- tiles ------------------------------------------------------------------------------------------------------------------------
+// The first row and column of a block's tile. With clusters, `number` counts the tiles of a cluster as one.
+struct Tile {
+    int row, column;
+
+    __device__ __forceinline__ Tile(int number, int tiles_m, int tiles_n, int rank, const unsigned* __restrict__ order) {
+        int of_m, of_n;
+        if (HILBERT) {
+            const unsigned place = __ldg(order + number);
+            of_m = place & 0xFFFF;
+            of_n = place >> 16;
+        } else {
+            const int in_group = GROUP * tiles_n;
+            const int first = number / in_group * GROUP;
+            const int rows = min(GROUP, tiles_m - first);
+            of_m = first + number % in_group % rows;
+            of_n = number % in_group / rows;
+        }
+        row = (of_m * CLUSTER + rank) * ROWS;
+        column = of_n * COLUMNS;
+    }
+};
+
+struct Stage {
+    int number = 0, parity = 0;
+
+    __device__ __forceinline__ void next() {
+        if (++number == STAGES) {
+            number = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+// --- copies -----------------------------------------------------------------------------------------------------------------------
+// Load a box of B; with clusters for all blocks, each of which sends a part of the boxes.
+__device__ __forceinline__ void load_b(unsigned to, const char* map, int column, int row, unsigned full) {
+    if (CLUSTER > 1) {
+        load_box_for((1 << CLUSTER) - 1, to, map, column, row, full);
+    } else {
+        load_box(to, map, column, row, full);
+    }
+}
+
+// Fill one stage; by one thread.
+__device__ __forceinline__ void fill(const Shared& shared, const char* maps, int stage, const Tile& tile, int depth, int rank) {
+    const unsigned full = shared.full + 8 * stage;
+    barrier_expect(full, A_BYTES + B_BYTES);
+    if (A_K_CONTIGUOUS) {
+        load_box(shared.a(stage), maps, depth, tile.row, full);
+    } else {
+#pragma unroll
+        for (int box = 0; box < CONSUMERS; ++box) {
+            load_box(shared.a(stage) + box * BOX_BYTES, maps, tile.row + 64 * box, depth, full);
+        }
+    }
+    if (B_K_CONTIGUOUS) {
+        const int part = rank * (COLUMNS / CLUSTER);
+        load_b(shared.b(stage) + part * DEPTH * 2, maps + 128, depth, tile.column + part, full);
+    } else {
+#pragma unroll
+        for (int i = 0; i < BOXES_OF_B / CLUSTER; ++i) {
+            const int box = rank * (BOXES_OF_B / CLUSTER) + i;
+            load_b(shared.b(stage) + box * BOX_BYTES, maps + 128, tile.column + 64 * box, depth, full);
+        }
+    }
+}
+
+__device__ __forceinline__ unsigned pair(float low, float high) {
+    const ELEMENT two[2] = {static_cast<ELEMENT>(low), static_cast<ELEMENT>(high)};
+    return *reinterpret_cast<const unsigned*>(two);
+}
+
+// Through shared memory, a box of 64 columns at a time, with TMA's swizzle: the eight rows of a matrix lie in different banks.
+__device__ __forceinline__ void store(
+    const float (&sums)[SUMS], unsigned boxes, const char* map, int row0, int column0, int warpgroup) {
+    const int t = threadIdx.x % WARPGROUP;
+    const int lane = t % 32;
+    const bool leader = t == 0;
+    // The matrices of a store: rows 0 to 7 and 8 to 15 of eight columns, and of the next eight columns.
+    const int row = t / 32 * 16 + lane / 8 % 2 * 8 + lane % 8;
+    const int next_eight = lane / 16;
+#pragma unroll
+    for (int box = 0; box < BOXES_OF_B; ++box) {
+        const unsigned to = boxes + box % C_BOXES * BOX_BYTES;
+        if (leader) {
+            store_wait_read<C_BOXES - 1>();  // the store that read this box has ended
+        }
+        warpgroup_barrier(warpgroup);
+#pragma unroll
+        for (int eight = 0; eight < 8; eight += 2) {
+            const float* part = sums + 32 * box + 4 * eight;
+            store_matrices(
+                to + row * 128 + ((eight + next_eight ^ lane % 8) << 4), pair(part[0], part[1]), pair(part[2], part[3]),
+                pair(part[4], part[5]), pair(part[6], part[7]));
+        }
+        fence_for_tma();
+        warpgroup_barrier(warpgroup);
+        if (leader) {
+            store_box(to, map, column0 + 64 * box, row0);
+            store_commit();
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma_layouts(
+    const char* __restrict__ maps, const unsigned* __restrict__ order, int m, int n, int k) {
+    const Shared shared(dynamic_shared_memory());
+    const int rank = CLUSTER > 1 ? rank_in_cluster() : 0;
+    const int tiles_m = (m + ROWS * CLUSTER - 1) / (ROWS * CLUSTER), tiles_n = (n + COLUMNS - 1) / COLUMNS;
+    const int tiles = tiles_m * tiles_n;
+    const int depths = (k + DEPTH - 1) / DEPTH;
+    const int first_tile = blockIdx.x / CLUSTER, tile_step = gridDim.x / CLUSTER;
+    const int warpgroup = threadIdx.x / WARPGROUP;
+
+    if (threadIdx.x == 0) {
+        for (int stage = 0; stage < STAGES; ++stage) {
+            barrier_init(shared.full + 8 * stage, 1);
+            barrier_init(shared.empty + 8 * stage, CONSUMERS * CLUSTER);
+        }
+        barrier_init_done();
+    }
+    wait_for_cluster();
+
+    // The last warpgroup copies.
+    if (warpgroup == CONSUMERS) {
+        release_registers<CONSUMERS == 1 ? 56 : 24>();
+        if (threadIdx.x == CONSUMERS * WARPGROUP) {
+            acquire_map(maps);
+            acquire_map(maps + 128);
+            Stage stage;
+#pragma unroll 1
+            for (int number = first_tile; number < tiles; number += tile_step) {
+                const Tile tile(number, tiles_m, tiles_n, rank, order);
+#pragma unroll 1
+                for (int i = 0; i < depths; ++i, stage.next()) {
+                    barrier_wait(shared.empty + 8 * stage.number, stage.parity ^ 1);
+                    fill(shared, maps, stage.number, tile, i * DEPTH, rank);
+                }
+            }
+        }
+        __syncwarp();  // the barrier of the cluster needs whole warps
+    } else {
+        take_registers<240>();
+        acquire_map(maps + 256);
+        Stage stage;
+        for (int number = first_tile; number < tiles; number += tile_step) {
+            const Tile tile(number, tiles_m, tiles_n, rank, order);
+            float sums[SUMS];
+            int before = -1;
+            for (int i = 0; i < depths; ++i, stage.next()) {
+                barrier_wait(shared.full + 8 * stage.number, stage.parity);
+                wgmma_fence();
+                multiply(sums, shared.a(stage.number) + warpgroup * BOX_BYTES, shared.b(stage.number), i == 0);
+                wgmma_commit();
+                // One group may still run; the stage of the group before it is free.
+                wgmma_wait<1>();
+                if (before >= 0 && threadIdx.x % WARPGROUP < CLUSTER) {
+                    barrier_arrive_at(shared.empty + 8 * before, threadIdx.x % WARPGROUP);
+                }
+                before = stage.number;
+            }
+            wgmma_wait<0>();
+            if (threadIdx.x % WARPGROUP < CLUSTER) {
+                barrier_arrive_at(shared.empty + 8 * before, threadIdx.x % WARPGROUP);
+            }
+            store(sums, shared.c + warpgroup * C_BOXES * BOX_BYTES, maps + 256, tile.row + 64 * warpgroup, tile.column, warpgroup);
+        }
+        if (threadIdx.x % WARPGROUP == 0) {
+            store_wait();
+        }
+    }
+    // The shared memory of a block must last until the other one has sent everything to it.
+    wait_for_cluster();
+}

@@ -1,0 +1,203 @@
+"""The wgmma kernel for operands of either layout: results by fibers of the processor, planted faults, machine code."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import pytest
+import torch
+
+from kernelviz.core.errors import BadField
+from kernelviz.machine_code.facts import facts_of
+from kernelviz.machine_code.techniques import techniques_of
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.matmul import wgmma_layouts
+from kernelviz.ops.matmul.variants_wgmma import HILBERT
+from kernelviz.ops.matmul.wgmma import Options, hilbert_order
+from kernelviz.ops.matmul.wgmma_layouts import SOURCE, defines
+
+HERE = Path(__file__).parent
+TORCH = {"__nv_bfloat16": torch.bfloat16, "__half": torch.float16}
+RUN = """
+#include "hopper.h"
+#include "{source}"
+struct MapOfTest {{ void* matrix; long long width, height, rows; char rest[96]; }};
+extern "C" const char* run(void* a, void* b, void* c, const unsigned* order, int m, int n, int k, unsigned blocks,
+                           unsigned shared, bool slow, bool reversed) {{
+    static_assert(sizeof(MapOfTest) == 128);
+    first_error.clear();
+    late = slow;
+    in_reverse = reversed;
+    const MapOfTest maps[3] = {{
+        A_K_CONTIGUOUS ? MapOfTest{{a, k, m, ROWS}} : MapOfTest{{a, m, k, 64}},
+        B_K_CONTIGUOUS ? MapOfTest{{b, k, n, COLUMNS / CLUSTER}} : MapOfTest{{b, n, k, 64}},
+        MapOfTest{{c, n, m, 64}},
+    }};
+    launch(blocks, THREADS, CLUSTER, shared, [&] {{ matmul_wgmma_layouts((const char*)maps, order, m, n, k); }});
+    return first_error.c_str();
+}}
+"""
+LAYOUTS = list(product((True, False), repeat=2))
+"""Whether K is contiguous in A and in B."""
+SMALL = replace(HILBERT, columns=128, stages=3, c_boxes=1)
+CONFIGURATIONS = {
+    "hilbert": HILBERT,
+    "grouped": replace(HILBERT, hilbert=0, group=4, c_boxes=4, stages=3),
+    "one-consumer": replace(SMALL, consumers=1, cluster=1, hilbert=0, group=2),
+    "no-cluster": replace(SMALL, cluster=1, c_boxes=2),
+}
+SIZES = ((136, 264, 129), (8, 8, 1), (264, 136, 200))
+GUARD = 64
+"""Elements before and after C that must not change."""
+
+
+def program(source: Path, macros: Mapping[str, str], folder: Path) -> ctypes.CDLL:
+    """The kernel for the processor, with one function `run`."""
+    if shutil.which("g++") is None:
+        pytest.skip("no C++ compiler")
+    (folder / "kernel.cpp").write_text(RUN.format(source=source))
+    command = ["g++", "-std=c++20", "-O1", "-w", "-shared", "-fPIC", "-I", str(HERE / "cuda_hopper")]
+    command += [
+        "-I",
+        str(HERE / "cuda"),
+        *(f"-D{name}={value}" for name, value in macros.items() if name != "ELEMENT_PTX"),
+    ]
+    subprocess.run([*command, str(folder / "kernel.cpp"), "-o", str(folder / "kernel.so")], check=True)
+    library = ctypes.CDLL(str(folder / "kernel.so"))
+    library.run.restype = ctypes.c_char_p
+    return library
+
+
+def faults(
+    library: ctypes.CDLL,
+    options: Options,
+    layout: tuple[bool, bool],
+    sizes: tuple[int, int, int],
+    element: str,
+    blocks: int = 2,
+) -> list[str]:
+    """What is wrong in either mode: products of small integers are exact in every order of additions."""
+    m, n, k = sizes
+    torch.manual_seed(0)
+    dtype = TORCH[element]
+    a, b = (torch.randint(-3, 4, shape).to(dtype) for shape in ((m, k), (k, n)))
+    stored_a = a if layout[0] else a.t().contiguous()
+    stored_b = b.t().contiguous() if layout[1] else b
+    expected = (a.float() @ b.float()).to(dtype)
+    tiles = -(-m // (options.rows * options.cluster)), -(-n // options.columns)
+    order = torch.tensor(hilbert_order(*tiles) if options.hilbert else [0], dtype=torch.uint32)
+    seen = []
+    for late, in_reverse in ((False, False), (True, False), (True, True)):
+        c = torch.full((m * n + 2 * GUARD,), float("nan"), dtype=dtype)
+        inside = c[GUARD : GUARD + m * n].view(m, n)
+        error = library.run(
+            *(ctypes.c_void_p(t.data_ptr()) for t in (stored_a, stored_b, inside, order)),
+            *map(ctypes.c_int, sizes),
+            ctypes.c_uint(min(blocks, tiles[0] * tiles[1]) * options.cluster),
+            ctypes.c_uint(options.shared_bytes),
+            ctypes.c_bool(late),
+            ctypes.c_bool(in_reverse),
+        )
+        mode = f"late={late} in_reverse={in_reverse}"
+        if error:
+            seen.append(f"{mode}: {error.decode()}")
+        elif not torch.equal(inside, expected):
+            seen.append(f"{mode}: {int((inside != expected).sum())} of {m * n} elements are wrong")
+        elif not (c[:GUARD].isnan().all() and c[GUARD + m * n :].isnan().all()):
+            seen.append(f"{mode}: it wrote outside of C")
+    return seen
+
+
+def macros_of(options: Options, layout: tuple[bool, bool], element: str = "__nv_bfloat16") -> dict[str, str]:
+    return defines(options, element, a_k_contiguous=layout[0], b_k_contiguous=layout[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "layout"),
+    [
+        *((name, (False, False)) for name in CONFIGURATIONS),
+        *(("hilbert", layout) for layout in LAYOUTS if layout != (False, False)),
+    ],
+)
+def test_products_of_all_layouts_are_right(name: str, layout: tuple[bool, bool], tmp_path: Path) -> None:
+    element = "__half" if name == "grouped" else "__nv_bfloat16"
+    options = CONFIGURATIONS[name]
+    library = program(SOURCE, macros_of(options, layout, element), tmp_path)
+    for sizes in SIZES:
+        assert faults(library, options, layout, sizes, element) == [], sizes
+
+
+LAST_RELEASE = "wgmma_wait<0>();\n            if ("
+FAULTS = {
+    "a box of A of the next warpgroup": ("tile.row + 64 * box, depth", "tile.row, depth"),
+    "8 rows of K too few": ("tile + step * 2048", "tile + step * 1024"),
+    "the next 8 rows of K in the wrong place": ("BOX_BYTES, 1024)", "BOX_BYTES, 512)"),
+    "a stage that is released too early": (
+        "shared.empty + 8 * before, threadIdx.x % WARPGROUP);\n                }",
+        "shared.empty + 8 * stage.number, threadIdx.x % WARPGROUP);\n                }",
+    ),
+    "a stage that is never waited for": ("barrier_wait(shared.full + 8 * stage.number, stage.parity);", ""),
+    "a warpgroup that never releases its last stage": (LAST_RELEASE, LAST_RELEASE + "false && "),
+    "stores that are not waited for": ("store_wait_read<C_BOXES - 1>()", "store_wait_read<C_BOXES>()"),
+    "an expectation of too many bytes": ("A_BYTES + B_BYTES);\n    if", "A_BYTES + B_BYTES + 16);\n    if"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_seen(fault: str, tmp_path: Path) -> None:
+    old, new = FAULTS[fault]
+    code = SOURCE.read_text()
+    assert code.count(old) == 1
+    source = tmp_path / SOURCE.name
+    source.write_text(code.replace(old, new))
+    options = replace(SMALL, cluster=1)
+    library = program(source, macros_of(options, (False, False)), tmp_path)
+    assert faults(library, options, (False, False), (264, 264, 520), "__nv_bfloat16", blocks=1)
+
+
+@functools.cache
+def disassembly(layout: tuple[bool, bool], element: str) -> bytes:
+    return nvrtc.compile_cubin(SOURCE, nvrtc.architecture("sm_90", specific=True), macros_of(HILBERT, layout, element))
+
+
+@pytest.mark.xdist_group("compile-1")
+@pytest.mark.parametrize("layout", LAYOUTS, ids=["NT", "NN", "TT", "TN"])
+@pytest.mark.parametrize("element", TORCH)
+def test_wgmma_reads_both_operands_from_shared_memory_as_they_are_stored(
+    element: str, layout: tuple[bool, bool], tmp_path: Path
+) -> None:
+    triton = pytest.importorskip("triton")  # its wheel has nvdisasm
+    cubin = disassembly(layout, element)
+    (kernel,) = facts_of(cubin)
+    assert (kernel.spill_stores, kernel.spill_loads) == (0, 0)
+    assert {role.registers for role in kernel.roles} == {24, 240}
+    assert {"wgmma", "tma", "multicast", "warp_specialised"} <= techniques_of(kernel)
+    file = tmp_path / "kernel.cubin"
+    file.write_bytes(cubin)
+    tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "nvdisasm"
+    text = subprocess.run([tool, "-c", file], capture_output=True, text=True, check=True).stdout
+    products = [line for line in text.splitlines() if "HGMMA" in line]
+    assert products
+    for line in products:
+        assert ".tnspA" in line or layout[0]
+        assert ".tnspB" in line or layout[1]
+        assert not (".tnspA" in line and layout[0])
+        assert not (".tnspB" in line and layout[1])
+        assert "gdesc" in line
+
+
+def test_rows_that_tma_cannot_address_are_refused_by_the_name_of_their_axis() -> None:
+    a, b = torch.zeros((8, 12), dtype=torch.bfloat16), torch.zeros((8, 16), dtype=torch.bfloat16)
+    with pytest.raises(BadField, match=r"size m: .*multiple of 16 bytes"):
+        wgmma_layouts.bind_tn(a, b, HILBERT)
+    with pytest.raises(BadField, match=r"size n: .*multiple of 16 bytes"):
+        wgmma_layouts.bind_tn(b, a, HILBERT)
+    with pytest.raises(BadField, match=r"size n: .*multiple of 16 bytes"):
+        wgmma_layouts.bind_nt(torch.zeros((4, 12), dtype=torch.bfloat16), a, HILBERT, names=("n", "k"))

@@ -1,0 +1,438 @@
+"""The kernels of `w4a16_matmul`: results by fibers of the processor, machine code, choices by size, what the bound refuses."""
+
+from __future__ import annotations
+
+import ctypes
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import torch
+from checking import compare, inputs_of
+from torch import Tensor
+
+from kernelviz.core.errors import BadField
+from kernelviz.core.machine_code import KernelFacts
+from kernelviz.core.problem import Problem
+from kernelviz.machine_code.facts import facts_of
+from kernelviz.machine_code.techniques import techniques_of
+from kernelviz.ops import op_named
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.w4a16_matmul import gemv, mma
+from kernelviz.ops.w4a16_matmul.layout import dequantised, groups, shuffled
+
+CUDA = Path(__file__).parent / "cuda"
+OP = op_named("w4a16_matmul")
+TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16}
+RUN = """
+#include "cuda_warps.h"
+#include "{source}"
+extern "C" const char* run(const char* x, const char* weights, const char* meta, long long scales, char* y, char* workspace,
+                           unsigned* arrived, long long weights_size, long long meta_size, int n, int k, int part, int parts,
+                           unsigned blocks, unsigned threads, unsigned shared, bool reversed) {{
+    first_error.clear();
+    in_reverse = copies_at_once = reversed;
+    readable_begin[0] = (const unsigned char*)meta, readable_end[0] = readable_begin[0] + meta_size;
+    readable_begin[1] = (const unsigned char*)weights, readable_end[1] = readable_begin[1] + weights_size;
+    launch(blocks, threads, shared, [=] {{ {call}; }});
+    return first_error.c_str();
+}}
+"""
+CALLS = {
+    gemv.SOURCE: "w4a16_gemv(x, weights, meta, meta + scales, (ELEMENT*)y, n, k, part)",
+    mma.SOURCE: "w4a16_mma(x, weights, meta, meta + scales, (ELEMENT*)y, (float*)workspace, arrived, n, k, part, parts)",
+}
+GUARD = 64
+"""Elements before and after y that must not change."""
+MULTIPROCESSORS = 3
+AnyTile = gemv.Tile | mma.Tile
+needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+
+
+def whole_numbers(sizes: tuple[int, int, int], dtype: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Inputs with which every product and sum is a whole number that fp32 holds, in any order: x and scales -1 to 2."""
+    m, n, k = sizes
+    generator = torch.Generator().manual_seed(m + n + k)
+    x, s = (torch.randint(-1, 3, shape, generator=generator).to(TORCH[dtype]) for shape in ((m, k), (groups(k), n)))
+    w, z = (
+        torch.randint(0, 256, shape, dtype=torch.uint8, generator=generator)
+        for shape in ((n, groups(k), 64), (groups(k), -(-n // 2)))
+    )
+    return x, w, s, z
+
+
+def program(source: Path, defines: Mapping[str, str], folder: Path, text: str | None = None) -> ctypes.CDLL:
+    """A kernel for the processor, with one function `run`; `text`: of the source, if it is changed."""
+    path = source
+    if text is not None:
+        path = folder / source.name
+        path.write_text(text)
+    file = folder / "kernel.cpp"
+    file.write_text(RUN.format(source=path, call=CALLS[source]))
+    command = ["g++", "-std=c++20", "-O1", "-march=native", "-w", "-shared", "-fPIC", "-I", str(CUDA)]
+    command += [f"-D{name}={value}" for name, value in defines.items()]
+    subprocess.run([*command, str(file), "-o", str(folder / "kernel.so")], check=True)
+    library = ctypes.CDLL(str(folder / "kernel.so"))
+    library.run.restype = ctypes.c_char_p
+    return library
+
+
+def definitions(dtype: str, tile: AnyTile, sizes: tuple[int, int, int], *, shuffle: bool = False) -> dict[str, str]:
+    m, n, k = sizes
+    element = nvrtc.element_type(TORCH[dtype])
+    if isinstance(tile, gemv.Tile):
+        return tile.defines(element, m, n)
+    return tile.defines(element, m, n, shuffle=shuffle, copy_x=16 if k % 8 == 0 else 2)
+
+
+def check(
+    dtype: str,
+    tile: AnyTile,
+    sizes: tuple[int, int, int],
+    folder: Path,
+    *,
+    shuffle: bool = False,
+    text: str | None = None,
+) -> None:
+    m, n, k = sizes
+    source = gemv.SOURCE if isinstance(tile, gemv.Tile) else mma.SOURCE
+    library = program(source, definitions(dtype, tile, sizes, shuffle=shuffle), folder, text)
+    x, w, s, z = whole_numbers(sizes, dtype)
+    weights = shuffled(w).contiguous() if shuffle else w
+    room = -(-s.numel() * 2 // 16) * 16  # zero points follow the scales in one piece of memory
+    meta = torch.zeros(room + z.numel(), dtype=torch.uint8)
+    meta[: s.numel() * 2] = s.view(torch.uint8).flatten()
+    meta[room:] = z.flatten()
+    exact = x.double() @ dequantised(w, s.double(), z, k).t()
+    assert exact.abs().max() < 2**15, "not exact in fp32"
+    expected = exact.to(TORCH[dtype])
+    if isinstance(tile, gemv.Tile):
+        blocks, tiles, parts, part, features = tile.blocks(n, MULTIPROCESSORS), 1, 1, -(-k // gemv.PASS), 1
+    else:
+        (blocks, parts, tiles), part, features = tile.grid(n, k, MULTIPROCESSORS), tile.part_groups(k), tile.features
+    arrived = torch.zeros(tiles, dtype=torch.int32)
+    threads = 32 * tile.warps
+    for reverse in (False, True):  # threads in order and copies that arrive as late as they may; in reverse and at once
+        sums = torch.full((tiles * parts * m * features,), float("nan"))
+        y = torch.full((m * n + 2 * GUARD,), float("nan"), dtype=TORCH[dtype])
+        inside = y[GUARD : GUARD + m * n].view(m, n)
+        error = library.run(
+            *(ctypes.c_void_p(t.data_ptr()) for t in (x, weights, meta)),
+            ctypes.c_longlong(room),
+            *(ctypes.c_void_p(t.data_ptr()) for t in (inside, sums, arrived)),
+            *map(ctypes.c_longlong, (weights.numel(), meta.numel())),
+            *map(ctypes.c_int, (n, k, part, parts)),
+            *map(ctypes.c_uint, (blocks, threads, tile.shared_bytes(m, k))),
+            ctypes.c_bool(reverse),
+        )
+        assert error == b"", (sizes, reverse, error)
+        assert torch.equal(inside, expected), (sizes, reverse)
+        assert y[:GUARD].isnan().all()
+        assert y[GUARD + m * n :].isnan().all()
+        assert not arrived.any(), "the counters are not zero for the next launch"
+
+
+def mma_tile(
+    *, tiles: int = 1, deep: int, across: int = 1, stages: int = 4, blocks: int = 1, parts: int = 1
+) -> mma.Tile:
+    return mma.Tile(tiles=tiles, deep=deep, across=across, stages=stages, blocks=blocks, parts=parts)
+
+
+GEMV = {
+    "one number": (gemv.Tile(features=4, warps=4), (1, 1, 1)),
+    "several passes and sets": (gemv.Tile(features=4, warps=2), (1, 72, 2304)),
+    "two features at a time": (gemv.Tile(features=2, warps=4), (3, 24, 1160)),
+    "an odd number of features": (gemv.Tile(features=4, warps=4), (2, 31, 1030)),
+    "8 rows": (gemv.Tile(features=4, warps=2), (8, 16, 130)),
+    "two of an odd number": (gemv.Tile(features=2, warps=3), (1, 13, 263)),
+}
+MMA = {
+    "one number": (mma_tile(deep=8), (1, 1, 1)),
+    "several tiles of a block": (mma_tile(deep=4, stages=3), (1, 136, 1024)),
+    "16 warps along K, fewer groups": (mma_tile(deep=16), (3, 40, 1160)),
+    "two tiles of a warp": (mma_tile(tiles=2, deep=4, stages=6), (8, 72, 1032)),
+    "two blocks, features of their own": (mma_tile(deep=2, across=2, blocks=2), (7, 104, 520)),
+    "parts of K": (mma_tile(deep=4, stages=2, parts=3), (1, 88, 2000)),
+    "16 rows": (mma_tile(tiles=2, deep=2, across=2), (16, 72, 648)),
+    "an odd number of features": (mma_tile(deep=4), (5, 37, 513)),
+    "17 rows, scaled weights": (mma_tile(deep=2, across=2, parts=2), (17, 40, 520)),
+    "33 rows, no sums of warps": (mma_tile(tiles=2, deep=1, across=4, parts=2), (33, 104, 392)),
+    "64 rows": (mma_tile(tiles=4, deep=1, across=2, stages=3), (64, 136, 256)),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("case", [*GEMV])
+def test_the_product_is_right_without_tensor_cores(case: str, tmp_path: Path) -> None:
+    check("bf16" if len(case) % 2 else "fp16", *GEMV[case], tmp_path)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+@pytest.mark.parametrize("case", [*MMA])
+def test_the_product_is_right_on_tensor_cores(case: str, dtype: str, tmp_path: Path) -> None:
+    check(dtype, *MMA[case], tmp_path, shuffle=(len(case) % 2 == 0) == (dtype == "bf16"))
+
+
+MISTAKES = {
+    "the other half of a byte first": (
+        gemv.SOURCE,
+        "bits >> 12, 0x000f0000, FAR",
+        "bits >> 8, 0x000f0000, FAR",
+        "8 rows",
+    ),
+    "the sums of x of another row": (
+        gemv.SOURCE,
+        "((row * passes + pass) * 32 + lane) * 8",
+        "(pass * 32 + lane) * 8",
+        "8 rows",
+    ),
+    "a scale of the neighbour": (gemv.SOURCE, "scale[i % 2] *", "scale[0] *", "several passes and sets"),
+    "weights after the last group": (gemv.SOURCE, "if (group < groups) {", "if (true) {", "one number"),
+    "a stage is read before it arrived": (mma.SOURCE, "<STAGES - 2>();", "<STAGES - 1>();", "several tiles of a block"),
+    "a stage is overwritten before it is used": (
+        mma.SOURCE,
+        "feed.copy(last_slot)",
+        "feed.copy(slot)",
+        "several tiles of a block",
+    ),
+    "sums of warps in one buffer": (
+        mma.SOURCE,
+        "buffer == all_sums ? all_sums + WARPS * SUMS",
+        "false ? 0",
+        "several tiles of a block",
+    ),
+    "the zero point of the neighbouring feature": (
+        mma.SOURCE,
+        ">> (lane & 28) & 15",
+        ">> (lane & 28 ^ 4) & 15",
+        "two tiles of a warp",
+    ),
+    "the zero point of the neighbouring feature, scaled": (
+        mma.SOURCE,
+        ">> (lane & 28) & 15",
+        ">> (lane & 28 ^ 4) & 15",
+        "64 rows",
+    ),
+    "features after the last one": (mma.SOURCE, "} else if (number < n) {", "} else {", "an odd number of features"),
+    "weights of features after the last one": (
+        mma.SOURCE,
+        "+ 8 * i, n - 1) - row",
+        "+ 8 * i, 1 << 20) - row",
+        "an odd number of features",
+    ),
+    "a bank conflict": (
+        mma.SOURCE,
+        "16 * lane);\n                unsigned short",
+        "64 * lane % 512);\n                unsigned short",
+        "16 rows",
+    ),
+    "a part of K is left out": (mma.SOURCE, "ROWS * FEATURES, parts));", "ROWS * FEATURES, parts - 1));", "parts of K"),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("mistake", [*MISTAKES])
+def test_the_processor_notices_mistakes_of_a_kernel(mistake: str, tmp_path: Path) -> None:
+    source, correct, wrong, case = MISTAKES[mistake]
+    text = source.read_text()
+    assert correct in text
+    tile, sizes = GEMV[case] if source == gemv.SOURCE else MMA[case]
+    with pytest.raises(AssertionError):
+        check("fp16", tile, sizes, tmp_path, text=text.replace(correct, wrong))
+
+
+ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
+
+
+def facts(tile: AnyTile, arch: str, dtype: str, sizes: tuple[int, int, int], *, shuffle: bool = False) -> KernelFacts:
+    source, kernel = (gemv.SOURCE, gemv.KERNEL) if isinstance(tile, gemv.Tile) else (mma.SOURCE, mma.KERNEL)
+    defines = definitions(dtype, tile, sizes, shuffle=shuffle)
+    (found,) = facts_of(nvrtc.compile_cubin(source, arch, defines, kernel))
+    return found
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("m", [1, 8])
+def test_a_warp_loads_each_feature_by_16_bytes_and_spills_nothing(arch: str, m: int) -> None:
+    pytest.importorskip("triton")
+    tile = gemv.choose(m, 8192, 132)
+    kernel = facts(tile, arch, "bf16", (m, 8192, 4096))
+    assert not [access for access in kernel.whole.accesses if access.space == "local"], "spilled"
+    loads = {a.width_bytes: a.count for a in kernel.whole.accesses if (a.space, a.kind) == ("global", "load")}
+    assert loads[16] == 2 * tile.features  # before the loop and in it
+    assert "vec16" in techniques_of(kernel)
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+@pytest.mark.parametrize("m", [1, 16, 64])
+def test_the_loop_on_tensor_cores_copies_by_16_bytes_and_wastes_no_products(arch: str, dtype: str, m: int) -> None:
+    pytest.importorskip("triton")
+    tile = mma.choose(m, 28672, 4096, 132, 101376 if arch == "sm_120" else 166912)
+    kernel = facts(tile, arch, dtype, (m, 28672, 4096))
+    assert not [access for access in kernel.whole.accesses if access.space == "local"], "spilled"
+    assert sum(one.count for one in kernel.whole.tensor) == 8 * tile.tiles * -(-m // 8)
+    copies = {one.width_bytes: one.count for one in kernel.whole.copies}
+    metas = -(-10 * tile.tiles // 32)
+    assert copies == {16: 2 * 2 * tile.tiles, 4: 2 * metas}  # before the loop and in it
+
+
+def test_shuffled_weights_are_whole_groups_and_the_caption_says_that_this_is_not_timed() -> None:
+    _, w, _, _ = whole_numbers((1, 40, 300), "bf16")
+    tiles = shuffled(w)
+    assert tiles.shape == (3, 3, 1024)
+    for feature, group in ((0, 0), (7, 2), (8, 1), (39, 2)):
+        at = tiles[feature // 16, group].view(16, 64)[feature % 16]
+        assert torch.equal(at, w[feature, group])
+    assert not tiles[2, :, 8 * 64 :].any()
+    assert "untimed" in OP.variant_named("cuda_mma_shuffled").summary
+
+
+@pytest.mark.parametrize("m", [1, 2, 4, 8, 16, 17, 64])
+@pytest.mark.parametrize(("n", "k"), [(28672, 4096), (8192, 8192), (4096, 14336), (28672, 8192), (1, 1), (13, 5)])
+@pytest.mark.parametrize(("processors", "shared_bytes"), [(132, 232448), (108, 166912), (170, 101376), (46, 101376)])
+def test_the_choice_by_size_fits_each_gpu(m: int, n: int, k: int, processors: int, shared_bytes: int) -> None:
+    tile = mma.choose(m, n, k, processors, shared_bytes)
+    assert tile.refusal(m, k, shared_bytes) is None
+    blocks, parts, tiles = tile.grid(n, k, processors)
+    assert blocks % parts == 0
+    assert blocks <= tiles * parts
+    assert parts * tile.part_groups(k) >= groups(k) > (parts - 1) * tile.part_groups(k)
+    if m <= 8:
+        assert gemv.choose(m, n, processors).refusal(m, 1) is None
+
+
+def test_each_kernel_names_the_sizes_that_it_refuses() -> None:
+    zeros = {"bf16": torch.zeros(65, 256, dtype=torch.bfloat16)}
+    _, w, s, z = whole_numbers((1, 16, 256), "bf16")
+    with pytest.raises(
+        BadField, match=r"size m: '9' cannot be used; .* at most 8 rows; choose cuda_mma or triton_fused"
+    ):
+        gemv.bind(zeros["bf16"][:9], w, s, z, dict.fromkeys(gemv.SPACE, 0))
+    with pytest.raises(BadField, match=r"size m: '65' cannot be used; .* at most 64 rows; choose triton_fused"):
+        mma.bind((zeros["bf16"], w, s, z), dict.fromkeys(mma.SPACE, 0), shuffle=False)
+    _, w, s, z = whole_numbers((1, 8, 2**16), "bf16")
+    with pytest.raises(BadField, match=r"8 rows of x as fp32 are 2,228,224 bytes of shared memory"):
+        gemv.bind(torch.zeros(8, 2**16, dtype=torch.bfloat16), w, s, z, dict.fromkeys(gemv.SPACE, 0))
+
+
+def refusal(name: str, problem: Problem, configuration: dict[str, int]) -> str:
+    variant = OP.variant_named(name)
+    assert variant.admits is not None
+    return variant.admits(configuration, problem) or ""
+
+
+def test_the_spaces_hold_what_a_gpu_can_run() -> None:
+    one, eight, most, large = (OP.problem({"m": m, "n": 28672, "k": 4096}, "bf16") for m in (1, 8, 64, 65))
+    good = asdict(gemv.choose(1, 28672, 132))
+    assert refusal("cuda_gemv", one, good) == ""
+    assert "more than 8 rows" in refusal("cuda_gemv", most, good)
+    assert "in both parameters or in none" in refusal("cuda_gemv", one, {**good, "warps": 0})
+    assert "registers" in refusal("cuda_gemv", eight, good)
+    assert "of the warps have work" in refusal("cuda_gemv", OP.problem({"m": 1, "n": 4096, "k": 4096}, "bf16"), good)
+    good = asdict(mma.choose(1, 28672, 4096, 132, 232448))
+    for name in ("cuda_mma", "cuda_mma_shuffled"):
+        assert refusal(name, one, good) == ""
+        assert "more than 64 rows" in refusal(name, large, good)
+        assert "shared memory" in refusal(name, most, good)
+        assert "registers" in refusal(name, one, {**good, "deep": 16, "stages": 3})
+        assert "copy only" in refusal(name, one, {**good, "deep": 2, "stages": 3})
+        assert "share" in refusal(name, one, {**good, "parts": 6})
+    good = {"rows": 16, "features": 64, "parts": 1, "warps": 4, "stages": 4, "order": 2}
+    assert refusal("triton_fused", one, good) == ""
+    assert "half of 64 rows" in refusal("triton_fused", one, {**good, "rows": 64})
+    good = {"features": 8, "groups": 8, "parts": 1, "warps": 4, "stages": 2}
+    assert refusal("triton_gemv", one, good) == ""
+    assert "more than 16 rows" in refusal("triton_gemv", most, good)
+    assert "too many registers" in refusal("triton_gemv", one, {**good, "features": 32, "warps": 1})
+
+
+def result(weights: Callable[[Tensor, Tensor, Tensor, int], Tensor], inputs: tuple[Tensor, ...]) -> Tensor:
+    """The product in fp32, rounded once, with weights that a function computes in fp32 or less."""
+    x, w, s, z = inputs
+    return (x.float() @ weights(w, s, z, x.shape[1]).float().t()).to(x.dtype)
+
+
+def exact(w: Tensor, s: Tensor, z: Tensor, k: int) -> Tensor:
+    return dequantised(w, s.float(), z, k)
+
+
+def zero_of_the_next_group(w: Tensor, s: Tensor, z: Tensor, k: int) -> Tensor:
+    return dequantised(w, s.float(), z.roll(1, 0), k)
+
+
+def scale_of_the_next_group(w: Tensor, s: Tensor, z: Tensor, k: int) -> Tensor:
+    return dequantised(w, s.float().roll(1, 0), z, k)
+
+
+def high_half_first(w: Tensor, s: Tensor, z: Tensor, k: int) -> Tensor:
+    return dequantised(w << 4 | w >> 4, s.float(), z, k)
+
+
+def zero_of_the_other_feature(w: Tensor, s: Tensor, z: Tensor, k: int) -> Tensor:
+    return dequantised(w, s.float(), z << 4 | z >> 4, k)
+
+
+def one_zero_point_for_all(w: Tensor, s: Tensor, z: Tensor, k: int) -> Tensor:
+    return dequantised(w, s.float(), torch.full_like(z, 0x88), k)
+
+
+def scale_of_8_bits(w: Tensor, s: Tensor, z: Tensor, k: int) -> Tensor:
+    return dequantised(w, s.to(torch.float8_e4m3fn).float(), z, k)
+
+
+@pytest.mark.parametrize("dtype", [*TORCH])
+@pytest.mark.parametrize("data", ["normal", "uniform", "zeros", "small_integers", "one_value"])
+@pytest.mark.parametrize("sizes", [(1, 256, 4096), (16, 67, 129), (5, 64, 1)])
+def test_weights_may_be_rounded_once_or_not_at_all(data: str, dtype: str, sizes: tuple[int, int, int]) -> None:
+    problem = OP.problem(dict(zip("mnk", sizes, strict=True)), dtype, data=data)
+    for seed in range(3):
+        inputs = inputs_of(OP, problem, seed)
+        for weights in (exact, dequantised):
+            accuracy = compare(OP, problem, inputs, result(weights, inputs))
+            assert accuracy.passed, accuracy.reasons
+
+
+@pytest.mark.parametrize("dtype", [*TORCH])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        zero_of_the_next_group,
+        scale_of_the_next_group,
+        high_half_first,
+        zero_of_the_other_feature,
+        one_zero_point_for_all,
+        scale_of_8_bits,
+    ],
+)
+def test_other_weights_are_refused(wrong: Callable[[Tensor, Tensor, Tensor, int], Tensor], dtype: str) -> None:
+    problem = OP.problem({"m": 4, "n": 256, "k": 4096}, dtype)
+    inputs = inputs_of(OP, problem)
+    assert compare(OP, problem, inputs, result(exact, inputs)).passed
+    assert not compare(OP, problem, inputs, result(wrong, inputs)).passed
+
+
+@pytest.mark.parametrize("dtype", [*TORCH])
+def test_sums_of_16_bits_are_refused(dtype: str) -> None:
+    """Additions of a long sum in the format of the activations, which a packed multiply-add would make."""
+    problem = OP.problem({"m": 1, "n": 64, "k": 4096}, dtype)
+    x, w, s, z = inputs = inputs_of(OP, problem)
+    products = (x.float() * exact(w, s, z, 4096)).view(64, 64, 64)
+    total = torch.zeros(64, 64, dtype=TORCH[dtype])
+    for i in range(64):
+        total = (total.float() + products[:, :, i]).to(TORCH[dtype])
+    assert not compare(OP, problem, inputs, total.float().sum(1)[None].to(TORCH[dtype])).passed
+
+
+def test_the_bytes_of_inputs_give_every_weight_and_zero_point_equally_often() -> None:
+    problem = OP.problem({"m": 1, "n": 512, "k": 4096}, "bf16", data="zeros")
+    _, w, _, z = inputs_of(OP, problem)
+    for packed in (w, z):
+        counts = torch.stack(
+            ((packed & 15).flatten().bincount(minlength=16), (packed >> 4).flatten().bincount(minlength=16))
+        )
+        assert (counts.double() / counts.sum(1, keepdim=True) - 1 / 16).abs().max() < 0.01
