@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _NEEDS: dict[str, Any] = {"backend": "cuda", "needs": ("nvrtc", "cuda", "sm_90a")}
 _SPACE = {
     "columns": (256, 128),
-    "stages": (4, 3, 5, 6, 7),
+    "stages": (4, 3, 5, 6),
     "c_boxes": (2, 1, 4),
     "band": (8, 1, 2, 4, 16, 32),
     "fetch_bytes": (256, 128),
@@ -42,8 +42,9 @@ def _admits(configuration: Configuration, problem: Problem) -> str | None:
     if options.shared_bytes > MOST_SHARED_BYTES:
         return f"needs {options.shared_bytes:,} bytes of shared memory"
     row_tiles = -(-most_rows(problem.sizes) // ROWS)
-    if options.band // 2 >= row_tiles:
-        return f"the largest group has {row_tiles} rows of tiles, so a band of {options.band // 2} is the same"
+    same = next(band for band in _SPACE["band"] if min(band, row_tiles) == min(options.band, row_tiles))
+    if same != options.band:
+        return f"no group has more than {row_tiles} rows of tiles, so a band of {same} is the same"
     return None
 
 
