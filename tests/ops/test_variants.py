@@ -96,9 +96,8 @@ def test_inputs_that_are_not_contiguous_are_understood_or_refused(op: Op, varian
 def test_a_launch_reads_the_inputs_as_they_are_when_it_is_called(tried: list[tuple[Op, Variant]]) -> None:
     for op, variant in tried:
         if variant.backend == "inductor":  # a problem of COMPILED, so that no other graph is compiled
-            problem = [w for w in ways(op, variant) if (w.direction, w.compute != "tf32") == ("forward", True)][
-                -1
-            ].problem(op, odd_sizes(op)[-1])
+            forward = [w for w in ways(op, variant) if w.direction == "forward" and w.compute != "tf32"]
+            problem = forward[-1].problem(op, odd_sizes(op)[-1])
         else:
             problem = next(iter(ways(op, variant))).problem(op, dict.fromkeys(op.axis_names, 16))
         inputs = inputs_of(op, problem)
