@@ -13,7 +13,7 @@ from typing import Any
 
 from checking import bind, checked, inputs_of
 
-from kernelviz.ops import op_named
+from kernelviz.ops import Op, Variant, op_named
 
 INTERPRETED: tuple[tuple[str, dict[str, int]], ...] = (
     ("triton_tuned", {"tile_m": 32, "tile_n": 64, "tile_k_bytes": 64, "warps": 4, "group": 4}),
@@ -45,18 +45,43 @@ COMPILED: tuple[tuple[str, dict[str, int]], ...] = (
 )
 
 
+LAYOUTS_INTERPRETED = tuple(
+    (op, {"tile_m": 64, "tile_n": 128, "parts": parts, "flatten": flatten})
+    for op in ("matmul_nt", "transpose_matmul", "matmul_tt")
+    for parts, flatten in ((1, 1), (2, 0), (4, 1))
+)
+"""Of `triton_descriptors` of the ops with transposed factors."""
+LAYOUTS_COMPILED = tuple(
+    (op, configuration)
+    for op in ("matmul_nt", "transpose_matmul", "matmul_tt")
+    for configuration in (
+        {},
+        {"stages": 4, "parts": 2, "flatten": 0},
+        {"stages": 4, "parts": 4},
+        {"tile_m": 256, "tile_n": 128, "stages": 4, "parts": 2},
+    )
+)
+
+
 def name_of(variant: str, configuration: dict[str, int]) -> str:
     return op_named("matmul").variant_named(variant).named(configuration).name
 
 
+def chosen_of(kind: str) -> list[tuple[Op, Variant]]:
+    """The configurations to be tried, each with its op. `kind`: ``interpret`` or ``compile``."""
+    own, layouts = (INTERPRETED, LAYOUTS_INTERPRETED) if kind == "interpret" else (COMPILED, LAYOUTS_COMPILED)
+    named = [("matmul", variant, c) for variant, c in own] + [(op, "triton_descriptors", c) for op, c in layouts]
+    return [(op_named(op), op_named(op).variant_named(variant).configured(c)) for op, variant, c in named]
+
+
 def interpret() -> None:
-    op = op_named("matmul")
-    for variant, configuration in INTERPRETED:
-        chosen = op.variant_named(variant).configured(configuration)
+    for op, chosen in chosen_of("interpret"):
         for sizes in ({"m": 129, "n": 264, "k": 136}, {"m": 65, "n": 8, "k": 8}):
+            if op.name in ("transpose_matmul", "matmul_tt"):
+                sizes = {**sizes, "m": sizes["m"] + 7}  # rows of A that TMA can address
             accuracy = checked(op, chosen, op.problem(sizes, "fp16"))
             assert accuracy.passed, accuracy.reasons
-        print_line(case=name_of(variant, configuration), worst_of_bound=accuracy.worst_of_bound)
+        print_line(case=name_of(chosen.name, dict(chosen.configuration or {})), worst_of_bound=accuracy.worst_of_bound)
 
 
 def compile_all() -> None:
@@ -69,9 +94,7 @@ def compile_all() -> None:
     properties = {"max_shared_mem": 232_448, "multiprocessor_count": 132, "warpSize": 32}
     driver = CompileOnlyDriver(90, properties, lambda name, cubin, shared_bytes: loaded.append((cubin, shared_bytes)))
     triton.runtime.driver.set_active(driver)
-    op = op_named("matmul")
-    for variant, configuration in COMPILED:
-        chosen = op.variant_named(variant).configured(configuration)
+    for op, chosen in chosen_of("compile"):
         problem = op.problem(
             {"m": 256, "n": 512, "k": 512}, "bf16" if "bf16" in (chosen.dtypes or op.dtypes) else "fp16"
         )
@@ -79,7 +102,7 @@ def compile_all() -> None:
         cubin, shared_bytes = loaded.pop()
         (kernel,) = facts_of(cubin)
         print_line(
-            case=name_of(variant, configuration),
+            case=name_of(chosen.name, dict(chosen.configuration or {})),
             shared_bytes=shared_bytes,
             threads=kernel.required_threads,
             spills=kernel.spill_loads + kernel.spill_stores,
