@@ -21,6 +21,23 @@ def _star(points: int, inner: float, turned: float = 0.0) -> Points:
 _UP: Points = ((0.0, -0.9), (1.0, 0.8), (-1.0, 0.8))
 _CORNER: Points = ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9))
 """A right-angled triangle that points to the upper right."""
+_CROSS: Points = tuple(
+    (x / 3, y / 3)
+    for x, y in (
+        (-1, -3),
+        (1, -3),
+        (1, -1),
+        (3, -1),
+        (3, 1),
+        (1, 1),
+        (1, 3),
+        (-1, 3),
+        (-1, 1),
+        (-3, 1),
+        (-3, -1),
+        (-1, -1),
+    )
+)
 _SHAPES: dict[str, Points] = {
     "square": ((-0.8, -0.8), (0.8, -0.8), (0.8, 0.8), (-0.8, 0.8)),
     "diamond": ((0, -1), (1, 0), (0, 1), (-1, 0)),
@@ -31,10 +48,7 @@ _SHAPES: dict[str, Points] = {
     "hexagram": _star(6, 1 / math.sqrt(3)),
     "hourglass": ((-0.8, -0.9), (0.8, -0.9), (-0.8, 0.9), (0.8, 0.9)),
     "bowtie": ((-0.9, -0.8), (-0.9, 0.8), (0.9, -0.8), (0.9, 0.8)),
-    "cross": tuple(
-        (x / 3, y / 3)
-        for x, y in ((-1, -3), (1, -3), (1, -1), (3, -1), (3, 1), (1, 1), (1, 3), (-1, 3), (-1, 1), (-3, 1), (-3, -1), (-1, -1))
-    ),
+    "cross": _CROSS,
     "diamond-wide": ((0, -0.7), (1.1, 0), (0, 0.7), (-1.1, 0)),
     "diamond-tall": ((0, -1.1), (0.7, 0), (0, 1.1), (-0.7, 0)),
     "triangle-left": tuple((y, x) for x, y in _UP),
@@ -47,6 +61,10 @@ _SHAPES: dict[str, Points] = {
     "triangle-nw": tuple((-x, y) for x, y in _CORNER),
     "triangle-se": tuple((x, -y) for x, y in _CORNER),
     "triangle-sw": tuple((-x, -y) for x, y in _CORNER),
+    "x": tuple(((x - y) / math.sqrt(2), (x + y) / math.sqrt(2)) for x, y in _CROSS),
+    "hexagon": _star(6, math.cos(math.pi / 6)),
+    "octagon": _star(8, math.cos(math.pi / 8), turned=1 / 16),
+    "hexagon2": _star(6, math.cos(math.pi / 6), turned=1 / 12),
 }  # fmt: skip
 """Corners by marker; a circle has none."""
 

@@ -65,9 +65,13 @@ MARKERS = (
     "star-triangle-down",
     "triangle-nw",
     "triangle-se",
+    "x",
+    "hexagon",
+    "octagon",
+    "hexagon2",
 )
 """More markers than a run of the largest op can have variants, so that the marker alone identifies a variant. Their number has no
-divisor in common with that of the colours, so a colour and a marker meet again only after 368 variants."""
+divisor in common with that of the colours, so a colour and a marker meet again only after 432 variants."""
 _NEVER_DOTTED = ("hourglass", "bowtie")
 """Markers of which Plotly has no variant with a dot."""
 NEUTRAL = "#7C8784"
@@ -95,18 +99,18 @@ def _ladders() -> dict[str, dict[str, int]]:
 
 
 def _numbers(op: Op) -> dict[str, int]:
-    """A variant's position in the op. If there are more variants than markers, variants of different number formats, which no run
-    has together, have the same number."""
+    """A variant's position in the op. If there are more variants than markers, variants of different number formats or
+    directions, which no run has together, have the same number."""
     if len(op.variants) < len(MARKERS):
         return {v.name: place for place, v in enumerate(op.variants)}
     numbers: dict[str, int] = {}
-    formats: list[set[str]] = []
+    passes: list[set[tuple[str, str]]] = []
     for variant in op.variants:
-        own = set(variant.dtypes or op.dtypes)
-        free = next((i for i, used in enumerate(formats) if own.isdisjoint(used)), len(formats))
-        if free == len(formats):
-            formats.append(set())
-        formats[free] |= own
+        own = set(product(variant.dtypes or op.dtypes, variant.directions))
+        free = next((i for i, used in enumerate(passes) if own.isdisjoint(used)), len(passes))
+        if free == len(passes):
+            passes.append(set())
+        passes[free] |= own
         numbers[variant.name] = free
     return numbers
 

@@ -25,16 +25,17 @@ THEME = tomllib.loads((Path(__file__).parents[2] / ".streamlit" / "config.toml")
 BACKGROUNDS = tuple(THEME[name]["backgroundColor"] for name in ("light", "dark"))
 
 
-LADDERS = [(op.name, dtype) for op in OPS for dtype in op.dtypes]
+LADDERS = [(op.name, dtype, direction) for op in OPS for dtype in op.dtypes for direction in op.directions]
 
 
-def ladder_of(op_name: str, dtype: str) -> list[str]:
-    """The variants that a run in this format can have."""
-    return [v.name for o in OPS for v in o.variants if o.name == op_name and (v.dtypes is None or dtype in v.dtypes)]
+def ladder_of(op_name: str, dtype: str, direction: str) -> list[str]:
+    """The variants that a run in this format and direction can have."""
+    variants = [v for o in OPS for v in o.variants if o.name == op_name and direction in v.directions]
+    return [v.name for v in variants if v.dtypes is None or dtype in v.dtypes]
 
 
-@given(run=st.sampled_from([*LADDERS, ("no_such_op", "fp32")]), data=st.data())
-def test_no_two_variants_of_a_run_look_alike(run: tuple[str, str], data: st.DataObject) -> None:
+@given(run=st.sampled_from([*LADDERS, ("no_such_op", "fp32", "forward")]), data=st.data())
+def test_no_two_variants_of_a_run_look_alike(run: tuple[str, str, str], data: st.DataObject) -> None:
     """Up to 30 variants of the op, of plug-ins and of other tools, in any order."""
     op, ladder = run[0], ladder_of(*run)
     own = data.draw(st.permutations(ladder))[: data.draw(st.integers(0, len(ladder)))]
@@ -58,11 +59,11 @@ def test_no_two_variants_of_a_run_look_alike(run: tuple[str, str], data: st.Data
 
 
 def test_every_op_has_a_marker_for_each_variant_and_a_plug_in_and_as_many_colours_as_there_are() -> None:
-    for name, dtype in LADDERS:
-        styles = [style_of(name, variant) for variant in (*ladder_of(name, dtype), "by_norm")]
-        assert len({s.marker for s in styles}) == len(styles), (name, dtype)
+    for name, dtype, direction in LADDERS:
+        styles = [style_of(name, variant) for variant in (*ladder_of(name, dtype, direction), "by_norm")]
+        assert len({s.marker for s in styles}) == len(styles), (name, dtype, direction)
         if len(next(op for op in OPS if op.name == name).variants) < len(MARKERS):
-            assert len({s.colour for s in styles}) == min(len(styles), len(COLOURS)), (name, dtype)
+            assert len({s.colour for s in styles}) == min(len(styles), len(COLOURS)), (name, dtype, direction)
 
 
 def _linear(colour: str) -> np.ndarray:
