@@ -24,9 +24,10 @@ pytestmark = pytest.mark.xdist_group("compile-1")
 DEFAULT = Tf32Options()
 OPTIONS = {
     "default": DEFAULT,
-    "128-rows": replace(DEFAULT, rows=128, stages=6),
+    "128-rows": replace(DEFAULT, rows=128, stages=5, c_boxes=1),
     "no-cluster": replace(DEFAULT, cluster=1, stages=3, group=4),
-    "three-warpgroups": replace(DEFAULT, rows=128, consumers=3, stages=5),
+    "three-warpgroups": replace(DEFAULT, rows=128, consumers=3, stages=4),
+    "stores-from-registers": replace(DEFAULT, c_boxes=0),
 }
 
 
@@ -45,7 +46,8 @@ def check(options: Tf32Options, sizes: tuple[int, int, int], folder: Path, sourc
     for mode in (False, True):
         c = torch.full((m, n), float("nan"))
         grid = (2 * options.cluster, options.threads, options.shared_bytes)
-        error = run(library, [(a, options.rows // options.cluster), (b, DEPTH)], [order, c], sizes, grid, mode=mode)
+        boxes = [(a, options.rows // options.cluster), (b, DEPTH), (c, DEPTH)]
+        error = run(library, boxes, [order, c], sizes, grid, mode=mode)
         faults.append(error or ("" if torch.equal(c, expected) else "wrong"))
     return faults
 
@@ -64,9 +66,11 @@ MISTAKES = {
     "fragments are loaded while they are multiplied": ("wgmma_wait<1>();", "wgmma_wait<2>();"),
     "a stage is read before it is there": ("barrier_wait(shared.full + 8 * stage.number, stage.parity);", ""),
     "a stage is filled before it was read": ("barrier_wait(shared.empty + 8 * stage.number, stage.parity ^ 1);", ""),
+    "C is overwritten while it is stored": ("store_wait_read<C_BOXES - 1>()", "store_wait_read<C_BOXES>()"),
+    "a bank conflict of stores": ("second_first = t & 2", "second_first = false"),
     "a bank conflict": ("t / 32 % 2 * 2 + r / 4 + r / 2 % 2 * 4", "t / 32 % 2 * 4 + r / 2"),
     "a block of the cluster is not told": ("% WARPGROUP < CLUSTER)", "% WARPGROUP < 1)"),
-    "the last column is another thread's": ("+ 4 * part + within;", "+ 4 * part;"),
+    "the second box is stored over the first one": ("column0 + 32, row0", "column0, row0"),
 }
 
 
@@ -102,10 +106,10 @@ def test_fragments_are_loaded_while_the_tensor_core_multiplies(name: str) -> Non
 
 def test_what_does_not_fit_is_refused_by_name() -> None:
     problem = op_named("matmul").problem(dict.fromkeys("mnk", 4096), "fp32", compute="tf32")
-    default = {"rows": 256, "consumers": 2, "stages": 4, "cluster": 2, "group": 0}
+    default = {"rows": 256, "consumers": 2, "stages": 4, "cluster": 2, "c_boxes": 2, "group": 0}
     assert admits(default, problem) is None
     assert "shared memory" in (admits(default | {"stages": 5}, problem) or "")
-    assert "at most 64 fit" in (admits(default | {"consumers": 3, "stages": 3}, problem) or "")
+    assert "at most 64 fit" in (admits(default | {"consumers": 3, "stages": 2}, problem) or "")
     variant = op_named("matmul").variant_named("cuda_wgmma_tf32")
     for sizes, axis in (((64, 64, 63), "k"), ((64, 65, 64), "n")):
         m, n, k = sizes

@@ -28,10 +28,11 @@ def cuda_wgmma_tf32(
     consumers: int = 2,
     stages: int = 4,
     cluster: int = 2,
+    c_boxes: int = 2,
     group: int = 0,
 ) -> Launch:
     """CUDA C++, wgmma in tf32: computes Cᵀ = Bᵀ Aᵀ, because only an operand in registers need not be contiguous along K."""
     from kernelviz.ops.matmul import wgmma_tf32 as kernels
 
-    options = Tf32Options(rows=rows, consumers=consumers, stages=stages, cluster=cluster, group=group)
+    options = Tf32Options(rows=rows, consumers=consumers, stages=stages, cluster=cluster, c_boxes=c_boxes, group=group)
     return kernels.bind(a_MK, b_KN, options)

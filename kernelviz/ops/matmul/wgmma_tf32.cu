@@ -9,9 +9,11 @@
 //   CONSUMERS   warpgroups that multiply, each for 64 columns of the tile: 2 or 3
 //   STAGES      tiles of A and B in shared memory, each 32 of K deep
 //   CLUSTER     2: two blocks with neighbouring columns each load a half of their common tile of A, for both (multicast)
+//   C_BOXES     0: C goes to memory from registers; else by TMA, through this many pairs of boxes of shared memory for each warpgroup, while the
+//               next tile begins
 //   HILBERT     1: the tiles are computed in the order of a table; 0: in groups of GROUP rows of tiles, which find B in the L2
-// `maps` holds two tensor maps of boxes of 32 columns, swizzled by 128 bytes: A in boxes of ROWS / CLUSTER rows, B in boxes of 32 rows. TMA fills what
-// is outside of a matrix with zeros.
+// `maps` holds three tensor maps of boxes of 32 columns, swizzled by 128 bytes: A in boxes of ROWS / CLUSTER rows, B and C in boxes of 32 rows. TMA
+// fills what is outside of a matrix with zeros, and does not write there.
 #include "tma.cuh"
 #include "warpgroups.cuh"
 #include "wgmma_tf32.cuh"
@@ -20,17 +22,19 @@ constexpr int COLUMNS = 64 * CONSUMERS, DEPTH = 32, STEP = 8, STEPS = DEPTH / ST
 constexpr int WARPGROUP = 128;
 constexpr int THREADS = WARPGROUP * (CONSUMERS + 1);
 constexpr int A_BYTES = ROWS * DEPTH * 4, B_BYTES = DEPTH * COLUMNS * 4, BOX_BYTES = DEPTH * 128;
+constexpr int C_BYTES = CONSUMERS * C_BOXES * 2 * BOX_BYTES;
 constexpr int BOXES_OF_B = COLUMNS / 32;
 constexpr int SUMS = ROWS / 2;  // of one thread
 constexpr int REGISTERS = CONSUMERS == 2 ? 240 : 160, REGISTERS_TO_COPY = CONSUMERS == 2 ? 24 : 32;
 
-// All shared memory is dynamic: the stages, then the barriers.
+// All shared memory is dynamic: the stages, then C, then the barriers.
 struct Shared {
-    unsigned stages, full, empty;
+    unsigned stages, c, full, empty;
 
     __device__ __forceinline__ Shared() {
         stages = aligned_shared_memory();
-        full = stages + STAGES * (A_BYTES + B_BYTES);
+        c = stages + STAGES * (A_BYTES + B_BYTES);
+        full = c + C_BYTES;
         empty = full + 8 * STAGES;
     }
     __device__ __forceinline__ unsigned a(int stage) const {
@@ -116,9 +120,9 @@ struct Columns {
     __device__ __forceinline__ int first(int t) const {
         return t / 64 * 32 + 4 * part + within;
     }
-    // Where it lies in row `depth` (0 to 7) of the first box that the warpgroup multiplies.
-    __device__ __forceinline__ unsigned address(int t, int depth) const {
-        return t / 64 * BOX_BYTES + depth * 128 + ((part ^ depth) << 4) + within * 4;
+    // Where they lie in a row of the box of their 32 columns, counted from the first box of the warpgroup.
+    __device__ __forceinline__ unsigned address(int t, int row) const {
+        return t / 64 * BOX_BYTES + row * 128 + ((part ^ row % 8) << 4) + within * 4;
     }
 };
 
@@ -167,6 +171,37 @@ __device__ __forceinline__ void store(const float (&sums)[SUMS], float* __restri
         }
     }
 }
+
+#if C_BOXES
+// Through shared memory, 32 rows at a time. The threads of odd pairs of rows store the second one first, so that 16 threads touch each bank once.
+__device__ __forceinline__ void store_by_tma(
+    const float (&sums)[SUMS], unsigned boxes, const char* map, const Columns& columns, int row0, int column0, int warpgroup) {
+    const int t = threadIdx.x % WARPGROUP;
+    const bool leader = t == 0, second_first = t & 2;
+#pragma unroll
+    for (int part = 0; part < ROWS / 32; ++part) {
+        const unsigned to = boxes + part % C_BOXES * 2 * BOX_BYTES;
+        if (leader) {
+            store_wait_read<C_BOXES - 1>();  // the stores that read these boxes have ended
+        }
+        warpgroup_barrier(warpgroup);
+#pragma unroll
+        for (int eight = 0; eight < 4; ++eight) {
+            const float* four = sums + 4 * (4 * part + eight);
+            const int row = 8 * eight + t % 4 * 2;
+            store_two(to + columns.address(t, row + second_first), second_first ? four[1] : four[0], second_first ? four[3] : four[2]);
+            store_two(to + columns.address(t, row + !second_first), second_first ? four[0] : four[1], second_first ? four[2] : four[3]);
+        }
+        fence_for_tma();
+        warpgroup_barrier(warpgroup);
+        if (leader) {
+            store_box(to, map, column0, row0 + 32 * part);
+            store_box(to + BOX_BYTES, map, column0 + 32, row0 + 32 * part);
+            store_commit();
+        }
+    }
+}
+#endif
 
 // The operands of a tile for one warpgroup. While the products of one stage run, the fragments of the next one are loaded.
 struct Multiplier {
@@ -234,6 +269,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_tf32(
         __syncwarp();  // the barrier of the cluster needs whole warps
     } else {
         take_registers<REGISTERS>();
+        if (C_BOXES) {
+            acquire_map(maps + 256);
+        }
         const int t = threadIdx.x % WARPGROUP;
         const Columns columns(t);
         const unsigned boxes = 2 * warpgroup * BOX_BYTES;
@@ -255,7 +293,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_tf32(
             }
             wgmma_wait<0>();
             release(shared, before);
-            store(sums, c, tile.row, tile.column + 64 * warpgroup + columns.first(t), m, n);
+            const int column0 = tile.column + 64 * warpgroup;
+#if C_BOXES
+            store_by_tma(sums, shared.c + warpgroup * C_BOXES * 2 * BOX_BYTES, maps + 256, columns, tile.row, column0, warpgroup);
+#else
+            store(sums, c, tile.row, column0 + columns.first(t), m, n);
+#endif
+        }
+        if (C_BOXES && t == 0) {
+            store_wait();
         }
     }
     // The shared memory of a block must last until the other one has sent everything to it.

@@ -32,6 +32,7 @@ class Tf32Options:
     consumers: int = 2
     stages: int = 4
     cluster: int = 2
+    c_boxes: int = 2
     group: int = 0
 
     @property
@@ -45,8 +46,9 @@ class Tf32Options:
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory: the stages with their barriers, and what aligns them to 1024 bytes."""
-        return ALIGNMENT_BYTES + self.stages * (4 * DEPTH * (self.rows + self.columns) + 16)
+        """Dynamic shared memory: the stages with their barriers, C, and what aligns them to 1024 bytes."""
+        c = 4 * self.consumers * self.c_boxes * 2 * DEPTH * DEPTH
+        return ALIGNMENT_BYTES + self.stages * (4 * DEPTH * (self.rows + self.columns) + 16) + c
 
     def defines(self) -> dict[str, str]:
         return {
@@ -54,6 +56,7 @@ class Tf32Options:
             "CONSUMERS": str(self.consumers),
             "STAGES": str(self.stages),
             "CLUSTER": str(self.cluster),
+            "C_BOXES": str(self.c_boxes),
             "HILBERT": str(int(self.group == 0)),
             "GROUP": str(self.group or 1),
         }
@@ -64,6 +67,7 @@ SPACE = {
     "consumers": (2, 3),
     "stages": (4, 3, 5, 6),
     "cluster": (2, 1),
+    "c_boxes": (2, 1, 0),
     "group": (0, 4, 8, 16),
 }
 
@@ -98,7 +102,7 @@ def bind(a_MK: Tensor, b_KN: Tensor, options: Tf32Options) -> Launch:
         cluster=options.cluster,
         specific=True,
     )
-    maps = tensor_maps([Boxes(a_MK, options.rows // options.cluster), Boxes(b_KN, DEPTH)])
+    maps = tensor_maps([Boxes(a_MK, options.rows // options.cluster), Boxes(b_KN, DEPTH), Boxes(c_MN, DEPTH)])
     tiles = -(-m // options.rows), -(-n // (options.columns * options.cluster))
     order = torch.tensor(hilbert_order(*tiles) if options.group == 0 else [0], dtype=torch.uint32).to(a_MK.device)
     resident = nvrtc.resident(kernel, options.threads, cluster=options.cluster, shared_bytes=options.shared_bytes)
