@@ -16,14 +16,6 @@ inline void store_matrices(unsigned to, unsigned a, unsigned b, unsigned c, unsi
         }
     });
 }
-inline void store_two(unsigned to, float first, float second) {
-    together({to, {}}, [](Fiber* lanes) {
-        check_banks(lanes, 0, 16, 8, "a store");
-        check_banks(lanes, 16, 16, 8, "a store");
-    });
-    memcpy(in_shared(block(), to, 8), &first, 4);
-    memcpy(in_shared(block(), to, 8) + 4, &second, 4);
-}
 inline void load_two(unsigned& first, unsigned& second, unsigned from) {
     together({from, {}}, [](Fiber* lanes) {
         check_banks(lanes, 0, 16, 8, "a load");

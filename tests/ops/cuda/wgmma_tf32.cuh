@@ -1,6 +1,16 @@
 // kernelviz/ops/kernels/headers/wgmma_tf32.cuh for the processor.
 #pragma once
+#include "warpgroups.cuh"
 #include "wgmma_products.h"
+
+inline void store_two(unsigned to, float first, float second) {
+    together({to, {}}, [](Fiber* lanes) {
+        check_banks(lanes, 0, 16, 8, "a store");
+        check_banks(lanes, 16, 16, 8, "a store");
+    });
+    memcpy(in_shared(block(), to, 8), &first, 4);
+    memcpy(in_shared(block(), to, 8) + 4, &second, 4);
+}
 
 inline float of_tf32(const unsigned char* from) {
     unsigned bits;

@@ -34,9 +34,6 @@ __device__ __forceinline__ void store_matrices(unsigned to, unsigned a, unsigned
 }
 
 // Two neighbouring 32-bit numbers.
-__device__ __forceinline__ void store_two(unsigned to, float first, float second) {
-    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(first), "f"(second) : "memory");
-}
 __device__ __forceinline__ void load_two(unsigned& first, unsigned& second, unsigned from) {
     asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(first), "=r"(second) : "r"(from) : "memory");
 }

@@ -8,6 +8,11 @@
 #define B_K_CONTIGUOUS 1
 #include "wgmma.cuh"
 
+// Two neighbouring sums to shared memory.
+__device__ __forceinline__ void store_two(unsigned to, float first, float second) {
+    asm volatile("st.shared.v2.f32 [%0], {%1, %2};" ::"r"(to), "f"(first), "f"(second) : "memory");
+}
+
 // D (64×128, fp32, in registers) += A (64×8, in registers) Bᵀ (B: 128×8, in shared memory). `add` 0 replaces D instead.
 __device__ __forceinline__ void wgmma_tf32(float (&d)[64], const unsigned (&a)[4], unsigned long long b, int add) {
     asm volatile(
