@@ -29,8 +29,9 @@ MULTIPROCESSORS = 132
 """Of an H200: `admits` knows no device."""
 MOST_SHARED_BYTES = 232448
 """Of a block on sm_90 and sm_100; and what all blocks of a multiprocessor may have, but for 1024 bytes of each."""
-BLOCK_BYTES = 1024
-"""Shared memory that the system takes of each block (CUDA C++ Programming Guide, "Compute Capability 8.x")."""
+BLOCK_BYTES, STATIC_BYTES = 1024, 128
+"""Shared memory that the system takes of each block (CUDA C++ Programming Guide, "Compute Capability 8.x"), and room for the flag of
+`is_last_to_arrive`, which dynamic shared memory follows at a multiple of 128 bytes."""
 REGISTERS = 65536
 """Of a multiprocessor, on every GPU from sm_80 on."""
 ENOUGH_AHEAD_BYTES = 44 * 1024
@@ -104,7 +105,7 @@ class Tile:
         """Why a GPU with so much shared memory for a block cannot run it, or None."""
         if self.warps < 2 or self.warps > 16:
             return f"{self.warps} warps: 2 to 16 of a block are enough to copy and to multiply"
-        if (size := self.shared_bytes(m, k)) > shared_bytes:
+        if (size := self.shared_bytes(m, k) + STATIC_BYTES) > shared_bytes:
             return f"{size:,} bytes of shared memory; a block has at most {shared_bytes:,}"
         if self.blocks * (size + BLOCK_BYTES) > shared_bytes + BLOCK_BYTES:
             return f"{self.blocks} blocks of {size:,} bytes of shared memory do not fit a multiprocessor"
