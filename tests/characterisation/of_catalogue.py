@@ -16,6 +16,11 @@ from characterisation.common import (
 from characterisation.facts import plain, shape
 
 
+def dimensions(spec: Any) -> list[str | int]:
+    """Names of axes and whole numbers; groups along an axis as text."""
+    return [a if isinstance(a, str | int) else str(a) for a in spec.axes]
+
+
 def catalogue() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, op in adapter.catalogue().items():
@@ -28,8 +33,8 @@ def catalogue() -> dict[str, Any]:
             "baseline": op.baseline,
             "slab": op.slab,
             "presets": {p.name: dict(p.sizes) for p in op.presets},
-            "inputs": [[t.name, t.axes, t.dtype, t.below, t.ids, t.data] for t in op.inputs],
-            "outputs": [[t.name, t.axes, t.dtype] for t in op.outputs],
+            "inputs": [[t.name, dimensions(t), t.dtype, t.below, t.ids, t.data] for t in op.inputs],
+            "outputs": [[t.name, dimensions(t), t.dtype] for t in op.outputs],
             "variants": [adapter.variant_facts(v) for v in op.variants],
         }
         refused: dict[str, str] = {}

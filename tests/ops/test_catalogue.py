@@ -12,7 +12,7 @@ from kernelviz.core.backends import BACKENDS
 from kernelviz.core.errors import UnknownName
 from kernelviz.core.sizes import expand
 from kernelviz.ops import Op, Variant, catalogue, op_named, variant
-from kernelviz.ops.catalog.tensors import Product
+from kernelviz.ops.catalog.tensors import Blocks, Product
 
 ROOT = Path(__file__).parents[2]
 OPS = list(catalogue().values())
@@ -51,8 +51,9 @@ def test_names_inside_an_op_agree(op: Op) -> None:
     assert op.baseline in names
     assert set(op.first) <= set(names)
     tensors = (*op.inputs, *op.outputs)
-    assert {a for t in tensors for a in t.axes if isinstance(a, str)} <= set(op.axis_names)
-    assert {a for t in tensors for p in t.axes if isinstance(p, Product) for a in p.axes} <= set(op.axis_names)
+    dimensions = [a for t in tensors for a in t.axes if not isinstance(a, int)]
+    named = [a.axes if isinstance(a, Product) else (a.axis if isinstance(a, Blocks) else a,) for a in dimensions]
+    assert {axis for axes in named for axis in axes} <= set(op.axis_names)
     assert {t.below for t in tensors if t.below} <= set(op.axis_names)
     for one in (op, op.of(op.problem(dict.fromkeys(op.axis_names, 4), op.dtypes[0], direction=op.directions[-1]))):
         if one.slab:

@@ -51,8 +51,8 @@ REFUSES_STRIDES = {("grouped_matmul", "torch_grouped_mm")}
 
 def not_contiguous(tensor: torch.Tensor) -> torch.Tensor:
     """The same numbers, every second element of memory, or column by column."""
-    if tensor.dim() == 1:
-        wide = torch.empty(2 * tensor.numel(), dtype=tensor.dtype)[::2]
+    if tensor.dim() == 1 or max(tensor.shape) == tensor.numel():  # a single row or column is contiguous in either order
+        wide = torch.empty((*tensor.shape[:-1], 2 * tensor.shape[-1]), dtype=tensor.dtype)[..., ::2]
     else:
         wide = torch.empty(tuple(reversed(tensor.shape)), dtype=tensor.dtype).permute(*reversed(range(tensor.dim())))
     if wide.is_contiguous():  # one row, whose columns follow each other either way

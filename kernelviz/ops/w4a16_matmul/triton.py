@@ -225,6 +225,7 @@ def bind_gemv(
     x_MK: torch.Tensor, w_NGB: torch.Tensor, s_GN: torch.Tensor, z_GH: torch.Tensor, tile: tiles.GemvTile | None
 ) -> Launch:
     """Launch of `gemv_kernel` over contiguous tensors; None: the tile for the size. Errors: BadField for more than 16 rows."""
+    require_contiguous(x_MK=x_MK, w_NGB=w_NGB, s_GN=s_GN, z_GH=z_GH)
     (m, k), n = x_MK.shape, len(w_NGB)
     if m > tiles.GEMV_ROWS:
         message = f"every row of x reads all weights again, so this kernel takes at most {tiles.GEMV_ROWS}; choose triton_fused"
