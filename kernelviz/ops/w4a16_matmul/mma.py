@@ -30,8 +30,8 @@ MULTIPROCESSORS = 132
 MOST_SHARED_BYTES = 232448
 """Of a block on sm_90 and sm_100; and what all blocks of a multiprocessor may have, but for 1024 bytes of each."""
 BLOCK_BYTES, STATIC_BYTES = 1024, 128
-"""Shared memory that the system takes of each block (CUDA C++ Programming Guide, "Compute Capability 8.x"), and room for the flag of
-`is_last_to_arrive`, which dynamic shared memory follows at a multiple of 128 bytes."""
+"""Shared memory that the system takes of each block (CUDA C++ Programming Guide, "Compute Capability 8.x"), and what is before
+dynamic shared memory: the flag of `is_last_to_arrive`, up to a multiple of 128 bytes."""
 REGISTERS = 65536
 """Of a multiprocessor, on every GPU from sm_80 on."""
 ENOUGH_AHEAD_BYTES = 44 * 1024

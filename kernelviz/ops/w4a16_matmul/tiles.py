@@ -64,10 +64,13 @@ def fused_tile(m: int, n: int, k: int, multiprocessors: int, shared_bytes: int =
     Each weight is dequantised once for each tile of rows, so these are as tall as possible. With 16 rows the weights are the
     first factor, because tensor cores of sm_90 need 64 rows of it.
 
-    >>> [astuple(fused_tile(m, 28672, 4096, 132)) for m in (1, 64, 512, 4096)]
-    [(16, 64, 1, 4, 4, 2), (64, 64, 1, 4, 3, 1), (256, 128, 1, 8, 2, 1), (256, 128, 1, 8, 2, 1)]
-    >>> astuple(fused_tile(1, 4096, 14336, 132))
-    (16, 64, 8, 4, 4, 2)
+    >>> for m in (1, 64, 4096):
+    ...     print(fused_tile(m, 28672, 4096, 132))
+    FusedTile(rows=16, features=64, parts=1, warps=4, stages=4, order=2)
+    FusedTile(rows=64, features=64, parts=1, warps=4, stages=3, order=1)
+    FusedTile(rows=256, features=128, parts=1, warps=8, stages=2, order=1)
+    >>> fused_tile(1, 4096, 14336, 132).parts
+    8
     """
     if m > 64:
         for rows in (256, 128):
@@ -88,8 +91,10 @@ def fused_tile(m: int, n: int, k: int, multiprocessors: int, shared_bytes: int =
 def gemv_tile(m: int, n: int, k: int, multiprocessors: int) -> GemvTile:
     """8 features by 8 groups are 4 KB of weights for a program; parts of K where there are few programs.
 
-    >>> astuple(gemv_tile(1, 28672, 4096, 132)), astuple(gemv_tile(1, 1024, 4096, 132))
-    ((8, 8, 1, 4, 2), (8, 8, 4, 4, 2))
+    >>> gemv_tile(1, 28672, 4096, 132)
+    GemvTile(features=8, groups=8, parts=1, warps=4, stages=2)
+    >>> gemv_tile(1, 1024, 4096, 132).parts
+    4
     """
     programs = -(-n // 8) * m
     most = max(1, groups(k) // (2 * SHORTEST_PART_GROUPS))
