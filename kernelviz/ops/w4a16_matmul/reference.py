@@ -28,8 +28,8 @@ def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
 
     One rounding of the output, products added up in fp32, and each weight (q − zero) · scale rounded once to 16 bits before it is
     multiplied. q − zero is exact in 16 bits. The roundings of weights are independent of the activations, so they add up like
-    independent errors. A kernel that multiplies by the scale in fp32 needs little of the last term: in fp16, sums of (1024 + q) x less
-    1024 Σx are off by 5 % of it at most if additions cut off their last bits (simulated, K from 256 to 28,672).
+    independent errors. A kernel that multiplies by the scale in fp32 needs little of the last term: in fp16, sums of (1024 + q) x
+    less 1024 Σx are off by 5 % of it at most if additions cut off their last bits (simulated, K from 256 to 28,672).
     """
     x_MK, w_NGB, s_GN, z_GH = inputs
     w_KN = dequantised(w_NGB, s_GN, z_GH, x_MK.shape[1]).t()
