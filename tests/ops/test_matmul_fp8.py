@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -24,6 +25,8 @@ from kernelviz.ops.matmul.reference_fp8 import BLOCK, FAST, PRECISE, block_refer
 from kernelviz.ops.matmul.variants_fp8 import NARROW, admits_triton
 from kernelviz.ops.matmul.wgmma import hilbert_order
 from kernelviz.ops.matmul.wgmma_fp8 import ROWS, SOURCE, Fp8Options, admits
+from kernelviz.ops.matmul.wgmma_fp8_two_level import SOURCE as TWO_LEVEL_SOURCE
+from kernelviz.ops.matmul.wgmma_fp8_two_level import TwoLevelOptions
 
 pytestmark = pytest.mark.xdist_group("compile-1")
 
@@ -168,7 +171,7 @@ def test_a_fault_with_blocks_of_scales_is_rejected(wrong: object) -> None:
 FAST_OPTIONS = Fp8Options()
 TWO_LEVEL = Fp8Options(two_level=True)
 BLOCKS = Fp8Options(two_level=True, blocks=True)
-NARROW_OPTIONS = {"columns": 128, "stages": 3, "cluster": 1, "c_boxes": 1, "group": 4}
+NARROW_OPTIONS: dict[str, Any] = {"columns": 128, "stages": 3, "cluster": 1, "c_boxes": 1, "group": 4}
 OPTIONS = {
     "fast": FAST_OPTIONS,
     "fast-narrow": replace(FAST_OPTIONS, **NARROW_OPTIONS),
@@ -177,12 +180,25 @@ OPTIONS = {
     "blocks": BLOCKS,
     "blocks-narrow": replace(BLOCKS, **NARROW_OPTIONS),
 }
+REGISTERS = {
+    "two-level": TwoLevelOptions(),
+    "blocks": TwoLevelOptions(blocks=True),
+    "blocks-narrow": TwoLevelOptions(blocks=True, **NARROW_OPTIONS),
+    "blocks-from-shared-memory": TwoLevelOptions(blocks=True, a_registers=0),
+}
+KERNELS: dict[type, tuple[Path, str]] = {
+    Fp8Options: (SOURCE, "matmul_fp8"),
+    TwoLevelOptions: (TWO_LEVEL_SOURCE, "matmul_fp8_two_level"),
+}
 
 
-def check(options: Fp8Options, sizes: tuple[int, int, int], folder: Path, source: Path = SOURCE) -> list[str]:
+def check(
+    options: Fp8Options | TwoLevelOptions, sizes: tuple[int, int, int], folder: Path, source: Path | None = None
+) -> list[str]:
     """What is wrong with a product on the processor, in both modes. Products of small integers and powers of two are exact."""
     m, n, k = sizes
-    library = program(source, "matmul_fp8", options.defines(), folder)
+    own, kernel = KERNELS[type(options)]
+    library = program(source or own, kernel, options.defines(), folder)
     a, b = (torch.randint(-3, 4, shape).float().to(FP8) for shape in ((m, k), (n, k)))
     blocks_of_k = -(-k // BLOCK) if options.blocks else 1
     shapes = ((blocks_of_k, m), (-(-n // BLOCK), blocks_of_k)) if options.blocks else ((1,), (1,))
@@ -208,6 +224,50 @@ def test_the_product_is_right(name: str, tmp_path: Path) -> None:
     many_tiles = (ROWS * options.cluster + 70, 2 * options.columns + 72, 400)
     assert check(options, many_tiles, tmp_path) == ["", ""]
     assert check(options, (8, 8, 16), tmp_path) == ["", ""]
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", REGISTERS)
+def test_the_product_with_an_operand_in_registers_is_right(name: str, tmp_path: Path) -> None:
+    options = REGISTERS[name]
+    for blocks_of_k in (4, 5):
+        sizes = (ROWS * options.cluster + 70, 2 * options.columns + 72, BLOCK * blocks_of_k - 112)
+        assert check(options, sizes, tmp_path) == ["", ""], sizes
+    assert check(options, (8, 8, 16), tmp_path) == ["", ""]
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("lane / 16 ^ row % 8", "lane / 16"),
+        ("pointers.at(min(i + 2, depths - 1))", "pointers.at(min(i + 1, depths - 1))"),
+        ("wgmma_wait<0>();", "wgmma_wait<1>();"),
+        ("% WARPGROUP < CLUSTER)", "% WARPGROUP < 1)"),
+    ],
+)
+def test_the_processor_notices_mistakes_with_an_operand_in_registers(right: str, wrong: str, tmp_path: Path) -> None:
+    text = TWO_LEVEL_SOURCE.read_text()
+    assert right in text
+    source = tmp_path / TWO_LEVEL_SOURCE.name
+    source.write_text(text.replace(right, wrong))
+    assert any(check(REGISTERS["blocks"], (ROWS * 2, 512, 1200), tmp_path, source))
+
+
+@pytest.mark.parametrize("name", REGISTERS)
+def test_scales_are_loaded_in_the_loop_and_nothing_spills(name: str) -> None:
+    pytest.importorskip("triton")  # its wheel has nvdisasm
+    options = REGISTERS[name]
+    cubin = nvrtc.compile_cubin(TWO_LEVEL_SOURCE, nvrtc.architecture("sm_90", specific=True), options.defines())
+    (kernel,) = facts_of(cubin)
+    assert (kernel.spill_stores, kernel.spill_loads) == (0, 0)
+    assert {role.registers for role in kernel.roles} == {24, 240}
+    loop = kernel.roles[0].main_loop
+    assert loop is not None
+    parts, of_two_blocks = options.columns // 128, loop.iteration.classes
+    assert of_two_blocks["tensor"] == 2 * 4 * parts
+    assert of_two_blocks.get("shared_memory", 0) == 2 * 4 * options.a_registers
+    assert of_two_blocks.get("global_memory", 0) == 2 * (2 + parts) * options.blocks
 
 
 MISTAKES = {

@@ -24,10 +24,13 @@ inline void multiply_group(Fiber* lanes) {
         std::vector<float> a(64 * depth), b(first.columns * depth);
         for (unsigned row = 0; row < 64; ++row) {
             for (unsigned q = 0; q < depth; ++q) {
-                const unsigned lane = row / 16 * 32 + row % 8 * 4 + q % 4;
+                const unsigned each = 4 / bytes;  // numbers of a register
+                const unsigned lane = row / 16 * 32 + row % 8 * 4 + q / each % 4;
                 const unsigned* registers = lanes[lane].products.front()[i].a;
-                a[row * depth + q] = operands.value(
-                    registers ? (const unsigned char*)(registers + row / 8 % 2 + q / 4 * 2) : element(first.a_tile, row, q * bytes, bytes));
+                const unsigned char* number =
+                    registers ? (const unsigned char*)(registers + row / 8 % 2 + q / each / 4 * 2) + q % each * bytes
+                              : element(first.a_tile, row, q * bytes, bytes);
+                a[row * depth + q] = operands.value(number);
             }
         }
         for (int column = 0; column < first.columns; ++column) {
