@@ -105,7 +105,7 @@ def test_fast_accumulation_is_no_accumulation_in_fp32() -> None:
     asked = problem(BLOCK_SCALED, 4096)
     inputs = inputs_of(op_named(BLOCK_SCALED), asked)
     ones = (*inputs[:2], torch.ones_like(inputs[2]), torch.ones_like(inputs[3]))
-    result = as_on_hopper(*(t.double() for t in ones[:2]), fast=True).bfloat16()
+    result = as_on_hopper(ones[0].double(), ones[1].double(), fast=True).bfloat16()
     assert not compare(op_named(BLOCK_SCALED), asked, ones, result).passed
 
 

@@ -1,7 +1,7 @@
 // Products of 8-bit floats (e4m3) on Hopper's tensor cores in two levels: the tensor core adds up 128 of K, and these sums are scaled and added in fp32.
 // As wgmma_fp8.cu with TWO_LEVEL, with two differences. The scales are loaded a whole block of K before they are needed. And with A_REGISTERS a
-// warpgroup loads its rows of A into registers once: both halves of a tile of 256 columns use them, so that shared memory is read less (96 instead of
-// 112 KB for 128 of K of a tile of 128×256; it delivers 128 bytes a clock, and TMA's writes of 48 KB also need it).
+// warpgroup loads its rows of A into registers once: both halves of a tile of 256 columns use them, so that shared memory is read less (80 instead of
+// 96 KB for 128 of K of a tile of 128×256; it delivers 128 bytes a clock, and TMA's writes of 48 KB also need it).
 //
 // Warpgroups 0 and 1 multiply, each 64 of the 128 rows of a tile; a third one copies by TMA. Definitions:
 //   COLUMNS     columns of a tile of C: 128 or 256
