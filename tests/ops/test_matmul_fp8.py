@@ -75,7 +75,7 @@ def block_scaled(inputs: tuple[Tensor, ...]) -> Tensor:
     return total.bfloat16()
 
 
-@pytest.mark.parametrize("data", ["normal", "uniform", "small_integers", "one_value"])
+@pytest.mark.parametrize("data", ["normal", "outliers", "uniform", "small_integers", "one_value"])
 @pytest.mark.parametrize("k", [32, 130, 1024, 4096])
 def test_sums_of_a_tensor_core_are_within_the_bound_of_their_accumulation(k: int, data: str) -> None:
     for fast in (True, False):
@@ -332,7 +332,7 @@ def test_too_few_bits_are_named() -> None:
     assert found == LowerPrecision(precision=FAST)
 
 
-@pytest.mark.parametrize("data", ["normal", "uniform", "zeros", "small_integers", "one_value"])
+@pytest.mark.parametrize("data", ["normal", "outliers", "uniform", "zeros", "small_integers", "one_value"])
 def test_inputs_are_held_by_8_bit_floats_and_scales_are_positive(data: str) -> None:
     op, asked = op_named(BLOCK_SCALED), problem(BLOCK_SCALED, 272, data=data)
     inputs = inputs_of(op, asked)
