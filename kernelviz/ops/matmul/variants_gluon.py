@@ -38,7 +38,7 @@ def gluon_warp_specialised(
     tile_n: int = 256,
     tile_k: int = 64,
     stages: int = 4,
-    group: int = 8,
+    group: int = 16,
     parts: int = 4,
     buffers: int = 2,
     lead: int = 0,

@@ -121,7 +121,7 @@ def bind_linear(x_MK: Tensor, w_NK: Tensor, bias_N: Tensor | None, options: Opti
 
     Raises BadField for tensors that are not contiguous, or where rows of x, w or the result are no multiples of 16 bytes.
     """
-    require_contiguous(x_MK=x_MK, w_NK=w_NK, **({} if bias_N is None else {"bias_N": bias_N}))
+    require_contiguous(x_MK=x_MK, w_NK=w_NK, **({} if bias_N is None else {"b_N": bias_N}))
     require_pitch("k", x_MK.shape[1], x_MK.element_size())
     require_pitch("n", w_NK.shape[0], w_NK.element_size())
     boxes = Boxes(w_NK, options.columns // options.cluster)
