@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch, variant
+from kernelviz.ops.matmul import tile_choice
 from kernelviz.ops.matmul.tiles import admits_descriptors, admits_pointers, admits_warp_specialised
 
 if TYPE_CHECKING:
@@ -219,4 +220,34 @@ def triton_warp_specialised(
     )
 
 
-TRITON_VARIANTS = (triton_tuned, triton_persistent, triton_descriptors, triton_warp_specialised)
+@variant(
+    backend="triton",
+    needs=("triton", "cuda"),
+    techniques=("mma_sync", "wgmma", "tcgen05"),
+    space=tile_choice.SPACE,
+    admits=tile_choice.admits,
+)
+def triton_tile_by_size(
+    a_MK: Tensor,
+    b_KN: Tensor,
+    *,
+    compute: str | None = None,
+    tile_m: int = 0,
+    tile_n: int = 0,
+    tile_k: int = 0,
+    parts: int = 0,
+    warps: int = 0,
+    stages: int = 0,
+) -> Launch:
+    """Triton, tile and parts of K by size, so that small, flat and odd products use every SM; parts are added in order."""
+    from kernelviz.ops.matmul import triton_tile_by_size as kernels
+
+    chosen = (
+        tile_choice.SizedTile(bm=tile_m, bn=tile_n, bk=tile_k, parts=parts, warps=warps, stages=stages)
+        if tile_m
+        else None
+    )
+    return kernels.bind_tile_by_size(a_MK, b_KN, compute=compute, tile=chosen)
+
+
+TRITON_VARIANTS = (triton_tuned, triton_persistent, triton_descriptors, triton_warp_specialised, triton_tile_by_size)
