@@ -132,7 +132,7 @@ class RehearsedBench(Bench):
         device = self.device(request.device or self.default_device())
         problems = planning.problems(op, device, request)
         offers = self.offers(op.name, device.id)
-        names, base = planning.chosen_variants(op, offers, problems[0], request.variants, request.baseline)
+        names, base = planning.chosen_variants(op, offers, problems, request.variants, request.baseline)
         return Plan(problems=problems, variants=names, baseline=base, device=device.id)
 
     def run(self, plan: Plan, method: Method | None = None, *, owner: str = "", title: str = "") -> str:

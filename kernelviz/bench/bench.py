@@ -135,7 +135,7 @@ class Bench(QueueView):
         device = self.device(request.device or self.default_device())
         problems = planning.problems(op, device, request)
         variants, baseline = planning.chosen_variants(
-            op, self._choice.offers(op, device), problems[0], request.variants, request.baseline
+            op, self._choice.offers(op, device), problems, request.variants, request.baseline
         )
         return Plan(problems=problems, variants=variants, baseline=baseline, device=device.id, plugins=files)
 

@@ -85,16 +85,16 @@ def too_large(op: Op, device: Device, problems: Sequence[Problem]) -> tuple[TooL
 
 
 def chosen_variants(
-    op: Op, offers: tuple[Offer, ...], problem: Problem, names: tuple[str, ...] | None, baseline: str | None
+    op: Op, offers: tuple[Offer, ...], problems: Sequence[Problem], names: tuple[str, ...] | None, baseline: str | None
 ) -> tuple[tuple[str, ...], str]:
     """The variants of a request, and the baseline, which is one of them. Raises UnknownName, BadField.
 
-    None selects every variant that can run here and can solve the problem, except those that run only when they are named. A
-    baseline that is named is measured, too.
+    None selects every variant that can run here and can solve at least one of the problems, except those that run only when
+    they are named. A baseline that is named is measured, too.
     """
     if names is None:
         offers = tuple(o for o in offers if not o.variant.only_when_named)
-        able = [o.variant.name for o in offers if o.available and o.variant.refuses(problem) is None]
+        able = [o.variant.name for o in offers if o.available and any(o.variant.refuses(p) is None for p in problems)]
         names = tuple(able) or tuple(o.variant.name for o in offers)
     if not names:
         raise BadField("variants", "", f"name at least one of {', '.join(v.name for v in op.variants)}")

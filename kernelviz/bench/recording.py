@@ -23,16 +23,15 @@ def name_of(bench: Bench, op: str, device: str) -> str:
 
 
 def plan_of(bench: Bench, op: str, device: str) -> Plan:
-    """All variants of the op that can run on the device, except those that run only when named, at its default sizes.
+    """All variants that can run on the device and solve the problem, except those that run only when named, at default sizes.
 
     Errors: UnknownName; BadField if no variant can run there.
     """
     check_name("op", op, bench.ops())
     offers = bench.offers(op, device)
-    names = tuple(o.variant.name for o in offers if o.available and not o.variant.only_when_named)
-    if not names:
+    if not any(o.available and not o.variant.only_when_named for o in offers):
         raise BadField("op", op, f"none of its variants can run on {device}")
-    return bench.plan(RunRequest(op=op, variants=names, device=device))
+    return bench.plan(RunRequest(op=op, device=device))
 
 
 def unfinished(bench: Bench, title: str) -> str | None:

@@ -1,5 +1,6 @@
 """`kernelviz run`: measure a plan, print its results, and report by the exit code whether all cases were measured."""
 
+import operator
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, cast, get_args
@@ -25,6 +26,7 @@ from kernelviz.core import (
     Timing,
     check_name,
 )
+from kernelviz.core.reasons import SizeTooLarge
 from kernelviz.formats import document
 from kernelviz.metrics.figures import Headline
 
@@ -256,10 +258,14 @@ def print_run(bench: Bench, run: Run, *, as_json: bool, headline: Headline = "co
 def exit_code(run: Run) -> int:
     """0: every case has a time. 2: no case can run on this machine. 1: otherwise.
 
-    A wrong or impossible result counts as failed, because its time is not a measurement of the op.
+    Sizes that are larger than a variant takes count as neither. A wrong or impossible result counts as failed, because its time
+    is not a measurement of the op.
     """
     outcomes = [r.outcome for r in run.results]
-    if len(outcomes) >= len(run.plan.cases()) and all(isinstance(o, Timing) for o in outcomes):
+    timed = [isinstance(o, Timing) for o in outcomes]
+    # A variant for few rows is in a plan because it takes some of the sizes; the others are no failures.
+    without = [isinstance(o, Failure) and any(isinstance(r, SizeTooLarge) for r in o.reasons) for o in outcomes]
+    if len(outcomes) >= len(run.plan.cases()) and any(timed) and all(map(operator.or_, timed, without)):
         return 0
     not_tried = all(isinstance(o, Failure) and o.stage in _NOT_TRIED for o in outcomes)
     return 2 if outcomes and not_tried else 1

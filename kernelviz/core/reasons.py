@@ -205,6 +205,14 @@ class NoDirection(_Reason, frozen=True, kw_only=True, tag="no_direction"):
     direction: str | None
 
 
+class SizeTooLarge(_Reason, frozen=True, kw_only=True, tag="size_too_large"):
+    """The variant takes sizes of this axis up to `most` only."""
+
+    axis: str
+    size: int
+    most: int
+
+
 class NotAdmitted(_Reason, frozen=True, kw_only=True, tag="not_admitted"):
     """The rule of the variant does not admit this configuration for these sizes; `text` is the reason that its author gives."""
 
@@ -222,7 +230,7 @@ class Skipped(_Reason, frozen=True, kw_only=True, tag="skipped"):
     """Another tool skipped the case; the message is its own, empty where it gives none."""
 
 
-Refusal = NoDtype | NoCompute | NoDirection | NotAdmitted | NeedMissing
+Refusal = NoDtype | NoCompute | NoDirection | SizeTooLarge | NotAdmitted | NeedMissing
 """Why a variant cannot solve a problem, on any machine or on this one."""
 
 # Where the case ended.

@@ -110,6 +110,7 @@ REASONS: Mapping[type, Template] = {
     r.NoDtype: lambda reason: f"has no {reason.dtype} kernel (it has {', '.join(reason.has)})",
     r.NoCompute: lambda reason: f"computes in {', '.join(reason.has)} only, not in {reason.compute}",
     r.NoDirection: "has no {0.direction} pass",
+    r.SizeTooLarge: "takes {0.axis} up to {0.most} only, not {0.size}",
     r.NotAdmitted: "this configuration is not for such sizes: {0.text}",
     r.NeedMissing: _need_missing,
     r.Skipped: "skipped",

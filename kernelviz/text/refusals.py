@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from kernelviz.core.notices import Notice
-from kernelviz.core.reasons import NeedMissing, NoCompute, NoDirection, NoDtype, NotAdmitted, Refusal
+from kernelviz.core.reasons import NeedMissing, NoCompute, NoDirection, NoDtype, NotAdmitted, Refusal, SizeTooLarge
 from kernelviz.text.text import Text
 
 _NEEDS: Mapping[str, str] = MappingProxyType(
@@ -59,5 +59,7 @@ def _verb(refusal: Refusal) -> tuple[str, str]:
             return f"does not compute in {refusal.compute}", f"do not compute in {refusal.compute}"
         case NoDirection():
             return f"has no {refusal.direction} pass", f"have no {refusal.direction} pass"
+        case SizeTooLarge():
+            return f"takes {refusal.axis} up to {refusal.most} only", f"take {refusal.axis} up to {refusal.most} only"
         case NotAdmitted():
             return "is not for such sizes", "are not for such sizes"

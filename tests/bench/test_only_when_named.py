@@ -72,10 +72,10 @@ def test_a_plan_of_nothing_else_asks_for_a_name() -> None:
     op, variant = NAMED[0]
     problem = op.problem(dict.fromkeys(op.axis_names, 64), (variant.dtypes or op.dtypes)[0])
     with pytest.raises(BadField, match=f"name at least one of.*{variant.name}"):
-        chosen_variants(op, (Offer(variant),), problem, None, None)
+        chosen_variants(op, (Offer(variant),), (problem,), None, None)
     other = next(v for v in op.variants if not v.only_when_named)
     offers = (Offer(variant), Offer(other, NeedMissing(text="not here")))
-    assert chosen_variants(op, offers, problem, None, None)[0] == (other.name,)
+    assert chosen_variants(op, offers, (problem,), None, None)[0] == (other.name,)
 
 
 def test_the_list_of_ops_says_which() -> None:

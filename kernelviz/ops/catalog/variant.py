@@ -12,7 +12,7 @@ from kernelviz.core.configuration import base_name, configured_name
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.machine_code import Technique
 from kernelviz.core.problem import Direction, Problem
-from kernelviz.core.reasons import NoCompute, NoDirection, NoDtype, NotAdmitted, Refusal
+from kernelviz.core.reasons import NoCompute, NoDirection, NoDtype, NotAdmitted, Refusal, SizeTooLarge
 from kernelviz.ops.catalog.digest import source_digest
 from kernelviz.ops.catalog.tensors import Tensors
 
@@ -76,6 +76,7 @@ class Variant:
     `slow_compile`: preparing it takes seconds, so it is measured after the other variants.
     `only_when_named`: a plan includes it only if the plan names it, because it is known to be wrong or slow (for example a
     published variant).
+    `largest`: by axis, the largest size that it takes; it is left out of plans by default where no problem is small enough.
     `mutates`: names of inputs that the call changes; they are restored before each call.
     `targets`: GPU architectures that its own kernels compile for; empty if it has no kernels of its own.
     `techniques`: what its machine code must show on each target that has it; a test reads it from there.
@@ -95,6 +96,7 @@ class Variant:
     dtypes: tuple[str, ...] | None = None
     computes: tuple[str, ...] | None = None
     directions: tuple[Direction, ...] = ("forward",)
+    largest: Mapping[str, int] = field(default_factory=dict)
     mutates: tuple[str, ...] = ()
     slow_compile: bool = False
     only_when_named: bool = False
@@ -155,6 +157,9 @@ class Variant:
             return NoCompute(compute=problem.compute, has=self.computes)
         if problem.direction not in self.directions:
             return NoDirection(direction=problem.direction)
+        for axis, most in self.largest.items():
+            if problem.sizes[axis] > most:
+                return SizeTooLarge(axis=axis, size=problem.sizes[axis], most=most)
         if self.admits is not None and self.configuration not in (None, self.default):  # the default is always admitted
             text = self.admits(self.configuration, problem)
             return None if text is None else NotAdmitted(text=text)
@@ -169,6 +174,7 @@ def variant(
     dtypes: tuple[str, ...] | None = None,
     computes: tuple[str, ...] | None = None,
     directions: tuple[Direction, ...] = ("forward",),
+    largest: Mapping[str, int] | None = None,
     mutates: tuple[str, ...] = (),
     slow_compile: bool = False,
     only_when_named: bool = False,
@@ -216,6 +222,7 @@ def variant(
             dtypes=dtypes,
             computes=computes,
             directions=directions,
+            largest=dict(largest or {}),
             mutates=mutates,
             slow_compile=slow_compile,
             only_when_named=only_when_named,

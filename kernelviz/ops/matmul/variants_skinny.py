@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     dtypes=("bf16", "fp16"),
     targets=EVERY_TARGET,
     techniques=("vec16",),
+    largest={"m": gemv.MOST_ROWS},
     space=gemv.SPACE,
     admits=gemv.admits,
 )
@@ -34,6 +35,7 @@ def cuda_gemv(
     dtypes=("bf16", "fp16"),
     targets=EVERY_TARGET,
     techniques=("cp_async", "mma_sync"),
+    largest={"m": skinny.MOST_ROWS},
     space=skinny.SPACE,
     admits=skinny.admits,
 )
@@ -58,6 +60,7 @@ def cuda_skinny(
     needs=("nvrtc", "cuda", "sm_90a"),
     dtypes=("bf16", "fp16"),
     techniques=("tma", "wgmma", "warp_specialised"),
+    largest={"m": wgmma_skinny.MOST_ROWS},
     space=wgmma_skinny.SPACE,
     admits=wgmma_skinny.admits,
 )
