@@ -66,6 +66,9 @@ def choose(m: int, n: int, k: int, processors: int, *, cores: bool = True) -> Si
     depths = (64, 32, 16) if cores else (32, 16)
     # The deepest step of which less than a third is empty.
     bk = next(d for d in depths if d == 16 or (-k % d) * 2 <= k)
+    # Narrow tiles load little in a step. H200, 5454 × 9 × 5366: 29.8 µs with 128 of K in a step, 36.4 with 64.
+    if cores and min(bm, bn) <= 32 and k >= 256:
+        bk = 128
     return SizedTile(bm=bm, bn=bn, bk=bk, parts=parts, warps=8 if bm * bn >= 128 * 128 else 4, stages=3)
 
 
