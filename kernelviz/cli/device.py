@@ -41,7 +41,7 @@ _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 def device(
     context: typer.Context,
     calibrate: Annotated[
-        bool, typer.Option("--calibrate", help="Measure the roofs of the device first (about 25 s on an H200).")
+        bool, typer.Option("--calibrate", help="Measure the roofs of the device first (about 27 s on an H200).")
     ] = False,
     watch: Annotated[
         bool,
