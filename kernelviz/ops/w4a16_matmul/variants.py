@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import TARGETS, Launch, variant
-from kernelviz.ops.w4a16_matmul import gemv, mma, tiles
+from kernelviz.ops.w4a16_matmul import bulk, gemv, mma, tiles
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -160,6 +160,21 @@ def cuda_mma_shuffled(
     return mma.bind((x_MK, w_NGB, s_GN, z_GH), parameters, shuffle=True)
 
 
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda", "sm_90"),
+    targets=("sm_90", "sm_100", "sm_120"),
+    techniques=("bulk_copy", "mma_sync", "warp_specialised"),
+    space=bulk.SPACE,
+    admits=bulk.admits,
+)
+def cuda_bulk(
+    x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor, *, warps: int = 0, depth: int = 0, stages: int = 0
+) -> Launch:
+    """CUDA C++ for at most 16 rows, for Hopper: TMA copies whole rows of weights; the products of cuda_mma, x in registers."""
+    return bulk.bind(x_MK, w_NGB, s_GN, z_GH, {"warps": warps, "depth": depth, "stages": stages})
+
+
 VARIANTS = (
     torch_eager,
     torch_compile,
@@ -169,4 +184,5 @@ VARIANTS = (
     cuda_gemv,
     cuda_mma,
     cuda_mma_shuffled,
+    cuda_bulk,
 )
