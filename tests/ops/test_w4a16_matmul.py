@@ -270,7 +270,7 @@ MISTAKES = {
     "too few buffers for sums": (
         bulk.SOURCE,
         "SUM_BUFFERS = 1 + STAGES / PIECES",
-        "SUM_BUFFERS = STAGES / PIECES",
+        "SUM_BUFFERS = 1",
         "more tiles than buffers of sums",
     ),
     "rows without a distance between their banks": (
@@ -341,7 +341,7 @@ def test_the_warp_that_copies_leaves_nothing_to_the_others(arch: str, m: int) ->
     kernel = facts(tile, arch, "bf16", (m, 28672, 4096))
     assert not [access for access in kernel.whole.accesses if access.space == "local"], "spilled"
     assert sum(one.count for one in kernel.whole.tensor) == 8 * 2 * -(-m // 8)  # two pieces of a tile, each a group
-    assert techniques_of(kernel) >= {"bulk_copy", "mma_sync"}
+    assert techniques_of(kernel) >= {"bulk_copy", "mma_sync", "warp_specialised"}
     assert "cp_async" not in techniques_of(kernel)
 
 
@@ -353,7 +353,7 @@ def test_what_is_kept_of_x_fits(m: int, k: int) -> None:
             bulk.choose(m, 28672, k)
         return
     tile = bulk.choose(m, 28672, k)
-    assert tile.keeps_x(m, k) == (m <= 8 and k <= 4096)
+    assert tile.keeps_x(m, k) == ((m <= 8 and k <= 4096) or k == 1)
     assert tile.refusal(m, k) is None
 
 

@@ -1,4 +1,4 @@
-"""The kernel of `w4a16_matmul` for at most 16 rows that copies by TMA (bulk.cu): what may be tuned, the choice by size, its launch.
+"""The kernel of `w4a16_matmul` for at most 16 rows that copies by TMA (bulk.cu): what may be tuned, choice by size, launch.
 
 Imports neither torch nor CUDA, so that a space can be listed without them.
 """
@@ -93,7 +93,7 @@ def choose(m: int, n: int, k: int, shared_bytes: int = MOST_SHARED_BYTES) -> Til
     """About 50 KB ahead on each multiprocessor, or less where x needs the shared memory. Errors: BadField.
 
     >>> [astuple(choose(m, 28672, k)) for m, k in ((1, 4096), (8, 8192), (16, 4096), (1, 14336))]
-    [(16, 1, 4), (16, 1, 4), (16, 1, 4), (16, 1, 4)]
+    [(16, 1, 4), (16, 1, 4), (16, 1, 3), (16, 1, 4)]
     """
     for stages in (4, 3, 2):
         tile = Tile(warps=16, depth=1, stages=stages)

@@ -17,26 +17,32 @@ EVERY_TARGET = (*TARGETS, "sm_120")
 @variant(backend="torch")
 def torch_eager(x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor) -> Launch:
     """Torch ops that write the weights as 16 bits, then torch.mm: both are timed, and the first moves many times the bytes."""
+    from kernelviz.ops.kernels.torch_precision import in_precision
     from kernelviz.ops.w4a16_matmul.torch import dequantise_and_multiply
 
-    return lambda: dequantise_and_multiply(x_MK, w_NGB, s_GN, z_GH)
+    return in_precision(lambda: dequantise_and_multiply(x_MK, w_NGB, s_GN, z_GH), x_MK, None)
 
 
 @variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor) -> Launch:
     """torch.compile of these ops: inductor fuses the dequantisation into one kernel."""
     from kernelviz.ops.kernels.inductor import compiled
+    from kernelviz.ops.kernels.torch_precision import in_precision, precision
     from kernelviz.ops.w4a16_matmul.torch import dequantise_and_multiply
 
-    return compiled(dequantise_and_multiply, x_MK, w_NGB, s_GN, z_GH)
+    # torch.compile compiles again where a setting has changed.
+    with precision(x_MK, None):
+        run = compiled(dequantise_and_multiply, x_MK, w_NGB, s_GN, z_GH)
+    return in_precision(run, x_MK, None)
 
 
 @variant(backend="triton", needs=("triton", "cuda"), techniques=("vec16",))
 def triton_dequantise(x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor) -> Launch:
     """A Triton kernel writes the weights as 16 bits, then torch.mm: with many rows of x the extra bytes matter little."""
+    from kernelviz.ops.kernels.torch_precision import in_precision
     from kernelviz.ops.w4a16_matmul import triton as kernels
 
-    return kernels.bind_dequantise(x_MK, w_NGB, s_GN, z_GH)
+    return in_precision(kernels.bind_dequantise(x_MK, w_NGB, s_GN, z_GH), x_MK, None)
 
 
 @variant(
