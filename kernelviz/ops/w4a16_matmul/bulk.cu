@@ -1,5 +1,5 @@
-// y (m, n) = x (m, k) · weights of 4 bits (layout.py), of at most 16 rows, for Hopper and later. One warp of a block lets TMA copy whole rows of weights
-// into shared memory and writes results; the other warps multiply on tensor cores, 16 output features by 8 rows of x at a time. Definitions:
+// y (m, n) = x (m, k) · weights of 4 bits (layout.py), of at most 16 rows, for Hopper and later. Two warps of a block let TMA copy rows of weights into
+// shared memory, and one of them writes results; the other warps multiply on tensor cores, 16 output features by 8 rows of x at a time. Definitions:
 //   ELEMENT  __nv_bfloat16 or __half
 //   ROWS     m
 //   WARPS    that multiply; each has its own groups of K
@@ -14,7 +14,8 @@
 #include "four_bit.cuh"
 
 using Weights = FourBit<ELEMENT>;
-constexpr int GROUP = 128, THREADS = 32 * (WARPS + 1), FEATURES = 16, PIECE_GROUPS = WARPS * DEPTH;
+constexpr int COPIERS = 2;  // warps: to begin 16 copies takes a thread about as long as the copy of 8 KB
+constexpr int GROUP = 128, THREADS = 32 * (WARPS + COPIERS), FEATURES = 16, PIECE_GROUPS = WARPS * DEPTH;
 constexpr int COLUMNS = (ROWS + 7) / 8;  // products side by side, each of 8 rows of x
 // Rows in shared memory are 32 bytes apart from a multiple of 64, so that eight threads read 16 bytes from two of every second row without conflicts.
 constexpr int PITCH = PIECE_GROUPS * 64 + 32, STAGE = FEATURES * PITCH;
@@ -47,24 +48,29 @@ struct Source {
         }
         return both;
     }
-    // Begins the copy of one piece of a tile. `lane`: of the warp that copies.
-    __device__ __forceinline__ void copy(unsigned to, unsigned full, int tile, int piece, int lane) const {
+    // Begins the copies of one piece of a tile; each of the COPIERS warps those of some rows. What is expected may be announced after copies began.
+    __device__ __forceinline__ void copy(unsigned to, unsigned full, int tile, int piece, int copier, int lane) const {
+        constexpr int EACH = FEATURES / COPIERS;
         const int first = piece * PIECE_GROUPS, count = min(groups - first, PIECE_GROUPS);
         if (lane == 0) {
-            barrier_expect(full, FEATURES * 64 * count);
+            if (copier == 0) {
+                barrier_expect(full, FEATURES * 64 * count);
+            }
+            // Features after the last one are replaced by it: what is computed of them is not stored.
+            const int begin = tile * FEATURES + copier * EACH;
+            const char* from = weights + ((long long)min(begin, n - 1) * groups + first) * 64;
+#pragma unroll
+            for (int i = 0; i < EACH; ++i) {
+                copy_bulk(to + (copier * EACH + i) * PITCH, from, 64 * count, full);
+                from += begin + i + 1 < n ? groups * 64 : 0;
+            }
         }
         __syncwarp();
-        if (lane < FEATURES) {
-            // Features after the last one are replaced by it: what is computed of them is not stored.
-            const long long row = min(tile * FEATURES + lane, n - 1);
-            copy_bulk(to + lane * PITCH, weights + (row * groups + first) * 64, 64 * count, full);
-        }
 #pragma unroll
         for (int i = 0; i < PIECE_GROUPS; i += 32) {
             if (i + lane < count) {
                 const long long group = first + i + lane, feature = tile * FEATURES;
-                prefetch_to_l2(scales + (group * n + feature) * 2);
-                prefetch_to_l2(zeros + group * ((n + 1) / 2) + feature / 2);
+                prefetch_to_l2(copier == 0 ? scales + (group * n + feature) * 2 : zeros + group * ((n + 1) / 2) + feature / 2);
             }
         }
         __syncwarp();
@@ -178,8 +184,11 @@ __device__ __forceinline__ void add(float (&total)[COLUMNS][4], const Factors& x
     float even[COLUMNS][4], odd[COLUMNS][4] = {};
 #pragma unroll
     for (int column = 0; column < COLUMNS; ++column) {
-        even[column][0] = even[column][2] = x.added[column][0];
-        even[column][1] = even[column][3] = x.added[column][1];
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+            // If both are equal, a multiplication (exact, by a power of two) saves registers.
+            even[column][j] = even[column][2 + j] = Weights::EVEN == Weights::ODD ? -Weights::EVEN * x.sums[column][j] : x.added[column][j];
+        }
     }
 #pragma unroll
     for (int word = 0; word < 4; ++word) {
@@ -253,12 +262,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) w4a16_bulk(
     }
     __syncthreads();
 
-    if (warp == WARPS) {
+    if (warp >= WARPS) {
+        const int copier = warp - WARPS;
         // The copy of piece i may overwrite piece i - STAGES, which all warps have then left; so it begins in the step that waits for those.
         int next_tile = blockIdx.x, next_piece = 0, slot = 0, parity = 0, buffer = 0;
 #pragma unroll 1
         for (int stage = 0; stage < STAGES && next_tile < tiles; ++stage) {
-            source.copy(slots + stage * STAGE, full + 8 * stage, next_tile, next_piece, lane);
+            source.copy(slots + stage * STAGE, full + 8 * stage, next_tile, next_piece, copier, lane);
             next_piece = next_piece + 1 == PIECES ? 0 : next_piece + 1;
             next_tile += next_piece == 0 ? stride : 0;
         }
@@ -268,14 +278,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) w4a16_bulk(
             for (int piece = 0; piece < PIECES; ++piece) {
                 barrier_wait(empty + 8 * slot, parity);
                 if (next_tile < tiles) {
-                    source.copy(slots + slot * STAGE, full + 8 * slot, next_tile, next_piece, lane);
+                    source.copy(slots + slot * STAGE, full + 8 * slot, next_tile, next_piece, copier, lane);
                     next_piece = next_piece + 1 == PIECES ? 0 : next_piece + 1;
                     next_tile += next_piece == 0 ? stride : 0;
                 }
                 slot = slot + 1 == STAGES ? 0 : slot + 1;
                 parity ^= slot == 0;
             }
-            store(y, sums + buffer * (WARPS * SUMS), tile, n, lane);
+            if (copier == 0) {
+                store(y, sums + buffer * (WARPS * SUMS), tile, n, lane);
+            }
             buffer = buffer + 1 == SUM_BUFFERS ? 0 : buffer + 1;
         }
     } else {

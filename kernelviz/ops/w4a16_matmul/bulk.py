@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "bulk.cu"
 KERNEL = "w4a16_bulk"
 MOST_ROWS = 16
+COPIERS = 2
+"""Warps that copy."""
 MOST_PIECES = 16
 """The loop over the pieces of a tile is written out."""
 LEAST_AHEAD_BYTES = 24 * 1024
-"""Of a multiprocessor: half of what hides the latency of memory (`mma.ENOUGH_AHEAD_BYTES`)."""
-SPACE = {"warps": (0, 16, 8), "depth": (0, 1, 2, 4), "stages": (0, 4, 3, 5, 2, 6, 8)}
+"""Of a multiprocessor: half of what hides the latency of memory by Little's law (`mma.ENOUGH_AHEAD_BYTES`)."""
+SPACE = {"warps": (0, 16, 8), "depth": (0, 2, 1, 4), "stages": (0, 3, 2, 4, 5, 6, 8)}
 """What may be tuned; 0, in all of them, is the choice of `choose`."""
 
 
@@ -89,17 +91,20 @@ class Tile:
         return {"ELEMENT": element, **{name: str(number) for name, number in numbers.items()}}
 
 
-def choose(m: int, n: int, k: int, shared_bytes: int = MOST_SHARED_BYTES) -> Tile:
-    """About 50 KB ahead on each multiprocessor, or less where x needs the shared memory. Errors: BadField.
+def choose(m: int, k: int, shared_bytes: int = MOST_SHARED_BYTES) -> Tile:
+    """Copies of 2 KB, of which two pieces are on their way while one is used; fewer and shorter ones where x needs shared memory.
 
-    >>> [astuple(choose(m, 28672, k)) for m, k in ((1, 4096), (8, 8192), (16, 4096), (1, 14336))]
-    [(16, 1, 4), (16, 1, 4), (16, 1, 3), (16, 1, 4)]
+    Errors: BadField.
+
+    >>> [astuple(choose(m, k)) for m, k in ((1, 4096), (8, 4096), (1, 8192), (8, 8192), (16, 4096), (1, 14336), (1, 1024))]
+    [(16, 2, 3), (16, 2, 3), (16, 2, 3), (16, 1, 4), (16, 1, 3), (16, 1, 5), (16, 1, 5)]
     """
-    for stages in (4, 3, 2):
-        tile = Tile(warps=16, depth=1, stages=stages)
-        if (refusal := tile.refusal(m, k, shared_bytes)) is None:
+    sizes = [(2, 3)] if groups(k) % 32 == 0 and groups(k) <= 64 else []
+    tiles = [Tile(warps=16, depth=depth, stages=stages) for depth, stages in (*sizes, (1, 5), (1, 4), (1, 3), (1, 2))]
+    for tile in tiles:
+        if tile.refusal(m, k, shared_bytes) is None:
             return tile
-    raise BadField("size k", k, f"{refusal}; choose cuda_mma")
+    raise BadField("size k", k, f"{tiles[-1].refusal(m, k, shared_bytes)}; choose cuda_mma")
 
 
 def admits(configuration: Mapping[str, int], problem: Problem) -> str | None:
@@ -133,7 +138,7 @@ def bind(x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor, parameters: Ma
     if m > MOST_ROWS:
         raise BadField("size m", m, f"this kernel takes at most {MOST_ROWS} rows; choose cuda_mma or triton_fused")
     multiprocessors, shared_limit = limits(x_MK.device)
-    tile = Tile(**parameters) if all(parameters.values()) else choose(m, n, k, shared_limit)
+    tile = Tile(**parameters) if all(parameters.values()) else choose(m, k, shared_limit)
     if (refusal := tile.refusal(m, k)) is not None:
         raise BadField("tile", str(astuple(tile)), refusal)
     shared_bytes = tile.shared_bytes(m, k)
@@ -146,7 +151,7 @@ def bind(x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor, parameters: Ma
     sizes = tuple(ctypes.c_int(number) for number in (n, k))
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, blocks, 32 * (tile.warps + 1), *pointers, *sizes, shared_bytes=shared_bytes)
+        nvrtc.launch(kernel, blocks, 32 * (tile.warps + COPIERS), *pointers, *sizes, shared_bytes=shared_bytes)
         return y_MN
 
     return launch

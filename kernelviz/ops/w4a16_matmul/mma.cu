@@ -23,6 +23,7 @@ constexpr int SUMS = 4 * SUM_PITCH * ROWS;  // bytes of a warp
 // With few rows the sum of each group is multiplied by the scale in fp32. With many, that is more work than multiplying the weights in 16 bits.
 constexpr bool SCALE_SUMS = COLUMNS <= 2;
 constexpr int SUMS_OF_X = SCALE_SUMS ? 64 * COLUMNS : 0;  // bytes of a group
+constexpr int X_LOADS = COPY_X == 16 ? 4 : 1;  // of 16 bytes of x, that a thread has on their way
 static_assert(STAGES >= 2 && ROWS <= 64, "a stage in flight while another is used");
 
 using Weights = FourBit<ELEMENT>;
@@ -214,50 +215,61 @@ struct Sums {
 // that of the products; zeros after the last column. In a group, the first eight of each 32 numbers come first. To `to_sums`, for each group
 // and row: the sum of x, and minus the sum of x times what `pairs` adds to a weight.
 __device__ __forceinline__ void store_x(const char* x, long long k, int first, int count, unsigned to, unsigned to_sums) {
-    const int pieces = 16 * count, lane = threadIdx.x % 32;
+    const int pieces = 16 * count, all = ROWS * pieces, lane = threadIdx.x % 32;
+    // Several loads at a time: one after the other would cost a latency each, 16 of them for a block of 8 rows of 4096 numbers.
 #pragma unroll 1
-    for (int begin = threadIdx.x - lane; begin < ROWS * pieces; begin += THREADS) {
-        const bool inside = begin + lane < ROWS * pieces;
-        const int row = (begin + lane) / pieces, piece = (begin + lane) % pieces;
-        const long long column = (long long)first * GROUP + piece * 8;
-        const char* from = x + (row * k + column) * 2;
-        unsigned bits[4] = {};
-        if constexpr (COPY_X == 16) {
-            if (inside && column < k) {
-                const uint4 all = *reinterpret_cast<const uint4*>(from);
-                bits[0] = all.x, bits[1] = all.y, bits[2] = all.z, bits[3] = all.w;
-            }
-        } else {
+    for (int begin = threadIdx.x - lane; begin < all; begin += X_LOADS * THREADS) {
+        uint4 loaded[X_LOADS];
 #pragma unroll
-            for (int j = 0; j < 8; ++j) {
-                if (inside && column + j < k) {
-                    bits[j / 2] |= unsigned(reinterpret_cast<const unsigned short*>(from)[j]) << j % 2 * 16;
+        for (int load = 0; load < X_LOADS; ++load) {
+            const int number = begin + load * THREADS + lane, row = number / pieces, piece = number % pieces;
+            const long long column = (long long)first * GROUP + piece * 8;
+            const char* from = x + (row * k + column) * 2;
+            loaded[load] = {};
+            if constexpr (COPY_X == 16) {
+                if (number < all && column < k) {
+                    loaded[load] = *reinterpret_cast<const uint4*>(from);
                 }
+            } else {
+                unsigned bits[4] = {};
+#pragma unroll
+                for (int j = 0; j < 8; ++j) {
+                    if (number < all && column + j < k) {
+                        bits[j / 2] |= unsigned(reinterpret_cast<const unsigned short*>(from)[j]) << j % 2 * 16;
+                    }
+                }
+                loaded[load] = {bits[0], bits[1], bits[2], bits[3]};
             }
         }
-        if (inside) {
-            write_shared(to + ((piece / 16 * 4 + piece % 4) * ROWS + row) * 64 + piece % 16 / 4 * 16,
-                         uint4{(bits[0] & 0xffffu) | bits[2] << 16, (bits[1] & 0xffffu) | bits[3] << 16, bits[0] >> 16 | (bits[2] & 0xffff0000u),
-                               bits[1] >> 16 | (bits[3] & 0xffff0000u)});
-        }
-        if constexpr (SCALE_SUMS) {
-            float even = 0.0f, odd = 0.0f;
 #pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                float low, high;
-                Halves<ELEMENT>::split(bits[j], low, high);
-                even += low;
-                odd += high;
+        for (int load = 0; load < X_LOADS; ++load) {
+            const int number = begin + load * THREADS + lane, row = number / pieces, piece = number % pieces;
+            const bool inside = number < all;
+            const unsigned bits[4] = {loaded[load].x, loaded[load].y, loaded[load].z, loaded[load].w};
+            if (inside) {
+                write_shared(to + ((piece / 16 * 4 + piece % 4) * ROWS + row) * 64 + piece % 16 / 4 * 16,
+                             uint4{(bits[0] & 0xffffu) | bits[2] << 16, (bits[1] & 0xffffu) | bits[3] << 16, bits[0] >> 16 | (bits[2] & 0xffff0000u),
+                                   bits[1] >> 16 | (bits[3] & 0xffff0000u)});
             }
+            if constexpr (SCALE_SUMS) {
+                float even = 0.0f, odd = 0.0f;
 #pragma unroll
-            for (int mask = 1; mask < 16; mask *= 2) {
-                even = sum_of_two_lanes(even, mask);
-                odd = sum_of_two_lanes(odd, mask);
-            }
-            if (inside && piece % 16 == 0) {
-                const unsigned of_group = to_sums + piece / 16 * SUMS_OF_X + row * 8;
-                write_shared(of_group, even + odd);
-                write_shared(of_group + 4, -(Weights::EVEN * even + Weights::ODD * odd));
+                for (int j = 0; j < 4; ++j) {
+                    float low, high;
+                    Halves<ELEMENT>::split(bits[j], low, high);
+                    even += low;
+                    odd += high;
+                }
+#pragma unroll
+                for (int mask = 1; mask < 16; mask *= 2) {
+                    even = sum_of_two_lanes(even, mask);
+                    odd = sum_of_two_lanes(odd, mask);
+                }
+                if (inside && piece % 16 == 0) {
+                    const unsigned of_group = to_sums + piece / 16 * SUMS_OF_X + row * 8;
+                    write_shared(of_group, even + odd);
+                    write_shared(of_group + 4, -(Weights::EVEN * even + Weights::ODD * odd));
+                }
             }
         }
     }
