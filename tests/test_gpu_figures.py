@@ -88,7 +88,7 @@ NOT_ASKED_YET = {
     *(("grouped_matmul", f"cuda_wgmma{name}") for name in ("", "_tma_store", "_halves", "_cluster")),
     *(
         ("w4a16_matmul", name)
-        for name in ("torch_eager", "torch_compile", "cuda_gemv", "cuda_mma", "cuda_mma_shuffled")
+        for name in ("torch_eager", "torch_compile", "cuda_gemv", "cuda_mma", "cuda_mma_shuffled", "cuda_bulk")
     ),
     *(("w4a16_matmul", f"triton_{name}") for name in ("dequantise", "fused", "gemv")),
     *(

@@ -21,7 +21,7 @@ from kernelviz.machine_code.facts import facts_of
 from kernelviz.machine_code.techniques import techniques_of
 from kernelviz.ops import op_named
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.w4a16_matmul import gemv, mma
+from kernelviz.ops.w4a16_matmul import bulk, gemv, mma
 from kernelviz.ops.w4a16_matmul.layout import dequantised, groups, shuffled
 
 CUDA = Path(__file__).parent / "cuda"
@@ -43,12 +43,14 @@ extern "C" const char* run(const char* x, const char* weights, const char* meta,
 """
 CALLS = {
     gemv.SOURCE: "w4a16_gemv(x, weights, meta, meta + scales, (ELEMENT*)y, n, k, part)",
+    bulk.SOURCE: "w4a16_bulk(x, weights, meta, meta + scales, (ELEMENT*)y, n, k)",
     mma.SOURCE: "w4a16_mma(x, weights, meta, meta + scales, (ELEMENT*)y, (float*)workspace, arrived, n, k, part, parts)",
 }
 GUARD = 64
 """Elements before and after y that must not change."""
 MULTIPROCESSORS = 3
-AnyTile = gemv.Tile | mma.Tile
+AnyTile = gemv.Tile | mma.Tile | bulk.Tile
+MODULES = {gemv.Tile: gemv, mma.Tile: mma, bulk.Tile: bulk}
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 
 
@@ -72,7 +74,8 @@ def program(source: Path, defines: Mapping[str, str], folder: Path, text: str | 
         path.write_text(text)
     file = folder / "kernel.cpp"
     file.write_text(RUN.format(source=path, call=CALLS[source]))
-    command = ["g++", "-std=c++20", "-O1", "-march=native", "-w", "-shared", "-fPIC", "-I", str(CUDA)]
+    command = ["g++", "-std=c++20", "-O1", "-march=native", "-w", "-shared", "-fPIC"]
+    command += ["-I", str(CUDA), "-I", str(nvrtc.HEADERS)]
     command += [f"-D{name}={value}" for name, value in defines.items()]
     subprocess.run([*command, str(file), "-o", str(folder / "kernel.so")], check=True)
     library = ctypes.CDLL(str(folder / "kernel.so"))
@@ -85,6 +88,8 @@ def definitions(dtype: str, tile: AnyTile, sizes: tuple[int, int, int], *, shuff
     element = nvrtc.element_type(TORCH[dtype])
     if isinstance(tile, gemv.Tile):
         return tile.defines(element, m, n)
+    if isinstance(tile, bulk.Tile):
+        return tile.defines(element, m, n, k)
     return tile.defines(element, m, n, shuffle=shuffle, copy_x=16 if k % 8 == 0 else 2)
 
 
@@ -98,7 +103,7 @@ def check(
     text: str | None = None,
 ) -> None:
     m, n, k = sizes
-    source = gemv.SOURCE if isinstance(tile, gemv.Tile) else mma.SOURCE
+    source = MODULES[type(tile)].SOURCE
     library = program(source, definitions(dtype, tile, sizes, shuffle=shuffle), folder, text)
     x, w, s, z = whole_numbers(sizes, dtype)
     weights = shuffled(w).contiguous() if shuffle else w
@@ -111,10 +116,12 @@ def check(
     expected = exact.to(TORCH[dtype])
     if isinstance(tile, gemv.Tile):
         blocks, tiles, parts, part, features = tile.blocks(n, MULTIPROCESSORS), 1, 1, -(-k // gemv.PASS), 1
+    elif isinstance(tile, bulk.Tile):
+        blocks, tiles, parts, part, features = min(MULTIPROCESSORS, -(-n // 16)), 1, 1, 0, 1
     else:
         (blocks, parts, tiles), part, features = tile.grid(n, k, MULTIPROCESSORS), tile.part_groups(k), tile.features
     arrived = torch.zeros(tiles, dtype=torch.int32)
-    threads = 32 * tile.warps
+    threads = 32 * (tile.warps + bulk.COPIERS * isinstance(tile, bulk.Tile))
     for reverse in (False, True):  # threads in order and copies that arrive as late as they may; in reverse and at once
         sums = torch.full((tiles * parts * m * features,), float("nan"))
         y = torch.full((m * n + 2 * GUARD,), float("nan"), dtype=TORCH[dtype])
@@ -162,6 +169,30 @@ MMA = {
     "33 rows, no sums of warps": (mma_tile(tiles=2, deep=1, across=4, parts=2), (33, 104, 392)),
     "64 rows": (mma_tile(tiles=4, deep=1, across=2, stages=3), (64, 136, 256)),
 }
+BULK = {
+    "one number": (bulk.Tile(warps=8, depth=1, stages=2), (1, 1, 1)),
+    "several tiles of a block": (bulk.Tile(warps=8, depth=1, stages=3), (1, 136, 1024)),
+    "more tiles than buffers of sums": (bulk.Tile(warps=4, depth=2, stages=2), (1, 416, 1024)),
+    "8 rows, pieces of K": (bulk.Tile(warps=4, depth=1, stages=4), (8, 72, 1160)),
+    "x in shared memory": (bulk.Tile(warps=2, depth=2, stages=3), (1, 136, 2304)),
+    "16 rows": (bulk.Tile(warps=4, depth=1, stages=3), (16, 200, 648)),
+    "16 rows, x in shared memory": (bulk.Tile(warps=2, depth=2, stages=5), (16, 72, 2000)),
+    "an odd number of features": (bulk.Tile(warps=4, depth=2, stages=2), (5, 37, 513)),
+    "11 rows, two features in bytes": (bulk.Tile(warps=8, depth=2, stages=2), (11, 90, 2305)),
+}
+
+CASES: dict[Path, Mapping[str, tuple[AnyTile, tuple[int, int, int]]]] = {
+    gemv.SOURCE: {**GEMV},
+    mma.SOURCE: {**MMA},
+    bulk.SOURCE: {**BULK},
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+@pytest.mark.parametrize("case", [*BULK])
+def test_the_product_is_right_with_bulk_copies(case: str, dtype: str, tmp_path: Path) -> None:
+    check(dtype, *BULK[case], tmp_path)
 
 
 @needs_compiler
@@ -230,6 +261,31 @@ MISTAKES = {
         "64 * lane % 512);\n                unsigned short",
         "16 rows",
     ),
+    "a piece is overwritten before it is used": (
+        bulk.SOURCE,
+        "barrier_wait(empty + 8 * slot, parity);",
+        "",
+        "several tiles of a block",
+    ),
+    "a piece is read before it arrived": (
+        bulk.SOURCE,
+        "barrier_wait(full + 8 * slot, parity);",
+        "",
+        "several tiles of a block",
+    ),
+    "too few buffers for sums": (
+        bulk.SOURCE,
+        "SUM_BUFFERS = 1 + STAGES / PIECES",
+        "SUM_BUFFERS = 1",
+        "more tiles than buffers of sums",
+    ),
+    "rows without a distance between their banks": (
+        bulk.SOURCE,
+        "PITCH = PIECE_GROUPS * 64 + 32",
+        "PITCH = PIECE_GROUPS * 64",
+        "8 rows, pieces of K",
+    ),
+    "the sums of x of another row, in bulk": (bulk.SOURCE, "4 * (lane % 4 * 2 + j)", "4 * (lane % 4 * 2)", "16 rows"),
     "a part of K is left out": (mma.SOURCE, "ROWS * FEATURES, parts));", "ROWS * FEATURES, parts - 1));", "parts of K"),
 }
 
@@ -240,7 +296,7 @@ def test_the_processor_notices_mistakes_of_a_kernel(mistake: str, tmp_path: Path
     source, correct, wrong, case = MISTAKES[mistake]
     text = source.read_text()
     assert correct in text
-    tile, sizes = GEMV[case] if source == gemv.SOURCE else MMA[case]
+    tile, sizes = CASES[source][case]
     with pytest.raises(AssertionError):
         check("fp16", tile, sizes, tmp_path, text=text.replace(correct, wrong))
 
@@ -249,7 +305,7 @@ ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")
 
 
 def facts(tile: AnyTile, arch: str, dtype: str, sizes: tuple[int, int, int], *, shuffle: bool = False) -> KernelFacts:
-    source, kernel = (gemv.SOURCE, gemv.KERNEL) if isinstance(tile, gemv.Tile) else (mma.SOURCE, mma.KERNEL)
+    source, kernel = MODULES[type(tile)].SOURCE, MODULES[type(tile)].KERNEL
     defines = definitions(dtype, tile, sizes, shuffle=shuffle)
     (found,) = facts_of(nvrtc.compile_cubin(source, arch, defines, kernel))
     return found
@@ -281,6 +337,31 @@ def test_the_loop_on_tensor_cores_copies_by_16_bytes_and_wastes_no_products(arch
     copies = {one.width_bytes: one.count for one in kernel.whole.copies}
     metas = -(-10 * tile.tiles // 32)
     assert copies == {16: 2 * 2 * tile.tiles, 4: 2 * metas}  # before the loop and in it
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES[1:])
+@pytest.mark.parametrize("m", [1, 8, 16])
+def test_the_warp_that_copies_leaves_nothing_to_the_others(arch: str, m: int) -> None:
+    pytest.importorskip("triton")
+    tile = bulk.choose(m, 4096, 101376 if arch == "sm_120" and m < 8 else mma.MOST_SHARED_BYTES)
+    kernel = facts(tile, arch, "bf16", (m, 28672, 4096))
+    spills = sum(access.count for access in kernel.whole.accesses if access.space == "local")
+    assert spills <= 4, "more than one or two registers, each once a tile"
+    assert sum(one.count for one in kernel.whole.tensor) == 8 * 2 * -(-m // 8)  # two groups of each warp
+    assert techniques_of(kernel) >= {"bulk_copy", "mma_sync", "warp_specialised"}
+    assert "cp_async" not in techniques_of(kernel)
+
+
+@pytest.mark.parametrize("m", [1, 4, 8, 16])
+@pytest.mark.parametrize("k", [1, 4096, 8192, 14336])
+def test_what_is_kept_of_x_fits(m: int, k: int) -> None:
+    if (m, k) in ((16, 8192), (8, 14336), (16, 14336)):
+        with pytest.raises(BadField, match=r"bytes of shared memory; a block has at most 232,448; choose cuda_mma"):
+            bulk.choose(m, k)
+        return
+    tile = bulk.choose(m, k)
+    assert tile.keeps_x(m, k) == ((m <= 8 and k <= 4096) or k == 1)
+    assert tile.refusal(m, k) is None
 
 
 def test_shuffled_weights_are_whole_groups_and_the_caption_says_that_this_is_not_timed() -> None:
@@ -341,9 +422,15 @@ def test_the_spaces_hold_what_a_gpu_can_run() -> None:
         assert refusal(name, one, good) == ""
         assert "more than 64 rows" in refusal(name, large, good)
         assert "shared memory" in refusal(name, most, good)
-        assert "registers" in refusal(name, one, {**good, "deep": 16, "stages": 3})
+        assert "registers" in refusal(name, one, {**good, "tiles": 1, "blocks": 2})
         assert "copy only" in refusal(name, one, {**good, "deep": 2, "stages": 3})
         assert "share" in refusal(name, one, {**good, "parts": 6})
+    good = asdict(bulk.choose(1, 4096))
+    assert refusal("cuda_bulk", one, good) == ""
+    assert "more than 16 rows" in refusal("cuda_bulk", most, good)
+    assert "shared memory" in refusal("cuda_bulk", one, {**good, "depth": 4, "stages": 8})
+    assert "after the end of K" in refusal("cuda_bulk", one, {**good, "depth": 4, "stages": 2})
+    assert "copy only" in refusal("cuda_bulk", one, {"warps": 8, "depth": 1, "stages": 2})
     good = {"rows": 16, "features": 64, "parts": 1, "warps": 4, "stages": 4, "order": 2}
     assert refusal("triton_fused", one, good) == ""
     assert "half of 64 rows" in refusal("triton_fused", one, {**good, "rows": 64})

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.tensor_map import require_pitch
+from kernelviz.ops.kernels.torch_precision import in_precision
 from kernelviz.ops.matmul.groups_reference import row_ranges
-from kernelviz.ops.matmul.torch import in_precision
 
 if TYPE_CHECKING:
     from torch import Tensor

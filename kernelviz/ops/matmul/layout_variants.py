@@ -57,7 +57,7 @@ def layout_ladder(*, a_transposed: bool, a_name: str, b_name: str) -> tuple[Vari
     def torch_compile(a: Tensor, b: Tensor, *, compute: str | None = None) -> Launch:
         """torch.compile of transposition and product: inductor gives cuBLAS the transposed view, so nothing is copied."""
         from kernelviz.ops.kernels.inductor import compiled
-        from kernelviz.ops.matmul.torch import in_precision, precision
+        from kernelviz.ops.kernels.torch_precision import in_precision, precision
 
         # torch.compile compiles again where a setting has changed.
         with precision(a, compute):

@@ -23,7 +23,7 @@ def backward_of_ladder(name: str, layer: Layer) -> tuple[Callable[..., Launch], 
     def eager(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, dy_MN: Tensor, *, compute: str | None = None) -> Launch:
         """Autograd: the derivative of the function, two products of cuBLAS, and a sum over the rows."""
         from kernelviz.ops.kernels.autograd import backward_of
-        from kernelviz.ops.matmul.torch import precision
+        from kernelviz.ops.kernels.torch_precision import precision
 
         with precision(x_MK, compute):
             passes = backward_of(layer, (x_MK, w_NK, b_N), (dy_MN,), (0, 1, 2))
@@ -32,7 +32,7 @@ def backward_of_ladder(name: str, layer: Layer) -> tuple[Callable[..., Launch], 
     def compiled(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, dy_MN: Tensor, *, compute: str | None = None) -> Launch:
         """As autograd, with the derivative and the sum over the rows in kernels of inductor."""
         from kernelviz.ops.kernels.inductor import compiled_backward
-        from kernelviz.ops.matmul.torch import precision
+        from kernelviz.ops.kernels.torch_precision import precision
 
         with precision(x_MK, compute):
             passes = compiled_backward(layer, (x_MK, w_NK, b_N), (dy_MN,), (0, 1, 2))
@@ -69,7 +69,7 @@ def _saved(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, compute: str | None) -> tupl
     """Memory for z, and the forward pass that writes it there."""
     import torch
 
-    from kernelviz.ops.matmul.torch import precision
+    from kernelviz.ops.kernels.torch_precision import precision
 
     z_MN = torch.empty((x_MK.shape[0], w_NK.shape[0]), dtype=x_MK.dtype, device=x_MK.device)
 
@@ -82,7 +82,7 @@ def _saved(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, compute: str | None) -> tupl
 
 def _in_precision(passes: Staged, x_MK: Tensor, compute: str | None) -> Staged:
     """Both passes with the setting of torch. torch.compile compiles again where a setting has changed."""
-    from kernelviz.ops.matmul.torch import in_precision, precision
+    from kernelviz.ops.kernels.torch_precision import in_precision, precision
 
     def forward() -> None:
         with precision(x_MK, compute):

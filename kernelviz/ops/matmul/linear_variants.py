@@ -61,7 +61,7 @@ def ladder(name: Name) -> tuple[Variant, ...]:
     @variant(backend="torch", backward=eager_backward)
     def torch_eager(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, *, compute: str | None = None) -> Launch:
         """As a model computes it: functional.linear, where cuBLAS adds the bias, then the function in a kernel of its own."""
-        from kernelviz.ops.matmul.torch import in_precision
+        from kernelviz.ops.kernels.torch_precision import in_precision
 
         return in_precision(lambda: layer(x_MK, w_NK, b_N), x_MK, compute)
 
@@ -69,7 +69,7 @@ def ladder(name: Name) -> tuple[Variant, ...]:
     def torch_compile(x_MK: Tensor, w_NK: Tensor, b_N: Tensor, *, compute: str | None = None) -> Launch:
         """torch.compile of the layer: inductor leaves the product to cuBLAS and fuses bias and function into one kernel."""
         from kernelviz.ops.kernels.inductor import compiled
-        from kernelviz.ops.matmul.torch import in_precision, precision
+        from kernelviz.ops.kernels.torch_precision import in_precision, precision
 
         # torch.compile compiles again where a setting has changed.
         with precision(x_MK, compute):

@@ -33,7 +33,7 @@ def both(da: Launch, db: Launch) -> Launch:
 def eager_backward(a_MK: Tensor, b_KN: Tensor, dc_MN: Tensor, *, compute: str | None = None) -> Staged:
     """The backward pass of torch.mm by autograd: two products of cuBLAS with transposed views."""
     from kernelviz.ops.kernels.autograd import backward_of
-    from kernelviz.ops.matmul.torch import in_precision, precision
+    from kernelviz.ops.kernels.torch_precision import in_precision, precision
 
     with precision(a_MK, compute):
         passes = backward_of(product, (a_MK, b_KN), (dc_MN,), (0, 1))
@@ -55,7 +55,7 @@ def grouped_backward(a_MK: Tensor, b_KN: Tensor, dc_MN: Tensor, *, compute: str 
 def torch_compile(a_MK: Tensor, b_KN: Tensor, dc_MN: Tensor, *, compute: str | None = None) -> Launch:
     """torch.compile of the backward pass: inductor leaves both products to cuBLAS, and saves the work of autograd in Python."""
     from kernelviz.ops.kernels.inductor import compiled_backward
-    from kernelviz.ops.matmul.torch import in_precision, precision
+    from kernelviz.ops.kernels.torch_precision import in_precision, precision
 
     # torch.compile compiles again where a setting has changed.
     with precision(a_MK, compute):

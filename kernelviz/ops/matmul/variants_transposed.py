@@ -50,7 +50,7 @@ def torch_eager(a_KM: Tensor, b_KN: Tensor, *, compute: str | None = None) -> La
 def torch_compile(a_KM: Tensor, b_KN: Tensor, *, compute: str | None = None) -> Launch:
     """torch.compile of both steps: inductor gives cuBLAS the transposed view, so nothing is copied."""
     from kernelviz.ops.kernels.inductor import compiled
-    from kernelviz.ops.matmul.torch import in_precision, precision
+    from kernelviz.ops.kernels.torch_precision import in_precision, precision
 
     # torch.compile compiles again where a setting has changed.
     with precision(a_KM, compute):

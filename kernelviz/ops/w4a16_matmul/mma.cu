@@ -12,6 +12,7 @@
 //   COPY_X     bytes of one access to x: 16, or 2 if its rows do not begin at multiples of 16
 // A block computes the same part of K of one tile of features after the other. Its warps only wait for each other to add their sums.
 #include "packed.cuh"
+#include "four_bit.cuh"
 
 constexpr int GROUP = 128, WARPS = DEEP * ACROSS, THREADS = 32 * WARPS, FEATURES = 16 * TILES * ACROSS;
 constexpr int COLUMNS = (ROWS + 7) / 8;  // products side by side, each of 8 rows of x
@@ -22,48 +23,9 @@ constexpr int SUMS = 4 * SUM_PITCH * ROWS;  // bytes of a warp
 // With few rows the sum of each group is multiplied by the scale in fp32. With many, that is more work than multiplying the weights in 16 bits.
 constexpr bool SCALE_SUMS = COLUMNS <= 2;
 constexpr int SUMS_OF_X = SCALE_SUMS ? 64 * COLUMNS : 0;  // bytes of a group
+constexpr int X_LOADS = COPY_X == 16 ? 4 : 1;  // of 16 bytes of x, that a thread has on their way
 static_assert(STAGES >= 2 && ROWS <= 64, "a stage in flight while another is used");
 
-template <typename ELEMENT_TYPE> struct FourBit;
-// 0x4300 is 128 in bfloat16, whose last bits then count in ones: 0x4300 | q is 128 + q.
-template <> struct FourBit<__nv_bfloat16> {
-    static constexpr unsigned MAGIC = 0x43004300;
-    static constexpr float EVEN = 128.0f, ODD = 128.0f, SHARE_OF_ODD = 1.0f;
-    // The numbers 128 + q of weights i and i + 4 of the eight in `bits`, for i = 0 to 3.
-    static __device__ __forceinline__ void pairs(unsigned (&to)[4], unsigned bits) {
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            to[i] = and_or(bits >> 4 * i, 0x000f000f, MAGIC);
-        }
-    }
-    // q - zero, exact.
-    static __device__ __forceinline__ void subtract(unsigned (&pairs)[4], unsigned zero) {
-#pragma unroll
-        for (unsigned i = 0; i < 4; ++i) {
-            pairs[i] = subtract_pairs<__nv_bfloat16>(pairs[i], MAGIC | zero * 0x10001u);
-        }
-    }
-};
-// 0x6400 is 1024 in fp16, whose last bits then count in ones: 0x6400 | q is 1024 + q, and a sixteenth of 0x6400 | 16 q is 64 + q.
-template <> struct FourBit<__half> {
-    static constexpr unsigned MAGIC = 0x64006400;
-    static constexpr float EVEN = 1024.0f, ODD = 64.0f, SHARE_OF_ODD = 0.0625f;
-    // The numbers 1024 + q for even i, 16 (64 + q) for odd i.
-    static __device__ __forceinline__ void pairs(unsigned (&to)[4], unsigned bits) {
-#pragma unroll
-        for (int i = 0; i < 4; i += 2) {
-            to[i] = and_or(bits >> 4 * i, 0x000f000f, MAGIC);
-            to[i + 1] = and_or(bits >> 4 * i, 0x00f000f0, MAGIC);
-        }
-    }
-    static __device__ __forceinline__ void subtract(unsigned (&pairs)[4], unsigned zero) {
-#pragma unroll
-        for (int i = 0; i < 4; i += 2) {
-            pairs[i] = subtract_pairs<__half>(pairs[i], MAGIC | zero * 0x10001u);
-            pairs[i + 1] = multiply_add_pairs<__half>(pairs[i + 1], 0x2c002c00u, 0xd400d400u | zero * 0x100010u);
-        }
-    }
-};
 using Weights = FourBit<ELEMENT>;
 
 // What a warp copies ahead: groups DEEP apart of one tile of features, then of the next tile of the block.
@@ -253,50 +215,61 @@ struct Sums {
 // that of the products; zeros after the last column. In a group, the first eight of each 32 numbers come first. To `to_sums`, for each group
 // and row: the sum of x, and minus the sum of x times what `pairs` adds to a weight.
 __device__ __forceinline__ void store_x(const char* x, long long k, int first, int count, unsigned to, unsigned to_sums) {
-    const int pieces = 16 * count, lane = threadIdx.x % 32;
+    const int pieces = 16 * count, all = ROWS * pieces, lane = threadIdx.x % 32;
+    // Several loads at a time: one after the other would cost a latency each, 16 of them for a block of 8 rows of 4096 numbers.
 #pragma unroll 1
-    for (int begin = threadIdx.x - lane; begin < ROWS * pieces; begin += THREADS) {
-        const bool inside = begin + lane < ROWS * pieces;
-        const int row = (begin + lane) / pieces, piece = (begin + lane) % pieces;
-        const long long column = (long long)first * GROUP + piece * 8;
-        const char* from = x + (row * k + column) * 2;
-        unsigned bits[4] = {};
-        if constexpr (COPY_X == 16) {
-            if (inside && column < k) {
-                const uint4 all = *reinterpret_cast<const uint4*>(from);
-                bits[0] = all.x, bits[1] = all.y, bits[2] = all.z, bits[3] = all.w;
-            }
-        } else {
+    for (int begin = threadIdx.x - lane; begin < all; begin += X_LOADS * THREADS) {
+        uint4 loaded[X_LOADS];
 #pragma unroll
-            for (int j = 0; j < 8; ++j) {
-                if (inside && column + j < k) {
-                    bits[j / 2] |= unsigned(reinterpret_cast<const unsigned short*>(from)[j]) << j % 2 * 16;
+        for (int load = 0; load < X_LOADS; ++load) {
+            const int number = begin + load * THREADS + lane, row = number / pieces, piece = number % pieces;
+            const long long column = (long long)first * GROUP + piece * 8;
+            const char* from = x + (row * k + column) * 2;
+            loaded[load] = {};
+            if constexpr (COPY_X == 16) {
+                if (number < all && column < k) {
+                    loaded[load] = *reinterpret_cast<const uint4*>(from);
                 }
+            } else {
+                unsigned bits[4] = {};
+#pragma unroll
+                for (int j = 0; j < 8; ++j) {
+                    if (number < all && column + j < k) {
+                        bits[j / 2] |= unsigned(reinterpret_cast<const unsigned short*>(from)[j]) << j % 2 * 16;
+                    }
+                }
+                loaded[load] = {bits[0], bits[1], bits[2], bits[3]};
             }
         }
-        if (inside) {
-            write_shared(to + ((piece / 16 * 4 + piece % 4) * ROWS + row) * 64 + piece % 16 / 4 * 16,
-                         uint4{(bits[0] & 0xffffu) | bits[2] << 16, (bits[1] & 0xffffu) | bits[3] << 16, bits[0] >> 16 | (bits[2] & 0xffff0000u),
-                               bits[1] >> 16 | (bits[3] & 0xffff0000u)});
-        }
-        if constexpr (SCALE_SUMS) {
-            float even = 0.0f, odd = 0.0f;
 #pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                float low, high;
-                Halves<ELEMENT>::split(bits[j], low, high);
-                even += low;
-                odd += high;
+        for (int load = 0; load < X_LOADS; ++load) {
+            const int number = begin + load * THREADS + lane, row = number / pieces, piece = number % pieces;
+            const bool inside = number < all;
+            const unsigned bits[4] = {loaded[load].x, loaded[load].y, loaded[load].z, loaded[load].w};
+            if (inside) {
+                write_shared(to + ((piece / 16 * 4 + piece % 4) * ROWS + row) * 64 + piece % 16 / 4 * 16,
+                             uint4{(bits[0] & 0xffffu) | bits[2] << 16, (bits[1] & 0xffffu) | bits[3] << 16, bits[0] >> 16 | (bits[2] & 0xffff0000u),
+                                   bits[1] >> 16 | (bits[3] & 0xffff0000u)});
             }
+            if constexpr (SCALE_SUMS) {
+                float even = 0.0f, odd = 0.0f;
 #pragma unroll
-            for (int mask = 1; mask < 16; mask *= 2) {
-                even = sum_of_two_lanes(even, mask);
-                odd = sum_of_two_lanes(odd, mask);
-            }
-            if (inside && piece % 16 == 0) {
-                const unsigned of_group = to_sums + piece / 16 * SUMS_OF_X + row * 8;
-                write_shared(of_group, even + odd);
-                write_shared(of_group + 4, -(Weights::EVEN * even + Weights::ODD * odd));
+                for (int j = 0; j < 4; ++j) {
+                    float low, high;
+                    Halves<ELEMENT>::split(bits[j], low, high);
+                    even += low;
+                    odd += high;
+                }
+#pragma unroll
+                for (int mask = 1; mask < 16; mask *= 2) {
+                    even = sum_of_two_lanes(even, mask);
+                    odd = sum_of_two_lanes(odd, mask);
+                }
+                if (inside && piece % 16 == 0) {
+                    const unsigned of_group = to_sums + piece / 16 * SUMS_OF_X + row * 8;
+                    write_shared(of_group, even + odd);
+                    write_shared(of_group + 4, -(Weights::EVEN * even + Weights::ODD * odd));
+                }
             }
         }
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import TARGETS, Launch, variant
-from kernelviz.ops.w4a16_matmul import gemv, mma, tiles
+from kernelviz.ops.w4a16_matmul import bulk, gemv, mma, tiles
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -17,26 +17,32 @@ EVERY_TARGET = (*TARGETS, "sm_120")
 @variant(backend="torch")
 def torch_eager(x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor) -> Launch:
     """Torch ops that write the weights as 16 bits, then torch.mm: both are timed, and the first moves many times the bytes."""
+    from kernelviz.ops.kernels.torch_precision import in_precision
     from kernelviz.ops.w4a16_matmul.torch import dequantise_and_multiply
 
-    return lambda: dequantise_and_multiply(x_MK, w_NGB, s_GN, z_GH)
+    return in_precision(lambda: dequantise_and_multiply(x_MK, w_NGB, s_GN, z_GH), x_MK, None)
 
 
 @variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor) -> Launch:
     """torch.compile of these ops: inductor fuses the dequantisation into one kernel."""
     from kernelviz.ops.kernels.inductor import compiled
+    from kernelviz.ops.kernels.torch_precision import in_precision, precision
     from kernelviz.ops.w4a16_matmul.torch import dequantise_and_multiply
 
-    return compiled(dequantise_and_multiply, x_MK, w_NGB, s_GN, z_GH)
+    # torch.compile compiles again where a setting has changed.
+    with precision(x_MK, None):
+        run = compiled(dequantise_and_multiply, x_MK, w_NGB, s_GN, z_GH)
+    return in_precision(run, x_MK, None)
 
 
 @variant(backend="triton", needs=("triton", "cuda"), techniques=("vec16",))
 def triton_dequantise(x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor) -> Launch:
     """A Triton kernel writes the weights as 16 bits, then torch.mm: with many rows of x the extra bytes matter little."""
+    from kernelviz.ops.kernels.torch_precision import in_precision
     from kernelviz.ops.w4a16_matmul import triton as kernels
 
-    return kernels.bind_dequantise(x_MK, w_NGB, s_GN, z_GH)
+    return in_precision(kernels.bind_dequantise(x_MK, w_NGB, s_GN, z_GH), x_MK, None)
 
 
 @variant(
@@ -100,6 +106,7 @@ def triton_gemv(
     needs=("nvrtc", "cuda"),
     targets=EVERY_TARGET,
     techniques=("vec16",),
+    largest={"m": gemv.MOST_ROWS},
     space=gemv.SPACE,
     admits=gemv.admits,
 )
@@ -113,6 +120,7 @@ def cuda_gemv(x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor, *, featur
     needs=("nvrtc", "cuda"),
     targets=EVERY_TARGET,
     techniques=("cp_async", "mma_sync"),
+    largest={"m": mma.MOST_ROWS},
     space=mma.SPACE,
     admits=mma.admits,
 )
@@ -139,6 +147,7 @@ def cuda_mma(
     needs=("nvrtc", "cuda"),
     targets=EVERY_TARGET,
     techniques=("cp_async", "mma_sync"),
+    largest={"m": mma.MOST_ROWS},
     space=mma.SPACE,
     admits=mma.admits,
 )
@@ -160,6 +169,22 @@ def cuda_mma_shuffled(
     return mma.bind((x_MK, w_NGB, s_GN, z_GH), parameters, shuffle=True)
 
 
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda", "sm_90"),
+    targets=("sm_90", "sm_100", "sm_120"),
+    techniques=("bulk_copy", "mma_sync", "warp_specialised"),
+    largest={"m": bulk.MOST_ROWS},
+    space=bulk.SPACE,
+    admits=bulk.admits,
+)
+def cuda_bulk(
+    x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor, *, warps: int = 0, depth: int = 0, stages: int = 0
+) -> Launch:
+    """CUDA C++ for at most 16 rows, for Hopper: TMA copies whole rows of weights; the products of cuda_mma, x in registers."""
+    return bulk.bind(x_MK, w_NGB, s_GN, z_GH, {"warps": warps, "depth": depth, "stages": stages})
+
+
 VARIANTS = (
     torch_eager,
     torch_compile,
@@ -169,4 +194,5 @@ VARIANTS = (
     cuda_gemv,
     cuda_mma,
     cuda_mma_shuffled,
+    cuda_bulk,
 )

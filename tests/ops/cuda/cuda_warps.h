@@ -83,8 +83,14 @@ static ucontext_t scheduler;
 static unsigned long long progress;  // barriers that were completed and threads that ended
 static std::function<void()> kernel_call;
 
+static std::function<bool()> when_stuck;  // whether something happened that threads may wait for
+inline void give_way() {
+    const unsigned thread = threadIdx.x;
+    swapcontext(&fibers[thread].context, &scheduler);
+    threadIdx = {thread, 0, 0};
+}
 inline void wait_at(Barrier& barrier, unsigned expected, const std::function<void()>& last = [] {}) {
-    const unsigned thread = threadIdx.x, generation = barrier.generation;
+    const unsigned generation = barrier.generation;
     if (++barrier.arrived == expected) {
         last();
         barrier.arrived = 0;
@@ -93,8 +99,7 @@ inline void wait_at(Barrier& barrier, unsigned expected, const std::function<voi
         return;
     }
     while (barrier.generation == generation) {
-        swapcontext(&fibers[thread].context, &scheduler);
-        threadIdx = {thread, 0, 0};
+        give_way();
     }
 }
 inline void __syncthreads() { wait_at(block_barrier, blockDim.x); }
@@ -161,6 +166,9 @@ inline void launch(unsigned blocks, unsigned threads, unsigned shared, std::func
                         }
                     }
                 }
+            }
+            if (before == progress && when_stuck && when_stuck()) {
+                ++progress;
             }
         }
         for (const Fiber& fiber : fibers) {

@@ -1,0 +1,157 @@
+"""The kernel of `w4a16_matmul` for at most 16 rows that copies by TMA (bulk.cu): what may be tuned, choice by size, launch.
+
+Imports neither torch nor CUDA, so that a space can be listed without them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernelviz.core.errors import BadField
+from kernelviz.core.problem import Problem
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.w4a16_matmul.layout import GROUP, TILE, groups, require_aligned
+from kernelviz.ops.w4a16_matmul.mma import MOST_SHARED_BYTES, limits
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from kernelviz.ops.catalog.variant import Launch
+
+SOURCE = Path(__file__).parent / "bulk.cu"
+KERNEL = "w4a16_bulk"
+MOST_ROWS = 16
+COPIERS = 2
+"""Warps that copy."""
+MOST_PIECES = 16
+"""The loop over the pieces of a tile is written out."""
+LEAST_AHEAD_BYTES = 24 * 1024
+"""Of a multiprocessor: half of what hides the latency of memory by Little's law (`mma.ENOUGH_AHEAD_BYTES`)."""
+SPACE = {"warps": (0, 16, 8), "depth": (0, 2, 1, 4), "stages": (0, 3, 2, 4, 5, 6, 8)}
+"""What may be tuned; 0, in all of them, is the choice of `choose`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tile:
+    """`warps` multiply; a piece of `warps` times `depth` groups of 16 features is copied at a time, `stages` pieces ahead."""
+
+    warps: int
+    depth: int
+    stages: int
+
+    @property
+    def stage_bytes(self) -> int:
+        """Of a piece in shared memory."""
+        return TILE * (self.warps * self.depth * GROUP // 2 + 32)
+
+    def pieces(self, k: int) -> int:
+        """That make up K.
+
+        >>> Tile(warps=16, depth=1, stages=4).pieces(4096)
+        2
+        """
+        return -(-groups(k) // (self.warps * self.depth))
+
+    def keeps_x(self, m: int, k: int) -> bool:
+        """Whether the registers of a warp hold all numbers of x that it needs: 16 for a group and 8 rows."""
+        return self.pieces(k) * self.depth * -(-m // 8) <= 32 // self.warps
+
+    def shared_bytes(self, m: int, k: int) -> int:
+        """The stages, sums of each warp for several tiles, x unless registers hold it, and two barriers for each stage."""
+        pieces = self.pieces(k)
+        sums = (1 + self.stages // pieces) * self.warps * 4 * (TILE + 4) * m
+        x = 0 if self.keeps_x(m, k) else pieces * self.depth * self.warps * (2 * GROUP * m + 64 * -(-m // 8))
+        return self.stages * (self.stage_bytes + 16) + sums + x
+
+    def refusal(self, m: int, k: int, shared_bytes: int = MOST_SHARED_BYTES) -> str | None:
+        """Why a GPU with so much shared memory for a block cannot run it, or None."""
+        if (pieces := self.pieces(k)) > MOST_PIECES:
+            return f"{pieces} pieces of K; the kernel writes out at most {MOST_PIECES}"
+        if (size := self.shared_bytes(m, k)) > shared_bytes:
+            return f"{size:,} bytes of shared memory; a block has at most {shared_bytes:,}"
+        return None
+
+    def defines(self, element: str, m: int, n: int, k: int) -> dict[str, str]:
+        """The definitions that bulk.cu is compiled with."""
+        numbers = {
+            "ROWS": m,
+            "WARPS": self.warps,
+            "DEPTH": self.depth,
+            "PIECES": self.pieces(k),
+            "STAGES": self.stages,
+            "X_IN_REGISTERS": int(self.keeps_x(m, k)),
+            "ALIGNED": int(n % 8 == 0),
+            "COPY_X": 16 if k % 8 == 0 else 2,
+        }
+        return {"ELEMENT": element, **{name: str(number) for name, number in numbers.items()}}
+
+
+def choose(m: int, k: int, shared_bytes: int = MOST_SHARED_BYTES) -> Tile:
+    """Copies of 2 KB, of which two pieces are on their way while one is used; fewer and shorter ones where x needs shared memory.
+
+    Errors: BadField.
+
+    >>> [astuple(choose(m, k)) for m, k in ((1, 4096), (8, 4096), (1, 8192), (8, 8192), (16, 4096), (1, 14336), (1, 1024))]
+    [(16, 2, 3), (16, 2, 3), (16, 2, 3), (16, 1, 4), (16, 1, 3), (16, 1, 5), (16, 1, 5)]
+    """
+    sizes = [(2, 3)] if groups(k) % 32 == 0 and groups(k) <= 64 else []
+    tiles = [Tile(warps=16, depth=depth, stages=stages) for depth, stages in (*sizes, (1, 5), (1, 4), (1, 3), (1, 2))]
+    for tile in tiles:
+        if tile.refusal(m, k, shared_bytes) is None:
+            return tile
+    raise BadField("size k", k, f"{tiles[-1].refusal(m, k, shared_bytes)}; choose cuda_mma")
+
+
+def admits(configuration: Mapping[str, int], problem: Problem) -> str | None:
+    """Why a configuration is not measured: it fits no GPU, copies too little ahead, or has warps without a group."""
+    if not all(configuration.values()):
+        return "0 is the choice by size, in all parameters or in none"
+    m, n, k = (problem.sizes[axis] for axis in ("m", "n", "k"))
+    if m > MOST_ROWS:
+        return f"more than {MOST_ROWS} rows"
+    tile = Tile(**configuration)
+    if (refusal := tile.refusal(m, k)) is not None:
+        return refusal
+    if (idle := tile.pieces(k) * tile.warps * tile.depth - groups(k)) >= tile.warps:
+        return f"{idle} of its groups are after the end of K"
+    ahead = (tile.stages - 1) * tile.stage_bytes
+    if ahead < LEAST_AHEAD_BYTES and n * k >= 2**22:
+        return f"a multiprocessor would copy only {ahead:,} bytes ahead, too few to hide the latency"
+    return None
+
+
+def bind(x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor, parameters: Mapping[str, int]) -> Launch:
+    """Launch of `w4a16_bulk` over contiguous tensors. `parameters`: those of SPACE.
+
+    Errors: BadField for tensors that are not contiguous or aligned, more than 16 rows, and rows that do not fit shared memory.
+    """
+    import torch
+
+    require_contiguous(x_MK=x_MK, w_NGB=w_NGB, s_GN=s_GN, z_GH=z_GH)
+    require_aligned(x_MK=x_MK, w_NGB=w_NGB, s_GN=s_GN, z_GH=z_GH)
+    (m, k), n = x_MK.shape, len(w_NGB)
+    if m > MOST_ROWS:
+        raise BadField("size m", m, f"this kernel takes at most {MOST_ROWS} rows; choose cuda_mma or triton_fused")
+    multiprocessors, shared_limit = limits(x_MK.device)
+    tile = Tile(**parameters) if all(parameters.values()) else choose(m, k, shared_limit)
+    if (refusal := tile.refusal(m, k)) is not None:
+        raise BadField("tile", str(astuple(tile)), refusal)
+    shared_bytes = tile.shared_bytes(m, k)
+    kernel = nvrtc.kernel(
+        SOURCE, KERNEL, tile.defines(nvrtc.element_type(x_MK.dtype), m, n, k), shared_bytes=shared_bytes
+    )
+    blocks = min(multiprocessors, -(-n // TILE))
+    y_MN = torch.empty((m, n), dtype=x_MK.dtype, device=x_MK.device)
+    pointers = tuple(t.data_ptr() for t in (x_MK, w_NGB, s_GN, z_GH, y_MN))
+    sizes = tuple(ctypes.c_int(number) for number in (n, k))
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, blocks, 32 * (tile.warps + COPIERS), *pointers, *sizes, shared_bytes=shared_bytes)
+        return y_MN
+
+    return launch
