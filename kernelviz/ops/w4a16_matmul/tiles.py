@@ -67,7 +67,7 @@ def fused_tile(m: int, n: int, k: int, multiprocessors: int, shared_bytes: int =
     >>> for m in (1, 64, 4096):
     ...     print(fused_tile(m, 28672, 4096, 132))
     FusedTile(rows=16, features=64, parts=1, warps=4, stages=4, order=2)
-    FusedTile(rows=64, features=64, parts=1, warps=4, stages=3, order=1)
+    FusedTile(rows=64, features=128, parts=1, warps=8, stages=4, order=2)
     FusedTile(rows=256, features=128, parts=1, warps=8, stages=2, order=1)
     >>> fused_tile(1, 4096, 14336, 132).parts
     8
@@ -80,8 +80,15 @@ def fused_tile(m: int, n: int, k: int, multiprocessors: int, shared_bytes: int =
                 return tile
         return FusedTile(rows=64, features=64, parts=1, warps=4, stages=3, order=ACTIVATIONS_FIRST)
     rows = 16 if m <= 16 else 32 if m <= 32 else 64
-    tiles = -(-n // 64)
     most = max(1, groups(k) // SHORTEST_PART_GROUPS)
+    if rows > 16:
+        # 64 rows, 28672 × 4096 on an H200: 81.0 µs; 104.8 with tiles of 64 features and x as the first factor.
+        tiles = -(-n // 128)
+        parts = next((p for p in (1, 2, 4, 8) if 2 * tiles * p >= 3 * multiprocessors or 2 * p > most), 8)
+        tile = FusedTile(rows=rows, features=128, parts=parts, warps=8, stages=4, order=WEIGHTS_FIRST)
+        if tile.shared_bytes <= shared_bytes:
+            return tile
+    tiles = -(-n // 64)
     parts = next((p for p in (1, 2, 4, 8) if tiles * p >= 3 * multiprocessors or 2 * p > most), 8)
     few = rows == 16
     order = WEIGHTS_FIRST if few else ACTIVATIONS_FIRST
