@@ -75,7 +75,7 @@ def no_liger() -> Notice | None:
 
 
 def no_package(backend: Backend) -> Notice | None:
-    """Why the Python module or the program that a backend needs cannot be used. Nothing is imported, because Triton must not be."""
+    """Why the Python module or the program that a backend needs cannot be used. Nothing is imported: Triton must not be."""
     top, *path = backend.module.split(".")
     spec = importlib.util.find_spec(top)
     folders = [Path(f).joinpath(*path) for f in (spec.submodule_search_locations or ())] if spec else []

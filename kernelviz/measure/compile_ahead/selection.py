@@ -33,7 +33,7 @@ def cases_to_compile(ops: Mapping[str, Op], upcoming: Sequence[UpcomingCases]) -
 
 
 def compiles_without_gpu(variant: Variant) -> bool:
-    """Whether a compiler makes the kernels that needs a target, but no device: Triton, NVRTC and nvcc. Inductor creates a context.
+    """Whether the compiler of its kernels needs a target, but no device: Triton, NVRTC and nvcc. Inductor creates a context.
 
     Libraries count where their kernels are Triton's.
     """

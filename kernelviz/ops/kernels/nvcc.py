@@ -125,12 +125,14 @@ def compiled(build: Build, arch: str) -> Path:
     return library
 
 
-@functools.cache
 def nvcc_version() -> str | None:
-    """What ``nvcc --version`` states, for example ``13.0.88``; None if there is no nvcc, or it does not start."""
+    """What ``nvcc --version`` states, for example ``13.0.88``; None if there is no nvcc on PATH, or it does not start."""
     program = shutil.which("nvcc")
-    if program is None:
-        return None
+    return None if program is None else _version_of(program)
+
+
+@functools.cache
+def _version_of(program: str) -> str | None:
     try:
         answer = subprocess.run([program, "--version"], capture_output=True, text=True, check=False, timeout=30)
     except (OSError, subprocess.TimeoutExpired):

@@ -95,7 +95,7 @@ def _bind(
     library = nvcc.load(SOURCE, defines, (nvcc.cutlass_headers(),))
     product = _Product(library)
     pointers = [None if t is None else t.data_ptr() for t in (a_MK, b, bias_N, d_MN)]
-    product.bind(pointers, (m, n, k), torch.cuda.current_device(), options)
+    product.bind(pointers, (m, n, k), a_MK.device.index or 0, options)
 
     def launch() -> Tensor:
         product.launch(nvcc.stream())
@@ -114,9 +114,7 @@ class _Product:
         for function in (self._bind, self._launch):
             function.restype = ctypes.c_char_p
 
-    def bind(
-        self, pointers: list[int | None], sizes: tuple[int, int, int], device: int, options: Options
-    ) -> None:
+    def bind(self, pointers: list[int | None], sizes: tuple[int, int, int], device: int, options: Options) -> None:
         """`pointers`: of a, b, the bias (None: there is none) and the result. Errors: CutlassRefused."""
         error = self._bind(
             ctypes.byref(self._bound),

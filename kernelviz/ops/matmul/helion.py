@@ -40,10 +40,12 @@ def bind(
     warps: int,
     group: int,
     descriptors: bool,
+    flatten: bool = False,
 ) -> Launch:
     """The product of contiguous matrices (M, K) and (K, N) of bf16 or fp16.
 
     The configuration is fixed, so Helion does not tune. With `descriptors`, the kernel is persistent and TMA copies the tiles.
+    With `flatten`, Triton makes one loop of those over tiles of C and of K: loads of the next tile overlap the end of a tile.
     Errors: BadField for matrices that are not contiguous, or, with `descriptors`, whose rows are no multiples of 16 bytes.
     """
     require_contiguous(a_MK=a_MK, b_KN=b_KN)
@@ -58,6 +60,7 @@ def bind(
         num_stages=stages,
         indexing="tensor_descriptor" if descriptors else "pointer",
         pid_type="persistent_interleaved" if descriptors else "flat",
+        **({"range_flattens": [True, None]} if flatten else {}),
     )
     kernel: Any = helion.kernel(product, config=config, static_shapes=True)
     bound = kernel.bind((a_MK, b_KN, c_MN))

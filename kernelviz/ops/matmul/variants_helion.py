@@ -62,7 +62,7 @@ def helion_pointers(
     )
 
 
-@variant(**_HELION, needs=("helion", "triton", "cuda", "sm_90"), space=_SPACE, admits=admits)
+@variant(**_HELION, needs=("helion", "triton", "cuda", "sm_90"), space={**_SPACE, "flatten": (1, 0)}, admits=admits)
 def helion_descriptors(
     a_MK: Tensor,
     b_KN: Tensor,
@@ -73,6 +73,7 @@ def helion_descriptors(
     stages: int = 3,
     warps: int = 8,
     group: int = 8,
+    flatten: int = 1,
 ) -> Launch:
     """Helion, as helion_pointers, persistent and with tensor descriptors: TMA loads and stores the tiles."""
     from kernelviz.ops.matmul import helion as kernels
@@ -87,6 +88,7 @@ def helion_descriptors(
         warps=warps,
         group=group,
         descriptors=True,
+        flatten=bool(flatten),
     )
 
 
