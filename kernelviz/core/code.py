@@ -44,8 +44,8 @@ class CompiledCode(Struct, frozen=True, kw_only=True):
     """What a compiler made: one kernel of Triton or NVRTC, one library of nvcc, one graph of inductor, or one C++ extension.
 
     `kernel`: its name. `version`: of the compiler. `arch`: the architecture that it was compiled for, for example ``sm_90``.
-    `warps`: per block (Triton). `shared_bytes`: dynamic shared memory of a block. `defines`: macros (NVRTC, nvcc). `plugin`: whether
-    a user's own file declares the variant; such code is exported only when that is asked for. Unknown facts are None.
+    `warps`: per block (Triton). `shared_bytes`: dynamic shared memory of a block. `defines`: macros (NVRTC, nvcc). `plugin`:
+    whether a user's own file declares the variant; such code is exported only when that is asked for. Unknown facts are None.
     """
 
     kernel: str
