@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import helion
@@ -53,17 +54,7 @@ def bind(
         require_pitch("k", a_MK.shape[1], a_MK.element_size())
         require_pitch("n", b_KN.shape[1], b_KN.element_size())
     c_MN = torch.empty((a_MK.shape[0], b_KN.shape[1]), dtype=a_MK.dtype, device=a_MK.device)
-    config = helion.Config(
-        block_sizes=[tile_m, tile_n, tile_k],
-        l2_groupings=[group],
-        num_warps=warps,
-        num_stages=stages,
-        indexing="tensor_descriptor" if descriptors else "pointer",
-        pid_type="persistent_interleaved" if descriptors else "flat",
-        **({"range_flattens": [True, None]} if flatten else {}),
-    )
-    kernel: Any = helion.kernel(product, config=config, static_shapes=True)
-    bound = kernel.bind((a_MK, b_KN, c_MN))
+    bound = _kernel((tile_m, tile_n, tile_k), stages, warps, group, descriptors, flatten).bind((a_MK, b_KN, c_MN))
     # Helion sets Triton's allocator for tensor descriptors unless there is one: here it sees that of this launch alone.
     scratch = ScratchContext(a_MK.device)
 
@@ -72,3 +63,18 @@ def bind(
         return c_MN
 
     return launch
+
+
+@functools.cache
+def _kernel(tile: tuple[int, int, int], stages: int, warps: int, group: int, descriptors: bool, flatten: bool) -> Any:
+    """The kernel in one configuration. It remembers what it generated for each shape, so that binding it again is quick."""
+    config = helion.Config(
+        block_sizes=list(tile),
+        l2_groupings=[group],
+        num_warps=warps,
+        num_stages=stages,
+        indexing="tensor_descriptor" if descriptors else "pointer",
+        pid_type="persistent_interleaved" if descriptors else "flat",
+        **({"range_flattens": [True, None]} if flatten else {}),
+    )
+    return helion.kernel(product, config=config, static_shapes=True)

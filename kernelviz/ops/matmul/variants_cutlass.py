@@ -19,9 +19,11 @@ _NEEDS: dict[str, Any] = {
     "techniques": ("tma", "wgmma", "warp_specialised"),
     "slow_compile": True,
 }
+_MOST_OPERAND_BYTES = 160 * 1024
+"""Of the 227 KiB of shared memory of a block; the result takes the rest."""
 SPACE = {
     "tile_m": (128, 64, 256),
-    "tile_n": (256, 128, 64),
+    "tile_n": (256, 128),
     "tile_k": (64, 128),
     "cluster_m": (2, 1),
     "cluster_n": (1, 2),
@@ -36,6 +38,10 @@ def admits(configuration: Configuration, problem: Problem) -> str | None:
     rows, columns, pingpong = configuration["tile_m"], configuration["tile_n"], configuration["pingpong"]
     if not pingpong and rows < 128:
         return "two warpgroups that share a tile need 128 rows or more"
+    if 4 * configuration["tile_k"] * (rows + columns) > _MOST_OPERAND_BYTES:
+        return (
+            f"two stages of {rows}×{columns}×{configuration['tile_k']} do not fit into shared memory beside the result"
+        )
     if rows * columns > 128 * (128 if pingpong else 256):
         return f"the sums of {rows}×{columns} do not fit into the registers of {1 if pingpong else 2} warpgroups"
     return None
