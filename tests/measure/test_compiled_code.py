@@ -140,7 +140,9 @@ def test_the_source_begins_with_the_constants_that_it_reads() -> None:
     def texts(module: Any) -> list[str]:
         return [text for one in vars(module).values() if hasattr(one, "src") and (text := source_of(one)) is not None]
 
-    assert any(text.startswith("TO_NEAREST = tl.constexpr(12582912.0)\n\n\n@triton.jit\n") for text in texts(with_constant))
+    assert any(
+        text.startswith("TO_NEAREST = tl.constexpr(12582912.0)\n\n\n@triton.jit\n") for text in texts(with_constant)
+    )
     assert all(text.startswith("@triton.jit\n") for text in texts(without))
 
 

@@ -113,7 +113,9 @@ def source_of(function: Any) -> str | None:
 def _constants(python: Any) -> dict[str, str]:
     """The values of the constants (``tl.constexpr``) of its module that a function reads, by name."""
     names: Mapping[str, Any] = getattr(python, "__globals__", {})
-    read: dict[str, Any] = {name: names.get(name) for name in getattr(getattr(python, "__code__", None), "co_names", ())}
+    read: dict[str, Any] = {
+        name: names.get(name) for name in getattr(getattr(python, "__code__", None), "co_names", ())
+    }
     return {
         name: repr(value.value)
         for name, value in read.items()
