@@ -13,7 +13,7 @@ import msgspec
 
 from kernelviz.core.problem import Struct
 
-Compiler = Literal["triton", "nvrtc", "inductor", "c++"]
+Compiler = Literal["triton", "nvrtc", "nvcc", "inductor", "c++"]
 CodeKind = Literal["source", "ttir", "ttgir", "ptx", "cubin"]
 """The kinds of artifacts, from what a person wrote to what the device runs. ``ttir`` and ``ttgir``: Triton's own languages."""
 
@@ -41,11 +41,11 @@ class Artifact(Struct, frozen=True, kw_only=True):
 
 
 class CompiledCode(Struct, frozen=True, kw_only=True):
-    """What a compiler made: one kernel of Triton or NVRTC, one graph of inductor, or one C++ extension.
+    """What a compiler made: one kernel of Triton or NVRTC, one library of nvcc, one graph of inductor, or one C++ extension.
 
     `kernel`: its name. `version`: of the compiler. `arch`: the architecture that it was compiled for, for example ``sm_90``.
-    `warps`: per block (Triton). `shared_bytes`: dynamic shared memory of a block. `defines`: macros (NVRTC). `plugin`: whether a
-    user's own file declares the variant; such code is exported only when that is asked for. Unknown facts are None.
+    `warps`: per block (Triton). `shared_bytes`: dynamic shared memory of a block. `defines`: macros (NVRTC, nvcc). `plugin`:
+    whether a user's own file declares the variant; such code is exported only when that is asked for. Unknown facts are None.
     """
 
     kernel: str

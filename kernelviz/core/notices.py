@@ -17,8 +17,8 @@ NoticeKind = Literal[
     "no_nvml", "no_driver_library", "no_driver", "driver_updated", "driver_not_permitted", "driver_error", "gpus_hidden",
     "no_gpu", "no_torch", "torch_without_cuda", "driver_too_old", "driver_too_old_for_nvrtc", "gpu_too_old", "no_mig_slice",
     # What a variant needs and does not find.
-    "gpu_not_chosen", "cuda", "cpu_only", "no_triton", "no_nvrtc", "no_liger", "no_package", "no_sm_89", "no_sm_90", "no_sm_90a",
-    "no_c_compiler", "no_cxx_compiler", "no_python_headers", "unknown_need",
+    "gpu_not_chosen", "cuda", "cpu_only", "no_triton", "no_nvrtc", "no_liger", "no_package", "no_package_of_size", "no_program",
+    "no_sm_89", "no_sm_90", "no_sm_90a", "no_c_compiler", "no_cxx_compiler", "no_python_headers", "unknown_need",
     # Why CUPTI cannot trace.
     "cupti_not_allowed", "other_profiler", "no_cupti", "other_cupti_version", "nothing_traced", "cupti_error",
 ]  # fmt: skip

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from kernelviz.core import Device, Environment
 from kernelviz.core.backends.backend import Backend
-from kernelviz.core.notices import Notice, NoticeKind
+from kernelviz.core.notices import Datum, Notice, NoticeKind
 from kernelviz.ops.kernels.nvrtc import include_paths
 
 
@@ -75,13 +75,23 @@ def no_liger() -> Notice | None:
 
 
 def no_package(backend: Backend) -> Notice | None:
-    """Why the Python module that a backend needs cannot be used. Nothing is imported, because Triton must not be."""
+    """Why the Python module or the program that a backend needs cannot be used. Nothing is imported: Triton must not be."""
     top, *path = backend.module.split(".")
     spec = importlib.util.find_spec(top)
     folders = [Path(f).joinpath(*path) for f in (spec.submodule_search_locations or ())] if spec else []
     if any((f / "__init__.py").is_file() or f.with_suffix(".py").is_file() for f in folders):
+        return no_program(backend)
+    missing: dict[str, Datum] = {"package": backend.title, "installation": backend.installation}
+    if backend.download_bytes is None:
+        return Notice("no_package", missing)
+    return Notice("no_package_of_size", {**missing, "download_bytes": backend.download_bytes})
+
+
+def no_program(backend: Backend) -> Notice | None:
+    """Why the program that a backend needs cannot be started; None also where it needs none."""
+    if not backend.program or shutil.which(backend.program):
         return None
-    return Notice("no_package", {"package": backend.title, "installation": backend.installation})
+    return Notice("no_program", {"program": backend.program, "installation": backend.program_installation})
 
 
 def installed_versions(distributions: Iterable[str]) -> dict[str, str]:

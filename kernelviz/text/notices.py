@@ -160,6 +160,11 @@ _TEXTS: Mapping[NoticeKind, tuple[str, str]] = MappingProxyType(
         ),
         "no_liger": ("Liger's kernels", "install them with pip install 'kernelviz[liger]' (or liger-kernel==0.8.*)"),
         "no_package": ("{package}, which is not installed", "install it with {installation}"),
+        "no_package_of_size": (
+            "{package}, which is not installed",
+            "install it with {installation}; its wheel has {download_bytes}",
+        ),
+        "no_program": ("{program}, which is not installed or not on PATH", "install {installation}"),
         "no_sm_89": (
             "compute capability 8.9 (Ada) or later, which multiplies 8-bit floats; this GPU has {capability}",
             "",

@@ -26,12 +26,17 @@ _NEEDS: Mapping[str, str] = MappingProxyType(
 )
 """What a variant needs, by the kind of the notice that says that it is missing."""
 
+_NAMED: Mapping[str, str] = MappingProxyType(
+    {"no_package": "package", "no_package_of_size": "package", "no_program": "program"}
+)
+"""Where the notice names itself what is needed: the datum that has the name."""
 
 _UNKNOWN = "what is missing here"
 
 
 def _need(cause: Notice) -> str:
-    return str(cause.data["package"]) if cause.kind == "no_package" else _NEEDS.get(cause.kind, _UNKNOWN)
+    named = _NAMED.get(cause.kind)
+    return str(cause.data[named]) if named is not None else _NEEDS.get(cause.kind, _UNKNOWN)
 
 
 def format_refusals(refusals: Iterable[Refusal]) -> Text:

@@ -24,8 +24,10 @@ from kernelviz.core.backends import BACKENDS
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Accuracy
+from kernelviz.hardware.toolchain import no_package
 from kernelviz.ops import Op, Variant, refresh
 from kernelviz.text.failures import describe_failure
+from kernelviz.text.notices import format_notice
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -131,6 +133,10 @@ def test_variant_on_the_gpu(op: Op, variant: Variant, way: Way, entries: list[En
     """Right on every problem; a published variant that is known to be wrong is found wrong on at least one."""
     import torch
 
+    for need in variant.needs:
+        lack = no_package(BACKENDS[need]) if need in BACKENDS and BACKENDS[need].module else None
+        if lack is not None:
+            pytest.skip(str(format_notice(lack)))
     failures: list[str] = []
     shares: list[float] = []
     total_bytes = torch.cuda.get_device_properties(0).total_memory

@@ -131,6 +131,21 @@ def test_kernels_that_inductor_launches_have_the_same_artifacts(captured: dict[s
         assert code == directly[code["kernel"]] | {"artifacts": artifacts}
 
 
+def test_the_source_begins_with_the_constants_that_it_reads() -> None:
+    pytest.importorskip("triton")
+    from kernelviz.measure.compiled_code.triton_kernels import source_of
+    from kernelviz.ops.quantize import triton as with_constant
+    from kernelviz.ops.scale import triton as without
+
+    def texts(module: Any) -> list[str]:
+        return [text for one in vars(module).values() if hasattr(one, "src") and (text := source_of(one)) is not None]
+
+    assert any(
+        text.startswith("TO_NEAREST = tl.constexpr(12582912.0)\n\n\n@triton.jit\n") for text in texts(with_constant)
+    )
+    assert all(text.startswith("@triton.jit\n") for text in texts(without))
+
+
 def test_no_variant_of_the_catalogue_counts_as_a_plug_in() -> None:
     own = [v for op in catalogue().values() for v in op.variants]
     assert not [v.name for v in own if is_plugin(v) or is_plugin(v.of_backward())]

@@ -12,6 +12,7 @@ from torch._inductor.exc import CppCompileError, InductorError
 
 from kernelviz.core.reasons import Raised
 from kernelviz.measure.session.failures import failure
+from kernelviz.ops.kernels import nvcc
 from kernelviz.ops.kernels.nvrtc import DoesNotLaunch
 from kernelviz.ops.scale.extension import CompilationError
 
@@ -43,6 +44,8 @@ COMPILERS = [
     of_module("cuda.core._utils.cuda_utils", "NVRTCError", of_module("cuda.core._utils.cuda_utils", "CUDAError"))("no"),
     of_module("cuda.bindings.nvjitlink", "nvJitLinkError")("no"),
     CompilationError("the C++ compiler g++ failed"),
+    nvcc.CompilationError("nvcc failed: a.cu(3): error"),
+    of_module("helion.exc", "InvalidConfig")("block_sizes"),
     DoesNotLaunch("out of resources"),
     raised(RuntimeError("PassManager::run failed"), "triton.backends.nvidia.compiler"),
     raised(subprocess.CalledProcessError(1, ["gcc"]), "triton.runtime.build"),

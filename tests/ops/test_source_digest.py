@@ -23,6 +23,7 @@ from kernelviz.ops.catalog.digest import ROOT, Closure, read_source, source_dige
 
 REPOSITORY = ROOT.parents[1]
 LAUNCHER = ROOT / "kernels" / "nvrtc.py"
+LAUNCHERS = {LAUNCHER: "code_and_options", ROOT / "kernels" / "nvcc.py": "flags"}
 TEXTS = {path: path.read_text() for path in ROOT.rglob("*") if path.suffix in (".py", ".cu", ".cuh", ".cpp")}
 
 
@@ -77,7 +78,7 @@ def mutated(chosen: Variant, path: Path, seed: int) -> str:
     """The file with one token changed; of the file that defines the variant, one of the function itself, and of the one that
     launches CUDA C++, one of the function that decides what is compiled."""
     own = path == Path(inspect.getfile(chosen.bind))
-    within = chosen.bind.__qualname__ if own else "code_and_options" if path == LAUNCHER else None
+    within = chosen.bind.__qualname__ if own else LAUNCHERS.get(path)
     places = tokens(TEXTS[path], path.suffix, within)
     return changed(TEXTS[path], places[seed % len(places)])
 

@@ -8,12 +8,13 @@ from typing import Any
 
 from kernelviz.core import Problem
 from kernelviz.measure.compile_ahead.messages import CompileWork, DeviceFacts
+from kernelviz.measure.compile_ahead.nvcc_loader import CompileOnlyNvcc
 from kernelviz.measure.compile_ahead.nvrtc_compile import compile_into_cache
 from kernelviz.measure.compile_ahead.nvrtc_driver import CompileOnlyNvrtc
 from kernelviz.measure.compile_ahead.stand_in import gpu_of, stand_ins
 from kernelviz.measure.session.binding import configured
 from kernelviz.ops import Op, Variant, op_named, refresh
-from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels import nvcc, nvrtc
 
 
 class CaseCompiler:
@@ -24,6 +25,7 @@ class CaseCompiler:
         self._kernels: list[str] = []
         multiprocessors = int(facts.torch_properties.get("multi_processor_count", 1))
         nvrtc.active = CompileOnlyNvrtc(f"sm_{facts.arch}", multiprocessors, self._compiled, compile_into_cache)
+        nvcc.active = CompileOnlyNvcc(f"sm_{facts.arch}", self._compiled)
         self._set_triton_driver()
         self._replace_tensor_maps()
 

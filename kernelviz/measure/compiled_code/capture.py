@@ -1,7 +1,7 @@
 """Capture what compilers made of one variant, by hooks round its bind and its first call.
 
 The hooks see which kernels and graphs are *used*, not which are compiled, because most of them come from a cache of the process
-or of the disk: Triton's kernels as `JITFunction.run` returns them, ours of NVRTC by the driver of `ops.kernels.nvrtc`, and
+or of the disk: Triton's kernels as `JITFunction.run` returns them, ours of NVRTC and nvcc by the drivers of `ops.kernels`, and
 inductor's graphs as they are called. The sources of a C++ extension are the files that the variant's source digest follows.
 """
 
@@ -23,6 +23,7 @@ from kernelviz.measure.compiled_code.artifacts import Artifacts
 from kernelviz.measure.compiled_code.extension_sources import ExtensionSources
 from kernelviz.measure.compiled_code.folder_names import FolderNames, known_folders
 from kernelviz.measure.compiled_code.inductor_graphs import InductorGraphs
+from kernelviz.measure.compiled_code.nvcc_libraries import NvccLibraries
 from kernelviz.measure.compiled_code.nvrtc_kernels import NvrtcKernels
 from kernelviz.measure.compiled_code.triton_kernels import TritonKernels
 from kernelviz.ops import Variant
@@ -52,6 +53,7 @@ class Capture:
             InductorGraphs(),
             TritonKernels(),
             NvrtcKernels(),
+            NvccLibraries(),
             ExtensionSources(variant),
         )
         self._undo = ExitStack()

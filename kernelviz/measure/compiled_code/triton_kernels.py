@@ -92,14 +92,35 @@ def arch_of(target: Any) -> str | None:
 
 @lru_cache(maxsize=512)
 def source_of(function: Any) -> str | None:
-    """The source of a JIT function, after that of the JIT functions that it calls; None if it has none."""
+    """The source of a JIT function, after that of the JIT functions that it calls; None if it has none.
+
+    First come the constants of their modules that they read, such as the tile sizes of a kernel that Helion generated.
+    """
     parts: dict[int, str] = {}
+    constants: dict[str, str] = {}
     for one in _called(function, set()):
         text = getattr(one, "src", None)
         if isinstance(text, str):
+            constants.update(_constants(getattr(one, "fn", None)))
             language = "gluon" if one.is_gluon() else "triton"
             parts.setdefault(id(one), f"@{language}.jit\n" + text.strip("\n"))
-    return "\n\n\n".join(parts.values()) + "\n" if parts else None
+    if not parts:
+        return None
+    lines = [f"{name} = tl.constexpr({value})" for name, value in constants.items()]
+    return "\n\n\n".join([*(["\n".join(lines)] if lines else []), *parts.values()]) + "\n"
+
+
+def _constants(python: Any) -> dict[str, str]:
+    """The values of the constants (``tl.constexpr``) of its module that a function reads, by name."""
+    names: Mapping[str, Any] = getattr(python, "__globals__", {})
+    read: dict[str, Any] = {
+        name: names.get(name) for name in getattr(getattr(python, "__code__", None), "co_names", ())
+    }
+    return {
+        name: repr(value.value)
+        for name, value in read.items()
+        if type(value).__name__ == "constexpr" and type(value).__module__.startswith("triton.")
+    }
 
 
 def _called(function: Any, seen: set[int]) -> Iterator[Any]:

@@ -11,15 +11,15 @@ _CLASSES = frozenset(
         ("cuda", "NVRTCError"),
         ("cuda", "nvJitLinkError"),
         ("cuda", "nvvmError"),
-        ("kernelviz", "CompilationError"),  # ops.scale.extension
+        ("kernelviz", "CompilationError"),  # ops.scale.extension, ops.kernels.nvcc
         ("kernelviz", "DoesNotLaunch"),  # ops.kernels.nvrtc, as OutOfResources
     }
 )
 """Package and name of classes of compiler errors; their subclasses are, too."""
 _NOT = frozenset({("triton", "InterpreterError")})
 """Subclasses that are no compiler errors: Triton's interpreter runs a kernel as Python."""
-_MODULES = frozenset({"torch._dynamo.exc", "torch._inductor.exc"})
-"""Modules of which every exception is torch.compile's."""
+_MODULES = frozenset({"torch._dynamo.exc", "torch._inductor.exc", "helion.exc"})
+"""Modules of which every exception is torch.compile's or Helion's."""
 _BUILDS = ("triton.compiler", "triton.runtime.build", "torch.utils.cpp_extension", "cuda.core._program")
 """Modules that compile. Their C++ code and the programs that they start raise plain RuntimeError and CalledProcessError."""
 

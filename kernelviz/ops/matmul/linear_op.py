@@ -19,6 +19,7 @@ from kernelviz.ops.matmul.linear_backward_reference import (
 )
 from kernelviz.ops.matmul.linear_reference import Function, bound_of, linear
 from kernelviz.ops.matmul.linear_variants import Name, cuda_published, gelu, ladder, relu, silu
+from kernelviz.ops.matmul.variants_cutlass import cutlass_fused_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -89,7 +90,7 @@ def _op(
     def reference(x_MK: Tensor, w_NK: Tensor, b_N: Tensor) -> Tensors:
         return (function(linear(x_MK, w_NK, b_N)),)
 
-    variants = (*ladder(name), *published)
+    variants = (*ladder(name), cutlass_fused_of(name), *published)
     return Op(
         name=f"linear_{name}",
         family="matrix product",

@@ -11,8 +11,10 @@ from kernelviz.ops.matmul.reference import RULE, backward_bound, backward_refere
 from kernelviz.ops.matmul.transposed import TRANSPOSE_MATMUL
 from kernelviz.ops.matmul.variants import torch_eager, triton_grouped
 from kernelviz.ops.matmul.variants_backward import cuda_wgmma_layouts, torch_compile
+from kernelviz.ops.matmul.variants_cutlass import CUTLASS_VARIANTS
 from kernelviz.ops.matmul.variants_fp32 import FP32_VARIANTS
 from kernelviz.ops.matmul.variants_gluon import GLUON_VARIANTS
+from kernelviz.ops.matmul.variants_helion import HELION_VARIANTS
 from kernelviz.ops.matmul.variants_mma import MMA_VARIANTS
 from kernelviz.ops.matmul.variants_published import PUBLISHED_VARIANTS
 from kernelviz.ops.matmul.variants_skinny import SKINNY_VARIANTS
@@ -102,6 +104,8 @@ OPS = (
             *WGMMA_VARIANTS,
             cuda_wgmma_tf32,
             *GLUON_VARIANTS,
+            *HELION_VARIANTS,
+            *CUTLASS_VARIANTS,
             *SKINNY_VARIANTS,
             # Of the backward pass only.
             torch_compile,
