@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
 from checking import compare, inputs_of
-from processor_warpgroups import needs_compiler, program, run
+from emulator import MODES, Emulator, Grid, needs_compiler, tensor_maps, unwritten
 from torch import Tensor
 
 from kernelviz.core.problem import Problem
@@ -179,10 +178,10 @@ OPTIONS = {
 }
 
 
-def check(options: Fp8Options, sizes: tuple[int, int, int], folder: Path, source: Path = SOURCE) -> list[str]:
+def check(emulator: Emulator, options: Fp8Options, sizes: tuple[int, int, int], text: str | None = None) -> list[str]:
     """What is wrong with a product on the processor, in both modes. Products of small integers and powers of two are exact."""
     m, n, k = sizes
-    library = program(source, "matmul_fp8", options.defines(), folder)
+    program = emulator.program(SOURCE, "matmul_fp8", options.defines(), text=text)
     a, b = (torch.randint(-3, 4, shape).float().to(FP8) for shape in ((m, k), (n, k)))
     blocks_of_k = -(-k // BLOCK) if options.blocks else 1
     shapes = ((blocks_of_k, m), (-(-n // BLOCK), blocks_of_k)) if options.blocks else ((1,), (1,))
@@ -191,23 +190,28 @@ def check(options: Fp8Options, sizes: tuple[int, int, int], folder: Path, source
     (expected,) = function(*(t.double() for t in (a, b, *scales)))
     tiles = -(-m // (ROWS * options.cluster)), -(-n // options.columns)
     order = torch.tensor(hilbert_order(*tiles) if options.group == 0 else [0], dtype=torch.uint32)
+    grid = Grid(
+        blocks=2 * options.cluster,
+        threads=options.threads,
+        shared_bytes=options.shared_bytes,
+        cluster=options.cluster,
+    )
     faults = []
-    for mode in (False, True):
-        c = torch.full((m, n), float("nan"), dtype=torch.bfloat16)
-        boxes = [(a, ROWS), (b, options.columns // options.cluster), (c, 64)]
-        grid = (2 * options.cluster, options.threads, options.shared_bytes)
-        error = run(library, boxes, [order, *scales], sizes, grid, mode=mode)
+    for mode in MODES:
+        c = unwritten((m, n), torch.bfloat16)
+        maps = tensor_maps([(a, ROWS), (b, options.columns // options.cluster), (c, 64)])
+        error = program.run([maps, order, *scales, *sizes], grid, mode)
         faults.append(error or ("" if torch.equal(c, expected.bfloat16()) else "wrong"))
     return faults
 
 
 @needs_compiler
 @pytest.mark.parametrize("name", OPTIONS)
-def test_the_product_is_right(name: str, tmp_path: Path) -> None:
+def test_the_product_is_right(name: str, emulator: Emulator) -> None:
     options = OPTIONS[name]
     many_tiles = (ROWS * options.cluster + 70, 2 * options.columns + 72, 400)
-    assert check(options, many_tiles, tmp_path) == ["", ""]
-    assert check(options, (8, 8, 16), tmp_path) == ["", ""]
+    assert check(emulator, options, many_tiles) == ["", ""]
+    assert check(emulator, options, (8, 8, 16)) == ["", ""]
 
 
 MISTAKES = {
@@ -225,13 +229,11 @@ MISTAKES = {
 
 @needs_compiler
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_the_processor_notices_mistakes_of_the_kernel(mistake: str, tmp_path: Path) -> None:
+def test_the_processor_notices_mistakes_of_the_kernel(mistake: str, emulator: Emulator) -> None:
     right, wrong = MISTAKES[mistake]
     text = SOURCE.read_text()
     assert right in text
-    source = tmp_path / SOURCE.name
-    source.write_text(text.replace(right, wrong))
-    assert any(check(FAST_OPTIONS, (ROWS * 2, 512, 1200), tmp_path, source))
+    assert any(check(emulator, FAST_OPTIONS, (ROWS * 2, 512, 1200), text.replace(right, wrong)))
 
 
 @pytest.mark.parametrize("name", OPTIONS)
