@@ -1,4 +1,4 @@
-"""Makes this folder importable: its tests share `cases`, `checking` and `gpu_report`. Kernels that run on the processor are compiled once."""
+"""Makes this folder importable: its tests share `cases`, `checking`, `gpu_report` and one emulator of kernels."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Kernels of CUDA C++ compiled for the processor and run there: each thread of a block or cluster is a fiber (tests/ops/cuda).
 
-The headers in tests/ops/cuda replace those of kernelviz/ops/kernels/headers. What both of them need is compiled once a session, and
-each kernel once for its text and macros. Instructions in `asm` statements of a kernel's own text become calls (`STATEMENTS`).
+The headers in tests/ops/cuda replace those of kernelviz/ops/kernels/headers. What they call (tests/ops/cuda/runtime) is compiled once
+a session, and each kernel once for its text and macros. `asm` statements in a kernel's own text become calls (`STATEMENTS`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ STATEMENTS = {
     "setmaxnreg": "",
     "max.NaN.f32": "{0} = {1} > 0.0f || {1} != {1} ? {1} : 0.0f;",
 }
-"""What an `asm` statement of a kernel becomes, by a part of its text. {0}, {1} … are its operands. A statement of none of them is an error."""
+"""What an `asm` statement of a kernel becomes, by a part of its text; {0}, {1} … are its operands. Any other statement is an error."""
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 Argument = torch.Tensor | int
 Boxes = tuple[torch.Tensor, int]
@@ -95,7 +95,7 @@ class Grid:
 
 @dataclass(frozen=True, kw_only=True)
 class Mode:
-    """Whether threads, warps and blocks run in reverse order, and whether what is asynchronous happens at once or as late as it may."""
+    """Whether threads, warps and blocks run in reverse, and whether what is asynchronous happens at once or as late as it may."""
 
     reverse: bool = False
     at_once: bool = False
@@ -210,7 +210,15 @@ class Emulator:
         (unique / "kernel.cuh").write_text(text)
         calls = "\n".join(f"case {i}: return call_with({name}, arguments);" for i, name in enumerate(kernels))
         (unique / "kernel.cpp").write_text(KERNEL.format(text=unique / "kernel.cuh", calls=calls))
-        command = [*COMPILER, *options, "-shared", "-I", str(HEADERS), str(unique / "kernel.cpp"), *map(str, self._runtime())]
+        command = [
+            *COMPILER,
+            *options,
+            "-shared",
+            "-I",
+            str(HEADERS),
+            str(unique / "kernel.cpp"),
+            *map(str, self._runtime()),
+        ]
         subprocess.run([*command, "-o", str(unique / "kernel.so")], check=True)
         (unique / "kernel.so").rename(file)  # complete, or not there
 
@@ -226,12 +234,12 @@ class Emulator:
 
 
 def translated_text(text: str) -> str:
-    """A kernel's text for g++: without `__shared__` where shared memory is dynamic, and with calls in place of `asm` statements.
+    """A kernel's text for g++: without its declaration of dynamic shared memory, and with calls in place of `asm` statements.
 
     >>> translated_text('asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory");')
     'emulated::barrier_of_threads(group + 1, 128);'
     """
-    text = text.replace("extern __shared__", "extern")
+    text = re.sub(r"extern __shared__[^;]*\bmemory\[\];", "", text)
     parts, end = [], 0
     for found in re.finditer(r"\basm(?: volatile)?\(", text):
         close = _closing(text, found.end())

@@ -112,14 +112,23 @@ FAULTS = {
 }
 
 
+WITH_FAULTS = replace(SMALL, cluster=1)
+SIZES_WITH_FAULTS = 264, 264, 520
+
+
+@needs_compiler
+def test_without_a_fault_nothing_is_seen(emulator: Emulator) -> None:
+    assert faults(emulator, WITH_FAULTS, (False, False), SIZES_WITH_FAULTS, blocks=1) == []
+
+
 @needs_compiler
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_seen(fault: str, emulator: Emulator) -> None:
     old, new = FAULTS[fault]
     code = SOURCE.read_text()
     assert code.count(old) == 1
-    options = replace(SMALL, cluster=1)
-    assert faults(emulator, options, (False, False), (264, 264, 520), text=code.replace(old, new), blocks=1)
+    text = code.replace(old, new)
+    assert faults(emulator, WITH_FAULTS, (False, False), SIZES_WITH_FAULTS, text=text, blocks=1)
 
 
 @functools.cache

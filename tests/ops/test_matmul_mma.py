@@ -21,6 +21,8 @@ from kernelviz.ops.matmul import mma, variants_mma
 from kernelviz.ops.matmul.mma import HALF, MMA_SOURCE, TF32, WMMA_SOURCE, Tile, access_bytes, tile_for
 
 TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
+
+
 def name(tile: Tile) -> str:
     return f"{tile.rows}x{tile.columns}x{tile.depth}-{tile.stages}-stages-{tile.warps}-warps"
 
@@ -89,18 +91,28 @@ MISTAKES = {
 }
 
 
+def check_with(emulator: Emulator, text: str) -> None:
+    """The product by this text of the kernel."""
+    tile = HALF[3]
+    defines = tile.defines(element("bf16"), 2, (16, 16, 16))
+    sizes = tile.rows + 8, tile.columns + 8, 5 * tile.depth
+    compiled = program(emulator, MMA_SOURCE, defines, text)
+    check(compiled, "bf16", sizes, tile.blocks(*sizes[:2]), 32 * tile.warps, tile.shared_bytes(2))
+
+
+@needs_compiler
+def test_without_a_mistake_the_processor_notices_nothing(emulator: Emulator) -> None:
+    check_with(emulator, MMA_SOURCE.read_text())
+
+
 @needs_compiler
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_the_processor_notices_mistakes_of_a_kernel(mistake: str, emulator: Emulator) -> None:
     correct, wrong = MISTAKES[mistake]
     text = MMA_SOURCE.read_text()
     assert correct in text
-    tile = HALF[3]
-    defines = tile.defines(element("bf16"), 2, (16, 16, 16))
-    compiled = program(emulator, MMA_SOURCE, defines, text.replace(correct, wrong))
-    m, n, k = tile.rows + 8, tile.columns + 8, 5 * tile.depth
     with pytest.raises(AssertionError):
-        check(compiled, "bf16", (m, n, k), tile.blocks(m, n), 32 * tile.warps, tile.shared_bytes(2))
+        check_with(emulator, text.replace(correct, wrong))
 
 
 ODD = {
@@ -189,16 +201,25 @@ WMMA_MISTAKES = {
 }
 
 
+def check_wmma_with(emulator: Emulator, text: str) -> None:
+    """The product through wmma by this text of the kernel."""
+    compiled = program(emulator, WMMA_SOURCE, {"ELEMENT": "float", "COPY_A": "4", "COPY_B": "4"}, text)
+    check(compiled, "fp32", (131, 37, 67), 2, mma.WMMA_THREADS, 0)
+
+
+@needs_compiler
+def test_without_a_mistake_the_processor_notices_nothing_through_wmma(emulator: Emulator) -> None:
+    check_wmma_with(emulator, WMMA_SOURCE.read_text())
+
+
 @needs_compiler
 @pytest.mark.parametrize("mistake", WMMA_MISTAKES)
 def test_the_processor_notices_mistakes_of_the_kernel_through_wmma(mistake: str, emulator: Emulator) -> None:
     correct, wrong = WMMA_MISTAKES[mistake]
     text = WMMA_SOURCE.read_text()
     assert text.count(correct) == 1
-    defines = {"ELEMENT": "float", "COPY_A": "4", "COPY_B": "4"}
-    compiled = program(emulator, WMMA_SOURCE, defines, text.replace(correct, wrong))
     with pytest.raises(AssertionError):
-        check(compiled, "fp32", (131, 37, 67), 2, mma.WMMA_THREADS, 0)
+        check_wmma_with(emulator, text.replace(correct, wrong))
 
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")

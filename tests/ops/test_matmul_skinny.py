@@ -158,8 +158,8 @@ def test_the_processor_notices_mistakes_of_a_kernel(mistake: str, emulator: Emul
     source, correct, wrong, case = MISTAKES[mistake]
     text = source.read_text()
     assert correct in text
+    cases = GEMV if source == gemv.SOURCE else SKINNY
     with pytest.raises(AssertionError):
-        cases = GEMV if source == gemv.SOURCE else SKINNY
         check(emulator, "bf16", *cases[case], text=text.replace(correct, wrong))
 
 

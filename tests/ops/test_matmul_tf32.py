@@ -78,13 +78,21 @@ MISTAKES = {
 }
 
 
+SIZES_WITH_MISTAKES = 300, 300, 400
+
+
+@needs_compiler
+def test_without_a_mistake_the_processor_notices_nothing(emulator: Emulator) -> None:
+    assert check(emulator, DEFAULT, SIZES_WITH_MISTAKES) == ["", ""]
+
+
 @needs_compiler
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_the_processor_notices_mistakes_of_the_kernel(mistake: str, emulator: Emulator) -> None:
     right, wrong = MISTAKES[mistake]
     text = SOURCE.read_text()
     assert right in text
-    assert any(check(emulator, DEFAULT, (300, 300, 400), text.replace(right, wrong)))
+    assert any(check(emulator, DEFAULT, SIZES_WITH_MISTAKES, text.replace(right, wrong)))
 
 
 @pytest.mark.parametrize("name", OPTIONS)

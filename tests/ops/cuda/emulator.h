@@ -42,6 +42,7 @@ extern "C" float expf(float) noexcept;
 extern "C" float exp2f(float) noexcept;
 extern "C" float fmaf(float, float, float) noexcept;
 extern "C" float fabsf(float) noexcept;
+extern "C" float fmaxf(float, float) noexcept;
 #define __expf expf
 inline float __fdividef(float a, float b) { return a / b; }
 inline float __uint_as_float(unsigned bits) { return __builtin_bit_cast(float, bits); }

@@ -146,13 +146,13 @@ static void run_cluster() {
         }
     }
 }
-void end_loads();
+void forget_loads();
 
 extern "C" __attribute__((visibility("default"))) const char* run(const Launch* launch) {
     now = *launch;
     shared_base = 1024 + shared_alignment;
     first_error.clear();
-    end_loads();
+    forget_loads();
     gridDim = {now.grid_x, now.grid_y, 1};
     blockDim = {now.threads_x, now.threads_y, 1};
     const std::size_t threads = (std::size_t)now.threads_x * now.threads_y * now.cluster;

@@ -70,16 +70,9 @@ bool deliver_load() {
     const Load load = loads.front();
     loads.pop_front();
     run(load);
-    bool all_done = true;
-    for (const Block& one : blocks) {
-        all_done &= one.running == 0;
-    }
-    if (all_done) {
-        fail("a load that nobody waits for");
-    }
     return true;
 }
-void end_loads() { loads.clear(); }
+void forget_loads() { loads.clear(); }
 
 static void run(const Store& store) {
     const Map& to = store.map;
