@@ -1,7 +1,7 @@
 """Kernels of CUDA C++ compiled for the processor and run there: each thread of a block or cluster is a fiber (tests/ops/cuda).
 
-The headers in tests/ops/cuda replace those of kernelviz/ops/kernels/headers. What they call (tests/ops/cuda/runtime) is compiled once
-a session, and each kernel once for its text and macros. `asm` statements in a kernel's own text become calls (`STATEMENTS`).
+The headers in tests/ops/cuda replace those of kernelviz/ops/kernels/headers. What they call (cuda/runtime) is compiled once a
+session, and each kernel once for its text and macros. `asm` statements in a kernel's own text become calls (`STATEMENTS`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ STATEMENTS = {
     "setmaxnreg": "",
     "max.NaN.f32": "{0} = {1} > 0.0f || {1} != {1} ? {1} : 0.0f;",
 }
-"""What an `asm` statement of a kernel becomes, by a part of its text; {0}, {1} … are its operands. Any other statement is an error."""
+"""What an `asm` statement of a kernel becomes, by a part of its text; {0}, {1} … are its operands. Others are errors."""
 needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 Argument = torch.Tensor | int
 Boxes = tuple[torch.Tensor, int]

@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 import torch
-from emulator import MODES, Emulator, Grid, Mode, Output, needs_compiler
+from emulator import MODES, Argument, Emulator, Grid, Mode, Output, needs_compiler
 
 from kernelviz.core.machine_code import KernelFacts
 from kernelviz.machine_code.cubin import read_cubin
@@ -74,7 +74,7 @@ def test_the_product_by_asynchronous_copies_is_right(tiling: Tiling, mode: Mode,
             sums = torch.full((tiles * parts * tiling.bm * tiling.bn,), float("nan"))
             arrived = torch.zeros(tiles, dtype=torch.int32)
             grid = Grid(blocks=(tiles, parts), threads=tiling.threads, shared_bytes=tiling.shared_bytes)
-            arguments = [a, b, c.matrix, sums, arrived, m, n, k, depth]
+            arguments: list[Argument] = [a, b, c.matrix, sums, arrived, m, n, k, depth]
             assert program.run(arguments, grid, mode, readable=(a, b)) == "", (m, n, k, parts)
             assert torch.equal(c.matrix, a @ b), (m, n, k, parts)
             assert c.guard_is_unchanged()

@@ -158,9 +158,9 @@ def test_the_processor_notices_mistakes_of_a_kernel(mistake: str, emulator: Emul
     source, correct, wrong, case = MISTAKES[mistake]
     text = source.read_text()
     assert correct in text
-    cases = GEMV if source == gemv.SOURCE else SKINNY
+    tile, sizes = GEMV[case] if source == gemv.SOURCE else SKINNY[case]
     with pytest.raises(AssertionError):
-        check(emulator, "bf16", *cases[case], text=text.replace(correct, wrong))
+        check(emulator, "bf16", tile, sizes, text=text.replace(correct, wrong))
 
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")

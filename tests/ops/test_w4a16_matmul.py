@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 import torch
 from checking import compare, inputs_of
-from emulator import MODES, Emulator, Grid, Output, needs_compiler
+from emulator import MODES, Argument, Emulator, Grid, Output, needs_compiler
 from torch import Tensor
 
 from kernelviz.core.errors import BadField
@@ -77,7 +77,7 @@ def check(
     for mode in MODES:
         sums = torch.full((tiles * parts * m * features,), float("nan"))
         y = Output(m, n, TORCH[dtype])
-        arguments = [x, weights, meta, meta.data_ptr() + room, y.matrix]
+        arguments: list[Argument] = [x, weights, meta, meta.data_ptr() + room, y.matrix]
         arguments += [n, k, part] if isinstance(tile, gemv.Tile) else [sums, arrived, n, k, part, parts]
         error = program.run(arguments, grid, mode, readable=(meta, weights))
         assert error == "", (sizes, mode, error)
