@@ -79,7 +79,10 @@ NOT_ASKED_YET = {
     *(("scaled_matmul", name) for name in ("torch_eager", "triton_grouped", "triton_descriptors")),
     *(("scaled_matmul", f"cuda_{name}") for name in ("mma", "wgmma")),
     *(("block_scaled_matmul", name) for name in ("torch_eager", "torch_scaled_mm", "triton_grouped")),
-    *(("block_scaled_matmul", name) for name in ("triton_descriptors", "cuda_mma", "cuda_wgmma")),
+    *(
+        ("block_scaled_matmul", name)
+        for name in ("triton_descriptors", "cuda_mma", "cuda_wgmma", "cuda_wgmma_registers")
+    ),
     *(("grouped_matmul", f"torch_{name}") for name in ("eager", "padded", "grouped_mm")),
     *(("grouped_matmul", f"triton_{name}") for name in ("tiles", "persistent", "descriptors")),
     *(("grouped_matmul", f"cuda_wgmma{name}") for name in ("", "_tma_store", "_halves", "_cluster")),

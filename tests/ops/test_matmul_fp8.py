@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -23,6 +25,8 @@ from kernelviz.ops.matmul.reference_fp8 import BLOCK, FAST, PRECISE, block_refer
 from kernelviz.ops.matmul.variants_fp8 import NARROW, admits_triton
 from kernelviz.ops.matmul.wgmma import hilbert_order
 from kernelviz.ops.matmul.wgmma_fp8 import ROWS, SOURCE, Fp8Options, admits
+from kernelviz.ops.matmul.wgmma_fp8_two_level import SOURCE as TWO_LEVEL_SOURCE
+from kernelviz.ops.matmul.wgmma_fp8_two_level import TwoLevelOptions
 
 pytestmark = pytest.mark.xdist_group("compile-1")
 
@@ -71,7 +75,7 @@ def block_scaled(inputs: tuple[Tensor, ...]) -> Tensor:
     return total.bfloat16()
 
 
-@pytest.mark.parametrize("data", ["normal", "uniform", "small_integers", "one_value"])
+@pytest.mark.parametrize("data", ["normal", "outliers", "uniform", "small_integers", "one_value"])
 @pytest.mark.parametrize("k", [32, 130, 1024, 4096])
 def test_sums_of_a_tensor_core_are_within_the_bound_of_their_accumulation(k: int, data: str) -> None:
     for fast in (True, False):
@@ -101,7 +105,7 @@ def test_fast_accumulation_is_no_accumulation_in_fp32() -> None:
     asked = problem(BLOCK_SCALED, 4096)
     inputs = inputs_of(op_named(BLOCK_SCALED), asked)
     ones = (*inputs[:2], torch.ones_like(inputs[2]), torch.ones_like(inputs[3]))
-    result = as_on_hopper(*(t.double() for t in ones[:2]), fast=True).bfloat16()
+    result = as_on_hopper(ones[0].double(), ones[1].double(), fast=True).bfloat16()
     assert not compare(op_named(BLOCK_SCALED), asked, ones, result).passed
 
 
@@ -167,7 +171,7 @@ def test_a_fault_with_blocks_of_scales_is_rejected(wrong: object) -> None:
 FAST_OPTIONS = Fp8Options()
 TWO_LEVEL = Fp8Options(two_level=True)
 BLOCKS = Fp8Options(two_level=True, blocks=True)
-NARROW_OPTIONS = {"columns": 128, "stages": 3, "cluster": 1, "c_boxes": 1, "group": 4}
+NARROW_OPTIONS: dict[str, Any] = {"columns": 128, "stages": 3, "cluster": 1, "c_boxes": 1, "group": 4}
 OPTIONS = {
     "fast": FAST_OPTIONS,
     "fast-narrow": replace(FAST_OPTIONS, **NARROW_OPTIONS),
@@ -176,12 +180,26 @@ OPTIONS = {
     "blocks": BLOCKS,
     "blocks-narrow": replace(BLOCKS, **NARROW_OPTIONS),
 }
+REGISTERS = {
+    "two-level": TwoLevelOptions(),
+    "blocks": TwoLevelOptions(blocks=True),
+    "blocks-narrow": TwoLevelOptions(blocks=True, **NARROW_OPTIONS),
+    "blocks-from-shared-memory": TwoLevelOptions(blocks=True, a_registers=0),
+}
+SIZES_WITH_MISTAKES = 2 * ROWS, 512, 1200
+KERNELS: dict[type, tuple[Path, str]] = {
+    Fp8Options: (SOURCE, "matmul_fp8"),
+    TwoLevelOptions: (TWO_LEVEL_SOURCE, "matmul_fp8_two_level"),
+}
 
 
-def check(emulator: Emulator, options: Fp8Options, sizes: tuple[int, int, int], text: str | None = None) -> list[str]:
+def check(
+    emulator: Emulator, options: Fp8Options | TwoLevelOptions, sizes: tuple[int, int, int], text: str | None = None
+) -> list[str]:
     """What is wrong with a product on the processor, in both modes. Products of small integers and powers of two are exact."""
     m, n, k = sizes
-    program = emulator.program(SOURCE, "matmul_fp8", options.defines(), text=text)
+    source, kernel = KERNELS[type(options)]
+    program = emulator.program(source, kernel, options.defines(), text=text)
     a, b = (torch.randint(-3, 4, shape).float().to(FP8) for shape in ((m, k), (n, k)))
     blocks_of_k = -(-k // BLOCK) if options.blocks else 1
     shapes = ((blocks_of_k, m), (-(-n // BLOCK), blocks_of_k)) if options.blocks else ((1,), (1,))
@@ -214,6 +232,50 @@ def test_the_product_is_right(name: str, emulator: Emulator) -> None:
     assert check(emulator, options, (8, 8, 16)) == ["", ""]
 
 
+@needs_compiler
+@pytest.mark.parametrize("name", REGISTERS)
+def test_the_product_with_an_operand_in_registers_is_right(name: str, emulator: Emulator) -> None:
+    options = REGISTERS[name]
+    for blocks_of_k in (4, 5):
+        sizes = (ROWS * options.cluster + 70, 2 * options.columns + 72, BLOCK * blocks_of_k - 112)
+        assert check(emulator, options, sizes) == ["", ""], sizes
+    assert check(emulator, options, (8, 8, 16)) == ["", ""]
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("lane / 16 ^ row % 8", "lane / 16"),
+        ("pointers.at(min(i + 2, depths - 1))", "pointers.at(min(i + 1, depths - 1))"),
+        ("wgmma_wait<0>();", "wgmma_wait<1>();"),
+        ("% WARPGROUP < CLUSTER)", "% WARPGROUP < 1)"),
+    ],
+)
+def test_the_processor_notices_mistakes_with_an_operand_in_registers(
+    right: str, wrong: str, emulator: Emulator
+) -> None:
+    text = TWO_LEVEL_SOURCE.read_text()
+    assert right in text
+    assert any(check(emulator, REGISTERS["blocks"], SIZES_WITH_MISTAKES, text.replace(right, wrong)))
+
+
+@pytest.mark.parametrize("name", REGISTERS)
+def test_scales_are_loaded_in_the_loop_and_nothing_spills(name: str) -> None:
+    pytest.importorskip("triton")  # its wheel has nvdisasm
+    options = REGISTERS[name]
+    cubin = nvrtc.compile_cubin(TWO_LEVEL_SOURCE, nvrtc.architecture("sm_90", specific=True), options.defines())
+    (kernel,) = facts_of(cubin)
+    assert (kernel.spill_stores, kernel.spill_loads) == (0, 0)
+    assert {role.registers for role in kernel.roles} == {24, 240}
+    loop = kernel.roles[0].main_loop
+    assert loop is not None
+    parts, of_two_blocks = options.columns // 128, loop.iteration.classes
+    assert of_two_blocks["tensor"] == 2 * 4 * parts
+    assert of_two_blocks.get("shared_memory", 0) == 2 * 4 * options.a_registers
+    assert of_two_blocks.get("global_memory", 0) == 2 * (2 + parts) * options.blocks
+
+
 MISTAKES = {
     "a stage is released while it is multiplied": ("wgmma_wait<1>();", "wgmma_wait<7>();"),
     "C is overwritten while it is stored": ("store_wait_read<C_BOXES - 1>()", "store_wait_read<C_BOXES>()"),
@@ -227,12 +289,10 @@ MISTAKES = {
 }
 
 
-SIZES_WITH_MISTAKES = 2 * ROWS, 512, 1200
-
-
 @needs_compiler
 def test_without_a_mistake_the_processor_notices_nothing(emulator: Emulator) -> None:
-    assert check(emulator, FAST_OPTIONS, SIZES_WITH_MISTAKES) == ["", ""]
+    for options in (FAST_OPTIONS, REGISTERS["blocks"]):
+        assert check(emulator, options, SIZES_WITH_MISTAKES) == ["", ""]
 
 
 @needs_compiler
@@ -282,7 +342,7 @@ def test_too_few_bits_are_named() -> None:
     assert found == LowerPrecision(precision=FAST)
 
 
-@pytest.mark.parametrize("data", ["normal", "uniform", "zeros", "small_integers", "one_value"])
+@pytest.mark.parametrize("data", ["normal", "outliers", "uniform", "zeros", "small_integers", "one_value"])
 def test_inputs_are_held_by_8_bit_floats_and_scales_are_positive(data: str) -> None:
     op, asked = op_named(BLOCK_SCALED), problem(BLOCK_SCALED, 272, data=data)
     inputs = inputs_of(op, asked)

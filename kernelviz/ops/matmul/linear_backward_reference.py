@@ -72,5 +72,6 @@ def backward_bound_of(derivative: Function) -> Bound:
 
 BACKWARD_RULE = (
     "of dx and dw as in matmul, with N and M terms, of db max(√M, min(M, 8)) 2⁻²⁴ Σ|dz| + 1.01 u |db|; "
-    "and 3 √Σ(E v)² with what each dz meets, E = |dy| (max |f′(z ± e) − f′(z)| + (8 + 4 |z|) 2⁻²⁴) + 1.01 u |dz|, e as in the forward pass"
+    "and 3 √Σ(E v)² with what each dz meets, "
+    "E = |dy| (max |f′(z ± e) − f′(z)| + (8 + 4 |z|) 2⁻²⁴) + 1.01 u |dz|, e as in the forward pass"
 )

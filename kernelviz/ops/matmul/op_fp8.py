@@ -16,6 +16,7 @@ from kernelviz.ops.matmul.reference_fp8 import (
 )
 from kernelviz.ops.matmul.variants_fp8 import SCALED_VARIANTS
 from kernelviz.ops.matmul.variants_fp8_blocks import BLOCK_SCALED_VARIANTS
+from kernelviz.ops.matmul.variants_fp8_two_level import BLOCK_SCALED_REGISTERS, SCALED_REGISTERS
 
 _AXES = (
     Axis(name="m", caption="rows of A and C", default="2^9..2^13", cpu_default="2^6..2^9"),
@@ -91,7 +92,7 @@ FP8_OPS = (
         ),
         baseline="torch_eager",
         first=("torch_eager", "triton_grouped", "cuda_wgmma", "cuda_wgmma_two_level"),
-        variants=SCALED_VARIANTS,
+        variants=(*SCALED_VARIANTS, SCALED_REGISTERS),
         presets=_PRESETS,
         slab="m",
     ),
@@ -118,7 +119,7 @@ FP8_OPS = (
         ),
         baseline="torch_eager",
         first=("torch_eager", "torch_scaled_mm", "triton_grouped", "cuda_wgmma"),
-        variants=BLOCK_SCALED_VARIANTS,
+        variants=(*BLOCK_SCALED_VARIANTS, BLOCK_SCALED_REGISTERS),
         presets=_PRESETS,
     ),
 )

@@ -12,7 +12,7 @@ extern "C" unsigned char __stop_static_shared[] __attribute__((weak, visibility(
 static unsigned char* stacks;
 static std::size_t stack_count;
 
-#ifdef __x86_64__
+#ifdef OWN_SWITCH
 // Saves the registers that a function must preserve on this stack, and goes on with the other one.
 asm(R"(
 .text

@@ -2,7 +2,9 @@
 // the threads or in reverse: so a missing barrier gives wrong numbers in one of the two. A wait that nothing ends is an error.
 #pragma once
 #include <sys/mman.h>
-#ifndef __x86_64__
+#if defined(__x86_64__) && !defined(PORTABLE_FIBERS)
+#define OWN_SWITCH  // of stacks: ucontext makes a system call each time
+#else
 #include <ucontext.h>
 #endif
 
@@ -58,7 +60,7 @@ struct Lane {  // what a thread gives to an instruction of its warp
     bool valid;
 };
 struct Fiber {
-#ifdef __x86_64__
+#ifdef OWN_SWITCH
     void* stack_pointer;
 #else
     ucontext_t context;

@@ -35,13 +35,17 @@ static void read_operand(unsigned long long descriptor, Format format, bool k_co
         }
     }
 }
-// A in registers: see kernelviz/ops/kernels/headers/wgmma_tf32.cuh.
+// A in registers: see wgmma_tf32.cuh and wgmma_fp8_registers.cuh in kernelviz/ops/kernels/headers. `each` numbers are in a register.
 static void read_registers(const Product& product, float* to) {
+    const Format format = product.operands.format;
+    const unsigned each = 4 / bytes_of(format);
     for (unsigned thread = 0; thread < WARPGROUP; ++thread) {
-        float four[4];
-        decode(Format::TF32, product.registers[thread], 4, four);
-        for (unsigned e = 0; e < 4; ++e) {
-            to[(thread / 32 * 16 + thread % 32 / 4 + e % 2 * 8) * 8 + thread % 4 + e / 2 * 4] = four[e];
+        float numbers[16];
+        decode(format, product.registers[thread], 4 * each, numbers);
+        for (unsigned i = 0; i < 4 * each; ++i) {
+            const unsigned number = i / each;  // of the register
+            const unsigned row = thread / 32 * 16 + thread % 32 / 4 + number % 2 * 8;
+            to[row * 8 * each + (thread % 4 + number / 2 * 4) * each + i % each] = numbers[i];
         }
     }
 }

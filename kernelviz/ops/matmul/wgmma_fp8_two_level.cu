@@ -1,0 +1,332 @@
+// Products of 8-bit floats (e4m3) on Hopper's tensor cores in two levels: the tensor core adds up 128 of K, and these sums are scaled and added in fp32.
+// As wgmma_fp8.cu with TWO_LEVEL, with two differences. The scales are loaded a whole block of K before they are needed. And with A_REGISTERS a
+// warpgroup loads its rows of A into registers once: both halves of a tile of 256 columns use them, so that shared memory is read less (80 instead of
+// 96 KB for 128 of K of a tile of 128×256; it delivers 128 bytes a clock, and TMA's writes of 48 KB also need it).
+//
+// Warpgroups 0 and 1 multiply, each 64 of the 128 rows of a tile; a third one copies by TMA. Definitions:
+//   COLUMNS     columns of a tile of C: 128 or 256
+//   STAGES      tiles of A and B in shared memory, each 128 of K deep
+//   A_REGISTERS 1: the first operand is in registers; 0: in shared memory
+//   BLOCKS      0: one scale for A and one for B; 1: one for each 128 of K of a row of A and for each 128×128 of B
+//   CLUSTER     2: two blocks with neighbouring rows each load a half of their common tile of B, for both (multicast)
+//   C_BOXES     boxes of shared memory of each warpgroup through which TMA stores C while the next tile begins
+//   HILBERT     1: the tiles are computed in the order of a table; 0: in groups of GROUP rows of tiles, which find B in the L2
+// `maps` holds three tensor maps swizzled by 128 bytes: A in boxes of 128 rows, B in boxes of COLUMNS / CLUSTER rows, C in boxes of 64×64. TMA fills
+// what is outside of a matrix with zeros, and does not write there.
+#include <cuda_bf16.h>
+
+#include "tma.cuh"
+#include "warpgroups.cuh"
+#include "wgmma_fp8_registers.cuh"
+
+constexpr int CONSUMERS = 2, ROWS = 64 * CONSUMERS, DEPTH = 128, STEP = 32;
+constexpr int WARPGROUP = 128;
+constexpr int THREADS = WARPGROUP * (CONSUMERS + 1);
+constexpr int A_BYTES = ROWS * DEPTH, B_BYTES = COLUMNS * DEPTH, BOX_BYTES = 64 * 64 * 2;
+constexpr int C_BYTES = CONSUMERS * C_BOXES * BOX_BYTES;
+constexpr int BOXES_OF_C = COLUMNS / 64;
+constexpr int SUMS = COLUMNS / 2;                           // of one thread
+constexpr int PART_COLUMNS = 128;  // of one instruction
+constexpr int PARTS = COLUMNS / PART_COLUMNS, PART_SUMS = PART_COLUMNS / 2;
+
+// All shared memory is dynamic: the stages, then C, then the barriers.
+struct Shared {
+    unsigned stages, c, full, empty;
+
+    __device__ __forceinline__ Shared() {
+        stages = aligned_shared_memory();
+        c = stages + STAGES * (A_BYTES + B_BYTES);
+        full = c + C_BYTES;
+        empty = full + 8 * STAGES;
+    }
+    __device__ __forceinline__ unsigned a(int stage) const {
+        return stages + stage * (A_BYTES + B_BYTES);
+    }
+    __device__ __forceinline__ unsigned b(int stage) const {
+        return a(stage) + A_BYTES;
+    }
+};
+
+__device__ __forceinline__ void wait_for_cluster() {
+    if (CLUSTER > 1) {
+        cluster_barrier();
+    } else {
+        __syncthreads();
+    }
+}
+
+// 8 rows of 128 bytes are 1024 bytes; 32 elements of K further are 32 bytes further.
+__device__ __forceinline__ unsigned long long operand(unsigned tile, int step) {
+    return wgmma_operand(tile + step * STEP, 16, 1024);
+}
+
+// --- tiles ------------------------------------------------------------------------------------------------------------------------
+// The first row and column of a block's tile. With clusters, `number` counts pairs of tiles.
+struct Tile {
+    int row, column;
+
+    __device__ __forceinline__ Tile(int number, int tiles_m, int tiles_n, int rank, const unsigned* __restrict__ order) {
+        int of_m, of_n;
+        if (HILBERT) {
+            const unsigned place = __ldg(order + number);
+            of_m = place & 0xFFFF;
+            of_n = place >> 16;
+        } else {
+            const int in_group = GROUP * tiles_n;
+            const int first = number / in_group * GROUP;
+            const int rows = min(GROUP, tiles_m - first);
+            of_m = first + number % in_group % rows;
+            of_n = number % in_group / rows;
+        }
+        row = (of_m * CLUSTER + rank) * ROWS;
+        column = of_n * COLUMNS;
+    }
+};
+
+struct Stage {
+    int number = 0, parity = 0;
+
+    __device__ __forceinline__ void next() {
+        if (++number == STAGES) {
+            number = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+// Fill one stage; by one thread.
+__device__ __forceinline__ void fill(const Shared& shared, const char* maps, int stage, const Tile& tile, int depth, int rank) {
+    const unsigned full = shared.full + 8 * stage;
+    barrier_expect(full, A_BYTES + B_BYTES);
+    load_box(shared.a(stage), maps, depth, tile.row, full);
+    const int part = rank * (COLUMNS / CLUSTER);
+    if (CLUSTER > 1) {
+        load_box_for((1 << CLUSTER) - 1, shared.b(stage) + part * DEPTH, maps + 128, depth, tile.column + part, full);
+    } else {
+        load_box(shared.b(stage), maps + 128, depth, tile.column, full);
+    }
+}
+
+// The first operand of one stage: the warpgroup's 64 rows of A, in registers or where they lie in shared memory.
+struct Rows {
+    unsigned tile;
+    unsigned of_step[DEPTH / STEP][4];
+
+    __device__ __forceinline__ Rows(unsigned tile) : tile(tile) {
+#if A_REGISTERS
+        const int t = threadIdx.x % WARPGROUP, lane = t % 32;
+        const int row = t / 32 * 16 + lane % 16;
+#pragma unroll
+        for (int step = 0; step < DEPTH / STEP; ++step) {
+            // Rows 0 to 7 and 8 to 15 of the left 16 bytes, then of the right ones, where TMA's swizzle has put them.
+            load_fragment(of_step[step], tile + row * DEPTH + ((2 * step + lane / 16 ^ row % 8) << 4));
+        }
+#endif
+    }
+};
+
+// 128 of K for 64 rows and PART_COLUMNS columns.
+__device__ __forceinline__ void multiply(float (&sums)[PART_SUMS], const Rows& rows, unsigned b_tile) {
+#pragma unroll
+    for (int step = 0; step < DEPTH / STEP; ++step) {
+#if A_REGISTERS
+        wgmma_fp8_registers(sums, rows.of_step[step], operand(b_tile, step), step > 0);
+#else
+        wgmma_fp8(sums, operand(rows.tile, step), operand(b_tile, step), step > 0);
+#endif
+    }
+}
+
+// --- scales -----------------------------------------------------------------------------------------------------------------------
+// The scales of one block of K that a thread needs: of its two rows of A, and of each 128 columns of its tile.
+struct Scales {
+    float low, high;
+    float of_b[PARTS];
+};
+
+// Where a thread finds them. Rows and columns outside of C have the scales of the last ones, which changes only what is not stored.
+struct ScalePointers {
+    const float *low, *high;
+    const float* of_b[PARTS];
+    int row_length;
+
+    __device__ __forceinline__ ScalePointers(
+        const float* __restrict__ a_scales, const float* __restrict__ b_scales, int row, int column, int m, int n, int blocks_of_k)
+        : row_length(m) {
+        low = a_scales + min(row, m - 1);
+        high = a_scales + min(row + 8, m - 1);
+#pragma unroll
+        for (int part = 0; part < PARTS; ++part) {
+            of_b[part] = b_scales + (long long)min(column / 128 + part, (n - 1) / 128) * blocks_of_k;
+        }
+    }
+    __device__ __forceinline__ Scales at(int block) const {
+        Scales scales;
+        scales.low = load_early(low + (long long)block * row_length);
+        scales.high = load_early(high + (long long)block * row_length);
+#pragma unroll
+        for (int part = 0; part < PARTS; ++part) {
+            scales.of_b[part] = load_early(of_b[part] + block);
+        }
+        return scales;
+    }
+};
+
+// --- C ----------------------------------------------------------------------------------------------------------------------------
+__device__ __forceinline__ unsigned pair(float low, float high) {
+    const __nv_bfloat16 two[2] = {static_cast<__nv_bfloat16>(low), static_cast<__nv_bfloat16>(high)};
+    return *reinterpret_cast<const unsigned*>(two);
+}
+
+// Through shared memory, a box of 64 columns at a time, with TMA's swizzle: the eight rows of a matrix lie in different banks.
+// A thread has of each eight columns two neighbouring ones, in a row and in the row eight further.
+__device__ __forceinline__ void store(
+    const float (&sums)[SUMS], unsigned boxes, const char* map, float scale, int row0, int column0, int warpgroup) {
+    const int t = threadIdx.x % WARPGROUP;
+    const int lane = t % 32;
+    const bool leader = t == 0;
+    // The matrices of a store: rows 0 to 7 and 8 to 15 of eight columns, and of the next eight columns.
+    const int row = t / 32 * 16 + lane / 8 % 2 * 8 + lane % 8;
+    const int next_eight = lane / 16;
+#pragma unroll
+    for (int box = 0; box < BOXES_OF_C; ++box) {
+        const unsigned to = boxes + box % C_BOXES * BOX_BYTES;
+        if (leader) {
+            store_wait_read<C_BOXES - 1>();  // the store that read this box has ended
+        }
+        warpgroup_barrier(warpgroup);
+#pragma unroll
+        for (int eight = 0; eight < 8; eight += 2) {
+            const float* part = sums + 32 * box + 4 * eight;
+            store_matrices(
+                to + row * 128 + ((eight + next_eight ^ lane % 8) << 4), pair(part[0] * scale, part[1] * scale),
+                pair(part[2] * scale, part[3] * scale), pair(part[4] * scale, part[5] * scale), pair(part[6] * scale, part[7] * scale));
+        }
+        fence_for_tma();
+        warpgroup_barrier(warpgroup);
+        if (leader) {
+            store_box(to, map, column0 + 64 * box, row0);
+            store_commit();
+        }
+    }
+}
+
+// Tell all blocks of the cluster that this warpgroup has multiplied what is in a stage.
+__device__ __forceinline__ void release(const Shared& shared, int stage) {
+    if (threadIdx.x % WARPGROUP < CLUSTER) {
+        barrier_arrive_at(shared.empty + 8 * stage, threadIdx.x % WARPGROUP);
+    }
+}
+
+// One block of K: multiply, then scale and add, while the tensor core multiplies for the other warpgroup.
+__device__ __forceinline__ void add_block(
+    float (&sums)[SUMS], const Shared& shared, const Stage& stage, const Scales& scales, int warpgroup) {
+    barrier_wait(shared.full + 8 * stage.number, stage.parity);
+    const Rows rows(shared.a(stage.number) + warpgroup * (64 * DEPTH));
+#pragma unroll
+    for (int part = 0; part < PARTS; ++part) {
+        float of_block[PART_SUMS];
+        wgmma_fence();
+        multiply(of_block, rows, shared.b(stage.number) + part * PART_COLUMNS * DEPTH);
+        wgmma_commit();
+        wgmma_wait<0>();
+        if (part == PARTS - 1) {
+            release(shared, stage.number);
+        }
+        const float low = BLOCKS ? scales.low * scales.of_b[part] : 1.0f, high = BLOCKS ? scales.high * scales.of_b[part] : 1.0f;
+#pragma unroll
+        for (int j = 0; j < PART_SUMS; ++j) {
+            float& sum = sums[part * PART_SUMS + j];
+            sum = fmaf(of_block[j], j % 4 < 2 ? low : high, sum);
+        }
+    }
+}
+
+// The scales of a block are loaded when those of the last but one are no longer needed: a whole block ahead.
+__device__ __forceinline__ void multiply_tile(
+    float (&sums)[SUMS], const Shared& shared, Stage& stage, const ScalePointers& pointers, int depths, int warpgroup) {
+#pragma unroll
+    for (int i = 0; i < SUMS; ++i) {
+        sums[i] = 0.0f;
+    }
+    Scales even, odd;
+    if (BLOCKS) {
+        even = pointers.at(0);
+        odd = pointers.at(min(1, depths - 1));
+    }
+#pragma unroll 1
+    for (int i = 0; i < depths; i += 2) {
+        add_block(sums, shared, stage, even, warpgroup);
+        stage.next();
+        if (BLOCKS) {
+            even = pointers.at(min(i + 2, depths - 1));
+        }
+        if (i + 1 < depths) {
+            add_block(sums, shared, stage, odd, warpgroup);
+            stage.next();
+            if (BLOCKS) {
+                odd = pointers.at(min(i + 3, depths - 1));
+            }
+        }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_fp8_two_level(
+    const char* __restrict__ maps, const unsigned* __restrict__ order, const float* __restrict__ a_scales, const float* __restrict__ b_scales,
+    int m, int n, int k) {
+    const Shared shared;
+    const int rank = CLUSTER > 1 ? rank_in_cluster() : 0;
+    const int tiles_m = (m + ROWS * CLUSTER - 1) / (ROWS * CLUSTER), tiles_n = (n + COLUMNS - 1) / COLUMNS;
+    const int tiles = tiles_m * tiles_n;
+    const int depths = (k + DEPTH - 1) / DEPTH;
+    const int first_tile = blockIdx.x / CLUSTER, tile_step = gridDim.x / CLUSTER;
+    const int warpgroup = threadIdx.x / WARPGROUP;
+
+    if (threadIdx.x == 0) {
+        for (int stage = 0; stage < STAGES; ++stage) {
+            barrier_init(shared.full + 8 * stage, 1);
+            barrier_init(shared.empty + 8 * stage, CONSUMERS * CLUSTER);
+        }
+        barrier_init_done();
+    }
+    wait_for_cluster();
+
+    // The last warpgroup copies.
+    if (warpgroup == CONSUMERS) {
+        release_registers<24>();
+        if (threadIdx.x == CONSUMERS * WARPGROUP) {
+            acquire_map(maps);
+            acquire_map(maps + 128);
+            Stage stage;
+#pragma unroll 1
+            for (int number = first_tile; number < tiles; number += tile_step) {
+                const Tile tile(number, tiles_m, tiles_n, rank, order);
+#pragma unroll 1
+                for (int i = 0; i < depths; ++i, stage.next()) {
+                    barrier_wait(shared.empty + 8 * stage.number, stage.parity ^ 1);
+                    fill(shared, maps, stage.number, tile, i * DEPTH, rank);
+                }
+            }
+        }
+        __syncwarp();  // the barrier of the cluster needs whole warps
+    } else {
+        take_registers<240>();
+        acquire_map(maps + 256);
+        const float scale = BLOCKS ? 1.0f : __ldg(a_scales) * __ldg(b_scales);
+        const int t = threadIdx.x % WARPGROUP;
+        Stage stage;
+        for (int number = first_tile; number < tiles; number += tile_step) {
+            const Tile tile(number, tiles_m, tiles_n, rank, order);
+            const int row0 = tile.row + 64 * warpgroup;
+            float sums[SUMS];
+            const ScalePointers pointers(a_scales, b_scales, row0 + t / 32 * 16 + t % 32 / 4, tile.column, m, n, depths);
+            multiply_tile(sums, shared, stage, pointers, depths, warpgroup);
+            store(sums, shared.c + warpgroup * C_BOXES * BOX_BYTES, maps + 256, scale, row0, tile.column, warpgroup);
+        }
+        if (t == 0) {
+            store_wait();
+        }
+    }
+    // The shared memory of a block must last until the other one has sent everything to it.
+    wait_for_cluster();
+}
