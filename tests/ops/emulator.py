@@ -179,7 +179,7 @@ class Emulator:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._programs: dict[str, Program] = {}
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
 
     def program(
         self,
