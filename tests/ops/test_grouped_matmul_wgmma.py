@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import shutil
-import subprocess
 from dataclasses import fields, replace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 import torch
+from emulator import AT_ONCE, LATE, Emulator, Grid, Output, Program, needs_compiler, tensor_maps
 
 from kernelviz.core.machine_code import KernelFacts
 from kernelviz.machine_code.facts import facts_of
@@ -22,48 +19,21 @@ from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.matmul import variants_groups_wgmma as ladder
 from kernelviz.ops.matmul.groups import group_ends
 from kernelviz.ops.matmul.groups_reference import reference
-from kernelviz.ops.matmul.groups_wgmma import ROWS, SOURCE, THREADS, Options
+from kernelviz.ops.matmul.groups_wgmma import ROWS, SOURCE, THREADS, W_BOX, Options
 
 OP = op_named("grouped_matmul")
-HERE = Path(__file__).parent
 TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16}
 LADDER = {name: getattr(ladder, name) for name in ("FIRST", "TMA_STORE", "HALVES", "CLUSTER")}
-GUARD = 64
-"""Elements before and after y that must not change."""
-RUN = """
-#include "tma.cuh"
-#include "{source}"
-extern "C" const char* run(char* x, char* w, char* y, const int* offsets, int groups, int rows, int n, int k,
-                           unsigned blocks_of_grid, unsigned shared_bytes, bool reversed, bool immediately) {{
-    first_error.clear();
-    in_reverse = reversed;
-    at_once = immediately;
-    const Map maps[3] = {{{{(unsigned short*)x, rows, k, ROWS / CLUSTER}},
-                         {{(unsigned short*)w, (long long)groups * n, k, W_BOX}},
-                         {{(unsigned short*)y, rows, n, 64}}}};
-    launch(blocks_of_grid, CLUSTER, THREADS, shared_bytes,
-           [&] {{ grouped_wgmma((const char*)maps, offsets, (ELEMENT*)y, groups, rows, n, k); }});
-    return first_error.c_str();
-}}
-"""
-needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 
 
-def program(source: Path, options: Options, dtype: str, folder: Path) -> ctypes.CDLL:
-    """The kernel for the processor, with one function `run`."""
-    file = folder / "kernel.cpp"
-    file.write_text(RUN.format(source=source))
-    command = ["g++", "-std=c++20", "-O2", "-march=native", "-w", "-shared", "-fPIC"]
-    command += ["-I", str(HERE / "cuda_clusters"), "-I", str(HERE / "cuda")]
-    command += [f"-D{name}={value}" for name, value in options.defines(nvrtc.element_type(TORCH[dtype])).items()]
-    subprocess.run([*command, str(file), "-o", str(folder / "kernel.so")], check=True)
-    library = ctypes.CDLL(str(folder / "kernel.so"))
-    library.run.restype = ctypes.c_char_p
-    return library
+def program(emulator: Emulator, options: Options, dtype: str, text: str | None = None) -> Program:
+    macros = options.defines(nvrtc.element_type(TORCH[dtype]))
+    macros = {name: value for name, value in macros.items() if name != "ELEMENT_PTX"}
+    return emulator.program(SOURCE, "grouped_wgmma", macros, text=text)
 
 
 def check(
-    library: ctypes.CDLL,
+    compiled: Program,
     options: Options,
     dtype: str,
     ends: tuple[int, ...],
@@ -83,19 +53,18 @@ def check(
     (exact,) = reference(x.double(), w.double(), offsets)
     expected = exact[: ends[-1]].to(TORCH[dtype])
     most = (rows // ROWS + len(ends)) * -(-n // (options.columns * options.cluster))
-    for count, mode in ((1, False), (5, True), (most * (1 + options.halves), True)):
-        y = torch.full(((rows * n) + 2 * GUARD,), -1, dtype=torch.int16)
-        error = library.run(
-            *(ctypes.c_void_p(t.data_ptr()) for t in (x, w, y[GUARD:], offsets)),
-            *map(ctypes.c_int, (len(ends), rows, n, k)),
-            *map(ctypes.c_uint, (count * options.cluster, options.shared_bytes)),
-            *map(ctypes.c_bool, (mode, mode)),
+    for count, mode in ((1, LATE), (5, AT_ONCE), (most * (1 + options.halves), AT_ONCE)):
+        y = Output(rows, n, TORCH[dtype])
+        box_rows = ROWS // options.cluster, W_BOX, 64
+        maps = tensor_maps(list(zip((x, w, y.matrix), box_rows, strict=True)))
+        grid = Grid(
+            blocks=count * options.cluster, threads=THREADS, shared_bytes=options.shared_bytes, cluster=options.cluster
         )
-        assert error == b"", (ends, sizes, count, mode, error)
-        inside = y[GUARD : GUARD + ends[-1] * n]
-        assert torch.equal(inside.view(TORCH[dtype]).view(ends[-1], n), expected), (ends, sizes, count, mode)
-        assert (y[:GUARD] == -1).all()
-        assert (y[GUARD + ends[-1] * n :] == -1).all()
+        error = compiled.run([maps, offsets, y.matrix, len(ends), rows, n, k], grid, mode)
+        assert error == "", (ends, sizes, count, mode, error)
+        assert torch.equal(y.matrix[: ends[-1]], expected), (ends, sizes, count, mode)
+        assert (y.matrix[ends[-1] :].view(torch.int16) == -1).all()
+        assert y.guard_is_unchanged()
 
 
 EMULATED = {
@@ -116,11 +85,11 @@ PROBLEMS = (
 
 @needs_compiler
 @pytest.mark.parametrize("name", EMULATED)
-def test_results_are_exact_on_the_processor(name: str, tmp_path: Path) -> None:
+def test_results_are_exact_on_the_processor(name: str, emulator: Emulator) -> None:
     options, dtype = EMULATED[name]
-    library = program(SOURCE, options, dtype, tmp_path)
+    compiled = program(emulator, options, dtype)
     for ends, sizes in PROBLEMS:
-        check(library, options, dtype, ends, sizes)
+        check(compiled, options, dtype, ends, sizes)
 
 
 WITH_MISTAKES = replace(LADDER["HALVES"], stages=3, c_boxes=1)
@@ -143,20 +112,18 @@ MISTAKES = {
 
 @needs_compiler
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_the_processor_notices_mistakes_of_the_kernel(mistake: str, tmp_path: Path) -> None:
+def test_the_processor_notices_mistakes_of_the_kernel(mistake: str, emulator: Emulator) -> None:
     correct, wrong = MISTAKES[mistake]
     text = SOURCE.read_text()
     assert text.count(correct) == 1
-    source = tmp_path / SOURCE.name
-    source.write_text(text.replace(correct, wrong))
-    library = program(source, WITH_MISTAKES, "bf16", tmp_path)
+    compiled = program(emulator, WITH_MISTAKES, "bf16", text.replace(correct, wrong))
     with pytest.raises(AssertionError):
-        check(library, WITH_MISTAKES, "bf16", *PROBLEM_WITH_MISTAKES)
+        check(compiled, WITH_MISTAKES, "bf16", *PROBLEM_WITH_MISTAKES)
 
 
 @needs_compiler
-def test_without_a_mistake_the_processor_notices_nothing(tmp_path: Path) -> None:
-    check(program(SOURCE, WITH_MISTAKES, "bf16", tmp_path), WITH_MISTAKES, "bf16", *PROBLEM_WITH_MISTAKES)
+def test_without_a_mistake_the_processor_notices_nothing(emulator: Emulator) -> None:
+    check(program(emulator, WITH_MISTAKES, "bf16"), WITH_MISTAKES, "bf16", *PROBLEM_WITH_MISTAKES)
 
 
 @functools.cache

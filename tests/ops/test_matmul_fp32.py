@@ -1,18 +1,15 @@
-"""The fp32 ladder of `matmul` without a GPU: results by threads of the processor, machine code, and the choice of tiles."""
+"""The fp32 ladder of `matmul` without a GPU: results by fibers of the processor, machine code, and the choice of tiles."""
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import random
 import re
-import shutil
-import subprocess
 from itertools import product
-from pathlib import Path
 
 import pytest
 import torch
+from emulator import MODES, Argument, Emulator, Grid, Mode, Output, needs_compiler
 
 from kernelviz.core.machine_code import KernelFacts
 from kernelviz.machine_code.cubin import read_cubin
@@ -27,7 +24,6 @@ from kernelviz.ops.matmul import fp32, fp32_async
 from kernelviz.ops.matmul.fp32_async import BY_SIZE, SHORTEST_PART, Tiling, choose, defines
 from kernelviz.ops.matmul.variants_fp32 import SPACE, admits
 
-CPU_THREADS = Path(__file__).parent / "cpu_threads"
 SIZES = {1: ((4, 4, 4), (132, 136, 20)), 0: ((1, 1, 1), (77, 131, 33), (130, 3, 5))}
 """Rows, columns and depth, by whether rows begin at multiples of 16 bytes."""
 TILINGS = (
@@ -39,40 +35,6 @@ TILINGS = (
 ASYNC_SIZES = {1: ((4, 4, 4), (300, 140, 131)), 0: ((1, 1, 1), (77, 131, 33), (35, 3, 97))}
 PARTS = 3
 REGISTER = re.compile(r"\bR(\d+)")
-CALL = """
-extern "C" void run_{name}(const float* a, const float* b, float* c, long long m, long long n, long long k) {{
-    const Index blocks = {{unsigned((m + {rows} - 1) / {rows}), unsigned((n + {columns} - 1) / {columns}), 1}};
-    launch(blocks, Index{{{x}, {y}, 1}}, [=] {{ {name}(a, b, c, m, n, k); }});
-}}
-"""
-ASYNC_CALL = """
-namespace {name} {{
-#define matmul_async_copy {name}_kernel
-{macros}
-#include "{source}"
-extern "C" void run_{name}(
-    bool late, unsigned tiles, unsigned parts, const float* a, const float* b, float* c, float* sums, unsigned* arrived,
-    long long m, long long n, long long k, long long part_depth) {{
-    copy_late = late;
-    launch(Index{{tiles, parts, 1}}, Index{{THREADS, 1, 1}}, [=] {{
-        {name}_kernel(a, b, c, sums, arrived, m, n, k, part_depth);
-    }});
-}}
-#undef matmul_async_copy
-{undefined}
-}}
-"""
-
-
-def built(program: str, folder: Path, *options: str) -> ctypes.CDLL:
-    """A program that includes cuda_threads.h, compiled for the processor."""
-    if shutil.which("g++") is None:
-        pytest.skip("no g++")
-    (folder / "kernels.cpp").write_text(f'#include "cuda_threads.h"\n{program}')
-    file = folder / "kernels.so"
-    command = ["g++", "-std=c++20", "-O1", "-w", "-shared", "-fPIC", "-pthread", f"-I{CPU_THREADS}", *options]
-    subprocess.run([*command, str(folder / "kernels.cpp"), "-o", str(file)], check=True)
-    return ctypes.CDLL(str(file))
 
 
 def factors(m: int, n: int, k: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -80,68 +42,42 @@ def factors(m: int, n: int, k: int) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.randint(-8, 9, (m, k)).float(), torch.randint(-8, 9, (k, n)).float()
 
 
-def pointers(*tensors: torch.Tensor) -> list[ctypes.c_void_p]:
-    return [ctypes.c_void_p(t.data_ptr()) for t in tensors]
-
-
-@pytest.fixture(scope="module", params=SIZES)
-def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, ctypes.CDLL]:
-    """The kernels of fp32.cu for the processor, with or without 16-byte accesses."""
-    vectors: int = request.param
-    calls = "".join(
-        CALL.format(name=name, rows=rows, columns=columns, x=x, y=y)
-        for name, ((rows, columns), (x, y)) in fp32.TILE_AND_THREADS.items()
-    )
-    program = f'#include "{fp32.SOURCE}"\n{calls}'
-    return vectors, built(program, tmp_path_factory.mktemp("fp32"), f"-DVECTORS={vectors}")
-
-
+@needs_compiler
 @pytest.mark.parametrize("name", fp32.TILE_AND_THREADS)
-def test_the_product_is_right_at_odd_sizes(library: tuple[int, ctypes.CDLL], name: str) -> None:
-    vectors, kernels = library
+@pytest.mark.parametrize("vectors", SIZES)
+def test_the_product_is_right_at_odd_sizes(vectors: int, name: str, emulator: Emulator) -> None:
+    program = emulator.program(fp32.SOURCE, tuple(fp32.TILE_AND_THREADS), {"VECTORS": str(vectors)})
+    (rows, columns), threads = fp32.TILE_AND_THREADS[name]
     for m, n, k in SIZES[vectors]:
         a, b = factors(m, n, k)
-        c = torch.full((m, n), float("nan"))
-        getattr(kernels, f"run_{name}")(*pointers(a, b, c), *map(ctypes.c_longlong, (m, n, k)))
-        assert torch.equal(c, a @ b), (m, n, k)
+        grid = Grid(blocks=(-(-m // rows), -(-n // columns)), threads=threads)
+        for mode in MODES:
+            c = Output(m, n, torch.float32)
+            assert program.run([a, b, c.matrix, m, n, k], grid, mode, kernel=name) == ""
+            assert torch.equal(c.matrix, a @ b), (m, n, k, mode)
+            assert c.guard_is_unchanged()
 
 
-def async_name(tiling: Tiling, vectors: int, split: int) -> str:
-    return f"tiling_{TILINGS.index(tiling)}_{vectors}_{split}"
-
-
-@pytest.fixture(scope="module")
-def async_library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    """The kernel of fp32_async.cu for the processor, in each tiling, with and without 16-byte copies and parts of K."""
-    calls = []
-    for tiling, vectors, split in product(TILINGS, (0, 1), (0, 1)):
-        macros = defines(tiling, vectors=bool(vectors), split=bool(split), wide_offsets=bool(split))
-        calls.append(
-            ASYNC_CALL.format(
-                name=async_name(tiling, vectors, split),
-                macros="\n".join(f"#define {key} {value}" for key, value in macros.items()),
-                undefined="\n".join(f"#undef {key}" for key in macros),
-                source=fp32_async.SOURCE,
-            )
-        )
-    return built('#include "async_copy.cuh"\n' + "".join(calls), tmp_path_factory.mktemp("fp32_async"))
-
-
-@pytest.mark.parametrize("late", [False, True], ids=["copied where issued", "copied where waited for"])
+@needs_compiler
+@pytest.mark.parametrize("mode", MODES, ids=["copied where waited for", "copied where issued"])
 @pytest.mark.parametrize("tiling", TILINGS, ids=str)
-def test_the_product_by_asynchronous_copies_is_right(async_library: ctypes.CDLL, tiling: Tiling, late: bool) -> None:
+def test_the_product_by_asynchronous_copies_is_right(tiling: Tiling, mode: Mode, emulator: Emulator) -> None:
+    """In each tiling, with and without 16-byte copies and parts of K."""
     for vectors, split in product((0, 1), (0, 1)):
+        macros = defines(tiling, vectors=bool(vectors), split=bool(split), wide_offsets=bool(split))
+        program = emulator.program(fp32_async.SOURCE, fp32_async.KERNEL, macros)
         for m, n, k in ASYNC_SIZES[vectors]:
             a, b = factors(m, n, k)
-            c = torch.full((m, n), float("nan"))
             depth = fp32_async.part_depth(tiling, k, PARTS if split else 1)
             tiles, parts = tiling.tiles(m, n), -(-k // depth)
+            c = Output(m, n, torch.float32)
             sums = torch.full((tiles * parts * tiling.bm * tiling.bn,), float("nan"))
             arrived = torch.zeros(tiles, dtype=torch.int32)
-            getattr(async_library, f"run_{async_name(tiling, vectors, split)}")(
-                late, tiles, parts, *pointers(a, b, c, sums, arrived), *map(ctypes.c_longlong, (m, n, k, depth))
-            )
-            assert torch.equal(c, a @ b), (m, n, k, parts)
+            grid = Grid(blocks=(tiles, parts), threads=tiling.threads, shared_bytes=tiling.shared_bytes)
+            arguments: list[Argument] = [a, b, c.matrix, sums, arrived, m, n, k, depth]
+            assert program.run(arguments, grid, mode, readable=(a, b)) == "", (m, n, k, parts)
+            assert torch.equal(c.matrix, a @ b), (m, n, k, parts)
+            assert c.guard_is_unchanged()
             assert not arrived.any(), "the counters are ready for the next launch"
 
 

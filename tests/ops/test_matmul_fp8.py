@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 from checking import compare, inputs_of
-from processor_warpgroups import needs_compiler, program, run
+from emulator import MODES, Emulator, Grid, needs_compiler, tensor_maps, unwritten
 from torch import Tensor
 
 from kernelviz.core.problem import Problem
@@ -186,6 +186,7 @@ REGISTERS = {
     "blocks-narrow": TwoLevelOptions(blocks=True, **NARROW_OPTIONS),
     "blocks-from-shared-memory": TwoLevelOptions(blocks=True, a_registers=0),
 }
+SIZES_WITH_MISTAKES = 2 * ROWS, 512, 1200
 KERNELS: dict[type, tuple[Path, str]] = {
     Fp8Options: (SOURCE, "matmul_fp8"),
     TwoLevelOptions: (TWO_LEVEL_SOURCE, "matmul_fp8_two_level"),
@@ -193,12 +194,12 @@ KERNELS: dict[type, tuple[Path, str]] = {
 
 
 def check(
-    options: Fp8Options | TwoLevelOptions, sizes: tuple[int, int, int], folder: Path, source: Path | None = None
+    emulator: Emulator, options: Fp8Options | TwoLevelOptions, sizes: tuple[int, int, int], text: str | None = None
 ) -> list[str]:
     """What is wrong with a product on the processor, in both modes. Products of small integers and powers of two are exact."""
     m, n, k = sizes
-    own, kernel = KERNELS[type(options)]
-    library = program(source or own, kernel, options.defines(), folder)
+    source, kernel = KERNELS[type(options)]
+    program = emulator.program(source, kernel, options.defines(), text=text)
     a, b = (torch.randint(-3, 4, shape).float().to(FP8) for shape in ((m, k), (n, k)))
     blocks_of_k = -(-k // BLOCK) if options.blocks else 1
     shapes = ((blocks_of_k, m), (-(-n // BLOCK), blocks_of_k)) if options.blocks else ((1,), (1,))
@@ -207,33 +208,38 @@ def check(
     (expected,) = function(*(t.double() for t in (a, b, *scales)))
     tiles = -(-m // (ROWS * options.cluster)), -(-n // options.columns)
     order = torch.tensor(hilbert_order(*tiles) if options.group == 0 else [0], dtype=torch.uint32)
+    grid = Grid(
+        blocks=2 * options.cluster,
+        threads=options.threads,
+        shared_bytes=options.shared_bytes,
+        cluster=options.cluster,
+    )
     faults = []
-    for mode in (False, True):
-        c = torch.full((m, n), float("nan"), dtype=torch.bfloat16)
-        boxes = [(a, ROWS), (b, options.columns // options.cluster), (c, 64)]
-        grid = (2 * options.cluster, options.threads, options.shared_bytes)
-        error = run(library, boxes, [order, *scales], sizes, grid, mode=mode)
+    for mode in MODES:
+        c = unwritten((m, n), torch.bfloat16)
+        maps = tensor_maps([(a, ROWS), (b, options.columns // options.cluster), (c, 64)])
+        error = program.run([maps, order, *scales, *sizes], grid, mode)
         faults.append(error or ("" if torch.equal(c, expected.bfloat16()) else "wrong"))
     return faults
 
 
 @needs_compiler
 @pytest.mark.parametrize("name", OPTIONS)
-def test_the_product_is_right(name: str, tmp_path: Path) -> None:
+def test_the_product_is_right(name: str, emulator: Emulator) -> None:
     options = OPTIONS[name]
     many_tiles = (ROWS * options.cluster + 70, 2 * options.columns + 72, 400)
-    assert check(options, many_tiles, tmp_path) == ["", ""]
-    assert check(options, (8, 8, 16), tmp_path) == ["", ""]
+    assert check(emulator, options, many_tiles) == ["", ""]
+    assert check(emulator, options, (8, 8, 16)) == ["", ""]
 
 
 @needs_compiler
 @pytest.mark.parametrize("name", REGISTERS)
-def test_the_product_with_an_operand_in_registers_is_right(name: str, tmp_path: Path) -> None:
+def test_the_product_with_an_operand_in_registers_is_right(name: str, emulator: Emulator) -> None:
     options = REGISTERS[name]
     for blocks_of_k in (4, 5):
         sizes = (ROWS * options.cluster + 70, 2 * options.columns + 72, BLOCK * blocks_of_k - 112)
-        assert check(options, sizes, tmp_path) == ["", ""], sizes
-    assert check(options, (8, 8, 16), tmp_path) == ["", ""]
+        assert check(emulator, options, sizes) == ["", ""], sizes
+    assert check(emulator, options, (8, 8, 16)) == ["", ""]
 
 
 @needs_compiler
@@ -246,12 +252,12 @@ def test_the_product_with_an_operand_in_registers_is_right(name: str, tmp_path: 
         ("% WARPGROUP < CLUSTER)", "% WARPGROUP < 1)"),
     ],
 )
-def test_the_processor_notices_mistakes_with_an_operand_in_registers(right: str, wrong: str, tmp_path: Path) -> None:
+def test_the_processor_notices_mistakes_with_an_operand_in_registers(
+    right: str, wrong: str, emulator: Emulator
+) -> None:
     text = TWO_LEVEL_SOURCE.read_text()
     assert right in text
-    source = tmp_path / TWO_LEVEL_SOURCE.name
-    source.write_text(text.replace(right, wrong))
-    assert any(check(REGISTERS["blocks"], (ROWS * 2, 512, 1200), tmp_path, source))
+    assert any(check(emulator, REGISTERS["blocks"], SIZES_WITH_MISTAKES, text.replace(right, wrong)))
 
 
 @pytest.mark.parametrize("name", REGISTERS)
@@ -284,14 +290,18 @@ MISTAKES = {
 
 
 @needs_compiler
+def test_without_a_mistake_the_processor_notices_nothing(emulator: Emulator) -> None:
+    for options in (FAST_OPTIONS, REGISTERS["blocks"]):
+        assert check(emulator, options, SIZES_WITH_MISTAKES) == ["", ""]
+
+
+@needs_compiler
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_the_processor_notices_mistakes_of_the_kernel(mistake: str, tmp_path: Path) -> None:
+def test_the_processor_notices_mistakes_of_the_kernel(mistake: str, emulator: Emulator) -> None:
     right, wrong = MISTAKES[mistake]
     text = SOURCE.read_text()
     assert right in text
-    source = tmp_path / SOURCE.name
-    source.write_text(text.replace(right, wrong))
-    assert any(check(FAST_OPTIONS, (ROWS * 2, 512, 1200), tmp_path, source))
+    assert any(check(emulator, FAST_OPTIONS, SIZES_WITH_MISTAKES, text.replace(right, wrong)))
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
-import shutil
-import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
+from emulator import MODES, Emulator, Grid, needs_compiler
 
 from kernelviz.core.errors import BadField
 from kernelviz.machine_code.facts import facts_of
@@ -20,21 +17,6 @@ from kernelviz.ops.matmul.reference_fp8 import BLOCK, block_reference, reference
 
 pytestmark = pytest.mark.xdist_group("compile-1")
 
-CUDA = Path(__file__).parent / "cuda"
-RUN = """
-#include "{source}"
-extern "C" const char* run(
-    const char* a, const char* b, const float* a_scales, const float* b_scales, __nv_bfloat16* c, int m, int n, int k,
-    unsigned blocks, unsigned threads, unsigned shared, bool reverse, bool now) {{
-    readable_begin[0] = (const unsigned char*)a, readable_end[0] = readable_begin[0] + (long long)m * k;
-    readable_begin[1] = (const unsigned char*)b, readable_end[1] = readable_begin[1] + (long long)n * k;
-    first_error.clear();
-    in_reverse = reverse;
-    copies_at_once = now;
-    launch(blocks, threads, shared, [=] {{ matmul_mma_fp8(a, b, a_scales, b_scales, c, m, n, k); }});
-    return first_error.c_str();
-}}
-"""
 ONE_LEVEL = MmaFp8Options()
 OPTIONS = {
     "one-level": ONE_LEVEL,
@@ -42,34 +24,25 @@ OPTIONS = {
     "two-level": replace(ONE_LEVEL, two_level=True),
     "blocks": replace(ONE_LEVEL, two_level=True, blocks=True),
 }
-needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 
 
-def check(options: MmaFp8Options, sizes: tuple[int, int, int], folder: Path, source: Path = SOURCE) -> list[str]:
+def check(
+    emulator: Emulator, options: MmaFp8Options, sizes: tuple[int, int, int], text: str | None = None
+) -> list[str]:
     """What is wrong with a product on the processor, in both modes. Products of small integers and powers of two are exact."""
     m, n, k = sizes
-    file = folder / "kernel.cpp"
-    file.write_text(RUN.format(source=source))
-    command = ["g++", "-std=c++20", "-O1", "-march=native", "-w", "-shared", "-fPIC", "-I", str(CUDA)]
-    command += [f"-D{name}={value}" for name, value in options.defines().items()]
-    subprocess.run([*command, str(file), "-o", str(folder / "kernel.so")], check=True)
-    library = ctypes.CDLL(str(folder / "kernel.so"))
-    library.run.restype = ctypes.c_char_p
+    program = emulator.program(SOURCE, "matmul_mma_fp8", options.defines(), text=text)
     a, b = (torch.randint(-3, 4, shape).float().to(torch.float8_e4m3fn) for shape in ((m, k), (n, k)))
     blocks_of_k = -(-k // BLOCK) if options.blocks else 1
     shapes = ((blocks_of_k, m), (-(-n // BLOCK), blocks_of_k)) if options.blocks else ((1,), (1,))
     scales = [2.0 ** torch.randint(-2, 3, shape) for shape in shapes]
     function = block_reference if options.blocks else reference
     (expected,) = function(*(t.double() for t in (a, b, *scales)))
+    grid = Grid(blocks=options.tiles(m, n), threads=options.threads, shared_bytes=options.shared_bytes)
     faults = []
-    for mode in (False, True):
+    for mode in MODES:
         c = torch.full((m + 1, n), float("nan"), dtype=torch.bfloat16)
-        error = library.run(
-            *(ctypes.c_void_p(t.data_ptr()) for t in (a, b, *scales, c)),
-            *sizes,
-            *map(ctypes.c_uint, (options.tiles(m, n), options.threads, options.shared_bytes)),
-            *map(ctypes.c_bool, (mode, mode)),
-        ).decode()
+        error = program.run([a, b, *scales, c, *sizes], grid, mode, readable=(a, b))
         right = torch.equal(c[:m], expected.bfloat16()) and bool(c[m].isnan().all())
         faults.append(error or ("" if right else "wrong"))
     return faults
@@ -77,9 +50,9 @@ def check(options: MmaFp8Options, sizes: tuple[int, int, int], folder: Path, sou
 
 @needs_compiler
 @pytest.mark.parametrize("name", OPTIONS)
-def test_the_product_is_right(name: str, tmp_path: Path) -> None:
+def test_the_product_is_right(name: str, emulator: Emulator) -> None:
     for sizes in ((200, 300, 400), (130, 137, 640), (1, 1, 16)):
-        assert check(OPTIONS[name], sizes, tmp_path) == ["", ""], sizes
+        assert check(emulator, OPTIONS[name], sizes) == ["", ""], sizes
 
 
 MISTAKES = {
@@ -91,15 +64,21 @@ MISTAKES = {
 }
 
 
+SIZES_WITH_MISTAKES = 200, 300, 704
+
+
+@needs_compiler
+def test_without_a_mistake_the_processor_notices_nothing(emulator: Emulator) -> None:
+    assert check(emulator, ONE_LEVEL, SIZES_WITH_MISTAKES) == ["", ""]
+
+
 @needs_compiler
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_the_processor_notices_mistakes_of_the_kernel(mistake: str, tmp_path: Path) -> None:
+def test_the_processor_notices_mistakes_of_the_kernel(mistake: str, emulator: Emulator) -> None:
     right, wrong = MISTAKES[mistake]
     text = SOURCE.read_text()
     assert right in text
-    source = tmp_path / SOURCE.name
-    source.write_text(text.replace(right, wrong))
-    assert any(check(ONE_LEVEL, (200, 300, 700), tmp_path, source))
+    assert any(check(emulator, ONE_LEVEL, SIZES_WITH_MISTAKES, text.replace(right, wrong)))
 
 
 @pytest.mark.parametrize("arch", ["sm_89", "sm_120"])

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import shutil
 import subprocess
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import pytest
 import torch
+from emulator import LATE, Emulator, Grid, Mode, Output, needs_compiler, tensor_maps
 
 from kernelviz.core.errors import BadField
 from kernelviz.machine_code.facts import facts_of
@@ -23,27 +21,7 @@ from kernelviz.ops.matmul.variants_wgmma import HILBERT
 from kernelviz.ops.matmul.wgmma import Options, hilbert_order
 from kernelviz.ops.matmul.wgmma_layouts import SOURCE, defines
 
-HERE = Path(__file__).parent
 TORCH = {"__nv_bfloat16": torch.bfloat16, "__half": torch.float16}
-RUN = """
-#include "hopper.h"
-#include "{source}"
-struct MapOfTest {{ void* matrix; long long width, height, rows; char rest[96]; }};
-extern "C" const char* run(void* a, void* b, void* c, const unsigned* order, int m, int n, int k, unsigned blocks,
-                           unsigned shared, bool slow, bool reversed) {{
-    static_assert(sizeof(MapOfTest) == 128);
-    first_error.clear();
-    late = slow;
-    in_reverse = reversed;
-    const MapOfTest maps[3] = {{
-        A_K_CONTIGUOUS ? MapOfTest{{a, k, m, ROWS}} : MapOfTest{{a, m, k, 64}},
-        B_K_CONTIGUOUS ? MapOfTest{{b, k, n, COLUMNS / CLUSTER}} : MapOfTest{{b, n, k, 64}},
-        MapOfTest{{c, n, m, 64}},
-    }};
-    launch(blocks, THREADS, CLUSTER, shared, [&] {{ matmul_wgmma_layouts((const char*)maps, order, m, n, k); }});
-    return first_error.c_str();
-}}
-"""
 LAYOUTS = list(product((True, False), repeat=2))
 """Whether K is contiguous in A and in B."""
 SMALL = replace(HILBERT, columns=128, stages=3, c_boxes=1)
@@ -54,36 +32,21 @@ CONFIGURATIONS = {
     "no-cluster": replace(SMALL, cluster=1, c_boxes=2),
 }
 SIZES = ((136, 264, 129), (8, 8, 1), (264, 136, 200))
-GUARD = 64
-"""Elements before and after C that must not change."""
-
-
-def program(source: Path, macros: Mapping[str, str], folder: Path) -> ctypes.CDLL:
-    """The kernel for the processor, with one function `run`."""
-    if shutil.which("g++") is None:
-        pytest.skip("no C++ compiler")
-    (folder / "kernel.cpp").write_text(RUN.format(source=source))
-    command = ["g++", "-std=c++20", "-O1", "-w", "-shared", "-fPIC", "-I", str(HERE / "cuda_hopper")]
-    command += [
-        "-I",
-        str(HERE / "cuda"),
-        *(f"-D{name}={value}" for name, value in macros.items() if name != "ELEMENT_PTX"),
-    ]
-    subprocess.run([*command, str(folder / "kernel.cpp"), "-o", str(folder / "kernel.so")], check=True)
-    library = ctypes.CDLL(str(folder / "kernel.so"))
-    library.run.restype = ctypes.c_char_p
-    return library
 
 
 def faults(
-    library: ctypes.CDLL,
+    emulator: Emulator,
     options: Options,
     layout: tuple[bool, bool],
     sizes: tuple[int, int, int],
-    element: str,
+    element: str = "__nv_bfloat16",
+    *,
+    text: str | None = None,
     blocks: int = 2,
 ) -> list[str]:
     """What is wrong in either mode: products of small integers are exact in every order of additions."""
+    macros = {name: value for name, value in macros_of(options, layout, element).items() if name != "ELEMENT_PTX"}
+    program = emulator.program(SOURCE, "matmul_wgmma_layouts", macros, text=text)
     m, n, k = sizes
     torch.manual_seed(0)
     dtype = TORCH[element]
@@ -93,24 +56,23 @@ def faults(
     expected = (a.float() @ b.float()).to(dtype)
     tiles = -(-m // (options.rows * options.cluster)), -(-n // options.columns)
     order = torch.tensor(hilbert_order(*tiles) if options.hilbert else [0], dtype=torch.uint32)
+    box_rows = options.rows if layout[0] else 64, options.columns // options.cluster if layout[1] else 64
+    grid = Grid(
+        blocks=min(blocks, tiles[0] * tiles[1]) * options.cluster,
+        threads=options.threads,
+        shared_bytes=options.shared_bytes,
+        cluster=options.cluster,
+    )
     seen = []
-    for late, in_reverse in ((False, False), (True, False), (True, True)):
-        c = torch.full((m * n + 2 * GUARD,), float("nan"), dtype=dtype)
-        inside = c[GUARD : GUARD + m * n].view(m, n)
-        error = library.run(
-            *(ctypes.c_void_p(t.data_ptr()) for t in (stored_a, stored_b, inside, order)),
-            *map(ctypes.c_int, sizes),
-            ctypes.c_uint(min(blocks, tiles[0] * tiles[1]) * options.cluster),
-            ctypes.c_uint(options.shared_bytes),
-            ctypes.c_bool(late),
-            ctypes.c_bool(in_reverse),
-        )
-        mode = f"late={late} in_reverse={in_reverse}"
+    for mode in (Mode(at_once=True), LATE, Mode(reverse=True)):
+        c = Output(m, n, dtype)
+        maps = tensor_maps([(stored_a, box_rows[0]), (stored_b, box_rows[1]), (c.matrix, 64)])
+        error = program.run([maps, order, *sizes], grid, mode)
         if error:
-            seen.append(f"{mode}: {error.decode()}")
-        elif not torch.equal(inside, expected):
-            seen.append(f"{mode}: {int((inside != expected).sum())} of {m * n} elements are wrong")
-        elif not (c[:GUARD].isnan().all() and c[GUARD + m * n :].isnan().all()):
+            seen.append(f"{mode}: {error}")
+        elif not torch.equal(c.matrix, expected):
+            seen.append(f"{mode}: {int((c.matrix != expected).sum())} of {m * n} elements are wrong")
+        elif not c.guard_is_unchanged():
             seen.append(f"{mode}: it wrote outside of C")
     return seen
 
@@ -119,6 +81,7 @@ def macros_of(options: Options, layout: tuple[bool, bool], element: str = "__nv_
     return defines(options, element, a_k_contiguous=layout[0], b_k_contiguous=layout[1])
 
 
+@needs_compiler
 @pytest.mark.parametrize(
     ("name", "layout"),
     [
@@ -126,12 +89,11 @@ def macros_of(options: Options, layout: tuple[bool, bool], element: str = "__nv_
         *(("hilbert", layout) for layout in LAYOUTS if layout != (False, False)),
     ],
 )
-def test_products_of_all_layouts_are_right(name: str, layout: tuple[bool, bool], tmp_path: Path) -> None:
+def test_products_of_all_layouts_are_right(name: str, layout: tuple[bool, bool], emulator: Emulator) -> None:
     element = "__half" if name == "grouped" else "__nv_bfloat16"
     options = CONFIGURATIONS[name]
-    library = program(SOURCE, macros_of(options, layout, element), tmp_path)
     for sizes in SIZES:
-        assert faults(library, options, layout, sizes, element) == [], sizes
+        assert faults(emulator, options, layout, sizes, element) == [], sizes
 
 
 LAST_RELEASE = "wgmma_wait<0>();\n            if ("
@@ -150,16 +112,23 @@ FAULTS = {
 }
 
 
+WITH_FAULTS = replace(SMALL, cluster=1)
+SIZES_WITH_FAULTS = 264, 264, 520
+
+
+@needs_compiler
+def test_without_a_fault_nothing_is_seen(emulator: Emulator) -> None:
+    assert faults(emulator, WITH_FAULTS, (False, False), SIZES_WITH_FAULTS, blocks=1) == []
+
+
+@needs_compiler
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_is_seen(fault: str, tmp_path: Path) -> None:
+def test_a_planted_fault_is_seen(fault: str, emulator: Emulator) -> None:
     old, new = FAULTS[fault]
     code = SOURCE.read_text()
     assert code.count(old) == 1
-    source = tmp_path / SOURCE.name
-    source.write_text(code.replace(old, new))
-    options = replace(SMALL, cluster=1)
-    library = program(source, macros_of(options, (False, False)), tmp_path)
-    assert faults(library, options, (False, False), (264, 264, 520), "__nv_bfloat16", blocks=1)
+    text = code.replace(old, new)
+    assert faults(emulator, WITH_FAULTS, (False, False), SIZES_WITH_FAULTS, text=text, blocks=1)
 
 
 @functools.cache

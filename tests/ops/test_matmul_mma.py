@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 import torch
+from emulator import MODES, Emulator, Grid, Output, Program, needs_compiler
 
 from kernelviz.core.errors import BadField
 from kernelviz.core.machine_code import KernelFacts
@@ -22,52 +20,19 @@ from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.matmul import mma, variants_mma
 from kernelviz.ops.matmul.mma import HALF, MMA_SOURCE, TF32, WMMA_SOURCE, Tile, access_bytes, tile_for
 
-CUDA = Path(__file__).parent / "cuda"
 TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
-RUN = """
-#include "cuda_warps.h"
-#include "{source}"
-extern "C" const char* run(const char* a, const char* b, char* c, long long m, long long n, long long k,
-                           unsigned blocks, unsigned threads, unsigned shared, bool reversed, bool at_once) {{
-    first_error.clear();
-    in_reverse = reversed;
-    copies_at_once = at_once;
-    {ranges}
-    launch(blocks, threads, shared, [=] {{ {name}((const {type}*)a, (const {type}*)b, ({type}*)c, m, n, k); }});
-    return first_error.c_str();
-}}
-"""
-RANGES = """readable_begin[0] = (const unsigned char*)a, readable_end[0] = readable_begin[0] + m * k * sizeof(ELEMENT);
-    readable_begin[1] = (const unsigned char*)b, readable_end[1] = readable_begin[1] + k * n * sizeof(ELEMENT);"""
-GUARD = 64
-"""Elements before and after C that must not change."""
 
 
 def name(tile: Tile) -> str:
     return f"{tile.rows}x{tile.columns}x{tile.depth}-{tile.stages}-stages-{tile.warps}-warps"
 
 
-def program(source: Path, defines: Mapping[str, str], folder: Path) -> ctypes.CDLL:
-    """A kernel for the processor, with one function `run`."""
-    ours = source.name == MMA_SOURCE.name
-    text = RUN.format(
-        source=source,
-        name=source.stem.join(("matmul_", "")),
-        type="char" if ours else "ELEMENT",
-        ranges=RANGES if ours else "",
-    )
-    file = folder / "kernel.cpp"
-    file.write_text(text)
-    command = ["g++", "-std=c++20", "-O1", "-march=native", "-w", "-shared", "-fPIC", "-I", str(CUDA)]
-    command += [f"-D{name}={value}" for name, value in defines.items()]
-    subprocess.run([*command, str(file), "-o", str(folder / "kernel.so")], check=True)
-    library = ctypes.CDLL(str(folder / "kernel.so"))
-    library.run.restype = ctypes.c_char_p
-    return library
+def program(emulator: Emulator, source: Path, defines: Mapping[str, str], text: str | None = None) -> Program:
+    return emulator.program(source, f"matmul_{source.stem}", defines, text=text)
 
 
 def check(
-    library: ctypes.CDLL,
+    compiled: Program,
     dtype: str,
     sizes: tuple[int, int, int],
     blocks: int,
@@ -84,26 +49,23 @@ def check(
         for rows, columns in ((m, k), (k, n))
     )
     expected = (a.double().round() @ b.double().round()).to(TORCH[dtype])
-    for mode in (False, True):  # threads in order and copies that arrive as late as they may; in reverse and at once
-        c = torch.full((m * n + 2 * GUARD,), float("nan"), dtype=TORCH[dtype])
-        inside = c[GUARD : GUARD + m * n].view(m, n)
-        error = library.run(
-            *(ctypes.c_void_p(t.data_ptr()) for t in (a, b, inside)),
-            *map(ctypes.c_longlong, (m, n, k)),
-            *map(ctypes.c_uint, (blocks, threads, shared_bytes)),
-            *map(ctypes.c_bool, (mode, mode)),
-        )
-        assert error == b"", (sizes, mode, error)
-        assert torch.equal(inside, expected), (sizes, mode)
-        assert c[:GUARD].isnan().all()
-        assert c[GUARD + m * n :].isnan().all()
+    readable = (a, b) if "matmul_mma" in compiled.kernels else ()
+    grid = Grid(blocks=blocks, threads=threads, shared_bytes=shared_bytes)
+    for mode in MODES:
+        c = Output(m, n, TORCH[dtype])
+        error = compiled.run([a, b, c.matrix, m, n, k], grid, mode, readable=readable)
+        assert error == "", (sizes, mode, error)
+        assert torch.equal(c.matrix, expected), (sizes, mode)
+        assert c.guard_is_unchanged()
 
 
 def element(dtype: str) -> str:
     return nvrtc.element_type(TORCH[dtype])
 
 
-def check_tile(dtype: str, tile: Tile, sizes: tuple[tuple[int, int, int], ...], folder: Path, offset: int = 0) -> None:
+def check_tile(
+    emulator: Emulator, dtype: str, tile: Tile, sizes: tuple[tuple[int, int, int], ...], offset: int = 0
+) -> None:
     """All `sizes` need the same width of accesses, because they are definitions."""
     size = TORCH[dtype].itemsize
 
@@ -115,9 +77,9 @@ def check_tile(dtype: str, tile: Tile, sizes: tuple[tuple[int, int, int], ...], 
         )
 
     (widths,) = {accesses(*one) for one in sizes}
-    library = program(MMA_SOURCE, tile.defines(element(dtype), size, widths), folder)
+    compiled = program(emulator, MMA_SOURCE, tile.defines(element(dtype), size, widths))
     for m, n, k in sizes:
-        check(library, dtype, (m, n, k), tile.blocks(m, n), 32 * tile.warps, tile.shared_bytes(size), offset)
+        check(compiled, dtype, (m, n, k), tile.blocks(m, n), 32 * tile.warps, tile.shared_bytes(size), offset)
 
 
 MISTAKES = {
@@ -127,22 +89,30 @@ MISTAKES = {
     "rows after the last one are read": ("row < rows && byte < bytes;", "byte < bytes;"),
     "C is read before it was written": ("        __syncthreads();\n        constexpr", "        constexpr"),
 }
-needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+
+
+def check_with(emulator: Emulator, text: str) -> None:
+    """The product by this text of the kernel."""
+    tile = HALF[3]
+    defines = tile.defines(element("bf16"), 2, (16, 16, 16))
+    sizes = tile.rows + 8, tile.columns + 8, 5 * tile.depth
+    compiled = program(emulator, MMA_SOURCE, defines, text)
+    check(compiled, "bf16", sizes, tile.blocks(*sizes[:2]), 32 * tile.warps, tile.shared_bytes(2))
+
+
+@needs_compiler
+def test_without_a_mistake_the_processor_notices_nothing(emulator: Emulator) -> None:
+    check_with(emulator, MMA_SOURCE.read_text())
 
 
 @needs_compiler
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_the_processor_notices_mistakes_of_a_kernel(mistake: str, tmp_path: Path) -> None:
+def test_the_processor_notices_mistakes_of_a_kernel(mistake: str, emulator: Emulator) -> None:
     correct, wrong = MISTAKES[mistake]
     text = MMA_SOURCE.read_text()
     assert correct in text
-    source = tmp_path / MMA_SOURCE.name
-    source.write_text(text.replace(correct, wrong))
-    tile = HALF[3]
-    library = program(source, tile.defines(element("bf16"), 2, (16, 16, 16)), tmp_path)
-    m, n, k = tile.rows + 8, tile.columns + 8, 5 * tile.depth
     with pytest.raises(AssertionError):
-        check(library, "bf16", (m, n, k), tile.blocks(m, n), 32 * tile.warps, tile.shared_bytes(2))
+        check_with(emulator, text.replace(correct, wrong))
 
 
 ODD = {
@@ -156,35 +126,35 @@ ODD = {
 
 @needs_compiler
 @pytest.mark.parametrize("width", ODD)
-def test_the_product_is_right_with_accesses_of_each_width(width: int, tmp_path: Path) -> None:
-    check_tile("bf16" if width > 4 else "fp16", HALF[3], ODD[width], tmp_path)
+def test_the_product_is_right_with_accesses_of_each_width(width: int, emulator: Emulator) -> None:
+    check_tile(emulator, "bf16" if width > 4 else "fp16", HALF[3], ODD[width])
 
 
 @needs_compiler
 @pytest.mark.parametrize("tile", HALF, ids=name)
-def test_the_product_is_right_with_each_tile(tile: Tile, tmp_path: Path) -> None:
-    check_tile("bf16", tile, ((tile.rows + 8, tile.columns + 8, tile.depth + 8),), tmp_path)
+def test_the_product_is_right_with_each_tile(tile: Tile, emulator: Emulator) -> None:
+    check_tile(emulator, "bf16", tile, ((tile.rows + 8, tile.columns + 8, tile.depth + 8),))
 
 
 @needs_compiler
 @pytest.mark.parametrize("tile", TF32, ids=name)
-def test_the_product_is_right_in_tf32(tile: Tile, tmp_path: Path) -> None:
-    check_tile("fp32", tile, ((tile.rows + 1, tile.columns + 4, tile.depth + 4),), tmp_path)
+def test_the_product_is_right_in_tf32(tile: Tile, emulator: Emulator) -> None:
+    check_tile(emulator, "fp32", tile, ((tile.rows + 1, tile.columns + 4, tile.depth + 4),))
 
 
 @needs_compiler
 @pytest.mark.parametrize("width", [8, 4])
-def test_the_product_is_right_in_tf32_with_accesses_of_each_width(width: int, tmp_path: Path) -> None:
+def test_the_product_is_right_in_tf32_with_accesses_of_each_width(width: int, emulator: Emulator) -> None:
     sizes = ((7, 6, 10), (70, 70, 34)) if width == 8 else ((1, 1, 1), (7, 13, 5), (67, 131, 37))
-    check_tile("fp32", TF32[3], sizes, tmp_path)
+    check_tile(emulator, "fp32", TF32[3], sizes)
 
 
 @needs_compiler
 @pytest.mark.parametrize(
     ("dtype", "offset"), [("bf16", 4), ("bf16", 2), ("bf16", 1), ("fp32", 2), ("fp32", 1)], ids=lambda value: str(value)
 )
-def test_inputs_that_are_not_aligned_are_read_in_narrower_accesses(dtype: str, offset: int, tmp_path: Path) -> None:
-    check_tile(dtype, (HALF if dtype == "bf16" else TF32)[3], ((40, 72, 136),), tmp_path, offset)
+def test_inputs_that_are_not_aligned_are_read_in_narrower_accesses(dtype: str, offset: int, emulator: Emulator) -> None:
+    check_tile(emulator, dtype, (HALF if dtype == "bf16" else TF32)[3], ((40, 72, 136),), offset)
 
 
 OTHERS = (
@@ -197,24 +167,24 @@ OTHERS = (
 
 @needs_compiler
 @pytest.mark.parametrize("tile", OTHERS, ids=name)
-def test_tiles_of_the_space_that_are_never_the_default(tile: Tile, tmp_path: Path) -> None:
-    check_tile("fp16", tile, ((tile.rows + 3, tile.columns, 4 * tile.depth),), tmp_path)
+def test_tiles_of_the_space_that_are_never_the_default(tile: Tile, emulator: Emulator) -> None:
+    check_tile(emulator, "fp16", tile, ((tile.rows + 3, tile.columns, 4 * tile.depth),))
 
 
 @needs_compiler
-def test_a_depth_of_one_stage_or_less_is_right(tmp_path: Path) -> None:
+def test_a_depth_of_one_stage_or_less_is_right(emulator: Emulator) -> None:
     """The pipeline has more stages than there are tiles along K."""
-    check_tile("bf16", HALF[2], ((64, 128, 8), (64, 128, 32), (64, 128, 40)), tmp_path)
+    check_tile(emulator, "bf16", HALF[2], ((64, 128, 8), (64, 128, 32), (64, 128, 40)))
 
 
 @needs_compiler
 @pytest.mark.parametrize("dtype", TORCH)
 @pytest.mark.parametrize("wide", [True, False], ids=["16 bytes", "one element"])
-def test_the_product_through_wmma_is_right(dtype: str, wide: bool, tmp_path: Path) -> None:
+def test_the_product_through_wmma_is_right(dtype: str, wide: bool, emulator: Emulator) -> None:
     width = str(16 if wide else TORCH[dtype].itemsize)
-    library = program(WMMA_SOURCE, {"ELEMENT": element(dtype), "COPY_A": width, "COPY_B": width}, tmp_path)
+    compiled = program(emulator, WMMA_SOURCE, {"ELEMENT": element(dtype), "COPY_A": width, "COPY_B": width})
     for m, n, k in ((8, 8, 8), (136, 144, 40)) if wide else ((1, 1, 1), (7, 133, 37), (131, 3, 65)):
-        check(library, dtype, (m, n, k), -(-m // 128) * -(-n // 128), mma.WMMA_THREADS, 0)
+        check(compiled, dtype, (m, n, k), -(-m // 128) * -(-n // 128), mma.WMMA_THREADS, 0)
 
 
 WMMA_MISTAKES = {
@@ -231,17 +201,25 @@ WMMA_MISTAKES = {
 }
 
 
+def check_wmma_with(emulator: Emulator, text: str) -> None:
+    """The product through wmma by this text of the kernel."""
+    compiled = program(emulator, WMMA_SOURCE, {"ELEMENT": "float", "COPY_A": "4", "COPY_B": "4"}, text)
+    check(compiled, "fp32", (131, 37, 67), 2, mma.WMMA_THREADS, 0)
+
+
+@needs_compiler
+def test_without_a_mistake_the_processor_notices_nothing_through_wmma(emulator: Emulator) -> None:
+    check_wmma_with(emulator, WMMA_SOURCE.read_text())
+
+
 @needs_compiler
 @pytest.mark.parametrize("mistake", WMMA_MISTAKES)
-def test_the_processor_notices_mistakes_of_the_kernel_through_wmma(mistake: str, tmp_path: Path) -> None:
+def test_the_processor_notices_mistakes_of_the_kernel_through_wmma(mistake: str, emulator: Emulator) -> None:
     correct, wrong = WMMA_MISTAKES[mistake]
     text = WMMA_SOURCE.read_text()
     assert text.count(correct) == 1
-    source = tmp_path / WMMA_SOURCE.name
-    source.write_text(text.replace(correct, wrong))
-    library = program(source, {"ELEMENT": "float", "COPY_A": "4", "COPY_B": "4"}, tmp_path)
     with pytest.raises(AssertionError):
-        check(library, "fp32", (131, 37, 67), 2, mma.WMMA_THREADS, 0)
+        check_wmma_with(emulator, text.replace(correct, wrong))
 
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")

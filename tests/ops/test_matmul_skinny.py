@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import ctypes
-import shutil
-import subprocess
-from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 import torch
+from emulator import MODES, Emulator, Grid, Output, needs_compiler
 
 from kernelviz.core.errors import BadField
 from kernelviz.core.machine_code import KernelFacts
@@ -22,46 +18,8 @@ from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.matmul import gemv, skinny, variants_skinny
 from kernelviz.ops.matmul.mma import access_bytes
 
-CUDA = Path(__file__).parent / "cuda"
 TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16}
-RUN = """
-#include "cuda_warps.h"
-#include "{source}"
-extern "C" const char* run(const char* a, const char* b, char* c, char* workspace, unsigned* arrived,
-                           long long m, long long n, long long k, long long part_depth, int parts,
-                           unsigned blocks, unsigned threads, unsigned shared, bool reversed) {{
-    first_error.clear();
-    in_reverse = copies_at_once = reversed;
-    readable_begin[0] = (const unsigned char*)a, readable_end[0] = readable_begin[0] + m * k * 2;
-    readable_begin[1] = (const unsigned char*)b, readable_end[1] = readable_begin[1] + k * n * 2;
-    launch(blocks, threads, shared, [=] {{ {call}; }});
-    return first_error.c_str();
-}}
-"""
-CALLS = {
-    gemv.SOURCE: "matmul_gemv(a, b, (ELEMENT*)c, (float*)workspace, arrived, n, k, part_depth, parts)",
-    skinny.SOURCE: "matmul_skinny(a, b, c, (float4*)workspace, arrived, m, n, k, part_depth, parts)",
-}
-GUARD = 64
-"""Elements before and after C that must not change."""
 AnyTile = gemv.Tile | skinny.Tile
-needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
-
-
-def program(source: Path, defines: Mapping[str, str], folder: Path, text: str | None = None) -> ctypes.CDLL:
-    """A kernel for the processor, with one function `run`; `text`: of the source, if it is changed."""
-    path = source
-    if text is not None:
-        path = folder / source.name
-        path.write_text(text)
-    file = folder / "kernel.cpp"
-    file.write_text(RUN.format(source=path, call=CALLS[source]))
-    command = ["g++", "-std=c++20", "-O1", "-march=native", "-w", "-shared", "-fPIC", "-I", str(CUDA)]
-    command += [f"-D{name}={value}" for name, value in defines.items()]
-    subprocess.run([*command, str(file), "-o", str(folder / "kernel.so")], check=True)
-    library = ctypes.CDLL(str(folder / "kernel.so"))
-    library.run.restype = ctypes.c_char_p
-    return library
 
 
 def definitions(dtype: str, tile: AnyTile, sizes: tuple[int, int, int], offset: int = 0) -> dict[str, str]:
@@ -74,17 +32,18 @@ def definitions(dtype: str, tile: AnyTile, sizes: tuple[int, int, int], offset: 
 
 
 def check(
+    emulator: Emulator,
     dtype: str,
     tile: AnyTile,
     sizes: tuple[int, int, int],
-    folder: Path,
     offset: int = 0,
     text: str | None = None,
 ) -> None:
     """Products of small integers are exact in every order of additions. `offset`: elements before A and B."""
     m, n, k = sizes
-    source = gemv.SOURCE if isinstance(tile, gemv.Tile) else skinny.SOURCE
-    library = program(source, definitions(dtype, tile, sizes, offset), folder, text)
+    without_m = isinstance(tile, gemv.Tile)
+    source, kernel = (gemv.SOURCE, gemv.KERNEL) if without_m else (skinny.SOURCE, skinny.KERNEL)
+    program = emulator.program(source, kernel, definitions(dtype, tile, sizes, offset), text=text)
     rows = m if isinstance(tile, gemv.Tile) else skinny.padded_rows(m)
     shared_bytes = 0 if isinstance(tile, gemv.Tile) else tile.shared_bytes(rows)
     tiles, parts, part_depth = tile.grid(n, k)
@@ -94,21 +53,15 @@ def check(
     )
     expected = (a.double() @ b.double()).to(TORCH[dtype])
     arrived = torch.zeros(tiles, dtype=torch.int32)
-    for reverse in (False, True):  # threads in order and copies that arrive as late as they may; in reverse and at once
+    grid = Grid(blocks=tiles * parts, threads=32 * tile.warps, shared_bytes=shared_bytes)
+    for mode in MODES:
         sums = torch.full((tiles * parts * rows * tile.columns,), float("nan"))
-        c = torch.full((m * n + 2 * GUARD,), float("nan"), dtype=TORCH[dtype])
-        inside = c[GUARD : GUARD + m * n].view(m, n)
-        error = library.run(
-            *(ctypes.c_void_p(t.data_ptr()) for t in (a, b, inside, sums, arrived)),
-            *map(ctypes.c_longlong, (m, n, k, part_depth)),
-            ctypes.c_int(parts),
-            *map(ctypes.c_uint, (tiles * parts, 32 * tile.warps, shared_bytes)),
-            ctypes.c_bool(reverse),
-        )
-        assert error == b"", (sizes, reverse, error)
-        assert torch.equal(inside, expected), (sizes, reverse)
-        assert c[:GUARD].isnan().all()
-        assert c[GUARD + m * n :].isnan().all()
+        c = Output(m, n, TORCH[dtype])
+        numbers = (*sizes[1 if without_m else 0 :], part_depth, parts)
+        error = program.run([a, b, c.matrix, sums, arrived, *numbers], grid, mode, readable=(a, b))
+        assert error == "", (sizes, mode, error)
+        assert torch.equal(c.matrix, expected), (sizes, mode)
+        assert c.guard_is_unchanged()
         assert not arrived.any(), "the counters are not zero for the next launch"
 
 
@@ -152,22 +105,22 @@ SKINNY = {
 
 @needs_compiler
 @pytest.mark.parametrize("case", [*GEMV])
-def test_the_product_is_right_without_tensor_cores(case: str, tmp_path: Path) -> None:
-    check("bf16" if len(case) % 2 else "fp16", *GEMV[case], tmp_path)
+def test_the_product_is_right_without_tensor_cores(case: str, emulator: Emulator) -> None:
+    check(emulator, "bf16" if len(case) % 2 else "fp16", *GEMV[case])
 
 
 @needs_compiler
 @pytest.mark.parametrize("case", [*SKINNY])
-def test_the_product_is_right_on_tensor_cores(case: str, tmp_path: Path) -> None:
-    check("bf16" if len(case) % 2 else "fp16", *SKINNY[case], tmp_path)
+def test_the_product_is_right_on_tensor_cores(case: str, emulator: Emulator) -> None:
+    check(emulator, "bf16" if len(case) % 2 else "fp16", *SKINNY[case])
 
 
 @needs_compiler
 @pytest.mark.parametrize("offset", [4, 2, 1])
 @pytest.mark.parametrize("kind", ["gemv", "skinny"])
-def test_inputs_that_are_not_aligned_are_read_in_narrower_accesses(kind: str, offset: int, tmp_path: Path) -> None:
+def test_inputs_that_are_not_aligned_are_read_in_narrower_accesses(kind: str, offset: int, emulator: Emulator) -> None:
     tile = GEMV["whole batches"][0] if kind == "gemv" else SKINNY["whole tiles"][0]
-    check("bf16", tile, (3, 72, 136), tmp_path, offset)
+    check(emulator, "bf16", tile, (3, 72, 136), offset)
 
 
 MISTAKES = {
@@ -201,12 +154,13 @@ MISTAKES = {
 
 @needs_compiler
 @pytest.mark.parametrize("mistake", [*MISTAKES])
-def test_the_processor_notices_mistakes_of_a_kernel(mistake: str, tmp_path: Path) -> None:
+def test_the_processor_notices_mistakes_of_a_kernel(mistake: str, emulator: Emulator) -> None:
     source, correct, wrong, case = MISTAKES[mistake]
     text = source.read_text()
     assert correct in text
+    tile, sizes = GEMV[case] if source == gemv.SOURCE else SKINNY[case]
     with pytest.raises(AssertionError):
-        check("bf16", *(GEMV if source == gemv.SOURCE else SKINNY)[case], tmp_path, text=text.replace(correct, wrong))
+        check(emulator, "bf16", tile, sizes, text=text.replace(correct, wrong))
 
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
-from processor_warpgroups import needs_compiler, program, run
+from emulator import MODES, Emulator, Grid, needs_compiler, tensor_maps, unwritten
 
 from kernelviz.core.errors import BadField
 from kernelviz.machine_code.facts import facts_of
@@ -31,35 +30,40 @@ OPTIONS = {
 }
 
 
-def check(options: Tf32Options, sizes: tuple[int, int, int], folder: Path, source: Path = SOURCE) -> list[str]:
+def check(emulator: Emulator, options: Tf32Options, sizes: tuple[int, int, int], text: str | None = None) -> list[str]:
     """What is wrong with a product on the processor, in both modes.
 
     Products of small integers are exact, and what is added to them is beyond the 10 fraction bits of tf32.
     """
     m, n, k = sizes
-    library = program(source, "matmul_tf32", options.defines(), folder)
+    program = emulator.program(SOURCE, "matmul_tf32", options.defines(), text=text)
     a, b = (torch.randint(-4, 5, shape) * (1 + 2.0**-13) for shape in ((m, k), (k, n)))
     expected = a.round() @ b.round()
     tiles = -(-m // options.rows), -(-n // (options.columns * options.cluster))
     order = torch.tensor(hilbert_order(*tiles) if options.group == 0 else [0], dtype=torch.uint32)
+    grid = Grid(
+        blocks=2 * options.cluster,
+        threads=options.threads,
+        shared_bytes=options.shared_bytes,
+        cluster=options.cluster,
+    )
     faults = []
-    for mode in (False, True):
-        c = torch.full((m, n), float("nan"))
-        grid = (2 * options.cluster, options.threads, options.shared_bytes)
-        boxes = [(a, options.rows // options.cluster), (b, DEPTH), (c, DEPTH)]
-        error = run(library, boxes, [order, c], sizes, grid, mode=mode)
+    for mode in MODES:
+        c = unwritten((m, n), torch.float32)
+        maps = tensor_maps([(a, options.rows // options.cluster), (b, DEPTH), (c, DEPTH)])
+        error = program.run([maps, order, c, *sizes], grid, mode)
         faults.append(error or ("" if torch.equal(c, expected) else "wrong"))
     return faults
 
 
 @needs_compiler
 @pytest.mark.parametrize("name", OPTIONS)
-def test_the_product_is_right(name: str, tmp_path: Path) -> None:
+def test_the_product_is_right(name: str, emulator: Emulator) -> None:
     options = OPTIONS[name]
     columns = options.columns * options.cluster
-    assert check(options, (2 * options.rows + 37, columns + 36, 196), tmp_path) == ["", ""]
-    assert check(options, (1, 4, 4), tmp_path) == ["", ""]
-    assert check(options, (3, columns, 32), tmp_path) == ["", ""]
+    assert check(emulator, options, (2 * options.rows + 37, columns + 36, 196)) == ["", ""]
+    assert check(emulator, options, (1, 4, 4)) == ["", ""]
+    assert check(emulator, options, (3, columns, 32)) == ["", ""]
 
 
 MISTAKES = {
@@ -74,15 +78,21 @@ MISTAKES = {
 }
 
 
+SIZES_WITH_MISTAKES = 300, 300, 400
+
+
+@needs_compiler
+def test_without_a_mistake_the_processor_notices_nothing(emulator: Emulator) -> None:
+    assert check(emulator, DEFAULT, SIZES_WITH_MISTAKES) == ["", ""]
+
+
 @needs_compiler
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_the_processor_notices_mistakes_of_the_kernel(mistake: str, tmp_path: Path) -> None:
+def test_the_processor_notices_mistakes_of_the_kernel(mistake: str, emulator: Emulator) -> None:
     right, wrong = MISTAKES[mistake]
     text = SOURCE.read_text()
     assert right in text
-    source = tmp_path / SOURCE.name
-    source.write_text(text.replace(right, wrong))
-    assert any(check(DEFAULT, (300, 300, 400), tmp_path, source))
+    assert any(check(emulator, DEFAULT, SIZES_WITH_MISTAKES, text.replace(right, wrong)))
 
 
 @pytest.mark.parametrize("name", OPTIONS)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import shutil
-import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from checking import compare, inputs_of
+from emulator import MODES, Argument, Emulator, Grid, Output, needs_compiler
 from torch import Tensor
 
 from kernelviz.core.errors import BadField
@@ -24,34 +22,11 @@ from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.w4a16_matmul import bulk, gemv, mma
 from kernelviz.ops.w4a16_matmul.layout import dequantised, groups, shuffled
 
-CUDA = Path(__file__).parent / "cuda"
 OP = op_named("w4a16_matmul")
 TORCH = {"bf16": torch.bfloat16, "fp16": torch.float16}
-RUN = """
-#include "cuda_warps.h"
-#include "{source}"
-extern "C" const char* run(const char* x, const char* weights, const char* meta, long long scales, char* y, char* workspace,
-                           unsigned* arrived, long long weights_size, long long meta_size, int n, int k, int part, int parts,
-                           unsigned blocks, unsigned threads, unsigned shared, bool reversed) {{
-    first_error.clear();
-    in_reverse = copies_at_once = reversed;
-    readable_begin[0] = (const unsigned char*)meta, readable_end[0] = readable_begin[0] + meta_size;
-    readable_begin[1] = (const unsigned char*)weights, readable_end[1] = readable_begin[1] + weights_size;
-    launch(blocks, threads, shared, [=] {{ {call}; }});
-    return first_error.c_str();
-}}
-"""
-CALLS = {
-    gemv.SOURCE: "w4a16_gemv(x, weights, meta, meta + scales, (ELEMENT*)y, n, k, part)",
-    bulk.SOURCE: "w4a16_bulk(x, weights, meta, meta + scales, (ELEMENT*)y, n, k)",
-    mma.SOURCE: "w4a16_mma(x, weights, meta, meta + scales, (ELEMENT*)y, (float*)workspace, arrived, n, k, part, parts)",
-}
-GUARD = 64
-"""Elements before and after y that must not change."""
 MULTIPROCESSORS = 3
 AnyTile = gemv.Tile | mma.Tile | bulk.Tile
 MODULES = {gemv.Tile: gemv, mma.Tile: mma, bulk.Tile: bulk}
-needs_compiler = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 
 
 def whole_numbers(sizes: tuple[int, int, int], dtype: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -66,23 +41,6 @@ def whole_numbers(sizes: tuple[int, int, int], dtype: str) -> tuple[Tensor, Tens
     return x, w, s, z
 
 
-def program(source: Path, defines: Mapping[str, str], folder: Path, text: str | None = None) -> ctypes.CDLL:
-    """A kernel for the processor, with one function `run`; `text`: of the source, if it is changed."""
-    path = source
-    if text is not None:
-        path = folder / source.name
-        path.write_text(text)
-    file = folder / "kernel.cpp"
-    file.write_text(RUN.format(source=path, call=CALLS[source]))
-    command = ["g++", "-std=c++20", "-O1", "-march=native", "-w", "-shared", "-fPIC"]
-    command += ["-I", str(CUDA), "-I", str(nvrtc.HEADERS)]
-    command += [f"-D{name}={value}" for name, value in defines.items()]
-    subprocess.run([*command, str(file), "-o", str(folder / "kernel.so")], check=True)
-    library = ctypes.CDLL(str(folder / "kernel.so"))
-    library.run.restype = ctypes.c_char_p
-    return library
-
-
 def definitions(dtype: str, tile: AnyTile, sizes: tuple[int, int, int], *, shuffle: bool = False) -> dict[str, str]:
     m, n, k = sizes
     element = nvrtc.element_type(TORCH[dtype])
@@ -94,17 +52,18 @@ def definitions(dtype: str, tile: AnyTile, sizes: tuple[int, int, int], *, shuff
 
 
 def check(
+    emulator: Emulator,
     dtype: str,
     tile: AnyTile,
     sizes: tuple[int, int, int],
-    folder: Path,
     *,
     shuffle: bool = False,
     text: str | None = None,
 ) -> None:
     m, n, k = sizes
-    source = MODULES[type(tile)].SOURCE
-    library = program(source, definitions(dtype, tile, sizes, shuffle=shuffle), folder, text)
+    module = MODULES[type(tile)]
+    defines = definitions(dtype, tile, sizes, shuffle=shuffle)
+    program = emulator.program(module.SOURCE, module.KERNEL, defines, text=text)
     x, w, s, z = whole_numbers(sizes, dtype)
     weights = shuffled(w).contiguous() if shuffle else w
     room = -(-s.numel() * 2 // 16) * 16  # zero points follow the scales in one piece of memory
@@ -122,23 +81,22 @@ def check(
         (blocks, parts, tiles), part, features = tile.grid(n, k, MULTIPROCESSORS), tile.part_groups(k), tile.features
     arrived = torch.zeros(tiles, dtype=torch.int32)
     threads = 32 * (tile.warps + bulk.COPIERS * isinstance(tile, bulk.Tile))
-    for reverse in (False, True):  # threads in order and copies that arrive as late as they may; in reverse and at once
+    grid = Grid(blocks=blocks, threads=threads, shared_bytes=tile.shared_bytes(m, k))
+    for mode in MODES:
         sums = torch.full((tiles * parts * m * features,), float("nan"))
-        y = torch.full((m * n + 2 * GUARD,), float("nan"), dtype=TORCH[dtype])
-        inside = y[GUARD : GUARD + m * n].view(m, n)
-        error = library.run(
-            *(ctypes.c_void_p(t.data_ptr()) for t in (x, weights, meta)),
-            ctypes.c_longlong(room),
-            *(ctypes.c_void_p(t.data_ptr()) for t in (inside, sums, arrived)),
-            *map(ctypes.c_longlong, (weights.numel(), meta.numel())),
-            *map(ctypes.c_int, (n, k, part, parts)),
-            *map(ctypes.c_uint, (blocks, threads, tile.shared_bytes(m, k))),
-            ctypes.c_bool(reverse),
-        )
-        assert error == b"", (sizes, reverse, error)
-        assert torch.equal(inside, expected), (sizes, reverse)
-        assert y[:GUARD].isnan().all()
-        assert y[GUARD + m * n :].isnan().all()
+        y = Output(m, n, TORCH[dtype])
+        arguments: list[Argument] = [x, weights, meta, meta.data_ptr() + room, y.matrix]
+        match tile:
+            case bulk.Tile():
+                arguments += [n, k]
+            case gemv.Tile():
+                arguments += [n, k, part]
+            case mma.Tile():
+                arguments += [sums, arrived, n, k, part, parts]
+        error = program.run(arguments, grid, mode, readable=(meta, weights))
+        assert error == "", (sizes, mode, error)
+        assert torch.equal(y.matrix, expected), (sizes, mode)
+        assert y.guard_is_unchanged()
         assert not arrived.any(), "the counters are not zero for the next launch"
 
 
@@ -191,21 +149,21 @@ CASES: dict[Path, Mapping[str, tuple[AnyTile, tuple[int, int, int]]]] = {
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["bf16", "fp16"])
 @pytest.mark.parametrize("case", [*BULK])
-def test_the_product_is_right_with_bulk_copies(case: str, dtype: str, tmp_path: Path) -> None:
-    check(dtype, *BULK[case], tmp_path)
+def test_the_product_is_right_with_bulk_copies(case: str, dtype: str, emulator: Emulator) -> None:
+    check(emulator, dtype, *BULK[case])
 
 
 @needs_compiler
 @pytest.mark.parametrize("case", [*GEMV])
-def test_the_product_is_right_without_tensor_cores(case: str, tmp_path: Path) -> None:
-    check("bf16" if len(case) % 2 else "fp16", *GEMV[case], tmp_path)
+def test_the_product_is_right_without_tensor_cores(case: str, emulator: Emulator) -> None:
+    check(emulator, "bf16" if len(case) % 2 else "fp16", *GEMV[case])
 
 
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["bf16", "fp16"])
 @pytest.mark.parametrize("case", [*MMA])
-def test_the_product_is_right_on_tensor_cores(case: str, dtype: str, tmp_path: Path) -> None:
-    check(dtype, *MMA[case], tmp_path, shuffle=(len(case) % 2 == 0) == (dtype == "bf16"))
+def test_the_product_is_right_on_tensor_cores(case: str, dtype: str, emulator: Emulator) -> None:
+    check(emulator, dtype, *MMA[case], shuffle=(len(case) % 2 == 0) == (dtype == "bf16"))
 
 
 MISTAKES = {
@@ -292,13 +250,13 @@ MISTAKES = {
 
 @needs_compiler
 @pytest.mark.parametrize("mistake", [*MISTAKES])
-def test_the_processor_notices_mistakes_of_a_kernel(mistake: str, tmp_path: Path) -> None:
+def test_the_processor_notices_mistakes_of_a_kernel(mistake: str, emulator: Emulator) -> None:
     source, correct, wrong, case = MISTAKES[mistake]
     text = source.read_text()
     assert correct in text
     tile, sizes = CASES[source][case]
     with pytest.raises(AssertionError):
-        check("fp16", tile, sizes, tmp_path, text=text.replace(correct, wrong))
+        check(emulator, "fp16", tile, sizes, text=text.replace(correct, wrong))
 
 
 ARCHITECTURES = ("sm_80", "sm_90", "sm_100", "sm_120")

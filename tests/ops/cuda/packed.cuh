@@ -2,8 +2,6 @@
 #pragma once
 #include "skinny.cuh"
 
-using std::max;
-
 template <class ELEMENT_TYPE, class F> unsigned of_pairs(unsigned a, unsigned b, unsigned c, F function) {
     ELEMENT_TYPE x[2], y[2], z[2];
     memcpy(x, &a, 4), memcpy(y, &b, 4), memcpy(z, &c, 4);
@@ -23,10 +21,10 @@ template <class ELEMENT_TYPE> unsigned multiply_add_pairs(unsigned a, unsigned b
     return of_pairs<ELEMENT_TYPE>(a, b, c, [](float x, float y, float z) { return x * y + z; });
 }
 inline unsigned and_or(unsigned bits, unsigned mask, unsigned magic) { return (bits & mask) | magic; }
-inline void write_shared(unsigned to, uint4 value) { memcpy(in_shared(to, 16), &value, 16); }
-inline void write_shared(unsigned to, float value) { memcpy(in_shared(to, 4), &value, 4); }
+inline void write_shared(unsigned to, uint4 value) { emulated::store_alone(to, &value, 16); }
+inline void write_shared(unsigned to, float value) { emulated::store_alone(to, &value, 4); }
 inline float read_shared(unsigned from) {
     float value;
-    memcpy(&value, in_shared(from, 4), 4);
+    emulated::load_alone(&value, from, 4);
     return value;
 }

@@ -1,0 +1,200 @@
+"""The wgmma kernels of `matmul` and of linear layers: results by fibers of the processor, and planted mistakes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from emulator import MODES, Emulator, Grid, Output, needs_compiler, tensor_maps
+
+from kernelviz.ops.matmul import variants_wgmma as ladder
+from kernelviz.ops.matmul import wgmma, wgmma_skinny
+from kernelviz.ops.matmul.wgmma import BOX, DEPTH, Function, Options, hilbert_order
+
+pytestmark = needs_compiler
+TORCH = {"__nv_bfloat16": torch.bfloat16, "__half": torch.float16}
+LADDER = {
+    name: getattr(ladder, name)
+    for name in (
+        "FIRST",
+        "TWO_WARPGROUPS",
+        "SPECIALISED",
+        "WIDE",
+        "PERSISTENT",
+        "CLUSTER",
+        "TMA_STORE",
+        "HILBERT",
+    )
+}
+
+
+def defined(macros: dict[str, str]) -> dict[str, str]:
+    """Without the name of the elements in PTX."""
+    return {name: value for name, value in macros.items() if name != "ELEMENT_PTX"}
+
+
+def faults(
+    emulator: Emulator,
+    options: Options,
+    sizes: tuple[int, int, int],
+    *,
+    element: str = "__nv_bfloat16",
+    text: str | None = None,
+) -> list[str]:
+    """What is wrong with a product, in either mode: products of small integers are exact in every order of additions."""
+    m, n, k = sizes
+    program = emulator.program(wgmma.SOURCE, "matmul_wgmma", defined(options.defines(element)), text=text)
+    a, b = (torch.randint(-3, 4, shape).to(TORCH[element]) for shape in ((m, k), (k, n)))
+    expected = (a.double() @ b.double()).to(TORCH[element])
+    tiles = -(-m // (options.rows * options.cluster)), -(-n // options.columns)
+    order = torch.tensor(hilbert_order(*tiles) if options.hilbert else [0], dtype=torch.uint32)
+    count = tiles[0] * tiles[1]
+    seen = []
+    for mode in MODES:
+        c = Output(m, n, TORCH[element])
+        maps = tensor_maps([(a, options.rows), (b, BOX), (c.matrix, BOX)])
+        grid = Grid(
+            blocks=(min(2, count) if options.persistent else count) * options.cluster,
+            threads=options.threads,
+            shared_bytes=options.shared_bytes,
+            cluster=options.cluster,
+        )
+        error = program.run([maps, order, 0, c.matrix, *sizes], grid, mode)
+        right = torch.equal(c.matrix, expected) and c.guard_is_unchanged()
+        if error or not right:
+            seen.append(f"{mode}: {error or 'wrong'}")
+    return seen
+
+
+@pytest.mark.parametrize("name", LADDER)
+def test_the_product_of_each_variant_is_right(name: str, emulator: Emulator) -> None:
+    options = LADDER[name]
+    rows = options.rows * options.cluster
+    element = "__half" if name in ("WIDE", "CLUSTER") else "__nv_bfloat16"
+    for sizes in ((rows + 24, 2 * options.columns + 8, 5 * DEPTH + 8), (rows, options.columns, DEPTH), (8, 8, 8)):
+        assert faults(emulator, options, sizes, element=element) == [], sizes
+
+
+@pytest.mark.parametrize("function", ["relu", "gelu", "silu"])
+def test_a_layer_with_its_bias_and_activation_is_right(function: Function, emulator: Emulator) -> None:
+    options, (m, n, k) = ladder.HILBERT, (280, 264, 136)
+    macros = defined(options.defines("__nv_bfloat16", function=function, b_k_contiguous=True))
+    program = emulator.program(wgmma.SOURCE, "matmul_wgmma", macros)
+    x, w, bias = (torch.randint(-2, 3, shape).bfloat16() for shape in ((m, k), (n, k), (n,)))
+    exact: torch.Tensor = getattr(torch.nn.functional, function)(x.double() @ w.double().t() + bias.double())
+    order = torch.tensor(hilbert_order(-(-m // 256), -(-n // 256)), dtype=torch.uint32)
+    grid = Grid(blocks=4, threads=options.threads, shared_bytes=options.shared_bytes, cluster=options.cluster)
+    for mode in MODES:
+        y = Output(m, n, torch.bfloat16)
+        maps = tensor_maps([(x, options.rows), (w, options.columns // options.cluster), (y.matrix, BOX)])
+        assert program.run([maps, order, bias, y.matrix, m, n, k], grid, mode) == ""
+        assert ((y.matrix.double() - exact).abs() <= 2.0**-8 * exact.abs() + 1e-5).all()
+        assert y.guard_is_unchanged()
+
+
+MISTAKES = {
+    "a stage is released while it is multiplied": ("wgmma_wait<1>();", "wgmma_wait<7>();"),
+    "a stage is multiplied before it is there": (
+        "barrier_wait(shared.full + 8 * stage.number, stage.parity);",
+        "",
+    ),
+    "a stage is filled before it was multiplied": (
+        "barrier_wait(shared.empty + 8 * stage.number, stage.parity ^ 1);",
+        "",
+    ),
+    "a block of the cluster is not told": ("% WARPGROUP < CLUSTER)", "% WARPGROUP < 1)"),
+    "half of the tile of B is sent to one block": ("(1 << CLUSTER) - 1", "1 << 0"),
+    "C is overwritten while it is stored": ("store_wait_read<C_BOXES - 1>()", "store_wait_read<C_BOXES>()"),
+    "TMA does not see what was written": ("fence_for_tma();", ""),
+    "the last stores are not waited for": ("            store_wait();\n", ""),
+    "a product begins without a fence": ("wgmma_fence();", ""),
+    "the next rows of K in the wrong place": ("step * 2048", "step * 1024"),
+    "banks": ("(eight + next_eight ^ lane % 8)", "(eight + next_eight)"),
+}
+WITH_MISTAKES = replace(ladder.HILBERT, stages=3, columns=128, c_boxes=1)
+SIZES_WITH_MISTAKES = 280, 264, 456
+
+
+def test_without_a_mistake_nothing_is_noticed(emulator: Emulator) -> None:
+    assert faults(emulator, WITH_MISTAKES, SIZES_WITH_MISTAKES) == []
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_the_processor_notices_mistakes_of_the_kernel(mistake: str, emulator: Emulator) -> None:
+    correct, wrong = MISTAKES[mistake]
+    text = wgmma.SOURCE.read_text()
+    assert correct in text
+    assert faults(emulator, WITH_MISTAKES, SIZES_WITH_MISTAKES, text=text.replace(correct, wrong))
+
+
+# --- few rows: the operands are exchanged ---------------------------------------------------------------------------------------
+def skinny_faults(
+    emulator: Emulator,
+    tile: wgmma_skinny.Tile,
+    sizes: tuple[int, int, int],
+    element: str = "__nv_bfloat16",
+    text: str | None = None,
+) -> list[str]:
+    """What is wrong with a product, in either mode."""
+    m, n, k = sizes
+    rows = wgmma_skinny.padded_rows(m)
+    macros = defined(tile.defines(element, rows))
+    program = emulator.program(wgmma_skinny.SOURCE, "matmul_wgmma_skinny", macros, text=text)
+    a, b = (torch.randint(-3, 4, shape).to(TORCH[element]) for shape in ((m, k), (k, n)))
+    expected = (a.double() @ b.double()).to(TORCH[element])
+    maps = tensor_maps([(a, rows), (b, DEPTH)])
+    grid = Grid(
+        blocks=-(-n // tile.columns) * tile.parts,
+        threads=2 * tile.columns + 32,
+        shared_bytes=tile.shared_bytes(rows),
+        cluster=tile.parts,
+    )
+    seen = []
+    for mode in MODES:
+        c = Output(m, n, TORCH[element])
+        error = program.run([maps, c.matrix, *sizes], grid, mode)
+        right = torch.equal(c.matrix, expected) and c.guard_is_unchanged()
+        if error or not right:
+            seen.append(f"{mode}: {error or 'wrong'}")
+    return seen
+
+
+SKINNY = {
+    "one row": (wgmma_skinny.Tile(columns=64, stages=3, parts=1), (1, 72, 200)),
+    "8 rows, more stages than tiles": (wgmma_skinny.Tile(columns=64, stages=8, parts=1), (8, 64, 72)),
+    "16 rows, parts of K": (wgmma_skinny.Tile(columns=64, stages=2, parts=3), (13, 136, 456)),
+    "32 rows": (wgmma_skinny.Tile(columns=128, stages=3, parts=1), (32, 264, 520)),
+    "64 rows, parts of K": (wgmma_skinny.Tile(columns=128, stages=2, parts=2), (64, 136, 648)),
+    "128 rows, more parts than tiles of K": (wgmma_skinny.Tile(columns=64, stages=2, parts=4), (100, 72, 136)),
+}
+
+
+@pytest.mark.parametrize("case", SKINNY)
+def test_the_product_of_few_rows_is_right(case: str, emulator: Emulator) -> None:
+    assert skinny_faults(emulator, *SKINNY[case], "__half" if case == "32 rows" else "__nv_bfloat16") == []
+
+
+SKINNY_MISTAKES = {
+    "a stage is multiplied before it is there": ("barrier_wait(full + 8 * stage, parity);", ""),
+    "a stage is filled before it was multiplied": ("barrier_wait(empty + 8 * stage, parity);", ""),
+    "sums are written over what the other warpgroup multiplies": (
+        'asm volatile("bar.sync 1, %0;" ::"n"(CONSUMERS * WARPGROUP) : "memory");',
+        "",
+    ),
+    "sums of the other block are read before they are there": (
+        "    wait_for_cluster();\n    constexpr",
+        "    constexpr",
+    ),
+    "a block ends before the others have read its sums": ("    wait_for_cluster();  // the sums", "    // the sums"),
+    "columns after the last one": ("if (column0 + column < n)", "if (column0 + column < n + 8)"),
+    "a part of K is left out": ("part < PARTS", "part < PARTS - 1"),
+}
+
+
+@pytest.mark.parametrize("mistake", SKINNY_MISTAKES)
+def test_the_processor_notices_mistakes_of_the_kernel_for_few_rows(mistake: str, emulator: Emulator) -> None:
+    correct, wrong = SKINNY_MISTAKES[mistake]
+    text = wgmma_skinny.SOURCE.read_text()
+    assert correct in text
+    assert skinny_faults(emulator, *SKINNY["64 rows, parts of K"], text=text.replace(correct, wrong))
