@@ -76,7 +76,7 @@ NOT_ASKED_YET = {
     *(("matmul", f"triton_{name}") for name in ("tuned", "persistent", "descriptors")),
     ("matmul", "cuda_wmma"),
     ("matmul", "gluon_warp_specialised"),
-    *(("matmul", name) for name in ("helion_pointers", "helion_descriptors", "cutlass_builder")),
+    *(("matmul", name) for name in ("cutlass_builder",)),
     *((f"linear_{name}", "cutlass_fused") for name in ("relu", "gelu", "silu")),
     *(("scaled_matmul", name) for name in ("torch_eager", "triton_grouped", "triton_descriptors")),
     *(("scaled_matmul", f"cuda_{name}") for name in ("mma", "wgmma")),

@@ -14,7 +14,6 @@ from kernelviz.ops.matmul.variants_backward import cuda_wgmma_layouts, torch_com
 from kernelviz.ops.matmul.variants_cutlass import CUTLASS_VARIANTS
 from kernelviz.ops.matmul.variants_fp32 import FP32_VARIANTS
 from kernelviz.ops.matmul.variants_gluon import GLUON_VARIANTS
-from kernelviz.ops.matmul.variants_helion import HELION_VARIANTS
 from kernelviz.ops.matmul.variants_mma import MMA_VARIANTS
 from kernelviz.ops.matmul.variants_published import PUBLISHED_VARIANTS
 from kernelviz.ops.matmul.variants_skinny import SKINNY_VARIANTS
@@ -104,7 +103,6 @@ OPS = (
             *WGMMA_VARIANTS,
             cuda_wgmma_tf32,
             *GLUON_VARIANTS,
-            *HELION_VARIANTS,
             *CUTLASS_VARIANTS,
             *SKINNY_VARIANTS,
             # Of the backward pass only.

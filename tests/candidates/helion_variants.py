@@ -1,4 +1,11 @@
-"""The variants of `matmul` in Helion."""
+"""Variants of `matmul` in Helion, as a plug-in that has not passed the GPU suite:
+
+    kernelviz run matmul --with tests/candidates/helion_variants.py --variants torch_eager,helion_descriptors --size m=4096
+
+On an H200 with torch 2.11 (2026-11-26), binding ends in an ImportError, because Helion 1.5.1 imports a name from inductor that
+torch 2.11 does not have. To finish: move both files to `kernelviz/ops/matmul` (`helion.py`, `variants_helion.py`), add
+HELION_VARIANTS to the op, and run the part `kernels` of the GPU suite where a torch is installed that Helion takes.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +19,7 @@ if TYPE_CHECKING:
 
 MOST_SHARED_BYTES = 232_448
 """Of a block on an H100 or H200."""
-_HELION: dict[str, Any] = {"backend": "helion", "dtypes": ("bf16", "fp16"), "slow_compile": True}
+_HELION: dict[str, Any] = {"op": "matmul", "backend": "helion", "dtypes": ("bf16", "fp16"), "slow_compile": True}
 _SPACE = {
     "tile_m": (128, 64, 256),
     "tile_n": (256, 128, 64),
@@ -47,7 +54,7 @@ def helion_pointers(
     group: int = 8,
 ) -> Launch:
     """Helion, which writes a Triton kernel of two loops over tiles; in a fixed configuration, with plain pointers."""
-    from kernelviz.ops.matmul import helion as kernels
+    import helion_matmul as kernels
 
     return kernels.bind(
         a_MK,
@@ -76,7 +83,7 @@ def helion_descriptors(
     flatten: int = 1,
 ) -> Launch:
     """Helion, as helion_pointers, persistent and with tensor descriptors: TMA loads and stores the tiles."""
-    from kernelviz.ops.matmul import helion as kernels
+    import helion_matmul as kernels
 
     return kernels.bind(
         a_MK,
