@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import json
 import os
 import re
@@ -217,6 +218,9 @@ def _techniques_at_more_sizes(driver: NvrtcDriver, op: Op, variant: Variant, arc
     nvrtc.active = driver
     driver.proven = set()
     own_cubins: list[bytes] = []
+    # Triton keeps what it compiled for another op with the same kernel and sizes, and then there is no cubin.
+    for kernel in (one for one in gc.get_objects() if isinstance(one, triton.runtime.JITFunction)):
+        kernel.device_caches.clear()
     for problem in compile_problems(op, variant):
         cubins.clear()
         with contextlib.suppress(BadField):  # a size that the variant refuses
