@@ -47,7 +47,7 @@ GROUPED_MATMUL = Op(
         Axis(name="k", caption="columns of x and of a weight", default="4096", cpu_default="256"),
         Axis(
             name="s",
-            caption="rows of the largest group, in multiples of m (1: all groups are equal; else some are empty)",
+            caption="rows of the largest group, in multiples of m",
             default="2",
             cpu_default="2",
         ),
