@@ -185,12 +185,15 @@ def timer_with(traced: Source, untraced: Source, added_s: float) -> CudaTimer:
 
 @pytest.mark.parametrize(("added_us", "by"), [(-19, "events"), (-0.5, "cupti"), (4, "cupti")])
 def test_a_call_that_tracing_shortens_is_timed_without_the_tracer(added_us: float, by: str) -> None:
-    """On an H100, gelu by triton_erf takes 113 us traced, and 131 us in graphs that are not traced."""
+    """On an H100, gelu by triton_erf takes 113 us traced, and 131 us in graphs that are not traced.
+
+    Half a microsecond less than an empty kernel is a property of the empty kernel, and no cost.
+    """
     traced, untraced = Source("cupti", object()), Source("events", None)
     timer, timed = timer_with(traced, untraced, added_us * US), timed_by(traced, "erf", 113_000)
     timer.refine(timed)
     assert timer.timer_of(timed) == by
-    assert timed.correction_s == pytest.approx(0.0 if by == "events" else added_us * US)
+    assert timed.correction_s == pytest.approx(0.0 if added_us < 0 else added_us * US)
     assert [n.by_s for n in timed.notes if isinstance(n, TracingShortens)] == (
         [pytest.approx(19 * US)] if by == "events" else []
     )
