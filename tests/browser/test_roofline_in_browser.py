@@ -26,13 +26,8 @@ def opened(real: str, page: Page, query: str = RUNS) -> Locator:
 
 def point(page: Page, chart: Locator, variant: str) -> None:
     """Move the mouse onto the first point of a variant, which is its largest problem."""
-    names = chart.evaluate("g => g.data.filter(t => t.mode === 'markers').map(t => t.name)")
-    box = (
-        chart.locator(".scatterlayer .trace .points")
-        .nth(2 + names.index(variant) + 1)
-        .locator("path")
-        .first.bounding_box()
-    )
+    names = chart.evaluate("g => g.data.map(t => t.name)")
+    box = chart.locator(".scatterlayer .trace .points").nth(names.index(variant)).locator("path").first.bounding_box()
     assert box
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 

@@ -190,7 +190,7 @@ def _largest(folder: Path, stem: str, suffix: str) -> Path:
 def errors_of(log: str) -> str:
     """The first lines of nvcc's log that name an error, or its end.
 
-    >>> errors_of('a.cu(3): warning: x\\\\na.cu(7): error: identifier "y" is undefined\\\\n1 error detected')
+    >>> errors_of('a.cu(3): warning: x\\na.cu(7): error: identifier "y" is undefined\\n1 error detected')
     'a.cu(7): error: identifier "y" is undefined; 1 error detected'
     """
     lines = [line.strip() for line in log.splitlines() if _ERROR.search(line)]

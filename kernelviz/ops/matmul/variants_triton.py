@@ -223,7 +223,7 @@ def triton_warp_specialised(
 @variant(
     backend="triton",
     needs=("triton", "cuda"),
-    techniques=("mma_sync", "wgmma", "tcgen05"),
+    techniques=("mma_sync", "wgmma"),
     space=tile_choice.SPACE,
     admits=tile_choice.admits,
 )
