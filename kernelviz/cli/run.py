@@ -1,6 +1,5 @@
 """`kernelviz run`: measure a plan, print its results, and report by the exit code whether all cases were measured."""
 
-import operator
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, cast, get_args
@@ -21,6 +20,7 @@ from kernelviz.core import (
     Failure,
     FigureName,
     Method,
+    Outcome,
     Plan,
     Run,
     Timing,
@@ -255,6 +255,11 @@ def print_run(bench: Bench, run: Run, *, as_json: bool, headline: Headline = "co
     return exit_code(run)
 
 
+def _is_too_large(outcome: Outcome) -> bool:
+    """Whether a variant does not take a size that is this large. It is in the plan because it takes other sizes of it."""
+    return isinstance(outcome, Failure) and any(isinstance(reason, SizeTooLarge) for reason in outcome.reasons)
+
+
 def exit_code(run: Run) -> int:
     """0: every case has a time. 2: no case can run on this machine. 1: otherwise.
 
@@ -262,10 +267,11 @@ def exit_code(run: Run) -> int:
     is not a measurement of the op.
     """
     outcomes = [r.outcome for r in run.results]
-    timed = [isinstance(o, Timing) for o in outcomes]
-    # A variant for few rows is in a plan because it takes some of the sizes; the others are no failures.
-    without = [isinstance(o, Failure) and any(isinstance(r, SizeTooLarge) for r in o.reasons) for o in outcomes]
-    if len(outcomes) >= len(run.plan.cases()) and any(timed) and all(map(operator.or_, timed, without)):
+    if (
+        len(outcomes) >= len(run.plan.cases())
+        and any(isinstance(o, Timing) for o in outcomes)
+        and all(isinstance(o, Timing) or _is_too_large(o) for o in outcomes)
+    ):
         return 0
     not_tried = all(isinstance(o, Failure) and o.stage in _NOT_TRIED for o in outcomes)
     return 2 if outcomes and not_tried else 1

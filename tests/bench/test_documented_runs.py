@@ -9,26 +9,16 @@ import pytest
 import sample_runs as samples
 from rehearsed_bench import RehearsedBench
 
-from kernelviz.core import RunRequest
 from kernelviz.ops import op_named
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "gpu"))
 
-from documented_runs import RUNS, Documented
+from documented_runs import RUNS, Documented, request_of
 
 
 @pytest.mark.parametrize("one", RUNS.values(), ids=list(RUNS))
 def test_every_variant_of_a_documented_run_can_solve_one_of_its_problems(one: Documented) -> None:
     bench = RehearsedBench((samples.H200,))
-    request = RunRequest(
-        op=one.op,
-        sizes=one.sizes,
-        variants=one.variants,
-        dtype=one.dtype,
-        compute=one.compute,
-        direction=one.direction,
-        device="cuda:0",
-    )
-    plan = bench.plan(request)
+    plan = bench.plan(request_of(one))
     named = [op_named(one.op).variant_named(name) for name in plan.variants]
     assert [v.name for v in named if all(v.refuses(p) is not None for p in plan.problems)] == []

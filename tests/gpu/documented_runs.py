@@ -97,8 +97,8 @@ RUNS = {
 }
 
 
-def measured(bench: Bench, one: Documented) -> Run:
-    request = RunRequest(
+def request_of(one: Documented) -> RunRequest:
+    return RunRequest(
         op=one.op,
         sizes=one.sizes,
         variants=one.variants,
@@ -107,7 +107,10 @@ def measured(bench: Bench, one: Documented) -> Run:
         direction=one.direction,
         device="cuda:0",
     )
-    run_id = bench.run(bench.plan(request), one.method)
+
+
+def measured(bench: Bench, one: Documented) -> Run:
+    run_id = bench.run(bench.plan(request_of(one)), one.method)
     for _ in bench.follow(run_id, timeout_s=600):
         pass
     return bench.load(run_id)
