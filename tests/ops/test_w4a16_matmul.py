@@ -139,10 +139,19 @@ BULK = {
     "11 rows, two features in bytes": (bulk.Tile(warps=8, depth=2, stages=2), (11, 90, 2305)),
 }
 
+INTEGERS = {
+    "one number": (bulk.Tile(warps=8, depth=1, stages=2, integers=True), (1, 1, 1)),
+    "several tiles of a block": (bulk.Tile(warps=8, depth=1, stages=3, integers=True), (1, 136, 1024)),
+    "2 rows, two groups of a warp": (bulk.Tile(warps=4, depth=2, stages=2, integers=True), (2, 232, 1024)),
+    "x in shared memory": (bulk.Tile(warps=2, depth=2, stages=3, integers=True), (3, 136, 4224)),
+    "4 rows": (bulk.Tile(warps=4, depth=1, stages=4, integers=True), (4, 72, 1160)),
+    "an odd number of features": (bulk.Tile(warps=4, depth=2, stages=2, integers=True), (3, 37, 513)),
+}
+
 CASES: dict[Path, Mapping[str, tuple[AnyTile, tuple[int, int, int]]]] = {
     gemv.SOURCE: {**GEMV},
     mma.SOURCE: {**MMA},
-    bulk.SOURCE: {**BULK},
+    bulk.SOURCE: {**BULK, **{f"integers, {name}": case for name, case in INTEGERS.items()}},
 }
 
 
@@ -151,6 +160,13 @@ CASES: dict[Path, Mapping[str, tuple[AnyTile, tuple[int, int, int]]]] = {
 @pytest.mark.parametrize("case", [*BULK])
 def test_the_product_is_right_with_bulk_copies(case: str, dtype: str, emulator: Emulator) -> None:
     check(emulator, dtype, *BULK[case])
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+@pytest.mark.parametrize("case", [*INTEGERS])
+def test_the_product_is_right_with_integers(case: str, dtype: str, emulator: Emulator) -> None:
+    check(emulator, dtype, *INTEGERS[case])
 
 
 @needs_compiler

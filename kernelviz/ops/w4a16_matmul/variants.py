@@ -185,6 +185,22 @@ def cuda_bulk(
     return bulk.bind(x_MK, w_NGB, s_GN, z_GH, {"warps": warps, "depth": depth, "stages": stages})
 
 
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda", "sm_90"),
+    targets=("sm_90", "sm_100", "sm_120"),
+    techniques=("bulk_copy", "mma_sync", "warp_specialised"),
+    largest={"m": bulk.MOST_ROWS_OF_INTEGERS},
+    space=bulk.SPACE,
+    admits=bulk.admits_integers,
+)
+def cuda_bulk_integers(
+    x_MK: Tensor, w_NGB: Tensor, s_GN: Tensor, z_GH: Tensor, *, warps: int = 0, depth: int = 0, stages: int = 0
+) -> Launch:
+    """CUDA C++ for at most 4 rows, as cuda_bulk with products of integers: x as three 8-bit digits and a scale for each group."""
+    return bulk.bind(x_MK, w_NGB, s_GN, z_GH, {"warps": warps, "depth": depth, "stages": stages}, integers=True)
+
+
 VARIANTS = (
     torch_eager,
     torch_compile,
@@ -195,4 +211,5 @@ VARIANTS = (
     cuda_mma,
     cuda_mma_shuffled,
     cuda_bulk,
+    cuda_bulk_integers,
 )

@@ -73,6 +73,7 @@ float of_lane_with(float value, int mask);
 float of_lane(float value, int lane);
 int warp_sum(int value);
 void mma(float* d, const unsigned* a, const unsigned* b, Format format);
+void mma_of_bytes(int* d, const unsigned* a, const unsigned* b);  // a without signs, b with
 void wmma_load(void* to, unsigned bytes_of_thread, const void* from, unsigned pitch_bytes, unsigned width, unsigned element_bytes);
 void wmma(float* d, const unsigned* a, const unsigned* b, Format format);
 void wmma_store(float* to, const float* sums, unsigned pitch_bytes);

@@ -68,6 +68,21 @@ void mma(float* d, const unsigned* a, const unsigned* b, Format format) {
         }
     });
 }
+void mma_of_bytes(int* d, const unsigned* a, const unsigned* b) {
+    together({0, {}, d, a, b}, [=](Fiber* lanes) {
+        for (unsigned lane = 0; lane < WARP; ++lane) {
+            int* sums = static_cast<int*>(lanes[lane].lane.to);
+            for (unsigned i = 0; i < 4; ++i) {
+                for (unsigned k = 0; k < 32; ++k) {
+                    const Fiber &of_row = lanes[lane / 4 * 4 + k % 16 / 4], &of_column = lanes[(lane % 4 * 2 + i % 2) * 4 + k % 16 / 4];
+                    const unsigned from_a = static_cast<const unsigned*>(of_row.lane.a)[k / 16 * 2 + i / 2];
+                    const unsigned from_b = static_cast<const unsigned*>(of_column.lane.b)[k / 16];
+                    sums[i] += int(from_a >> k % 4 * 8 & 255) * int(static_cast<signed char>(from_b >> k % 4 * 8));
+                }
+            }
+        }
+    });
+}
 // The elements of a row-major fragment follow each other in the registers of thread 0, of thread 1, and so on; fp16 has each element twice.
 void wmma_load(void* to, unsigned bytes_of_thread, const void* from, unsigned pitch_bytes, unsigned width, unsigned element_bytes) {
     together({pitch_bytes, {}, to, from}, [=](Fiber* lanes) {
