@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from urllib.parse import parse_qs, urlparse
 
 from playwright.sync_api import expect, sync_playwright
@@ -13,6 +14,8 @@ ARGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-f
 ARGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
 PLAN = "op=add&variants=torch_eager,torch_compile&dtype=fp32&n=4096,8192&budget=0.2&device=cpu"
 PATIENCE_MS = 180_000
+ASKED_FOR = [["torch eager", 2], ["torch compile", 2]]
+DRAWN = "g => (g.data || []).map(t => [t.name, (t.x || []).length])"
 
 
 def press_run(url: str, picture: str) -> str:
@@ -23,14 +26,16 @@ def press_run(url: str, picture: str) -> str:
         page.goto(f"{url}/?{PLAN}")
         page.locator(".st-key-run").get_by_role("button", name="Run").click()
         page.wait_for_url("**run=**")
-        expect(page.locator(".st-key-tiles")).to_be_visible(timeout=PATIENCE_MS)
-        expect(page.locator(".st-key-cancel")).to_have_count(0, timeout=PATIENCE_MS)
+        # The address names the run before the page shows it. Until then the page shows a recorded example.
         chart = page.locator(".st-key-by_size .js-plotly-plot")
-        expect(chart).to_be_visible()
-        drawn = chart.evaluate("g => g.data.map(t => [t.name, (t.x || []).length])")
+        deadline = time.monotonic() + PATIENCE_MS / 1000
+        while (drawn := chart.evaluate_all(f"all => all.map({DRAWN})")) != [ASKED_FOR] and time.monotonic() < deadline:
+            page.wait_for_timeout(200)
+        expect(page.locator(".st-key-cancel")).to_have_count(0, timeout=PATIENCE_MS)
+        expect(page.locator(".st-key-tiles")).to_be_visible()
         page.screenshot(path=picture)
         browser.close()
-    if drawn != [["torch eager", 2], ["torch compile", 2]]:
+    if drawn != [ASKED_FOR]:
         sys.exit(f"not what was asked for is drawn: {drawn}")
     (run,) = parse_qs(urlparse(page.url).query)["run"]
     return run
