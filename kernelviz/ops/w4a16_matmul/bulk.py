@@ -112,18 +112,21 @@ class Tile:
 
 
 def choose(m: int, k: int, shared_bytes: int = MOST_SHARED_BYTES, *, integers: bool = False) -> Tile:
-    """Copies of 2 KB, of which two pieces are on their way while one is used; fewer and shorter ones where x needs shared memory.
+    """Copies of 2 KB, of which two or three pieces are on their way while one is used; fewer and shorter ones where x needs
+    shared memory. Products of integers leave enough registers for 8 warps with twice as many groups each, up to 4096 columns.
 
     Errors: BadField.
 
     >>> [astuple(choose(m, k))[:3] for m, k in ((1, 4096), (8, 4096), (1, 8192), (8, 8192), (16, 4096), (1, 14336), (1, 1024))]
     [(16, 2, 3), (16, 2, 3), (16, 2, 3), (16, 1, 4), (16, 1, 3), (16, 1, 5), (16, 1, 5)]
+    >>> [astuple(choose(1, k, integers=True))[:3] for k in (4096, 8192, 14336)]
+    [(8, 4, 3), (16, 2, 4), (16, 1, 5)]
     """
-    sizes = [(2, 3)] if groups(k) % 32 == 0 and groups(k) <= 64 else []
-    tiles = [
-        Tile(warps=16, depth=depth, stages=stages, integers=integers)
-        for depth, stages in (*sizes, (1, 5), (1, 4), (1, 3), (1, 2))
-    ]
+    sizes = [(16, 1, 5), (16, 1, 4), (16, 1, 3), (16, 1, 2)]
+    if groups(k) % 32 == 0 and groups(k) <= 64:
+        few = [(8, 4, 3)] if groups(k) == 32 else []
+        sizes = [*few, (16, 2, 4), (16, 2, 3), *sizes] if integers else [(16, 2, 3), *sizes]
+    tiles = [Tile(warps=warps, depth=depth, stages=stages, integers=integers) for warps, depth, stages in sizes]
     for tile in tiles:
         if tile.refusal(m, k, shared_bytes) is None:
             return tile
@@ -177,10 +180,8 @@ def bind(
     if m > (most := most_rows(integers)):
         raise BadField("size m", m, f"this kernel takes at most {most} rows; choose cuda_mma or triton_fused")
     multiprocessors, shared_limit = limits(x_MK.device)
-    if all(parameters.values()):
-        tile = Tile(**parameters, integers=integers)
-    else:
-        tile = choose(m, k, shared_limit, integers=integers)
+    chosen = not all(parameters.values())
+    tile = choose(m, k, shared_limit, integers=integers) if chosen else Tile(**parameters, integers=integers)
     if (refusal := tile.refusal(m, k)) is not None:
         raise BadField("tile", str(astuple(tile)), refusal)
     shared_bytes = tile.shared_bytes(m, k)
