@@ -87,8 +87,11 @@ RUNS = {
     "matmul-nt-4096": Documented("matmul_nt", cube(4096)),
     "matmul-tt-4096": Documented("matmul_tt", cube(4096)),
     "matmul-backward-4096": Documented("matmul", cube(4096), direction="backward"),
-    "w4a16-28672x4096": Documented("w4a16_matmul", {"m": "1,8,16,64,512,4096", "n": "28672", "k": "4096"}),
+    "w4a16-28672x4096": Documented("w4a16_matmul", {"m": "1,4,8,16,64,512,4096", "n": "28672", "k": "4096"}),
     "w4a16-8192x8192": Documented("w4a16_matmul", {"m": "1,8,16,64", "n": "8192", "k": "8192"}),
+    "matmul-one-row-28672x4096": Documented(
+        "matmul", {"m": "1", "n": "28672", "k": "4096"}, (LIBRARY, "cuda_gemv", "cuda_wgmma_skinny")
+    ),
     "matmul-one-row-8192x8192": Documented(
         "matmul", {"m": "1", "n": "8192", "k": "8192"}, (LIBRARY, "cuda_gemv", "cuda_wgmma_skinny")
     ),
