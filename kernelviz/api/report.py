@@ -185,8 +185,8 @@ def load(source: PathLike) -> Report:
 
 
 def load_all(path: PathLike) -> tuple[Report, ...]:
-    """Load every run of a file: kernelviz JSON or Parquet, nvbench or google-benchmark JSON, or a backup (also one that ends with
-    ``.gz``). The content decides. Nothing is stored.
+    """Load every run of a file: kernelviz JSON, Parquet or ``.kvz``, nvbench or google-benchmark JSON, or a backup (also one that
+    ends with ``.gz``). The content decides. Nothing is stored.
 
     The times of another tool are in `other_times` of each timing, together with how they were measured. Errors: DocumentError
     with the path of the field, BadField for a file that cannot be read.

@@ -182,7 +182,7 @@ def import_files(
         list[Path],
         typer.Argument(
             metavar="FILE…",
-            help="Files: kernelviz JSON or Parquet, JSON of nvbench or google-benchmark, CSV of ncu, or a kernelviz backup.",
+            help="Files: kernelviz JSON, Parquet or .kvz, JSON of nvbench or google-benchmark, CSV of ncu, or a backup.",
         ),
     ],
 ) -> int:

@@ -2,7 +2,7 @@
 
 What is shown of a run stays the same: the estimates and intervals of figures are stored exactly. Samples, and the sums behind the
 trimmed means of blocks, are rounded to 1 ps, percentiles to 0.1 ns, the start of a block to 0.1 ms and its clock to 1 MHz. A
-figure that this form cannot hold stays as it is in the document.
+figure that this form cannot hold stays as it is in the document. The file holds the digest of the run that it stands for.
 """
 
 import lzma
@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelviz.core import Block, DocumentError, Failure, Figure, Outcome, Run, Timing
-from kernelviz.core.code import digest_of, unpacked
+from kernelviz.core.code import digest_of, packed, unpacked
 from kernelviz.formats import document
+from kernelviz.formats.import_format import MAX_BYTES, Import
+from kernelviz.formats.validation import checked
 from kernelviz.metrics.quality import is_slow
 from kernelviz.metrics.statistics import cut_at_each_end
 
@@ -32,13 +34,14 @@ Ints = NDArray[np.int64]
 class _Head(msgspec.Struct, frozen=True):
     """`figures`: result and field of each figure whose samples are in columns, by field. `columns`: name, length and width in
     bytes of each column. `code`: digest and length of each artifact, in order. `body_bytes`: the packed columns, after which the
-    packed artifacts follow; 0 where there are none."""
+    packed artifacts follow; 0 where there are none. `digest`: of the decoded run; empty in files before 2026-11-26."""
 
     run: msgspec.Raw
     figures: dict[str, list[int]]
     columns: list[tuple[str, int, int]]
     code: list[tuple[str, int]] = []
     body_bytes: int = 0
+    digest: str = ""
 
 
 @dataclass(slots=True)
@@ -86,47 +89,55 @@ def encode(run: Run) -> bytes:
         figures,
         lambda _name, figure: msgspec.structs.replace(figure, samples=None, blocks=None, percentiles_s=msgspec.UNSET),
     )
-    listed, body = [], []
+    listed, planes_of = [], []
     for name, parts in columns.parts.items():
         planes, width = _planes(np.concatenate(parts))
         listed.append((name, sum(map(len, parts)), width))
-        body.append(planes)
+        planes_of.append(planes)
     raw = msgspec.json.encode(document.values_of(bare))
-    packed = lzma.compress(b"".join(body), format=lzma.FORMAT_RAW, filters=_FILTERS)
+    body = lzma.compress(b"".join(planes_of), format=lzma.FORMAT_RAW, filters=_FILTERS)
     code = lzma.compress(b"".join(content for _, content in contents)) if contents else b""
     described = _Head(
         run=msgspec.Raw(raw),
         figures=figures,
         columns=listed,
         code=[(digest, len(content)) for digest, content in contents],
-        body_bytes=len(packed) if contents else 0,
+        body_bytes=len(body) if contents else 0,
     )
+    # Samples are rounded, so the digest is that of the run that a reader gets.
+    digest = document.digest(decode(_file(described, body, code)))
+    return _file(msgspec.structs.replace(described, digest=digest), body, code)
+
+
+def _file(described: _Head, body: bytes, code: bytes) -> bytes:
     head = lzma.compress(msgspec.json.encode(described), preset=9 | lzma.PRESET_EXTREME)
-    return _MAGIC + len(head).to_bytes(4, "little") + head + packed + code
+    return _MAGIC + len(head).to_bytes(4, "little") + head + body + code
 
 
 def decode(data: bytes) -> Run:
     """The run of a compact file, without the contents of its code (`code_of`). Errors: DocumentError."""
-    head, packed, _ = _parts(data)
+    head, columns, _ = _parts(data)
     try:
-        body = lzma.decompress(packed, format=lzma.FORMAT_RAW, filters=_FILTERS)
+        body = lzma.decompress(columns, format=lzma.FORMAT_RAW, filters=_FILTERS)
     except (lzma.LZMAError, EOFError) as error:
         raise DocumentError(f"it cannot be unpacked ({error})") from None
     reader, start = _Reader({}), 0
     for name, count, width in head.columns:
         reader.columns[name] = _from_planes(body[start : start + count * width], count, width)
         start += count * width
+    if unknown := head.figures.keys() - set(_fields()):
+        raise DocumentError(f"{min(unknown)[:40]!r} is no figure")
     run = document.decode(bytes(head.run), most_bytes=None)
     return _with_figures(run, head.figures, lambda name, figure: _read(reader, name, figure))
 
 
 def code_of(data: bytes) -> dict[str, bytes]:
     """The contents of the code in a compact file, by digest. Errors: DocumentError."""
-    head, _, packed = _parts(data)
+    head, _, together_packed = _parts(data)
     if not head.code:
         return {}
     try:
-        together = lzma.decompress(packed)
+        together = lzma.decompress(together_packed)
     except (lzma.LZMAError, EOFError) as error:
         raise DocumentError(f"its code cannot be unpacked ({error})") from None
     contents, start = dict[str, bytes](), 0
@@ -142,6 +153,21 @@ def code_digests(data: bytes) -> frozenset[str]:
     """The digests of the code in a compact file, without unpacking it. Errors: DocumentError."""
     head, _, _ = _parts(data)
     return frozenset(digest for digest, _ in head.code)
+
+
+def read(data: bytes) -> Run:
+    """The run of a compact file from elsewhere with its code, checked like any document. Errors: DocumentError."""
+    try:
+        head, _, _ = _parts(data)
+        run = decode(data)
+        contents = code_of(data)
+    except (LookupError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        raise DocumentError(f"it cannot be read as a compact run ({type(error).__name__}: {error})") from None
+    if head.digest and document.digest(run) != head.digest:
+        raise DocumentError("it was changed since it was written: its digest does not match its facts")
+    if contents:
+        run = msgspec.structs.replace(run, code=tuple(map(packed, contents.values())))
+    return checked(run)
 
 
 def _parts(data: bytes) -> tuple[_Head, bytes, bytes]:
@@ -287,3 +313,13 @@ def _from_planes(data: bytes, count: int, width: int) -> Ints:
     table[:, :width] = np.frombuffer(data, dtype=np.uint8).reshape(width, count).T
     unsigned = table.reshape(-1).view("<u8").astype(np.int64)
     return np.where(unsigned % 2 == 0, unsigned // 2, -(unsigned // 2) - 1)
+
+
+IMPORT = Import(
+    name="kvz",
+    label="kernelviz compact run (.kvz)",
+    most_bytes=MAX_BYTES,
+    packed=True,
+    recognises=lambda seen: seen.raw.startswith(_MAGIC),
+    decode=lambda raw: (read(raw),),
+)

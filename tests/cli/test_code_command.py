@@ -19,7 +19,7 @@ from kernelviz.cli import main
 from kernelviz.core import Run
 from kernelviz.core.code import digest_of, packed
 from kernelviz.core.errors import BadField, UnknownName
-from kernelviz.formats import decode, document
+from kernelviz.formats import decode, document, read_file, shipped_runs
 from kernelviz.machine_code.facts import facts_of
 from kernelviz.store import Store
 from kernelviz.text.machine_code import describe_kernel
@@ -263,3 +263,47 @@ def test_a_recorded_run_holds_the_most_important_code_that_fits(bench: Bench, ru
     lines = describe_left_out(left_out)
     assert any("4 MB" in line for line in lines)
     assert any("--with-plugin-code" in line for line in lines)
+
+
+SHIPPED = "h200-linear_gelu"
+"""The run that came with the package with its code."""
+
+
+@pytest.mark.parametrize(
+    ("variant", "kinds"),
+    [
+        ("torch_compile", ("source", "ttir", "ttgir", "ptx", "cubin", "sass")),
+        ("triton_fused", ("source", "ttir", "ttgir", "ptx", "cubin", "sass")),
+        ("cuda_wgmma_fused", ("source", "ptx", "cubin", "sass")),
+        ("cutlass_fused", ("source", "ptx", "cubin", "sass")),
+    ],
+)
+def test_the_code_of_a_run_that_came_with_the_package(
+    bench: Bench, variant: str, kinds: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a GPU, and without anything in the store."""
+    of_one = [SHIPPED, variant, "--size", "m=4096"]
+    assert main(["code", *of_one]) == 0
+    listed = capsys.readouterr().out
+    assert "sm_90" in listed
+    assert " no " not in listed, "each content is in the file"
+    for kind in kinds:
+        file = tmp_path / f"{variant}.{kind}"
+        assert main(["code", *of_one, "--kind", kind, "--output", str(file)]) == 0, kind
+        (first, *_) = kv.code(SHIPPED, variant, kind=kind, sizes={"m": 4096})
+        assert first.content()[:200] in file.read_bytes()
+    text = (tmp_path / f"{variant}.sass").read_text()
+    assert "EXIT" in text
+    assert ("HGMMA" in text) == (variant != "torch_compile"), "the product of torch.compile is cuBLAS's"
+    assert main(["code", *of_one, "--facts"]) == 0
+    assert "registers per thread" in capsys.readouterr().out
+
+
+def test_the_file_of_that_run_can_be_imported_with_its_code(bench: Bench) -> None:
+    """On a machine whose package does not have it."""
+    file = Path(shipped_runs.folder() / f"{SHIPPED}.kvz")  # type: ignore[arg-type]
+    (run,) = read_file(file)
+    bench.history.add(replace(run, id="imported", code=msgspec.UNSET))
+    bench.history.code.take_in([run])
+    assert kv.code("imported", "cuda_wgmma_fused", kind="ptx", sizes={"m": 4096})[0].text().startswith("//")
+    assert main(["code", str(file), "cuda_wgmma_fused", "--size", "m=4096"]) == 0

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import lzma
 import math
 import re
 from dataclasses import replace as replace_all
 from pathlib import Path
+from typing import Any
 
 import earlier_runs
 import msgspec
 import pytest
+import sample_code
 import sample_figures as figures
 import sample_runs as samples
 from msgspec.structs import replace
+from read_here import read
 from rehearsed_bench import RehearsedBench
 
 from kernelviz.bench import recording
@@ -29,6 +34,7 @@ from kernelviz.metrics.winner import winners
 from kernelviz.plots import samples_by_order
 from kernelviz.text import describe_quality, format_time, format_verdict
 
+FOLDER = Path(__file__).parents[2] / "kernelviz" / "shipped"
 CLOCK = re.compile(r"SM [0-9–]+ MHz")
 NUMBER = re.compile(r"[0-9][0-9.,]*")
 
@@ -154,6 +160,61 @@ def test_a_damaged_file_is_refused() -> None:
     for wrong in (b"", b"KVZ1", data[: len(data) // 2], b"gzip" + data[4:], data[:-3]):
         with pytest.raises(DocumentError):
             compact.decode(wrong)
+
+
+def test_a_compact_file_is_imported_with_its_digest_and_its_code() -> None:
+    """The content decides, as for any format. Files of the package from before the digest are read, too."""
+    for run in (by_block(figures.run()), samples.mixed(), sample_code.run()):
+        data = compact.encode(run)
+        (back,) = read(data)
+        assert replace(back, code=msgspec.UNSET) == compact.decode(data)
+        assert {c.digest for c in back.code or ()} == {c.digest for c in run.code or ()}
+        assert checked(back) is back
+    (shipped,) = read((FOLDER / "h200-copy.kvz").read_bytes())
+    assert shipped == shipped_runs.load("h200-copy")
+
+
+def repacked(data: bytes, **changes: object) -> bytes:
+    """The file with other values in its head."""
+    end = 8 + int.from_bytes(data[4:8], "little")
+    head = json.loads(lzma.decompress(data[8:end]))
+    head.update({name: change(head[name]) if callable(change) else change for name, change in changes.items()})
+    packed = lzma.compress(json.dumps(head).encode())
+    return data[:4] + len(packed).to_bytes(4, "little") + packed + data[end:]
+
+
+def with_other_time(run: dict[str, Any]) -> dict[str, Any]:
+    outcome = next(r["outcome"] for r in run["results"] if r["outcome"].get("device_cold_s"))
+    outcome["device_cold_s"]["estimate"] *= 0.9
+    return run
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"run": with_other_time}, "digest does not match"),
+        ({"run": lambda run: run | {"schema": "kernelviz/9"}}, "newer kernelviz"),
+        ({"figures": lambda figures: figures | {"energy": [0]}}, "'energy' is no figure"),
+        ({"figures": lambda figures: {name: [10**6] for name in figures}}, "cannot be read|too short|no figure"),
+        ({"columns": lambda columns: columns[1:]}, "cannot be read|too short"),
+        ({"columns": lambda columns: [[n, 2**62, w] for n, _, w in columns]}, "too short"),
+        ({"columns": lambda columns: [[n, -1, w] for n, _, w in columns]}, "too short"),
+        ({"columns": lambda columns: [[n, c, 9] for n, c, _ in columns]}, "too short"),
+        ({"body_bytes": 10**9, "code": [["0" * 64, 5]]}, "unpacked"),
+        ({"code": [["0" * 64, -5]], "body_bytes": 1}, "unpacked"),
+        ({"digest": ""}, ""),
+    ],
+)
+def test_a_changed_compact_file_is_refused(changes: dict[str, Any], said: str) -> None:
+    """Its packed columns have no checksum of their own, so the digest covers them."""
+    data = compact.encode(by_block(figures.run()))
+    if not said:
+        assert compact.read(repacked(data, **changes)) == compact.read(data), "as in files before there was a digest"
+        return
+    with pytest.raises(DocumentError, match=said):
+        compact.read(repacked(data, **changes))
+    with pytest.raises(DocumentError):
+        read(repacked(data, **changes))
 
 
 def test_a_recording_is_written_once_with_its_indices(tmp_path: Path) -> None:

@@ -43,6 +43,16 @@ def test_the_table_and_the_badges_of_a_case(bench: Bench) -> None:
     assert f"kernelviz code {run_id} --facts" in said
 
 
+def test_the_run_that_came_with_its_code(bench: Bench) -> None:
+    test = opened(bench, "h200-linear_gelu", code_of="cuda_wgmma_fused")
+    (table,) = (d.value for d in test.dataframe if "Techniques" in d.value.columns)
+    # Without torch_eager, whose kernels come compiled; torch_compile has one of its own beside cuBLAS's.
+    assert set(table["Variant"]) == {"torch compile", "triton fused", "cuda wgmma fused", "cutlass fused"}
+    row = table[(table["Variant"] == "cuda wgmma fused") & (table["m"] == 4096)].iloc[0]
+    assert (row["Registers"], row["Spills"]) == (168, 0)
+    assert ":green-badge[✓ TMA]" in texts(test)
+
+
 def test_a_recorded_run_without_code_says_how_to_get_it(bench: Bench) -> None:
     run = code.run_with_cubins()
     bare = replace(run, id="bare", code=(), results=tuple(replace(r, code=()) for r in run.results))
