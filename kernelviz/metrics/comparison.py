@@ -139,7 +139,7 @@ def compare(
     if shared and variant_a == variant_b:
         raise BadField("run B", b.id, "it is run A itself; name another run, or two different variants of it")
     both, only_a, only_b = paired(_of(a, variant_a), _of(b, variant_b), by_problem=variant_a is not None)
-    pairs = [_pair(a, before, b, after, headline, shared=shared) for before, after in both]
+    pairs = [pair_of(a, before, b, after, headline, shared=shared) for before, after in both]
     identical = [p.ratio.estimate for p in pairs if p.kind == "same code" and p.ratio is not None]
     noise = max((max(ratio, 1 / ratio) - 1 for ratio in identical), default=None)
     if noise is not None:
@@ -178,9 +178,11 @@ def _of(run: Run, variant: str | None) -> tuple[Result, ...]:
     return tuple(r for r in in_plan_order(run) if variant in (None, r.variant))
 
 
-def _pair(a: Run, before: Result, b: Run, after: Result, headline: Headline, *, shared: bool) -> Pair:
-    """Two variants of one run share rounds and get the verdict of the Bench page (metrics.winner). Two runs share none, so each
-    side is resampled by itself."""
+def pair_of(a: Run, before: Result, b: Run, after: Result, headline: Headline, *, shared: bool) -> Pair:
+    """Two results with the verdict of B against A; their problems may differ, as those of a product and of a read of as many bytes.
+
+    Two variants of one run share rounds and get the verdict of the Bench page (metrics.winner). Two runs share none, so each
+    side is resampled by itself. `shared`: both are of one run."""
     time, other = figure_of(after.timing, headline), figure_of(before.timing, headline)
     ratio = None if shared or time is None or other is None else unpaired(time, other)
     identical = not shared and same_code(a, before, b, after)

@@ -2,8 +2,9 @@
 
     python tests/gpu/documented_runs.py FOLDER [NAME ...]
 
-Writes FOLDER/CARD-NAME.json, one document for each run, as soon as it has ended, and prints its times. About 4 minutes on an H200
-without `sustained`, which takes two more.
+Writes FOLDER/CARD-NAME.kvz, a compact file for each run, as soon as it has ended, and prints its times. About 5 minutes on an
+H200 without `sustained`, which takes two more. `python tests/documented_tables.py FOLDER` copies the files into docs/runs and
+writes the tables.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from tempfile import TemporaryDirectory
 
 from kernelviz.bench import Bench
 from kernelviz.core import Method, Run, RunRequest, Timing
-from kernelviz.formats import document
+from kernelviz.formats import compact
 from kernelviz.hardware.discovery import discover
+from kernelviz.metrics.samples import by_block
 from kernelviz.store import Store
 
 LIBRARY = "torch_eager"
@@ -28,6 +30,14 @@ BEST = (
     "triton_descriptors",
     "gluon_warp_specialised",
     "cutlass_builder",
+)
+BF16_LADDER = (
+    *(LIBRARY, "cuda_wgmma", "cuda_wgmma_two_warpgroups", "cuda_wgmma_specialised", "cuda_wgmma_wide"),
+    *("cuda_wgmma_persistent", "cuda_wgmma_cluster", "cuda_wgmma_tma_store", "cuda_wgmma_hilbert"),
+)
+FP32_LADDER = (
+    *(LIBRARY, "cuda_rows_across_threads", "cuda_naive", "cuda_tiled", "cuda_register_column", "cuda_register_tile"),
+    *("cuda_register_vec16", "cuda_warp_tile", "cuda_double_buffer", "cuda_async_copy", "cuda_larger_thread_tile"),
 )
 FEW_ROWS = (
     *(LIBRARY, "cuda_gemv", "cuda_skinny", "cuda_wgmma_skinny"),
@@ -64,6 +74,8 @@ def rows(n: int, k: int) -> dict[str, str]:
 
 
 RUNS = {
+    "matmul-bf16-ladder": Documented("matmul", cube(4096), BF16_LADDER),
+    "matmul-fp32-ladder": Documented("matmul", cube(4096), FP32_LADDER, "fp32", "ieee"),
     "matmul-bf16-4096": Documented("matmul", cube(4096), BEST),
     "matmul-bf16-8192": Documented("matmul", cube(8192), BEST),
     "matmul-bf16-16384x4096x4096": Documented("matmul", {"m": "16384", "n": "4096", "k": "4096"}, BEST),
@@ -130,7 +142,7 @@ def main(arguments: list[str]) -> int:
         card = re.sub(r"[^a-z0-9]+", "-", bench.device("cuda:0").name.removeprefix("NVIDIA ").lower()).strip("-")
         for name in arguments[1:] or RUNS:
             run = measured(bench, RUNS[name])
-            (folder / f"{card}-{name}.json").write_bytes(document.encode(run))
+            (folder / f"{card}-{name}.kvz").write_bytes(compact.encode(by_block(run)))
             for result in run.results:
                 cold = result.outcome.device_cold_s if isinstance(result.outcome, Timing) else None
                 told = "not measured" if cold is None else f"{cold.estimate * 1e6:.2f} us"

@@ -1,0 +1,113 @@
+"""docs/kernels.md: the tables of matrix products are those of the committed runs, and the text says what the runs say."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+import documented_cells as cells
+import documented_tables as tables
+import pytest
+
+from kernelviz.formats import compact, document
+from kernelviz.metrics.samples import by_block
+from kernelviz.metrics.statistics import Interval
+
+sys.path.insert(0, str(Path(__file__).parent / "gpu"))
+
+from documented_runs import RUNS
+
+PAGE = tables.PAGE.read_text()
+MOST_BYTES = 1_000_000
+EARLIER = {"matmul-fp32-best"}
+"""Runs of the tables that the script does not measure again: its fp32 ladder has their variants."""
+
+
+def test_the_tables_are_made_of_the_runs() -> None:
+    assert tables.with_tables(PAGE) == PAGE, "write them again with `python tests/documented_tables.py`"
+    assert [name for _, name, _, _ in tables.MARKED.findall(PAGE)] == list(tables.TABLES)
+
+
+def test_every_run_belongs_to_a_table_and_is_small() -> None:
+    files = sorted(cells.FOLDER.iterdir())
+    assert {file.suffix for file in files} == {cells.ENDING}
+    assert sum(file.stat().st_size for file in files) < MOST_BYTES
+    for file in files:
+        card = next(c for c in cells.CARDS if file.name.startswith(f"{c}-"))
+        assert file.stem.removeprefix(f"{card}-") in RUNS.keys() | EARLIER
+        assert f"(runs/{file.name})" in PAGE or "one-row" in file.name, f"{file.name} is in no table"
+
+
+def test_each_link_leads_to_a_run() -> None:
+    linked = {part.split(")")[0] for part in PAGE.split("](runs/")[1:]}
+    assert linked
+    assert linked <= {file.name for file in cells.FOLDER.iterdir()}
+
+
+def ratio(name: str, variant: str, **sizes: int) -> Interval:
+    """The best library over the variant."""
+    case = cells.case_of(cells.load("h200", name), variant, **sizes)
+    assert case is not None
+    library = cells.best_library(case)
+    assert library is not None
+    found = case.against(library).ratio
+    assert found is not None
+    return found.inverse()
+
+
+def test_the_text_says_what_the_runs_say() -> None:
+    percent = {
+        name: [
+            100 * (ratio(run, variant).estimate - 1)
+            for variant in ("cuda_wgmma_tma_store", "gluon_warp_specialised", "triton_descriptors")
+        ]
+        for name, run in (("4096", "matmul-bf16-4096"), ("8192", "matmul-bf16-8192"))
+    }
+    _, gluon, triton = percent["4096"]
+    assert f"Gluon {gluon:.1f} % faster and Triton {-triton:.1f} % slower" in PAGE
+    assert f"are {min(percent['8192']):.1f} to {max(percent['8192']):.1f} % faster" in PAGE
+    first, last = (
+        cells.case_of(cells.load("h200", "matmul-bf16-ladder"), v) for v in ("cuda_wgmma", "cuda_wgmma_hilbert")
+    )
+    assert first is not None
+    assert last is not None
+    assert f"All steps together gain {first.row.time_s / last.row.time_s:.2f} here and {764 / 317:.2f} there" in PAGE
+    library, own = cells.cases(cells.load("h200", "burst-8192"))
+    assert library.row.issue is not None
+    assert own.row.issue is not None
+    fewer = 100 * (own.row.issue.fraction / library.row.issue.fraction - 1)
+    lower = 100 * (1 - own.row.issue.clock_hz / library.row.issue.clock_hz)
+    faster = 100 * (ratio("burst-8192", own.result.variant).estimate - 1)
+    assert f"needs fewer cycles ({fewer:.1f} %) at a lower clock ({lower:.1f} %)" in PAGE
+    assert f"it is only {faster:.1f} % faster" in PAGE
+
+
+def test_a_second_card_stands_beside_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("burst-8192", "matmul-bf16-ladder"):
+        shutil.copy(cells.FOLDER / f"h200-{name}.kvz", tmp_path)
+    shutil.copy(cells.FOLDER / "h200-burst-8192.kvz", tmp_path / "h100-80gb-hbm3-burst-8192.kvz")
+    monkeypatch.setattr(cells, "FOLDER", tmp_path)
+    heading, _, first, *_ = tables.sustained().splitlines()
+    assert heading.count("H200: ") == heading.count("H100: ") == 8
+    of_cards = first.split(" | ")[2:]
+    assert of_cards[:8] == [c.removesuffix(" |") for c in of_cards[8:]]
+    assert "(runs/h100-80gb-hbm3-burst-8192.kvz)" in tables.sustained()
+    assert "H100" not in tables.bf16_ladder()
+    assert tables.grouped().startswith("Not measured in a run of this folder yet: `grouped-matmul`")
+
+
+def test_a_folder_of_documents_is_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As JSON or in the compact form; both give the same file."""
+    run = compact.read((cells.FOLDER / "h200-burst-8192.kvz").read_bytes())
+    measured, added = tmp_path / "measured", tmp_path / "added"
+    measured.mkdir()
+    added.mkdir()
+    (measured / "h200-burst-8192.json").write_bytes(document.encode(run))
+    (measured / "h200-sustained-8192.kvz").write_bytes(compact.encode(by_block(run)))
+    (measured / "notes.json").write_text("{}")
+    monkeypatch.setattr(tables, "FOLDER", added)
+    assert tables.add_runs(measured) == ["h200-burst-8192", "h200-sustained-8192"]
+    first, second = sorted(added.iterdir())
+    assert first.read_bytes() == second.read_bytes()
+    assert compact.read(first.read_bytes()) == run
