@@ -114,10 +114,9 @@ def best_library(case: Case) -> Case | None:
 
 def format_ratio(pair: Pair) -> str:
     """A's time over B's with its interval and the verdict on B, for example ``1.011 (1.008–1.013) faster``."""
-    ratio = None if pair.ratio is None else pair.ratio.inverse()
-    if ratio is None or pair.kind == "not comparable":
-        return f"{pair.kind}: {describe_verdict_reason(pair.reason)}"
-    return f"{_interval(ratio)} {pair.kind}"
+    ratio = "" if pair.ratio is None else f"{_interval(pair.ratio.inverse())} "
+    reason = f": {describe_verdict_reason(pair.reason)}" if not ratio or pair.kind == "not comparable" else ""
+    return f"{ratio}{pair.kind}{reason}"
 
 
 def _interval(ratio: Interval) -> str:
