@@ -2,8 +2,8 @@
 
     python tests/formats/bombs.py [--scale 0.25] [GROUP...]
 
-makes the bombs of the groups (json, gbench, nvbench, parquet, backup) and reads each as an upload is read. It prints one line of
-JSON for each: how long reading took, the peak memory of the processes of its group that read, and why the file was refused.
+makes the bombs of the groups (json, gbench, nvbench, parquet, kvz, backup) and reads each as an upload is read. It prints one
+line of JSON for each: how long reading took, the peak memory of the processes of its group that read, and why the file was refused.
 With a scale, the files and the memory of a reader are so much smaller. tests/formats/test_bombs.py checks the lines.
 """
 
@@ -14,6 +14,7 @@ import gzip
 import io
 import itertools
 import json
+import lzma
 import os
 import resource
 import subprocess
@@ -31,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from kernelviz import formats
 from kernelviz.bench import backup
 from kernelviz.core import DocumentError, Run
-from kernelviz.formats import document, reading_process, shipped_runs
+from kernelviz.formats import compact, document, reading_process, shipped_runs
 from kernelviz.formats.limited_process import MEMORY_FACTOR
 
 MB = 2**20
@@ -142,6 +143,27 @@ def _packed(lines: Callable[[], Iterable[bytes]]) -> Bomb:
     return pieces
 
 
+def _compact(head: Bomb | None = None, columns: Bomb | None = None) -> Bomb:
+    """A recorded run in the compact form with another head, or with other columns."""
+
+    def pieces() -> Iterator[bytes]:
+        data = compact.encode(_run())
+        end = 8 + int.from_bytes(data[4:8], "little")
+        packed, body = data[8:end], data[end:]
+        if head is not None:
+            packed = _lzma(head(), lzma.LZMACompressor(preset=0))
+        if columns is not None:
+            filters = [{"id": lzma.FILTER_LZMA2, "preset": 0}]
+            body = _lzma(columns(), lzma.LZMACompressor(format=lzma.FORMAT_RAW, filters=filters))
+        yield data[:4] + len(packed).to_bytes(4, "little") + packed + body
+
+    return pieces
+
+
+def _lzma(pieces: Iterable[bytes], packer: lzma.LZMACompressor) -> bytes:
+    return b"".join([*map(packer.compress, pieces), packer.flush()])
+
+
 HEAD = b'{"schema":"kernelviz-backup/2","kernelviz":"0.1.0","created_at":"2026-11-24T00:00:00+00:00"}\n'
 DEEP = 1_000_000
 GBENCH = '{"context":{},"benchmarks":['
@@ -198,6 +220,14 @@ BOMBS: dict[str, Bomb] = {
     "parquet: lists as the run": _parquet(
         _table(lambda: {"result": ["{}"]}, lambda: b'{"a":[' + b"[]," * scaled(15 * MB) + b"[]]}")
     ),
+    # compact runs
+    "kvz: head of blanks": _compact(lambda: _repeated(b"", b" ", 700 * MB, b"{")),
+    "kvz: lists in the head": _compact(_json('{"run":{},"figures":{},"columns":[],"x":[', "[],", 150 * MB, "[]]}")),
+    "kvz: lists in its run": _compact(
+        _json('{"figures":{},"columns":[],"run":{"schema":"kernelviz/2","x":[', "[],", 150 * MB, "[]]}}")
+    ),
+    "kvz: figures": _compact(_json('{"run":{},"columns":[],"figures":{"loop_s":[', "1,", 150 * MB, "1]}}")),
+    "kvz: columns of zeros": _compact(columns=lambda: _repeated(b"", b"\0", 700 * MB, b"")),
     # backups
     "backup: a line of zeros": _packed(lambda: _repeated(b"", b"\0", 700 * MB, b"\n")),
     "backup: a line of samples": _packed(lambda: _repeated(b'{"kind":"run","run":{"x":[', b"1,", 500 * MB, b"1]}}\n")),

@@ -23,6 +23,7 @@ START_BYTES = 130e6
         ("gbench", 7, MAX_BYTES),  # one of them is not recognised
         ("nvbench", 5, MOST_FOREIGN_BYTES),
         ("parquet", 9, MAX_BYTES),
+        ("kvz", 5, MAX_BYTES),
         ("backup", 5, MOST_LINE_BYTES),
     ],
 )
