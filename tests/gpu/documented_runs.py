@@ -107,9 +107,6 @@ RUNS = {
     "matmul-one-row-8192x8192": Documented(
         "matmul", {"m": "1", "n": "8192", "k": "8192"}, (LIBRARY, "cuda_gemv", "cuda_wgmma_skinny")
     ),
-    "matmul-one-row-28672x4096": Documented(
-        "matmul", {"m": "1", "n": "28672", "k": "4096"}, (LIBRARY, "cuda_gemv", "cuda_wgmma_skinny")
-    ),
     "burst-8192": Documented("matmul", cube(8192), (LIBRARY, "cuda_wgmma_tma_store"), method=ENERGY),
     "sustained-8192": Documented("matmul", cube(8192), (LIBRARY, "cuda_wgmma_tma_store"), method=SUSTAINED),
 }
