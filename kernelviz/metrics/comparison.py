@@ -179,7 +179,7 @@ def _of(run: Run, variant: str | None) -> tuple[Result, ...]:
 
 
 def pair_of(a: Run, before: Result, b: Run, after: Result, headline: Headline, *, shared: bool) -> Pair:
-    """Two results with the verdict of B against A; their problems may differ, as those of a product and of a read of as many bytes.
+    """Two results with the verdict of B against A. Their problems may differ, such as a product and a read of as many bytes.
 
     Two variants of one run share rounds and get the verdict of the Bench page (metrics.winner). Two runs share none, so each
     side is resampled by itself. `shared`: both are of one run."""
