@@ -27,6 +27,7 @@ BEST = (
     LIBRARY,
     "cuda_wgmma_tma_store",
     "cuda_wgmma_hilbert",
+    "cuda_wgmma_stream_k",
     "triton_descriptors",
     "gluon_warp_specialised",
     "cutlass_builder",
@@ -41,7 +42,8 @@ FP32_LADDER = (
 )
 FEW_ROWS = (
     *(LIBRARY, "cuda_gemv", "cuda_skinny", "cuda_wgmma_skinny"),
-    *("cuda_wgmma_hilbert", "gluon_warp_specialised", "triton_descriptors"),
+    *("cuda_wgmma_hilbert", "cuda_wgmma_stream_k", "gluon_warp_specialised"),
+    *("triton_descriptors", "triton_tile_by_size"),
 )
 GROUPED = (
     *(LIBRARY, "torch_grouped_mm", "triton_descriptors"),

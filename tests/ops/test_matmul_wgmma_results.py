@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 import torch
-from emulator import MODES, Emulator, Grid, Output, needs_compiler, tensor_maps
+from emulator import MODES, Argument, Emulator, Grid, Output, needs_compiler, tensor_maps
 
 from kernelviz.ops.matmul import variants_wgmma as ladder
 from kernelviz.ops.matmul import wgmma, wgmma_skinny
-from kernelviz.ops.matmul.wgmma import BOX, DEPTH, Function, Options, hilbert_order
+from kernelviz.ops.matmul.wgmma import BOX, DEPTH, Division, Function, Options, divided, hilbert_order
 
 pytestmark = needs_compiler
 TORCH = {"__nv_bfloat16": torch.bfloat16, "__half": torch.float16}
@@ -25,6 +25,7 @@ LADDER = {
         "CLUSTER",
         "TMA_STORE",
         "HILBERT",
+        "STREAM_K",
     )
 }
 
@@ -41,6 +42,7 @@ def faults(
     *,
     element: str = "__nv_bfloat16",
     text: str | None = None,
+    most_clusters: int = 2,
 ) -> list[str]:
     """What is wrong with a product, in either mode: products of small integers are exact in every order of additions."""
     m, n, k = sizes
@@ -50,18 +52,28 @@ def faults(
     tiles = -(-m // (options.rows * options.cluster)), -(-n // options.columns)
     order = torch.tensor(hilbert_order(*tiles) if options.hilbert else [0], dtype=torch.uint32)
     count = tiles[0] * tiles[1]
+    clusters = most_clusters if options.persistent else count
+    division = divided(count, -(-k // DEPTH), clusters) if options.stream_k else Division(whole=count, sharers=0)
     seen = []
     for mode in MODES:
         c = Output(m, n, TORCH[element])
         maps = tensor_maps([(a, options.rows), (b, BOX), (c.matrix, BOX)])
         grid = Grid(
-            blocks=(min(2, count) if options.persistent else count) * options.cluster,
+            blocks=division.launched(clusters) * options.cluster,
             threads=options.threads,
             shared_bytes=options.shared_bytes,
             cluster=options.cluster,
         )
-        error = program.run([maps, order, 0, c.matrix, *sizes], grid, mode)
+        shared_work: list[Argument] = []
+        if options.stream_k:
+            places = 2 * division.sharers * options.cluster * options.rows * options.columns
+            sums = torch.full((max(4, places),), float("nan"))
+            counters = (count - division.whole) * options.cluster * options.consumers
+            arrived = torch.zeros(max(1, counters), dtype=torch.int32)
+            shared_work = [sums, arrived, division.whole, division.sharers]
+        error = program.run([maps, order, 0, c.matrix, *sizes, *shared_work], grid, mode)
         right = torch.equal(c.matrix, expected) and c.guard_is_unchanged()
+        right &= not shared_work or not arrived.any()
         if error or not right:
             seen.append(f"{mode}: {error or 'wrong'}")
     return seen
@@ -74,6 +86,20 @@ def test_the_product_of_each_variant_is_right(name: str, emulator: Emulator) -> 
     element = "__half" if name in ("WIDE", "CLUSTER") else "__nv_bfloat16"
     for sizes in ((rows + 24, 2 * options.columns + 8, 5 * DEPTH + 8), (rows, options.columns, DEPTH), (8, 8, 8)):
         assert faults(emulator, options, sizes, element=element) == [], sizes
+
+
+DIVIDED = {
+    "two parts": (256, 256, 16 * DEPTH, 2),
+    "a whole tile, then parts": (256, 1040, 20 * DEPTH - 8, 3),
+    "four parts of a tile": (200, 248, 32 * DEPTH, 5),
+    "all sharers have two tiles": (500, 500, 18 * DEPTH, 3),
+}
+
+
+@pytest.mark.parametrize("case", DIVIDED)
+def test_tiles_divided_along_k_are_right(case: str, emulator: Emulator) -> None:
+    m, n, k, clusters = DIVIDED[case]
+    assert faults(emulator, ladder.STREAM_K, (m, n, k), most_clusters=clusters) == []
 
 
 @pytest.mark.parametrize("function", ["relu", "gelu", "silu"])
@@ -110,14 +136,23 @@ MISTAKES = {
     "the last stores are not waited for": ("            store_wait();\n", ""),
     "a product begins without a fence": ("wgmma_fence();", ""),
     "the next rows of K in the wrong place": ("step * 2048", "step * 1024"),
+    "the parts of one sharer too few": ("of < parts", "of < parts - 1"),
+    "the first and last tile of a sharer in one place": (" + (of == 0)", ""),
+    "a part begins at a sum that was there": ("i == work.first", "i == 0"),
+    "the counters of the blocks of a cluster are one": (
+        "(of_divided * CLUSTER + rank) * CONSUMERS",
+        "of_divided * CLUSTER * CONSUMERS",
+    ),
     "banks": ("(eight + next_eight ^ lane % 8)", "(eight + next_eight)"),
 }
-WITH_MISTAKES = replace(ladder.HILBERT, stages=3, columns=128, c_boxes=1)
-SIZES_WITH_MISTAKES = 280, 264, 456
+WITH_MISTAKES = replace(ladder.STREAM_K, stages=3, columns=128, c_boxes=1)
+SIZES_WITH_MISTAKES = 280, 264, 1096
+CLUSTERS_WITH_MISTAKES = 8
+"""Six tiles, of which each cluster computes three quarters of one."""
 
 
 def test_without_a_mistake_nothing_is_noticed(emulator: Emulator) -> None:
-    assert faults(emulator, WITH_MISTAKES, SIZES_WITH_MISTAKES) == []
+    assert faults(emulator, WITH_MISTAKES, SIZES_WITH_MISTAKES, most_clusters=CLUSTERS_WITH_MISTAKES) == []
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -125,7 +160,8 @@ def test_the_processor_notices_mistakes_of_the_kernel(mistake: str, emulator: Em
     correct, wrong = MISTAKES[mistake]
     text = wgmma.SOURCE.read_text()
     assert correct in text
-    assert faults(emulator, WITH_MISTAKES, SIZES_WITH_MISTAKES, text=text.replace(correct, wrong))
+    text = text.replace(correct, wrong)
+    assert faults(emulator, WITH_MISTAKES, SIZES_WITH_MISTAKES, text=text, most_clusters=CLUSTERS_WITH_MISTAKES)
 
 
 # --- few rows: the operands are exchanged ---------------------------------------------------------------------------------------

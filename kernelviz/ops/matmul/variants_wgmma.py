@@ -21,6 +21,7 @@ PERSISTENT = replace(WIDE, persistent=1)
 CLUSTER = replace(PERSISTENT, cluster=2)
 TMA_STORE = replace(CLUSTER, c_boxes=2)
 HILBERT = replace(TMA_STORE, hilbert=1)
+STREAM_K = replace(HILBERT, stream_k=1)
 
 
 def _bind(a_MK: Tensor, b_KN: Tensor, options: Options) -> Launch:
@@ -121,6 +122,22 @@ def cuda_wgmma_hilbert(
     return _bind(a_MK, b_KN, options)
 
 
+@variant(**_NEEDS, techniques=("tma", "wgmma", "warp_specialised", "multicast"), space=SPACE, admits=_admits)
+def cuda_wgmma_stream_k(
+    a_MK: Tensor,
+    b_KN: Tensor,
+    *,
+    columns: int = 256,
+    stages: int = 4,
+    cluster: int = 2,
+    c_boxes: int = 2,
+    group: int = 0,
+) -> Launch:
+    """CUDA C++, wgmma: the tiles of a last round that is not full are divided along K among all blocks (stream-K)."""
+    options = _options(columns=columns, stages=stages, cluster=cluster, c_boxes=c_boxes, group=group)
+    return _bind(a_MK, b_KN, replace(options, stream_k=1))
+
+
 WGMMA_VARIANTS = (
     cuda_wgmma,
     cuda_wgmma_two_warpgroups,
@@ -130,4 +147,5 @@ WGMMA_VARIANTS = (
     cuda_wgmma_cluster,
     cuda_wgmma_tma_store,
     cuda_wgmma_hilbert,
+    cuda_wgmma_stream_k,
 )

@@ -12,12 +12,14 @@
 //   C_BOXES      0: C goes to memory from registers; else by TMA, through this many boxes of shared memory for each warpgroup, while the
 //                next tile begins
 //   HILBERT      1: the tiles are computed in the order of a table; 0: in groups of GROUP rows of tiles, which find B in the L2
+//   STREAM_K     1: tiles that would leave blocks idle in the last round are divided along K, so that all blocks end at the same time
 // `maps` holds three tensor maps of boxes of 64 columns: A in boxes of ROWS rows, B in boxes of 64 rows (of COLUMNS / CLUSTER rows where K is
 // contiguous), C in boxes of 64 rows, all swizzled by 128 bytes. TMA fills what is outside of a matrix with zeros, and does not write there.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include "gelu.cuh"
+#include "parts_of_k.cuh"
 #include "tma.cuh"
 #include "wgmma.cuh"
 
@@ -34,9 +36,10 @@ constexpr int BIAS_BYTES = FUNCTION == IDENTITY ? 0 : 2 * COLUMNS;  // of one wa
 constexpr int BOXES_OF_B = COLUMNS / 64;
 constexpr int SUMS = COLUMNS / 2;  // of one thread
 
-// All shared memory is dynamic: the stages, then C, then the barriers, then the bias.
+// All shared memory is dynamic: the stages, then C, then the barriers, then the bias, then a word of each
+// warpgroup.
 struct Shared {
-    unsigned stages, c, full, empty, bias;
+    unsigned stages, c, full, empty, bias, last;
 
     __device__ __forceinline__ Shared() {
         extern __shared__ __align__(1024) unsigned char memory[];
@@ -46,6 +49,7 @@ struct Shared {
         full = c + C_BYTES;
         empty = full + 8 * STAGES;
         bias = empty + 8 * STAGES;
+        last = bias + CONSUMERS * BIAS_BYTES;
     }
     __device__ __forceinline__ unsigned a(int stage) const {
         return stages + stage * (A_BYTES + B_BYTES);
@@ -94,6 +98,28 @@ struct Tile {
         row = (of_m * CLUSTER + rank) * ROWS;
         column = of_n * COLUMNS;
     }
+};
+
+// What a block or cluster computes, one after the other: steps `first` to `last` of K of a tile.
+struct Work {
+    int number, first, last;
+
+    // Of a whole tile.
+    __device__ __forceinline__ Work(int number, int depths) : number(number), first(0), last(depths) {}
+#if STREAM_K
+    int next;
+
+    // The steps of the tiles from number `whole` on are divided among `sharers` clusters.
+    static __device__ __forceinline__ int begin(int steps, int sharers, int cluster) { return (long long)steps * cluster / sharers; }
+    // The cluster that computes this step.
+    static __device__ __forceinline__ int owner(int steps, int sharers, int step) { return int(((step + 1ll) * sharers - 1) / steps); }
+
+    // Of the step `next` of those tiles, up to step `end`.
+    __device__ __forceinline__ Work(int whole, int depths, int next, int end) : number(whole + next / depths), first(next % depths) {
+        last = min(depths, first + end - next);
+        this->next = next + last - first;
+    }
+#endif
 };
 
 struct Stage {
@@ -271,7 +297,14 @@ __device__ __forceinline__ void store(
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
     const char* __restrict__ maps, const unsigned* __restrict__ order, const ELEMENT* __restrict__ bias, ELEMENT* __restrict__ c, int m, int n,
-    int k) {
+    int k
+#if STREAM_K
+    // Sums of parts of K (two places for each block of a sharer: of its first and of its last tile), and for each warpgroup's part of a divided tile a
+    // counter, zero before and after a launch. The first `whole` tiles are not divided; `sharers` clusters share the others.
+    ,
+    float4* __restrict__ workspace, unsigned* __restrict__ arrived, int whole, int sharers
+#endif
+) {
     const Shared shared;
     const int rank = CLUSTER > 1 ? rank_in_cluster() : 0;
     const int tiles_m = (m + ROWS * CLUSTER - 1) / (ROWS * CLUSTER), tiles_n = (n + COLUMNS - 1) / COLUMNS;
@@ -279,6 +312,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
     const int depths = (k + DEPTH - 1) / DEPTH;
     const int first_tile = blockIdx.x / CLUSTER, tile_step = gridDim.x / CLUSTER;
     const int warpgroup = threadIdx.x / WARPGROUP;
+#if STREAM_K
+    static_assert(SPECIALISED && PERSISTENT && C_BOXES);
+    const int steps = (tiles - whole) * depths;
+    const int begin = first_tile < sharers ? Work::begin(steps, sharers, first_tile) : 0;
+    const int end = first_tile < sharers ? Work::begin(steps, sharers, first_tile + 1) : 0;
+#else
+    const int whole = tiles;
+#endif
 
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < STAGES; ++stage) {
@@ -297,15 +338,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
             acquire_map(maps);
             acquire_map(maps + 128);
             Stage stage;
+            const auto copy = [&](const Work& work) {
+                const Tile tile(work.number, tiles_m, tiles_n, rank, order);
 #pragma unroll 1
-            for (int number = first_tile; number < tiles; number += tile_step) {
-                const Tile tile(number, tiles_m, tiles_n, rank, order);
-#pragma unroll 1
-                for (int i = 0; i < depths; ++i, stage.next()) {
+                for (int i = work.first; i < work.last; ++i, stage.next()) {
                     barrier_wait(shared.empty + 8 * stage.number, stage.parity ^ 1);
                     fill(shared, maps, stage.number, tile, i * DEPTH, rank);
                 }
+            };
+#pragma unroll 1
+            for (int number = first_tile; number < whole; number += tile_step) {
+                copy(Work(number, depths));
             }
+#if STREAM_K
+#pragma unroll 1
+            for (int next = begin; next < end;) {
+                const Work work(whole, depths, next, end);
+                copy(work);
+                next = work.next;
+            }
+#endif
         }
         __syncwarp();  // the barrier of the cluster needs whole warps
     } else {
@@ -314,15 +366,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
             acquire_map(maps + 256);
         }
         Stage stage;
-        for (int number = first_tile; number < tiles; number += tile_step) {
-            const Tile tile(number, tiles_m, tiles_n, rank, order);
+#if STREAM_K
+        int number = first_tile, next = begin;
+#pragma unroll 1
+        while (number < whole || next < end) {
+            const Work work = number < whole ? Work(number, depths) : Work(whole, depths, next, end);
+            next = number < whole ? next : work.next;
+            number += tile_step;
+#else
+        for (int number = first_tile; number < whole; number += tile_step) {
+            const Work work(number, depths);
+#endif
+            const Tile tile(work.number, tiles_m, tiles_n, rank, order);
             load_bias(shared.bias + warpgroup * BIAS_BYTES, bias, tile.column, n);
             float sums[SUMS];
             int before = -1;
-            for (int i = 0; i < depths; ++i, stage.next()) {
+            for (int i = work.first; i < work.last; ++i, stage.next()) {
                 barrier_wait(shared.full + 8 * stage.number, stage.parity);
                 wgmma_fence();
-                multiply(sums, shared.a(stage.number) + warpgroup * (64 * DEPTH * 2), shared.b(stage.number), i == 0);
+                multiply(sums, shared.a(stage.number) + warpgroup * (64 * DEPTH * 2), shared.b(stage.number), i == work.first);
                 wgmma_commit();
                 // One group may still run; the stage of the group before it is free.
                 wgmma_wait<1>();
@@ -335,6 +397,30 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
             if (threadIdx.x % WARPGROUP < CLUSTER) {
                 barrier_arrive_at(shared.empty + 8 * before, threadIdx.x % WARPGROUP);
             }
+#if STREAM_K
+            if (work.last - work.first < depths) {
+                // Whoever is last adds the parts of all sharers of the tile, in their order, and stores it.
+                const int of_divided = work.number - whole;
+                const int sharer = Work::owner(steps, sharers, of_divided * depths);
+                const int parts = Work::owner(steps, sharers, (of_divided + 1) * depths - 1) - sharer + 1;
+                const auto part = [&](int of) {
+                    const int place = ((sharer + of) * CLUSTER + rank) * 2 + (of == 0);
+                    return workspace + (long long)(place * CONSUMERS + warpgroup) * (SUMS / 4 * WARPGROUP) + threadIdx.x % WARPGROUP;
+                };
+                store_part(part(first_tile - sharer), sums);
+                if (!is_last_warpgroup(arrived + (of_divided * CLUSTER + rank) * CONSUMERS + warpgroup, parts, warpgroup, shared.last + 4 * warpgroup)) {
+                    continue;
+                }
+#pragma unroll
+                for (int i = 0; i < SUMS; ++i) {
+                    sums[i] = 0.0f;
+                }
+#pragma unroll 1
+                for (int of = 0; of < parts; ++of) {
+                    add_part(sums, part(of));
+                }
+            }
+#endif
             store(shared, sums, maps, c, tile.row + 64 * warpgroup, tile.column, warpgroup, m, n);
         }
         if (C_BOXES && threadIdx.x % WARPGROUP == 0) {

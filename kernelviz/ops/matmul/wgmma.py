@@ -41,6 +41,7 @@ class Options:
     c_boxes: int = 0
     hilbert: int = 0
     group: int = 8
+    stream_k: int = 0
 
     @property
     def rows(self) -> int:
@@ -53,11 +54,11 @@ class Options:
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory: the stages, C, the barriers, a bias, and what aligns them to 1024 bytes."""
+        """Dynamic shared memory: the stages, C, the barriers, a bias, words of stream-K, and what aligns them to 1024 bytes."""
         stage = 2 * DEPTH * (self.rows + self.columns)
         c = 2 * BOX * BOX * self.consumers * self.c_boxes
         bias = 2 * self.columns * self.consumers if self.c_boxes else 0
-        return ALIGNMENT_BYTES + self.stages * (stage + 16) + c + bias
+        return ALIGNMENT_BYTES + self.stages * (stage + 16) + c + bias + 16 * self.stream_k
 
     def defines(self, element: str, *, function: Function = "identity", b_k_contiguous: bool = False) -> dict[str, str]:
         """The macros, for elements of this C++ type."""
@@ -71,11 +72,48 @@ class Options:
             "C_BOXES": str(self.c_boxes),
             "HILBERT": str(self.hilbert),
             "GROUP": str(self.group),
+            "STREAM_K": str(self.stream_k),
             "FUNCTION": function.upper(),
             "B_K_CONTIGUOUS": str(int(b_k_contiguous)),
             "ELEMENT": element,
             "ELEMENT_PTX": f'"{_PTX_NAMES[element]}"',
         }
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Division:
+    """Which tiles are divided along K: all after the first `whole`, among `sharers` clusters. Tiles are counted by cluster."""
+
+    whole: int
+    sharers: int
+
+    def launched(self, clusters: int) -> int:
+        """Clusters that have work, of those that are resident at once."""
+        return min(clusters, max(self.whole, self.sharers))
+
+
+MOST_PARTS = 4
+"""Of a tile: more would take longer to add up than they save."""
+LEAST_STEPS = 8
+"""Of a part of K, 64 elements each."""
+
+
+def divided(tiles: int, depths: int, clusters: int) -> Division:
+    """Divides the tiles of the last round, unless it occupies nine of ten clusters.
+
+    `depths`: steps of K of a tile. `clusters`: that are resident at once.
+
+    >>> divided(112, 64, 66)
+    Division(whole=66, sharers=66)
+    >>> [divided(tiles, depths, 66).sharers for tiles, depths in ((32, 224), (64, 64), (10, 64), (32, 8))]
+    [66, 0, 40, 32]
+    """
+    rest = tiles % clusters
+    if rest == 0 or 10 * rest > 9 * clusters:
+        return Division(whole=tiles, sharers=0)
+    return Division(
+        whole=tiles - rest, sharers=max(rest, min(clusters, rest * MOST_PARTS, rest * depths // LEAST_STEPS))
+    )
 
 
 @functools.lru_cache(maxsize=32)
@@ -147,12 +185,24 @@ def _bind(
     maps = tensor_maps([Boxes(a_MK, options.rows), b, Boxes(c_MN, BOX)])
     tiles = -(-m // (options.rows * options.cluster)), -(-n // options.columns)
     order = torch.tensor(hilbert_order(*tiles) if options.hilbert else [0], dtype=torch.uint32).to(a_MK.device)
-    blocks = tiles[0] * tiles[1] * options.cluster
+    count = tiles[0] * tiles[1]
+    clusters = count
     if options.persistent:
         resident = nvrtc.resident(kernel, options.threads, cluster=options.cluster, shared_bytes=options.shared_bytes)
-        blocks = min(blocks, resident)
+        clusters = resident // options.cluster
+    division = divided(count, -(-k // DEPTH), clusters) if options.stream_k else Division(whole=count, sharers=0)
+    blocks = division.launched(clusters) * options.cluster
     bias = order if bias_N is None else bias_N
     sizes = tuple(map(ctypes.c_int, (m, n, k)))
+    shared_work: tuple[Tensor, ...] = ()
+    if options.stream_k:
+        places = 2 * division.sharers * options.cluster * options.rows * options.columns
+        counters = (count - division.whole) * options.cluster * options.consumers
+        shared_work = (
+            torch.empty(max(4, places), dtype=torch.float32, device=a_MK.device),
+            torch.zeros(max(1, counters), dtype=torch.int32, device=a_MK.device),
+        )
+        sizes += tuple(map(ctypes.c_int, (division.whole, division.sharers)))
 
     def launch() -> Tensor:
         pointers = (t.data_ptr() for t in (maps, order, bias, c_MN))
@@ -161,7 +211,9 @@ def _bind(
             blocks,
             options.threads,
             *pointers,
-            *sizes,
+            *sizes[:3],
+            *(t.data_ptr() for t in shared_work),
+            *sizes[3:],
             cluster=options.cluster,
             shared_bytes=options.shared_bytes,
         )
