@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Error, Page
 
 WIDE = {"width": 1440, "height": 900}
 
@@ -63,8 +63,13 @@ def forget(tab: Page) -> None:
 def keep_process(context: BrowserContext, origin: str) -> None:
     """Leave a page of the server open in a tab of its own: the smallest that the server has, which runs no script."""
     smallest = f"{origin}/api/health"
-    if all(page.url != smallest for page in context.pages):
-        context.new_page().goto(smallest)
+    if any(page.url == smallest for page in context.pages):
+        return
+    tab = context.new_page()
+    try:
+        tab.goto(smallest)
+    except Error:  # the test ended its server
+        tab.close()
 
 
 def forget_files(tab: Page) -> None:
