@@ -36,6 +36,38 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+LONGEST_GROUPS = (
+    "browser-1",
+    "browser-2",
+    "compile-1",
+    "compile-0",
+    "interpreter-1",
+    "device",
+    "inductor",
+    "matmul-tiles",
+)
+"""Groups (`xdist_group`) that one test process works on for a minute or longer, the longest first."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with the longest groups and end with tests of no group, so that no process still has a long group at the end.
+
+    By itself pytest-xdist begins with the groups of the most tests, which are not those that take longest.
+    """
+    if (
+        config.getoption("--part", default=None) is None
+    ):  # the GPU suite has an order of its own (tests/gpu/conftest.py)
+        items.sort(key=_rank)
+
+
+def _rank(item: pytest.Item) -> int:
+    marker = item.get_closest_marker("xdist_group")
+    if marker is None:
+        return len(LONGEST_GROUPS) + 1
+    return LONGEST_GROUPS.index(marker.args[0]) if marker.args[0] in LONGEST_GROUPS else len(LONGEST_GROUPS)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
     """Look for examples only in those files of this folder that have one: else each module is imported under a second name."""

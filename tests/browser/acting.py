@@ -36,7 +36,7 @@ _AT_REST = """() => {
 
 def at_rest(page: Page) -> None:
     """Wait until the server has answered each act, the page's script has ended, and no element of an earlier run is left."""
-    page.wait_for_function(_AT_REST)
+    page.wait_for_function(_AT_REST, polling=50)  # in ms; by default the browser would draw a frame for each look
 
 
 def address(page: Page) -> dict[str, str]:

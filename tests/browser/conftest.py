@@ -26,6 +26,7 @@ ARGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--process-per-site",  # see one_tab.py
 ]
 FOLDER = Path(__file__).parent
 Serve = Callable[..., str]

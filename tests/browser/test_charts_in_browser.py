@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from accessibility import show_in
 from acting import HAS_PICTURE, at_rest, clipboard_of
+from one_tab import forget_files
 from playwright.sync_api import Locator, Page, expect
 
 from kernelviz.formats.browser import bundle
@@ -43,6 +44,7 @@ def click(page: Page, chart: Locator, number: int) -> None:
 
 
 def test_a_selection_stays_until_it_ends_and_a_chart_is_redrawn_in_place(real: str, page: Page) -> None:
+    forget_files(page)
     asked: list[str] = []
     page.on("request", lambda r: asked.append(r.url))
     chart = opened(real, page)
@@ -210,6 +212,7 @@ def test_the_menus_are_used_by_keyboard_and_close(real: str, page: Page) -> None
 
 
 def test_the_bundle_is_sent_as_the_browser_accepts_it_and_is_kept_for_good(real: str, page: Page) -> None:
+    forget_files(page)
     with page.expect_response(re.compile(r"/assets/plotly\.")) as waiting:
         opened(real, page)
     answer = waiting.value

@@ -25,7 +25,7 @@ from kernelviz.hardware.cpu import cpu
 from kernelviz.store import Store
 from kernelviz.worker.device_lock import DeviceLock, Holder
 
-pytestmark = [pytest.mark.xdist_group("browser-2"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.xdist_group("browser-1"), pytest.mark.timeout(300)]
 PLUGIN = '''
 from kernelviz.ops import Launch, variant
 

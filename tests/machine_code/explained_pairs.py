@@ -26,7 +26,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 from kernelviz.core.machine_code import CodeFacts, Instruction, KernelFacts, Occupancy  # noqa: E402
 from kernelviz.machine_code.cubin import read_cubin  # noqa: E402
 from kernelviz.machine_code.disassembly import instructions_of  # noqa: E402
-from kernelviz.machine_code.facts import facts_of  # noqa: E402
+from kernelviz.machine_code.facts import facts_of_kernel  # noqa: E402
 from kernelviz.machine_code.occupancy import RESERVED_SHARED_BYTES, occupancy  # noqa: E402
 from kernelviz.ops.kernels import nvrtc  # noqa: E402
 
@@ -98,8 +98,9 @@ class RecordingDriver:
 
 
 def compiled(cubin: bytes, name: str, *, blocks: int, threads: int, cluster: int, dynamic_bytes: int) -> Compiled:
-    facts = next(kernel for kernel in facts_of(cubin) if kernel.name == name)
-    instructions = instructions_of(cubin, read_cubin(cubin))[name]
+    file = read_cubin(cubin)
+    instructions = instructions_of(cubin, file)[name]
+    facts = facts_of_kernel(next(k for k in file.kernels if k.name == name), file.architecture, instructions)
     return Compiled(
         facts=facts,
         instructions=instructions,

@@ -7,8 +7,6 @@ import sys
 import types
 
 import pytest
-from torch._dynamo.exc import Unsupported
-from torch._inductor.exc import CppCompileError, InductorError
 
 from kernelviz.core.reasons import Raised
 from kernelviz.measure.session.failures import failure
@@ -39,8 +37,6 @@ COMPILERS = [
     of_module("triton.compiler.errors", "CompilationError", TRITON)("at 3:4"),
     of_module("triton.runtime.errors", "OutOfResources", TRITON)("out of resource: shared memory"),
     of_module("triton.runtime.errors", "PTXASError", TRITON)("ptxas fatal"),
-    Unsupported("call of a function that torch.compile does not know"),
-    CppCompileError(["g++"], "error: no such thing"),
     of_module("cuda.core._utils.cuda_utils", "NVRTCError", of_module("cuda.core._utils.cuda_utils", "CUDAError"))("no"),
     of_module("cuda.bindings.nvjitlink", "nvJitLinkError")("no"),
     CompilationError("the C++ compiler g++ failed"),
@@ -70,6 +66,19 @@ def test_an_error_of_a_compiler_does_not_compile(error: Exception) -> None:
     assert type(error).__name__ in found.message or str(error) == found.message
 
 
+def test_an_error_of_torch_compile_does_not_compile() -> None:
+    # Imported here, because it takes 1.5 s, which each process of a test session would spend on collecting.
+    from torch._dynamo.exc import Unsupported
+    from torch._inductor.exc import CppCompileError
+
+    errors = (
+        Unsupported("call of a function that torch.compile does not know"),
+        CppCompileError(["g++"], "error: no such thing"),
+    )
+    for error in errors:
+        test_an_error_of_a_compiler_does_not_compile(error)
+
+
 @pytest.mark.parametrize(("error", "kind", "text"), OTHERS, ids=[kind for _, kind, _ in OTHERS])
 def test_any_other_exception_is_named(error: Exception, kind: str, text: str) -> None:
     found = failure(error)
@@ -77,6 +86,8 @@ def test_any_other_exception_is_named(error: Exception, kind: str, text: str) ->
 
 
 def test_an_error_around_that_of_a_compiler_does_not_compile() -> None:
+    from torch._inductor.exc import InductorError
+
     error = RuntimeError("cannot be launched")
     error.__cause__ = InductorError(ValueError("inner"), None)
     assert failure(error).stage == "compile"

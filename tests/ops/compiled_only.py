@@ -237,15 +237,17 @@ def _shows(own_cubins: Sequence[bytes], variant: Variant, arch: str) -> bool:
     return shown is not None and expected_on(variant.techniques, arch) <= set(shown)
 
 
+_techniques: dict[bytes, frozenset[Technique]] = {}
+"""Of each cubin that was disassembled."""
+
+
 def techniques(cubins_of: Mapping[str, list[bytes]]) -> dict[str, list[Technique] | None]:
     """The techniques that the cubins of each variant show together; None for a variant without a cubin."""
-    distinct = sorted({cubin for several in cubins_of.values() for cubin in several})
-    shown = {
-        cubin: frozenset[Technique]().union(*map(techniques_of, kernels))
-        for cubin, kernels in zip(distinct, facts_of_many(distinct), strict=True)
-    }
+    new = sorted({cubin for several in cubins_of.values() for cubin in several} - _techniques.keys())
+    for cubin, kernels in zip(new, facts_of_many(new), strict=True):
+        _techniques[cubin] = frozenset[Technique]().union(*map(techniques_of, kernels))
     return {
-        name: sorted(frozenset[Technique]().union(*(shown[c] for c in several))) if several else None
+        name: sorted(frozenset[Technique]().union(*(_techniques[c] for c in several))) if several else None
         for name, several in cubins_of.items()
     }
 

@@ -35,15 +35,14 @@ _compiled: dict[int, Lines] = {}
 
 
 @pytest.fixture
-def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Lines:
+def compiled(request: pytest.FixtureRequest, compiler_cache: Path) -> Lines:
     """What the process said that compiled a shard, by architecture and case; run once for all its cases."""
     pytest.importorskip("triton")
     pytest.importorskip("cuda.core")
     shard = request.node.callspec.params["shard"]
     if shard not in _compiled:
-        cache = tmp_path_factory.mktemp(f"compiled-{shard}")
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TRITON_CACHE_DIR": str(cache), "OMP_NUM_THREADS": "1"}
-        environment |= {"KERNELVIZ_CACHE": str(cache)}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+        environment |= {"TRITON_CACHE_DIR": str(compiler_cache), "KERNELVIZ_CACHE": str(compiler_cache)}
         environment.pop("TRITON_INTERPRET", None)
         done = subprocess.run(
             [sys.executable, HERE / "compiled_only.py", *ops_of(shard)],

@@ -149,9 +149,9 @@ def test_configurations_are_right_in_the_interpreter_and_write_no_row_of_another
 
 
 @pytest.mark.xdist_group("matmul-tiles")
-def test_configurations_compile_as_predicted(tmp_path: Path) -> None:
+def test_configurations_compile_as_predicted(compiler_cache: Path) -> None:
     """Shared memory as `admits` computes it, tensor cores, and no spills."""
-    for line in _lines("compile", TRITON_CACHE_DIR=str(tmp_path)):
+    for line in _lines("compile", TRITON_CACHE_DIR=str(compiler_cache)):
         variant = OP.variant_named(line["case"])
         c = variant.configuration or variant.default
         if "tile_k_bytes" in c:

@@ -264,7 +264,8 @@ def test_the_processor_notices_mistakes_with_an_operand_in_registers(
 def test_scales_are_loaded_in_the_loop_and_nothing_spills(name: str) -> None:
     pytest.importorskip("triton")  # its wheel has nvdisasm
     options = REGISTERS[name]
-    cubin = nvrtc.compile_cubin(TWO_LEVEL_SOURCE, nvrtc.architecture("sm_90", specific=True), options.defines())
+    arch = nvrtc.architecture("sm_90", specific=True)
+    cubin = nvrtc.compile_cubin(TWO_LEVEL_SOURCE, arch, options.defines(), "matmul_fp8_two_level")
     (kernel,) = facts_of(cubin)
     assert (kernel.spill_stores, kernel.spill_loads) == (0, 0)
     assert {role.registers for role in kernel.roles} == {24, 240}
@@ -308,7 +309,8 @@ def test_the_processor_notices_mistakes_of_the_kernel(mistake: str, emulator: Em
 def test_the_kernel_multiplies_on_tensor_cores_without_spills(name: str) -> None:
     pytest.importorskip("triton")  # its wheel has nvdisasm
     options = OPTIONS[name]
-    (kernel,) = facts_of(nvrtc.compile_cubin(SOURCE, nvrtc.architecture("sm_90", specific=True), options.defines()))
+    arch = nvrtc.architecture("sm_90", specific=True)
+    (kernel,) = facts_of(nvrtc.compile_cubin(SOURCE, arch, options.defines(), "matmul_fp8"))
     assert (kernel.spill_stores, kernel.spill_loads) == (0, 0)
     assert {"wgmma", "tma", "warp_specialised"} <= techniques_of(kernel)
     assert ("multicast" in techniques_of(kernel)) == (options.cluster > 1)

@@ -133,7 +133,8 @@ def test_a_planted_fault_is_seen(fault: str, emulator: Emulator) -> None:
 
 @functools.cache
 def disassembly(layout: tuple[bool, bool], element: str) -> bytes:
-    return nvrtc.compile_cubin(SOURCE, nvrtc.architecture("sm_90", specific=True), macros_of(HILBERT, layout, element))
+    arch = nvrtc.architecture("sm_90", specific=True)
+    return nvrtc.compile_cubin(SOURCE, arch, macros_of(HILBERT, layout, element), "matmul_wgmma_layouts")
 
 
 @pytest.mark.xdist_group("compile-1")

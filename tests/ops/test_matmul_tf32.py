@@ -99,7 +99,8 @@ def test_the_processor_notices_mistakes_of_the_kernel(mistake: str, emulator: Em
 def test_fragments_are_loaded_while_the_tensor_core_multiplies(name: str) -> None:
     pytest.importorskip("triton")  # its wheel has nvdisasm
     options = OPTIONS[name]
-    (kernel,) = facts_of(nvrtc.compile_cubin(SOURCE, nvrtc.architecture("sm_90", specific=True), options.defines()))
+    arch = nvrtc.architecture("sm_90", specific=True)
+    (kernel,) = facts_of(nvrtc.compile_cubin(SOURCE, arch, options.defines(), "matmul_tf32"))
     assert (kernel.spill_stores, kernel.spill_loads) == (0, 0)
     assert {"wgmma", "tma", "warp_specialised"} <= techniques_of(kernel)
     assert ("multicast" in techniques_of(kernel)) == (options.cluster > 1)

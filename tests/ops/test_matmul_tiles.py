@@ -45,9 +45,9 @@ def test_every_configuration_is_right_in_the_interpreter() -> None:
     assert all(0 < line["worst_of_bound"] <= 1 for line in lines)
 
 
-def test_configurations_compile_as_predicted(tmp_path: Path) -> None:
+def test_configurations_compile_as_predicted(compiler_cache: Path) -> None:
     """Shared memory as `admits` computes it, no spills, and other registers for each role of specialised warps."""
-    for line in _lines("compile", TRITON_CACHE_DIR=str(tmp_path)):
+    for line in _lines("compile", TRITON_CACHE_DIR=str(compiler_cache)):
         name, c = line["case"], MATMUL.variant_named(line["case"]).configuration
         assert c is not None
         if "tile_k_bytes" in c:

@@ -37,7 +37,8 @@ LADDER = {
 @functools.cache
 def facts(name: str, element: str = "__nv_bfloat16") -> KernelFacts:
     pytest.importorskip("triton")  # its wheel has nvdisasm
-    cubin = nvrtc.compile_cubin(SOURCE, nvrtc.architecture("sm_90", specific=True), LADDER[name].defines(element))
+    arch = nvrtc.architecture("sm_90", specific=True)
+    cubin = nvrtc.compile_cubin(SOURCE, arch, LADDER[name].defines(element), "matmul_wgmma")
     (kernel,) = facts_of(cubin)
     return kernel
 
