@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, Page, Request, expect
 
 from kernelviz.formats import decode, digest, encode, shipped_runs
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-1")]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-2")]
 Serve = Callable[..., str]
 
 DRAWN = """() => ["by_size", "roofline", "bars"].map((key) => {

@@ -3,7 +3,7 @@
     kernelviz run matmul --with tests/candidates/matmul_split_k.py --variants torch_eager,cuda_wgmma_stream_k,cuda_wgmma_split_k \
         --size m=512 --size n=4096 --size k=14336
 
-With a multiple of as many sharers as there are tiles, tiles with the same columns of B are always at the same place of K, so that B
+With a multiple of as many sharers as there are tiles, tiles with the same columns of B are always at the same place of K, so B
 is read from memory once. If it is faster, `divided` of kernelviz/ops/matmul/wgmma.py becomes this one.
 """
 
