@@ -147,7 +147,7 @@ def test_two_calibrations_agree(calibrated: Calibrated) -> None:
     ticks = {k: TICK_S / r.time_s for k, r in first.items() if r.timer != "host" and r.time_s is not None}
     wide = {k for k in first if is_wide(first[k]) or is_wide(second[k])}  # the product uses none of them
     over = {k: abs(d) / max(allowed[k], ticks.get(k, 0.0)) for k, d in apart.items() if k not in wide}
-    # Of about forty roofs, one was 1.02 % apart on one H200 (a DRAM stream) and one 1.03 % on another (a product under the power cap).
+    # Of about forty roofs, a DRAM stream was 1.02 % apart on one H200, and a product under the power cap 1.03 % on another.
     assert len([k for k in over if over[k] > 1]) <= 1, apart
     assert max(over.values()) <= MOST_APART / AGREE, apart
     assert {first[k].timer for k in wide} <= {"host"}
