@@ -65,6 +65,8 @@ _SHAPES: dict[str, Points] = {
     "hexagon": _star(6, math.cos(math.pi / 6)),
     "octagon": _star(8, math.cos(math.pi / 8), turned=1 / 16),
     "hexagon2": _star(6, math.cos(math.pi / 6), turned=1 / 12),
+    "arrow-wide": ((0, -1), (1.1, 0.4), (0.6, 0.8), (0, 0.95), (-0.6, 0.8), (-1.1, 0.4)),
+    "arrow": ((0, -1.1), (0.62, 0.9), (-0.62, 0.9)),
 }  # fmt: skip
 """Corners by marker; a circle has none."""
 

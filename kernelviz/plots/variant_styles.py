@@ -69,10 +69,12 @@ MARKERS = (
     "hexagon",
     "octagon",
     "hexagon2",
+    "arrow-wide",
+    "arrow",
 )
 """More markers than a run of the largest op can have variants, so that the marker alone identifies a variant. Their number has no
-divisor in common with that of the colours, so a colour and a marker meet again only after 432 variants."""
-_NEVER_DOTTED = ("hourglass", "bowtie")
+divisor in common with that of the colours, so a colour and a marker meet again only after 464 variants."""
+_NEVER_DOTTED = ("hourglass", "bowtie", "arrow-wide", "arrow")
 """Markers of which Plotly has no variant with a dot."""
 NEUTRAL = "#7C8784"
 """The colour of roofs, boundaries and frames, of which no variant is. It is readable on both backgrounds and less prominent."""
