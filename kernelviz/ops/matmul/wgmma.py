@@ -104,7 +104,7 @@ class Division:
 MOST_PARTS = 4
 """Of a tile: more would take longer to add up than they save."""
 LEAST_SAVED_STEPS = 24
-"""Steps of K that a division must save: on an H200, the sums of parts of a tile of 128 × 256 take 10 to 15 us, as long as these."""
+"""Steps of K that a division must save: on an H200, sums of parts of a tile of 128 × 256 take 10 to 15 us, as long as they."""
 
 
 def divided(tiles: int, depths: int, clusters: int) -> Division:
