@@ -131,7 +131,10 @@ MISTAKES = {
         "",
     ),
     "a block of the cluster is not told": ("% WARPGROUP < CLUSTER)", "% WARPGROUP < 1)"),
-    "half of the tile of B is sent to one block": ("(1 << CLUSTER) - 1", "1 << 0"),
+    "half of the tile of B is sent to one block": (
+        "load_for_cluster(shared.b(stage) + box",
+        "load_box(shared.b(stage) + box",
+    ),
     "C is overwritten while it is stored": ("store_wait_read<C_BOXES - 1>()", "store_wait_read<C_BOXES>()"),
     "TMA does not see what was written": ("fence_for_tma();", ""),
     "the last stores are not waited for": ("            store_wait();\n", ""),

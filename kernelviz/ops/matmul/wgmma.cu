@@ -21,6 +21,7 @@
 #include "gelu.cuh"
 #include "parts_of_k.cuh"
 #include "tma.cuh"
+#include "warpgroups.cuh"
 #include "wgmma.cuh"
 
 constexpr int ROWS = 64 * CONSUMERS, DEPTH = 64;
@@ -37,6 +38,9 @@ constexpr int BOXES_OF_B = COLUMNS / 64;
 constexpr bool DIVIDES_BOXES = BOXES_OF_B % CLUSTER == 0;
 constexpr int SUMS = COLUMNS / 2;  // of one thread
 static_assert(C_BOXES == 0 || BOXES_OF_B % C_BOXES == 0, "a box is filled again after as many stores as there are boxes");
+
+#include "stages.cuh"
+#include "tiles_in_order.cuh"
 
 // All shared memory is dynamic: the stages, then C, then the barriers, then the bias, then a word of each
 // warpgroup.
@@ -61,14 +65,6 @@ struct Shared {
     }
 };
 
-__device__ __forceinline__ void wait_for_cluster() {
-    if (CLUSTER > 1) {
-        cluster_barrier();
-    } else {
-        __syncthreads();
-    }
-}
-
 // A, K contiguous: 8 rows of 128 bytes are 1024 bytes. 16 elements of K further are 32 bytes further.
 __device__ __forceinline__ unsigned long long operand_a(unsigned tile, int step) {
     return wgmma_operand(tile + step * 32, 16, 1024);
@@ -80,28 +76,6 @@ __device__ __forceinline__ unsigned long long operand_b(unsigned tile, int step)
 }
 
 // --- tiles ------------------------------------------------------------------------------------------------------------------------
-// The first row and column of a block's tile. With clusters, `number` counts pairs of tiles.
-struct Tile {
-    int row, column;
-
-    __device__ __forceinline__ Tile(int number, int tiles_m, int tiles_n, int rank, const unsigned* __restrict__ order) {
-        int of_m, of_n;
-        if (HILBERT) {
-            const unsigned place = __ldg(order + number);
-            of_m = place & 0xFFFF;
-            of_n = place >> 16;
-        } else {
-            const int in_group = GROUP * tiles_n;
-            const int first = number / in_group * GROUP;
-            const int rows = min(GROUP, tiles_m - first);
-            of_m = first + number % in_group % rows;
-            of_n = number % in_group / rows;
-        }
-        row = (of_m * CLUSTER + rank) * ROWS;
-        column = of_n * COLUMNS;
-    }
-};
-
 // What a block or cluster computes, one after the other: steps `first` to `last` of K of a tile. Tiles from number `whole` on have `parts` parts; all
 // first parts come before all second ones, so that tiles with the same columns of B are at the same place of K.
 struct Work {
@@ -119,26 +93,6 @@ struct Work {
     }
 };
 
-struct Stage {
-    int number = 0, parity = 0;
-
-    __device__ __forceinline__ void next() {
-        if (++number == STAGES) {
-            number = 0;
-            parity ^= 1;
-        }
-    }
-};
-
-// Load a box of B; with clusters for all blocks, each of which sends a part of the boxes.
-__device__ __forceinline__ void load_b(unsigned to, const char* map, int column, int row, unsigned full) {
-    if (CLUSTER > 1) {
-        load_box_for((1 << CLUSTER) - 1, to, map, column, row, full);
-    } else {
-        load_box(to, map, column, row, full);
-    }
-}
-
 // Fill one stage; by one thread.
 __device__ __forceinline__ void fill(const Shared& shared, const char* maps, int stage, const Tile& tile, int depth, int rank) {
     const unsigned full = shared.full + 8 * stage;
@@ -146,14 +100,14 @@ __device__ __forceinline__ void fill(const Shared& shared, const char* maps, int
     load_box(shared.a(stage), maps, depth, tile.row, full);
     if (B_K_CONTIGUOUS) {
         const int part = rank * (COLUMNS / CLUSTER);
-        load_b(shared.b(stage) + part * DEPTH * 2, maps + 128, depth, tile.column + part, full);
+        load_for_cluster(shared.b(stage) + part * DEPTH * 2, maps + 128, depth, tile.column + part, full);
     } else {
         // Whole boxes; or some rows of each, if their number cannot be divided: the swizzle permutes parts of eight rows.
         const int row = DIVIDES_BOXES ? 0 : rank * (DEPTH / CLUSTER);
 #pragma unroll
         for (int i = 0; i < (DIVIDES_BOXES ? BOXES_OF_B / CLUSTER : BOXES_OF_B); ++i) {
             const int box = DIVIDES_BOXES ? rank * (BOXES_OF_B / CLUSTER) + i : i;
-            load_b(shared.b(stage) + box * BOX_BYTES + row * 128, maps + 128, tile.column + 64 * box, depth + row, full);
+            load_for_cluster(shared.b(stage) + box * BOX_BYTES + row * 128, maps + 128, tile.column + 64 * box, depth + row, full);
         }
     }
 }
@@ -240,16 +194,6 @@ __device__ __forceinline__ void store_from_registers(
 }
 
 #if C_BOXES
-__device__ __forceinline__ void warpgroup_barrier(int warpgroup) {
-    asm volatile("bar.sync %0, 128;" ::"r"(warpgroup + 1) : "memory");
-}
-
-// Four matrices of 8×8 elements, a register each, to rows of 16 bytes; lane i gives the address of row i.
-__device__ __forceinline__ void store_matrices(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b), "r"(c), "r"(d)
-                 : "memory");
-}
-
 // Through shared memory, a box of 64 columns at a time, with TMA's swizzle: the eight rows of a matrix lie in different banks.
 __device__ __forceinline__ void store_by_tma(
     float (&sums)[SUMS], unsigned boxes, const char* map, unsigned bias, int row0, int column0, int warpgroup) {
