@@ -58,6 +58,8 @@ def _preset(name: str, caption: str, n: int, k: int) -> Preset:
 
 # Weights as the models' configurations give them: output features (n) by input features (k).
 _PRESETS = (
+    Preset(name="squares", caption="squares from 512 to 16,384", sizes={"m": "2^9..2^14", "n": "m", "k": "m"}),
+    Preset(name="tall", caption="a tall first factor", sizes={"m": "16384", "n": "4096", "k": "4096"}),
     _preset("llama-3-8b", "Llama 3 8B, gate or up projection", 14336, 4096),
     _preset("llama-3-8b-qkv", "Llama 3 8B, query, key and value in one", 6144, 4096),
     _preset("llama-3-8b-down", "Llama 3 8B, down projection", 4096, 14336),
