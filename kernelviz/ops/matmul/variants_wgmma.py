@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.variant import Configuration, Launch, variant
+from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES
 from kernelviz.ops.matmul import wgmma_choice
-from kernelviz.ops.matmul.wgmma import BOX, MOST_SHARED_BYTES, Options
+from kernelviz.ops.matmul.wgmma import BOX, Options
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -13,6 +13,7 @@ import numpy as np
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.limits import PTX_NAMES
 from kernelviz.ops.kernels.tensor_map import Boxes, require_pitch, tensor_maps
 
 if TYPE_CHECKING:
@@ -21,11 +22,8 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "wgmma.cu"
 DEPTH, BOX = 64, 64
 ALIGNMENT_BYTES = 1024
-MOST_SHARED_BYTES = 232_448
-"""Of a block on an H100 or H200."""
 Function = Literal["identity", "relu", "gelu", "silu"]
 """What the kernel applies to the sum of the product and the bias; with the identity there is no bias."""
-_PTX_NAMES = {"__nv_bfloat16": "bf16", "__half": "f16"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,7 +79,7 @@ class Options:
             "FUNCTION": function.upper(),
             "B_K_CONTIGUOUS": str(int(b_k_contiguous)),
             "ELEMENT": element,
-            "ELEMENT_PTX": f'"{_PTX_NAMES[element]}"',
+            "ELEMENT_PTX": f'"{PTX_NAMES[element]}"',
         }
 
 

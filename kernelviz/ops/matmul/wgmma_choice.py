@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.matmul.wgmma import BOX, DEPTH, MOST_SHARED_BYTES, Options, divided
+from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES
+from kernelviz.ops.matmul.wgmma import BOX, DEPTH, Options, divided
 
 SPACE = {"columns": (0, 256, 192, 128), "cluster": (0, 2, 4, 1), "stages": (0, 4, 3, 5, 6)}
 """What may be tuned; 0, in all of them, is the choice of `choose`."""
