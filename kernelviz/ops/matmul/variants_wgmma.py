@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.variant import Configuration, Launch, variant
-from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES
+from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES, limits
 from kernelviz.ops.matmul import wgmma_choice
 from kernelviz.ops.matmul.wgmma import BOX, Options
 
@@ -132,12 +132,10 @@ def cuda_wgmma_hilbert(
 )
 def cuda_wgmma_by_size(a_MK: Tensor, b_KN: Tensor, *, columns: int = 0, cluster: int = 0, stages: int = 0) -> Launch:
     """CUDA C++, wgmma: tile and cluster by the size; a last round that is not full is divided along K (split-K)."""
-    from kernelviz.ops.kernels.gpu import multiprocessors
-
     (m, k), n = a_MK.shape, b_KN.shape[1]
     if columns and cluster and stages:
         return _bind(a_MK, b_KN, wgmma_choice.options(columns, cluster, stages))
-    return _bind(a_MK, b_KN, wgmma_choice.choose(m, n, k, multiprocessors(a_MK.device)))
+    return _bind(a_MK, b_KN, wgmma_choice.choose(m, n, k, limits(a_MK.device)[0]))
 
 
 WGMMA_VARIANTS = (

@@ -193,7 +193,7 @@ def _bind(
     clusters = count
     if options.persistent:
         resident = nvrtc.resident(kernel, options.threads, cluster=options.cluster, shared_bytes=options.shared_bytes)
-        clusters = resident // options.cluster
+        clusters = max(1, resident // options.cluster)
     division = divided(count, -(-k // DEPTH), clusters) if options.split_k else Division(whole=count, parts=1)
     blocks = min(clusters, division.amount(count)) * options.cluster
     bias = order if bias_N is None else bias_N
