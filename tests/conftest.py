@@ -55,9 +55,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     By itself pytest-xdist begins with the groups of the most tests, which are not those that take longest.
     """
-    if (
-        config.getoption("--part", default=None) is None
-    ):  # the GPU suite has an order of its own (tests/gpu/conftest.py)
+    # The GPU suite has an order of its own (tests/gpu/conftest.py).
+    if config.getoption("--part", default=None) is None:
         items.sort(key=_rank)
 
 

@@ -169,7 +169,7 @@ class Bench(QueueView):
         roofs = stored_roofs(self._store, device).usable
         run = Run(
             id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
-            title=title or planning.title_of(plan, device),
+            title=title or planning.title_of(plan, device, method),
             created_at=timestamps.iso(now),
             status="queued",
             environment=msgspec.structs.replace(environment_of(device), roofs=roofs),
@@ -210,7 +210,7 @@ class Bench(QueueView):
             run = self._store.runs.load(run_id)
         except UnknownRun:
             return True
-        if run.note or run.title != planning.title_of(run.plan, run.environment.device):
+        if run.note or run.title != planning.title_of(run.plan, run.environment.device, run.method):
             return False
         if isinstance(live, LiveRun):
             live.discard()

@@ -160,21 +160,23 @@ def check_axes(plan: Plan, op: Op) -> None:
             )
 
 
-def title_of(plan: Plan, device: Device) -> str:
-    """The title of a run, unless somebody gives it another one.
+def title_of(plan: Plan, device: Device, method: Method) -> str:
+    """The title of a run, unless somebody gives it another one. It names the load, because burst and sustained times differ.
 
     >>> from kernelviz.core.problem import Problem
     >>> cpu = Device(id="cpu", kind="cpu", name="EPYC", uuid="u")
     >>> made = tuple(Problem(op="add", sizes={"n": n}, dtype="fp32") for n in (4, 8))
-    >>> title_of(Plan(problems=made, variants=("a",), baseline="a", device="cpu"), cpu)
-    'add fp32, 2 sizes, EPYC'
+    >>> plan = Plan(problems=made, variants=("a",), baseline="a", device="cpu")
+    >>> title_of(plan, cpu, Method()), title_of(plan, cpu, Method(clock="sustained"))
+    ('add fp32, 2 sizes, EPYC', 'add fp32 sustained, 2 sizes, EPYC')
     """
     first = plan.problems[0]
     named = " ".join(f"{axis}={size}" for axis, size in first.sizes.items())
     sizes = named if len(plan.problems) == 1 else f"{len(plan.problems)} sizes"
     backward = ["backward"] if first.direction == "backward" else []
     data = [] if first.data in (None, "normal") else [f"{first.data} data".replace("_", " ")]
-    what = " ".join((plan.op, first.precision, *backward, *data))
+    load = [method.clock] if method.clock == "sustained" else []
+    what = " ".join((plan.op, first.precision, *backward, *data, *load))
     if plan.search is None:
         return f"{what}, {sizes}, {device.name}"
     selection = "" if plan.search.seed is None else f" of {plan.search.admitted} (seed {plan.search.seed})"

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
+from kernelviz.bench.planning import title_of
 from kernelviz.core import LIVING, BadField, Run, check_name
 from kernelviz.core.sizes import values
 from kernelviz.formats import digest
@@ -18,7 +19,8 @@ def selected(
     title: str | None = None,
     note: str | None = None,
 ) -> Run:
-    """The run with only those variants and problems (by `Problem.key`). None keeps all, or the title and note of the run.
+    """The run with only those variants and problems (by `Problem.key`). None keeps all, or the title and note
+    of the run; a title that kernelviz gave it is that of the selection.
 
     The baseline is always included, because speed-ups are relative to it. If the facts differ from those of the run, the id is
     made of their digest; if they are the same, the id stays, whatever the title. Errors: UnknownName for a variant, BadField
@@ -29,10 +31,15 @@ def selected(
     if problems is not None and not any(p.key in problems for p in run.plan.problems):
         raise BadField("problems", ", ".join(sorted(problems)) or "none", "the run has none of them")
     selection = narrowed(run, variants, problems)
+    device = run.environment.device
+    if title is None:
+        title = run.title
+    if title == title_of(run.plan, device, run.method):  # its count of sizes would contradict that of the selection
+        title = title_of(selection.plan, device, run.method)
     done = len({r.case.key for r in selection.results if not r.given_up}) == len(selection.plan.cases())
     snapshot = msgspec.structs.replace(
         selection,
-        title=run.title if title is None else title,
+        title=title,
         note=run.note if note is None else note,
         status="finished" if done and run.status not in LIVING else run.status,
     )

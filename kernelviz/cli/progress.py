@@ -37,7 +37,7 @@ from kernelviz.text import (
     format_time,
 )
 from kernelviz.text.events import describe_compiled
-from kernelviz.text.failures import STAGES, has_description
+from kernelviz.text.failures import format_stage, has_description
 from kernelviz.text.report import typed_sizes
 
 
@@ -169,7 +169,7 @@ def describe_outcome(result: Result) -> str:
             return str(format_time(figure_of(result.outcome, "cold")))
         case Failure() as failure:
             reason = f": {describe_failure(failure)}" if has_description(failure) else ""
-            return f"✕ {STAGES[failure.stage]}{reason}"
+            return f"✕ {format_stage(failure)}{reason}"
 
 
 def format_roof(roof: Roof) -> str:

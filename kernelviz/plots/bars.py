@@ -28,7 +28,7 @@ from kernelviz.plots.frame import (
 )
 from kernelviz.plots.variant_styles import NEUTRAL, Style
 from kernelviz.text import format_share
-from kernelviz.text.failures import STAGES
+from kernelviz.text.failures import format_stage
 
 _ROW_PX = 27
 _FRAME_PX = 96
@@ -148,7 +148,7 @@ def _label(row: Row, headline: Headline) -> str:
     if row.figure is not None:
         share = "" if row.efficiency is None else f" · {escape(format_share(row.efficiency))}"
         return f"{units.seconds(row.figure.estimate)}{share}"
-    stage = str(STAGES[row.failure.stage]) if row.failure else f"no {headline} time"
+    stage = str(format_stage(row.failure)) if row.failure else f"no {headline} time"
     time = f" · {units.seconds(row.wrong_figure.estimate)}" if row.wrong_figure else ""
     return escape(f"✕ {stage}{time}")
 

@@ -25,7 +25,9 @@ from kernelviz.text import (
 )
 from kernelviz.text.comparison import KIND_NAMES, SIGNS, describe_verdict_of, format_factor, sign_of
 
-ROW_PX, FRAME_PX = 22, 96
+ROW_PX, FRAME_PX = 22, 112
+_SECOND_LINE_PX = 16
+"""The second line of the labels of ticks, below which the title of the axis begins."""
 SAMPLES_PX = 360
 _LOOKS: dict[PairKind, Props] = {
     "slower": {"color": BAD},
@@ -73,7 +75,8 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
     ticks, labels = ratio_ticks(low, high)
     draft.x_axis |= {
         "tickvals": [math.log(t) for t in ticks],
-        "ticktext": labels,
+        "ticktext": [label.replace(" ", "<br>") for label in labels],  # on a phone, longer lines would overlap
+        "tickangle": 0,
         "range": [math.log(low), math.log(high)],
     }
     draft.y_axis |= {
@@ -90,7 +93,7 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
         "barmode": "overlay",
         "bargap": 0.25,
         "legend": {**draft.layout["legend"], "y": 1, "yanchor": "bottom"},
-        "margin": {**draft.layout["margin"], "t": 40},
+        "margin": {**draft.layout["margin"], "t": 40, "b": draft.layout["margin"]["b"] + _SECOND_LINE_PX},
     }
     return draft.figure()
 

@@ -10,7 +10,7 @@ from kernelviz.metrics.quality import quality
 from kernelviz.metrics.roofline import bandwidth_bytes_per_s, rate_flop_per_s
 from kernelviz.metrics.rows import Row
 from kernelviz.text import format_share, format_time, format_variant, format_verdict
-from kernelviz.text.failures import STAGES
+from kernelviz.text.failures import format_stage
 from kernelviz.text.quality import format_level
 
 Ends = tuple[float | None, float | None, float | None]
@@ -91,6 +91,6 @@ def brief_hover(run: Run, row: Row, quantity: Quantity, headline: Headline) -> s
         # Of a time that is not stable, both levels: a rate would be that of neither.
         value = format_time(row.figure) if row.unstable and quantity is not SPEED_UP else quantity.text(row)
         return f"{name} {escape(str(value))}{unreliable}"
-    failed = escape(f"✕ {STAGES[row.failure.stage]}") if row.failure else "no time"
+    failed = escape(f"✕ {format_stage(row.failure)}") if row.failure else "no time"
     time = f" {escape(quantity.text(row))}" if row.wrong_figure and quantity is TIME else ""
     return f"{name}{time} {failed}"

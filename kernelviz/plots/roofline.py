@@ -132,7 +132,7 @@ def rate_by_intensity(
     draft.layout["meta"] = {"y": {"scale": scale}}
     if not any(roofs_of(run, roofs) for run in run_list):
         draft.note(
-            "roofs not measured: press Calibrate",
+            "roofs not measured",
             x=0,
             y=1,
             xref="paper",

@@ -162,8 +162,12 @@ def _ceiling(device: str, roof: Roof) -> Line:
 
 def _ridges(lines: Sequence[Line]) -> list[float]:
     """The ridge points. The frame contains them, so that the memory-bound range is visible."""
-    slopes = {d: max(x.value for x in lines if x.device == d and not x.is_ceiling) for d in {x.device for x in lines}}
-    return [line.value / slopes[line.device] for line in lines if line.is_ceiling]
+    slopes: dict[str, float] = {}
+    for line in lines:
+        if not line.is_ceiling:
+            slopes[line.device] = max(line.value, slopes.get(line.device, 0.0))
+    # Without measured roofs, a device has ceilings of its data sheet but no memory roof, and so no ridge.
+    return [line.value / slopes[line.device] for line in lines if line.is_ceiling and line.device in slopes]
 
 
 def _line(line: Line, lines: Sequence[Line], dash: str, ends: Sequence[float]) -> go.Scatter:

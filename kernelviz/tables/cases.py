@@ -30,7 +30,7 @@ from kernelviz.text import (
     format_verdict,
 )
 from kernelviz.text.absences import describe_figures_notes
-from kernelviz.text.failures import STAGES
+from kernelviz.text.failures import format_stage
 from kernelviz.text.quality import INTERVAL_HELP
 from kernelviz.text.results import CONFIGURATION_HELP
 from kernelviz.text.times import FIGURES
@@ -78,7 +78,7 @@ class Case:
     @property
     def stage(self) -> str:
         """What failed, marked as a failure."""
-        return f"✕ {STAGES[self.row.failure.stage]}" if self.row.failure else ""
+        return f"✕ {format_stage(self.row.failure)}" if self.row.failure else ""
 
 
 def cases(run: Run, rows: Sequence[Row], headline: Headline = "cold") -> list[Case]:

@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from kernelviz.core import Failure, units
+from kernelviz.core.reasons import Reason, SizeTooLarge
 from kernelviz.metrics.rows import Row
-from kernelviz.text.failures import STAGES, describe_failure, has_description
+from kernelviz.text.failures import describe_failure, format_stage, has_description
 from kernelviz.text.results import describe_correctness
 from kernelviz.text.text import Text, on_one_line
 from kernelviz.text.verdicts import format_verdict
@@ -32,9 +35,9 @@ def describe_outcome(row: Row) -> Text:
     if row.failure is None:
         return describe_correctness(row.result)
     if not has_description(row.failure):
-        return Text(f"✕ {STAGES[row.failure.stage]}")
+        return Text(f"✕ {format_stage(row.failure)}")
     took = f" (took {units.seconds(row.wrong_figure.estimate)})" if row.wrong_figure else ""
-    return Text(f"✕ {STAGES[row.failure.stage]}{took}: {on_one_line(describe_failure(row.failure))}")
+    return Text(f"✕ {format_stage(row.failure)}{took}: {on_one_line(describe_failure(row.failure))}")
 
 
 def failures(table: Sequence[Row]) -> dict[tuple[str, Failure], list[Row]]:
@@ -42,6 +45,12 @@ def failures(table: Sequence[Row]) -> dict[tuple[str, Failure], list[Row]]:
     cases: dict[tuple[str, Failure], list[Row]] = {}
     for row in table:
         if row.failure is not None:
-            failure = Failure(stage=row.failure.stage, reasons=row.failure.reasons, message=row.failure.message)
+            reasons = tuple(map(_of_any_size, row.failure.reasons))
+            failure = Failure(stage=row.failure.stage, reasons=reasons, message=row.failure.message)
             cases.setdefault((row.result.variant, failure), []).append(row)
     return cases
+
+
+def _of_any_size(reason: Reason) -> Reason:
+    """The reason without the size of the case, which its description does not state."""
+    return replace(reason, size=0) if isinstance(reason, SizeTooLarge) else reason

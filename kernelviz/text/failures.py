@@ -23,6 +23,13 @@ STAGES: Mapping[Stage, Text] = MappingProxyType(
     }
 )
 """A failure's stage."""
+_NOT_SUPPORTED: Mapping[type, Text] = MappingProxyType(
+    {
+        r.SizeTooLarge: Text("size not supported"),
+        **dict.fromkeys((r.NoDtype, r.NoCompute, r.NoDirection, r.NotAdmitted), Text("not supported")),
+    }
+)
+"""The stage of what the variant solves on no machine: "not available here" would sound as if another machine could."""
 _BETWEEN: Mapping[r.Between | None, str] = {
     "flush": "launched nothing between its flush and its end marker",
     "markers": "launched nothing between its markers and its end marker",
@@ -110,7 +117,7 @@ REASONS: Mapping[type, Template] = {
     r.NoDtype: lambda reason: f"has no {reason.dtype} kernel (it has {', '.join(reason.has)})",
     r.NoCompute: lambda reason: f"computes in {', '.join(reason.has)} only, not in {reason.compute}",
     r.NoDirection: "has no {0.direction} pass",
-    r.SizeTooLarge: "takes {0.axis} up to {0.most} only, not {0.size}",
+    r.SizeTooLarge: "takes {0.axis} up to {0.most} only",
     r.NotAdmitted: "this configuration is not for such sizes: {0.text}",
     r.NeedMissing: _need_missing,
     r.Skipped: "skipped",
@@ -149,6 +156,18 @@ _MESSAGES: Mapping[type, str] = {
     **dict.fromkeys((r.WorkerEnded, r.WorkerGarbled, r.Silent, r.TookTooLong, r.WorkerNotReady), "\n{}"),
 }
 """How the message of another program follows the last reason: a log on a line of its own, all others after a colon."""
+
+
+def format_stage(failure: Failure) -> Text:
+    """The stage of a failure. A problem that the variant does not support is distinguished from a machine that lacks something.
+
+    >>> str(format_stage(Failure(stage="unavailable", reasons=(r.SizeTooLarge(axis="m", size=16, most=8),))))
+    'size not supported'
+    >>> str(format_stage(Failure(stage="unavailable", reasons=(r.NeedMissing(text="needs CUDA"),))))
+    'not available here'
+    """
+    texts = (_NOT_SUPPORTED.get(type(reason)) for reason in failure.reasons) if failure.stage == "unavailable" else ()
+    return next((text for text in texts if text is not None), STAGES[failure.stage])
 
 
 def describe_failure(failure: Failure | LaterFailure | Accuracy | Inspection) -> Text:
@@ -190,4 +209,4 @@ def format_failure(failure: Failure, *, most: int | None = None) -> Text:
     description = str(on_one_line(describe_failure(failure)))
     if most is not None and len(description) > most:
         description = description[: most - 1] + "…"
-    return join(": ", (STAGES[failure.stage], description))
+    return join(": ", (format_stage(failure), description))

@@ -21,6 +21,8 @@ MEANINGS: dict[LimiterKind, str] = {
     "unclear": "Unknown; profile with ncu",
 }
 """What follows from each answer, in one line."""
+WITHOUT_ROOFS = "roofs that the answer needs are not measured on the device. Calibrate it, or profile with ncu."
+"""What follows for an unclear case if no roof is known that it could be compared with."""
 EVIDENCE: dict[EvidenceKind, str] = {
     "one_launch": "{time_s} is {ratio:.1f} × an empty kernel's {empty_s}",
     "launches": "{kernels} kernels of at least an empty one's {empty_s} are {launching_fraction} of {time_s}",
@@ -98,6 +100,15 @@ def describe_meaning(kind: LimiterKind, *, on_gpu: bool = True) -> str:
     ('Unknown; profile with ncu', 'Unknown')
     """
     return "Unknown" if kind == "unclear" and not on_gpu else MEANINGS[kind]
+
+
+def lacks_roofs(limiter: Limiter) -> bool:
+    """Whether the limiter of a case is unclear because roofs that it needs are not measured.
+
+    >>> lacks_roofs(Limiter("unclear", missing=(Missing("bandwidth"),))), lacks_roofs(Limiter("unclear"))
+    (True, False)
+    """
+    return limiter.kind == "unclear" and any(m.kind in ("bandwidth", "compute_rate") for m in limiter.missing)
 
 
 def describe_limiter_reason(limiter: Limiter) -> Text:

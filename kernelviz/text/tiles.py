@@ -124,8 +124,10 @@ def _share(summary: Summary) -> tuple[str, str]:
 
 
 def _worst(summary: Summary, plan: Plan) -> tuple[str, str]:
-    if summary.worst is None or (summary.worst_efficiency is None and summary.fastest == plan.baseline):
+    if summary.worst is None:
         return "unknown", "nothing to compare with"
+    if summary.worst_efficiency is None and summary.fastest == plan.baseline:
+        return "unknown", "the best is the baseline itself, and its roof is unknown"
     sizes = format_sizes(summary.worst, telling_axes(plan.problems))
     if summary.worst_efficiency is not None:
         return sizes, f"{_of_best(summary)}{format_share(summary.worst_efficiency)} of the roof"

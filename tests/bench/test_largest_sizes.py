@@ -8,10 +8,13 @@ import sample_runs as samples
 from rehearsed_bench import RehearsedBench
 
 from kernelviz.cli.run import exit_code
-from kernelviz.core import Failure
+from kernelviz.core import Failure, Result
 from kernelviz.core.reasons import NotFinite, SizeTooLarge
 from kernelviz.core.request import RunRequest
+from kernelviz.metrics.rows import rows
 from kernelviz.ops import catalogue
+from kernelviz.text import format_failure
+from kernelviz.text.cells import failures
 
 LIMITED = [(op, v) for op in catalogue().values() for v in op.variants if v.largest]
 
@@ -44,3 +47,18 @@ def test_what_a_variant_does_not_take_is_no_failure_of_a_run() -> None:
 
     assert exit_code(run) == ended_with(too_large) == 0
     assert ended_with(Failure(stage="wrong", reasons=(NotFinite(elements=1),))) == 1
+
+
+def test_one_limit_is_one_failure_for_all_sizes_and_not_of_this_machine() -> None:
+    sizes = [samples.problems("add", [{"n": n}])[0] for n in (9, 10)]
+    refused = [
+        Result(
+            problem=p,
+            variant="v",
+            outcome=Failure(stage="unavailable", reasons=(SizeTooLarge(axis="n", size=n, most=8),)),
+        )
+        for p, n in zip(sizes, (9, 10), strict=True)
+    ]
+    [(_, failure)] = groups = failures(rows(samples.run(refused), ()))
+    assert str(format_failure(failure)) == "size not supported: takes n up to 8 only"
+    assert [len(group) for group in groups.values()] == [2]

@@ -12,7 +12,9 @@ import sample_runs as samples
 
 from kernelviz.bench import Bench
 from kernelviz.bench.history import TITLE_CHARACTERS
+from kernelviz.bench.planning import title_of
 from kernelviz.bench.snapshots import at_sizes, narrowed, selected
+from kernelviz.core import Clock
 from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.formats import decode, digest, encode
 from kernelviz.formats.integrity import sealed
@@ -36,6 +38,20 @@ def test_a_selection_holds_its_cases_and_the_baseline_and_reads_as_a_document() 
     assert selected(RUN, variants=("triton_persistent",), problems=keys).id == made.id
     whole = {r.result.case.key: r.verdict for r in rows(RUN, ())}
     assert all(r.verdict == whole[r.result.case.key] for r in rows(made, ()))
+
+
+@pytest.mark.parametrize("load", ["burst", "sustained"])
+def test_a_title_that_nobody_chose_is_that_of_the_selection(load: Clock) -> None:
+    method = msgspec.structs.replace(RUN.method, clock=load)
+    named = msgspec.structs.replace(RUN, method=method, title=title_of(RUN.plan, RUN.environment.device, method))
+    first = [RUN.plan.problems[0].key]
+    assert f"{len(RUN.plan.problems)} sizes" in named.title
+    assert ("sustained" in named.title) == (load == "sustained")
+    for made in (selected(named, problems=first), selected(named, problems=first, title=named.title)):
+        assert made.title == title_of(made.plan, RUN.environment.device, method)
+        assert "sizes" not in made.title
+    assert selected(named, problems=first, title="mine").title == "mine"
+    assert selected(named).title == named.title
 
 
 def test_everything_selected_is_the_run_itself() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import time
 
+import earlier_runs
+import msgspec
 import pandas as pd
 import planted_limits as plant
 import sample_runs as samples
@@ -140,8 +142,20 @@ def test_what_has_no_place_is_counted(bench: Bench) -> None:
 
 def test_missing_roofs_are_said(bench: Bench) -> None:
     bench.history.add(plant.moved_to(samples.run(id="strange"), samples.CPU, ()))
-    assert "The roofs of AMD EPYC 9654 are not measured" in words(opened(runs="strange"))
+    assert "The roofs of AMD EPYC 9654 are not measured: press Calibrate on the page Device of that machine." in words(
+        opened(runs="strange")
+    )
     assert "kernelviz has no data sheet of AMD EPYC 9654" in words(opened(runs="strange", roofs="datasheet"))
+
+
+def test_a_matrix_product_without_measured_roofs_is_drawn_and_says_what_it_lacks(bench: Bench) -> None:
+    run = msgspec.structs.replace(earlier_runs.load(plant.MATMUL), id="no-roofs")
+    bench.history.add(plant.moved_to(run, run.environment.device, ()))
+    test = opened(runs="no-roofs")
+    assert not test.exception
+    said = words(test)
+    assert "press Calibrate on the page Device of that machine, or choose data-sheet roofs." in said
+    assert "**unclear**: roofs that the answer needs are not measured on the device." in said
 
 
 def test_a_redraw_of_every_shipped_run_is_quick(bench: Bench) -> None:

@@ -180,6 +180,10 @@ def test_the_ceilings_of_arithmetic_are_lines_with_their_clock() -> None:
     said = describe_point(best).replace("<br>", " ")
     assert "of the issue rate at the measured clock" in said
     # A run that is compared with the data sheet has its peak as the roof, and no second line of it.
+    # Without measured roofs, ceilings of the data sheet are lines, but there is no memory roof and no ridge.
+    alone = placed(run, run.id, (), (), "cold", sheet)
+    assert {line.is_ceiling for line in lines_of(alone)} == {True}
+    assert len(lines(rates_by_intensity(alone))) == len(lines_of(alone))
     on_sheet = placed(run, run.id, measured, sheet, "cold", sheet)
     assert sum("data sheet" in line.label for line in lines_of(on_sheet) if line.is_ceiling) == 1
     assert len(lines(rates_by_intensity(made))) == 5

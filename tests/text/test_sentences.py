@@ -213,7 +213,7 @@ NEW_ONLY: tuple[tuple[r.Reason, str, str], ...] = (
         "",
         "its stored result cannot be read, because the database is damaged there; measure it again",
     ),
-    (r.SizeTooLarge(axis="m", size=16, most=8), "", "takes m up to 8 only, not 16"),
+    (r.SizeTooLarge(axis="m", size=16, most=8), "", "takes m up to 8 only"),
     (r.Unfinished(elements=5), "", "works on after it has returned: 5 elements changed after the call had returned"),
     (
         r.Remembered(new_s=2.5e-4, repeated_s=1e-6),

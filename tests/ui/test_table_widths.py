@@ -1,4 +1,4 @@
-"""Widths of columns that Streamlit would measure by the first rows only."""
+"""Widths of columns that Streamlit would measure by the first rows only, and cells that it would draw empty."""
 
 from __future__ import annotations
 
@@ -17,3 +17,13 @@ def test_the_column_of_the_variants_has_space_for_one_that_is_measured_later() -
     _, config = table.frame(case_columns(shown, View.WIDE), shown)
     assert config["Variant"]["width"] >= 8 * len("triton block per row")
     assert config["Versus torch eager"]["width"] == "medium"
+
+
+def test_an_unknown_share_of_the_roof_is_a_dash_and_no_empty_cell() -> None:
+    """A bar has no placeholder. If no roof was measured, its column was empty in all rows."""
+    kinds = []
+    for run in (samples.run(shares={"torch_eager": 0.5}), samples.run(roofs=())):
+        shown = cases(run, rows(run, run.environment.roofs))
+        _, config = table.frame(case_columns(shown, View.WIDE), shown)
+        kinds.append(config["Share of roof, %"]["type_config"]["type"])
+    assert kinds == ["progress", "number"]

@@ -25,7 +25,7 @@ from kernelviz.text import (
     format_variant,
 )
 from kernelviz.text import method as method_text
-from kernelviz.text.failures import STAGES, has_description
+from kernelviz.text.failures import format_stage, has_description
 from kernelviz.text.tiles import tiles
 from kernelviz.text.times import FIGURES
 
@@ -85,7 +85,7 @@ def failures(run: Run) -> str:
     if not groups:
         return ""
     entries = (
-        f"<li><b>✕ {escape(format_variant(v))}</b> · {escape(str(STAGES[failure.stage]))} · "
+        f"<li><b>✕ {escape(format_variant(v))}</b> · {escape(str(format_stage(failure)))} · "
         f"{escape(', '.join(format_sizes(row.result.problem, axes) for row in group))}"
         f"<pre tabindex=0>{escape(str(describe_failure(failure)) if has_description(failure) else 'no message')}</pre></li>"
         for (v, failure), group in groups.items()

@@ -15,7 +15,7 @@ from kernelviz.tables.kernels import KERNELS, kernels, shortening
 from kernelviz.text import describe_failure, format_sizes, format_variant
 from kernelviz.text.above_roof import count_above_roofs, describe_above_roofs
 from kernelviz.text.absences import describe_missing_figures
-from kernelviz.text.failures import STAGES, has_description
+from kernelviz.text.failures import format_stage, has_description
 from kernelviz.text.times import FIGURES
 from kernelviz.ui.bench import second_run
 from kernelviz.ui.shared import site, table, view_filters
@@ -111,7 +111,7 @@ def failure_list(run: Run, failed: Mapping[tuple[str, Failure], Sequence[Row]]) 
         st.caption("No case failed.")
     for (variant, failure), group in failed.items():
         sizes = ", ".join(format_sizes(r.result.problem, telling_axes(run.plan.problems)) for r in group)
-        st.markdown(f"✕ **{plain(format_variant(variant))}** · {STAGES[failure.stage]} · {plain(sizes)}")
+        st.markdown(f"✕ **{plain(format_variant(variant))}** · {format_stage(failure)} · {plain(sizes)}")
         text = describe_failure(failure) if has_description(failure) else "The failure has no message."
         st.code(str(text), language=None, wrap_lines=True)
 

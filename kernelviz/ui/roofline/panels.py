@@ -9,7 +9,7 @@ from kernelviz import plots
 from kernelviz.bench import RunSummary
 from kernelviz.bench.roofline import Placement, RoofSource
 from kernelviz.core import Level
-from kernelviz.metrics.limiter_evidence import LimiterKind
+from kernelviz.hardware.datasheet import ceilings_by_device
 from kernelviz.metrics.placement import Placed
 from kernelviz.plots.roofline_of_runs import MOST_NAMED, lines_of
 from kernelviz.tables.column import View
@@ -27,7 +27,7 @@ from kernelviz.text import (
 )
 from kernelviz.text.above_roof import count_above_roofs, describe_above_roof, describe_above_roofs
 from kernelviz.text.counters import describe_counting, describe_traffic
-from kernelviz.text.limiter import describe_meaning
+from kernelviz.text.limiter import WITHOUT_ROOFS, describe_meaning, lacks_roofs
 from kernelviz.ui.roofline import choice
 from kernelviz.ui.shared import charts, profiler_commands, site, table
 from kernelviz.ui.shared.text import bullets, plain
@@ -83,8 +83,9 @@ def remarks(placement: Placement, cases: Sequence[Placed], level: Level, source:
     sentences = []
     if placement.unroofed:
         devices = " and ".join(placement.unroofed)
+        instead = ", or choose data-sheet roofs" if ceilings_by_device(placement.unroofed) else ""
         sentences.append(
-            f"The roofs of {devices} are not measured: press Calibrate on the page Device of that machine."
+            f"The roofs of {devices} are not measured: press Calibrate on the page Device of that machine{instead}."
             if source == "measured"
             else f"kernelviz has no data sheet of {devices}: choose measured roofs."
         )
@@ -187,11 +188,12 @@ def _counters(case: Placed) -> None:
 
 def limiter_counts(cases: Sequence[Placed]) -> None:
     """How many cases each limiter has, what it means, and the rule that determines it."""
-    counts: Counter[LimiterKind] = Counter(c.limiter.kind for c in cases)
+    counts = Counter((c.limiter.kind, lacks_roofs(c.limiter)) for c in cases)
     st.markdown("##### What limits these cases")
     on_gpu = any(c.on_gpu for c in cases)
     lines = (
-        f"- {n} × **{limiter}**: {describe_meaning(limiter, on_gpu=on_gpu)}" for limiter, n in counts.most_common()
+        f"- {n} × **{limiter}**: {WITHOUT_ROOFS if no_roofs else describe_meaning(limiter, on_gpu=on_gpu)}"
+        for (limiter, no_roofs), n in counts.most_common()
     )
     st.markdown("\n".join(lines))
     with st.expander("How the limiter is determined", icon=":material/rule:"):

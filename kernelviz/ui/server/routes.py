@@ -47,7 +47,7 @@ from kernelviz.metrics.summary import summary
 from kernelviz.text import describe_check, describe_queue_position, format_roof_name, format_time
 from kernelviz.text.counters import describe_uncounted
 from kernelviz.text.events import describe_compiled, describe_remaining
-from kernelviz.text.failures import STAGES
+from kernelviz.text.failures import format_stage
 from kernelviz.ui.bench.form import FIRST
 from kernelviz.ui.server import assets, connections, sockets
 from kernelviz.ui.server.assets import base_path
@@ -152,7 +152,7 @@ def event_message(event: Event, progress: Progress) -> dict[str, object]:
 def _format_outcome(result: Result) -> str:
     outcome = result.outcome
     return (
-        f"✕ {STAGES[outcome.stage]}" if isinstance(outcome, Failure) else str(format_time(figure_of(outcome, "cold")))
+        f"✕ {format_stage(outcome)}" if isinstance(outcome, Failure) else str(format_time(figure_of(outcome, "cold")))
     )
 
 

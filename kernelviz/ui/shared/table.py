@@ -55,7 +55,8 @@ def frame(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> tuple[pd.DataF
 
 def _config(of: ColumnValues[Row], *, pinned: bool | None) -> Any:
     unit, about = of.column.unit, plain(of.column.help) or None
-    if unit is units.SHARE:
+    # A bar would show an unknown share as nothing.
+    if unit is units.SHARE and any(value is not None for value in of.values):
         return st.column_config.ProgressColumn(format=f"%{unit.form}", min_value=0, max_value=100, help=about)
     if unit.form:
         form = "localized" if "," in unit.form else f"%{unit.form}"
