@@ -26,8 +26,6 @@ EXCEPTIONS = {
     "core/machine_code.py": {"MainLoop", "main_loop"},
     "machine_code/control_flow.py": {"Loop"},
     "machine_code/main_loop.py": {"loop", "_main_loop"},
-    # Of sums in memory. A new name would change the source digest of what an H200 has tested: with the next GPU run.
-    "ops/matmul/wgmma.py": {"places"},
     "core/result.py": {"loop_s"},  # a column, a value of the URL parameter `samples`, and a figure in exported samples
 }
 """Identifiers by file that keep a replaced term, because the term is a name on the wire or of another room."""

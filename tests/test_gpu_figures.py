@@ -77,7 +77,7 @@ NOT_CLICKED_YET = {
 """New ops, on 2026-11-26, until the part one_click runs again."""
 NOT_ASKED_YET = {
     *(("matmul", f"cuda_wgmma{name}") for name in ("", "_two_warpgroups", "_specialised", "_wide", "_persistent")),
-    *(("matmul", f"cuda_wgmma_{name}") for name in ("cluster", "tma_store", "hilbert", "stream_k")),
+    *(("matmul", f"cuda_wgmma_{name}") for name in ("cluster", "tma_store", "hilbert", "by_size")),
     *(
         ("matmul", f"triton_{name}")
         for name in ("tuned", "persistent", "descriptors", "warp_specialised", "tile_by_size")

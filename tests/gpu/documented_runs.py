@@ -27,7 +27,7 @@ BEST = (
     LIBRARY,
     "cuda_wgmma_tma_store",
     "cuda_wgmma_hilbert",
-    "cuda_wgmma_stream_k",
+    "cuda_wgmma_by_size",
     "triton_descriptors",
     "gluon_warp_specialised",
     "cutlass_builder",
@@ -42,7 +42,7 @@ FP32_LADDER = (
 )
 FEW_ROWS = (
     *(LIBRARY, "cuda_gemv", "cuda_skinny", "cuda_wgmma_skinny"),
-    *("cuda_wgmma_hilbert", "cuda_wgmma_stream_k", "gluon_warp_specialised"),
+    *("cuda_wgmma_hilbert", "cuda_wgmma_by_size", "gluon_warp_specialised"),
     *("triton_descriptors", "triton_tile_by_size"),
 )
 GROUPED = (

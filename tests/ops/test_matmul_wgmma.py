@@ -29,7 +29,7 @@ LADDER = {
         "CLUSTER",
         "TMA_STORE",
         "HILBERT",
-        "STREAM_K",
+        "SPLIT_K",
     )
 }
 
@@ -57,7 +57,7 @@ def test_each_variant_adds_one_idea() -> None:
         ["cluster"],
         ["c_boxes"],
         ["hilbert"],
-        ["stream_k"],
+        ["split_k"],
     ]
     assert len(ladder.WGMMA_VARIANTS) == len(options)
 
@@ -74,8 +74,9 @@ def test_hilberts_curve_passes_each_tile_once_and_goes_to_a_neighbour(rows: int,
 def test_each_variant_multiplies_on_tensor_cores_without_spills(name: str) -> None:
     kernel, options = facts(name), LADDER[name]
     assert {"wgmma", "tma"} <= techniques_of(kernel)
-    # With tiles divided along K, one register is stored once and loaded for each tile, outside of the loop over K.
-    assert (kernel.spill_stores, kernel.spill_loads) == ((1, 6) if options.stream_k else (0, 0))
+    # With tiles divided along K, a few registers are stored and loaded again once for each tile, outside of the loop over K.
+    assert kernel.spill_stores <= (11 if options.split_k else 0)
+    assert kernel.spill_loads <= (24 if options.split_k else 0)
     assert {t.shape for t in kernel.whole.tensor} == {(64, options.columns, 16)}
     assert options.shared_bytes <= LIMITS[90].shared_bytes_per_block
     loop = kernel.roles[0].main_loop
@@ -88,7 +89,7 @@ def test_the_ideas_show_in_the_machine_code() -> None:
     assert [name for name, techniques in shown.items() if "warp_specialised" in techniques] == list(LADDER)[2:]
     assert [name for name, techniques in shown.items() if "multicast" in techniques] == list(LADDER)[5:]
     stores = [name for name in LADDER if any(c.kind == "tma_store" for c in facts(name).whole.copies)]
-    assert stores == ["TMA_STORE", "HILBERT", "STREAM_K"]
+    assert stores == ["TMA_STORE", "HILBERT", "SPLIT_K"]
     assert {role.registers for role in facts("HILBERT").roles} == {24, 240}
 
 

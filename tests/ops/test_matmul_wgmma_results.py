@@ -9,7 +9,7 @@ import torch
 from emulator import MODES, Argument, Emulator, Grid, Output, needs_compiler, tensor_maps
 
 from kernelviz.ops.matmul import variants_wgmma as ladder
-from kernelviz.ops.matmul import wgmma, wgmma_skinny
+from kernelviz.ops.matmul import wgmma, wgmma_choice, wgmma_skinny
 from kernelviz.ops.matmul.wgmma import BOX, DEPTH, Division, Function, Options, divided, hilbert_order
 
 pytestmark = needs_compiler
@@ -25,7 +25,7 @@ LADDER = {
         "CLUSTER",
         "TMA_STORE",
         "HILBERT",
-        "STREAM_K",
+        "SPLIT_K",
     )
 }
 
@@ -53,25 +53,24 @@ def faults(
     order = torch.tensor(hilbert_order(*tiles) if options.hilbert else [0], dtype=torch.uint32)
     count = tiles[0] * tiles[1]
     clusters = most_clusters if options.persistent else count
-    division = divided(count, -(-k // DEPTH), clusters) if options.stream_k else Division(whole=count, sharers=0)
+    division = divided(count, -(-k // DEPTH), clusters) if options.split_k else Division(whole=count, parts=1)
     seen = []
     for mode in MODES:
         c = Output(m, n, TORCH[element])
-        maps = tensor_maps([(a, options.rows), (b, BOX), (c.matrix, BOX)])
+        maps = tensor_maps([(a, options.rows), (b, options.rows_of_b), (c.matrix, BOX)])
         grid = Grid(
-            blocks=division.launched(clusters) * options.cluster,
+            blocks=min(clusters, division.amount(count)) * options.cluster,
             threads=options.threads,
             shared_bytes=options.shared_bytes,
             cluster=options.cluster,
         )
         shared_work: list[Argument] = []
         arrived = torch.zeros(1, dtype=torch.int32)
-        if options.stream_k:
-            places = 2 * division.sharers * options.cluster * options.rows * options.columns
-            sums = torch.full((max(4, places),), float("nan"))
+        if options.split_k:
             counters = (count - division.whole) * options.cluster * options.consumers
+            sums = torch.full((max(4, counters * division.parts * BOX * options.columns),), float("nan"))
             arrived = torch.zeros(max(1, counters), dtype=torch.int32)
-            shared_work = [sums, arrived, division.whole, division.sharers]
+            shared_work = [sums, arrived, division.whole, division.parts]
         error = program.run([maps, order, 0, c.matrix, *sizes, *shared_work], grid, mode)
         right = torch.equal(c.matrix, expected) and c.guard_is_unchanged()
         right &= not arrived.any()
@@ -90,17 +89,18 @@ def test_the_product_of_each_variant_is_right(name: str, emulator: Emulator) -> 
 
 
 DIVIDED = {
-    "two parts": (256, 256, 16 * DEPTH, 2),
-    "a whole tile, then parts": (256, 1040, 20 * DEPTH - 8, 3),
-    "four parts of a tile": (200, 248, 32 * DEPTH, 5),
-    "all sharers have two tiles": (500, 500, 18 * DEPTH, 3),
+    "two parts": (wgmma_choice.options(256, 2, 4), (256, 256, 50 * DEPTH), 2),
+    "whole tiles, then two parts": (wgmma_choice.options(128, 2, 3), (256, 520, 49 * DEPTH - 8), 4),
+    "four parts of a tile, 192 columns": (wgmma_choice.options(192, 2, 3), (200, 184, 36 * DEPTH), 5),
+    "192 columns, four blocks of a cluster": (wgmma_choice.options(192, 4, 3), (500, 200, 52 * DEPTH), 3),
+    "192 columns, no cluster": (wgmma_choice.options(192, 1, 4), (130, 200, 3 * DEPTH), 2),
 }
 
 
 @pytest.mark.parametrize("case", DIVIDED)
-def test_tiles_divided_along_k_are_right(case: str, emulator: Emulator) -> None:
-    m, n, k, clusters = DIVIDED[case]
-    assert faults(emulator, ladder.STREAM_K, (m, n, k), most_clusters=clusters) == []
+def test_tiles_by_size_and_parts_of_k_are_right(case: str, emulator: Emulator) -> None:
+    options, sizes, clusters = DIVIDED[case]
+    assert faults(emulator, options, sizes, most_clusters=clusters) == []
 
 
 @pytest.mark.parametrize("function", ["relu", "gelu", "silu"])
@@ -131,25 +131,25 @@ MISTAKES = {
         "",
     ),
     "a block of the cluster is not told": ("% WARPGROUP < CLUSTER)", "% WARPGROUP < 1)"),
-    "half of the tile of B is sent to one block": ("(1 << CLUSTER) - 1", "1 << 0"),
+    "half of the tile of B is sent to one block": (
+        "load_for_cluster(shared.b(stage) + box",
+        "load_box(shared.b(stage) + box",
+    ),
     "C is overwritten while it is stored": ("store_wait_read<C_BOXES - 1>()", "store_wait_read<C_BOXES>()"),
     "TMA does not see what was written": ("fence_for_tma();", ""),
     "the last stores are not waited for": ("            store_wait();\n", ""),
     "a product begins without a fence": ("wgmma_fence();", ""),
     "the next rows of K in the wrong place": ("step * 2048", "step * 1024"),
-    "the parts of one sharer too few": ("of < parts", "of < parts - 1"),
-    "the first and last tile of a sharer in one place": (" + (of == 0)", ""),
+    "a part too few is added": ("part < parts;", "part < parts - 1;"),
+    "all parts in one place": ("sums_of + work.part *", "sums_of + 0 *"),
     "a part begins at a sum that was there": ("i == work.first", "i == 0"),
-    "the counters of the blocks of a cluster are one": (
-        "(of_divided * CLUSTER + rank) * CONSUMERS",
-        "of_divided * CLUSTER * CONSUMERS",
-    ),
+    "the counters of the blocks of a cluster are one": ("* CLUSTER + rank) * CONSUMERS", "* CLUSTER) * CONSUMERS"),
     "banks": ("(eight + next_eight ^ lane % 8)", "(eight + next_eight)"),
 }
-WITH_MISTAKES = replace(ladder.STREAM_K, stages=3, columns=128, c_boxes=1)
-SIZES_WITH_MISTAKES = 280, 264, 1096
-CLUSTERS_WITH_MISTAKES = 8
-"""Six tiles, of which each cluster computes three quarters of one."""
+WITH_MISTAKES = replace(ladder.SPLIT_K, stages=3, columns=128, c_boxes=1)
+SIZES_WITH_MISTAKES = 280, 264, 50 * DEPTH + 8
+CLUSTERS_WITH_MISTAKES = 4
+"""Six tiles: four are whole, two have two parts."""
 
 
 def test_without_a_mistake_nothing_is_noticed(emulator: Emulator) -> None:

@@ -19,6 +19,7 @@ from kernelviz.machine_code.facts import facts_of
 from kernelviz.machine_code.techniques import techniques_of
 from kernelviz.ops import op_named
 from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES
 from kernelviz.ops.w4a16_matmul import bulk, gemv, mma
 from kernelviz.ops.w4a16_matmul.layout import dequantised, groups, shuffled
 
@@ -317,7 +318,7 @@ def test_the_loop_on_tensor_cores_copies_by_16_bytes_and_wastes_no_products(arch
 @pytest.mark.parametrize("m", [1, 8, 16])
 def test_the_warp_that_copies_leaves_nothing_to_the_others(arch: str, m: int) -> None:
     pytest.importorskip("triton")
-    tile = bulk.choose(m, 4096, 101376 if arch == "sm_120" and m < 8 else mma.MOST_SHARED_BYTES)
+    tile = bulk.choose(m, 4096, 101376 if arch == "sm_120" and m < 8 else MOST_SHARED_BYTES)
     kernel = facts(tile, arch, "bf16", (m, 28672, 4096))
     spills = sum(access.count for access in kernel.whole.accesses if access.space == "local")
     assert spills <= 4, "more than one or two registers, each once a tile"

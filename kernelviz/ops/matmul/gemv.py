@@ -13,6 +13,7 @@ from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.limits import MULTIPROCESSORS
 from kernelviz.ops.matmul.mma import access_bytes
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ REGISTERS = 65536
 MOST_REGISTERS = 255
 LEAST_REGISTERS = 56
 """What the kernel needs with few rows and loads (sm_90)."""
-MULTIPROCESSORS = 132
-"""Of an H200: `admits` knows no device."""
 LEAST_AHEAD_BYTES = 32 * 1024
 """Of a multiprocessor. Little's law: 4.8 TB/s (H200) times 0.9 µs, the latency of memory under load, over 132 SMs."""
 SPACE = {

@@ -31,6 +31,8 @@ constexpr int X_BYTES = ROWS * DEPTH * 2, W_BOX_BYTES = DEPTH * W_BOX * 2, W_BYT
 constexpr int C_BYTES = CONSUMERS * C_BOXES * BOX_BYTES;
 static_assert(!HALVES || COLUMNS == 2 * W_BOX, "a half has 128 columns");
 
+#include "stages.cuh"
+
 // All shared memory is dynamic: the stages, then y, then the barriers.
 struct Shared {
     unsigned stages, c, full, empty;
@@ -48,14 +50,6 @@ struct Shared {
         return x(stage) + X_BYTES;
     }
 };
-
-__device__ __forceinline__ void wait_for_cluster() {
-    if (CLUSTER > 1) {
-        cluster_barrier();
-    } else {
-        __syncthreads();
-    }
-}
 
 // K contiguous: 8 rows of 128 bytes are 1024 bytes. 16 elements of K further are 32 bytes further.
 __device__ __forceinline__ unsigned long long operand(unsigned tile, int step) {
@@ -130,17 +124,6 @@ struct Walk {
             begin = max(begin, end);
         }
         return false;
-    }
-};
-
-struct Stage {
-    int number = 0, parity = 0;
-
-    __device__ __forceinline__ void next() {
-        if (++number == STAGES) {
-            number = 0;
-            parity ^= 1;
-        }
     }
 };
 

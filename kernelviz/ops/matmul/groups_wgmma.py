@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.limits import PTX_NAMES
 from kernelviz.ops.kernels.tensor_map import Boxes, require_pitch, tensor_maps
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "groups_wgmma.cu"
 ROWS, DEPTH, BOX, W_BOX, THREADS = 128, 64, 64, 128, 384
 ALIGNMENT_BYTES = 1024
-MOST_SHARED_BYTES = 232_448
-"""Of a block on an H100 or H200."""
-_PTX_NAMES = {"__nv_bfloat16": "bf16", "__half": "f16"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,7 +53,7 @@ class Options:
             "HALVES": str(self.halves),
             "BAND": str(self.band),
             "ELEMENT": element,
-            "ELEMENT_PTX": f'"{_PTX_NAMES[element]}"',
+            "ELEMENT_PTX": f'"{PTX_NAMES[element]}"',
         }
 
 

@@ -6,13 +6,14 @@ import ctypes
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES, limits
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
 MMA_SOURCE = Path(__file__).parent / "mma.cu"
 WMMA_SOURCE = Path(__file__).parent / "wmma.cu"
 WMMA_TILE, WMMA_THREADS = 128, 256
-MOST_SHARED_BYTES = 227 * 1024
-"""Of a block on any GPU (Hopper, B200)."""
-LEAST_SHARED_BYTES = 99 * 1024
-"""Of a block on any GPU from sm_80 on (RTX 3090, 4090, 5090)."""
 MOST_REGISTERS = 255
 OTHER_REGISTERS = 40
 """Registers for addresses, sizes and counters: sm_80 to sm_120 use 232 to 248 for 128 sums and 64 of fragments."""
@@ -226,13 +223,3 @@ def _operands(a_MK: Tensor, b_KN: Tensor) -> tuple[int, int, Tensor, tuple[ctype
     c_MN = torch.empty((m, n), dtype=a_MK.dtype, device=a_MK.device)
     a_bytes, b_bytes = access_bytes(a_MK.data_ptr(), k * size, size), access_bytes(b_KN.data_ptr(), n * size, size)
     return a_bytes, b_bytes, c_MN, (ctypes.c_longlong(m), ctypes.c_longlong(n), ctypes.c_longlong(k))
-
-
-def limits(device: Any) -> tuple[int, int]:
-    """Multiprocessors, and bytes of shared memory of a block; without a GPU, what every GPU has."""
-    import torch
-
-    if device.type != "cuda":
-        return 132, LEAST_SHARED_BYTES
-    properties: Any = torch.cuda.get_device_properties(device)  # torch's own stub lacks one of the two
-    return int(properties.multi_processor_count), int(properties.shared_memory_per_block_optin)

@@ -9,14 +9,15 @@ import ctypes
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.matmul.gemv import LEAST_AHEAD_BYTES, MULTIPROCESSORS, SHORTEST_PART, multiprocessors
-from kernelviz.ops.matmul.mma import LEAST_SHARED_BYTES, MOST_SHARED_BYTES, access_bytes
+from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES, MULTIPROCESSORS, limits
+from kernelviz.ops.matmul.gemv import LEAST_AHEAD_BYTES, SHORTEST_PART
+from kernelviz.ops.matmul.mma import access_bytes
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -220,13 +221,3 @@ def bind(a_MK: Tensor, b_KN: Tensor, parameters: Mapping[str, int]) -> Launch:
         return c_MN
 
     return launch
-
-
-def limits(device: Any) -> tuple[int, int]:
-    """Multiprocessors, and bytes of shared memory of a block; without a GPU, what every GPU has."""
-    import torch
-
-    if device.type != "cuda":
-        return MULTIPROCESSORS, LEAST_SHARED_BYTES
-    properties: Any = torch.cuda.get_device_properties(device)  # torch's own stub lacks the attribute
-    return multiprocessors(device), int(properties.shared_memory_per_block_optin)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import triton
@@ -11,6 +10,8 @@ import triton.language as tl
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES
+from kernelviz.ops.kernels.limits import limits as limits_of
 
 GROUP = 8
 """Rows of tiles that neighbouring programs share."""
@@ -128,10 +129,7 @@ def tile_for(
 
 def limits(device: torch.device) -> tuple[int, int]:
     """SMs, and bytes of shared memory that one program may have; an H200's for Triton's interpreter, which has neither."""
-    if device.type != "cuda":
-        return 132, 232_448
-    properties: Any = torch.cuda.get_device_properties(device)  # torch's own stub lacks one of the two
-    return int(properties.multi_processor_count), int(properties.shared_memory_per_block_optin)
+    return limits_of(device, without_gpu=MOST_SHARED_BYTES)
 
 
 def bind_grouped(a_MK: torch.Tensor, b_KN: torch.Tensor, *, compute: str | None) -> Launch:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.variant import Configuration, Launch, variant
+from kernelviz.ops.kernels.limits import MULTIPROCESSORS
 from kernelviz.ops.matmul.fp32_async import SHORTEST_PART, Tiling
 from kernelviz.ops.matmul.variants import cuda_naive, cuda_tiled, siboehm
 
@@ -74,8 +75,6 @@ SPACE = {
 holds, and parts of K."""
 RESIDENT_BYTES = 227 * 1024
 """Shared memory of a multiprocessor with compute capability 9.0."""
-MULTIPROCESSORS = 132
-"""Of an H200. `admits` knows no device; on a smaller one it admits some more parts than make sense."""
 MOST_TILES_OF_A_MULTIPROCESSOR = 12
 """With more of them the load is as even with larger tiles, which need fewer loads for each multiply-add."""
 

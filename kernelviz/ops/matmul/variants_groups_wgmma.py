@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.variant import Configuration, Launch, variant
+from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES
 from kernelviz.ops.matmul.groups import most_rows
-from kernelviz.ops.matmul.groups_wgmma import BOX, MOST_SHARED_BYTES, ROWS, Options
+from kernelviz.ops.matmul.groups_wgmma import BOX, ROWS, Options
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.variant import Configuration, Launch, variant
-from kernelviz.ops.matmul.wgmma import BOX, MOST_SHARED_BYTES, Options
+from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES, limits
+from kernelviz.ops.matmul import wgmma_choice
+from kernelviz.ops.matmul.wgmma import BOX, Options
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,7 +23,7 @@ PERSISTENT = replace(WIDE, persistent=1)
 CLUSTER = replace(PERSISTENT, cluster=2)
 TMA_STORE = replace(CLUSTER, c_boxes=2)
 HILBERT = replace(TMA_STORE, hilbert=1)
-STREAM_K = replace(HILBERT, stream_k=1)
+SPLIT_K = replace(HILBERT, split_k=1)
 
 
 def _bind(a_MK: Tensor, b_KN: Tensor, options: Options) -> Launch:
@@ -122,20 +124,18 @@ def cuda_wgmma_hilbert(
     return _bind(a_MK, b_KN, options)
 
 
-@variant(**_NEEDS, techniques=("tma", "wgmma", "warp_specialised", "multicast"), space=SPACE, admits=_admits)
-def cuda_wgmma_stream_k(
-    a_MK: Tensor,
-    b_KN: Tensor,
-    *,
-    columns: int = 256,
-    stages: int = 4,
-    cluster: int = 2,
-    c_boxes: int = 2,
-    group: int = 0,
-) -> Launch:
-    """CUDA C++, wgmma: the tiles of a last round that is not full are divided along K among all blocks (stream-K)."""
-    options = _options(columns=columns, stages=stages, cluster=cluster, c_boxes=c_boxes, group=group)
-    return _bind(a_MK, b_KN, replace(options, stream_k=1))
+@variant(
+    **_NEEDS,
+    techniques=("tma", "wgmma", "warp_specialised", "multicast"),
+    space=wgmma_choice.SPACE,
+    admits=wgmma_choice.admits,
+)
+def cuda_wgmma_by_size(a_MK: Tensor, b_KN: Tensor, *, columns: int = 0, cluster: int = 0, stages: int = 0) -> Launch:
+    """CUDA C++, wgmma: tile and cluster by the size; a last round that is not full is divided along K (split-K)."""
+    (m, k), n = a_MK.shape, b_KN.shape[1]
+    if columns and cluster and stages:
+        return _bind(a_MK, b_KN, wgmma_choice.options(columns, cluster, stages))
+    return _bind(a_MK, b_KN, wgmma_choice.choose(m, n, k, limits(a_MK.device)[0]))
 
 
 WGMMA_VARIANTS = (
@@ -147,5 +147,5 @@ WGMMA_VARIANTS = (
     cuda_wgmma_cluster,
     cuda_wgmma_tma_store,
     cuda_wgmma_hilbert,
-    cuda_wgmma_stream_k,
+    cuda_wgmma_by_size,
 )

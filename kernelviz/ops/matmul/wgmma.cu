@@ -3,24 +3,25 @@
 // `linear_relu`, `linear_gelu` and `linear_silu`: f(A B + bias).
 //
 // One kernel, whose ideas are switched on one after the other by definitions:
-//   COLUMNS      columns of a block's tile of C: 128 or 256
+//   COLUMNS      columns of a block's tile of C: 128, 192 or 256
 //   CONSUMERS    warpgroups that multiply, each 64 rows of the tile: 1 or 2
 //   STAGES       tiles of A and B in shared memory
 //   SPECIALISED  1: a warpgroup of its own only starts the copies, and gives its registers to the others
 //   PERSISTENT   1: as many blocks as are resident at once, each of which computes several tiles
-//   CLUSTER      2: two blocks with neighbouring rows each load a half of their common tile of B, for both (multicast)
+//   CLUSTER      2 or 4: so many blocks with neighbouring rows each load an equal part of their common tile of B, for all (multicast)
 //   C_BOXES      0: C goes to memory from registers; else by TMA, through this many boxes of shared memory for each warpgroup, while the
-//                next tile begins
+//                next tile begins; a tile has a multiple of as many boxes
 //   HILBERT      1: the tiles are computed in the order of a table; 0: in groups of GROUP rows of tiles, which find B in the L2
-//   STREAM_K     1: tiles that would leave blocks idle in the last round are divided along K, so that all blocks end at the same time
-// `maps` holds three tensor maps of boxes of 64 columns: A in boxes of ROWS rows, B in boxes of 64 rows (of COLUMNS / CLUSTER rows where K is
-// contiguous), C in boxes of 64 rows, all swizzled by 128 bytes. TMA fills what is outside of a matrix with zeros, and does not write there.
+//   SPLIT_K      1: the tiles of a last round that would leave blocks idle are divided into `parts` parts of K
+// `maps` holds three tensor maps of boxes of 64 columns: A in boxes of ROWS rows, B in boxes of 64 rows, or of 64 / CLUSTER if its boxes cannot be divided
+// among the blocks (of COLUMNS / CLUSTER rows where K is contiguous), C in boxes of 64 rows, all swizzled by 128 bytes. TMA fills what is outside of a matrix with zeros, and does not write there.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 #include "gelu.cuh"
 #include "parts_of_k.cuh"
 #include "tma.cuh"
+#include "warpgroups.cuh"
 #include "wgmma.cuh"
 
 constexpr int ROWS = 64 * CONSUMERS, DEPTH = 64;
@@ -34,7 +35,12 @@ constexpr int C_BYTES = CONSUMERS * C_BOXES * BOX_BYTES;
 #define SILU 3
 constexpr int BIAS_BYTES = FUNCTION == IDENTITY ? 0 : 2 * COLUMNS;  // of one warpgroup
 constexpr int BOXES_OF_B = COLUMNS / 64;
+constexpr bool DIVIDES_BOXES = BOXES_OF_B % CLUSTER == 0;
 constexpr int SUMS = COLUMNS / 2;  // of one thread
+static_assert(C_BOXES == 0 || BOXES_OF_B % C_BOXES == 0, "a box is filled again after as many stores as there are boxes");
+
+#include "stages.cuh"
+#include "tiles_in_order.cuh"
 
 // All shared memory is dynamic: the stages, then C, then the barriers, then the bias, then a word of each
 // warpgroup.
@@ -59,14 +65,6 @@ struct Shared {
     }
 };
 
-__device__ __forceinline__ void wait_for_cluster() {
-    if (CLUSTER > 1) {
-        cluster_barrier();
-    } else {
-        __syncthreads();
-    }
-}
-
 // A, K contiguous: 8 rows of 128 bytes are 1024 bytes. 16 elements of K further are 32 bytes further.
 __device__ __forceinline__ unsigned long long operand_a(unsigned tile, int step) {
     return wgmma_operand(tile + step * 32, 16, 1024);
@@ -78,69 +76,22 @@ __device__ __forceinline__ unsigned long long operand_b(unsigned tile, int step)
 }
 
 // --- tiles ------------------------------------------------------------------------------------------------------------------------
-// The first row and column of a block's tile. With clusters, `number` counts pairs of tiles.
-struct Tile {
-    int row, column;
-
-    __device__ __forceinline__ Tile(int number, int tiles_m, int tiles_n, int rank, const unsigned* __restrict__ order) {
-        int of_m, of_n;
-        if (HILBERT) {
-            const unsigned place = __ldg(order + number);
-            of_m = place & 0xFFFF;
-            of_n = place >> 16;
-        } else {
-            const int in_group = GROUP * tiles_n;
-            const int first = number / in_group * GROUP;
-            const int rows = min(GROUP, tiles_m - first);
-            of_m = first + number % in_group % rows;
-            of_n = number % in_group / rows;
-        }
-        row = (of_m * CLUSTER + rank) * ROWS;
-        column = of_n * COLUMNS;
-    }
-};
-
-// What a block or cluster computes, one after the other: steps `first` to `last` of K of a tile.
+// What a block or cluster computes, one after the other: steps `first` to `last` of K of a tile. Tiles from number `whole` on have `parts` parts; all
+// first parts come before all second ones, so that tiles with the same columns of B are at the same place of K.
 struct Work {
-    int number, first, last;
+    int number, part, first, last;
 
-    // Of a whole tile.
-    __device__ __forceinline__ Work(int number, int depths) : number(number), first(0), last(depths) {}
-#if STREAM_K
-    int next;
-
-    // The steps of the tiles from number `whole` on are divided among `sharers` clusters.
-    static __device__ __forceinline__ int begin(int steps, int sharers, int cluster) { return (long long)steps * cluster / sharers; }
-    // The cluster that computes this step.
-    static __device__ __forceinline__ int owner(int steps, int sharers, int step) { return int(((step + 1ll) * sharers - 1) / steps); }
-
-    // Of the step `next` of those tiles, up to step `end`.
-    __device__ __forceinline__ Work(int whole, int depths, int next, int end) : number(whole + next / depths), first(next % depths) {
-        last = min(depths, first + end - next);
-        this->next = next + last - first;
-    }
-#endif
-};
-
-struct Stage {
-    int number = 0, parity = 0;
-
-    __device__ __forceinline__ void next() {
-        if (++number == STAGES) {
-            number = 0;
-            parity ^= 1;
+    __device__ __forceinline__ Work(int of_all, int tiles, int whole, int parts, int depths)
+        : number(of_all), part(0), first(0), last(depths) {
+        if (SPLIT_K && of_all >= whole) {
+            const int divided = tiles - whole;
+            part = (of_all - whole) / divided;
+            number = whole + (of_all - whole) % divided;
+            first = (long long)depths * part / parts;
+            last = (long long)depths * (part + 1) / parts;
         }
     }
 };
-
-// Load a box of B; with clusters for all blocks, each of which sends a part of the boxes.
-__device__ __forceinline__ void load_b(unsigned to, const char* map, int column, int row, unsigned full) {
-    if (CLUSTER > 1) {
-        load_box_for((1 << CLUSTER) - 1, to, map, column, row, full);
-    } else {
-        load_box(to, map, column, row, full);
-    }
-}
 
 // Fill one stage; by one thread.
 __device__ __forceinline__ void fill(const Shared& shared, const char* maps, int stage, const Tile& tile, int depth, int rank) {
@@ -149,12 +100,14 @@ __device__ __forceinline__ void fill(const Shared& shared, const char* maps, int
     load_box(shared.a(stage), maps, depth, tile.row, full);
     if (B_K_CONTIGUOUS) {
         const int part = rank * (COLUMNS / CLUSTER);
-        load_b(shared.b(stage) + part * DEPTH * 2, maps + 128, depth, tile.column + part, full);
+        load_for_cluster(shared.b(stage) + part * DEPTH * 2, maps + 128, depth, tile.column + part, full);
     } else {
+        // Whole boxes; or some rows of each, if their number cannot be divided: the swizzle permutes parts of eight rows.
+        const int row = DIVIDES_BOXES ? 0 : rank * (DEPTH / CLUSTER);
 #pragma unroll
-        for (int i = 0; i < BOXES_OF_B / CLUSTER; ++i) {
-            const int box = rank * (BOXES_OF_B / CLUSTER) + i;
-            load_b(shared.b(stage) + box * BOX_BYTES, maps + 128, tile.column + 64 * box, depth, full);
+        for (int i = 0; i < (DIVIDES_BOXES ? BOXES_OF_B / CLUSTER : BOXES_OF_B); ++i) {
+            const int box = DIVIDES_BOXES ? rank * (BOXES_OF_B / CLUSTER) + i : i;
+            load_for_cluster(shared.b(stage) + box * BOX_BYTES + row * 128, maps + 128, tile.column + 64 * box, depth + row, full);
         }
     }
 }
@@ -241,16 +194,6 @@ __device__ __forceinline__ void store_from_registers(
 }
 
 #if C_BOXES
-__device__ __forceinline__ void warpgroup_barrier(int warpgroup) {
-    asm volatile("bar.sync %0, 128;" ::"r"(warpgroup + 1) : "memory");
-}
-
-// Four matrices of 8×8 elements, a register each, to rows of 16 bytes; lane i gives the address of row i.
-__device__ __forceinline__ void store_matrices(unsigned to, unsigned a, unsigned b, unsigned c, unsigned d) {
-    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared::cta.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(a), "r"(b), "r"(c), "r"(d)
-                 : "memory");
-}
-
 // Through shared memory, a box of 64 columns at a time, with TMA's swizzle: the eight rows of a matrix lie in different banks.
 __device__ __forceinline__ void store_by_tma(
     float (&sums)[SUMS], unsigned boxes, const char* map, unsigned bias, int row0, int column0, int warpgroup) {
@@ -298,11 +241,11 @@ __device__ __forceinline__ void store(
 extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
     const char* __restrict__ maps, const unsigned* __restrict__ order, const ELEMENT* __restrict__ bias, ELEMENT* __restrict__ c, int m, int n,
     int k
-#if STREAM_K
-    // Sums of parts of K (two places for each block of a sharer: of its first and of its last tile), and for each warpgroup's part of a divided tile a
-    // counter, zero before and after a launch. The first `whole` tiles are not divided; `sharers` clusters share the others.
+#if SPLIT_K
+    // The fp32 sums of each part of each divided tile, and for each warpgroup's part of such a tile a counter, zero before and after a launch. The
+    // first `whole` tiles are not divided.
     ,
-    float4* __restrict__ workspace, unsigned* __restrict__ arrived, int whole, int sharers
+    float4* __restrict__ workspace, unsigned* __restrict__ arrived, int whole, int parts
 #endif
 ) {
     const Shared shared;
@@ -312,14 +255,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
     const int depths = (k + DEPTH - 1) / DEPTH;
     const int first_tile = blockIdx.x / CLUSTER, tile_step = gridDim.x / CLUSTER;
     const int warpgroup = threadIdx.x / WARPGROUP;
-#if STREAM_K
+#if SPLIT_K
     static_assert(SPECIALISED && PERSISTENT && C_BOXES);
-    const int steps = (tiles - whole) * depths;
-    const int begin = first_tile < sharers ? Work::begin(steps, sharers, first_tile) : 0;
-    const int end = first_tile < sharers ? Work::begin(steps, sharers, first_tile + 1) : 0;
 #else
-    const int whole = tiles;
+    const int whole = tiles, parts = 1;
 #endif
+    const int all = whole + (tiles - whole) * parts;
 
     if (threadIdx.x == 0) {
         for (int stage = 0; stage < STAGES; ++stage) {
@@ -338,26 +279,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
             acquire_map(maps);
             acquire_map(maps + 128);
             Stage stage;
-            const auto copy = [&](const Work& work) {
+#pragma unroll 1
+            for (int of_all = first_tile; of_all < all; of_all += tile_step) {
+                const Work work(of_all, tiles, whole, parts, depths);
                 const Tile tile(work.number, tiles_m, tiles_n, rank, order);
 #pragma unroll 1
                 for (int i = work.first; i < work.last; ++i, stage.next()) {
                     barrier_wait(shared.empty + 8 * stage.number, stage.parity ^ 1);
                     fill(shared, maps, stage.number, tile, i * DEPTH, rank);
                 }
-            };
-#pragma unroll 1
-            for (int number = first_tile; number < whole; number += tile_step) {
-                copy(Work(number, depths));
             }
-#if STREAM_K
-#pragma unroll 1
-            for (int next = begin; next < end;) {
-                const Work work(whole, depths, next, end);
-                copy(work);
-                next = work.next;
-            }
-#endif
         }
         __syncwarp();  // the barrier of the cluster needs whole warps
     } else {
@@ -366,17 +297,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
             acquire_map(maps + 256);
         }
         Stage stage;
-#if STREAM_K
-        int number = first_tile, next = begin;
-#pragma unroll 1
-        while (number < whole || next < end) {
-            const Work work = number < whole ? Work(number, depths) : Work(whole, depths, next, end);
-            next = number < whole ? next : work.next;
-            number += tile_step;
-#else
-        for (int number = first_tile; number < whole; number += tile_step) {
-            const Work work(number, depths);
-#endif
+        for (int of_all = first_tile; of_all < all; of_all += tile_step) {
+            const Work work(of_all, tiles, whole, parts, depths);
             const Tile tile(work.number, tiles_m, tiles_n, rank, order);
             load_bias(shared.bias + warpgroup * BIAS_BYTES, bias, tile.column, n);
             float sums[SUMS];
@@ -397,18 +319,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
             if (threadIdx.x % WARPGROUP < CLUSTER) {
                 barrier_arrive_at(shared.empty + 8 * before, threadIdx.x % WARPGROUP);
             }
-#if STREAM_K
-            if (work.last - work.first < depths) {
-                // Whoever is last adds the parts of all sharers of the tile, in their order, and stores it.
-                const int of_divided = work.number - whole;
-                const int sharer = Work::owner(steps, sharers, of_divided * depths);
-                const int parts = Work::owner(steps, sharers, (of_divided + 1) * depths - 1) - sharer + 1;
-                const auto part = [&](int of) {
-                    const int place = ((sharer + of) * CLUSTER + rank) * 2 + (of == 0);
-                    return workspace + (long long)(place * CONSUMERS + warpgroup) * (SUMS / 4 * WARPGROUP) + threadIdx.x % WARPGROUP;
-                };
-                store_part(part(first_tile - sharer), sums);
-                if (!is_last_warpgroup(arrived + (of_divided * CLUSTER + rank) * CONSUMERS + warpgroup, parts, warpgroup, shared.last + 4 * warpgroup)) {
+#if SPLIT_K
+            if (work.number >= whole && parts > 1) {
+                // Whoever is last adds the sums of all parts, in their order, and stores the tile.
+                const int of_divided = ((work.number - whole) * CLUSTER + rank) * CONSUMERS + warpgroup;
+                float4* sums_of = workspace + (long long)of_divided * parts * (SUMS / 4 * WARPGROUP) + threadIdx.x % WARPGROUP;
+                store_part(sums_of + work.part * (SUMS / 4 * WARPGROUP), sums);
+                if (!is_last_warpgroup(arrived + of_divided, parts, warpgroup, shared.last + 4 * warpgroup)) {
                     continue;
                 }
 #pragma unroll
@@ -416,8 +333,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma(
                     sums[i] = 0.0f;
                 }
 #pragma unroll 1
-                for (int of = 0; of < parts; ++of) {
-                    add_part(sums, part(of));
+                for (int part = 0; part < parts; ++part) {
+                    add_part(sums, sums_of + part * (SUMS / 4 * WARPGROUP));
                 }
             }
 #endif

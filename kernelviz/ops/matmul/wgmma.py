@@ -13,6 +13,7 @@ import numpy as np
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.limits import PTX_NAMES
 from kernelviz.ops.kernels.tensor_map import Boxes, require_pitch, tensor_maps
 
 if TYPE_CHECKING:
@@ -21,11 +22,8 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "wgmma.cu"
 DEPTH, BOX = 64, 64
 ALIGNMENT_BYTES = 1024
-MOST_SHARED_BYTES = 232_448
-"""Of a block on an H100 or H200."""
 Function = Literal["identity", "relu", "gelu", "silu"]
 """What the kernel applies to the sum of the product and the bias; with the identity there is no bias."""
-_PTX_NAMES = {"__nv_bfloat16": "bf16", "__half": "f16"}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,7 +39,7 @@ class Options:
     c_boxes: int = 0
     hilbert: int = 0
     group: int = 8
-    stream_k: int = 0
+    split_k: int = 0
 
     @property
     def rows(self) -> int:
@@ -49,16 +47,21 @@ class Options:
         return 64 * self.consumers
 
     @property
+    def rows_of_b(self) -> int:
+        """Of a box of B whose columns are contiguous: fewer if its boxes cannot be divided among the blocks of a cluster."""
+        return DEPTH if self.columns // BOX % self.cluster == 0 else DEPTH // self.cluster
+
+    @property
     def threads(self) -> int:
         return 128 * (self.consumers + self.specialised)
 
     @property
     def shared_bytes(self) -> int:
-        """Dynamic shared memory: the stages, C, the barriers, a bias, words of stream-K, and what aligns them to 1024 bytes."""
+        """Dynamic shared memory: the stages, C, the barriers, a bias, words of split-K, and what aligns them to 1024 bytes."""
         stage = 2 * DEPTH * (self.rows + self.columns)
         c = 2 * BOX * BOX * self.consumers * self.c_boxes
         bias = 2 * self.columns * self.consumers if self.c_boxes else 0
-        return ALIGNMENT_BYTES + self.stages * (stage + 16) + c + bias + 16 * self.stream_k
+        return ALIGNMENT_BYTES + self.stages * (stage + 16) + c + bias + 16 * self.split_k
 
     def defines(self, element: str, *, function: Function = "identity", b_k_contiguous: bool = False) -> dict[str, str]:
         """The macros, for elements of this C++ type."""
@@ -72,48 +75,49 @@ class Options:
             "C_BOXES": str(self.c_boxes),
             "HILBERT": str(self.hilbert),
             "GROUP": str(self.group),
-            "STREAM_K": str(self.stream_k),
+            "SPLIT_K": str(self.split_k),
             "FUNCTION": function.upper(),
             "B_K_CONTIGUOUS": str(int(b_k_contiguous)),
             "ELEMENT": element,
-            "ELEMENT_PTX": f'"{_PTX_NAMES[element]}"',
+            "ELEMENT_PTX": f'"{PTX_NAMES[element]}"',
         }
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Division:
-    """Which tiles are divided along K: all after the first `whole`, among `sharers` clusters. Tiles are counted by cluster."""
+    """Tiles after the first `whole` have `parts` parts of K each. Tiles are counted by cluster."""
 
     whole: int
-    sharers: int
+    parts: int
 
-    def launched(self, clusters: int) -> int:
-        """Clusters that have work, of those that are resident at once."""
-        return min(clusters, max(self.whole, self.sharers))
+    def amount(self, tiles: int) -> int:
+        """Whole tiles and parts of tiles.
+
+        >>> Division(whole=66, parts=2).amount(96)
+        126
+        """
+        return self.whole + (tiles - self.whole) * self.parts
 
 
 MOST_PARTS = 4
 """Of a tile: more would take longer to add up than they save."""
-LEAST_STEPS = 8
-"""Of a part of K, 64 elements each."""
+LEAST_SAVED_STEPS = 24
+"""Steps of K that a division must save: on an H200, sums of parts of a tile of 128 × 256 take 10 to 15 us, as long as they."""
 
 
 def divided(tiles: int, depths: int, clusters: int) -> Division:
-    """Divides the tiles of the last round, unless it occupies nine of ten clusters.
+    """Divides the tiles of the last round into as many parts as there are clusters for, if that saves enough.
 
     `depths`: steps of K of a tile. `clusters`: that are resident at once.
 
-    >>> divided(112, 64, 66)
-    Division(whole=66, sharers=66)
-    >>> [divided(tiles, depths, 66).sharers for tiles, depths in ((32, 224), (64, 64), (10, 64), (32, 8))]
-    [66, 0, 40, 32]
+    >>> divided(32, 224, 66), divided(224, 64, 66), divided(112, 64, 66)
+    (Division(whole=0, parts=2), Division(whole=198, parts=2), Division(whole=112, parts=1))
     """
     rest = tiles % clusters
-    if rest == 0 or 10 * rest > 9 * clusters:
-        return Division(whole=tiles, sharers=0)
-    return Division(
-        whole=tiles - rest, sharers=max(rest, min(clusters, rest * MOST_PARTS, rest * depths // LEAST_STEPS))
-    )
+    parts = min(clusters // rest, MOST_PARTS) if rest else 1
+    if depths - depths // parts < LEAST_SAVED_STEPS:
+        return Division(whole=tiles, parts=1)
+    return Division(whole=tiles - rest, parts=parts)
 
 
 @functools.lru_cache(maxsize=32)
@@ -151,7 +155,7 @@ def bind(a_MK: Tensor, b_KN: Tensor, options: Options) -> Launch:
     require_contiguous(a_MK=a_MK, b_KN=b_KN)
     require_pitch("k", a_MK.shape[1], a_MK.element_size())
     require_pitch("n", b_KN.shape[1], b_KN.element_size())
-    return _bind(a_MK, Boxes(b_KN, BOX), None, options, b_KN.shape[1], "identity", b_k_contiguous=False)
+    return _bind(a_MK, Boxes(b_KN, options.rows_of_b), None, options, b_KN.shape[1], "identity", b_k_contiguous=False)
 
 
 def bind_linear(x_MK: Tensor, w_NK: Tensor, bias_N: Tensor | None, options: Options, function: Function) -> Launch:
@@ -189,20 +193,20 @@ def _bind(
     clusters = count
     if options.persistent:
         resident = nvrtc.resident(kernel, options.threads, cluster=options.cluster, shared_bytes=options.shared_bytes)
-        clusters = resident // options.cluster
-    division = divided(count, -(-k // DEPTH), clusters) if options.stream_k else Division(whole=count, sharers=0)
-    blocks = division.launched(clusters) * options.cluster
+        clusters = max(1, resident // options.cluster)
+    division = divided(count, -(-k // DEPTH), clusters) if options.split_k else Division(whole=count, parts=1)
+    blocks = min(clusters, division.amount(count)) * options.cluster
     bias = order if bias_N is None else bias_N
     sizes = tuple(map(ctypes.c_int, (m, n, k)))
     shared_work: tuple[Tensor, ...] = ()
-    if options.stream_k:
-        places = 2 * division.sharers * options.cluster * options.rows * options.columns
+    if options.split_k:
         counters = (count - division.whole) * options.cluster * options.consumers
+        sums = counters * division.parts * BOX * options.columns
         shared_work = (
-            torch.empty(max(4, places), dtype=torch.float32, device=a_MK.device),
+            torch.empty(max(4, sums), dtype=torch.float32, device=a_MK.device),
             torch.zeros(max(1, counters), dtype=torch.int32, device=a_MK.device),
         )
-        sizes += tuple(map(ctypes.c_int, (division.whole, division.sharers)))
+        sizes += tuple(map(ctypes.c_int, (division.whole, division.parts)))
 
     def launch() -> Tensor:
         pointers = (t.data_ptr() for t in (maps, order, bias, c_MN))

@@ -11,8 +11,9 @@ from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.variant import Configuration, Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES
 from kernelviz.ops.kernels.tensor_map import Boxes, require_pitch, tensor_maps
-from kernelviz.ops.matmul.wgmma import MOST_SHARED_BYTES, hilbert_order
+from kernelviz.ops.matmul.wgmma import hilbert_order
 
 if TYPE_CHECKING:
     from torch import Tensor

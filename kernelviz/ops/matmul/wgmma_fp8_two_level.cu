@@ -29,6 +29,9 @@ constexpr int SUMS = COLUMNS / 2;                           // of one thread
 constexpr int PART_COLUMNS = 128;  // of one instruction
 constexpr int PARTS = COLUMNS / PART_COLUMNS, PART_SUMS = PART_COLUMNS / 2;
 
+#include "stages.cuh"
+#include "tiles_in_order.cuh"
+
 // All shared memory is dynamic: the stages, then C, then the barriers.
 struct Shared {
     unsigned stages, c, full, empty;
@@ -47,53 +50,12 @@ struct Shared {
     }
 };
 
-__device__ __forceinline__ void wait_for_cluster() {
-    if (CLUSTER > 1) {
-        cluster_barrier();
-    } else {
-        __syncthreads();
-    }
-}
-
 // 8 rows of 128 bytes are 1024 bytes; 32 elements of K further are 32 bytes further.
 __device__ __forceinline__ unsigned long long operand(unsigned tile, int step) {
     return wgmma_operand(tile + step * STEP, 16, 1024);
 }
 
 // --- tiles ------------------------------------------------------------------------------------------------------------------------
-// The first row and column of a block's tile. With clusters, `number` counts pairs of tiles.
-struct Tile {
-    int row, column;
-
-    __device__ __forceinline__ Tile(int number, int tiles_m, int tiles_n, int rank, const unsigned* __restrict__ order) {
-        int of_m, of_n;
-        if (HILBERT) {
-            const unsigned place = __ldg(order + number);
-            of_m = place & 0xFFFF;
-            of_n = place >> 16;
-        } else {
-            const int in_group = GROUP * tiles_n;
-            const int first = number / in_group * GROUP;
-            const int rows = min(GROUP, tiles_m - first);
-            of_m = first + number % in_group % rows;
-            of_n = number % in_group / rows;
-        }
-        row = (of_m * CLUSTER + rank) * ROWS;
-        column = of_n * COLUMNS;
-    }
-};
-
-struct Stage {
-    int number = 0, parity = 0;
-
-    __device__ __forceinline__ void next() {
-        if (++number == STAGES) {
-            number = 0;
-            parity ^= 1;
-        }
-    }
-};
-
 // Fill one stage; by one thread.
 __device__ __forceinline__ void fill(const Shared& shared, const char* maps, int stage, const Tile& tile, int depth, int rank) {
     const unsigned full = shared.full + 8 * stage;

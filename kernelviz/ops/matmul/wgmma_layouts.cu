@@ -27,6 +27,9 @@ constexpr int C_BYTES = CONSUMERS * C_BOXES * BOX_BYTES;
 constexpr int BOXES_OF_B = COLUMNS / 64;
 constexpr int SUMS = COLUMNS / 2;  // of one thread
 
+#include "stages.cuh"
+#include "tiles_in_order.cuh"
+
 // All shared memory is dynamic: the stages, then C, then the barriers.
 struct Shared {
     unsigned stages, c, full, empty;
@@ -44,14 +47,6 @@ struct Shared {
         return a(stage) + A_BYTES;
     }
 };
-
-__device__ __forceinline__ void wait_for_cluster() {
-    if (CLUSTER > 1) {
-        cluster_barrier();
-    } else {
-        __syncthreads();
-    }
-}
 
 // K contiguous: 8 rows of 128 bytes are 1024 bytes. 16 elements of K further are 32 bytes further.
 __device__ __forceinline__ unsigned long long k_contiguous(unsigned tile, int step) {
@@ -73,49 +68,7 @@ __device__ __forceinline__ void multiply(float (&sums)[SUMS], unsigned a_tile, u
 }
 
 // --- tiles ------------------------------------------------------------------------------------------------------------------------
-// The first row and column of a block's tile. With clusters, `number` counts the tiles of a cluster as one.
-struct Tile {
-    int row, column;
-
-    __device__ __forceinline__ Tile(int number, int tiles_m, int tiles_n, int rank, const unsigned* __restrict__ order) {
-        int of_m, of_n;
-        if (HILBERT) {
-            const unsigned place = __ldg(order + number);
-            of_m = place & 0xFFFF;
-            of_n = place >> 16;
-        } else {
-            const int in_group = GROUP * tiles_n;
-            const int first = number / in_group * GROUP;
-            const int rows = min(GROUP, tiles_m - first);
-            of_m = first + number % in_group % rows;
-            of_n = number % in_group / rows;
-        }
-        row = (of_m * CLUSTER + rank) * ROWS;
-        column = of_n * COLUMNS;
-    }
-};
-
-struct Stage {
-    int number = 0, parity = 0;
-
-    __device__ __forceinline__ void next() {
-        if (++number == STAGES) {
-            number = 0;
-            parity ^= 1;
-        }
-    }
-};
-
 // --- copies -----------------------------------------------------------------------------------------------------------------------
-// Load a box of B; with clusters for all blocks, each of which sends a part of the boxes.
-__device__ __forceinline__ void load_b(unsigned to, const char* map, int column, int row, unsigned full) {
-    if (CLUSTER > 1) {
-        load_box_for((1 << CLUSTER) - 1, to, map, column, row, full);
-    } else {
-        load_box(to, map, column, row, full);
-    }
-}
-
 // Fill one stage; by one thread.
 __device__ __forceinline__ void fill(const Shared& shared, const char* maps, int stage, const Tile& tile, int depth, int rank) {
     const unsigned full = shared.full + 8 * stage;
@@ -130,12 +83,12 @@ __device__ __forceinline__ void fill(const Shared& shared, const char* maps, int
     }
     if (B_K_CONTIGUOUS) {
         const int part = rank * (COLUMNS / CLUSTER);
-        load_b(shared.b(stage) + part * DEPTH * 2, maps + 128, depth, tile.column + part, full);
+        load_for_cluster(shared.b(stage) + part * DEPTH * 2, maps + 128, depth, tile.column + part, full);
     } else {
 #pragma unroll
         for (int i = 0; i < BOXES_OF_B / CLUSTER; ++i) {
             const int box = rank * (BOXES_OF_B / CLUSTER) + i;
-            load_b(shared.b(stage) + box * BOX_BYTES, maps + 128, tile.column + 64 * box, depth, full);
+            load_for_cluster(shared.b(stage) + box * BOX_BYTES, maps + 128, tile.column + 64 * box, depth, full);
         }
     }
 }

@@ -15,8 +15,9 @@ from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES, MULTIPROCESSORS, PTX_NAMES
 from kernelviz.ops.kernels.tensor_map import Boxes, require_pitch, tensor_maps
-from kernelviz.ops.matmul.gemv import MULTIPROCESSORS, SHORTEST_PART
+from kernelviz.ops.matmul.gemv import SHORTEST_PART
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,13 +27,12 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "wgmma_skinny.cu"
 MOST_ROWS = 128
 DEPTH, ALIGNMENT_BYTES = 64, 1024
-MOST_SHARED_BYTES, SYSTEM_BYTES = 232_448, 1024
-"""Shared memory of a block on an H100 or H200, which is that of a multiprocessor but for what the system takes of each block."""
+SYSTEM_BYTES = 1024
+"""Shared memory that the system takes of each block: a multiprocessor has as much as the largest block and this."""
 LEAST_AHEAD_BYTES = 16 * 1024
 """Of a multiprocessor: half of what hides the latency of memory by Little's law (`gemv.LEAST_AHEAD_BYTES`)."""
 SPACE = {"columns": (0, 128, 64), "stages": (0, 4, 3, 2, 5, 6, 8), "parts": (0, 1, 2, 3, 4, 6, 8)}
 """What may be tuned; 0, in all of them, is the choice of `choose`."""
-_PTX_NAMES = {"__nv_bfloat16": "bf16", "__half": "f16"}
 
 
 def padded_rows(m: int) -> int:
@@ -69,7 +69,7 @@ class Tile:
             "STAGES": str(self.stages),
             "PARTS": str(self.parts),
             "ELEMENT": element,
-            "ELEMENT_PTX": f'"{_PTX_NAMES[element]}"',
+            "ELEMENT_PTX": f'"{PTX_NAMES[element]}"',
         }
 
 

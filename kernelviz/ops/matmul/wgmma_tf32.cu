@@ -27,6 +27,8 @@ constexpr int BOXES_OF_B = COLUMNS / 32;
 constexpr int SUMS = ROWS / 2;  // of one thread
 constexpr int REGISTERS = CONSUMERS == 2 ? 240 : 160, REGISTERS_TO_COPY = CONSUMERS == 2 ? 24 : 32;
 
+#include "stages.cuh"
+
 // All shared memory is dynamic: the stages, then C, then the barriers.
 struct Shared {
     unsigned stages, c, full, empty;
@@ -44,14 +46,6 @@ struct Shared {
         return a(stage) + A_BYTES;
     }
 };
-
-__device__ __forceinline__ void wait_for_cluster() {
-    if (CLUSTER > 1) {
-        cluster_barrier();
-    } else {
-        __syncthreads();
-    }
-}
 
 // --- tiles ------------------------------------------------------------------------------------------------------------------------
 // The first row and column of a block's tile. With clusters, `number` counts pairs of tiles, side by side.
@@ -73,17 +67,6 @@ struct Tile {
         }
         row = of_m * ROWS;
         column = (of_n * CLUSTER + rank) * COLUMNS;
-    }
-};
-
-struct Stage {
-    int number = 0, parity = 0;
-
-    __device__ __forceinline__ void next() {
-        if (++number == STAGES) {
-            number = 0;
-            parity ^= 1;
-        }
     }
 };
 

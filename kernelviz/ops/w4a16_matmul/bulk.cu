@@ -92,6 +92,26 @@ struct Source {
     }
 };
 
+// Eight neighbouring numbers of a row of x, from number `first` on; zeros after the last one, number k - 1.
+__device__ __forceinline__ uint4 eight_of_x(const char* from, long long first, long long k) {
+    uint4 all = {};
+    if constexpr (COPY_X == 16) {
+        if (first < k) {
+            all = *reinterpret_cast<const uint4*>(from);
+        }
+    } else {
+        unsigned bits[4] = {};
+#pragma unroll
+        for (int j = 0; j < 8; ++j) {
+            if (first + j < k) {
+                bits[j / 2] |= unsigned(reinterpret_cast<const unsigned short*>(from)[j]) << j % 2 * 16;
+            }
+        }
+        all = {bits[0], bits[1], bits[2], bits[3]};
+    }
+    return all;
+}
+
 #if INTEGERS
 // Products of integers. Eight numbers q of 4 bits need three logic instructions to be bytes, and seven to be numbers of bfloat16. x is written with three
 // digits, each a signed byte, for each group and row: x = scale · (digit 0 + 256 · digit 1 + 65536 · digit 2), where the scale is a power of two that makes
@@ -113,21 +133,7 @@ struct Factors {
             const char* from = x + (row * k + first) * 2;
 #pragma unroll
             for (int word = 0; word < 4; ++word) {
-                uint4 all = {};
-                if constexpr (COPY_X == 16) {
-                    if (first + 8 * word < k) {
-                        all = *reinterpret_cast<const uint4*>(from + 16 * word);
-                    }
-                } else {
-                    unsigned bits[4] = {};
-#pragma unroll
-                    for (int j = 0; j < 8; ++j) {
-                        if (first + 8 * word + j < k) {
-                            bits[j / 2] |= unsigned(reinterpret_cast<const unsigned short*>(from)[8 * word + j]) << j % 2 * 16;
-                        }
-                    }
-                    all = {bits[0], bits[1], bits[2], bits[3]};
-                }
+                const uint4 all = eight_of_x(from + 16 * word, first + 8 * word, k);
                 loaded[column][4 * word] = all.x, loaded[column][4 * word + 1] = all.y;
                 loaded[column][4 * word + 2] = all.z, loaded[column][4 * word + 3] = all.w;
             }
@@ -289,22 +295,7 @@ struct Factors {
             const char* from = x + (row * k + first) * 2;
 #pragma unroll
             for (int word = 0; word < 4; ++word) {
-                uint4 all = {};
-                if constexpr (COPY_X == 16) {
-                    if (first + 8 * word < k) {
-                        all = *reinterpret_cast<const uint4*>(from + 16 * word);
-                    }
-                } else {
-                    unsigned bits[4] = {};
-#pragma unroll
-                    for (int j = 0; j < 8; ++j) {
-                        if (first + 8 * word + j < k) {
-                            bits[j / 2] |= unsigned(reinterpret_cast<const unsigned short*>(from)[8 * word + j]) << j % 2 * 16;
-                        }
-                    }
-                    all = {bits[0], bits[1], bits[2], bits[3]};
-                }
-                of[column][word] = all;
+                of[column][word] = eight_of_x(from + 16 * word, first + 8 * word, k);
             }
         }
     }

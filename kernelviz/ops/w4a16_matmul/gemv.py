@@ -15,8 +15,9 @@ from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES, MULTIPROCESSORS, limits
 from kernelviz.ops.w4a16_matmul.layout import require_aligned
-from kernelviz.ops.w4a16_matmul.mma import MOST_SHARED_BYTES, MULTIPROCESSORS, REGISTERS, limits
+from kernelviz.ops.w4a16_matmul.mma import REGISTERS
 
 if TYPE_CHECKING:
     from torch import Tensor

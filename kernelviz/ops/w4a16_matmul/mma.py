@@ -10,13 +10,14 @@ import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.variant import Launch, Staged
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES, MULTIPROCESSORS, limits
 from kernelviz.ops.w4a16_matmul.layout import GROUP, TILE, groups, require_aligned, shuffled
 
 if TYPE_CHECKING:
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "mma.cu"
 KERNEL = "w4a16_mma"
 MOST_ROWS = 64
-MULTIPROCESSORS = 132
-"""Of an H200: `admits` knows no device."""
-MOST_SHARED_BYTES = 232448
-"""Of a block on sm_90 and sm_100; and what all blocks of a multiprocessor may have, but for 1024 bytes of each."""
 BLOCK_BYTES, STATIC_BYTES = 1024, 128
 """Shared memory that the system takes of each block (CUDA C++ Programming Guide, "Compute Capability 8.x"), and what is before
 dynamic shared memory: the flag of `is_last_to_arrive`, up to a multiple of 128 bytes."""
@@ -256,13 +253,3 @@ def bind(inputs: tuple[Tensor, Tensor, Tensor, Tensor], parameters: Mapping[str,
         return y_MN
 
     return Staged(lambda: weights.copy_(shuffled(w_NGB)), launch) if shuffle else launch
-
-
-def limits(device: Any) -> tuple[int, int]:
-    """Multiprocessors, and bytes of shared memory of a block; without a GPU, those of an H200 and of every GPU from sm_80 on."""
-    import torch
-
-    if device.type != "cuda":
-        return MULTIPROCESSORS, 99 * 1024
-    properties: Any = torch.cuda.get_device_properties(device)  # torch's own stub lacks one of the two
-    return int(properties.multi_processor_count), int(properties.shared_memory_per_block_optin)

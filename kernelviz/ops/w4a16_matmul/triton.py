@@ -9,9 +9,9 @@ import triton.language as tl
 from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.limits import limits
 from kernelviz.ops.w4a16_matmul import tiles
 from kernelviz.ops.w4a16_matmul.layout import GROUP, groups
-from kernelviz.ops.w4a16_matmul.mma import limits
 
 
 @triton.jit
