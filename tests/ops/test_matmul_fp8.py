@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,8 +24,6 @@ from kernelviz.ops.matmul.reference_fp8 import BLOCK, FAST, PRECISE, block_refer
 from kernelviz.ops.matmul.variants_fp8 import NARROW, admits_triton
 from kernelviz.ops.matmul.wgmma import hilbert_order
 from kernelviz.ops.matmul.wgmma_fp8 import ROWS, SOURCE, Fp8Options, admits
-from kernelviz.ops.matmul.wgmma_fp8_two_level import SOURCE as TWO_LEVEL_SOURCE
-from kernelviz.ops.matmul.wgmma_fp8_two_level import TwoLevelOptions
 
 pytestmark = pytest.mark.xdist_group("compile-1")
 
@@ -169,37 +166,25 @@ def test_a_fault_with_blocks_of_scales_is_rejected(wrong: object) -> None:
 
 # --- the kernel for Hopper, on the processor and in machine code ----------------------------------------------------------------
 FAST_OPTIONS = Fp8Options()
-TWO_LEVEL = Fp8Options(two_level=True)
 BLOCKS = Fp8Options(two_level=True, blocks=True)
 NARROW_OPTIONS: dict[str, Any] = {"columns": 128, "stages": 3, "cluster": 1, "c_boxes": 1, "group": 4}
+WHOLE_TILE: dict[str, Any] = {"columns": 192, "c_boxes": 3}
 OPTIONS = {
     "fast": FAST_OPTIONS,
     "fast-narrow": replace(FAST_OPTIONS, **NARROW_OPTIONS),
-    "fast-cluster-of-4": replace(FAST_OPTIONS, cluster=4, c_boxes=4, stages=3),
-    "two-level": TWO_LEVEL,
+    "fast-cluster-of-4": replace(FAST_OPTIONS, cluster=4, c_boxes=4, stages=3, group=0),
+    "two-level": Fp8Options(two_level=True, **WHOLE_TILE),
     "blocks": BLOCKS,
+    "blocks-192": replace(BLOCKS, **WHOLE_TILE),
     "blocks-narrow": replace(BLOCKS, **NARROW_OPTIONS),
 }
-REGISTERS = {
-    "two-level": TwoLevelOptions(),
-    "blocks": TwoLevelOptions(blocks=True),
-    "blocks-narrow": TwoLevelOptions(blocks=True, **NARROW_OPTIONS),
-    "blocks-from-shared-memory": TwoLevelOptions(blocks=True, a_registers=0),
-}
 SIZES_WITH_MISTAKES = 2 * ROWS, 512, 1200
-KERNELS: dict[type, tuple[Path, str]] = {
-    Fp8Options: (SOURCE, "matmul_fp8"),
-    TwoLevelOptions: (TWO_LEVEL_SOURCE, "matmul_fp8_two_level"),
-}
 
 
-def check(
-    emulator: Emulator, options: Fp8Options | TwoLevelOptions, sizes: tuple[int, int, int], text: str | None = None
-) -> list[str]:
+def check(emulator: Emulator, options: Fp8Options, sizes: tuple[int, int, int], text: str | None = None) -> list[str]:
     """What is wrong with a product on the processor, in both modes. Products of small integers and powers of two are exact."""
     m, n, k = sizes
-    source, kernel = KERNELS[type(options)]
-    program = emulator.program(source, kernel, options.defines(), text=text)
+    program = emulator.program(SOURCE, "matmul_fp8", options.defines(), text=text)
     a, b = (torch.randint(-3, 4, shape).float().to(FP8) for shape in ((m, k), (n, k)))
     blocks_of_k = -(-k // BLOCK) if options.blocks else 1
     shapes = ((blocks_of_k, m), (-(-n // BLOCK), blocks_of_k)) if options.blocks else ((1,), (1,))
@@ -227,54 +212,10 @@ def check(
 @pytest.mark.parametrize("name", OPTIONS)
 def test_the_product_is_right(name: str, emulator: Emulator) -> None:
     options = OPTIONS[name]
-    many_tiles = (ROWS * options.cluster + 70, 2 * options.columns + 72, 400)
-    assert check(emulator, options, many_tiles) == ["", ""]
+    for k in (400, 528):  # an even and an odd number of blocks of K
+        many_tiles = (ROWS * options.cluster + 70, 2 * options.columns + 72, k)
+        assert check(emulator, options, many_tiles) == ["", ""], k
     assert check(emulator, options, (8, 8, 16)) == ["", ""]
-
-
-@needs_compiler
-@pytest.mark.parametrize("name", REGISTERS)
-def test_the_product_with_an_operand_in_registers_is_right(name: str, emulator: Emulator) -> None:
-    options = REGISTERS[name]
-    for blocks_of_k in (4, 5):
-        sizes = (ROWS * options.cluster + 70, 2 * options.columns + 72, BLOCK * blocks_of_k - 112)
-        assert check(emulator, options, sizes) == ["", ""], sizes
-    assert check(emulator, options, (8, 8, 16)) == ["", ""]
-
-
-@needs_compiler
-@pytest.mark.parametrize(
-    ("right", "wrong"),
-    [
-        ("lane / 16 ^ row % 8", "lane / 16"),
-        ("pointers.at(min(i + 2, depths - 1))", "pointers.at(min(i + 1, depths - 1))"),
-        ("wgmma_wait<0>();", "wgmma_wait<1>();"),
-        ("% WARPGROUP < CLUSTER)", "% WARPGROUP < 1)"),
-    ],
-)
-def test_the_processor_notices_mistakes_with_an_operand_in_registers(
-    right: str, wrong: str, emulator: Emulator
-) -> None:
-    text = TWO_LEVEL_SOURCE.read_text()
-    assert right in text
-    assert any(check(emulator, REGISTERS["blocks"], SIZES_WITH_MISTAKES, text.replace(right, wrong)))
-
-
-@pytest.mark.parametrize("name", REGISTERS)
-def test_scales_are_loaded_in_the_loop_and_nothing_spills(name: str) -> None:
-    pytest.importorskip("triton")  # its wheel has nvdisasm
-    options = REGISTERS[name]
-    arch = nvrtc.architecture("sm_90", specific=True)
-    cubin = nvrtc.compile_cubin(TWO_LEVEL_SOURCE, arch, options.defines(), "matmul_fp8_two_level")
-    (kernel,) = facts_of(cubin)
-    assert (kernel.spill_stores, kernel.spill_loads) == (0, 0)
-    assert {role.registers for role in kernel.roles} == {24, 240}
-    loop = kernel.roles[0].main_loop
-    assert loop is not None
-    parts, of_two_blocks = options.columns // 128, loop.iteration.classes
-    assert of_two_blocks["tensor"] == 2 * 4 * parts
-    assert of_two_blocks.get("shared_memory", 0) == 2 * 4 * options.a_registers
-    assert of_two_blocks.get("global_memory", 0) == 2 * (2 + parts) * options.blocks
 
 
 MISTAKES = {
@@ -288,21 +229,27 @@ MISTAKES = {
     "a block of the cluster is not told": ("% WARPGROUP < CLUSTER)", "% WARPGROUP < 1)"),
     "banks": ("(eight + next_eight ^ lane % 8)", "(eight + next_eight)"),
 }
+MISTAKES_OF_BLOCKS = {
+    "scales of another block of K": ("pointers.at(min(i + 2, depths - 1))", "pointers.at(min(i + 1, depths - 1))"),
+    "scales of another block of columns": ("columns == 1 && begins_within", "columns == 1"),
+    "sums are added before they are there": ("wgmma_wait<0>();", "wgmma_wait<1>();"),
+}
 
 
 @needs_compiler
 def test_without_a_mistake_the_processor_notices_nothing(emulator: Emulator) -> None:
-    for options in (FAST_OPTIONS, REGISTERS["blocks"]):
+    for options in (FAST_OPTIONS, OPTIONS["blocks-192"]):
         assert check(emulator, options, SIZES_WITH_MISTAKES) == ["", ""]
 
 
 @needs_compiler
-@pytest.mark.parametrize("mistake", MISTAKES)
+@pytest.mark.parametrize("mistake", MISTAKES | MISTAKES_OF_BLOCKS)
 def test_the_processor_notices_mistakes_of_the_kernel(mistake: str, emulator: Emulator) -> None:
-    right, wrong = MISTAKES[mistake]
+    right, wrong = (MISTAKES | MISTAKES_OF_BLOCKS)[mistake]
+    options = OPTIONS["blocks-192"] if mistake in MISTAKES_OF_BLOCKS else FAST_OPTIONS
     text = SOURCE.read_text()
     assert right in text
-    assert any(check(emulator, FAST_OPTIONS, SIZES_WITH_MISTAKES, text.replace(right, wrong)))
+    assert any(check(emulator, options, SIZES_WITH_MISTAKES, text.replace(right, wrong)))
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -312,17 +259,22 @@ def test_the_kernel_multiplies_on_tensor_cores_without_spills(name: str) -> None
     arch = nvrtc.architecture("sm_90", specific=True)
     (kernel,) = facts_of(nvrtc.compile_cubin(SOURCE, arch, options.defines(), "matmul_fp8"))
     assert (kernel.spill_stores, kernel.spill_loads) == (0, 0)
+    columns = 128 if options.two_level and options.columns != 192 else options.columns  # of an instruction
     assert {"wgmma", "tma", "warp_specialised"} <= techniques_of(kernel)
     assert ("multicast" in techniques_of(kernel)) == (options.cluster > 1)
-    assert {t.shape for t in kernel.whole.tensor} == {(64, 128 if options.two_level else options.columns, 32)}
+    assert {t.shape for t in kernel.whole.tensor} == {(64, columns, 32)}
     assert {role.registers for role in kernel.roles} == {24, 240}
     assert options.shared_bytes <= LIMITS[90].shared_bytes_per_block
     loop = kernel.roles[0].main_loop
     assert loop is not None
-    assert loop.iteration.classes["tensor"] % 4 == 0
-    # One addition in fp32 for each sum of a block, and one or two products of scales.
+    classes = loop.iteration.classes
+    assert classes["tensor"] % 4 == 0
     if options.two_level:
-        assert options.columns // 2 <= loop.iteration.classes["fp32"] <= options.columns // 2 + 6
+        # Two blocks of K: an addition in fp32 for each sum of a block, and products of scales, which are loaded in the loop.
+        assert classes["tensor"] == 2 * 4 * (options.columns // columns)
+        assert options.columns <= classes["fp32"] <= options.columns + 16
+        of_b = -(-options.columns // 128)
+        assert classes.get("global_memory", 0) == 2 * (2 + of_b) * options.blocks
 
 
 def test_what_does_not_fit_is_refused_by_name() -> None:

@@ -98,9 +98,9 @@ def ladder(name: Name) -> tuple[Variant, ...]:
     def cuda_wgmma_fused(x_MK: Tensor, w_NK: Tensor, b_N: Tensor) -> Launch:
         """CUDA C++: the persistent wgmma kernel of matmul, with bias and function before TMA stores the result."""
         from kernelviz.ops.matmul import wgmma
-        from kernelviz.ops.matmul.variants_wgmma import HILBERT
+        from kernelviz.ops.matmul.variants_wgmma import TMA_STORE
 
-        return wgmma.bind_linear(x_MK, w_NK, b_N, HILBERT, name)
+        return wgmma.bind_linear(x_MK, w_NK, b_N, TMA_STORE, name)
 
     return torch_eager, torch_compile, triton_fused, cuda_wgmma_fused
 

@@ -16,7 +16,6 @@ from kernelviz.ops.matmul.reference_fp8 import (
 )
 from kernelviz.ops.matmul.variants_fp8 import SCALED_VARIANTS
 from kernelviz.ops.matmul.variants_fp8_blocks import BLOCK_SCALED_VARIANTS
-from kernelviz.ops.matmul.variants_fp8_two_level import BLOCK_SCALED_REGISTERS, SCALED_REGISTERS
 
 _AXES = (
     Axis(name="m", caption="rows of A and C", default="2^9..2^13", cpu_default="2^6..2^9"),
@@ -92,7 +91,7 @@ FP8_OPS = (
         ),
         baseline="torch_eager",
         first=("torch_eager", "triton_grouped", "cuda_wgmma", "cuda_wgmma_two_level"),
-        variants=(*SCALED_VARIANTS, SCALED_REGISTERS),
+        variants=SCALED_VARIANTS,
         presets=_PRESETS,
         slab="m",
     ),
@@ -119,7 +118,7 @@ FP8_OPS = (
         ),
         baseline="torch_eager",
         first=("torch_eager", "torch_scaled_mm", "triton_grouped", "cuda_wgmma"),
-        variants=(*BLOCK_SCALED_VARIANTS, BLOCK_SCALED_REGISTERS),
+        variants=BLOCK_SCALED_VARIANTS,
         presets=_PRESETS,
     ),
 )

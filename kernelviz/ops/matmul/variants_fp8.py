@@ -69,14 +69,13 @@ _DESCRIPTORS = {
     "flatten": (1, 0),
 }
 NARROW = _DESCRIPTORS | {"tile_m": (128, 64), "tile_n": (128, 64), "stages": (4, 5, 3)}
-_CUDA_FAST = {
-    "columns": (256, 128),
+CUDA_SPACE = {
+    "columns": (256, 192, 128),
     "stages": (4, 3, 5, 6),
     "cluster": (2, 1, 4),
-    "c_boxes": (2, 4, 1),
-    "group": (0, 4, 8, 16),
+    "c_boxes": (2, 3, 1, 4),
+    "group": (8, 4, 0, 16),
 }
-_CUDA_TWO_LEVEL = _CUDA_FAST | {"c_boxes": (2, 1, 4)}
 
 
 @variant(backend="torch", needs=("sm_89",))
@@ -177,7 +176,7 @@ def cuda_mma(
     return mma_fp8.bind(a_MK, b_NK, a_scale, b_scale, options)
 
 
-@variant(**CUDA, computes=(FAST,), space=_CUDA_FAST, admits=admits)
+@variant(**CUDA, computes=(FAST,), space=CUDA_SPACE, admits=admits)
 def cuda_wgmma(
     a_MK: Tensor,
     b_NK: Tensor,
@@ -188,29 +187,31 @@ def cuda_wgmma(
     stages: int = 4,
     cluster: int = 2,
     c_boxes: int = 2,
-    group: int = 0,
+    group: int = 8,
 ) -> Launch:
-    """CUDA C++, wgmma of e4m3: as cuda_wgmma_hilbert of matmul, with stages of 128 of K in the same shared memory."""
+    """CUDA C++, wgmma of e4m3: as cuda_wgmma_tma_store of matmul, with stages of 128 of K in the same shared memory."""
     from kernelviz.ops.matmul import wgmma_fp8 as kernels
 
     options = Fp8Options(columns=columns, stages=stages, cluster=cluster, c_boxes=c_boxes, group=group)
     return kernels.bind(a_MK, b_NK, a_scale, b_scale, options)
 
 
-@variant(**CUDA, computes=(PRECISE,), space=_CUDA_TWO_LEVEL, admits=admits)
+@variant(
+    **CUDA, computes=(PRECISE,), space=CUDA_SPACE | {"columns": (192, 256, 128), "c_boxes": (3, 2, 1, 4)}, admits=admits
+)
 def cuda_wgmma_two_level(
     a_MK: Tensor,
     b_NK: Tensor,
     a_scale: Tensor,
     b_scale: Tensor,
     *,
-    columns: int = 256,
+    columns: int = 192,
     stages: int = 4,
     cluster: int = 2,
-    c_boxes: int = 2,
-    group: int = 0,
+    c_boxes: int = 3,
+    group: int = 8,
 ) -> Launch:
-    """CUDA C++, wgmma of e4m3: sums of 128 terms are added in fp32 while the tensor core multiplies for the other warpgroup."""
+    """CUDA C++, wgmma: sums of 128 terms are added in fp32 while the other warpgroup multiplies, in tiles of 128×192."""
     from kernelviz.ops.matmul import wgmma_fp8 as kernels
 
     options = Fp8Options(columns=columns, stages=stages, cluster=cluster, c_boxes=c_boxes, group=group, two_level=True)

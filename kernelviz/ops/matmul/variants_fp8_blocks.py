@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.variant import Launch, variant
 from kernelviz.ops.matmul import mma_fp8, wgmma_fp8
 from kernelviz.ops.matmul.mma_fp8 import MmaFp8Options
-from kernelviz.ops.matmul.variants_fp8 import CUDA, CUDA_MMA, GROUPED, NARROW, TRITON, TRITON_TMA, admits_triton
+from kernelviz.ops.matmul.variants_fp8 import (
+    CUDA,
+    CUDA_MMA,
+    CUDA_SPACE,
+    GROUPED,
+    NARROW,
+    TRITON,
+    TRITON_TMA,
+    admits_triton,
+)
 from kernelviz.ops.matmul.wgmma_fp8 import Fp8Options
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-_CUDA_SPACE = {
-    "columns": (256, 128),
-    "stages": (4, 3, 5, 6),
-    "cluster": (2, 1, 4),
-    "c_boxes": (2, 1, 4),
-    "group": (0, 4, 8, 16),
-}
 
 
 @variant(backend="torch")
@@ -95,7 +96,7 @@ def cuda_mma(
     return mma_fp8.bind(a_MK, b_NK, a_scale, b_scale, options)
 
 
-@variant(**CUDA, space=_CUDA_SPACE, admits=wgmma_fp8.admits)
+@variant(**CUDA, space=CUDA_SPACE, admits=wgmma_fp8.admits)
 def cuda_wgmma(
     a_MK: Tensor,
     b_NK: Tensor,
@@ -106,9 +107,9 @@ def cuda_wgmma(
     stages: int = 4,
     cluster: int = 2,
     c_boxes: int = 2,
-    group: int = 0,
+    group: int = 8,
 ) -> Launch:
-    """CUDA C++, wgmma of e4m3: scales and adds sums of 128 terms in fp32, while the tensor core works for the other warpgroup."""
+    """CUDA C++, wgmma of e4m3: scales sums of 128 terms while the other warpgroup multiplies; scales are loaded a block ahead."""
     options = Fp8Options(
         columns=columns, stages=stages, cluster=cluster, c_boxes=c_boxes, group=group, two_level=True, blocks=True
     )

@@ -13,12 +13,16 @@ SPACE = {"columns": (0, 256, 192, 128), "cluster": (0, 2, 4, 1), "stages": (0, 4
 STEP = {256: 1.0, 192: 0.78, 128: 0.56}
 """Time of a step of K by the width of the tile: a narrow tile copies more for each product. Estimated from 4096³ on an H200,
 where tiles of 128 columns took 1.1 times as long."""
+STAGES = {256: 4, 192: 5, 128: 6}
+"""The most that fit. Tiles of 128 columns took 77 instead of 99 us with 6 instead of 4 (512 × 4096 × 14336, on an H200)."""
+CLUSTERS = {256: (2, 4), 192: (1,), 128: (2, 4)}
+"""The three boxes of B of 192 columns can be divided among blocks only into more and smaller copies; one block was 2 % faster."""
 STEPS_OF_SUMS, STEPS_OF_TILE = 18, 3
 """Time, in steps of a tile of 256 columns, to add up the parts of a tile; and to begin a tile and to store it."""
 
 
 def options(columns: int, cluster: int, stages: int) -> Options:
-    """The kernel with this tile. With three boxes of columns, all are stored at a time, otherwise two."""
+    """The kernel with this tile. Of three boxes of C, all are stored at a time, or one if there is no room; otherwise two."""
     return Options(
         columns=columns,
         consumers=2,
@@ -26,7 +30,7 @@ def options(columns: int, cluster: int, stages: int) -> Options:
         specialised=1,
         persistent=1,
         cluster=cluster,
-        c_boxes=3 if columns == 192 else 2,
+        c_boxes=2 if columns != 192 else 3 if stages <= 4 else 1,
         hilbert=1,
         group=8,
         split_k=1,
@@ -36,7 +40,7 @@ def options(columns: int, cluster: int, stages: int) -> Options:
 def estimated(m: int, n: int, k: int, multiprocessors: int, of: Options) -> float:
     """Time in steps of a tile of 256 columns.
 
-    >>> [round(estimated(512, 6144, 4096, 132, options(columns, 2, 4)), 1) for columns in STEP]
+    >>> [round(estimated(512, 6144, 4096, 132, options(n, CLUSTERS[n][0], STAGES[n])), 1) for n in STEP]
     [67.0, 52.3, 64.4]
     """
     tiles = -(-m // (of.rows * of.cluster)) * -(-n // of.columns)
@@ -55,9 +59,9 @@ def choose(m: int, n: int, k: int, multiprocessors: int) -> Options:
 
     >>> sizes = ((4096, 4096, 4096), (512, 6144, 4096), (512, 4096, 14336), (512, 14336, 4096), (256, 4096, 4096))
     >>> [(one.columns, one.cluster) for one in (choose(*size, 132) for size in sizes)]
-    [(256, 2), (192, 2), (128, 2), (256, 2), (128, 2)]
+    [(256, 2), (192, 1), (128, 2), (256, 2), (128, 2)]
     """
-    every = [options(columns, cluster, 4) for columns in STEP for cluster in (2, 4)]
+    every = [options(columns, cluster, STAGES[columns]) for columns in STEP for cluster in CLUSTERS[columns]]
     return min(every, key=lambda one: estimated(m, n, k, multiprocessors, one))
 
 

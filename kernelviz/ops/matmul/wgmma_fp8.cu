@@ -2,7 +2,8 @@
 // in both operands, as the instruction needs. It is the CUDA C++ ladder of `scaled_matmul` and `block_scaled_matmul`.
 //
 // Warpgroups 0 and 1 multiply, each 64 of the 128 rows of a tile; a third one copies by TMA. Definitions:
-//   COLUMNS     columns of a tile of C: 128 or 256
+//   COLUMNS     columns of a tile of C: 128, 192 or 256. In two levels, with 192 the sums of 128 of K for all columns fit into registers beside the sums
+//               of the tile: one instruction has all columns, so A is read from shared memory once and there are fewer waits
 //   STAGES      tiles of A and B in shared memory, each 128 of K deep
 //   TWO_LEVEL   0: the tensor core adds up all of K, with about 14 bits; 1: it adds up 128 of K, and these sums are added in fp32
 //   BLOCKS      0: one scale for A and one for B; 1: one for each 128 of K of a row of A and for each 128×128 of B (needs TWO_LEVEL)
@@ -24,8 +25,10 @@ constexpr int A_BYTES = ROWS * DEPTH, B_BYTES = COLUMNS * DEPTH, BOX_BYTES = 64 
 constexpr int C_BYTES = CONSUMERS * C_BOXES * BOX_BYTES;
 constexpr int BOXES_OF_C = COLUMNS / 64;
 constexpr int SUMS = COLUMNS / 2;                           // of one thread
-constexpr int PART_COLUMNS = TWO_LEVEL ? 128 : COLUMNS;     // of one instruction
+constexpr int PART_COLUMNS = TWO_LEVEL && COLUMNS != 192 ? 128 : COLUMNS;  // of one instruction
 constexpr int PARTS = COLUMNS / PART_COLUMNS, PART_SUMS = PART_COLUMNS / 2;
+constexpr int BLOCKS_OF_B = (COLUMNS + 127) / 128;  // of 128 columns, of which a tile has scales: 192 columns are in two of them
+static_assert(BOXES_OF_C % C_BOXES == 0, "a box is filled again after as many stores as there are boxes");
 static_assert(TWO_LEVEL || !BLOCKS, "only sums of one block of K can be scaled");
 
 #include "stages.cuh"
@@ -80,32 +83,33 @@ __device__ __forceinline__ void multiply(float (&sums)[PART_SUMS], unsigned a_ti
 // The scales of one block of K that a thread needs: of its two rows of A, and of each 128 columns of its tile.
 struct Scales {
     float low, high;
-    float of_b[PARTS];
+    float of_b[BLOCKS_OF_B];
 };
 
 // Where a thread finds them. Rows and columns outside of C have the scales of the last ones, which changes only what is not stored.
 struct ScalePointers {
     const float *low, *high;
-    const float* of_b[PARTS];
+    const float* of_b[BLOCKS_OF_B];
     int row_length;
+    bool begins_within;  // a tile of 192 columns begins in the middle of a block of 128 columns
 
     __device__ __forceinline__ ScalePointers(
         const float* __restrict__ a_scales, const float* __restrict__ b_scales, int row, int column, int m, int n, int blocks_of_k)
-        : row_length(m) {
+        : row_length(m), begins_within(column % 128 != 0) {
         low = a_scales + min(row, m - 1);
         high = a_scales + min(row + 8, m - 1);
 #pragma unroll
-        for (int part = 0; part < PARTS; ++part) {
-            of_b[part] = b_scales + (long long)min(column / 128 + part, (n - 1) / 128) * blocks_of_k;
+        for (int block = 0; block < BLOCKS_OF_B; ++block) {
+            of_b[block] = b_scales + (long long)min(column / 128 + block, (n - 1) / 128) * blocks_of_k;
         }
     }
     __device__ __forceinline__ Scales at(int block) const {
         Scales scales;
-        scales.low = __ldg(low + (long long)block * row_length);
-        scales.high = __ldg(high + (long long)block * row_length);
+        scales.low = load_early(low + (long long)block * row_length);
+        scales.high = load_early(high + (long long)block * row_length);
 #pragma unroll
-        for (int part = 0; part < PARTS; ++part) {
-            scales.of_b[part] = __ldg(of_b[part] + block);
+        for (int i = 0; i < BLOCKS_OF_B; ++i) {
+            scales.of_b[i] = load_early(of_b[i] + block);
         }
         return scales;
     }
@@ -178,42 +182,67 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[SUMS], const Shared&
 }
 
 #else
-// Two levels: the tensor core adds up 128 of K for 128 columns, and then these sums are scaled and added in fp32. Meanwhile the
-// tensor core multiplies for the other warpgroup.
+// Two levels: the tensor core adds up 128 of K, and then these sums are scaled and added in fp32.
+// Scale the sums of one block of K and add them to those of the tile.
+__device__ __forceinline__ void add_scaled(
+    float (&sums)[SUMS], const float (&of_block)[PART_SUMS], int part, const Scales& scales, bool begins_within) {
+#pragma unroll
+    for (int sixty_four = 0; sixty_four < PART_COLUMNS / 64; ++sixty_four) {
+        const int columns = part * (PART_COLUMNS / 64) + sixty_four;
+        const float of_b = COLUMNS == 192 && columns == 1 && begins_within ? scales.of_b[1] : scales.of_b[columns / 2];
+        const float low = BLOCKS ? scales.low * of_b : 1.0f, high = BLOCKS ? scales.high * of_b : 1.0f;
+#pragma unroll
+        for (int j = 0; j < 32; ++j) {
+            float& sum = sums[32 * columns + j];
+            sum = fmaf(of_block[32 * sixty_four + j], j % 4 < 2 ? low : high, sum);
+        }
+    }
+}
+
+// One block of K: multiply, then scale and add, while the tensor core multiplies for the other warpgroup.
+__device__ __forceinline__ void add_block(
+    float (&sums)[SUMS], const Shared& shared, const Stage& stage, const Scales& scales, bool begins_within, int warpgroup) {
+    barrier_wait(shared.full + 8 * stage.number, stage.parity);
+#pragma unroll
+    for (int part = 0; part < PARTS; ++part) {
+        float of_block[PART_SUMS];
+        wgmma_fence();
+        multiply(of_block, shared.a(stage.number) + warpgroup * (64 * DEPTH), shared.b(stage.number) + part * PART_COLUMNS * DEPTH, true);
+        wgmma_commit();
+        wgmma_wait<0>();
+        if (part == PARTS - 1) {
+            release(shared, stage.number);
+        }
+        add_scaled(sums, of_block, part, scales, begins_within);
+    }
+}
+
+// The scales of a block are loaded when those of the last but one are no longer needed: a whole block ahead.
 __device__ __forceinline__ void multiply_tile(
     float (&sums)[SUMS], const Shared& shared, Stage& stage, const ScalePointers& pointers, int depths, int warpgroup) {
 #pragma unroll
     for (int i = 0; i < SUMS; ++i) {
         sums[i] = 0.0f;
     }
-    Scales scales;
+    Scales even, odd;
     if (BLOCKS) {
-        scales = pointers.at(0);
+        even = pointers.at(0);
+        odd = pointers.at(min(1, depths - 1));
     }
-    for (int i = 0; i < depths; ++i, stage.next()) {
-        Scales next;
+#pragma unroll 1
+    for (int i = 0; i < depths; i += 2) {
+        add_block(sums, shared, stage, even, pointers.begins_within, warpgroup);
+        stage.next();
         if (BLOCKS) {
-            next = pointers.at(min(i + 1, depths - 1));  // arrives during the products
+            even = pointers.at(min(i + 2, depths - 1));
         }
-        barrier_wait(shared.full + 8 * stage.number, stage.parity);
-#pragma unroll
-        for (int part = 0; part < PARTS; ++part) {
-            float of_block[PART_SUMS];
-            wgmma_fence();
-            multiply(of_block, shared.a(stage.number) + warpgroup * (64 * DEPTH), shared.b(stage.number) + part * PART_COLUMNS * DEPTH, true);
-            wgmma_commit();
-            wgmma_wait<0>();
-            if (part == PARTS - 1) {
-                release(shared, stage.number);
-            }
-            const float low = BLOCKS ? scales.low * scales.of_b[part] : 1.0f, high = BLOCKS ? scales.high * scales.of_b[part] : 1.0f;
-#pragma unroll
-            for (int j = 0; j < PART_SUMS; ++j) {
-                float& sum = sums[part * PART_SUMS + j];
-                sum = fmaf(of_block[j], j % 4 < 2 ? low : high, sum);
+        if (i + 1 < depths) {
+            add_block(sums, shared, stage, odd, pointers.begins_within, warpgroup);
+            stage.next();
+            if (BLOCKS) {
+                odd = pointers.at(min(i + 3, depths - 1));
             }
         }
-        scales = next;
     }
 }
 #endif

@@ -31,7 +31,7 @@ class Fp8Options:
     stages: int = 4
     cluster: int = 2
     c_boxes: int = 2
-    group: int = 0
+    group: int = 8
     two_level: bool = False
     blocks: bool = False
 
@@ -63,8 +63,8 @@ def admits(configuration: Configuration, problem: Problem) -> str | None:
     """Why a configuration is not measured: its boxes of C, or its shared memory."""
     c = configuration
     options = Fp8Options(columns=c["columns"], stages=c["stages"], c_boxes=c["c_boxes"])
-    if options.c_boxes > options.columns // BOX:
-        return f"a tile has {options.columns // BOX} boxes of C"
+    if options.columns // BOX % options.c_boxes:
+        return f"a tile has {options.columns // BOX} boxes of C, no multiple of {options.c_boxes}"
     if options.shared_bytes > MOST_SHARED_BYTES:
         return f"it needs {options.shared_bytes:,} bytes of shared memory, a block has at most {MOST_SHARED_BYTES:,}"
     return None

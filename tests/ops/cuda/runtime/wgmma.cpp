@@ -35,7 +35,7 @@ static void read_operand(unsigned long long descriptor, Format format, bool k_co
         }
     }
 }
-// A in registers: see wgmma_tf32.cuh and wgmma_fp8_registers.cuh in kernelviz/ops/kernels/headers. `each` numbers are in a register.
+// A in registers: see wgmma_tf32.cuh in kernelviz/ops/kernels/headers. `each` numbers are in a register.
 static void read_registers(const Product& product, float* to) {
     const Format format = product.operands.format;
     const unsigned each = 4 / bytes_of(format);
