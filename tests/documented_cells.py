@@ -67,6 +67,11 @@ class Case:
         return UNKNOWN if rate is None else f"{rate / 1e9:,.0f}"
 
     @property
+    def share_of_roof(self) -> str:
+        share = self.row.efficiency
+        return UNKNOWN if share is None else f"{share * 100:.0f} %"
+
+    @property
     def problem(self) -> str:
         """The problem with its compute precision, where that is not part of its number format."""
         problem = self.result.problem

@@ -33,12 +33,15 @@ RUNGS = {
     "cuda_wgmma_cluster": ("multicast", "1.04 (704 → 734)"),
     "cuda_wgmma_tma_store": ("TMA's store", "1.02 (747 → 758)"),
     "cuda_wgmma_hilbert": ("order of a Hilbert curve", "1.01 (→ 764)"),
+    "cuda_wgmma_by_size": ("tile by the size, parts of K", ""),
 }
 """The rungs of the bf16 ladder: the idea, and the gain and TFLOP/s that the work log of fast.cu reports on an H100."""
 ROW_SHAPES = ((14336, 4096), (6144, 4096), (4096, 14336), (28672, 4096))
 ROW_RUNS = tuple(f"matmul-rows-{n}x{k}" for n, k in ROW_SHAPES)
 FEW = 64
 """Up to so many rows, a product is compared with a read of as many bytes as its weights have."""
+LARGE_BYTES = 100e6
+"""Of weights that are compared with the roof of reads, which smaller ones cannot reach."""
 
 
 def variants(names: Iterable[str], card: str, *, equal_clock: bool = False) -> Cells:
@@ -96,6 +99,7 @@ def few_rows() -> str:
                 table[f"{n} × {k}", format_size(m)] = [
                     own.named_time,
                     f"{own.giga_bytes_per_s} GB/s" if m <= FEW else f"{own.tera_flop_per_s} TFLOP/s",
+                    own.share_of_roof if m <= FEW and 2 * n * k >= LARGE_BYTES else "",
                     library.time,
                     cells.format_ratio(own.against(library)),
                     read.time if read else "",
@@ -103,7 +107,7 @@ def few_rows() -> str:
                 ]
         return table
 
-    headings = ("best own", "rate", "cuBLAS", "cuBLAS / own", "read of as many bytes (`sum`)", "read / own")
+    headings = ("best own", "rate", "of the roof", "cuBLAS", "cuBLAS / own", "read of as many bytes (`sum`)", "read / own")
     return by_card(("n × k", "M"), headings, of_card, (*ROW_RUNS, "read-of-as-many-bytes"))
 
 
