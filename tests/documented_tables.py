@@ -107,7 +107,15 @@ def few_rows() -> str:
                 ]
         return table
 
-    headings = ("best own", "rate", "of the roof", "cuBLAS", "cuBLAS / own", "read of as many bytes (`sum`)", "read / own")
+    headings = (
+        "best own",
+        "rate",
+        "of the roof",
+        "cuBLAS",
+        "cuBLAS / own",
+        "read of as many bytes (`sum`)",
+        "read / own",
+    )
     return by_card(("n × k", "M"), headings, of_card, (*ROW_RUNS, "read-of-as-many-bytes"))
 
 

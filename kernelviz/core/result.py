@@ -194,9 +194,10 @@ class Conditions(Struct, frozen=True, kw_only=True):
 class Kernel(Struct, frozen=True, kw_only=True):
     """One kernel of one call, as the tracer recorded it.
 
-    `duration_s` is the median over the samples and includes the time that tracing adds. `local_memory_bytes` is the local memory
-    of each thread according to the binary: spilled registers, and arrays that do not fit into registers. 0 means that nothing
-    was spilled.
+    `duration_s` is the median over the samples and includes the time that tracing adds. `registers_per_thread`: as the driver
+    allocates them, at least 16. `local_memory_bytes` is the local memory of each thread: spilled registers, and arrays that do
+    not fit into registers. None, and 0 in documents of before 2026-11-26, means that the tracer did not say; the facts of the
+    kernel's code do.
     """
 
     name: str

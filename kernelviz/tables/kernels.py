@@ -58,9 +58,10 @@ def _dimensions(of: tuple[int, int, int] | None) -> str:
     return "unknown" if of is None else " × ".join(map(str, of))
 
 
+REGISTERS_HELP = "As the driver allocates them, at least 16, of 65,536 on a multiprocessor: with more, fewer threads run at once."
 LOCAL_HELP = (
     "Local memory of each thread, which is in device memory: registers that were spilled, and arrays that no register can "
-    "hold. 0: nothing was spilled."
+    "hold. Unknown where the tracer says 0, because it also says so of kernels that have some; the facts of the code do know."
 )
 KERNELS: tuple[Column[KernelOfCase], ...] = (
     VARIANT,
@@ -74,9 +75,8 @@ KERNELS: tuple[Column[KernelOfCase], ...] = (
            units.SECONDS, lambda row: row.kernel.duration_s),
     Column("", "Grid", "Blocks in each direction.", units.OWN_NUMBER, lambda row: _dimensions(row.kernel.grid)),
     Column("", "Block", "Threads in each direction.", units.OWN_NUMBER, lambda row: _dimensions(row.kernel.block)),
-    Column("", "Registers per thread", "Of 65,536 on a multiprocessor: with more per thread, fewer threads run at once.",
-           units.COUNT, lambda row: row.kernel.registers_per_thread),
+    Column("", "Registers per thread", REGISTERS_HELP, units.COUNT, lambda row: row.kernel.registers_per_thread),
     Column("", "Shared memory", "Of each block, static and dynamic together.", units.BYTES,
            lambda row: row.kernel.shared_memory_bytes),
-    Column("", "Local memory per thread", LOCAL_HELP, units.BYTES, lambda row: row.kernel.local_memory_bytes),
+    Column("", "Local memory per thread", LOCAL_HELP, units.BYTES, lambda row: row.kernel.local_memory_bytes or None),
 )  # fmt: skip

@@ -20,6 +20,8 @@ from kernelviz.metrics.ncu_agreement import NCU_FRACTION, NCU_S, unexplained_s
 from kernelviz.ops import Op, catalogue
 
 EMPTY_LAUNCH = "empty_launch"
+LEAST_REGISTERS = 16
+"""That a thread has on Hopper, however few its kernel needs."""
 
 
 def problem_for_ncu(op: Op) -> Problem:
@@ -106,8 +108,9 @@ def _explained(case: Mapping[str, Any], adds_s: float) -> bool:
 
 
 def resources_of(result: Result, read: Callable[[str], bytes | None]) -> tuple[int, list[str]]:
-    """How many kernels of a case could be compared, and those whose resources by the cubin are not those by the tracer, which
-    has them from the driver: registers per thread, local memory of a thread, and shared memory (static and dynamic) of a block.
+    """How many kernels of a case could be compared, and those whose resources by the cubin are not those by the tracer:
+    registers per thread, of which the driver allocates at least LEAST_REGISTERS, and shared memory (static and dynamic) of a
+    block. The tracer does not know local memory.
 
     `read`: the content of an artifact.
     """
@@ -122,8 +125,8 @@ def resources_of(result: Result, read: Callable[[str], bytes | None]) -> tuple[i
         kernel = next(kernel for kernel in file.kernels if kernel.name == code.kernel)
         reserved = RESERVED_SHARED_BYTES if kernel.static_shared_bytes and file.architecture >= "sm_90" else 0
         shared = max(0, kernel.static_shared_bytes - reserved) + (code.shared_bytes or 0)
-        ours = (kernel.registers, max(kernel.stack_bytes or 0, kernel.local_bytes), shared)
-        drivers = (launched.registers_per_thread, launched.local_memory_bytes, launched.shared_memory_bytes)
+        ours = (max(kernel.registers or 0, LEAST_REGISTERS), shared)
+        drivers = (launched.registers_per_thread, launched.shared_memory_bytes)
         compared += 1
         if ours != drivers:
             apart.append(f"{result.case.key}: {code.kernel} {ours} by the cubin, {drivers} by the driver")

@@ -54,10 +54,15 @@ def launched_by_inductor(names: tuple[str, str]) -> list[CompiledCode]:
     which drops what Triton made."""
     compiled = [next(iter(getattr(kernels, name).device_caches[0][0].values())) for name in names]
     static = Namespace(name=names[1], hash=compiled[1].hash, num_warps=4, shared=compiled[1].metadata.shared)
+    other, chosen = Namespace(name=names[1], hash=compiled[0].hash, num_warps=8, shared=0), object()
     watcher, props = InductorGraphs(), Namespace(type="cuda", cc=90)
     for tuner in (
         Namespace(launchers=[Namespace(bin=compiled[0])], device_props=props),
-        Namespace(launchers=[Namespace()], compile_results=[Namespace(kernel=static)], device_props=props),
+        Namespace(
+            launchers=[Namespace(config=chosen)],
+            compile_results=[Namespace(kernel=other, config=object()), Namespace(kernel=static, config=chosen)],
+            device_props=props,
+        ),
         Namespace(launchers=[], compile_results=[Namespace(kernel=Namespace(name="x", hash="../x"))]),
     ):
         watcher._launched(tuner, None)

@@ -80,9 +80,7 @@ def _kernel_code(tuner: Any, artifacts: Artifacts) -> CompiledCode | None:
     binary = getattr(launchers[0], "bin", None)
     if binary is not None and hasattr(binary, "asm") and hasattr(binary, "metadata"):
         return triton_kernels.code_of(binary, None, artifacts)
-    static = next(
-        (result.kernel for result in getattr(tuner, "compile_results", ()) if hasattr(result, "kernel")), None
-    )
+    static = _static_kernel(tuner, launchers[0])
     name, kernel_hash = getattr(static, "name", None), getattr(static, "hash", None)
     if not isinstance(name, str) or not isinstance(kernel_hash, str) or not _HASH.fullmatch(kernel_hash):
         return None
@@ -97,6 +95,16 @@ def _kernel_code(tuner: Any, artifacts: Artifacts) -> CompiledCode | None:
         shared_bytes=getattr(static, "shared", None),
         artifacts=artifacts.of_kinds((kind, files.get(kind)) for kind in kinds),
     )
+
+
+def _static_kernel(tuner: Any, launcher: Any) -> Any:
+    """The kernel of a launcher that is not Triton's own, of those that were compiled to choose from; None if it is not among
+    them."""
+    results = [result for result in getattr(tuner, "compile_results", ()) if hasattr(result, "kernel")]
+    config = getattr(launcher, "config", None)
+    if len(results) > 1:
+        results = [result for result in results if config is not None and getattr(result, "config", None) is config]
+    return results[0].kernel if results else None
 
 
 class _Target:

@@ -157,7 +157,8 @@ def _kernel_records(rows: Rows) -> list[Record]:
         rows["end"].tolist(),
         rows["registers_per_thread"].tolist(),
         rows["stream_id"].tolist(),
-        rows["local_memory_per_thread"].tolist(),
+        # 0 says nothing: driver 580 says it also of kernels whose code has local memory.
+        [spilled or None for spilled in rows["local_memory_per_thread"].tolist()],
     )
     return [
         Record(names[name], start, end, grid, block, registers, memory, stream, spilled)
