@@ -80,7 +80,13 @@ def triton_fused(
     return kernels.bind_fused(x_MK, w_NGB, s_GN, z_GH, tile)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), space=tiles.GEMV_SPACE, admits=tiles.admits_gemv)
+@variant(
+    backend="triton",
+    needs=("triton", "cuda"),
+    largest={"m": tiles.GEMV_ROWS},
+    space=tiles.GEMV_SPACE,
+    admits=tiles.admits_gemv,
+)
 def triton_gemv(
     x_MK: Tensor,
     w_NGB: Tensor,
