@@ -58,7 +58,9 @@ def _dimensions(of: tuple[int, int, int] | None) -> str:
     return "unknown" if of is None else " × ".join(map(str, of))
 
 
-REGISTERS_HELP = "As the driver allocates them, at least 16, of 65,536 on a multiprocessor: with more, fewer threads run at once."
+REGISTERS_HELP = (
+    "As the driver allocates them, at least 16, of 65,536 on a multiprocessor: with more, fewer threads run at once."
+)
 LOCAL_HELP = (
     "Local memory of each thread, which is in device memory: registers that were spilled, and arrays that no register can "
     "hold. Unknown where the tracer says 0, because it also says so of kernels that have some; the facts of the code do know."

@@ -15,7 +15,7 @@ MEANINGS: dict[LimiterKind, str] = {
     "latency": "too little work is in flight to hide latency. Use more loads in flight, more blocks, or a higher occupancy.",
     "bandwidth": "moving data takes at least half of the time. Move fewer bytes, or fuse it with other kernels.",
     "L2": "the L2 delivers the data, faster than device memory could. Keep more data in registers and shared memory.",
-    "compute": "arithmetic takes at least half of the time. Use a lower precision, or less arithmetic.",
+    "compute": "arithmetic takes at least half of the time. Keep its units busier, or use a lower precision or less arithmetic.",
     "issue": "issuing instructions takes at least 60 % of the time of the schedulers or of loads and stores. Use wider loads, or "
     "fewer instructions for each byte.",
     "unclear": "Unknown; profile with ncu",

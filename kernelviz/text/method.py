@@ -93,7 +93,7 @@ PARTS: dict[PartName, str] = {
     "caches": "Whether the caches (on a GPU: the L2) were flushed before each call (cold), or kept the data of the call before "
     "(warm).",
     "clock": "The SM clock of a GPU during the blocks, as a range if it changed by more than 1 %. "
-    "Burst: short bursts of load. Sustained: back-to-back calls after one second of the same load.",
+    "Burst: short bursts of load. Sustained: back-to-back calls after a second of the same load, or longer if the run says so.",
     "throttle": "Why the driver reduced the clock during the measurement: none, power cap, thermal, …",
     "repeated": "Number of blocks that were measured again because the clock had dropped or a time was not stable.",
     "correct": "The largest error relative to the tolerance of the op, and the number of input fills that were checked.",
@@ -107,8 +107,8 @@ PARTS: dict[PartName, str] = {
 """The parts of the measurement quality in their order, and what each says."""
 LEVEL_RULES: dict[QualityLevel, str] = {
     "good": "No problem of the measurement is known.",
-    "note": "The time is valid, with a minor caveat: a stream launch, timestamps not from CUPTI, a clock set by a user, the "
-    "power cap without an effect on the time, another note, or an unknown part (always on a CPU).",
+    "note": "The time is valid, with a minor caveat: a stream launch, timestamps not from CUPTI, a clock set by a user, a "
+    "power cap that kept the clock steady or that sustained load reached, another note, or an unknown part (always on a CPU).",
     "suspect": "Unreliable: do not draw conclusions. The time may be wrong by more than its interval (two levels, slow blocks "
     "that moved it, a throttled or shared GPU, no interval), or the result is wrong or was not checked.",
 }

@@ -97,7 +97,7 @@ def conclusion(summary: Summary | None, run: Run, roofs: Sequence[Roof]) -> Text
     if summary.efficiency is not None:
         parts.append(f"{units.percent(summary.efficiency)} of the measured roof")
     calibrate = "" if roofs else " Roofs are not calibrated: `kernelviz device --calibrate` measures them."
-    wins = f" Wins most sizes: {format_most_wins(summary, str)} ({describe_most_wins(summary)})." if several else ""
+    wins = f" Most wins: {format_most_wins(summary, str)} ({describe_most_wins(summary)})." if several else ""
     return join(", ", parts) + f".{wins}{calibrate}"
 
 

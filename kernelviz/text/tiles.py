@@ -52,7 +52,7 @@ def _ranking_labels(summary: Summary | None) -> dict[str, str]:
     return {
         "Best overall": "The variant with the lowest geometric mean time, of those that cover the most sizes and have no wrong "
         "result. A large advantage at few sizes can outweigh more wins." + (alike if summary and summary.alike else ""),
-        "Wins most sizes": "The variant that is the fastest at the most sizes. It wins a size if the time ratio to every other "
+        "Most wins": "The variant that is the fastest at the most sizes. It wins a size if the time ratio to every other "
         "variant is beyond the measurement noise, and is tied if the ratio is within it. A size where the noise is too high to "
         "compare is unclear, and counts as neither.",
     }

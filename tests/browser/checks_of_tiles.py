@@ -136,7 +136,7 @@ def outcomes_by_table(screen: Screen) -> dict[Size, Cell]:
 
 def tile_wins_most_sizes(screen: Screen) -> Iterator[str]:
     """Sizes that are won, tied and unclear are counted from the view of winners, or from the verdicts of two variants."""
-    value, basis = screen.tiles.get("Wins most sizes", ("", ""))
+    value, basis = screen.tiles.get("Most wins", ("", ""))
     cells = [c for c in screen.winners if c.outcome != "none"] or list(outcomes_by_table(screen).values())
     problems = len({line.size for line in screen.lines if line.timed})
     if not value or not screen.lines or len(cells) != problems or value.endswith("variants") or ", " in value:

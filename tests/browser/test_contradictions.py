@@ -86,7 +86,7 @@ def page(**charts: Any) -> screen.Snapshot:
         "url": "",
         "tiles": [
             ["Best overall", "torch compile", "lowest geometric mean time, 2 of 3 sizes"],
-            ["Wins most sizes", "2 variants", "each alone at 1 of 3 sizes"],
+            ["Most wins", "2 variants", "each alone at 1 of 3 sizes"],
             ["Speed-up over torch eager", "1.26×", "geometric mean, 2 sizes; at 1 other size the difference is unclear"],
             ["Share of the measured roof", "70 %", "mean, 2 sizes; best 100 %"],
             ["Worst size", "n = 4,096", "40 % of the roof"],

@@ -43,7 +43,7 @@ def test_the_fastest_is_the_one_with_the_lowest_times() -> None:
     assert found.most_wins == (found.wins_of_best,)
     assert [(t.label, t.value, t.basis) for t in tiles(found, run.plan)[:2]] == [
         ("Best overall", "triton persistent", "lowest geometric mean time, 6 sizes"),
-        ("Wins most sizes", "triton persistent", "alone at 6 of 6 sizes"),
+        ("Most wins", "triton persistent", "alone at 6 of 6 sizes"),
     ]
     assert found.speed_up == pytest.approx(0.96 / 0.60, rel=0.02)
     assert found.efficiency == pytest.approx(0.95, abs=0.02)
@@ -143,8 +143,8 @@ def test_the_best_overall_and_the_variant_that_wins_most_sizes_are_two_answers()
     assert speed_up.basis.startswith("triton block: ")
     said = str(conclusion(found, run, ()))
     assert said.startswith("Best overall: triton_block (lowest geometric mean time, 11 sizes), ")
-    assert "Wins most sizes: cuda_vec16 (alone at 4 of 11 sizes, tied at 3, unclear at 3)." in said
-    assert "Wins most sizes: cuda_vec16 (alone at 4 of 11 sizes" in markdown.encode(run).decode()
+    assert "Most wins: cuda_vec16 (alone at 4 of 11 sizes, tied at 3, unclear at 3)." in said
+    assert "Most wins: cuda_vec16 (alone at 4 of 11 sizes" in markdown.encode(run).decode()
     assert (kv.Report.of(run).fastest, kv.Report.of(run).most_wins) == ("triton_block", ("cuda_vec16",))
 
 

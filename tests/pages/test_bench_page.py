@@ -53,7 +53,7 @@ def test_a_first_visit_explains_and_one_click_gives_results(page: Open) -> None:
     assert not test.exception
     assert [m.label for m in test.metric] == [
         "Best overall",
-        "Wins most sizes",
+        "Most wins",
         "Speed-up over torch eager",
         "Share of the measured roof",
         "Worst size",
