@@ -129,6 +129,10 @@ _CACHES: dict[Headline, str] = {
 _QUANTILE_HELP = "One Python call from idle to done, by the host clock: {} % of the calls take at most this long."
 _VERDICT_HELP = "From the rounds that measured both variants. A difference has to be larger than the noise floor."
 _RESULT_HELP = "The check against the float64 reference, or why there is no time."
+_ENERGY_HELP = (
+    "From the driver's energy counter, during back-to-back calls. Their clock is not that of the time, so joules divided "
+    "by the time are not the power."
+)
 _QUALITY_HELP = (
     "How far the time can be relied on, with the worst reason. All parts are shown for each variant at one size."
 )
@@ -225,7 +229,7 @@ COLUMNS: tuple[Column[Case], ...] = (
     Column("", "CPU-bound", "Time of back-to-back calls divided by the warm kernel time. Above 1.1, the GPU waits for the CPU.",
            units.OWN_TEXT, _host_bound, View.TIMES_WIDE | View.TIMES_NARROW,
            order=lambda c: back_to_back_over_warm(c.result.timing)),
-    Column("energy_joules", "Energy per call", "From the driver's energy counter, during back-to-back calls.", units.JOULES,
+    Column("energy_joules", "Energy per call", _ENERGY_HELP, units.JOULES,
            lambda c: c.energy_joules, View.EVERYWHERE | View.TIMES, optional=True),
     replace(_MEMORY_OF_CALL, name="peak_call_bytes", view=_RECORD | View.MARKDOWN | View.TIMES),
     Column("peak_bind_bytes", "Memory of binding", MEMORY_HELP.format("binding and the first call"), units.MEMORY,
