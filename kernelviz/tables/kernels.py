@@ -63,7 +63,7 @@ REGISTERS_HELP = (
 )
 LOCAL_HELP = (
     "Local memory of each thread, which is in device memory: registers that were spilled, and arrays that no register can "
-    "hold. Unknown where the tracer says 0, because it also says so of kernels that have some; the facts of the code do know."
+    "hold. Unknown where the tracer says 0, because it also says so of kernels that have some; the facts of the code say it."
 )
 KERNELS: tuple[Column[KernelOfCase], ...] = (
     VARIANT,

@@ -11,11 +11,10 @@ from statistics import median
 from typing import Any
 
 from cases import WRONG, large_sizes, odd_sizes
+from loaded_code import resources_by_cubin
 
 from kernelviz.core.problem import Case, Problem
 from kernelviz.core.result import Result
-from kernelviz.machine_code.cubin import read_cubin
-from kernelviz.machine_code.occupancy import RESERVED_SHARED_BYTES
 from kernelviz.metrics.ncu_agreement import NCU_FRACTION, NCU_S, unexplained_s
 from kernelviz.ops import Op, catalogue
 
@@ -121,11 +120,8 @@ def resources_of(result: Result, read: Callable[[str], bytes | None]) -> tuple[i
         cubin = next((read(a.digest) for a in code.artifacts if a.kind == "cubin"), None)
         if launched is None or launched.registers_per_thread is None or cubin is None:
             continue
-        file = read_cubin(cubin)
-        kernel = next(kernel for kernel in file.kernels if kernel.name == code.kernel)
-        reserved = RESERVED_SHARED_BYTES if kernel.static_shared_bytes and file.architecture >= "sm_90" else 0
-        shared = max(0, kernel.static_shared_bytes - reserved) + (code.shared_bytes or 0)
-        ours = (max(kernel.registers or 0, LEAST_REGISTERS), shared)
+        own = resources_by_cubin(cubin, code.kernel)
+        ours = (max(own.registers, LEAST_REGISTERS), own.static_shared_bytes + (code.shared_bytes or 0))
         drivers = (launched.registers_per_thread, launched.shared_memory_bytes)
         compared += 1
         if ours != drivers:

@@ -1,8 +1,11 @@
-"""What the driver says of a cubin that it has loaded."""
+"""Resources of a kernel: by its cubin, and by the driver that has loaded it. Imports no torch."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+from kernelviz.machine_code.cubin import read_cubin
+from kernelviz.machine_code.occupancy import RESERVED_SHARED_BYTES
 
 
 class Resources(NamedTuple):
@@ -11,6 +14,18 @@ class Resources(NamedTuple):
     registers: int
     local_bytes: int
     static_shared_bytes: int
+
+
+def resources_by_cubin(cubin: bytes, kernel: str) -> Resources:
+    """As read from the cubin, without what the system reserves in its static shared memory. Raises StopIteration for an unknown
+    name."""
+    file = read_cubin(cubin)
+    one = next(one for one in file.kernels if one.name == kernel)
+    assert one.registers is not None
+    reserved = RESERVED_SHARED_BYTES if one.static_shared_bytes and file.architecture >= "sm_90" else 0
+    return Resources(
+        one.registers, max(one.stack_bytes or 0, one.local_bytes), max(0, one.static_shared_bytes - reserved)
+    )
 
 
 def resources_by_driver(cubin: bytes, kernel: str) -> Resources:

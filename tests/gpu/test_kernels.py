@@ -17,7 +17,7 @@ from checking import bind, inputs_of, judged, reference_of
 from device_memory import device_memory
 from figures import record_some
 from gpu_report import Entry, path, write
-from loaded_code import Resources, resources_by_driver
+from loaded_code import resources_by_cubin, resources_by_driver
 from part_report import environment
 from parts import part
 
@@ -27,8 +27,6 @@ from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Accuracy
 from kernelviz.hardware.toolchain import no_package
-from kernelviz.machine_code.cubin import read_cubin
-from kernelviz.machine_code.occupancy import RESERVED_SHARED_BYTES
 from kernelviz.ops import Op, Variant, refresh
 from kernelviz.text.failures import describe_failure
 from kernelviz.text.notices import format_notice
@@ -254,13 +252,7 @@ def test_resources_read_from_the_code_are_those_of_the_driver(op: Op, variant: V
     compared, apart = 0, []
     for code in codes:
         for cubin in (unpacked(packed[a.digest]) for a in code.artifacts if a.kind == "cubin"):
-            file = read_cubin(cubin)
-            kernel = next(kernel for kernel in file.kernels if kernel.name == code.kernel)
-            reserved = RESERVED_SHARED_BYTES if kernel.static_shared_bytes and file.architecture >= "sm_90" else 0
-            local = max(kernel.stack_bytes or 0, kernel.local_bytes)
-            assert kernel.registers is not None
-            ours = Resources(kernel.registers, local, max(0, kernel.static_shared_bytes - reserved))
-            drivers = resources_by_driver(cubin, code.kernel)
+            ours, drivers = resources_by_cubin(cubin, code.kernel), resources_by_driver(cubin, code.kernel)
             compared += 1
             if ours != drivers:
                 apart.append(f"{code.kernel}: {ours} by the cubin, {drivers} by the driver")

@@ -183,6 +183,7 @@ __device__ __forceinline__ void multiply_tile(float (&sums)[SUMS], const Shared&
 
 #else
 // Two levels: the tensor core adds up 128 of K, and then these sums are scaled and added in fp32.
+
 // Scale the sums of one block of K and add them to those of the tile.
 __device__ __forceinline__ void add_scaled(
     float (&sums)[SUMS], const float (&of_block)[PART_SUMS], int part, const Scales& scales, bool begins_within) {

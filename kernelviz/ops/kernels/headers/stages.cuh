@@ -1,7 +1,7 @@
 // What a kernel whose operands pass through STAGES stages of shared memory, filled by TMA for one block or for CLUSTER of them, needs beside tma.cuh.
-// The file that includes this includes tma.cuh and defines STAGES and
-// CLUSTER first.
+// The file that includes this includes tma.cuh and defines STAGES and CLUSTER first.
 #pragma once
+
 struct Stage {
     int number = 0, parity = 0;
 

@@ -2,7 +2,7 @@
 // HILBERT (1: in the order of a table) or GROUP (0: in groups of so many rows of tiles, which find B in the L2) first.
 #pragma once
 
-// The first row and column of a block's tile. With clusters, `number` counts pairs of tiles.
+// The first row and column of a block's tile. With clusters, `number` counts the tiles of a cluster as one.
 struct Tile {
     int row, column;
 
