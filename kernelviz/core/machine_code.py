@@ -226,7 +226,8 @@ class KernelFacts(Struct, frozen=True, kw_only=True):
     alike. `static_shared_bytes` as cuobjdump reports it: from sm_90 on it includes the 1024 bytes that the system reserves in
     each block that uses shared memory. `constant_bytes` by bank. `max_threads` is what __launch_bounds__ allows,
     `required_threads` what .reqntid demands, `cluster` the blocks of a compiled-in cluster. `indirect_branches_unknown` counts
-    indirect branches whose targets the file does not name: behind them, loops may be missing.
+    indirect branches whose targets the file does not name: behind them, loops may be missing. `external_functions` are those that
+    the driver adds when it loads the kernel, as ``__assertfail``; if they need more than `registers`, a thread has more.
     """
 
     name: str
@@ -245,6 +246,7 @@ class KernelFacts(Struct, frozen=True, kw_only=True):
     cluster: tuple[int, int, int] | None = None
     code_bytes: int
     indirect_branches_unknown: int = 0
+    external_functions: tuple[str, ...] = ()
     whole: CodeFacts
     roles: tuple[WarpRole, ...]
 

@@ -18,13 +18,15 @@ _MAGIC = b"\x7fELF\x02\x01"
 _EM_CUDA = 190
 _SYMTAB, _NOBITS = 2, 8
 _FUNCTION = 2
+_UNDEFINED = 0
+"""The section number of a symbol that the file only uses (SHN_UNDEF)."""
 _ENTRY = 0x10
 """In a symbol's st_other: a kernel that can be launched (STO_CUDA_ENTRY)."""
 _ACCELERATED = 0x800
 """In e_flags of ABI 7: compiled for one architecture only (sm_90a)."""
 _ARCHITECTURE_OPTION = re.compile(rb"-arch[ =](sm_\d+[a-z]?)")
 # Attributes of .nv.info, by the numbers that nvdisasm names EIATTR_….
-_MAX_THREADS, _REQUIRED_THREADS, _FRAME_BYTES = 0x05, 0x10, 0x11
+_MAX_THREADS, _EXTERNALS, _REQUIRED_THREADS, _FRAME_BYTES = 0x05, 0x0F, 0x10, 0x11
 _PARAMETER_BYTES, _MAX_REGISTERS, _REGISTERS = 0x19, 0x1B, 0x2F
 _BRANCH_TARGETS, _CLUSTER = 0x34, 0x3D
 _BYTE_VALUE = 2
@@ -50,7 +52,8 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel with its code and resources. `functions` are those that it calls, within the same section."""
+    """A kernel with its code and resources. `functions` are those that it calls, within the same section; `external_functions`
+    those that the driver adds when it loads the file, as ``__assertfail``: they may need more registers."""
 
     name: str
     code: bytes
@@ -67,6 +70,7 @@ class Kernel:
     cluster: tuple[int, int, int] | None = None
     branch_targets: dict[int, tuple[int, ...]] = field(default_factory=dict)
     """Targets of each indirect branch, by its address."""
+    external_functions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +162,14 @@ def _kernel(
         max_registers=_whole_number(values.get(_MAX_REGISTERS)),
         cluster=_three(values.get(_CLUSTER)),
         branch_targets={k: v for a, value in attributes if a == _BRANCH_TARGETS for k, v in _targets(value)},
+        external_functions=_external_functions(attributes, symbols),
     )
+
+
+def _external_functions(attributes: list[tuple[int, bytes]], symbols: list[_Symbol]) -> tuple[str, ...]:
+    """The functions that a kernel names as its externals, which the file does not define. Raises IndexError for no symbol."""
+    named = [n for a, value in attributes if a == _EXTERNALS for n in struct.unpack(f"<{len(value) // 4}I", value)]
+    return tuple(symbols[n].name for n in named if symbols[n].kind == _FUNCTION and symbols[n].section == _UNDEFINED)
 
 
 def _sections(content: bytes) -> list[_Section]:

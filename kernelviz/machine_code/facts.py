@@ -51,6 +51,7 @@ def facts_of_kernel(kernel: Kernel, architecture: str, instructions: Sequence[In
         cluster=kernel.cluster,
         code_bytes=len(kernel.code),
         indirect_branches_unknown=flow.indirect_branches_unknown,
+        external_functions=kernel.external_functions,
         whole=count(instructions),
         roles=warp_roles(flow, instructions),
     )

@@ -36,7 +36,9 @@ MACHINE_CODE: tuple[Column[RoleOfKernel], ...] = (
     Column("kernel", "Kernel", "Its name in the compiled module.", units.TEXT, lambda row: row.kernel.name),
     Column("architecture", "Architecture", "What it was compiled for.", units.OWN_TEXT,
            lambda row: row.kernel.architecture),
-    Column("registers", "Registers per thread", "Of 65,536 on a multiprocessor: with more per thread, fewer threads run at once.",
+    Column("registers", "Registers per thread",
+           "Of 65,536 on a multiprocessor: with more per thread, fewer threads run at once. A kernel that calls functions of the "
+           "driver, as __assertfail, may get more when it is loaded.",
            units.COUNT, lambda row: row.kernel.registers),
     Column("stack_bytes", "Stack", "Of each thread, in local memory.", units.BYTES, lambda row: row.kernel.stack_bytes),
     Column("spill_stores", "Local stores", _SPILLS, units.COUNT, lambda row: row.kernel.spill_stores),

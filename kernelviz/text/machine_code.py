@@ -112,7 +112,8 @@ def format_resources(kernel: KernelFacts) -> Text:
     return join(
         ", ",
         (
-            f"{_number(kernel.registers)} registers per thread",
+            f"{_number(kernel.registers)} registers per thread"
+            + (f" (or more, for {' and '.join(kernel.external_functions)})" if kernel.external_functions else ""),
             f"{_number(kernel.stack_bytes)} bytes of stack",
             f"{kernel.spill_stores} stores to and {kernel.spill_loads} loads from local memory"
             if kernel.spill_stores or kernel.spill_loads

@@ -19,12 +19,39 @@ POLL_S = 0.01
 
 
 @contextmanager
+def whole_device() -> Iterator[None]:
+    """Run a case while no other process runs one: for a case that found too little memory beside others."""
+    with _turn(fcntl.LOCK_EX):
+        yield
+
+
+@contextmanager
+def _turn(kind: int) -> Iterator[None]:
+    """Hold the device together with others (LOCK_SH) or alone (LOCK_EX). Who waits to be alone lets nobody begin meanwhile."""
+    folder = Path(tempfile.gettempdir())
+    with (
+        (folder / "kernelviz-gpu-turn.lock").open("w") as turn,
+        (folder / "kernelviz-gpu-cases.lock").open("w") as cases,
+    ):
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        fcntl.flock(cases, kind)
+        fcntl.flock(turn, fcntl.LOCK_UN)
+        yield  # closing the file releases it
+
+
+@contextmanager
 def device_memory(needed_bytes: int, total_bytes: int) -> Iterator[None]:
     """Hold as many slots of the device's memory as the case needs; other processes wait for them.
 
     Slots are byte ranges of a lock file, so a process that dies gives them back. One process at a time acquires slots, so
     two that need many cannot wait for each other. A case that needs more than all slots takes all of them.
     """
+    with _turn(fcntl.LOCK_SH), _slots(needed_bytes, total_bytes):
+        yield
+
+
+@contextmanager
+def _slots(needed_bytes: int, total_bytes: int) -> Iterator[None]:
     count = max(1, (total_bytes - FREE_FOR_SMALL_BYTES) // SLOT_BYTES)
     wanted = 0 if needed_bytes < SMALL_BYTES else min(count, -(-needed_bytes // SLOT_BYTES))
     if not wanted:

@@ -9,11 +9,13 @@ from kernelviz.machine_code.occupancy import RESERVED_SHARED_BYTES
 
 
 class Resources(NamedTuple):
-    """Registers and bytes of local memory of a thread, and bytes of static shared memory of a block."""
+    """Registers and bytes of local memory of a thread, and bytes of static shared memory of a block; and the functions that the
+    driver adds when it loads the cubin, which may need more registers."""
 
     registers: int
     local_bytes: int
     static_shared_bytes: int
+    external_functions: tuple[str, ...] = ()
 
 
 def resources_by_cubin(cubin: bytes, kernel: str) -> Resources:
@@ -24,7 +26,10 @@ def resources_by_cubin(cubin: bytes, kernel: str) -> Resources:
     assert one.registers is not None
     reserved = RESERVED_SHARED_BYTES if one.static_shared_bytes and file.architecture >= "sm_90" else 0
     return Resources(
-        one.registers, max(one.stack_bytes or 0, one.local_bytes), max(0, one.static_shared_bytes - reserved)
+        one.registers,
+        max(one.stack_bytes or 0, one.local_bytes),
+        max(0, one.static_shared_bytes - reserved),
+        one.external_functions,
     )
 
 
@@ -47,6 +52,9 @@ def resources_by_driver(cubin: bytes, kernel: str) -> Resources:
             names.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
             names.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
         )
-        return Resources(*(int(str(checked(driver.cuFuncGetAttribute(name, function)))) for name in asked))
+        registers, local_bytes, shared_bytes = (
+            int(str(checked(driver.cuFuncGetAttribute(name, function)))) for name in asked
+        )
+        return Resources(registers, local_bytes, shared_bytes)
     finally:
         checked(driver.cuModuleUnload(module))
