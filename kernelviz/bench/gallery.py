@@ -7,6 +7,7 @@ from kernelviz.bench.bench import Bench
 from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import check_name
 from kernelviz.formats.recordings import Recording, recordings
+from kernelviz.hardware.datasheet import datasheet
 from kernelviz.metrics.insight import Insight
 from kernelviz.ops import Op
 from kernelviz.text.insight import describe_insight
@@ -22,7 +23,7 @@ class RecordedRun:
 
 @dataclass(frozen=True, slots=True)
 class GalleryOp:
-    """An op with its recorded runs, the newest first."""
+    """An op with its recorded runs, in the order of `recorded_runs`."""
 
     op: Op
     runs: tuple[RecordedRun, ...]
@@ -70,14 +71,22 @@ def gallery(
 
 
 def recorded_runs(bench: Bench) -> tuple[RecordedRun, ...]:
-    """Every run that came with the package, the newest first."""
+    """Every run that came with the package: those of the device with the highest memory bandwidth first, and of one device the
+    newest first. A device without a data sheet comes last."""
     derived = recordings()
-    runs = sorted(bench.history.shipped(), key=lambda run: run.created_at, reverse=True)
+    newest = sorted(bench.history.shipped(), key=lambda run: run.created_at, reverse=True)
+    runs = sorted(newest, key=lambda run: (-_bandwidth(run.device), run.device))
     return tuple(RecordedRun(run, derived[run.id]) for run in runs)
 
 
-def newest_of(bench: Bench, op: str) -> RunSummary | None:
-    """The newest recorded run of an op; None if there is none."""
+def _bandwidth(device: str) -> float:
+    """Memory bandwidth by the data sheet, in bytes per second; 0 without one."""
+    sheet = datasheet(device)
+    return 0.0 if sheet is None else sheet.bandwidth_bytes_per_s
+
+
+def first_of(bench: Bench, op: str) -> RunSummary | None:
+    """The first recorded run of an op, in the order of `recorded_runs`; None if there is none."""
     return next((r.run for r in recorded_runs(bench) if r.run.op == op), None)
 
 

@@ -34,7 +34,8 @@ def record(
     """Record runs for the gallery: each op with all variants that can run here, at its default sizes.
 
     An op whose file is in the folder is skipped, and an interrupted recording goes on where it ended, so the same command can be
-    repeated. With --with-code a run holds at most 4 MB of compressed code, and what was left out is said. Exit code 0: every case
+    repeated. Calibrate the device first (kernelviz device --calibrate): without its roofs, a run has no share of a measured roof.
+    With --with-code a run holds at most 4 MB of compressed code, and what was left out is said. Exit code 0: every case
     was measured; 1: some cases failed.
     """
     with closing(use_cases.current()) as bench:
@@ -42,6 +43,11 @@ def record(
         code = 0
         if index and ops:
             raise BadField("--index", "yes", "it measures nothing; leave out the ops")
+        if not index and not bench.roofs(where):
+            console.err().print(
+                f"{where} is not calibrated, so these runs will have no measured roofs; "
+                f"`kernelviz device --device {where} --calibrate` measures them"
+            )
         for op in () if index else recording.missing(bench, ops or tuple(bench.ops()), where, output):
             run_id = recording.start(bench, op, where, owner=console.owner(), budget_s=budget_s)
             follow_run(bench, run_id, bench.load(run_id).plan)

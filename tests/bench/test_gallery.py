@@ -13,7 +13,7 @@ import sample_runs as samples
 import kernelviz as kv
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
-from kernelviz.bench.gallery import gallery, newest_of, recorded_runs
+from kernelviz.bench.gallery import first_of, gallery, recorded_runs
 from kernelviz.cli import main
 from kernelviz.core.errors import UnknownName
 from kernelviz.formats import recordings, shipped_runs
@@ -45,8 +45,18 @@ def test_every_op_is_in_one_family_and_every_recorded_run_at_its_op(bench: Bench
     for family in families:
         assert all(one.runs for one in family.recorded)
         assert len(family.recorded) + len(family.missing) == len(family.ops)
-    assert newest_of(bench, "softmax") == bench.history.summary("h200-softmax")
-    assert newest_of(bench, "relu") is None
+    assert first_of(bench, "softmax") == bench.history.summary("h200-softmax")
+    assert first_of(bench, "relu") is None
+
+
+def test_runs_of_the_card_with_more_bandwidth_come_first_and_of_one_card_the_newest(bench: Bench) -> None:
+    runs = [r.run for r in recorded_runs(bench)]
+    devices = [run.device for run in runs]
+    assert list(dict.fromkeys(devices)) == ["NVIDIA H200", "NVIDIA H100 80GB HBM3"]
+    assert devices == sorted(devices, reverse=True)
+    for device in set(devices):
+        times = [run.created_at for run in runs if run.device == device]
+        assert times == sorted(times, reverse=True)
 
 
 def test_filters_and_their_refusals(bench: Bench) -> None:

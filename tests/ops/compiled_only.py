@@ -1,5 +1,5 @@
-"""Run in a process of its own, with names of ops: their Triton and CUDA C++ variants "called" on a GPU that is not there, of each
-architecture in turn.
+"""Run in a process of its own, with ``all`` or ``seed=COMMIT`` and names of ops: their Triton and CUDA C++ variants "called" on a
+GPU that is not there, of each architecture in turn.
 
 Triton's driver is replaced through its own seam (`driver.set_active`), ours through `nvrtc.active`, by ones that name the
 target, compile to a cubin as always, check shared memory against the target's limit, and launch nothing. So what is compiled
@@ -7,6 +7,9 @@ is what the product would compile: the same bind, the same configuration, the sa
 Prints one JSON line a case: {"arch", "case", "ok", "message", "kernels"}, with "refused" for sizes that the variant refuses, and
 one for each variant that declares techniques: {"arch", "case", "techniques"}, what the machine code of its kernels shows (null if
 not all were compiled for this architecture).
+
+With ``seed=``, what is on record (`compile_record`) is not compiled but said again, with "on_record", except a sample. Each line
+has the "key" of its entry.
 
 What docs/gpu-report.json proves is not compiled again: for the architecture of that report, a CUDA C++ source as it was when it
 passed there, with definitions that the sizes of the GPU tests ask for, by the same NVRTC. A changed source is compiled in full.
@@ -34,6 +37,7 @@ import torch
 import triton
 from cases import compile_problems, compiled_by, large_sizes, odd_sizes, ways
 from checking import bind, inputs_of
+from compile_record import Line, in_sample, key_of, recorded
 from gpu_report import path, read
 
 from kernelviz.core.errors import BadField
@@ -164,21 +168,34 @@ def _ask(op: Op, variant: Variant, problem: Problem) -> None:
 
 
 def main(
-    arch: str, compiler: Literal["triton", "nvrtc"], names: Sequence[str], earlier: dict[Configuration, str]
+    arch: str,
+    compiler: Literal["triton", "nvrtc"],
+    names: Sequence[str],
+    earlier: dict[Configuration, str],
+    seed: str | None = None,
 ) -> None:
+    """Write the lines of all variants of these ops. `seed`: those on record are said again, but for its sample; None: all are
+    compiled."""
     driver, report = NvrtcDriver(arch), Report(arch)
     driver.earlier = earlier
     if compiler == "triton":
         triton.runtime.driver.set_active(triton_driver(arch))
+    keys: dict[str, str] = {}
     with_techniques: dict[str, list[bytes]] = {}
     not_all_compiled: set[str] = set()
     for op, variant in compiled_by(compiler):
         if arch not in variant.targets or op.name not in names:
             continue
+        own_name = f"{op.name} {variant.name}"
+        keys[own_name] = key = key_of(op, variant, arch, compiler)
+        if seed is not None and key in recorded() and not in_sample(key, seed):
+            for line in recorded()[key]:
+                _write(line | {"key": key, "on_record": True})
+            continue
         proven = report.proven(op, variant)
         nvrtc.active = driver
         driver.skipped = 0
-        own_cubins = with_techniques.setdefault(f"{op.name} {variant.name}", []) if variant.techniques else []
+        own_cubins = with_techniques.setdefault(own_name, []) if variant.techniques else []
         for problem in compile_problems(op, variant, arch):
             # Of a variant that declares techniques, something is compiled for its first target, proven or not.
             nothing_to_show = variant.techniques and variant.targets[0] == arch and not own_cubins
@@ -186,7 +203,7 @@ def main(
             compiled.clear()
             cubins.clear()
             name = f"{variant.name} | {problem.key}"
-            line: dict[str, object] = {"arch": arch, "case": name, "ok": True, "message": ""}
+            line = {"arch": arch, "case": name, "ok": True, "message": "", "key": key}
             try:
                 bind(variant, problem, inputs_of(op, problem))()
                 line["kernels"] = list(compiled)
@@ -195,10 +212,9 @@ def main(
             except Exception as error:  # one kernel that does not compile must not hide the others
                 line |= {"ok": False, "message": f"{type(error).__name__}: {error}"[:2000]}
             own_cubins.extend(cubins)
-            sys.stdout.write(json.dumps(line) + "\n")
-            sys.stdout.flush()
+            _write(line)
         if driver.skipped:
-            not_all_compiled.add(f"{op.name} {variant.name}")
+            not_all_compiled.add(own_name)
     shown = techniques(with_techniques)  # of all variants at once: nvdisasm takes 0.4 s of processor time to start
     for op, variant in compiled_by(compiler):
         name = f"{op.name} {variant.name}"
@@ -209,7 +225,12 @@ def main(
         elif name in not_all_compiled:
             shown[name] = None  # what was not compiled here may show the techniques
     for name, seen in shown.items():
-        sys.stdout.write(json.dumps({"arch": arch, "case": f"techniques of {name}", "techniques": seen}) + "\n")
+        _write({"arch": arch, "case": f"techniques of {name}", "techniques": seen, "key": keys[name]})
+
+
+def _write(line: Line) -> None:
+    sys.stdout.write(json.dumps(line) + "\n")
+    sys.stdout.flush()
 
 
 def _techniques_at_more_sizes(driver: NvrtcDriver, op: Op, variant: Variant, arch: str) -> list[Technique] | None:
@@ -252,14 +273,16 @@ def techniques(cubins_of: Mapping[str, list[bytes]]) -> dict[str, list[Technique
 
 
 if __name__ == "__main__":
+    how, *chosen = sys.argv[1:]
+    the_seed = None if how == "all" else how.removeprefix("seed=")
     for arch in SHARED_BYTES:
         # Triton keeps what it compiled for a device, whatever its architecture: each gets a process, and torch is imported once.
         child = os.fork()
         if child == 0:
-            main(arch, "triton", sys.argv[1:], {})
+            main(arch, "triton", chosen, {}, the_seed)
             os._exit(0)
         if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
             sys.exit(f"{arch}: see above")
     earlier: dict[Configuration, str] = {}
     for arch in sorted(SHARED_BYTES, key=lambda a: int(a.removeprefix("sm_"))):
-        main(arch, "nvrtc", sys.argv[1:], earlier)
+        main(arch, "nvrtc", chosen, earlier, the_seed)

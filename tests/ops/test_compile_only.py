@@ -1,23 +1,19 @@
 """Every kernel of our own compiles for every architecture it declares, without a GPU."""
 
-import json
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import compile_record
 import pytest
-from cases import FOLDERS, MAIN_TARGET, OWN, compile_problems, folder_of, ops_of, shard_of
+from cases import FOLDERS, MAIN_TARGET, OWN, SHARDS, compile_problems, folder_of, ops_of, shard_of
 
 from kernelviz.machine_code.techniques import expected_on
 from kernelviz.ops import Op, Variant
 from kernelviz.ops.catalog.discovery import FAMILIES
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-Lines = dict[tuple[str, str], dict[str, object]]
+Lines = dict[tuple[str, str], compile_record.Line]
 
 
 def _cases() -> Iterator[object]:
@@ -41,18 +37,7 @@ def compiled(request: pytest.FixtureRequest, compiler_cache: Path) -> Lines:
     pytest.importorskip("cuda.core")
     shard = request.node.callspec.params["shard"]
     if shard not in _compiled:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-        environment |= {"TRITON_CACHE_DIR": str(compiler_cache), "KERNELVIZ_CACHE": str(compiler_cache)}
-        environment.pop("TRITON_INTERPRET", None)
-        done = subprocess.run(
-            [sys.executable, HERE / "compiled_only.py", *ops_of(shard)],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-        lines = map(json.loads, done.stdout.splitlines())
+        lines = compile_record.compiled(ops_of(shard), compiler_cache, seed=compile_record.commit())
         _compiled[shard] = {(line["arch"], line["case"]): line for line in lines}
     return _compiled[shard]
 
@@ -66,6 +51,51 @@ def test_kernel_compiles(arch: str, shard: int, case: str, compiled: Lines) -> N
         others = [line for (at, of), line in compiled.items() if at == arch and of.split(" | ")[0] == name]
         assert any(line.get("kernels") for line in others), "it refuses every size"
         pytest.skip(str(found["message"]))
+
+
+SHARD = pytest.mark.parametrize(
+    "shard", [pytest.param(n, marks=pytest.mark.xdist_group(f"compile-{n}")) for n in range(SHARDS)]
+)
+
+
+@SHARD
+def test_what_is_compiled_again_says_what_is_on_record(shard: int, compiled: Lines) -> None:
+    assert compile_record.differences(compiled.values(), compile_record.recorded()) == []
+
+
+@SHARD
+def test_most_kernels_are_on_record(shard: int, compiled: Lines) -> None:
+    """Else every run of the tests compiles them again, for up to seven minutes of processor time."""
+    again = [line for line in compiled.values() if "on_record" not in line]
+    assert len(again) <= len(compiled) / 4, "write the record: python tests/ops/compile_record.py"
+
+
+def test_an_entry_is_found_only_while_nothing_changed_that_decides_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    op, variant = next((o, v) for o, v in OWN if v.backend == "cuda" and v.techniques)
+    keys = [compile_record.key_of(op, variant, "sm_90", "nvrtc"), compile_record.key_of(op, variant, "sm_80", "nvrtc")]
+    others = (
+        replace(variant, techniques=()),
+        replace(variant, targets=("sm_90",)),
+        replace(variant, largest={op.axis_names[0]: 7}),
+    )
+    keys += [compile_record.key_of(op, other, "sm_90", "nvrtc") for other in others]
+    monkeypatch.setattr(type(variant), "source_digest", lambda self: "of another source")
+    keys.append(compile_record.key_of(op, variant, "sm_90", "nvrtc"))
+    monkeypatch.setattr(compile_record, "_version", lambda package: "of another release")
+    keys.append(compile_record.key_of(op, variant, "sm_90", "nvrtc"))
+    assert len(set(keys)) == len(keys)
+
+
+def test_a_sample_is_compiled_again_and_compared() -> None:
+    keys = [f"{n:032x}" for n in range(2000)]
+    samples = [{key for key in keys if compile_record.in_sample(key, seed)} for seed in ("a", "b")]
+    assert all(60 <= len(sample) <= 140 for sample in samples)
+    assert samples[0] != samples[1]
+    line = {"arch": "sm_90", "case": "v | p", "ok": True, "kernels": ["k 10 B cubin"], "message": "", "key": "1"}
+    refused = {"refused": True, "message": "the size m must be a multiple of 8"}
+    for now, differs in (({"kernels": []}, False), ({"ok": False}, True), (refused, True)):
+        assert bool(compile_record.differences([line | now], {"1": [line]})) is differs
+    assert compile_record.differences([line | {"ok": False}], {}) == []
 
 
 WITH_TECHNIQUES = [(op, v) for op, v in OWN if v.techniques]
@@ -104,9 +134,7 @@ WRITTEN = re.compile(
         for shard in {shard_of(o, v) for o, v in OWN if folder_of(o, v) == folder}
     ],
 )
-def test_every_kernel_was_among_them(
-    shard: int, folder: str, compiled: dict[tuple[str, str], dict[str, list[str]]]
-) -> None:
+def test_every_kernel_was_among_them(shard: int, folder: str, compiled: Lines) -> None:
     """The problems of `sizes.COMPILED` reach every kernel of every kernel file."""
     main = [line for (arch, _), line in compiled.items() if arch == MAIN_TARGET]
     reached = {name.split()[0] for line in main for name in line.get("kernels", [])}

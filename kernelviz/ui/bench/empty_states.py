@@ -20,7 +20,7 @@ from kernelviz.ui.shared import callbacks, site
 from kernelviz.ui.shared.text import plain, when
 
 
-def first_visit(op: Op, form: Form, recent: Sequence[RunSummary], shipped: Sequence[RunSummary]) -> None:
+def first_visit(op: Op, form: Form, recent: Sequence[RunSummary], recorded: Sequence[RunSummary]) -> None:
     """What kernelviz does, a button that starts the form's run, recorded runs to open, and what the chosen variants do."""
     with st.container(border=True, key="first_visit"):
         st.markdown(
@@ -34,11 +34,12 @@ def first_visit(op: Op, form: Form, recent: Sequence[RunSummary], shipped: Seque
             "Run", plan_form.run_action(), key="first_run", type="primary", icon=":material/play_arrow:",
             disabled=not form.variants,
         )  # fmt: skip
-    if shipped:
-        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="shipped_runs"):
-            st.markdown(f"Or open a run that was recorded on an **{plain(shipped[0].device)}**:", width="content")
-            for run in shipped:
-                site.run_link(plain(run.op), run.id)
+    for n, device in enumerate(dict.fromkeys(run.device for run in recorded)):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"recorded_runs_{n}"):
+            st.markdown(f"Or open a run that was recorded on an **{plain(device)}**:", width="content")
+            for run in recorded:
+                if run.device == device:
+                    site.run_link(plain(run.op), run.id)
     variant_list(op, form.variants)
     recent_runs(recent)
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
-from kernelviz.bench.gallery import insight_of, newest_of
+from kernelviz.bench.gallery import first_of, insight_of
 from kernelviz.core import Run
 from kernelviz.text import format_variant
 from kernelviz.text.insight import insight_sentence
@@ -16,9 +16,9 @@ from kernelviz.ui.shared.text import plain
 
 
 def recorded_run(bench: Bench, op: str) -> Run | None:
-    """The newest recorded run of the op that came with kernelviz; None without one."""
-    newest = newest_of(bench, op)
-    return None if newest is None else bench.history.load(newest.id)
+    """The first recorded run of the op that came with kernelviz; None without one."""
+    first = first_of(bench, op)
+    return None if first is None else bench.history.load(first.id)
 
 
 def introduction(bench: Bench, form: Form, recorded: Run, recent: Sequence[RunSummary]) -> None:

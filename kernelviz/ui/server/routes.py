@@ -90,9 +90,9 @@ def _prepare_pages(bench: Bench) -> None:
     with contextlib.suppress(KernelvizError):  # the page says what is wrong
         for device in bench.devices()[:1]:
             bench.notices(device.id)
-        newest = gallery.newest_of(bench, FIRST)
-        if newest is not None:
-            run = bench.history.load(newest.id)
+        first = gallery.first_of(bench, FIRST)
+        if first is not None:
+            run = bench.history.load(first.id)
             summary(rows(run, bench.roofs_of(run)))
     # Streamlit searches all objects for garbage after each run of a page. What imports make stays, and searching it took 0.11 of
     # the 0.29 s of processor time of a page.
