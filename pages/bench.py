@@ -5,7 +5,6 @@ from functools import partial
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.bench.gallery import recorded_runs
 from kernelviz.core import LIVING, Run, UnknownRun
 from kernelviz.formats.offline import selection
 from kernelviz.metrics import foreign_times
@@ -87,7 +86,7 @@ if stored is None:
     if run_id is not None:
         empty_states.missing_run(bench, run_id)
     else:
-        empty_states.first_visit(bench.ops()[form.op], form, bench.runs(8), [r.run for r in recorded_runs(bench)])
+        empty_states.first_visit(bench.ops()[form.op], form, bench.runs(8), bench.history.shipped())
     st.stop()
 
 # A page of 100,000 cases would take minutes, in which the server answers nobody else quickly.

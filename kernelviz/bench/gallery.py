@@ -7,7 +7,6 @@ from kernelviz.bench.bench import Bench
 from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import check_name
 from kernelviz.formats.recordings import Recording, recordings
-from kernelviz.hardware.datasheet import datasheet
 from kernelviz.metrics.insight import Insight
 from kernelviz.ops import Op
 from kernelviz.text.insight import describe_insight
@@ -71,18 +70,13 @@ def gallery(
 
 
 def recorded_runs(bench: Bench) -> tuple[RecordedRun, ...]:
-    """Every run that came with the package: those of the device with the highest memory bandwidth first, and of one device the
-    newest first. A device without a data sheet comes last."""
+    """Every run that came with the package: the devices in the order of `shipped_runs.lines`, and of one device the newest
+    first."""
     derived = recordings()
-    newest = sorted(bench.history.shipped(), key=lambda run: run.created_at, reverse=True)
-    runs = sorted(newest, key=lambda run: (-_bandwidth(run.device), run.device))
-    return tuple(RecordedRun(run, derived[run.id]) for run in runs)
-
-
-def _bandwidth(device: str) -> float:
-    """Memory bandwidth by the data sheet, in bytes per second; 0 without one."""
-    sheet = datasheet(device)
-    return 0.0 if sheet is None else sheet.bandwidth_bytes_per_s
+    runs = bench.history.shipped()
+    devices = list(dict.fromkeys(run.device for run in runs))
+    newest = sorted(runs, key=lambda run: run.created_at, reverse=True)
+    return tuple(RecordedRun(run, derived[run.id]) for run in sorted(newest, key=lambda run: devices.index(run.device)))
 
 
 def first_of(bench: Bench, op: str) -> RunSummary | None:

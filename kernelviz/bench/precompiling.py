@@ -74,8 +74,8 @@ def precompile(
 
 def _shipped(op: str) -> Run:
     """A run of a GPU that came with the package, of this op if there is one."""
-    names = sorted(shipped_runs.names(), key=lambda name: (not name.endswith(f"-{op}"), name))
-    return shipped_runs.load(names[0])
+    lines = shipped_runs.lines().values()
+    return shipped_runs.load(min(lines, key=lambda line: line.op != op).id)
 
 
 def _variants(op: Op, device: Device, request: RunRequest) -> tuple[Variant, ...]:

@@ -13,6 +13,7 @@ from kernelviz.core import Failure, Run, Selftest, Status
 from kernelviz.core.code import unpacked
 from kernelviz.core.run import SameModelRoof
 from kernelviz.formats import compact, document
+from kernelviz.hardware.datasheet import datasheet
 
 _FOLDER = files("kernelviz") / "shipped"
 _ENDING = ".json.gz"
@@ -26,8 +27,8 @@ _INDEX = "index.json"
 
 @lru_cache(maxsize=1)
 def names() -> tuple[str, ...]:
-    """Ids of the shipped runs: the names of their files."""
-    return names_in(_FOLDER)
+    """Ids of the shipped runs (the names of their files), in the order of `lines`."""
+    return tuple(lines())
 
 
 def names_in(folder: Traversable) -> tuple[str, ...]:
@@ -124,10 +125,20 @@ def line_of(run: Run) -> Line:
 
 @lru_cache(maxsize=1)
 def lines() -> dict[str, Line]:
-    """The line of each of `names`, by id; of a run that the index does not know, from its file."""
+    """The line of each shipped run, by id; of a run that the index does not know, from its file.
+
+    Runs of the device with the highest memory bandwidth come first, those of a device without a data sheet last.
+    """
     index = _FOLDER / _INDEX
     known = msgspec.json.decode(index.read_bytes(), type=dict[str, Line]) if index.is_file() else {}
-    return {name: known.get(name) or line_of(load(name)) for name in names()}
+    by_name = [known.get(name) or line_of(load(name)) for name in names_in(_FOLDER)]
+    return {line.id: line for line in sorted(by_name, key=lambda line: (-_bandwidth(line.device), line.device))}
+
+
+def _bandwidth(device: str) -> float:
+    """Memory bandwidth by the data sheet, in bytes per second; 0 without one."""
+    sheet = datasheet(device)
+    return 0.0 if sheet is None else sheet.bandwidth_bytes_per_s
 
 
 def packed_index(runs: Iterable[Run]) -> bytes:

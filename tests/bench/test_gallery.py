@@ -32,7 +32,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 def test_what_is_stored_beside_the_recorded_runs_follows_from_them() -> None:
     """`kernelviz record --index` writes the file again."""
     stored = (shipped_runs.folder() / "gallery.json").read_bytes()
-    assert stored == recordings.packed_recordings(map(shipped_runs.load, shipped_runs.names()))
+    assert stored == recordings.packed_recordings(map(shipped_runs.load, shipped_runs.names_in(shipped_runs.folder())))
 
 
 def test_every_op_is_in_one_family_and_every_recorded_run_at_its_op(bench: Bench) -> None:

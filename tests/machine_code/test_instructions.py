@@ -18,6 +18,7 @@ from kernelviz.machine_code.disassembly import disassembly, instructions_of
 from kernelviz.machine_code.facts import facts_of
 from kernelviz.machine_code.occupancy import occupancy, own_shared_bytes, waves
 from kernelviz.machine_code.tools import ToolFailed, ToolUnavailable, run_tool
+from kernelviz.text.machine_code import format_resources
 
 needs_tools = pytest.mark.skipif(not HAS_TOOLS, reason="neither triton nor the CUDA toolkit is installed: no nvdisasm")
 pytestmark = pytest.mark.xdist_group("machine_code")
@@ -232,3 +233,26 @@ def test_a_missing_tool_is_named_with_its_remedy() -> None:
 def test_a_file_that_nvdisasm_cannot_read_is_refused_by_name() -> None:
     with pytest.raises(ToolFailed, match="nvdisasm"):
         run_tool("nvdisasm", ("-json",), b"nothing")
+
+
+def test_functions_that_the_driver_adds_are_named() -> None:
+    """Found on an H100: a kernel with an assertion has 24 registers in its cubin, and 32 once the driver has loaded it."""
+    nvrtc = pytest.importorskip("cuda.core")
+    source = """
+    extern "C" __device__ void __assertfail(const char*, const char*, unsigned, const char*, size_t);
+    extern "C" __device__ int printf(const char*, ...);
+    extern "C" __device__ __noinline__ int own(int x) { return x * 3 + 1; }
+    extern "C" __global__ void asserts(int* x) { if (x[0] == 3) __assertfail("m", "f", 1, "g", 1); x[1] = 2; }
+    extern "C" __global__ void prints(int* x) { if (x[0] == 3) printf("%d", x[1]); x[2] = own(x[3]); }
+    extern "C" __global__ void neither(int* x) { x[0] = own(x[1]); }
+    """
+    options = nvrtc.ProgramOptions(arch="sm_90")
+    made = facts_of(bytes(nvrtc.Program(source, "c++", options).compile("cubin").code))
+    assert {k.name: k.external_functions for k in made} == {
+        "asserts": ("__assertfail",),
+        "prints": ("vprintf",),
+        "neither": (),
+    }
+    said = {k.name: str(format_resources(k)) for k in made}
+    assert "registers per thread (or more, for __assertfail)" in said["asserts"]
+    assert "or more" not in said["neither"]

@@ -45,7 +45,7 @@ def test_the_card_says_what_the_page_says(name: str) -> None:
     for part in (
         insight_sentence(insight(table)),
         *(part for tile in tiles(summary(table), run.plan) for part in (tile.value, tile.basis)),
-        f"NVIDIA H200 · {run.created_at[:10]}",
+        f"{run.environment.device.name} · {run.created_at[:10]}",
         "https://gpu.lab/?run=x&l2=cold",
         *(v.replace("_", " ") for v in run.plan.variants),
     ):

@@ -54,7 +54,7 @@ def _card(bench: Bench, one: GalleryOp, recorded: RecordedRun) -> None:
             f"recorded {run.created_at[:10]}",
         )
         st.caption(plain(" · ".join(facts)))
-        _measure_here(bench, one)
+        _measure_here(bench, one, key=f"measure_again_{run.id}")
 
 
 def ops_without_a_run(bench: Bench, families: Sequence[Family]) -> None:
@@ -76,15 +76,15 @@ def ops_without_a_run(bench: Bench, families: Sequence[Family]) -> None:
                         st.markdown(
                             f"**{plain(one.op.name)}** {plain(one.op.summary)} :gray[· {variants}]", width="stretch"
                         )
-                        _measure_here(bench, one)
+                        _measure_here(bench, one, key=f"measure_{one.op.name}")
 
 
-def _measure_here(bench: Bench, one: GalleryOp) -> None:
+def _measure_here(bench: Bench, one: GalleryOp, *, key: str) -> None:
     device = bench.device(bench.default_device())
     callbacks.button(
         "Measure this here",
         partial(_start, bench, one.op.name, callbacks.actions(), session.owner()),
-        key=f"measure_{one.op.name}" if not one.runs else f"measure_again_{one.runs[0].run.id}",
+        key=key,
         icon=":material/play_arrow:",
         type="tertiary",
         disabled=not device.usable,

@@ -6,7 +6,6 @@ import streamlit as st
 
 from kernelviz import plots
 from kernelviz.bench import Bench
-from kernelviz.bench.gallery import recorded_runs
 from kernelviz.core import CHEATS, Device, Roof, Selftest
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.figures import HOST_BOUND
@@ -73,7 +72,7 @@ def verdicts() -> None:
 
 def quality_example(bench: Bench) -> tuple[str, Quality] | None:
     """A real result and its measurement quality: of the newest run here, else of one that came with the package."""
-    for listed in (*bench.runs(3), *(r.run for r in recorded_runs(bench)[:1])):
+    for listed in (*bench.runs(3), *bench.history.shipped()[:1]):
         run = bench.load(listed.id)
         for result in run.results:
             rating = quality(result, clock=run.method.clock) if result.timing is not None else None
