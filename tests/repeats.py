@@ -1,15 +1,20 @@
 """Cases that two processes measured, as figures: what intervals and quality levels are judged by.
 
-``python tests/repeats.py`` prints the rates that docs/measuring.md states.
+    python tests/repeats.py                                       prints the rates that docs/measuring.md states
+    python tests/repeats.py FIRST SECOND                          prints those of two folders of `kernelviz record`
+    python tests/repeats.py FIRST SECOND --write FILE --about ... keeps their block means
+
+The folders hold runs of the same ops that two processes measured on one card (KERNELVIZ_HOME differs).
 """
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,10 +23,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from kernelviz.core import Accuracy, Block, Conditions, Figure, Problem, Result, Timing
+from kernelviz.core import Accuracy, Block, Conditions, Failure, Figure, Problem, Result, Timing
+from kernelviz.formats import shipped_runs
 from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.quality import QualityLevel, quality
-from kernelviz.metrics.statistics import block_means, figure_interval
+from kernelviz.metrics.statistics import block_means, figure_interval, means_by_block
 
 RECORDED = Path(__file__).with_name("h200_repeats.json.gz")
 """566 cases of add, rmsnorm and matmul on one H200 (2026-11-23), each in two processes that took turns with others. `means` are
@@ -80,8 +86,12 @@ class Repeated:
 
 
 @cache
-def repeated() -> tuple[Repeated, ...]:
-    cases = json.loads(gzip.decompress(RECORDED.read_bytes()))["cases"]
+def repeated(file: Path = RECORDED) -> tuple[Repeated, ...]:
+    return figures_of(json.loads(gzip.decompress(file.read_bytes()))["cases"])
+
+
+def figures_of(cases: Sequence[Any]) -> tuple[Repeated, ...]:
+    """The figures of cases as a file keeps them."""
     return tuple(
         Repeated(f"{c['op']} {c['variant']} {c['sizes']}", *(_recorded(one) for one in c["processes"])) for c in cases
     )
@@ -99,6 +109,44 @@ def _recorded(one: dict[str, Any]) -> Figure:
     )
 
 
+def cases_of(first: Path, second: Path) -> list[dict[str, Any]]:
+    """Of two folders of recorded runs the cases with a correct time in both, as `RECORDED` keeps them.
+
+    Raises ValueError for runs of different devices.
+    """
+    cases = []
+    for name in shipped_runs.names_in(first):
+        runs = [shipped_runs.load_from(folder, name) for folder in (first, second)]
+        if len({run.environment.device.uuid for run in runs}) != 1:
+            raise ValueError(f"{name} was measured on two devices; give folders of one device")
+        later = {r.case.key: r.timing for r in runs[1].results if not isinstance(r.outcome, Failure)}
+        for result in runs[0].results:
+            timings = (result.timing, later.get(result.case.key))
+            figures = [t.device_cold_s for t in timings if t is not None and t.device_cold_s is not None]
+            if not isinstance(result.outcome, Failure) and len(figures) == len(timings):
+                about = {
+                    "op": result.problem.op,
+                    "variant": result.variant,
+                    "sizes": result.problem.sizes,
+                    "correct": True,
+                }
+                cases.append(about | {"processes": [_kept(f) for f in figures]})
+    return cases
+
+
+def _kept(one: Figure) -> dict[str, Any]:
+    assert one.blocks
+    clocks = [b.clock_hz or math.inf for b in one.blocks]
+    return {
+        "estimate_s": one.estimate,
+        "size": one.blocks[0].size,
+        "buffers": one.buffers,
+        "correction_s": one.correction_s,
+        "means": [round(5000 * math.log(mean / one.estimate)) for mean in means_by_block(one)],
+        "slow": [n for n, hz in enumerate(clocks) if hz < 0.99 * clocks[0]],
+    }
+
+
 def half(one: Figure) -> float:
     width = one.half_width
     assert width is not None
@@ -110,11 +158,11 @@ def inside(first: Figure, second: Figure) -> bool:
     return abs(math.log(second.estimate / first.estimate)) <= math.hypot(half(first), half(second))
 
 
-def good_pairs() -> Iterator[Repeated]:
-    return (r for r in repeated() if "suspect" not in (level(r.first), level(r.second)))
+def good_pairs(every: Sequence[Repeated] | None = None) -> Iterator[Repeated]:
+    return (r for r in (repeated() if every is None else every) if "suspect" not in (level(r.first), level(r.second)))
 
 
-def planted() -> Iterator[tuple[str, bool, bool]]:
+def planted(every: Sequence[Repeated] | None = None) -> Iterator[tuple[str, bool, bool]]:
     """Causes planted in recorded series: the cause, whether it moved the time by more than its interval, and whether it was
     missed (it did, no interval contains the true time, and the level is not suspect).
 
@@ -122,7 +170,8 @@ def planted() -> Iterator[tuple[str, bool, bool]]:
     and more); the clock is lower in 20 to 65 % of the blocks, which are slower in proportion.
     """
     chosen = np.random.default_rng(5)
-    for true in [f for r in repeated() for f in (r.first, r.second) if level(f) == "good"][::11]:
+    pairs = repeated() if every is None else every
+    for true in [f for r in pairs for f in (r.first, r.second) if level(f) == "good"][::11]:
         means = block_means(true.samples or (), true.blocks or ())
         count = len(means)
         for share in (0.2, 0.35, 0.5, 0.65):
@@ -145,8 +194,8 @@ def planted() -> Iterator[tuple[str, bool, bool]]:
                     yield cause, counts, counts and bias > half(shown(made)) and level(made) != "suspect"
 
 
-def report() -> Iterator[str]:
-    every, good = repeated(), list(good_pairs())
+def report(every: Sequence[Repeated]) -> Iterator[str]:
+    good = list(good_pairs(every))
     levels = [level(f) for r in every for f in (r.first, r.second)]
     yield f"{len(every)} cases in two processes each; suspect: {levels.count('suspect')} of {len(levels)} times"
     yield f"bootstrap alone: {np.mean([inside(r.first, r.second) for r in good]):.3f} inside"
@@ -159,7 +208,7 @@ def report() -> Iterator[str]:
         yield f"  {least_s * 1e6:.0f} to {most_s * 1e6:.0f} us: {sum(some)} of {len(some)}"
     wider = [half(shown(f)) / half(f) for r in good for f in (r.first, r.second) if half(f)]
     yield f"interval as shown over the bootstrap's: median {np.median(wider):.2f}"
-    found = list(planted())
+    found = list(planted(every))
     for cause in ("late", "early", "mixed", "clock"):
         missed = [miss for of, counts, miss in found if of == cause and counts]
         yield f"planted, {cause}: {sum(missed)} of {len(missed)} missed"
@@ -167,5 +216,21 @@ def report() -> Iterator[str]:
     yield f"planted: {sum(missed)} of {len(missed)} = {np.mean(missed):.3f} missed"
 
 
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="*", type=Path, metavar="FIRST SECOND")
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("--about", default="", help="the card, the date, and how the processes took turns")
+    asked = parser.parse_args(arguments)
+    if len(asked.folders) not in (0, 2):
+        parser.error("give two folders, or none")
+    cases = cases_of(*asked.folders) if asked.folders else None
+    if asked.write is not None and cases is not None:
+        content = json.dumps({"about": asked.about, "cases": cases}, separators=(",", ":")).encode()
+        asked.write.write_bytes(gzip.compress(content, mtime=0))
+    sys.stdout.writelines(f"{line}\n" for line in report(repeated() if cases is None else figures_of(cases)))
+    return 0
+
+
 if __name__ == "__main__":
-    sys.stdout.writelines(f"{line}\n" for line in report())
+    sys.exit(main())

@@ -34,7 +34,8 @@ class EventLog:
     dropped, so a log holds at most two events for each case, however long the run is."""
 
     def __init__(self, total: int, failed: dict[str, bool] | None = None) -> None:
-        """`failed`: the cases that already have a result, by key, and whether it is a failure; without cancelled cases."""
+        """`failed`: the cases that already have a result, by key, and whether they failed; without cancelled cases. A case that
+        was not available has not failed."""
         self._changed = threading.Condition()
         self._events: dict[str, tuple[int, Event]] = {}  # a newer event replaces the one with its key; oldest first
         self._sequence = 0
@@ -84,7 +85,8 @@ class EventLog:
                 if result.given_up:
                     self._failed.pop(key, None)
                 else:
-                    self._failed[key] = isinstance(result.outcome, Failure)
+                    outcome = result.outcome
+                    self._failed[key] = isinstance(outcome, Failure) and outcome.tried
                 self._steps.pop(key, None)
                 self._events.pop(f"step {key}", None)
                 return f"done {key}"

@@ -265,6 +265,7 @@ def _summary(row: RunRow) -> RunSummary:
         cases=row.cases,
         done=row.done,
         failed=row.failed,
+        unavailable=row.unavailable,
         cancelled=row.cancelled,
         note=row.note,
         deleted_at=row.deleted_at,

@@ -48,7 +48,7 @@ def progress(store: Store, run_id: str) -> Progress:
     return Progress(
         status=run.status,
         done=run.done,
-        failed=run.failed,
+        failed=run.failed - run.unavailable,
         total=run.cases,
         ahead=0,
         message=message,

@@ -45,12 +45,19 @@ class RunSummary(Line, frozen=True, kw_only=True):
         return self.title or f"{self.op} · {self.device}"
 
     @property
+    def broken(self) -> int:
+        """How many cases were tried and have no correct time."""
+        return self.failed - self.unavailable
+
+    @property
     def case_counts(self) -> str:
-        """The number of cases with a result, of failures among them, and of cancelled cases."""
+        """The number of cases with a result, of failures and of cases that were not available among them, and of cancelled
+        cases."""
         many = f"{self.cases} case{'s' if self.cases != 1 else ''}"
         counts = [
             many if self.done == self.cases else f"{self.done} of {many}",
-            f"{self.failed} failed" if self.failed else "",
+            f"{self.broken} failed" if self.broken else "",
+            f"{self.unavailable} not available" if self.unavailable else "",
             f"{self.cancelled} cancelled" if self.cancelled else "",
         ]
         return ", ".join(filter(None, counts))
@@ -66,9 +73,10 @@ def matches(run: RunSummary, search: str) -> bool:
 class Progress:
     """Where a run stands. `steps` by case key, for cases that have begun and have no result yet.
 
-    `remaining_s`: how long it still takes if the cases that are left take as long as those of this run so far, None until two are
-    done. `sequence` grows with each event. A calibration counts roofs; its `total` is 0, since how many there are is known at
-    its end. `compiled`: how far compilation ahead is, None where nothing is compiled ahead or the run does not run.
+    `failed`: of those that were tried. `remaining_s`: how long it still takes if the cases that are left take as long as those of
+    this run so far, None until two are done. `sequence` grows with each event. A calibration counts roofs; its `total` is 0,
+    since how many there are is known at its end. `compiled`: how far compilation ahead is, None where nothing is compiled ahead
+    or the run does not run.
     """
 
     status: Status

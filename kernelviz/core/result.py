@@ -148,6 +148,11 @@ class Failure(Struct, frozen=True, kw_only=True, tag="failure", tag_field="kind"
     message: str = ""
     timing: Timing | None = None
 
+    @property
+    def tried(self) -> bool:
+        """False for a variant that cannot run there or does not take the size."""
+        return self.stage != "unavailable"
+
 
 Outcome = Timing | Failure
 

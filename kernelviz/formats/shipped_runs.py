@@ -93,7 +93,8 @@ def code_digests(name: str) -> frozenset[str]:
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
-    """What a list shows of a run."""
+    """What a list shows of a run. `failed` cases have a result, but no correct time; `unavailable` ones, a part of them, were not
+    tried, because the variant cannot run there or does not take the size."""
 
     id: str
     title: str
@@ -104,6 +105,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     cases: int
     done: int
     failed: int
+    unavailable: int = 0
     note: str = ""
 
 
@@ -119,6 +121,7 @@ def line_of(run: Run) -> Line:
         cases=len(run.plan.cases()),
         done=len(run.results),
         failed=sum(isinstance(r.outcome, Failure) for r in run.results),
+        unavailable=sum(isinstance(r.outcome, Failure) and not r.outcome.tried for r in run.results),
         note=run.note,
     )
 

@@ -24,11 +24,22 @@ class RunHeader(Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
+class CaseCounts:
+    """How many cases of a run have a result (`done`); how many of these have no correct time (`failed`), and how many of those
+    were not tried, because the variant cannot run there or does not take the size (`unavailable`); how many were cancelled."""
+
+    done: int = 0
+    failed: int = 0
+    unavailable: int = 0
+    cancelled: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class RunRow:
     """A run without its results. `status` is ``interrupted`` when the process that measured it is gone.
 
-    `done`: number of cases with a result, including `failed` ones; `cancelled` cases are in neither. `spent_s`: how long it used
-    its device, all its parts together (0: measured by an earlier version, or elsewhere).
+    `done`, `failed`, `unavailable` and `cancelled` as in `CaseCounts`. `spent_s`: how long it used its device, all its parts
+    together (0: measured by an earlier version, or elsewhere).
     """
 
     id: str
@@ -42,6 +53,7 @@ class RunRow:
     cases: int
     done: int
     failed: int
+    unavailable: int
     cancelled: int
     presence: Presence
     deleted_at: str | None
@@ -72,7 +84,7 @@ def status_of(row: Row[Any]) -> Status:
     return "interrupted" if stored in LIVING and not presence_of(row).alive() else stored
 
 
-def run_row(row: Row[Any], done: int, failed: int, cancelled: int) -> RunRow:
+def run_row(row: Row[Any], counts: CaseCounts) -> RunRow:
     """The row with the counts of its results."""
     return RunRow(
         id=row.id,
@@ -84,9 +96,10 @@ def run_row(row: Row[Any], done: int, failed: int, cancelled: int) -> RunRow:
         owner=row.owner,
         note=row.note,
         cases=row.cases,
-        done=done,
-        failed=failed,
-        cancelled=cancelled,
+        done=counts.done,
+        failed=counts.failed,
+        unavailable=counts.unavailable,
+        cancelled=counts.cancelled,
         presence=presence_of(row),
         deleted_at=row.deleted_at,
         spent_s=row.spent_s,

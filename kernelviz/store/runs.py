@@ -11,7 +11,7 @@ from kernelviz.store.code_references import put_references
 from kernelviz.store.database import DamagedRow, Database, StoreError, StorePart, rows_with
 from kernelviz.store.process_presence import Presence
 from kernelviz.store.results import case_rows, read_results
-from kernelviz.store.run_rows import RunHeader, RunRow, header_of, run_row, status_of, stored_row
+from kernelviz.store.run_rows import CaseCounts, RunHeader, RunRow, header_of, run_row, status_of, stored_row
 from kernelviz.store.tables import code_references, results, runs, times
 
 CACHED_RUNS = 4
@@ -216,13 +216,14 @@ class Runs(StorePart):
             results.c.run_id,
             func.sum(case((results.c.stage != "cancelled", 1), else_=0)).label("done"),
             func.sum(case((results.c.stage.not_in(("", "cancelled")), 1), else_=0)).label("failed"),
+            func.sum(case((results.c.stage == "unavailable", 1), else_=0)).label("unavailable"),
             func.sum(case((results.c.stage == "cancelled", 1), else_=0)).label("cancelled"),
         ).group_by(results.c.run_id)
         with self._database.read() as connection:
             rows = connection.execute(chosen).all()
             counted = rows_with(connection, counts, results.c.run_id, [row.id for row in rows])
-            by_run = {row.run_id: (row.done, row.failed, row.cancelled) for row in counted}
-        return [run_row(row, *by_run.get(row.id, (0, 0, 0))) for row in rows]
+            by_run = {c.run_id: CaseCounts(c.done, c.failed, c.unavailable, c.cancelled) for c in counted}
+        return [run_row(row, by_run.get(row.id, CaseCounts())) for row in rows]
 
 
 def _run_values(run: Run) -> dict[str, Any]:

@@ -160,6 +160,11 @@ def describe_noise(comparison: Comparison) -> Text:
         return Text("Both variants were measured in the same rounds. The noise floor is that of the baseline.")
     if comparison.noise is None and not comparison.judged:
         return Text("Not needed, because no case has a verdict.")
+    if comparison.noise is None and comparison.a.environment.device.name != comparison.b.environment.device.name:
+        return Text(
+            "Only the noise inside each run is known: on two devices, identical code takes different times, so it does not "
+            "show the noise between the runs."
+        )
     if comparison.noise is None:
         return Text(
             "Only the noise inside each run is known, because no case ran identical code in both. To include the noise between "

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import numpy as np
+import pytest
 import repeats
 
-from kernelviz.core import Block, Figure
+from kernelviz.core import Block, Failure, Figure
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.quality import quality
 from kernelviz.metrics.uncertainty import uncertainty, with_uncertainty
@@ -18,6 +22,25 @@ def test_of_good_times_95_percent_are_confirmed_by_a_second_process() -> None:
     assert np.mean(confirmed) >= 0.95
     # The bootstrap alone does not know what differs between processes.
     assert np.mean([repeats.inside(r.first, r.second) for r in good]) < 0.90
+
+
+def test_two_folders_of_recorded_runs_are_judged_in_the_same_way(tmp_path: Path) -> None:
+    """Here both are the same run, so each case is confirmed; runs of two cards are refused."""
+    name = "h200-softmax"
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        shutil.copy(Path(str(shipped_runs.folder() / f"{name}.kvz")), tmp_path / folder)
+    cases = repeats.cases_of(tmp_path / "a", tmp_path / "b")
+    run = shipped_runs.load(name)
+    assert len(cases) == sum(not isinstance(r.outcome, Failure) for r in run.results)
+    pairs = repeats.figures_of(cases)
+    assert all(repeats.inside(r.first, r.second) for r in repeats.good_pairs(pairs))
+    first = next(r.timing.device_cold_s for r in run.results if r.timing is not None)
+    assert first is not None
+    assert abs(pairs[0].first.estimate / first.estimate - 1) < 1e-3
+    shutil.copy(Path(str(shipped_runs.folder() / "h100-80gb-hbm3-softmax.kvz")), tmp_path / "b" / f"{name}.kvz")
+    with pytest.raises(ValueError, match="two devices"):
+        repeats.cases_of(tmp_path / "a", tmp_path / "b")
 
 
 def test_at_most_3_percent_are_suspect_on_a_quiet_gpu() -> None:

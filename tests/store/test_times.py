@@ -9,8 +9,11 @@ import msgspec
 import pytest
 import sample_runs as samples
 
+from kernelviz.bench.summaries import RunSummary
 from kernelviz.core.errors import UnknownRun
+from kernelviz.core.reasons import Stage
 from kernelviz.core.run import Run
+from kernelviz.formats import shipped_runs
 from kernelviz.store import Store
 
 
@@ -81,7 +84,20 @@ def test_cancelled_cases_are_neither_done_nor_failed(store: Store) -> None:
     wrong = samples.failed(results[1].problem, results[1].variant, "wrong")
     kept(store, 1, samples.run([results[0], wrong, *cancelled]))
     row = store.runs.row("run-1")
-    assert (row.done, row.failed, row.cancelled) == (2, 1, 3)
+    assert (row.done, row.failed, row.unavailable, row.cancelled) == (2, 1, 0, 3)
+
+
+def test_a_size_that_a_variant_does_not_take_is_no_failed_case(store: Store) -> None:
+    results = samples.run().results[:3]
+    stages: tuple[Stage, ...] = ("wrong", "unavailable")
+    without = [samples.failed(r.problem, r.variant, stage) for r, stage in zip(results[1:], stages, strict=True)]
+    run = kept(store, 1, samples.run([results[0], *without]))
+    row = store.runs.row("run-1")
+    assert (row.done, row.failed, row.unavailable, row.cancelled) == (3, 2, 1, 0)
+    line = shipped_runs.line_of(run)
+    assert (line.failed, line.unavailable) == (2, 1)
+    summary = RunSummary(**msgspec.structs.asdict(line))
+    assert (summary.broken, summary.case_counts.split(", ")[-2:]) == (1, ["1 failed", "1 not available"])
 
 
 def test_an_ended_run_is_read_once_until_something_of_it_changes(store: Store) -> None:

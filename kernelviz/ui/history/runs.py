@@ -99,8 +99,10 @@ def _row(bench: Bench, run: RunSummary) -> None:
     with st.container(border=True, gap="xsmall", key=f"run_{run.id}"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             _name_and_facts(run, _waiting(bench, run))
-            if run.status == "finished" and run.failed:
-                st.badge(f"{run.failed} failed", color="orange", icon=":material/error:")
+            if run.status == "finished" and run.broken:
+                st.badge(f"{run.broken} failed", color="orange", icon=":material/error:")
+            elif run.status == "finished" and run.done and run.unavailable == run.done:
+                st.badge("nothing measured", color="orange", icon=":material/error:")
             else:
                 color, icon = _BADGES[run.status]
                 st.badge(run.status, color=color, icon=icon)
