@@ -154,11 +154,13 @@ def test_variant_on_the_gpu(op: Op, variant: Variant, way: Way, entries: list[En
     total_bytes = torch.cuda.get_device_properties(0).total_memory
     for problem in problems(op, variant, way):
         try:
-            try:
-                with device_memory(_needed_bytes(op, problem), total_bytes):
+            with device_memory(_needed_bytes(op, problem), total_bytes):
+                try:
                     answers = _answers(op, variant, problem)
-            except torch.OutOfMemoryError:
-                # Contexts and caches of the other processes took more than was estimated (on an H100: 43 GB of 14 processes).
+                except torch.OutOfMemoryError:
+                    answers = None  # again below, where the exception no longer keeps the tensors of its frames
+            if answers is None:
+                # Contexts and caches of the other processes took more than was estimated (on an H100: 43 GB of 13 processes).
                 with whole_device():
                     answers = _answers(op, variant, problem)
             for how, accuracy in answers:
