@@ -86,7 +86,7 @@ class EventLog:
                     self._failed.pop(key, None)
                 else:
                     outcome = result.outcome
-                    self._failed[key] = isinstance(outcome, Failure) and outcome.tried
+                    self._failed[key] = isinstance(outcome, Failure) and not outcome.unavailable
                 self._steps.pop(key, None)
                 self._events.pop(f"step {key}", None)
                 return f"done {key}"

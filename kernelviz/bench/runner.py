@@ -130,7 +130,7 @@ class Runner:
     def _begin(self, run: Run, op: Op, device: Device, owner: str, void: frozenset[str]) -> None:
         """Queue the cases that have no result. `void`: keys of cases whose stored result has just been dropped."""
         results = {r.case.key: r for r in run.results if r.case.key not in void}
-        failures = {k: isinstance(r.outcome, Failure) and r.outcome.tried for k, r in results.items()}
+        failures = {k: isinstance(r.outcome, Failure) and not r.outcome.unavailable for k, r in results.items()}
         with self._lock:
             earlier = self._live.get(run.id)
         log = EventLog(len(run.plan.cases()), failures) if earlier is None else earlier.log

@@ -43,12 +43,13 @@ def record(
         code = 0
         if index and ops:
             raise BadField("--index", "yes", "it measures nothing; leave out the ops")
-        if not index and not bench.roofs(where):
+        missing = () if index else recording.missing(bench, ops or tuple(bench.ops()), where, output)
+        if missing and not bench.roofs(where):
             console.err().print(
                 f"{where} is not calibrated, so these runs will have no measured roofs; "
                 f"`kernelviz device --device {where} --calibrate` measures them"
             )
-        for op in () if index else recording.missing(bench, ops or tuple(bench.ops()), where, output):
+        for op in missing:
             run_id = recording.start(bench, op, where, owner=console.owner(), budget_s=budget_s)
             follow_run(bench, run_id, bench.load(run_id).plan)
             run = bench.load(run_id)

@@ -149,9 +149,9 @@ class Failure(Struct, frozen=True, kw_only=True, tag="failure", tag_field="kind"
     timing: Timing | None = None
 
     @property
-    def tried(self) -> bool:
-        """False for a variant that cannot run there or does not take the size."""
-        return self.stage != "unavailable"
+    def unavailable(self) -> bool:
+        """Whether the variant cannot run there or does not take the size, so that it was not tried."""
+        return self.stage == "unavailable"
 
 
 Outcome = Timing | Failure

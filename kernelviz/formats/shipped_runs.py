@@ -121,7 +121,7 @@ def line_of(run: Run) -> Line:
         cases=len(run.plan.cases()),
         done=len(run.results),
         failed=sum(isinstance(r.outcome, Failure) for r in run.results),
-        unavailable=sum(isinstance(r.outcome, Failure) and not r.outcome.tried for r in run.results),
+        unavailable=sum(isinstance(r.outcome, Failure) and r.outcome.unavailable for r in run.results),
         note=run.note,
     )
 

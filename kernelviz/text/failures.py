@@ -166,7 +166,7 @@ def format_stage(failure: Failure) -> Text:
     >>> str(format_stage(Failure(stage="unavailable", reasons=(r.NeedMissing(text="needs CUDA"),))))
     'not available here'
     """
-    texts = (_NOT_SUPPORTED.get(type(reason)) for reason in failure.reasons) if failure.stage == "unavailable" else ()
+    texts = (_NOT_SUPPORTED.get(type(reason)) for reason in failure.reasons) if failure.unavailable else ()
     return next((text for text in texts if text is not None), STAGES[failure.stage])
 
 

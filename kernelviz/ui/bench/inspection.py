@@ -53,7 +53,7 @@ def tensors_and_errors(bench: Bench, run: Run, rows: Sequence[Row], problem: Pro
         key, actions = f"inspect {device.id} {result.case.key}", callbacks.actions()
         progress = live_progress.progress_of(bench, actions.activities.get(key))
         failure = result.outcome if isinstance(result.outcome, Failure) else None
-        unavailable = stored is None and failure is not None and failure.stage == "unavailable"
+        unavailable = stored is None and failure is not None and failure.unavailable
         running = progress is not None and progress.status in LIVING
         act = partial(_inspect, bench, run, result.case, device, actions, key, session.owner())
         st.button(
