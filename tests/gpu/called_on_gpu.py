@@ -1,6 +1,7 @@
 """Run in a process of its own: bind cases on the GPU and call them. Standard input: [op, variant, sizes, dtype] each, as JSON.
 
-Prints, for each, the kernels that were written into the caches, whose folders are the arguments: none, if all were there.
+Prints, for each, the kernels that were written into the caches, whose folders are the arguments: none, if all were there, and
+null for a case whose sizes the variant refuses.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import torch
 
+from kernelviz.core.errors import BadField
 from kernelviz.measure.session.inputs import allocate, fill
 from kernelviz.ops import catalogue, refresh
 
@@ -32,9 +34,13 @@ def cubins() -> set[str]:
 
 
 if __name__ == "__main__":
-    answer = []
+    answer: list[list[str] | None] = []
     for case in json.loads(sys.stdin.read()):
         before = cubins()
-        called(*case)
-        answer.append(sorted(cubins() - before))
+        try:
+            called(*case)
+        except BadField:
+            answer.append(None)
+        else:
+            answer.append(sorted(cubins() - before))
     sys.stdout.write(json.dumps(answer))

@@ -108,8 +108,10 @@ def test_a_process_with_the_gpu_finds_every_kernel_and_the_compilers_never_touch
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    written = {f"{c[0]} {c[1]}": kernels for c, kernels in zip(cases, json.loads(done.stdout), strict=True) if kernels}
-    assert written == {}
+    answers = dict(zip((f"{op} {name}" for op, name, _, _ in cases), json.loads(done.stdout), strict=True))
+    refused = [case for case, kernels in answers.items() if kernels is None]
+    assert len(refused) < len(answers) / 4, "few variants refuse these sizes"
+    assert {case: kernels for case, kernels in answers.items() if kernels} == {}
 
 
 @part("product")
