@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from _pytest.doctest import DoctestModule
@@ -34,6 +35,51 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+_LEFT_OUT = pytest.StashKey[list[str]]()
+
+
+def _left_out(config: pytest.Config) -> list[str]:
+    """The names of the files of kernel tests that are on record (tests/ops/passed_record.py) and not run again. The process that
+    starts the others finds them."""
+    if _LEFT_OUT not in config.stash:
+        sent = getattr(config, "workerinput", None)
+        if sent is not None:
+            config.stash[_LEFT_OUT] = sent["left_out"]
+        else:
+            import passed_record
+
+            config.stash[_LEFT_OUT] = passed_record.names_of_left_out(config)
+    return config.stash[_LEFT_OUT]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return True if collection_path.name in _left_out(config) else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    node.workerinput["left_out"] = _left_out(node.config)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that starts the others which of our files the tests loaded (tests/ops/passed_record.py asks)."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        root = Path(__file__).parents[1]
+        places = [Path(file) for one in list(sys.modules.values()) if (file := getattr(one, "__file__", None))]
+        own = [at for at in places if at.is_relative_to(root / "kernelviz") or at.is_relative_to(root / "tests")]
+        output["loaded"] = [str(at.relative_to(root)) for at in own]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    gone = _left_out(config)
+    if gone:
+        terminalreporter.write_line(
+            f"{len(gone)} files of tests of kernels were left out, because they passed with this very code before "
+            "(tests/ops/passed_record.py); name a path to run its tests"
+        )
 
 
 LONGEST_GROUPS = (

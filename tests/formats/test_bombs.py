@@ -11,7 +11,7 @@ from kernelviz.bench.backup import MOST_LINE_BYTES
 from kernelviz.formats.import_format import MAX_BYTES, MOST_FOREIGN_BYTES
 
 SCRIPT = Path(__file__).with_name("bombs.py")
-SCALE = 0.25
+SCALE = 0.125
 START_BYTES = 130e6
 """A process that reads has so much when it starts: the interpreter, numpy, pyarrow."""
 

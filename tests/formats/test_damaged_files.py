@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
-FILES = 400
-"""Two or more of each format and damage. They take about 16 s of processor time."""
+FILES = 280
+"""Two or more of each format and damage. They take about 11 s of processor time."""
 
 
 @pytest.mark.timeout(300)

@@ -1,4 +1,4 @@
-"""Files of every format that is read, cut off and changed in 800 ways, through the code of an upload: all of a file is kept
+"""Files of every format that is read, cut off and changed in 320 ways, through the code of an upload: all of a file is kept
 or nothing, with a reason; no error of any other kind."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kernelviz.formats import exports, parquet
 from kernelviz.metrics import foreign_times
 from kernelviz.store import Store
 
-EXAMPLES = 200
+EXAMPLES = 80
 """Of each of four tests."""
 
 

@@ -43,6 +43,11 @@ def reference_of(op: Op, problem: Problem, inputs: Sequence[torch.Tensor]) -> Re
     return found
 
 
+def reasons_of(accuracy: Accuracy) -> str:
+    """Why an accuracy check did not pass, as facts, or nothing."""
+    return "" if accuracy.passed else "; ".join(map(repr, accuracy.reasons)) or "no reason is given"
+
+
 def judged(reference: Reference, outputs: torch.Tensor | tuple[torch.Tensor, ...]) -> Accuracy:
     found, given = Comparison(), as_tuple(outputs)
     fault = check_specs(reference.op, reference.problem, given)

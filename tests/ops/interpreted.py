@@ -13,10 +13,9 @@ import sys
 from collections.abc import Sequence
 
 from cases import compiled_by, interpreted_problems
-from checking import checked
+from checking import checked, reasons_of
 
 from kernelviz.core.errors import BadField
-from kernelviz.text.failures import describe_failure
 
 
 def main(names: Sequence[str]) -> None:
@@ -30,7 +29,7 @@ def main(names: Sequence[str]) -> None:
                 line |= {
                     "passed": accuracy.passed,
                     "worst_of_bound": accuracy.worst_of_bound,
-                    "message": str(describe_failure(accuracy)),
+                    "message": reasons_of(accuracy),
                 }
             except BadField as error:
                 line |= {"passed": None, "worst_of_bound": None, "message": str(error)}

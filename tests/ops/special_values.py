@@ -11,12 +11,11 @@ import sys
 from collections.abc import Iterator
 
 import torch
-from checking import bind, compare
+from checking import bind, compare, reasons_of
 from torch import Tensor
 
 from kernelviz.measure.session.inputs import as_tuple, torch_dtype
 from kernelviz.ops import Variant, op_named
-from kernelviz.text.failures import describe_failure
 
 INF, NAN = float("inf"), float("nan")
 LENGTHS = (7, 1031, 9001, 20000, 33001)
@@ -76,7 +75,7 @@ def wrong_softmax(variant: Variant, n: int, dtype: str, device: str = "cpu", tim
     # A NaN may have the very bits that stand for "never written".
     accuracy = compare(op, problem, (x_MN,), y_MN.masked_fill(y_MN.isnan(), NAN))
     if not accuracy.passed:
-        return str(describe_failure(accuracy))
+        return reasons_of(accuracy)
     masked = torch.isneginf(x_MN)
     masked.view(times, -1, n)[:, 3] = False
     if y_MN[masked].count_nonzero():

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import torch
 from cases import WRONG
-from checking import bind, checked, compare, inputs_of
+from checking import bind, checked, compare, inputs_of, reasons_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
@@ -23,7 +23,6 @@ from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.ops import op_named
 from kernelviz.ops.arithmetic.variants import rows_of
 from kernelviz.ops.catalog.space import draw
-from kernelviz.text.failures import describe_failure
 
 HERE = Path(__file__).parent
 DTYPES = ("fp32", "fp16", "bf16")
@@ -118,7 +117,7 @@ def wrong_on_special(name: str, variant: str, dtype: str) -> str:
     problem = op.problem({"n": x_N.numel()}, dtype)
     (z_N,) = as_tuple(bind(op.variant_named(variant), problem, (x_N, y_N))())
     # A NaN may have the very bits that stand for "never written".
-    return str(describe_failure(compare(op, problem, (x_N, y_N), z_N.masked_fill(z_N.isnan(), NAN))))
+    return reasons_of(compare(op, problem, (x_N, y_N), z_N.masked_fill(z_N.isnan(), NAN)))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -228,7 +227,7 @@ def main() -> None:
         problem = op.problem({"n": 20011}, "fp32")
         inputs = inputs_of(op, problem)
         found = compare(op, problem, inputs, op.variant_named("triton_tuned").bind(*inputs, **configuration)())
-        sys.stdout.write(json.dumps({"case": f"configuration {number}", "wrong": str(describe_failure(found))}) + "\n")
+        sys.stdout.write(json.dumps({"case": f"configuration {number}", "wrong": reasons_of(found)}) + "\n")
 
 
 @pytest.mark.xdist_group("interpreter")

@@ -18,12 +18,14 @@ def test_passed_on_a_gpu_as_it_is_now(op: Op, variant: Variant) -> None:
     file = path()
     assert file.is_file(), f"{file} is missing: {REMEDY}"
     report = read(file)
+    digests: dict[str, str] = {}  # by direction: the code is the same for every dtype
     for way in ways(op, variant):
         entry = report.get((op.name, variant.name, way.dtype, way.compute or "", way.direction))
         what = f"{op.name} {variant.name} {way}"
         assert entry is not None, f"{what} was never checked on a GPU: {REMEDY}"
         assert entry.passed, f"{what} failed on {entry.device}: {entry.failures}"
-        now = way.variant(op, variant).source_digest()
+        now = digests.get(way.direction) or way.variant(op, variant).source_digest()
+        digests[way.direction] = now
         assert entry.source_digest == now, (
             f"{what} has changed since it passed on {entry.device} ({entry.source_digest}, now {now}): {REMEDY}"
         )

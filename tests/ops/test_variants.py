@@ -4,14 +4,13 @@ import msgspec
 import pytest
 import torch
 from cases import WRONG, odd_sizes, problems, variants, ways
-from checking import bind, checked, compare, inputs_of
+from checking import bind, checked, compare, inputs_of, reasons_of
 
 from kernelviz.core.backends import BACKENDS
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.ops import Op, Variant, op_named
-from kernelviz.text.failures import describe_failure
 
 HONEST = [(op, v) for op, v in variants("torch") if (op.name, v.name) not in WRONG and "cuda" not in v.needs]
 HERE = [
@@ -42,7 +41,7 @@ def test_agrees_on_other_data(op: Op, variant: Variant, data: str) -> None:
             continue
         problem = msgspec.structs.replace(way.problem(op, odd_sizes(op)[-1]), data=data)
         accuracy = checked(op, variant, problem)
-        assert accuracy.passed, (str(way), str(describe_failure(accuracy)))
+        assert accuracy.passed, (str(way), reasons_of(accuracy))
 
 
 REFUSES_STRIDES = {("grouped_matmul", "torch_grouped_mm"), ("block_scaled_matmul", "torch_scaled_mm")}

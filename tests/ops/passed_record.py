@@ -1,0 +1,199 @@
+"""Which files of tests of kernels passed with the code as it is now, as committed (`passed.json`). They are not run again.
+
+    python tests/ops/passed_record.py          run the files that are not on record, and write the record
+    python tests/ops/passed_record.py --all    run all of them
+
+A file is on record under a digest of all that decides whether its tests pass: the file itself, the code in `DECIDING`, and the
+versions of the packages in `PACKAGES`. So an entry is never out of date;
+it is only not found any more. Whoever calls pytest without a path gets the tests of files that are not on record, and all tests
+of one file in twenty, others at each commit. Whoever names a path gets every test there. Imports no torch.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatch
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(ROOT), str(HERE.parent), str(HERE)]
+
+from compile_record import commit, in_sample  # noqa: E402
+
+from kernelviz.ops.catalog.source_code import c_lines  # noqa: E402
+
+RECORD = HERE / "passed.json"
+FILES = (
+    *("test_bounds*.py", "test_grouped_*.py", "test_interpreter.py", "test_linear_*.py", "test_matmul_*.py"),
+    *("test_source_digest.py", "test_special_values.py", "test_variants.py", "test_w4a16_matmul.py"),
+)
+"""The files whose tests depend on nothing but kernels and the code that judges them, by the pattern of their names. New files of
+tests that call kernels on the processor are among them by themselves."""
+DECIDING = (
+    *("kernelviz/__init__.py", "kernelviz/core", "kernelviz/machine_code", "kernelviz/ops"),
+    *("kernelviz/measure/__init__.py", "kernelviz/measure/gate", "kernelviz/measure/inspection"),
+    "kernelviz/measure/session",
+    *("tests/ops/barriers_of_ttgir.py", "tests/ops/cases.py", "tests/ops/changed_sources.py", "tests/ops/checking.py"),
+    *("tests/ops/conftest.py", "tests/ops/cuda", "tests/ops/emulator.py", "tests/ops/grouped_configurations.py"),
+    *("tests/ops/interpreted.py", "tests/ops/interpreted_fp8.py", "tests/ops/matmul_configurations.py"),
+    *("tests/ops/sizes", "tests/ops/special_values.py"),
+)
+"""The code that these tests use: whoever writes the record is told what else they load."""
+NOT_DECIDING = ("tests/conftest.py", "tests/ops/passed_record.py", "tests/ops/compile_record.py")
+"""Code that every test process loads, and that only chooses tests."""
+PACKAGES = ("torch", "triton", "numpy", "hypothesis", "cuda-core", "nvidia-cuda-nvrtc", "pytest")
+SUFFIXES = (".py", ".cu", ".cuh", ".h", ".cpp")
+MOST_MISSING = 0.25
+"""Of the files, so many may be absent from the record."""
+Record = Mapping[str, str]
+"""The digest under which each file passed, by its name."""
+
+
+def files() -> list[Path]:
+    """The files whose tests are on record once they have passed."""
+    return sorted(file for file in HERE.glob("test_*.py") if any(fnmatch(file.name, pattern) for pattern in FILES))
+
+
+def digest_of(file: Path) -> str:
+    """The digest of all that decides whether the tests of a file pass (32 hex digits)."""
+    return _hash([_shared(), _code(file)])
+
+
+@functools.cache
+def _shared() -> str:
+    """What decides it for every file."""
+    versions = [f"{name} {_version(name)}" for name in (*PACKAGES, "python")]
+    return _hash([*versions, *(f"{path.relative_to(ROOT)} {_code(path)}" for path in _sources(DECIDING))])
+
+
+def _sources(places: Iterable[str]) -> Iterator[Path]:
+    for place in (ROOT / name for name in places):
+        found = sorted(place.rglob("*")) if place.is_dir() else [place]
+        yield from (path for path in found if path.suffix in SUFFIXES)
+
+
+def _code(path: Path) -> str:
+    """The code of a file without comments and docstrings, as a hash."""
+    return code_hash(path.suffix, read_text(path))
+
+
+def read_text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@functools.lru_cache(maxsize=1024)
+def code_hash(suffix: str, text: str) -> str:
+    """A hash of code, the same for other comments and docstrings."""
+    return _hash([_code_of(suffix, text)])
+
+
+def _code_of(suffix: str, text: str) -> str:
+    if suffix != ".py":
+        return "\n".join(c_lines(text))
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [one for one in node.body if not _is_docstring(one)]
+    return ast.dump(tree)
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _version(package: str) -> str:
+    if package == "python":
+        return ".".join(map(str, sys.version_info[:2]))
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "none"
+
+
+def _hash(parts: Iterable[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+@functools.cache
+def recorded() -> Record:
+    return dict(json.loads(RECORD.read_text())) if RECORD.is_file() else {}
+
+
+def on_record(record: Record | None = None) -> dict[Path, str]:
+    """The files that passed with this very code, and their digests."""
+    known = recorded() if record is None else record
+    digests = {file: digest_of(file) for file in files()}
+    return {file: digest for file, digest in digests.items() if known.get(file.name) == digest}
+
+
+def left_out(passed: Mapping[Path, str], seed: str) -> set[Path]:
+    """Of the files on record, those that are not run again at the commit `seed`."""
+    return {file for file, digest in passed.items() if not in_sample(f"{file.name} {digest}", seed)}
+
+
+def names_of_left_out(config: pytest.Config) -> list[str]:
+    """The names of the files that this call of pytest leaves out: none if the caller said which tests to run."""
+    if config.args != config.getini("testpaths") or config.option.keyword:
+        return []
+    return sorted(file.name for file in left_out(on_record(), commit()))
+
+
+class Watched:
+    """A plug-in that notes the files with a test that did not pass, and what the tests loaded."""
+
+    def __init__(self) -> None:
+        self.failed: set[str] = set()
+        self.passed: set[str] = set()
+        self.loaded: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        name = Path(report.nodeid.partition("::")[0]).name
+        (self.failed if report.failed else self.passed).add(name)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        self.loaded |= set(getattr(node, "workeroutput", {}).get("loaded", ()))
+
+
+def not_deciding(loaded: Iterable[str]) -> list[str]:
+    """Of loaded files, those that no digest covers."""
+    own = {f"tests/ops/{file.name}" for file in files()}
+    return sorted(
+        name
+        for name in {*loaded} - {*NOT_DECIDING} - own
+        if not any(name == place or name.startswith(f"{place}/") for place in DECIDING)
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    if arguments and list(arguments) != ["--all"]:
+        sys.stderr.write(f"unknown arguments {' '.join(arguments)}; give --all or nothing\n")
+        return 2
+    known = {} if arguments else on_record()
+    wanted = [file for file in files() if file not in known]
+    watched = Watched()
+    if wanted:
+        pytest.main(["-q", "--tb=short", *map(str, wanted)], plugins=[watched])
+    more = not_deciding(watched.loaded)
+    if more:
+        sys.stderr.write(f"nothing is written: tests load {', '.join(more)}, which DECIDING does not name\n")
+        return 1
+    passed = {file.name for file in known} | (watched.passed - watched.failed)
+    record = {file.name: digest_of(file) for file in files() if file.name in passed}
+    RECORD.write_text(json.dumps(record, indent=1) + "\n")
+    sys.stdout.write(f"{RECORD.name}: {len(record)} of {len(files())} files\n")
+    return 1 if watched.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,63 @@
+"""Files of kernel tests that passed with the code as it is are not run again, and any change of that code runs them."""
+
+from __future__ import annotations
+
+import passed_record
+import pytest
+
+
+def test_most_files_are_on_record() -> None:
+    """Else every run of the tests runs them, for eight minutes of processor time."""
+    missing = [file.name for file in passed_record.files() if file not in passed_record.on_record()]
+    most = passed_record.MOST_MISSING * len(passed_record.files())
+    assert len(missing) <= most, f"write the record: python tests/ops/passed_record.py ({', '.join(missing)})"
+
+
+def test_only_what_decides_a_test_changes_its_digest() -> None:
+    def code(text: str, suffix: str = ".py") -> str:
+        return passed_record.code_hash(suffix, text)
+
+    text = '"""Doc."""\n\n@variant(largest={"n": 7})\ndef f(x):\n    """Doc."""\n    return x + 1  # why\n'
+    assert code(text) == code(text.replace("Doc.", "Other.").replace("# why", ""))
+    for before, after in (("+ 1", "+ 2"), ('"n": 7', '"n": 8'), ("def f", "def g")):
+        assert code(text) != code(text.replace(before, after)), after
+    kernel = '#include "a.cuh"\nint f() { return 1; } // why\n'
+    assert code(kernel, ".cu") == code(kernel.replace("// why", "/* because */"), ".cu")
+    assert code(kernel, ".cu") != code(kernel.replace("return 1", "return 2"), ".cu")
+
+
+@pytest.mark.parametrize(
+    "changed", ["kernelviz/ops/scale/cuda.cu", "kernelviz/measure/gate/check.py", "tests/ops/cuda/emulator.h"]
+)
+def test_a_change_of_a_kernel_or_of_what_judges_it_finds_no_file_on_record(
+    changed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = {file.name: passed_record.digest_of(file) for file in passed_record.files()}
+    assert set(passed_record.on_record(known)) == set(passed_record.files())
+    file, read = passed_record.ROOT / changed, passed_record.read_text
+    assert file.is_file()
+    addition = "\nother = 1\n" if file.suffix == ".py" else "\nint other;\n"
+    monkeypatch.setattr(passed_record, "read_text", lambda path: read(path) + (addition if path == file else ""))
+    passed_record._shared.cache_clear()
+    try:
+        assert passed_record.on_record(known) == {}
+    finally:
+        monkeypatch.undo()
+        passed_record._shared.cache_clear()
+
+
+def test_a_changed_file_of_tests_is_run_and_a_sample_of_the_others() -> None:
+    files = passed_record.files()
+    known = {file.name: passed_record.digest_of(file) for file in files} | {files[0].name: "of another text"}
+    passed = passed_record.on_record(known)
+    assert set(passed) == set(files[1:])
+    samples = [set(passed) - passed_record.left_out(passed, f"{number:040x}") for number in range(40)]
+    assert 1 <= sum(map(len, samples)) / len(samples) <= 4, "one file in twenty"
+    assert len(set().union(*samples)) > len(files) / 2, "others at each commit"
+    assert passed_record.left_out(passed, "") == set(passed)
+
+
+def test_code_that_no_digest_covers_is_named() -> None:
+    known = ["kernelviz/core/run.py", "tests/ops/cases.py", "tests/ops/test_bounds.py", "tests/conftest.py"]
+    assert passed_record.not_deciding(known) == []
+    assert passed_record.not_deciding([*known, "kernelviz/text/failures.py"]) == ["kernelviz/text/failures.py"]
