@@ -87,13 +87,26 @@ def factor(value: float, low: float | None = None, high: float | None = None) ->
 
 
 def factor_with_interval(value: float, low: float, high: float, *, most: int = 2) -> tuple[str, str, str]:
-    """A factor and the ends of its interval, all with the same decimals.
+    """A factor and the ends of its interval, all with the same decimals: with a third one if the ends would read alike.
 
     >>> factor_with_interval(2.0, 1.96, 2.04), factor_with_interval(58.004, 57.7, 58.3)
     (('2.00', '1.96', '2.04'), ('58.0', '57.7', '58.3'))
+    >>> factor_with_interval(1.0113, 1.0098, 1.0128)
+    ('1.011', '1.010', '1.013')
     """
     decimals = factor_decimals(value, low, high, most=most)
+    if decimals == 2 and f"{low:.2f}" == f"{high:.2f}" and low < high:
+        decimals = 3
     return f"{value:,.{decimals}f}", f"{low:,.{decimals}f}", f"{high:,.{decimals}f}"
+
+
+def share_of_tolerance(share: float) -> str:
+    """The largest error of a right result, as a share of the tolerance.
+
+    >>> share_of_tolerance(0.412), share_of_tolerance(0.0004)
+    ('41 % of the tolerance', 'below 1 % of the tolerance')
+    """
+    return f"{f'{share:.0%}'[:-1]} % of the tolerance" if share >= 0.01 else "below 1 % of the tolerance"
 
 
 def difference(ratio: float, direction: str) -> str:

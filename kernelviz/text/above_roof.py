@@ -47,13 +47,16 @@ def count_above_roofs(above: Sequence[AboveRoof]) -> str:
 
     >>> count_above_roofs([AboveRoof("warm_data", 1.2), AboveRoof("other_mix", 1.5)]), count_above_roofs([])
     ('2 cases above 100 % of the roof (up to 150.0 %)', '')
+    >>> count_above_roofs([AboveRoof("within_intervals", 1.0003)])
+    '1 case above 100 % of the roof (by less than 0.1 %)'
     """
     return _count(above) if above else ""
 
 
 def _count(above: Sequence[AboveRoof]) -> str:
-    most = units.percent(max(one.share_fraction for one in above))
-    return f"{units.counted(len(above), 'case')} above 100 % of the roof (up to {most})"
+    most = max(one.share_fraction for one in above)
+    much = "by less than 0.1 %" if most < 1.001 else f"up to {units.percent(most)}"
+    return f"{units.counted(len(above), 'case')} above 100 % of the roof ({much})"
 
 
 def _reason(above: AboveRoof) -> str:

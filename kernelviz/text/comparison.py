@@ -133,6 +133,8 @@ def describe_mean(comparison: Comparison) -> Text:
     """The geometric mean over the pairs with a verdict, or over those of the same code if there are none."""
     basis = mean_basis(comparison)
     mean = comparison.mean_ratio
+    if mean is not None and not any(p.kind in ("faster", "slower") for p in comparison.judged):
+        return Text(f"B against A: no case is faster or slower; {basis}: {units.percent(abs(mean - 1))} apart")
     return basis if mean is None else Text(f"B against A: {format_change(Interval(mean, None, None))}, {basis}")
 
 

@@ -61,10 +61,11 @@ def title() -> None:
     """Title, and how to read the chart."""
     st.markdown("#### Roofline")
     st.markdown(
-        "Each point is one variant at one size. **Left of the ridge: memory-bound; right: compute-bound.**",
+        "Each point is one variant at one size. **Left of the ridge, bandwidth sets the limit (memory-bound); right of it, "
+        "arithmetic does (compute-bound).**",
         help="The lines (roofs) are the limits of the device: memory bandwidth where a line rises, arithmetic rate where it is "
         "level. They meet at the ridge. The horizontal axis is the arithmetic intensity: operations per byte that the problem "
-        "has to move.",
+        "has to move. A kernel far below the lines is limited by something else: see its limiter in the table.",
     )
 
 

@@ -13,6 +13,8 @@ from kernelviz.ui.shared import callbacks
 from kernelviz.ui.shared.text import distinct_labels, plain
 
 _Option = TypeVar("_Option", bound=str)
+MOST_NAMED = 12
+"""The values of an address parameter are named where there are so many at most."""
 
 
 def choose(
@@ -90,8 +92,9 @@ def seed(key: str, options: Sequence[str], default: str) -> None:
     used = param if param in options else default
     if param is not None and param not in options:
         used = nearest(param, options) or default
+        known = ", ".join(options) if len(options) <= MOST_NAMED else f"the {len(options)} values that this page knows"
         st.caption(
-            f":orange[{plain(key)} {plain(repr(param))} is not among {plain(', '.join(options))}: showing {plain(used)}]"
+            f":orange[In the address, {plain(key)} {plain(repr(param))} is not among {plain(known)}: showing {plain(used)}]"
         )
     if used == default:
         st.session_state[followed] = default
