@@ -1,6 +1,6 @@
 """Files that are small or well-formed at first sight and stand for very much: memory, time, columns, rows, nesting.
 
-    python tests/formats/bombs.py [--scale 0.25] [GROUP...]
+    python tests/formats/bombs.py [--scale 0.25] [--turns 3 --turn 1] [GROUP...]
 
 makes the bombs of the groups (json, gbench, nvbench, parquet, kvz, backup) and reads each as an upload is read. It prints one
 line of JSON for each: how long reading took, the peak memory of the processes of its group that read, and why the file was
@@ -269,10 +269,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("groups", nargs="*", metavar="GROUP")
     parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--turns", type=int, default=1, help="in how many turns all bombs are read")
+    parser.add_argument("--turn", type=int, default=0, help="the number of the turn")
     parser.add_argument("--folder", type=Path, help="only read what was made in this folder")
     asked = parser.parse_args()
     groups = asked.groups or list(dict.fromkeys(name.partition(":")[0] for name in BOMBS))
     by_group = {group: [name for name in BOMBS if name.partition(":")[0] == group] for group in groups}
+    by_group = {group: names[asked.turn % asked.turns :: asked.turns] for group, names in by_group.items()}
     if asked.folder is not None:
         _read_group(asked.folder, [name for names in by_group.values() for name in names], asked.scale)
         return
@@ -282,6 +285,7 @@ def main() -> None:
             # Made in another process, so that none of them is in memory when they are read.
             subprocess.run([sys.executable, __file__, "--make", folder, *names], check=True)
             options = ["--folder", folder, "--scale", str(asked.scale)]
+            options += ["--turns", str(asked.turns), "--turn", str(asked.turn)]
             subprocess.run([sys.executable, __file__, *options, group], check=True)
 
 

@@ -8,19 +8,23 @@ import sys
 from pathlib import Path
 
 import pytest
+import turns
 
 TESTS = Path(__file__).parents[1]
-FILES = 280
-"""Two or more of each format and damage. They take about 11 s of processor time."""
+KINDS = 138
+FILES = 140
+"""About one of each format and damage, other ones at each commit."""
 
 
 @pytest.mark.timeout(300)
 def test_a_damaged_file_is_imported_as_a_whole_or_refused_with_a_reason() -> None:
     """In a process of its own, because it replaces what commands and pages use."""
-    program = [sys.executable, str(TESTS / "mutated_files.py"), "--processes", "1", "--pages", "0", "--each-kind-once"]
+    seed = str(turns.seed())
+    program = [sys.executable, str(TESTS / "mutated_files.py"), "--processes", "1", "--pages", "0", "--seed", seed]
     ran = subprocess.run([*program, "--count", str(FILES)], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     (total,) = (line.split() for line in ran.stdout.splitlines() if line.startswith("all "))
     kinds, files, imported, refused = map(int, total[1:5])
-    assert (kinds, files) == (138, FILES), ran.stdout
-    assert min(imported, refused) > FILES // 5, "both happen often"
+    assert files == FILES, ran.stdout
+    assert kinds > KINDS * 0.8, ran.stdout
+    assert min(imported, refused) > FILES // 8, "both happen often"

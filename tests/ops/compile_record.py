@@ -92,12 +92,6 @@ def in_sample(key: str, seed: str) -> bool:
     return bool(seed) and int(hashlib.sha256(f"{seed} {key}".encode()).hexdigest()[:8], 16) % SAMPLE == 0
 
 
-def commit() -> str:
-    """The commit that is checked out, or nothing where git does not know one."""
-    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-    return done.stdout.strip()
-
-
 def differences(lines: Iterable[Line], record: Mapping[str, list[Line]]) -> list[str]:
     """Where lines that were compiled now do not say what the record says: whether a case compiles, or why it is refused.
 

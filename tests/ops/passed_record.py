@@ -28,7 +28,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT), str(HERE.parent), str(HERE)]
 
-from compile_record import commit, in_sample  # noqa: E402
+from compile_record import in_sample  # noqa: E402
+from turns import commit  # noqa: E402
 
 from kernelviz.ops.catalog.source_code import c_lines  # noqa: E402
 
@@ -49,7 +50,7 @@ DECIDING = (
     *("tests/ops/sizes", "tests/ops/special_values.py"),
 )
 """The code that these tests use: whoever writes the record is told what else they load."""
-NOT_DECIDING = ("tests/conftest.py", "tests/ops/passed_record.py", "tests/ops/compile_record.py")
+NOT_DECIDING = ("tests/conftest.py", "tests/turns.py", "tests/ops/passed_record.py", "tests/ops/compile_record.py")
 """Code that every test process loads, and that only chooses tests."""
 PACKAGES = ("torch", "triton", "numpy", "hypothesis", "cuda-core", "nvidia-cuda-nvrtc", "pytest")
 SUFFIXES = (".py", ".cu", ".cuh", ".h", ".cpp")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import compile_record
 import pytest
+import turns
 from cases import FOLDERS, MAIN_TARGET, OWN, SHARDS, compile_problems, folder_of, ops_of, shard_of
 
 from kernelviz.machine_code.techniques import expected_on
@@ -37,7 +38,7 @@ def compiled(request: pytest.FixtureRequest, compiler_cache: Path) -> Lines:
     pytest.importorskip("cuda.core")
     shard = request.node.callspec.params["shard"]
     if shard not in _compiled:
-        lines = compile_record.compiled(ops_of(shard), compiler_cache, seed=compile_record.commit())
+        lines = compile_record.compiled(ops_of(shard), compiler_cache, seed=turns.commit())
         _compiled[shard] = {(line["arch"], line["case"]): line for line in lines}
     return _compiled[shard]
 
