@@ -1,6 +1,6 @@
 """Cases that two processes measured, as figures: what intervals and quality levels are judged by.
 
-    python tests/repeats.py                                       prints the rates that docs/measuring.md states
+    python tests/repeats.py                                       prints the rates that docs/measuring.md states, of each card
     python tests/repeats.py FIRST SECOND                          prints those of two folders of `kernelviz record`
     python tests/repeats.py FIRST SECOND --write FILE --about ... keeps their block means
 
@@ -29,9 +29,10 @@ from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.quality import QualityLevel, quality
 from kernelviz.metrics.statistics import block_means, figure_interval, means_by_block
 
-RECORDED = Path(__file__).with_name("h200_repeats.json.gz")
-"""566 cases of add, rmsnorm and matmul on one H200 (2026-11-23), each in two processes that took turns with others. `means` are
-5000 times the logarithm of a block's mean over the estimate, `slow` the numbers of blocks with a clock 1 % below the first."""
+RECORDED = {card: Path(__file__).with_name(f"{card}_repeats.json.gz") for card in ("h200", "h100")}
+"""566 cases of add, rmsnorm and matmul on one H200 (2026-11-23), each in two processes that took turns with others, and 272 of
+copy and scale on one H100 each (2026-11-26), in two processes, one after the other. `means` are 5000 times the logarithm of a
+block's mean over the estimate, `slow` the numbers of blocks with a clock 1 % below the first."""
 HZ, LOW_HZ = 1.98e9, 1.95e9
 PASSED = Accuracy(passed=True, relative_l2=0.0, max_abs=0.0, worst_of_bound=0.1, seeds=3)
 QUIET = Conditions(sm_clock_hz=HZ, power_w=120.0, temperature_c=36.0, other_processes=0)
@@ -86,8 +87,8 @@ class Repeated:
 
 
 @cache
-def repeated(file: Path = RECORDED) -> tuple[Repeated, ...]:
-    return figures_of(json.loads(gzip.decompress(file.read_bytes()))["cases"])
+def repeated(card: str = "h200") -> tuple[Repeated, ...]:
+    return figures_of(json.loads(gzip.decompress(RECORDED[card].read_bytes()))["cases"])
 
 
 def figures_of(cases: Sequence[Any]) -> tuple[Repeated, ...]:
@@ -228,7 +229,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if asked.write is not None and cases is not None:
         content = json.dumps({"about": asked.about, "cases": cases}, separators=(",", ":")).encode()
         asked.write.write_bytes(gzip.compress(content, mtime=0))
-    sys.stdout.writelines(f"{line}\n" for line in report(repeated() if cases is None else figures_of(cases)))
+    every = [figures_of(cases)] if cases is not None else [repeated(card) for card in RECORDED]
+    sys.stdout.writelines(f"{line}\n" for pairs in every for line in report(pairs))
     return 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from pathlib import Path
+from statistics import geometric_mean
 
 import documented_cells as cells
 import documented_tables as tables
@@ -16,6 +17,7 @@ from kernelviz.metrics.statistics import Interval
 
 sys.path.insert(0, str(Path(__file__).parent / "gpu"))
 
+import list_b
 from documented_runs import RUNS
 
 PAGE = tables.PAGE.read_text()
@@ -54,6 +56,23 @@ def ratio(name: str, variant: str, **sizes: int) -> Interval:
     found = case.against(library).ratio
     assert found is not None
     return found.inverse()
+
+
+def test_list_b_is_what_its_seed_draws_and_the_text_says_what_was_measured() -> None:
+    lines = [line.split("\t") for line in (tables.PAGE.parent / "h200-list-b.tsv").read_text().splitlines()]
+    assert lines[0] == list(list_b.COLUMNS)
+    measured = [dict(zip(list_b.COLUMNS, line, strict=True)) for line in lines[1:]]
+    assert [tuple(int(one[name]) for name in "mnk") for one in measured] == list_b.problems()
+    ratios = [float(one["cublas_us"]) / float(one["best_own_us"]) for one in measured]
+    assert {one["card"] for one in measured} == {"NVIDIA H200"}
+    assert {one["best_own"] for one in measured} <= set(list_b.OWN)
+    fast = sum(ratio >= 1 for ratio in ratios)
+    said = f"geometric mean {geometric_mean(ratios):.2f} of cuBLAS, {fast} of 40 at least as fast, none below 0.7"
+    assert min(ratios) >= 0.7
+    assert f'random.Random("{list_b.SEED}")' in PAGE
+    assert said in PAGE
+    long = [ratio for ratio, one in zip(ratios, measured, strict=True) if float(one["cublas_us"]) >= 10]
+    assert f"the geometric mean of the other {len(long)} is {geometric_mean(long):.2f}" in PAGE
 
 
 def test_the_text_says_what_the_runs_say() -> None:

@@ -83,7 +83,7 @@ def test_the_limits_of_the_parts() -> None:
     assert PARTS["smoke"].limit_s <= 180
     assert all(p.limit_s <= 480 for name, p in PARTS.items() if name != "one_click")
     assert PARTS["one_click"].limit_s <= 540  # it grows with the catalogue
-    assert TOTAL_LIMIT_S <= 1680
+    assert TOTAL_LIMIT_S <= 2400
 
 
 @pytest.mark.parametrize(

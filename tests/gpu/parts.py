@@ -18,8 +18,8 @@ import pytest
 
 REPORT = Path(__file__).parents[2] / "docs" / "gpu-report.json"
 
-TOTAL_LIMIT_S = 28 * 60
-"""All parts together on one card: 25 minutes for 45 ops, 28 for 55."""
+TOTAL_LIMIT_S = 40 * 60
+"""All parts together on one card. 25 minutes were enough for 45 ops; ten ops, counters, compilation ahead and peak memory came."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
