@@ -19,7 +19,7 @@ import pytest
 REPORT = Path(__file__).parents[2] / "docs" / "gpu-report.json"
 
 TOTAL_LIMIT_S = 40 * 60
-"""All parts together on one card. 25 minutes were enough for 45 ops; ten ops, counters, compilation ahead and peak memory came."""
+"""All parts together on one card. 25 minutes were enough for 45 ops without counters, compilation ahead and peak memory."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

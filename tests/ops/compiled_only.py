@@ -220,7 +220,7 @@ def main(
         name = f"{op.name} {variant.name}"
         if name not in shown or expected_on(variant.techniques, arch) <= set(shown[name] or ()):
             continue
-        if variant.targets[0] == arch:
+        if variant.targets[0] == arch or seed is not None:  # in a sample, no other architecture may be compiled for
             shown[name] = _techniques_at_more_sizes(driver, op, variant, arch)
         elif name in not_all_compiled:
             shown[name] = None  # what was not compiled here may show the techniques

@@ -4,8 +4,7 @@
     python tests/ops/passed_record.py --all    run all of them
 
 A file is on record under a digest of all that decides whether its tests pass: the file itself, the code in `DECIDING`, and the
-versions of the packages in `PACKAGES`. So an entry is never out of date;
-it is only not found any more. Whoever calls pytest without a path gets the tests of files that are not on record, and all tests
+versions of the packages in `PACKAGES`. So an entry is never out of date; it is only not found any more. Whoever calls pytest without a path gets the tests of files that are not on record, and all tests
 of one file in twenty, others at each commit. Whoever names a path gets every test there. Imports no torch.
 """
 
@@ -50,8 +49,11 @@ DECIDING = (
     *("tests/ops/sizes", "tests/ops/special_values.py"),
 )
 """The code that these tests use: whoever writes the record is told what else they load."""
-NOT_DECIDING = ("tests/conftest.py", "tests/turns.py", "tests/ops/passed_record.py", "tests/ops/compile_record.py")
-"""Code that every test process loads, and that only chooses tests."""
+NOT_DECIDING = (
+    *("kernelviz/core/units.py", "tests/conftest.py", "tests/turns.py"),
+    *("tests/ops/passed_record.py", "tests/ops/compile_record.py"),
+)
+"""Code that test processes load and that decides nothing: it writes numbers as text, or only chooses tests."""
 PACKAGES = ("torch", "triton", "numpy", "hypothesis", "cuda-core", "nvidia-cuda-nvrtc", "pytest")
 SUFFIXES = (".py", ".cu", ".cuh", ".h", ".cpp")
 MOST_MISSING = 0.25
@@ -80,7 +82,8 @@ def _shared() -> str:
 def _sources(places: Iterable[str]) -> Iterator[Path]:
     for place in (ROOT / name for name in places):
         found = sorted(place.rglob("*")) if place.is_dir() else [place]
-        yield from (path for path in found if path.suffix in SUFFIXES)
+        named = {path: str(path.relative_to(ROOT)) for path in found if path.suffix in SUFFIXES}
+        yield from (path for path, name in named.items() if name not in NOT_DECIDING)
 
 
 def _code(path: Path) -> str:
