@@ -59,7 +59,7 @@ def part(result: Result, name: str, **how: Any) -> tuple[str, str]:
 def test_a_sound_time_says_everything_on_one_line() -> None:
     made = found(GOOD)
     assert str(describe_quality(made)) == (
-        "✓ good · 480 samples in 24 blocks, 60 buffers · ±0.3 % · L2 cold · SM 1980 MHz, burst · throttle: none · "
+        "✓ good · 480 samples in 24 blocks, 60 buffers · ±0.4 % · L2 cold · SM 1980 MHz, burst · throttle: none · "
         "correct: max error 41 % of the tolerance (3 seeds) · CUPTI timestamps (CUDA graph) · no other processes"
     )
     assert (made.level, made.reasons) == ("good", ())
