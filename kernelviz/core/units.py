@@ -103,10 +103,12 @@ def factor_with_interval(value: float, low: float, high: float, *, most: int = 2
 def share_of_tolerance(share: float) -> str:
     """The largest error of a right result, as a share of the tolerance.
 
-    >>> share_of_tolerance(0.412), share_of_tolerance(0.0004)
-    ('41 % of the tolerance', 'below 1 % of the tolerance')
+    >>> share_of_tolerance(0.412), share_of_tolerance(0.0004), share_of_tolerance(0.0)
+    ('error 41 % of tolerance', 'error below 1 % of tolerance', 'no error')
     """
-    return f"{f'{share:.0%}'[:-1]} % of the tolerance" if share >= 0.01 else "below 1 % of the tolerance"
+    if share == 0:
+        return "no error"
+    return f"error {f'{share:.0%}'[:-1]} % of tolerance" if share >= 0.01 else "error below 1 % of tolerance"
 
 
 def difference(ratio: float, direction: str) -> str:

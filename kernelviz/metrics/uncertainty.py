@@ -2,7 +2,8 @@
 
 A bootstrap over blocks only says how well the median is known of *these* blocks. Another process has other buffers in memory, and
 measures again what tracing adds. 566 cases on an H200 and 272 on H100s were measured in two processes each: the bootstrap
-intervals, combined, contained 86 and 67 % of the differences, those of this module 98 and 95 % (tests/metrics/test_repeatability.py).
+intervals, combined, contained 86 and 67 % of the differences, those of this module 98 and 95 %
+(tests/metrics/test_repeatability.py).
 """
 
 import math

@@ -142,7 +142,7 @@ def _count_processes(count: int) -> str:
 def _correctness(fact: q.Correctness) -> str:
     if fact.kind != "correct":
         return _INCORRECT[fact.kind]
-    error = "largest error unknown" if fact.of_bound is None else f"max error {units.share_of_tolerance(fact.of_bound)}"
+    error = "largest error unknown" if fact.of_bound is None else units.share_of_tolerance(fact.of_bound)
     return f"correct: {error} ({units.counted(fact.seeds, 'seed') if fact.seeds else 'seeds unknown'})"
 
 

@@ -51,14 +51,14 @@ def describe_correctness(result: Result) -> Text:
     >>> ok = Accuracy(passed=True, relative_l2=1e-7, max_abs=1e-6, worst_of_bound=0.25, seeds=3)
     >>> one = Problem(op="add", sizes={"n": 1}, dtype="fp32")
     >>> str(describe_correctness(Result(problem=one, variant="v", outcome=Timing(), accuracy=ok)))
-    '✓ max error 25 % of the tolerance (3 seeds)'
+    '✓ correct, error 25 % of tolerance (3 seeds)'
     """
     checked = result.accuracy
     if checked is None:
         return Text("✕ failed before the check" if isinstance(result.outcome, Failure) else "not checked")
     share = checked.worst_of_bound
     if checked.passed:
-        said = "✓ correct" if share is None else f"✓ max error {units.share_of_tolerance(share)}"
+        said = "✓ correct" if share is None else f"✓ correct, {units.share_of_tolerance(share)}"
     elif share is not None:
         said = f"✕ wrong: max error {share:.3g}× tolerance"
     else:

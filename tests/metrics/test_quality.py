@@ -60,7 +60,7 @@ def test_a_sound_time_says_everything_on_one_line() -> None:
     made = found(GOOD)
     assert str(describe_quality(made)) == (
         "✓ good · 480 samples in 24 blocks, 60 buffers · ±0.4 % · L2 cold · SM 1980 MHz, burst · throttle: none · "
-        "correct: max error 41 % of the tolerance (3 seeds) · CUPTI timestamps (CUDA graph) · no other processes"
+        "correct: error 41 % of tolerance (3 seeds) · CUPTI timestamps (CUDA graph) · no other processes"
     )
     assert (made.level, made.reasons) == ("good", ())
 
@@ -194,7 +194,7 @@ def test_a_processors_time_says_what_cannot_be_known() -> None:
     assert made.level == "note"
     assert str(describe_quality(made)) == (
         "◐ caveats · 480 samples in 24 blocks · ±0.2 % · caches cold · clock 2400 MHz as reported, not measured, burst · "
-        "throttle unknown · correct: max error 41 % of the tolerance (3 seeds) · host clock · "
+        "throttle unknown · correct: error 41 % of tolerance (3 seeds) · host clock · "
         "other processes unknown"
     )
 

@@ -15,6 +15,7 @@ def main() -> None:
     pages = site.pages()
     page = st.navigation([*pages, *([missing] if missing else [])], position="top")
     st.set_page_config(page_title=f"{page.title} · kernelviz")  # as a browser's tabs and screen readers name it
+    site.open_run_of_address(page)
     page_tools.draw(pages)
     try:
         session.bench()
