@@ -17,7 +17,7 @@ from kernelviz.store import Store
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-1")]
 
 SIZES, LAST = 97, 8192
-SWEEP = f"op=rmsnorm&variants=composite_eager,torch_eager&dtype=fp32&m=512&n=2048..{LAST}:64&budget=0.6"
+SWEEP = f"op=rmsnorm&variants=composite_eager,torch_eager&dtype=fp32&m=512&n=2048..{LAST}:64&budget=0.4"
 """It takes minutes, so it is left in the middle however slowly a page is drawn. Each size takes more than a second, so that a
 waiting user can read the progress."""
 POINTS = """() => {

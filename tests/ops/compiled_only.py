@@ -220,9 +220,9 @@ def main(
         name = f"{op.name} {variant.name}"
         if name not in shown or expected_on(variant.techniques, arch) <= set(shown[name] or ()):
             continue
-        if variant.targets[0] == arch or seed is not None:  # in a sample, no other architecture may be compiled for
+        if variant.targets[0] == arch:
             shown[name] = _techniques_at_more_sizes(driver, op, variant, arch)
-        elif name in not_all_compiled:
+        elif name in not_all_compiled or seed:  # in a sample, what was compiled for another architecture is not there
             shown[name] = None  # what was not compiled here may show the techniques
     for name, seen in shown.items():
         _write({"arch": arch, "case": f"techniques of {name}", "techniques": seen, "key": keys[name]})

@@ -40,14 +40,14 @@ def run_link(label: str, run_id: str) -> None:
     st.page_link(page("bench"), label=label, query_params={"run": run_id}, icon=":material/monitoring:")
 
 
-def open_run_of_address(shown: StreamlitPage) -> None:
+def open_run_of_address(present: StreamlitPage) -> None:
     """Open the run that the address names on a page that shows no single run.
 
     Streamlit writes a link to the first page as `?run=…`, which a browser resolves against the present page when the link is
     copied or opened in a new tab.
     """
     run_id = st.query_params.get("run")
-    if run_id and shown.url_path not in ("", "history"):
+    if run_id and present.url_path not in ("", "history"):
         st.switch_page(page("bench"), query_params={"run": run_id})
 
 
