@@ -93,12 +93,14 @@ def plot(sketch: Sketch, styles: Styles, frame: Frame) -> list[str]:
         path = _path([frame.place(x, y) for x, y in sketch.roof])
         parts.append(f'<path d="{path}" stroke="{NEUTRAL}" stroke-dasharray="5 4" fill="none"/>')
     styled = [(line, styles[line.variant]) for line in sketch.lines]
-    return parts + [_line(line, style, frame) for line, style in styled] + [_end(o, s, frame) for o, s in styled]
+    lines = "".join(_line(line, style, frame) for line, style in styled)
+    parts.append(f'<g stroke-width="1.8" stroke-linejoin="round" fill="none">{lines}</g>')
+    return parts + [_end(line, style, frame) for line, style in styled]
 
 
 def _line(line: Line, style: Style, frame: Frame) -> str:
     path = _path([frame.place(x, y) for x, y in zip(line.x, line.y, strict=True)])
-    return f'<path d="{path}" stroke="{style.colour}" stroke-width="1.8" stroke-linejoin="round" fill="none"/>'
+    return f'<path d="{path}" stroke="{style.colour}"/>'
 
 
 def _end(line: Line, style: Style, frame: Frame) -> str:

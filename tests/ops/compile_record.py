@@ -57,14 +57,15 @@ def key_of(op: Op, variant: Variant, arch: str, compiler: Compiler) -> str:
         sorted(variant.techniques),
         variant.targets,
         [p.key for p in problems],
-        [(name, _version(name)) for name in PACKAGES[compiler]],
+        [(name, version(name)) for name in PACKAGES[compiler]],
         _harness(),
     ]
     return hashlib.sha256(json.dumps(parts, default=str).encode()).hexdigest()[:32]
 
 
 @functools.cache
-def _version(package: str) -> str:
+def version(package: str) -> str:
+    """The installed version of a package, or "none"."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

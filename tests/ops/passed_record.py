@@ -18,7 +18,6 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(ROOT), str(HERE.parent), str(HERE)]
 
-from compile_record import in_sample  # noqa: E402
+from compile_record import in_sample, version  # noqa: E402
 from turns import commit  # noqa: E402
 
 from kernelviz.ops.catalog.source_code import c_lines  # noqa: E402
@@ -76,7 +75,7 @@ def digest_of(file: Path) -> str:
 @functools.cache
 def _shared() -> str:
     """What decides it for every file."""
-    versions = [f"{name} {_version(name)}" for name in (*PACKAGES, "python")]
+    versions = [*(f"{name} {version(name)}" for name in PACKAGES), f"python {'.'.join(map(str, sys.version_info[:2]))}"]
     return _hash([*versions, *(f"{path.relative_to(ROOT)} {_code(path)}" for path in _sources(DECIDING))])
 
 
@@ -114,15 +113,6 @@ def _code_of(suffix: str, text: str) -> str:
 
 def _is_docstring(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-
-
-def _version(package: str) -> str:
-    if package == "python":
-        return ".".join(map(str, sys.version_info[:2]))
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return "none"
 
 
 def _hash(parts: Iterable[str]) -> str:

@@ -82,7 +82,7 @@ def test_an_entry_is_found_only_while_nothing_changed_that_decides_it(monkeypatc
     keys += [compile_record.key_of(op, other, "sm_90", "nvrtc") for other in others]
     monkeypatch.setattr(type(variant), "source_digest", lambda self: "of another source")
     keys.append(compile_record.key_of(op, variant, "sm_90", "nvrtc"))
-    monkeypatch.setattr(compile_record, "_version", lambda package: "of another release")
+    monkeypatch.setattr(compile_record, "version", lambda package: "of another release")
     keys.append(compile_record.key_of(op, variant, "sm_90", "nvrtc"))
     assert len(set(keys)) == len(keys)
 
