@@ -236,8 +236,8 @@ def test_the_command_joins_into_the_report_and_says_what_is_missing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target, figures = tmp_path / "report.json", tmp_path / "figures.json"
-    figures.write_text(json.dumps({"about": "x", "figures": {"one_click": {"add": 1}, "old": 3}}))
-    one = report(figures={"one_click": {"mul": 2}, "new": 4}).write(tmp_path / "parts")
+    figures.write_text(json.dumps({"about": "x", "figures": {"one_click_one_size": {"add": 1}, "old": 3}}))
+    one = report(figures={"one_click_one_size": {"mul": 2}, "new": 4}).write(tmp_path / "parts")
     two = report("kernels", kernels=[ENTRY]).write(tmp_path / "parts")
     options = ["--report", str(target), "--figures", str(figures)]
     assert join_reports.main([str(one), *options]) == 0
@@ -246,7 +246,7 @@ def test_the_command_joins_into_the_report_and_says_what_is_missing(
     found = json.loads(target.read_text())
     assert found["parts"].keys() == {"smoke", "kernels"}
     assert gpu_report.read(target) == {ENTRY.key: ENTRY}
-    assert json.loads(figures.read_text())["figures"] == {"one_click": {"add": 1, "mul": 2}, "old": 3, "new": 4}
+    assert json.loads(figures.read_text())["figures"] == {"one_click_one_size": {"add": 1, "mul": 2}, "old": 3, "new": 4}
     bad = report("timing", tests={"t": Told("failed", 1.0, "assert 1")}).write(tmp_path / "parts")
     assert join_reports.main([str(bad), "--report", str(target)]) == 1
     other = report("timing", environment={**CARD, "driver": "570"}).write(tmp_path / "parts")

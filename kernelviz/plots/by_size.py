@@ -370,7 +370,8 @@ def _axis_title(chart: _Chart) -> str:
 
 
 def _mark_cache(draft: Draft, chart: _Chart) -> None:
-    """A dotted line at the size whose bytes fill the last-level cache, with its label above the frame."""
+    """A dotted line at the size whose bytes fill the last-level cache, with its label above the frame: the bytes of all smaller
+    sizes fit."""
     run, device = chart.runs[0], chart.runs[0].environment.device
     points = [
         Point(r.problem.sizes[chart.axis], r.cost.moved_bytes)
@@ -383,7 +384,7 @@ def _mark_cache(draft: Draft, chart: _Chart) -> None:
     name = "L2" if device.kind == "cuda" else "last-level cache"
     draft.line_at(boundary, {"color": NEUTRAL, "dash": "dot", "width": 1})
     draft.note(
-        f"{name} full, {units.size_bytes(device.last_level_cache_bytes)}",
+        f"◂ fits in the {name}, {units.size_bytes(device.last_level_cache_bytes)}",
         x=math.log10(
             boundary
         ),  # On a logarithmic axis, Plotly places an annotation by its exponent, and a shape by its value.

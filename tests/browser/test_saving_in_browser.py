@@ -202,7 +202,7 @@ def test_a_run_from_elsewhere_is_opened_checked_measured_here_and_shown_beside(
         expect(page.get_by_text(said)).to_be_visible()
     page.goto(f"{real}/?run=far")
     settled(page)
-    page.get_by_role("button", name="Run this here").click()
+    page.get_by_role("button", name="Measure the same here").click()
     expect(page.locator(".st-key-overlay")).to_contain_text(samples.CPU.name, timeout=60_000)
     expect(page.locator(".st-key-going")).to_have_count(0, timeout=60_000)
     settled(page)

@@ -305,10 +305,14 @@ def _short(part: Mapping[str, Any]) -> dict[str, Any]:
     return {**part, "tests": tests}
 
 
+BY_OP = ("one_click", "one_click_one_size")
+"""Figures that tests of single ops write (`record_some`); a part that ran for some ops has only theirs."""
+
+
 def write_figures(joined: Joined, file: Path) -> None:
-    """Put the figures in place of those of the same names in docs/gpu-figures.json; ops of `one_click` one by one."""
+    """Put the figures in place of those of the same names in docs/gpu-figures.json; those by op, op by op."""
     document = json.loads(file.read_text()) if file.is_file() else {"figures": {}}
     figures = document["figures"]
     for name, figure in joined.figures.items():
-        figures[name] = figures.get(name, {}) | figure if name == "one_click" else figure
+        figures[name] = figures.get(name, {}) | figure if name in BY_OP else figure
     file.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")

@@ -88,7 +88,7 @@ def run_here_offer(bench: Bench, run: Run) -> None:
         st.caption("Its op is not installed here, so this machine cannot measure it.", width="content")
         return
     callbacks.button(
-        "Run this here",
+        "Measure the same here",
         partial(_start, bench, run, callbacks.actions(), session.owner()),
         key="run_here",
         about=run.id,

@@ -93,9 +93,11 @@ def seed(key: str, options: Sequence[str], default: str) -> None:
     if param is not None and param not in options:
         used = nearest(param, options) or default
         known = ", ".join(options) if len(options) <= MOST_NAMED else f"the {len(options)} values that this page knows"
-        st.caption(
-            f":orange[In the address, {plain(key)} {plain(repr(param))} is not among {plain(known)}: showing {plain(used)}]"
-        )
+        # In a row of boxes, pages.css puts it on a line of its own below them.
+        with st.container(key=f"unknown_{key}"):
+            st.caption(
+                f":orange[In the address, {plain(key)} {plain(repr(param))} is not among {plain(known)}: showing {plain(used)}]"
+            )
     if used == default:
         st.session_state[followed] = default
     st.session_state[key] = used
