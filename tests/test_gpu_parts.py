@@ -246,7 +246,11 @@ def test_the_command_joins_into_the_report_and_says_what_is_missing(
     found = json.loads(target.read_text())
     assert found["parts"].keys() == {"smoke", "kernels"}
     assert gpu_report.read(target) == {ENTRY.key: ENTRY}
-    assert json.loads(figures.read_text())["figures"] == {"one_click_one_size": {"add": 1, "mul": 2}, "old": 3, "new": 4}
+    assert json.loads(figures.read_text())["figures"] == {
+        "one_click_one_size": {"add": 1, "mul": 2},
+        "old": 3,
+        "new": 4,
+    }
     bad = report("timing", tests={"t": Told("failed", 1.0, "assert 1")}).write(tmp_path / "parts")
     assert join_reports.main([str(bad), "--report", str(target)]) == 1
     other = report("timing", environment={**CARD, "driver": "570"}).write(tmp_path / "parts")

@@ -23,7 +23,6 @@ from kernelviz.hardware.toolchain import (
     no_triton,
     torch_build,
 )
-from kernelviz.text import format_notice
 
 # FP32 cores of one multiprocessor: CUDA C++ Programming Guide, "Compute Capabilities"; from 10.0 on helper_cuda.h of NVIDIA's
 # cuda-samples, and the core counts of products (GeForce RTX 5090: 21,760 cores in 170 multiprocessors; B200: 18,944 in 148).
@@ -45,7 +44,14 @@ def discover() -> tuple[Device, ...]:
 def gpu_problem() -> str:
     """Why no GPU can be measured here, in a sentence with the remedy; empty when one can."""
     problem = _gpu_problem()
-    return str(format_notice(problem)) if problem else ""
+    return _sentence(problem) if problem else ""
+
+
+def _sentence(problem: Notice) -> str:
+    # Importing the texts takes a quarter of a second, and a worker on a usable device needs none.
+    from kernelviz.text import format_notice
+
+    return str(format_notice(problem))
 
 
 def _gpu_problem() -> Notice | None:
@@ -177,7 +183,7 @@ def _gpu(library: Any, number: int, uuid: str, handle: Any, driver: object, driv
         driver_cuda=driver_cuda,
     )
     problem = device_problem(device)
-    return msgspec.structs.replace(device, usable=False, reason=str(format_notice(problem))) if problem else device
+    return msgspec.structs.replace(device, usable=False, reason=_sentence(problem)) if problem else device
 
 
 def device_problem(device: Device) -> Notice | None:

@@ -49,6 +49,8 @@ from kernelviz.text.caches import format_caches
 HEIGHT = 350
 _AROUND_PX = 110
 """The height of title, ticks and legend together."""
+_LEGEND_SHARE = 0.3
+"""Of the chart's height, the legend has at most so much and scrolls: the names of 22 variants would leave a third to the lines."""
 MOST_HOVERED = 16
 """The hover of all variants at a size has at most this many lines."""
 _LOG_FROM = 100.0
@@ -175,6 +177,7 @@ def _by_size(
     )
     chart = _Chart(run_list, quantity, chosen, scale, unit, headline, tuple(beside), one_hover)
     draft = Draft(HEIGHT, x_title=_axis_title(chart), y_title=_y_title(chart))
+    draft.layout["legend"] |= {"maxheight": _LEGEND_SHARE}
     for run, group, dash in zip(run_list, points_of_runs, cycle(DASHES), strict=False):
         draft.traces += _variants(chart, run, group, dash)
     draft.traces += [roof for run in run_list for roof in _roof(chart, run, roofs_of(run, roofs))]

@@ -51,7 +51,7 @@ BANDWIDTH = Quantity(
     "No case has a bandwidth yet. Press Run to measure.",
 )
 RATE = Quantity(
-    "arithmetic rate",
+    "rate",
     lambda cost, time_s, _base: rate_flop_per_s(cost, time_s) if cost and cost.work_flop else None,
     ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s")),
     lambda row: f"{units.rate(row.rate_flop_per_s, 'FLOP/s', units.digits_of(row.half_width))}{_share(row)}",

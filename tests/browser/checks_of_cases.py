@@ -161,7 +161,7 @@ def unstable_time_is_no_number(screen: Screen) -> Iterator[str]:
 def charts_and_table_show_the_same(screen: Screen) -> Iterator[str]:
     """Bars, chart by size, roofline and table show one measurement."""
     lines = {(line.variant, line.size): line for line in screen.lines}
-    quantity = {"time": "time_s", "bandwidth": "bandwidth", "arithmetic rate": "rate"}.get(screen.by_size_quantity)
+    quantity = {"time": "time_s", "bandwidth": "bandwidth", "rate": "rate"}.get(screen.by_size_quantity)
     places: list[tuple[str, Sequence[Dot], str | None]] = [
         ("bars", screen.bars, "time_s"), ("by size", screen.by_size, quantity), ("roofline", screen.roofline, "rate"),
     ]  # fmt: skip
@@ -233,7 +233,7 @@ def list_and_table_say_the_same(screen: Screen) -> Iterator[str]:
 def share_is_rate_over_roof(screen: Screen) -> Iterator[str]:
     """The roof in the chart by size is what the table's share refers to: share = value / roof."""
     roof = {dot.size: dot.value for dot in screen.roof}
-    whats = {"bandwidth": "bandwidth", "arithmetic rate": "rate", "time": "time_s"}
+    whats = {"bandwidth": "bandwidth", "rate": "rate", "time": "time_s"}
     what = whats.get(screen.by_size_quantity)
     if what is None:
         return

@@ -226,7 +226,7 @@ def _texts(trace: dict[str, Any]) -> list[str]:
 
 
 def _read_by_size(screen: Screen, chart: dict[str, Any], axes: list[str]) -> None:
-    if not chart["y"].startswith(("time", "bandwidth", "arithmetic rate", "speed-up")):
+    if not chart["y"].startswith(("time", "bandwidth", "rate", "speed-up")):
         for trace in chart["data"]:
             for key, text in zip(trace.get("customdata") or [], _texts(trace), strict=False):
                 heading = " ".join(re.findall(r"<b>(.*?)</b>", text))  # a long one is on several lines

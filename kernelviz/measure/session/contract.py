@@ -7,7 +7,6 @@ from typing import Protocol
 from kernelviz.core import Environment, Event, Failure, Method, Problem, Tuned
 from kernelviz.measure.compile_ahead.messages import UpcomingCases
 from kernelviz.measure.compile_ahead.processes import CompilesAhead
-from kernelviz.text import describe_failure
 
 Emit = Callable[[Event], None]
 Stop = Callable[[], bool]
@@ -21,7 +20,13 @@ class CaseFailed(Exception):
 
     def __init__(self, failure: Failure) -> None:
         self.failure = failure
-        super().__init__(str(describe_failure(failure)))
+        super().__init__(failure)
+
+    def __str__(self) -> str:
+        # Importing the texts takes half as long as starting a worker does without them, and few workers need any.
+        from kernelviz.text import describe_failure
+
+        return str(describe_failure(self.failure))
 
 
 class Session(Protocol):
