@@ -50,7 +50,7 @@ HEIGHT = 350
 _AROUND_PX = 110
 """The height of title, ticks and legend together."""
 _LEGEND_SHARE = 0.3
-"""Of the chart's height, the legend has at most so much and scrolls: the names of 22 variants would leave a third to the lines."""
+"""Of the chart's height, the legend has at most this and scrolls: the names of 22 variants would leave a third to the lines."""
 MOST_HOVERED = 16
 """The hover of all variants at a size has at most this many lines."""
 _LOG_FROM = 100.0
