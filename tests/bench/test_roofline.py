@@ -65,7 +65,7 @@ def test_a_data_sheet_changes_the_share_and_not_the_limiter(bench: Bench) -> Non
     measured, promised = (place(bench, [plant.MATMUL], source=s).cases for s in ("measured", "datasheet"))
     assert [c.limiter for c in measured] == [c.limiter for c in promised]
     large = [next(c for c in cases if c.problem.sizes["m"] == 4096) for cases in (measured, promised)]
-    assert large[0].share == pytest.approx(0.991, abs=0.002)
+    assert large[0].share == pytest.approx(0.999, abs=0.002)
     assert large[1].share == pytest.approx(2 * 4096**3 / large[1].time_s / 989.4e12, rel=1e-3)
 
 

@@ -174,7 +174,7 @@ def test_a_link_shows_the_same_picture_in_a_fresh_browser(real: str, page: Page)
     expect(page.get_by_role("region", name="Kernels that a call of each case launches")).to_be_visible()
     assert page.evaluate(DRAWN) == drawn
     expect(page.get_by_role("tab", name="Kernels")).to_have_attribute("aria-selected", "true")
-    expect(page.locator(".st-key-shown_popover")).to_contain_text("3 of 4 variants")
+    expect(page.locator(".st-key-shown_popover")).to_contain_text("21 of 22 variants")
     expect(page.locator(".st-key-l2").get_by_role("radio", name=re.compile("warm"))).to_be_checked()
     assert "cuda naive" not in drawn[0]
 
