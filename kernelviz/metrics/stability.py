@@ -84,12 +84,20 @@ def stability_of_means(means: Sequence[float] | Floats) -> Stability:
     return Stability("stable", change=change)
 
 
-@lru_cache(maxsize=1024)
 def stability(figure: Figure) -> Stability:
     """The stability of a time. Unknown without blocks, and under sustained load, where a pass is one observation."""
     if not figure.samples or not figure.blocks or in_passes(figure.blocks):
         return UNKNOWN
-    return stability_of_means(_in_time(figure))
+    # Its interval and the way it was taken decide nothing, so that a figure with a wider interval is found again.
+    return _of_series(
+        Figure(estimate=1.0, samples=figure.samples, blocks=figure.blocks, percentiles_s=figure.percentiles_s)
+    )
+
+
+@lru_cache(maxsize=4096)
+def _of_series(series: Figure) -> Stability:
+    """As `stability`. Several recorded runs have so many times."""
+    return stability_of_means(_in_time(series))
 
 
 def level_decides(time: Figure, other: Figure) -> bool:

@@ -80,7 +80,7 @@ def uncertainty(figure: Figure) -> Uncertainty | None:
     )
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def with_uncertainty(figure: Figure) -> Figure:
     """The figure with the interval of everything that is known, instead of the bootstrap's alone. If the time is not stable, the
     interval contains both levels."""

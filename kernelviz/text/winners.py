@@ -55,7 +55,8 @@ def strips(winners: Sequence[Winner], axis: str | None = None) -> dict[Beside, l
 
 
 def regions(strip: Sequence[Winner]) -> list[Region]:
-    """Divide the strip into as few regions as possible, so that in each a variant may be the fastest at all sizes.
+    """Divide the strip into as few regions as possible, so that in each a variant may be the fastest at all sizes. A region of
+    which sizes are decided does not end with unclear ones at which another variant leads: they are a region of their own.
 
     If there are several such variants, the region is named after the one that leads alone at the most sizes, and then after the
     one that leads at the most sizes.
@@ -66,10 +67,25 @@ def regions(strip: Sequence[Winner]) -> list[Region]:
     for one in strip:
         left = common & set(one.names) if part else set(one.names)
         if part and not left and (common or one.names):
-            finished.append(_region(part, common))
+            finished += _decided_to_the_end(_region(part, common))
             part, left = [], set(one.names)
         part, common = [*part, one], left
-    return [*finished, _region(part, common)] if part else finished
+    return [*finished, *_decided_to_the_end(_region(part, common))] if part else finished
+
+
+def _decided_to_the_end(region: Region) -> list[Region]:
+    """The region without the unclear sizes at its end at which another variant leads, and a region of these."""
+    count = len(region.winners)
+    end = count
+    while end and region.winners[end - 1].outcome == "unclear" and region.winners[end - 1].names[0] != region.variant:
+        end -= 1
+    if end in (0, count):
+        return [region]
+    rest = region.winners[end:]
+    return [
+        Region(region.variant, region.winners[:end]),
+        _region(rest, set.intersection(*(set(w.names) for w in rest))),
+    ]
 
 
 def _region(part: Sequence[Winner], common: set[str]) -> Region:
