@@ -17,7 +17,8 @@ if not run_ids:
 
 controls = st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="view")
 with controls:
-    level = choice.memory_level(format_caches(*bench.history.devices(run_ids)))
+    devices = bench.history.devices(run_ids)
+    level = choice.memory_level(format_caches(*devices))
     source = choice.roof_source()
 placement = place(bench, run_ids, level=level, source=source)
 if not placement.cases:
@@ -28,7 +29,7 @@ with controls:
     cases = choice.of_precision(placement.cases)
 with st.container(horizontal=True, gap="medium", key="isolate_row"):
     variant, case = choice.highlighted(cases)
-panels.remarks(placement, cases, level, source)
+panels.remarks(placement, cases, level, source, devices)
 left, right = st.columns([1.35, 1], gap="medium")
 with left:
     panels.roofline_chart(cases, variant, case, [bench.history.openable(run_id) for run_id in run_ids])

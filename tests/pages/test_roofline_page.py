@@ -58,6 +58,15 @@ def test_own_runs_come_first_and_the_address_names_what_is_shown(bench: Bench) -
     assert len(table(test)) == 30 + len(shipped_runs.load(plant.MATMUL).results)
 
 
+def test_a_memory_roof_above_the_data_sheet_is_explained(bench: Bench) -> None:
+    said = words(opened(runs="h100-80gb-hbm3-matmul"))
+    assert re.search(
+        r"H100 80GB HBM3: read:write 2:1 at 105 MB is 10\d\.\d % of the data sheet: up to 33 % of its", said
+    )
+    assert "of the data sheet: up to" not in words(opened(runs="h100-80gb-hbm3-matmul", roofs="datasheet"))
+    assert "of the data sheet: up to" not in words(opened(runs=plant.MATMUL))
+
+
 def test_the_address_reopens_the_page_as_it_was(bench: Bench) -> None:
     case = "h200-matmul | matmul bf16 m=4096 n=4096 k=4096 | cuda_naive"
     asked = {"runs": f"{plant.MATMUL},{plant.ADD}", "level": "l2", "roofs": "datasheet", "precision": "bf16",

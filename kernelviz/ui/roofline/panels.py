@@ -8,8 +8,8 @@ import streamlit as st
 from kernelviz import plots
 from kernelviz.bench import RunSummary
 from kernelviz.bench.roofline import Placement, RoofSource
-from kernelviz.core import Level
-from kernelviz.hardware.datasheet import ceilings_by_device
+from kernelviz.core import DataSheetRoof, Device, Level
+from kernelviz.hardware.datasheet import ceilings, ceilings_by_device
 from kernelviz.metrics.placement import Placed
 from kernelviz.plots.roofline_of_runs import MOST_NAMED, lines_of
 from kernelviz.tables.column import View
@@ -28,6 +28,7 @@ from kernelviz.text import (
 from kernelviz.text.above_roof import count_above_roofs, describe_above_roof, describe_above_roofs
 from kernelviz.text.counters import describe_counting, describe_traffic
 from kernelviz.text.limiter import WITHOUT_ROOFS, describe_meaning, lacks_roofs
+from kernelviz.text.roofs import describe_above_sheet
 from kernelviz.ui.roofline import choice
 from kernelviz.ui.shared import charts, profiler_commands, site, table
 from kernelviz.ui.shared.text import bullets, plain
@@ -78,17 +79,19 @@ def no_timed_case(placement: Placement, level: Level) -> None:
     )
 
 
-def remarks(placement: Placement, cases: Sequence[Placed], level: Level, source: RoofSource) -> None:
-    """What the chart does not show: missing roofs, cases without arithmetic, cases without a time. One line, with reasons in
-    its help text."""
+def remarks(
+    placement: Placement, cases: Sequence[Placed], level: Level, source: RoofSource, devices: Sequence[Device]
+) -> None:
+    """What the chart does not show: missing roofs, cases without arithmetic, cases without a time, and why a memory roof is above
+    the data sheet. One line, with reasons in its help text. `devices`: those of the runs."""
     sentences = []
     if placement.unroofed:
-        devices = " and ".join(placement.unroofed)
+        names = " and ".join(placement.unroofed)
         instead = ", or choose data-sheet roofs" if ceilings_by_device(placement.unroofed) else ""
         sentences.append(
-            f"The roofs of {devices} are not measured: press Calibrate on the page Device of that machine{instead}."
+            f"The roofs of {names} are not measured: press Calibrate on the page Device of that machine{instead}."
             if source == "measured"
-            else f"kernelviz has no data sheet of {devices}: choose measured roofs."
+            else f"kernelviz has no data sheet of {names}: choose measured roofs."
         )
     if source == "datasheet":
         sentences.append("The limiter of a case is always determined with measured roofs.")
@@ -97,11 +100,26 @@ def remarks(placement: Placement, cases: Sequence[Placed], level: Level, source:
         sentences.append(f"{without_arithmetic} of {len(cases)} cases do no arithmetic, so they are in the table only.")
     above = [c.above_roof for c in cases if c.above_roof is not None]
     sentences += [f"{count_above_roofs(above)}."] if above else []
+    sentences += [f"{sentence}." for sentence in _above_sheet(cases, devices)]
     sentences.append(_describe_untimed(placement, level))
     if any(sentences):
         st.caption(
             plain(" ".join(filter(None, sentences))), help=bullets(describe_above_roofs(above)) if above else None
         )
+
+
+def _above_sheet(cases: Sequence[Placed], devices: Sequence[Device]) -> list[str]:
+    """For each device whose highest measured memory roof is above its data sheet: by how much, and why."""
+    said = []
+    for device in {d.name: d for d in devices}.values():
+        promised = next((r.bandwidth_bytes_per_s for r in ceilings(device.name) if r.level == "dram"), None)
+        roofs = [c.light.memory for c in cases if c.light is not None and c.device == device.name]
+        measured = [r for r in roofs if r.level == "dram" and not isinstance(r, DataSheetRoof)]
+        highest = max(measured, key=lambda r: r.bandwidth_bytes_per_s or 0.0, default=None)
+        if highest is not None and promised and (highest.bandwidth_bytes_per_s or 0.0) > promised:
+            why = describe_above_sheet(highest, promised, None, device.last_level_cache_bytes)
+            said.append(f"{device.name}: {why}")
+    return said
 
 
 def _describe_untimed(placement: Placement, level: Level) -> str:
