@@ -96,7 +96,7 @@ def stability(figure: Figure) -> Stability:
 
 @lru_cache(maxsize=4096)
 def _of_series(series: Figure) -> Stability:
-    """As `stability`. Several recorded runs have so many times."""
+    """As `stability`. The cache holds the times of several recorded runs."""
     return stability_of_means(_in_time(series))
 
 
