@@ -88,7 +88,7 @@ def stability(figure: Figure) -> Stability:
     """The stability of a time. Unknown without blocks, and under sustained load, where a pass is one observation."""
     if not figure.samples or not figure.blocks or in_passes(figure.blocks):
         return UNKNOWN
-    # Its interval and the way it was taken decide nothing, so that a figure with a wider interval is found again.
+    # The interval does not matter here, so a time and the same time with a wider interval share an entry of the cache.
     return _of_series(
         Figure(estimate=1.0, samples=figure.samples, blocks=figure.blocks, percentiles_s=figure.percentiles_s)
     )

@@ -55,37 +55,33 @@ def strips(winners: Sequence[Winner], axis: str | None = None) -> dict[Beside, l
 
 
 def regions(strip: Sequence[Winner]) -> list[Region]:
-    """Divide the strip into as few regions as possible, so that in each a variant may be the fastest at all sizes. A region of
-    which sizes are decided does not end with unclear ones at which another variant leads: they are a region of their own.
+    """Divide the strip into as few regions as possible, so that in each a variant may be the fastest at all sizes. Unclear
+    sizes at the end of a region belong to the next one if another variant leads there, unless no size of the region is decided.
 
     If there are several such variants, the region is named after the one that leads alone at the most sizes, and then after the
     one that leads at the most sizes.
     """
     finished: list[Region] = []
-    part: list[Winner] = []
-    common: set[str] = set()
-    for one in strip:
-        left = common & set(one.names) if part else set(one.names)
-        if part and not left and (common or one.names):
-            finished += _decided_to_the_end(_region(part, common))
-            part, left = [], set(one.names)
-        part, common = [*part, one], left
-    return [*finished, *_decided_to_the_end(_region(part, common))] if part else finished
+    rest = strip
+    while rest:
+        finished.append(_first_region(rest))
+        rest = rest[len(finished[-1].winners) :]
+    return finished
 
 
-def _decided_to_the_end(region: Region) -> list[Region]:
-    """The region without the unclear sizes at its end at which another variant leads, and a region of these."""
-    count = len(region.winners)
-    end = count
-    while end and region.winners[end - 1].outcome == "unclear" and region.winners[end - 1].names[0] != region.variant:
-        end -= 1
-    if end in (0, count):
-        return [region]
-    rest = region.winners[end:]
-    return [
-        Region(region.variant, region.winners[:end]),
-        _region(rest, set.intersection(*(set(w.names) for w in rest))),
-    ]
+def _first_region(strip: Sequence[Winner]) -> Region:
+    """The region at the beginning of a strip: as long as possible, but for unclear sizes at its end."""
+    common, count = set(strip[0].names), 1
+    for one in strip[1:]:
+        left = common & set(one.names)
+        if not left and (common or one.names):
+            break
+        common, count = left, count + 1
+    region = _region(strip[:count], common)
+    if any(w.outcome != "unclear" for w in region.winners):
+        while strip[count - 1].outcome == "unclear" and strip[count - 1].names[0] != region.variant:
+            count -= 1
+    return Region(region.variant, region.winners[:count])
 
 
 def _region(part: Sequence[Winner], common: set[str]) -> Region:

@@ -222,6 +222,8 @@ def test_an_unclear_size_is_not_a_tie() -> None:
     assert first == [
         "triton_online is the fastest up to n = 256, then triton_persistent or triton_online (unclear which)."
     ], "it is not called the fastest at a size at which another one leads"
+    again = said(run_of({(16, 128): half, (16, 256): other, (16, 512): times}, noise=0.15))
+    assert len(again[0].split(", then ")) == 2, "the unclear sizes are one region, though another one leads at each"
     mixed = run_of({(16, 128): times | {"cuda_row": 1e-5}}, late=("triton_persistent",), noise=0.0005)
     assert [w.outcome for w in winners(table(mixed))] == ["tied"]
 
