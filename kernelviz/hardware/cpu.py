@@ -14,6 +14,9 @@ from kernelviz.core import Device
 
 PROC = Path("/proc")
 SYS = Path("/sys")
+CACHE_VARIABLE = "KERNELVIZ_CPU_CACHE_BYTES"
+"""The environment variable that says how large the last-level cache is, where that is not what the kernel reports: a virtual
+machine may report less than its host has, or the 260 MiB that it shares with many others. Runs store it with the device."""
 
 
 def cpu() -> Device:
@@ -48,8 +51,11 @@ def threads() -> int:
 def last_level_cache_bytes(sys: Path = SYS) -> int | None:
     """Bytes of the data caches of the highest level, summed over the instances that this process may use.
 
-    A flush must read more than this sum. None where the kernel does not report it.
+    A flush must read more than this sum. None where the kernel does not report it. `CACHE_VARIABLE` has priority.
     """
+    given = os.environ.get(CACHE_VARIABLE, "").strip()
+    if given.isdigit() and int(given):
+        return int(given)
     caches: dict[tuple[int, str], int] = {}
     for index in sys.glob("devices/system/cpu/cpu[0-9]*/cache/index*"):
         with contextlib.suppress(OSError, ValueError):

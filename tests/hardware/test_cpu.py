@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kernelviz.hardware import cpu
+
+
+@pytest.fixture(autouse=True)
+def no_cache_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(cpu.CACHE_VARIABLE)
 
 
 def _cache(sys: Path, of_cpu: int, index: int, level: int, kind: str, size: str, sharers: str) -> None:
@@ -24,6 +31,13 @@ def test_the_last_level_is_the_highest_and_each_instance_counts_once(tmp_path: P
 
 def test_a_machine_that_hides_its_caches_has_none_known(tmp_path: Path) -> None:
     assert cpu.last_level_cache_bytes(tmp_path) is None
+
+
+def test_the_environment_can_say_how_large_the_last_level_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _cache(tmp_path, 0, 3, 3, "Unified", "16384K", "0")
+    for given, size in (("2097152", 2 * 2**20), ("", 16 * 2**20), ("0", 16 * 2**20), ("2 MiB", 16 * 2**20)):
+        monkeypatch.setenv(cpu.CACHE_VARIABLE, given)
+        assert cpu.last_level_cache_bytes(tmp_path) == size
 
 
 def test_the_name_and_its_fallback(tmp_path: Path) -> None:
