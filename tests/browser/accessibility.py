@@ -7,7 +7,8 @@ from pathlib import Path
 
 import axe_playwright_python
 from acting import at_rest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
+from waiting import expect
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 BACKGROUND = {"light": "rgb(255, 255, 255)", "dark": "rgb(15, 20, 19)"}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import parse_qs, urlsplit
 
-from playwright.sync_api import Download, Locator, Page, TimeoutError, expect
+from playwright.sync_api import Download, Locator, Page, TimeoutError
+from waiting import expect
 
 WIRE = """() => {
   // When a person last acted, and when the page last asked and heard the server, in milliseconds.
@@ -37,6 +38,13 @@ _AT_REST = """() => {
 def at_rest(page: Page) -> None:
     """Wait until the server has answered each act, the page's script has ended, and no element of an earlier run is left."""
     page.wait_for_function(_AT_REST, polling=50)  # in ms; by default the browser would draw a frame for each look
+
+
+def move(page: Page, url: str) -> None:
+    """Show another address of the same server in the open page, as the Back button does: without a load, which costs three times
+    as much."""
+    page.evaluate("(url) => { history.pushState({}, '', url); dispatchEvent(new PopStateEvent('popstate')) }", url)
+    at_rest(page)
 
 
 def address(page: Page) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import Any
 import one_tab
 import pytest
 from acting import WIRE, wait_until_done
-from playwright.sync_api import Browser, BrowserContext, Error, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Error, Page, sync_playwright
 from servers import ROOT, served
 
 # The same engine without windows and menus draws a page in three quarters of the processor time.
@@ -55,8 +55,6 @@ REPORTS = f"""() => {{
     console.debug("{BLOCKED}", e.effectiveDirective, e.blockedURI, e.sourceFile, e.lineNumber, "on", e.documentURI));
 }}"""
 """Reports what the policy of a page blocks, for `nothing_is_blocked`."""
-# Two cores that also compile: a page that is ready in 2 s alone may take 10 s here.
-expect.set_options(timeout=20_000)
 page = one_tab.page
 
 

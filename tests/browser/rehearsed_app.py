@@ -27,6 +27,7 @@ _STAGES = {
         (sample_runs.H200, sample_runs.CPU),
         case_s=0.05,
         compile_s=1.0,
+        faults={"triton_two_passes": ("crash", "the worker died: signal 11 <b>SIGSEGV</b>")},
         roofs=sample_runs.H200_ROOFS,
         stored=(
             sample_runs.run(title="every rung"),
@@ -49,9 +50,6 @@ _STAGES = {
     ),
     "cpu": lambda: rehearsed_bench.RehearsedBench(case_s=0.05, compile_s=0.4),
     "slow": lambda: rehearsed_bench.RehearsedBench(case_s=0.05, compile_s=120.0),
-    "faults": lambda: rehearsed_bench.RehearsedBench(
-        case_s=0.02, compile_s=0.1, faults={"torch_compile": ("crash", "the worker died: signal 11 <b>SIGSEGV</b>")}
-    ),
 }
 _bench = _STAGES[os.environ.get("REHEARSAL", "cpu")]()
 kernelviz.bench.current = lambda: _bench

@@ -17,8 +17,9 @@ import pytest
 import sample_runs as samples
 from accessibility import schemes
 from acting import address, at_rest, wait_until_done
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page
 from servers import served
+from waiting import expect
 
 from kernelviz.ops import catalogue
 
@@ -176,14 +177,15 @@ def test_the_page_redraws_by_events_alone(rehearsed: Serve, page: Page) -> None:
     page.on("request", lambda r: opened.append(r.url) if "/events" in r.url else None)
     for way in ("requestfinished", "requestfailed"):
         page.on(way, lambda r: ended.append(r.url) if "/events" in r.url else None)  # type: ignore[call-overload]
-    page.goto(f"{rehearsed('faults')}/?op=rmsnorm&m=64&n=64,128,256")
+    variants = "composite_eager,torch_eager,triton_two_passes"
+    page.goto(f"{rehearsed('gpu')}/?op=rmsnorm&variants={variants}&m=64&n=64,128,256")
     page.locator(".st-key-run").get_by_role("button", name="Run").click()
     wait_until_done(page, 60)
     assert 1 <= len(opened) <= 3, opened
     page.wait_for_timeout(100)
     assert sorted(ended) == sorted(opened), "a stream was left open"
     drawn = {t["name"]: t["points"] for t in traces(page, "by_size")}
-    assert drawn == {"composite eager": 3, "torch eager": 3, "✕ failed": 3}
+    assert drawn == {"composite eager": 3, "torch eager": 3, "✕ failed": 3, "measured roof 4400 GB/s": 3}
     page.get_by_role("tab", name="Failures (3)").click()
     expect(page.get_by_text("the worker died: signal 11 <b>SIGSEGV</b>").first).to_be_visible()
 

@@ -13,7 +13,8 @@ import pytest
 from accessibility import show_in
 from acting import HAS_PICTURE, at_rest, clipboard_of
 from one_tab import forget_files
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page
+from waiting import expect
 
 from kernelviz.formats.browser import bundle
 from kernelviz.ui.server.assets import routes

@@ -11,7 +11,8 @@ import one_tab
 import pytest
 from accessibility import expect_accessible, found_by_axe, schemes
 from acting import at_rest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page
+from waiting import expect
 
 from kernelviz.formats import encode
 

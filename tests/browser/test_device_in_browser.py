@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from accessibility import expect_accessible
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 from servers import served
+from waiting import expect
 
 # Streamlit draws a chart anew when its figure changes: for a moment the old one is there too, marked stale.
 CHART = ".st-key-reports[data-stale=false] .js-plotly-plot"

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from acting import address, choose, downloaded, wait_until_done
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 from servers import ROOT, served
+from waiting import expect
 
 from kernelviz.bench.history import History
 from kernelviz.formats import shipped_runs

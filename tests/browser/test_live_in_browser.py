@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import pytest
 from acting import at_rest, choose
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
+from waiting import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300), pytest.mark.xdist_group("browser-1")]
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from acting import at_rest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 from servers import served
+from waiting import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-2")]
 

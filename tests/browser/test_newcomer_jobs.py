@@ -14,8 +14,9 @@ from pathlib import Path
 import peers
 import pytest
 from acting import HAS_PICTURE, at_rest, clipboard_of
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page
 from servers import ROOT, served
+from waiting import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-1")]
 

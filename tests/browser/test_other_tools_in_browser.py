@@ -8,7 +8,8 @@ from typing import Any
 
 import peers
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
+from waiting import expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser-2")]
 EVIL = '<img src=x onerror="window.evil=1"> <script>window.evil=2</script> :red[x] $y$ [z](javascript:alert(1))'

@@ -22,7 +22,8 @@ from accessibility import (
     without_transitions,
 )
 from acting import at_rest, downloaded
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
+from waiting import expect
 
 from kernelviz.ui.shared.site import pages_folder
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from accessibility import expect_accessible
 from acting import at_rest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page
+from waiting import expect
 
 from kernelviz.formats import shipped_runs
 

@@ -14,7 +14,8 @@ import pytest
 import sample_runs as samples
 from accessibility import AXE, BACKGROUND
 from acting import at_rest, choose, downloaded
-from playwright.sync_api import Browser, Page, Request, expect
+from playwright.sync_api import Browser, Page, Request
+from waiting import expect
 
 from kernelviz.formats import decode, digest, encode, shipped_runs
 

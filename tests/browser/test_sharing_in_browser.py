@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from acting import address, at_rest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page
+from waiting import expect
 
 from kernelviz.store import Store
 
