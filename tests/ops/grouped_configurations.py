@@ -17,7 +17,7 @@ from checking import bind, checked, inputs_of
 
 from kernelviz.core.errors import BadField
 from kernelviz.ops import Variant, op_named
-from kernelviz.ops.matmul.groups import group_ends
+from kernelviz.ops.kernels.groups import group_ends
 
 OP = op_named("grouped_matmul")
 INTERPRETED: tuple[tuple[str, dict[str, int]], ...] = (

@@ -18,7 +18,7 @@ from checking import bind, checked, compare, inputs_of
 
 from kernelviz.core.errors import BadField
 from kernelviz.ops import op_named
-from kernelviz.ops.matmul.groups import group_ends
+from kernelviz.ops.kernels.groups import group_ends
 from kernelviz.ops.matmul.groups_reference import row_ranges
 from kernelviz.ops.matmul.tiles import BARRIER_BYTES, shared_bytes_of_descriptors, shared_bytes_of_pointers
 

@@ -16,8 +16,8 @@ from kernelviz.machine_code.occupancy import LIMITS
 from kernelviz.machine_code.techniques import techniques_of
 from kernelviz.ops import op_named
 from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.groups import group_ends
 from kernelviz.ops.matmul import variants_groups_wgmma as ladder
-from kernelviz.ops.matmul.groups import group_ends
 from kernelviz.ops.matmul.groups_reference import reference
 from kernelviz.ops.matmul.groups_wgmma import ROWS, SOURCE, THREADS, W_BOX, Options
 

@@ -73,9 +73,13 @@ class Reference:
         sizes, axis = self.problem.sizes, self.op.slab
         whole = sizes[axis] if axis else 1
         cut = [bool(axis) and spec.axes[:1] == (axis,) for spec in self.op.inputs]
-        elements = [t.elements(sizes) for t in (*self.op.inputs, *self.op.reference_outputs) if t.axes[:1] == (axis,)]
+        elements = [
+            t.elements(sizes)
+            for t in (*self.op.inputs, *self.op.reference_outputs)
+            if t.axes[:1] == (axis,) or t.as_stored  # a slab reads its share of a tensor that stays as it is stored
+        ]
         rows = max(1, min(whole, SLAB_BYTES // max(1, 8 * max(elements) // whole))) if axis else whole
-        constant = {i: _wide(t) for i, t in enumerate(self.inputs) if not cut[i]}
+        constant = {i: t if self.op.inputs[i].as_stored else _wide(t) for i, t in enumerate(self.inputs) if not cut[i]}
         for first in range(0, whole, rows):
             last = min(first + rows, whole)
             wide = tuple(constant[i] if i in constant else _wide(t[first:last]) for i, t in enumerate(self.inputs))

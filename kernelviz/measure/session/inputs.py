@@ -65,8 +65,9 @@ def _fill_one(spec: TensorSpec, tensor: Tensor, problem: Problem, seed: int) -> 
         tensor.copy_(torch.tensor(spec.values(problem.sizes), dtype=tensor.dtype).view(tensor.shape))
         return
     generator = torch.Generator(device=tensor.device).manual_seed(seed)
-    if spec.below is not None:
-        _fill_ids(tensor, problem.sizes[spec.below], spec.ids, problem.data == "sorted", generator)
+    below = spec.below_number(problem.sizes)
+    if below is not None:
+        _fill_ids(tensor, below, spec.ids, problem.data == "sorted", generator)
     elif spec.scales:
         tensor.uniform_(1 / 256, 3 / 256, generator=generator)
     elif tensor.dtype == torch.float8_e4m3fn:

@@ -52,7 +52,8 @@ class Op:
     this axis can be cut along it, so that the reference of a large problem is computed in pieces. `variants`: in ladder order.
     `compared(inputs, outputs)`: the values that are compared with the reference, if these are not the outputs themselves, for
     example the values that returned indices point to, or the share of elements that a dropout keeps. `compared_outputs` describes
-    these tensors. Returned indices may have any value, so `compared` clamps them.
+    these tensors. Returned indices may have any value, so `compared` clamps them. `check(sizes)` raises BadField for sizes
+    that do not go together, for example query heads that are no multiple of the key heads.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Op:
     compared: Callable[[Tensors, Tensors], Tensors] | None = None
     compared_outputs: tuple[TensorSpec, ...] = ()
     backward: Backward | None = None
+    check: Callable[[Sizes], None] | None = None
 
     @property
     def directions(self) -> tuple[Direction, ...]:
@@ -167,6 +169,8 @@ class Op:
         for axis in sizes:
             if axis not in self.axis_names:
                 raise UnknownName("axis", axis, self.axis_names, of=f"op {self.name!r}")
+        if self.check is not None:
+            self.check(sizes)
         ordered = {a: int(sizes[a]) for a in self.axis_names}
         return Problem(op=self.name, sizes=ordered, dtype=dtype, compute=compute, direction=direction, data=data)  # type: ignore[arg-type]
 
@@ -189,7 +193,7 @@ class Op:
         wide = sum(t.elements(sizes) * 8 for t in tensors)
         if op.slab:
             rows = sizes[op.slab]
-            whole = sum(t.elements(sizes) * 8 for t in tensors if t.axes and t.axes[0] == op.slab)
+            whole = sum(t.elements(sizes) * 8 for t in tensors if (t.axes and t.axes[0] == op.slab) or t.as_stored)
             piece = max(whole // rows, min(whole, len(tensors) * 256 * 2**20))
             wide = wide - whole + piece
         return self.tensor_bytes(problem) + 2 * wide

@@ -52,22 +52,50 @@ class Blocks:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A dimension that is as long as the product of the sizes of these axes.
+    """A dimension that is as long as the product of the sizes of these axes, or of their numbers of blocks.
 
     >>> str(Product(("g", "m"))), Product(("g", "m")).count({"g": 2, "m": 3})
     ('g·m', 6)
+    >>> pages = Product(("b", Blocks("l", 16)))
+    >>> str(pages), pages.count({"b": 2, "l": 33})
+    ('b·l/16', 6)
     """
 
-    axes: tuple[str, ...]
+    axes: tuple[str | Blocks, ...]
 
     def __str__(self) -> str:
-        return "·".join(self.axes)
+        return "·".join(map(str, self.axes))
 
     def count(self, sizes: Sizes) -> int:
-        return prod(sizes[axis] for axis in self.axes)
+        return prod(sizes[axis] if isinstance(axis, str) else axis.count(sizes) for axis in self.axes)
 
 
-Dimension = str | int | Blocks | Product
+@dataclass(frozen=True, slots=True)
+class Strided:
+    """A dimension with one element for each position of a filter that is moved along an axis.
+
+    `filter` and `stride` are axes: the side of the filter, and the step from one position to the next. The axis is padded by
+    half the filter on either side, so that a filter of an odd side has a position for each element if the stride is 1.
+
+    >>> [Strided("h", "r", "s").count({"h": 7, "r": r, "s": s}) for r, s in ((3, 1), (3, 2), (1, 2), (2, 1))]
+    [7, 4, 4, 8]
+    >>> str(Strided("h", "r", "s"))
+    'h∗r/s'
+    """
+
+    axis: str
+    filter: str
+    stride: str
+
+    def __str__(self) -> str:
+        return f"{self.axis}∗{self.filter}/{self.stride}"
+
+    def count(self, sizes: Sizes) -> int:
+        side = sizes[self.filter]
+        return (sizes[self.axis] + side // 2 * 2 - side) // sizes[self.stride] + 1
+
+
+Dimension = str | int | Blocks | Product | Strided
 """The name of an axis, a whole number, or what is counted from sizes."""
 
 
@@ -75,10 +103,11 @@ Dimension = str | int | Blocks | Product
 class TensorSpec:
     """A tensor of a problem: its dimensions and its dtype (None: that of the problem).
 
-    `below` and `ids`: the tensor holds whole numbers from 0 to below the size of the axis `below`, drawn as `ids` says.
-    `data`: the kind of data that it always holds, whatever the problem asks for. `values`: the whole numbers that it always
+    `below` and `ids`: the tensor holds whole numbers from 0 to below the size of the axis (or product) `below`, drawn as `ids`
+    says. `data`: the kind of data that it always holds, whatever the problem asks for. `values`: the whole numbers that it always
     holds, as a function of the sizes. `scales`: the tensor always holds scales of quantised numbers, uniform from 1/256 to
-    3/256, as they are where 448 stands for a number from 2 to 5.
+    3/256, as they are where 448 stands for a number from 2 to 5. `as_stored`: the reference gets the tensor
+    in its own dtype, not in float64, because it reads a part of it for each slab.
 
     >>> TensorSpec(name="x_MN", axes=("m", "n")).shape({"m": 2, "n": 3})
     (2, 3)
@@ -91,11 +120,12 @@ class TensorSpec:
     name: str
     axes: tuple[Dimension, ...]
     dtype: str | None = None
-    below: str | None = None
+    below: str | Product | None = None
     ids: Ids = "permutation"
     data: Data | None = None
     values: Callable[[Sizes], Sequence[int]] | None = None
     scales: bool = False
+    as_stored: bool = False
 
     def shape(self, sizes: Sizes) -> tuple[int, ...]:
         def count(dimension: Dimension) -> int:
@@ -104,10 +134,18 @@ class TensorSpec:
                     return dimension
                 case str():
                     return sizes[dimension]
-                case Blocks() | Product():
+                case Blocks() | Product() | Strided():
                     return dimension.count(sizes)
 
         return tuple(map(count, self.axes))
+
+    def below_number(self, sizes: Sizes) -> int | None:
+        """The number that all whole numbers of the tensor are below; None if it holds no such numbers.
+
+        >>> TensorSpec(name="t", axes=("m",), below=Product(("m", "n"))).below_number({"m": 2, "n": 3})
+        6
+        """
+        return self.below.count(sizes) if isinstance(self.below, Product) else sizes[self.below] if self.below else None
 
     def elements(self, sizes: Sizes) -> int:
         return prod(self.shape(sizes))

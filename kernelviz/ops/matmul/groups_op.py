@@ -5,7 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Product, Sizes, TensorSpec
-from kernelviz.ops.matmul.groups import ends, groups_with_rows
+from kernelviz.ops.kernels.groups import ends, groups_with_rows
 from kernelviz.ops.matmul.groups_reference import bound, reference
 from kernelviz.ops.matmul.variants_groups import GROUP_VARIANTS
 from kernelviz.ops.matmul.variants_groups_wgmma import GROUP_WGMMA_VARIANTS

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.variant import Configuration, Launch, variant
+from kernelviz.ops.kernels.groups import most_rows
 from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES
-from kernelviz.ops.matmul.groups import most_rows
 from kernelviz.ops.matmul.groups_wgmma import BOX, ROWS, Options
 
 if TYPE_CHECKING:

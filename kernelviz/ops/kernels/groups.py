@@ -1,4 +1,4 @@
-"""How many rows each group of `grouped_matmul` has: uneven, and the same for every seed. Imports no torch."""
+"""How many rows each group has, or positions each sequence: uneven, and the same for every seed. Imports no torch."""
 
 from __future__ import annotations
 
