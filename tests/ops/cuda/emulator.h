@@ -37,6 +37,7 @@ extern Index threadIdx, blockIdx, blockDim, gridDim;
 template <class T> constexpr T min(T a, T b) { return b < a ? b : a; }
 template <class T> constexpr T max(T a, T b) { return a < b ? b : a; }
 template <class T> T __ldg(const T* from) { return *from; }
+template <class T> T __ldcg(const T* from) { return *from; }
 extern "C" float erff(float) noexcept;
 extern "C" float expf(float) noexcept;
 extern "C" float exp2f(float) noexcept;
@@ -68,7 +69,7 @@ void warp_barrier();
 void store(unsigned to, const void* value, unsigned bytes);
 void load(void* value, unsigned from, unsigned bytes);
 void ldmatrix(unsigned* to, unsigned row, bool transposed);
-void stmatrix(unsigned to, const unsigned* values);
+void stmatrix(unsigned to, const unsigned* values, bool transposed = false);
 float of_lane_with(float value, int mask);
 float of_lane(float value, int lane);
 int warp_sum(int value);
@@ -98,6 +99,8 @@ void barrier_arrive(unsigned barrier, int of_block);
 int rank_in_cluster();
 void cluster_barrier();
 void load_box(unsigned short blocks, unsigned to, const char* map, int column, int row, unsigned barrier);
+void load_windows(unsigned to, const char* map, int channel, int column, int row, int image, int tap_column, int tap_row, unsigned barrier);
+void load_taps(unsigned to, const char* map, int channel, int tap, int filter, unsigned barrier);
 void store_box(unsigned from, const char* map, int column, int row);
 void copy_bulk(unsigned to, const void* from, unsigned bytes, unsigned barrier);
 void prefetch(const void* from);
