@@ -111,14 +111,19 @@ void ldmatrix(unsigned* to, unsigned row, bool transposed) {
     });
 }
 // PTX ISA, "stmatrix": thread 8 i + r gives the address of row r of matrix i, of which thread t holds two elements of row t / 4.
-void stmatrix(unsigned to, const unsigned* values) {
-    together({to, {values[0], values[1], values[2], values[3]}}, [](Fiber* lanes) {
+// Transposed, thread 8 i + r gives the address of column r.
+void stmatrix(unsigned to, const unsigned* values, bool transposed) {
+    together({to, {values[0], values[1], values[2], values[3]}}, [transposed](Fiber* lanes) {
         check_banks(lanes, 16, "stmatrix");
         for (unsigned matrix = 0; matrix < 4; ++matrix) {
             for (unsigned i = 0; i < WARP; ++i) {
-                const unsigned row = lanes[8 * matrix + i / 4].lane.address;
-                memcpy(in_shared(row, 16) + i % 4 * 4, &lanes[i].lane.values[matrix], 4);
-                lanes[i].unfenced.push_back({row, row + 16});
+                for (unsigned half = 0; half < 2; ++half) {
+                    const unsigned row = i / 4, column = i % 4 * 2 + half;
+                    const unsigned at = lanes[8 * matrix + (transposed ? column : row)].lane.address;
+                    const char* value = reinterpret_cast<const char*>(&lanes[i].lane.values[matrix]) + 2 * half;
+                    memcpy(in_shared(at, 16) + 2 * (transposed ? row : column), value, 2);
+                    lanes[i].unfenced.push_back({at, at + 16});
+                }
             }
         }
     });

@@ -11,6 +11,7 @@ struct Load {
     unsigned barrier;
     const unsigned char* from = nullptr;  // of neighbouring bytes, without a map
     unsigned bytes = 0;
+    std::vector<unsigned char> gathered;  // rows of 128 bytes that a box of an image or of filters has
 };
 static std::deque<Load> loads;
 constexpr unsigned BOX_PITCH = 128;
@@ -49,7 +50,21 @@ static void run_of_bytes(const Load& load) {
     }
     change(to, load.barrier, 0, -(long long)load.bytes);
 }
+static void run_of_rows(const Load& load) {
+    Block& to = blocks[load.blocks];
+    if (!to.running) {
+        fail("a copy to a block that has ended");
+    }
+    for (unsigned i = 0; i < load.gathered.size(); i += 16) {
+        memcpy(in_shared(to, swizzled(load.to + i), 16), &load.gathered[i], 16);
+    }
+    change(to, load.barrier, 0, -(long long)load.gathered.size());
+}
 static void run(const Load& load) {
+    if (!load.gathered.empty()) {
+        run_of_rows(load);
+        return;
+    }
     if (load.from) {
         run_of_bytes(load);
         return;
@@ -155,6 +170,66 @@ void copy_bulk(unsigned to, const void* from, unsigned bytes, unsigned barrier) 
     } else {
         loads.push_back(load);
     }
+}
+// What the tests pass as a map of images (Windows) or of filters (Taps), of elements of 16 bits.
+struct Windows {
+    const unsigned char* images;
+    long long n, h, w, c, pixels, side, stride;
+};
+struct Taps {
+    const unsigned char* filters;
+    long long k, taps, c, rows;
+};
+static void load_rows(Load load) {
+    if (load.to % 1024) {
+        fail("a box does not begin where its swizzle does");
+    }
+    if (now.at_once) {
+        run(load);
+    } else {
+        loads.push_back(load);
+    }
+}
+// The channels of a box that exist; the row is zeros before.
+static void gather(unsigned char* row, const unsigned char* channels, int channel, long long c) {
+    if (channel < c) {
+        memcpy(row, channels + 2 * channel, 2 * std::min(64ll, c - channel));
+    }
+}
+// PTX ISA, "im2col mode": the upper left pixel goes through a box of columns, then rows, then images, in steps of the stride.
+void load_windows(unsigned to, const char* map, int channel, int column, int row, int image, int tap_column, int tap_row, unsigned barrier) {
+    Windows of;
+    memcpy(&of, map, sizeof of);
+    const long long lower = -(of.side / 2), upper = of.side / 2 - (of.side - 1);
+    if (column < lower || column >= of.w + upper || row < lower || row >= of.h + upper) {
+        fail("a window begins outside of its box");
+    }
+    Load load{(unsigned)rank_in_cluster(), to, {}, 0, 0, barrier};
+    load.gathered.resize(of.pixels * BOX_PITCH);
+    for (long long i = 0, x = column, y = row, z = image; i < of.pixels; ++i) {
+        const long long across = x + tap_column, down = y + tap_row;
+        if (across >= 0 && across < of.w && down >= 0 && down < of.h && z < of.n) {
+            gather(&load.gathered[i * BOX_PITCH], of.images + ((z * of.h + down) * of.w + across) * of.c * 2, channel, of.c);
+        }
+        if ((x += of.stride) >= of.w + upper) {
+            x = lower;
+            if ((y += of.stride) >= of.h + upper) {
+                y = lower;
+                ++z;
+            }
+        }
+    }
+    load_rows(load);
+}
+void load_taps(unsigned to, const char* map, int channel, int tap, int filter, unsigned barrier) {
+    Taps of;
+    memcpy(&of, map, sizeof of);
+    Load load{(unsigned)rank_in_cluster(), to, {}, 0, 0, barrier};
+    load.gathered.resize(of.rows * BOX_PITCH);
+    for (long long i = 0; i < of.rows && filter + i < of.k; ++i) {
+        gather(&load.gathered[i * BOX_PITCH], of.filters + ((filter + i) * of.taps + tap) * of.c * 2, channel, of.c);
+    }
+    load_rows(load);
 }
 void fence_for_tma() { fiber().unfenced.clear(); }
 void store_box(unsigned from, const char* map, int column, int row) {
