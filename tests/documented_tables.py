@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import documented_attention_tables as more
 import documented_cells as cells
 from documented_cells import CARDS, ENDING, FOLDER, UNKNOWN, Case, Cells, by_card, cases
 
@@ -38,6 +39,8 @@ RUNGS = {
 """The rungs of the bf16 ladder: the idea, and the gain and TFLOP/s that the work log of fast.cu reports on an H100."""
 ROW_SHAPES = ((14336, 4096), (6144, 4096), (4096, 14336), (28672, 4096))
 ROW_RUNS = tuple(f"matmul-rows-{n}x{k}" for n, k in ROW_SHAPES)
+DIMENSIONS = {f"d = {d}": more.attention_names("attention", f"-d{d}") for d in (64, 256)}
+RESNET_50 = tuple(f"conv2d-resnet-50-{part}" for part in ("3x3", "3x3-stride-2", "reduce", "expand", "downsample"))
 FEW = 64
 """Up to so many rows, a product is compared with a read of as many bytes as its weights have."""
 LARGE_BYTES = 100e6
@@ -244,6 +247,18 @@ TABLES: dict[str, Callable[[], str]] = {
     ),
     "grouped": grouped,
     "w4a16": weights_of_4_bits,
+    "attention-ladder": more.attention_ladder,
+    "attention": lambda: more.compared(more.attention_names("attention"), triton=True),
+    "attention-dimensions": lambda: more.compared([n for names in DIMENSIONS.values() for n in names], triton=True),
+    "attention-means": lambda: more.means({"d = 128": more.attention_names("attention"), **DIMENSIONS}),
+    "attention-backward": lambda: more.compared(more.attention_names("attention-backward"), triton=True),
+    "decode": more.decode,
+    "conv2d-ladder": lambda: of_variants("conv2d-ladder"),
+    "conv2d": lambda: more.compared((*RESNET_50, "conv2d-sd-1.5")),
+    "conv2d-means": lambda: more.means({"ResNet-50": RESNET_50, "Stable Diffusion 1.5": ("conv2d-sd-1.5",)}),
+    "conv-bias-relu": lambda: of_variants("conv-bias-relu"),
+    "linear-cross-entropy": more.linear_cross_entropy,
+    "linear-cross-entropy-backward": lambda: of_variants("linear-cross-entropy-backward"),
 }
 """By the name in the comments around a table."""
 
