@@ -13,12 +13,12 @@ from kernelviz.ops import op_named
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "gpu"))
 
-from documented_runs import RUNS, Documented, request_of
+from documented_runs import RUNS, Documented
 
 
 @pytest.mark.parametrize("one", RUNS.values(), ids=list(RUNS))
 def test_every_variant_of_a_documented_run_can_solve_one_of_its_problems(one: Documented) -> None:
     bench = RehearsedBench((samples.H200,))
-    plan = bench.plan(request_of(one))
+    plan = bench.plan(one.request())
     named = [op_named(one.op).variant_named(name) for name in plan.variants]
     assert [v.name for v in named if all(v.refuses(p) is not None for p in plan.problems)] == []

@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from cases import variants, ways
+from cases import odd_sizes, variants, ways
 
 from kernelviz.core.backends import BACKENDS
 from kernelviz.core.errors import UnknownName
 from kernelviz.core.sizes import expand
 from kernelviz.ops import Op, Variant, catalogue, op_named, variant
-from kernelviz.ops.catalog.tensors import Blocks, Product
+from kernelviz.ops.catalog.tensors import Blocks, Dimension, Product, Strided
 
 ROOT = Path(__file__).parents[2]
 OPS = list(catalogue().values())
@@ -44,6 +44,20 @@ def test_default_sizes_and_presets_expand(op: Op) -> None:
     assert len({p.name for p in op.presets}) == len(op.presets)
 
 
+def _axes_of(dimension: Dimension) -> tuple[str, ...]:
+    match dimension:
+        case int():
+            return ()
+        case str():
+            return (dimension,)
+        case Blocks():
+            return (dimension.axis,)
+        case Product():
+            return tuple(axis for one in dimension.axes for axis in _axes_of(one))
+        case Strided():
+            return (dimension.axis, dimension.filter, dimension.stride)
+
+
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
 def test_names_inside_an_op_agree(op: Op) -> None:
     names = [v.name for v in op.variants]
@@ -52,9 +66,8 @@ def test_names_inside_an_op_agree(op: Op) -> None:
     assert set(op.first) <= set(names)
     tensors = (*op.inputs, *op.outputs)
     dimensions = [a for t in tensors for a in t.axes if not isinstance(a, int)]
-    named = [a.axes if isinstance(a, Product) else (a.axis if isinstance(a, Blocks) else a,) for a in dimensions]
-    assert {axis for axes in named for axis in axes} <= set(op.axis_names)
-    assert {t.below for t in tensors if t.below} <= set(op.axis_names)
+    dimensions += [t.below for t in tensors if t.below]
+    assert {axis for a in dimensions for axis in _axes_of(a)} <= set(op.axis_names)
     for one in (op, op.of(op.problem(dict.fromkeys(op.axis_names, 4), op.dtypes[0], direction=op.directions[-1]))):
         if one.slab:
             assert all(one.slab not in t.axes[1:] for t in (*one.inputs, *one.reference_outputs))
@@ -62,13 +75,24 @@ def test_names_inside_an_op_agree(op: Op) -> None:
 
 
 # Ops that need not read all of an input, and so count what they must: the rows that ids name, one element of each stride, the
-# weights of groups that have rows.
-READ_IN_PART = {"strided_copy", "empty_launch", "embedding", "gather", "index_select", "scatter_add", "grouped_matmul"}
+# weights of groups that have rows, the pixels that a filter covers in one of its positions, the tokens of a page.
+READ_IN_PART = {
+    "strided_copy",
+    "empty_launch",
+    "embedding",
+    "gather",
+    "index_select",
+    "scatter_add",
+    "grouped_matmul",
+    "conv2d",
+    "conv_bias_relu",
+    "paged_attention_decode",
+}
 
 
 @pytest.mark.parametrize("op", [o for o in OPS if o.name not in READ_IN_PART], ids=lambda op: op.name)
 def test_cost_counts_each_input_and_output_once(op: Op) -> None:
-    sizes = {axis: 3 + 2 * i for i, axis in enumerate(op.axis_names)}
+    sizes = odd_sizes(op)[-1] if op.check else {axis: 3 + 2 * i for i, axis in enumerate(op.axis_names)}
     for dtype in op.dtypes:
         cost = op.cost_of(op.problem(sizes, dtype))
         assert cost.read_bytes == sum(t.size_bytes(sizes, dtype) for t in op.inputs)

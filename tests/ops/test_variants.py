@@ -44,7 +44,14 @@ def test_agrees_on_other_data(op: Op, variant: Variant, data: str) -> None:
         assert accuracy.passed, (str(way), reasons_of(accuracy))
 
 
-REFUSES_STRIDES = {("grouped_matmul", "torch_grouped_mm"), ("block_scaled_matmul", "torch_scaled_mm")}
+REFUSES_STRIDES = {
+    ("grouped_matmul", "torch_grouped_mm"),
+    ("block_scaled_matmul", "torch_scaled_mm"),
+    *((op, f"sdpa_{library}") for op in ("attention", "causal_attention") for library in ("flash", "cudnn")),
+    ("varlen_attention", "torch_varlen"),
+    ("conv2d", "torch_cudnn_search"),
+    ("conv_bias_relu", "torch_cudnn_fused"),
+}
 """Variants that call an operator of torch which does not take every stride."""
 
 
