@@ -163,7 +163,7 @@ def default_direction(op: Op) -> Direction | None:
 def default_variants(offered: Sequence[Choice], op: Op) -> tuple[str, ...]:
     """The op's default variants, as far as they can run here; else the first that can. Never one that runs only when named."""
     usable = [c.variant.name for c in offered if c.usable and not c.variant.only_when_named]
-    return tuple(n for n in op.first if n in usable) or tuple(usable[:MOST_VISIBLE])
+    return tuple(n for n in usable if n in op.first) or tuple(usable[:MOST_VISIBLE])
 
 
 def default_baseline(op: Op, variants: Sequence[str]) -> str:
