@@ -41,7 +41,7 @@ def test_what_a_process_says_about_itself_does_not_count(bench: Bench) -> None:
     honest = ("torch_eager", "torch_compile")
     request = RunRequest(
         op="add",
-        sizes={"n": "2^22"},
+        sizes={"n": "2^20"},
         variants=(*honest, *FOUND_ONLY_BY_A_JUDGE),
         dtype="fp32",
         device="cpu",
