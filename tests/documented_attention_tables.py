@@ -41,11 +41,6 @@ def attention_names(kind: str, ending: str = "") -> tuple[str, ...]:
     )
 
 
-def _best(run: Run, names: Iterable[str]) -> Case | None:
-    """The fastest correct case of these variants."""
-    return min((c for c in cases(run) if c.result.variant in names), key=_time_s, default=None)
-
-
 def _time_s(case: Case) -> float:
     return case.row.figure.estimate if case.row.figure else inf
 
@@ -179,7 +174,7 @@ def linear_cross_entropy() -> str:
     name, plain = "linear-cross-entropy", "linear-cross-entropy-product"
 
     def of_card(card: str) -> Cells:
-        product = _best(run, ("torch_eager",)) if (run := cells.load(card, plain)) else None
+        product = cells.case_of(cells.load(card, plain), "torch_eager")
         table: Cells = {}
         for case in cases(cells.load(card, name)):
             memory = case.result.peak_memory
