@@ -51,7 +51,7 @@ def triton_variants(*, causal: bool) -> tuple[Variant, ...]:
         backward=descriptors_backward,
     )
     def triton_descriptors(q_BSHD: Tensor, k_BSHD: Tensor, v_BSHD: Tensor) -> Launch:
-        """Triton, persistent: loads by TMA, tiles shared out so that programs end together. Backward: as triton_flash, by TMA."""
+        """Triton, persistent, TMA: a program of an SM computes exponentials, another multiplies. Backward: passes, by TMA."""
         from kernelviz.ops.attention import triton_descriptors as kernels
 
         return kernels.bind_descriptors(q_BSHD, k_BSHD, v_BSHD, causal=causal)
