@@ -36,7 +36,7 @@ RECORD = HERE / "passed.json"
 FILES = (
     *("test_attention*.py", "test_bounds*.py", "test_convolution*.py", "test_grouped_*.py", "test_interpreter.py"),
     *("test_linear_*.py", "test_matmul_*.py"),
-    *("test_source_digest.py", "test_special_values.py", "test_variants.py", "test_w4a16_matmul.py"),
+    *("test_source_digest.py", "test_special_values.py", "test_variants.py", "test_varlen_*.py", "test_w4a16_matmul.py"),
 )
 """The files whose tests depend on nothing but kernels and the code that judges them, by the pattern of their names. New files of
 tests that call kernels on the processor are among them by themselves."""
@@ -47,7 +47,7 @@ DECIDING = (
     *("tests/ops/barriers_of_ttgir.py", "tests/ops/cases.py", "tests/ops/changed_sources.py", "tests/ops/checking.py"),
     *("tests/ops/conftest.py", "tests/ops/cuda", "tests/ops/emulator.py", "tests/ops/grouped_configurations.py"),
     *("tests/ops/interpreted.py", "tests/ops/interpreted_fp8.py", "tests/ops/matmul_configurations.py"),
-    *("tests/ops/sizes", "tests/ops/special_values.py"),
+    *("tests/ops/sizes", "tests/ops/special_values.py", "tests/ops/varlen_lengths.py"),
 )
 """The code that these tests use: whoever writes the record is told what else they load."""
 NOT_DECIDING = (
