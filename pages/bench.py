@@ -86,7 +86,7 @@ if stored is None:
     if run_id is not None:
         empty_states.missing_run(bench, run_id)
     else:
-        empty_states.first_visit(bench.ops()[form.op], form, bench.runs(8), bench.history.shipped())
+        empty_states.first_visit(bench, bench.ops()[form.op], form, bench.runs(8), bench.history.shipped())
     st.stop()
 
 # A page of 100,000 cases would take minutes, in which the server answers nobody else quickly.

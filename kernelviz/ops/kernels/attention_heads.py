@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelviz.core.errors import BadField
+from kernelviz.core.errors import BadField, BadSize
 from kernelviz.ops.catalog.tensors import Sizes
 
 HEAD_DIMENSIONS = (64, 128, 256)
@@ -12,18 +12,18 @@ HEAD_DIMENSIONS = (64, 128, 256)
 def group_of(query_heads: int, key_heads: int) -> int:
     """Query heads that share a key and value head: query head h uses key head h // group.
 
-    Errors: BadField where the query heads are no multiple of the key heads.
+    Errors: BadSize where the query heads are no multiple of the key heads.
 
     >>> group_of(64, 8)
     8
     """
     if query_heads % key_heads:
-        raise BadField("size hq", query_heads, f"query heads must be a multiple of the {key_heads} key heads (size hk)")
+        raise BadSize("hq", query_heads, f"query heads must be a multiple of the {key_heads} key heads (size hk)")
     return query_heads // key_heads
 
 
 def check_heads(sizes: Sizes) -> None:
-    """Errors: BadField where the query heads are no multiple of the key heads."""
+    """Errors: BadSize where the query heads are no multiple of the key heads."""
     group_of(sizes["hq"], sizes["hk"])
 
 

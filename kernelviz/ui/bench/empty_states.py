@@ -20,19 +20,19 @@ from kernelviz.ui.shared import callbacks, site
 from kernelviz.ui.shared.text import plain, when
 
 
-def first_visit(op: Op, form: Form, recent: Sequence[RunSummary], recorded: Sequence[RunSummary]) -> None:
+def first_visit(bench: Bench, op: Op, form: Form, recent: Sequence[RunSummary], recorded: Sequence[RunSummary]) -> None:
     """What kernelviz does, a button that starts the form's run, recorded runs to open, and what the chosen variants do."""
+    refusal = plan_form.describe_refusal(bench, form)
     with st.container(border=True, key="first_visit"):
         st.markdown(
             "**kernelviz measures variants of a GPU or CPU kernel on this machine, live, and verifies that each is correct.**  \n"
-            f"Ready to run: {plain(form.op)}{', backward,' if form.direction == 'backward' else ''} in {plain(form.dtype)} with "
-            f"{', '.join(plain(format_variant(v)) for v in form.variants)}. Change this in the form on the left.  \n"
+            f"{_ready_to_run(form) if refusal is None else not_ready(refusal)}  \n"
             "The result: time, bandwidth and distance to the hardware limit (the roof) of each variant, with 95 % intervals. "
             "Compiled variants appear once they are built."
         )
         callbacks.button(
             "Run", plan_form.run_action(), key="first_run", type="primary", icon=":material/play_arrow:",
-            disabled=not form.variants,
+            disabled=refusal is not None,
         )  # fmt: skip
     for n, device in enumerate(dict.fromkeys(run.device for run in recorded)):
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key=f"recorded_runs_{n}"):
@@ -42,6 +42,18 @@ def first_visit(op: Op, form: Form, recent: Sequence[RunSummary], recorded: Sequ
                     site.run_link(plain(run.op), run.id)
     variant_list(op, form.variants)
     recent_runs(recent)
+
+
+def _ready_to_run(form: Form) -> str:
+    direction = ", backward," if form.direction == "backward" else ""
+    variants = ", ".join(plain(format_variant(v)) for v in form.variants)
+    what = f"{plain(form.op)}{direction} in {plain(form.dtype)} with {variants}"
+    return f"Ready to run: {what}. Change this in the form on the left."
+
+
+def not_ready(refusal: str) -> str:
+    """A line for a box with a button that runs the form: why it cannot be run."""
+    return f":red[:material/error: Not ready to run: {plain(refusal)}] Change this in the form on the left."
 
 
 def variant_list(op: Op | None, variants: Sequence[str]) -> None:

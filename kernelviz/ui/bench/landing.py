@@ -24,6 +24,7 @@ def recorded_run(bench: Bench, op: str) -> Run | None:
 def introduction(bench: Bench, form: Form, recorded: Run, recent: Sequence[RunSummary]) -> None:
     """What kernelviz does, what the page shows below, and the button that measures the same op on this machine."""
     device = bench.device(form.device)
+    refusal = plan_form.describe_refusal(bench, form)
     sentence = insight_sentence(insight_of(recorded.id))
     with st.container(border=True, key="first_visit", gap="xsmall"):
         st.markdown(
@@ -31,10 +32,12 @@ def introduction(bench: Bench, form: Form, recorded: Run, recent: Sequence[RunSu
             f"Below is an example, not a measurement of this machine: {plain(recorded.plan.op)}, recorded on an "
             f"**{plain(recorded.environment.device.name)}** on {recorded.created_at[:10]}. {plain(sentence)}"
         )
+        if refusal is not None:
+            st.markdown(empty_states.not_ready(refusal))
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             callbacks.button(
                 "Measure this here", plan_form.run_action(), key="first_run", type="primary",
-                icon=":material/play_arrow:", disabled=not form.variants,
+                icon=":material/play_arrow:", disabled=refusal is not None,
                 help=plain(
                     f"Measures {form.op} in {form.dtype} on {device.name} with {', '.join(map(format_variant, form.variants))}. "
                     "The form on the left changes this."

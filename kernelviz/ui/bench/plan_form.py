@@ -181,6 +181,14 @@ def _planned(bench: Bench, form: Form) -> tuple[Plan | None, UsageError | None]:
         return None, error
 
 
+def describe_refusal(bench: Bench, form: Form) -> str | None:
+    """Why the form cannot be measured, with the remedy, for a place far from its fields; None if it can be measured."""
+    plan, refusal = _planned(bench, form)
+    if plan is not None:
+        return None
+    return describe_lacking_variants(bench, form) if refusal is None else f"{sentence_case(str(refusal))}."
+
+
 def _compare_with(run: Run, form: Form, bench: Bench) -> None:
     """Whether the form shows the plan of the run on the page; nothing if it does."""
     fields, missing = differences(form, run, bench), unavailable(form, run, bench)
