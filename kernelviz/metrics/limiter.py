@@ -23,6 +23,7 @@ The rules are applied in this order. The first one that holds gives the answer:
    unfused chain reads and writes up to three tensors (two operands and a result), in fp32 where it computes in fp32. That is 3
    times the bytes of a problem that reads and writes 2 bytes an element, and 4 times if it reads 2 and writes 1. For an op
    whose result is no whole tensor it is taken as 3 times. This is inferred, and the evidence says so.
+   It does not apply to a problem right of the ridge (attention, a matrix product), whose kernels compute.
 5. **latency**: there is a reason why little work is in flight.
    - The grid has fewer blocks than the GPU has multiprocessors.
    - At most 25 % of the warps that the GPU can hold are on it at once, by the theoretical occupancy or because the grid is small.
@@ -31,6 +32,9 @@ The rules are applied in this order. The first one that holds gives the answer:
      about as long as a trip (H200: 0.68 us), so the limit is there at 41 % of the threads.
    - t is short: two empty kernels and the largest part together are 70 % of it or more.
    - Each wave of blocks takes at most as long as two empty kernels, so that a thread moves its few bytes and waits.
+   The second, third and last reason are about bytes in flight, so they say nothing about a problem right of the ridge: one warp
+   of each scheduler keeps a tensor core busy. The matrix product by which the rate of an H200 is measured, and all fast kernels
+   of attention, run at an occupancy of 12 to 25 %, because their tiles fill registers and shared memory.
    If the time of an empty kernel is unknown, this rule does not apply, since launching could be the reason too.
 6. **bandwidth** of wasteful access: an op that only moves data (at most a quarter of a flop for each byte), in one kernel. Each
    of its waves takes three times as long as the trips to memory of its threads would with 4 bytes each way a trip: the threads
@@ -160,7 +164,7 @@ def _in_l2(facts: CaseFacts) -> _Answer:
 def _at_roof(facts: CaseFacts) -> _Answer:
     if facts.roofed_s < ROOF_SHARE * facts.time_s:
         return None
-    if facts.computing_s is not None and facts.computing_s >= (facts.moving_s or 0.0):
+    if facts.computes:
         return "compute", (*_computed(facts), *_clock(facts))
     return "bandwidth", _moved(facts)
 
@@ -182,7 +186,7 @@ def _waiting(facts: CaseFacts) -> _Answer:
 def _half(facts: CaseFacts) -> _Answer:
     if facts.roofed_s < HALF * facts.time_s:
         return None
-    if facts.computing_s is not None and facts.computing_s >= (facts.moving_s or 0.0):
+    if facts.computes:
         return "compute", (*_computed(facts), *_clock(facts))
     rest = Evidence("rest_unexplained", {"rest_fraction": 1 - facts.of_time(facts.moving_s)})
     return _moving_kind(facts), (*_moved(facts), *(waiting(facts) or (rest,)))
@@ -195,7 +199,7 @@ def _moving_kind(facts: CaseFacts) -> LimiterKind:
 
 def _chain(facts: CaseFacts) -> _Answer:
     steps = [s for k in facts.result.kernels if (s := k.duration_s) is not None and s >= MAIN_KERNEL * facts.time_s]
-    if len(steps) < 2 or facts.fits_in_l2 or facts.moving_s is None or facts.counted_s is not None:
+    if len(steps) < 2 or facts.fits_in_l2 or facts.moving_s is None or facts.counted_s is not None or facts.computes:
         return None
     ratio = sum(steps) / len(steps) / facts.moving_s
     limit = _longest_step(facts.result)
@@ -223,16 +227,14 @@ def _latency(facts: CaseFacts) -> _Answer:
     longest, sms = facts.longest, facts.device.multiprocessors
     if longest is not None and longest.grid and sms and (blocks := prod(longest.grid)) < sms:
         reasons.append(Evidence("few_blocks", {"blocks": blocks, "multiprocessors": sms}))
-    resident = facts.occupancy
-    if resident is not None and resident.fraction <= LOW_OCCUPANCY:
-        reasons.append(Evidence("low_occupancy", _values(resident)))
-    reasons += _in_flight(facts)
+    if not facts.computes:
+        reasons += _in_flight(facts)
     starting_s = 2 * facts.empty_s * facts.kernels
     if facts.roofed_s and starting_s + facts.roofed_s >= EXPLAINED * facts.time_s:
         part = "moving" if facts.roofed_s == facts.moving_s else "computing"
         parts_s = {"starting_s": starting_s, "part_s": facts.roofed_s, "time_s": facts.time_s}
         reasons.append(Evidence("too_short", {**parts_s, "part": part}))
-    wave = facts.wave
+    wave = None if facts.computes else facts.wave
     if wave and wave.time_s <= ONE_TRIP * facts.empty_s * max(wave.bytes_per_thread / WIDE_TRIP_BYTES, 1.0):
         reasons.append(Evidence("short_wave", {"wave_s": wave.time_s, "bytes_per_thread": wave.bytes_per_thread}))
     return ("latency", (*reasons, *_distances(facts))) if reasons else None
@@ -240,8 +242,10 @@ def _latency(facts: CaseFacts) -> _Answer:
 
 def _in_flight(facts: CaseFacts) -> tuple[Evidence, ...]:
     """How little of the GPU the main kernel fills, if that alone explains the distance from the roof."""
-    threads, fraction = facts.resident_threads, facts.resident_fraction
-    if threads is None or fraction is None or facts.occupancy is None or facts.occupancy.fraction <= LOW_OCCUPANCY:
+    threads, fraction, resident = facts.resident_threads, facts.resident_fraction, facts.occupancy
+    if resident is not None and resident.fraction <= LOW_OCCUPANCY:
+        return (Evidence("low_occupancy", _values(resident)),)
+    if threads is None or fraction is None:
         return ()
     if fraction <= LOW_OCCUPANCY:
         return (Evidence("small_grid", {"threads": threads, "resident_fraction": fraction}),)
@@ -283,7 +287,8 @@ def _context(facts: CaseFacts, kind: LimiterKind) -> tuple[Evidence, ...]:
         context.append(Evidence("warm_is_faster", {"ratio": ratio}))
     if kind == "unclear" and resident is not None:
         context.append(Evidence("occupancy" if resident.waves is None else "occupancy_and_waves", _values(resident)))
-        context += [Evidence("enough_in_flight")] if facts.roofed_s else []
+        usual = facts.computes and resident.fraction <= LOW_OCCUPANCY
+        context += [Evidence("usual_occupancy" if usual else "enough_in_flight")] if facts.roofed_s else []
     if isinstance(facts.empty, SameModelRoof) and kind in ("launch", "latency"):
         context.append(Evidence("other_empty_kernel", {"empty_s": facts.empty_s or 0.0}))
     if kind in ("launch", "latency") and host_bound(timing):

@@ -13,6 +13,7 @@ EvidenceKind = Literal[
     "few_blocks", "low_occupancy", "small_grid", "few_in_flight", "too_short", "short_wave", "queued_wave", "warm_is_faster",
     "occupancy", "occupancy_and_waves", "enough_in_flight", "host_bound", "capped_clock", "low_clock", "other_empty_kernel",
     "one_call", "rest_unexplained", "moved_least", "counted_dram", "counted_l2", "busy_pipe", "busy_issue", "waiting_warps",
+    "usual_occupancy",
 ]  # fmt: skip
 MissingKind = Literal["device_time", "gpu", "empty_kernel", "cost", "bandwidth", "compute_rate", "resources"]
 

@@ -79,6 +79,11 @@ class CaseFacts:
         return max(self.moving_s or 0.0, self.computing_s or 0.0)
 
     @property
+    def computes(self) -> bool:
+        """Whether computing takes at least as long as moving: the problem is right of the ridge of the roofline."""
+        return self.computing_s is not None and self.computing_s >= (self.moving_s or 0.0)
+
+    @property
     def moved_bytes(self) -> int:
         return self.result.cost.moved_bytes if self.result.cost else 0
 

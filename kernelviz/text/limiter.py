@@ -63,6 +63,8 @@ EVIDENCE: dict[EvidenceKind, str] = {
     "occupancy_and_waves": "theoretical occupancy {occupancy_fraction} ({limited_by}) in {waves:,.1f} waves of blocks",
     "enough_in_flight": "enough work is in flight, so the reason is what each thread does: reads that repeat or that fetch more "
     "than is used, waiting for other threads, or instructions that are not counted as flop",
+    "usual_occupancy": "kernels that compute need no higher occupancy, so the reason is what each thread does: waiting for other "
+    "threads, reads that repeat, or instructions that are not counted as flop, such as exponentials",
     "host_bound": "CPU-bound: back-to-back calls take {ratio:.1f}× the kernel time",
     "capped_clock": "SM clock {clock_hz} under the power cap",
     "low_clock": "SM clock {clock_hz}, {roof_hz} when its roof was measured",
