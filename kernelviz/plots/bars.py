@@ -1,5 +1,6 @@
 """Bar chart of the time of each variant at one size."""
 
+import math
 from collections.abc import Sequence
 from html import escape
 
@@ -17,6 +18,7 @@ from kernelviz.plots.frame import (
     hover,
     intervals,
     listed,
+    log_axis,
     neutral_line,
     nothing,
     only,
@@ -36,6 +38,11 @@ _MARKERS_TO = 0.045
 """The width of the column of markers as a fraction of the plot width: 12 px on a phone."""
 _LABELS_FROM = 0.62
 """The start of the column of text as a fraction of the plot width. On a phone, it still has space for a time and a share."""
+_LOG_FROM = 20.0
+"""From this ratio of the longest to the shortest time on, the axis is logarithmic: the bars of all variants but the slowest
+would be too short to compare."""
+_LOG_SPACE = 1.6
+"""Of a logarithmic axis, before the shortest time and after the longest."""
 
 
 def time_by_variant(
@@ -50,7 +57,8 @@ def time_by_variant(
     speed of light.
 
     To the right of each bar are its time and its share of the measured roof. The bar of a wrong result is hatched and labelled;
-    that of a time that is not stable is pale and labelled; a failed case has a label only.
+    that of a time that is not stable is pale and labelled; a failed case has a label only. The axis is logarithmic, and says so,
+    if the slowest variant takes 20 times as long as the fastest.
     """
     run_list = listed(runs)
     chosen = problem or next(reversed(problems_of(run_list)), None)
@@ -59,8 +67,11 @@ def time_by_variant(
         return nothing("No variant has a result at this size yet.", height=_FRAME_PX + 2 * _ROW_PX)
     times = [_time_s(row) for _, row in at_size]
     light = _speed_of_light(at_size, roofs, headline)
+    timed = [time_s for time_s in times if time_s > 0]
+    logarithmic = bool(timed) and max(timed) > _LOG_FROM * min(timed)
     scale, unit = units.time_unit(max(times))
-    draft = Draft(_FRAME_PX + _ROW_PX * len(at_size), x_title=f"time, {unit}")
+    title = f"time, {unit}{', logarithmic axis' if logarithmic else ''}"
+    draft = Draft(_FRAME_PX + _ROW_PX * len(at_size), x_title=title)
     styles = [style_in(run_list, row.result.problem.op, row.result.variant, beside) for _, row in at_size]
     draft.traces = [_bar(*one, run_list, scale, headline, style) for one, style in zip(at_size, styles, strict=True)]
     draft.traces += [_marker(*one, run_list, style) for one, style in zip(at_size, styles, strict=True)]
@@ -75,15 +86,19 @@ def time_by_variant(
             yref="y",
             font={"size": 12},
         )
-    if light is not None:
-        _mark(draft, light, max(times), scale, unit)
     figures = [row.figure or row.wrong_figure for _, row in at_size]
     ends = [figure.high / scale for figure in figures if figure and figure.high is not None]
     draft.x_axis |= {
-        "range": [0, end_of_axis((max(times) or scale) / scale, 1.1, ends)],
         "domain": [_MARKERS_TO, _LABELS_FROM - 0.02],
         "visible": any(times),  # without any time the axis has no meaning
     }
+    if logarithmic:
+        shortest_s = min(timed) if light is None else min(*timed, light.time_s)
+        draft.x_axis |= log_axis(shortest_s / scale / _LOG_SPACE, max(timed) / scale * _LOG_SPACE)
+    else:
+        draft.x_axis["range"] = [0, end_of_axis((max(times) or scale) / scale, 1.1, ends)]
+    if light is not None:
+        _mark(draft, light, scale, unit, logarithmic=logarithmic)
     # The names stand before the column of markers, not at the start of the bars, where the markers would cover them.
     draft.y_axis |= {
         "autorange": "reversed",
@@ -161,16 +176,20 @@ def _speed_of_light(
     return speed_of_light(row.result.problem, cost, roofs_of(run, roofs), headline)
 
 
-def _mark(draft: Draft, light: SpeedOfLight, longest_s: float, scale: float, unit: str) -> None:
+def _mark(draft: Draft, light: SpeedOfLight, scale: float, unit: str, *, logarithmic: bool) -> None:
     """A dashed line at the speed of light, with its label above the frame, where it covers neither line nor bar."""
     x = light.time_s / scale
+    at = (
+        math.log10(x) if logarithmic else x
+    )  # the place of a text on a logarithmic axis is a logarithm, that of a line is not
+    low, high = draft.x_axis["range"]
     draft.line_at(x, neutral_line())
     draft.note(
         f"speed of light {units.significant(x)} {unit} ({light.bound}-bound)",
-        x=x,
+        x=at,
         y=1,
         yref="paper",
         yanchor="bottom",
-        xanchor="left" if light.time_s < longest_s / 2 else "center",
+        xanchor="left" if at - low < (high - low) / 2.2 else "center",
         font={"size": 11},
     )

@@ -245,3 +245,20 @@ def test_bars_are_one_a_variant_with_time_and_share_in_words() -> None:
     words = [a.text for a in figure.layout.annotations]
     assert any(w.startswith("129.") and w.endswith("95 %") for w in words), words
     assert any(w.startswith("speed of light 122.0 µs (memory-bound)") for w in words), words
+    assert figure.layout.xaxis.title.text == "time, µs"
+
+
+@pytest.mark.parametrize(("slowest", "logarithmic"), [(0.05, False), (0.04, True)])
+def test_bars_of_a_slow_variant_do_not_hide_the_others(slowest: float, logarithmic: bool) -> None:
+    """Attention with its scores in memory took 25 times as long as the others, whose bars were a few pixels long."""
+    figure = plots.time_by_variant(samples.run(shares={"torch_eager": 0.95, "composite_eager": slowest}))
+    axis = figure.layout.xaxis
+    assert (axis.type == "log", axis.title.text.endswith(", logarithmic axis")) == (logarithmic, logarithmic)
+    shown = [10**end for end in axis.range] if logarithmic else axis.range
+    times = [bar.x[0] for bar in figure.data if bar.type == "bar"]
+    assert shown[0] < min(times)
+    assert max(times) < shown[1]
+    light = next(a for a in figure.layout.annotations if a.text.startswith("speed of light"))
+    (line,) = figure.layout.shapes
+    assert 10**light.x == pytest.approx(line.x0) if logarithmic else light.x == line.x0
+    assert shown[0] < line.x0 < min(times)
