@@ -128,6 +128,15 @@ def test_a_run_alone_is_compared_with_the_one_before_it_unless_somebody_empties_
     assert "Choose two runs above" in words(test)
 
 
+def test_runs_that_the_address_lists_as_that_of_roofline_does_are_compared(both: Bench) -> None:
+    test = opened(runs="before,after")
+    assert (param(test, "a"), param(test, "b"), param(test, "runs")) == ("before", "after", None)
+    assert tiles(test)["▼ Slower"] == "6 of 12 slower"
+    assert param(opened(runs="after"), "a") == "before", "one run is B; A is the one before it"
+    assert "two runs: the first two of the 3 in the address are shown" in words(opened(runs="before,after,before"))
+    assert "runs was left out: a and b name the two runs" in words(opened(a="after", b="before", runs="before,after"))
+
+
 def test_an_unknown_run_is_named(both: Bench) -> None:
     both.history.delete("before")
     test = opened(a="before", b="never")

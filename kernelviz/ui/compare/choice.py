@@ -21,7 +21,7 @@ _UPLOAD_NUMBER, _UPLOAD_ERRORS = "compare_uploads", "compare_said"
 
 def run_boxes(bench: Bench) -> tuple[str, str] | None:
     """The ids of the two chosen runs, None until both are chosen. Runs of the address that are not here are listed."""
-    params = {side: st.query_params.get(side, "") for side in SIDES}
+    params = {side: st.query_params.get(side, "") for side in SIDES} | _listed_runs()
     missing = unknown(bench, [r for r in params.values() if r])
     if missing:
         st.error(
@@ -51,6 +51,21 @@ def run_boxes(bench: Bench) -> tuple[str, str] | None:
             view_filters.write(side, run_id)
     run_in_hand.keep_selection("compare", [str(run_id) for run_id in chosen if run_id])
     return (str(chosen[0]), str(chosen[1])) if all(chosen) else None
+
+
+def _listed_runs() -> dict[str, str]:
+    """The runs of an address that lists them in `runs`, as that of the page Roofline does: the first is A, the second is B. One
+    alone is B. Says which of them are not compared. The address then has `a` and `b` instead."""
+    listed = [r for r in st.query_params.pop("runs", "").split(",") if r]
+    if not listed:
+        return {}
+    if any(st.query_params.get(side) for side in SIDES):
+        st.caption(":orange[In the address, runs was left out: a and b name the two runs of this page.]")
+        return {}
+    if len(listed) > len(SIDES):
+        st.caption(f":orange[This page compares two runs: the first two of the {len(listed)} in the address are shown.]")
+    first, second = listed[:2] if len(listed) > 1 else ("", listed[0])
+    return {"a": first, "b": second}
 
 
 def _seed(bench: Bench, params: Mapping[str, str], runs: Mapping[str, RunSummary]) -> None:
