@@ -1,4 +1,4 @@
-"""What the page Compare shows if A and B have no case in common: why, and how to measure one."""
+"""What the page Compare shows if A and B have no case in common: why, where both are drawn, and how to measure one."""
 
 from contextlib import suppress
 
@@ -12,7 +12,7 @@ from kernelviz.core.command import commands
 from kernelviz.metrics.comparison import Comparison
 from kernelviz.metrics.no_common_case import why_no_common_case
 from kernelviz.text.no_common_case import describe_no_common_case
-from kernelviz.ui.bench import link
+from kernelviz.ui.bench import link, second_run
 from kernelviz.ui.bench.form import form_of
 from kernelviz.ui.shared import site
 from kernelviz.ui.shared.text import plain
@@ -21,13 +21,28 @@ _MOST_COMMANDS = 8
 
 
 def no_common_case(bench: Bench, comparison: Comparison) -> None:
-    """Says why, and offers to measure the sizes of A with the variants of B on this machine."""
+    """Says why, links to charts of both runs, and offers to measure the sizes of A with the variants of B on this machine."""
     plan = plan_of_common_cases(bench, comparison)
     remedy = "" if plan else " Choose two runs of the same op and sizes."
     st.info(f"{plain(describe_no_common_case(why_no_common_case(comparison)))}{remedy}", icon=":material/link_off:")
+    _draw_both(comparison.a, comparison.b)
     if plan is not None:
         with st.container(border=True, key="measure_common"):
             _offer(bench, comparison.b, plan)
+
+
+def _draw_both(a: Run, b: Run) -> None:
+    """Links to the pages that draw runs of different sizes in one chart."""
+    with st.container(horizontal=True, gap="medium", key="draw_both"):
+        if a.plan.op == b.plan.op:
+            st.page_link(
+                site.page("bench"), label="Draw both runs by size", icon=":material/show_chart:",
+                query_params={"run": a.id, second_run.PARAM: b.id},
+            )  # fmt: skip
+        st.page_link(
+            site.page("roofline"), label="Draw both runs on the roofline", icon=":material/stacked_line_chart:",
+            query_params={"runs": f"{a.id},{b.id}"},
+        )  # fmt: skip
 
 
 def _offer(bench: Bench, b: Run, plan: Plan) -> None:
