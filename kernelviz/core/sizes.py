@@ -172,6 +172,9 @@ def written(axes: tuple[str, ...], problems: Sequence[Mapping[str, int]]) -> dic
     {'m': '2^20/n', 'n': '2^8..2^12'}
     >>> written(("m", "n"), [{"m": 3, "n": 64}, {"m": 3, "n": 100}])
     {'m': '3', 'n': '64,100'}
+    >>> stages = {"h": "56,28,14", "w": "h", "c": "3584/h", "k": "4*c"}
+    >>> written(tuple(stages), expand(tuple(stages), stages))
+    {'h': '56,28,14', 'w': 'h', 'c': '3584/h', 'k': '14336/h'}
     """
     wanted = [{a: p[a] for a in axes} for p in problems]
     listed = {a: _listed(list(dict.fromkeys(p[a] for p in wanted))) for a in axes}
@@ -187,7 +190,24 @@ def written(axes: tuple[str, ...], problems: Sequence[Mapping[str, int]]) -> dic
                 candidates.append({**listed, axis: f"{_number(product)}/{other}"})
         tied = [a for a in axes if all(p[a] == p[axis] for p in wanted)]
         candidates.append({**listed, **{a: axis for a in tied if a != axis}})
+    candidates += [{a: _by(axis, a, wanted) or listed[a] for a in axes} for axis in axes]
     return next((texts for texts in candidates if _means(axes, texts, wanted)), None)
+
+
+def _by(axis: str, other: str, problems: Sequence[Mapping[str, int]]) -> str | None:
+    """The size of `other` as an expression of that of `axis`: equal, a multiple, a part or a constant over it; None if it is
+    none of these, or is always the same."""
+    pairs = [(p[axis], p[other]) for p in problems]
+    first, size = pairs[0] if pairs else (1, 1)
+    if other == axis or len({b for _, b in pairs}) == 1:
+        return None
+    if all(b * first == a * size for a, b in pairs):
+        if size == first:
+            return axis
+        if size % first == 0:
+            return f"{size // first}*{axis}"
+        return f"{axis}/{first // size}" if first % size == 0 else None
+    return f"{_number(first * size)}/{axis}" if all(a * b == first * size for a, b in pairs) else None
 
 
 def _means(axes: tuple[str, ...], texts: Mapping[str, str], wanted: Sequence[Mapping[str, int]]) -> bool:

@@ -34,7 +34,7 @@ def no_common_case(bench: Bench, comparison: Comparison) -> None:
 def _draw_both(a: Run, b: Run) -> None:
     """Links to the pages that draw runs of different sizes in one chart."""
     with st.container(horizontal=True, gap="medium", key="draw_both"):
-        if a.plan.op == b.plan.op:
+        if a.plan.op == b.plan.op and min(len(a.plan.problems), len(b.plan.problems)) > 1:
             st.page_link(
                 site.page("bench"), label="Draw both runs by size", icon=":material/show_chart:",
                 query_params={"run": a.id, second_run.PARAM: b.id},
