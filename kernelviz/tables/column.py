@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from kernelviz.core import Problem, Result, units
 from kernelviz.core.units import Unit
-from kernelviz.metrics.sweep import varying_axes
+from kernelviz.metrics.sweep import telling_axes, varying_axes
 from kernelviz.text import Text, format_variant
 
 Value = str | float | int | bool | None
@@ -159,12 +159,28 @@ def axes_of(problems: Sequence[Problem]) -> tuple[str, ...]:
     return varying_axes(problems) or (tuple(problems[0].sizes) if problems else ())
 
 
+def leading_axes_of(problems: Sequence[Problem]) -> tuple[str, ...]:
+    """The axes without which two rows of a variant are the same: none if all rows have one size. Others follow the times.
+
+    >>> p = [Problem(op="attention", sizes={"b": 2**14 // s, "s": s, "d": 64}, dtype="bf16") for s in (512, 1024)]
+    >>> axes_of(p), leading_axes_of(p), axes_of(p[:1]), leading_axes_of(p[:1])
+    (('b', 's'), ('s',), ('b', 's', 'd'), ())
+    """
+    return telling_axes(problems) if varying_axes(problems) else ()
+
+
 def select_with_sizes(
     columns: Sequence[Column[ResultRow]], rows: Sequence[ResultRow], view: View, problems: Sequence[Problem] = ()
 ) -> list[Column[ResultRow]]:
-    """The columns that a view shows, with sizes: after the variant in wide tables; before it in narrow ones, whose heading has
-    the sizes that all `problems` of the plan share."""
+    """The columns that a view shows, with sizes.
+
+    In narrow tables they are before the variant; the heading has the sizes that all `problems` of the plan share. In wide ones
+    those that tell rows apart follow the variant, and the others are last, so that a phone shows a time beside the variant.
+    """
     selected = select(columns, rows, view)
     if view & View.NARROW:
         return [*size_columns(varying_axes(problems)), *selected]
-    return [*selected[:1], *size_columns(axes_of([row.result.problem for row in rows])), *selected[1:]]
+    present = [row.result.problem for row in rows]
+    leading = leading_axes_of(present)
+    rest = size_columns(axis for axis in axes_of(present) if axis not in leading)
+    return [*selected[:1], *size_columns(leading), *selected[1:], *rest]

@@ -1,4 +1,4 @@
-"""Widths of columns that Streamlit would measure by the first rows only, and cells that it would draw empty."""
+"""Which columns come first, widths that Streamlit would measure by the first rows only, and cells that it would draw empty."""
 
 from __future__ import annotations
 
@@ -27,3 +27,21 @@ def test_an_unknown_share_of_the_roof_is_a_dash_and_no_empty_cell() -> None:
         _, config = table.frame(case_columns(shown, View.WIDE), shown)
         kinds.append(config["Share of roof, %"]["type_config"]["type"])
     assert kinds == ["progress", "number"]
+
+
+def test_the_time_stands_beside_the_variant_and_the_sizes_that_tell_rows_apart() -> None:
+    """On a phone, a run of attention at one size showed five sizes and no time. The stages of a network have h = w and c = k."""
+    sizes = {"b": 1, "s": 4096, "hq": 16, "hk": 16, "d": 128}
+    stages = [{"n": 256, "h": h, "w": h, "c": 3584 // h, "k": 3584 // h, "r": 3, "s": 1} for h in (56, 28, 14)]
+    runs = {
+        "": samples.run(op="attention", sizes=[sizes], shares={"torch_eager": 0.5}),
+        "s": samples.run(op="attention", sizes=[sizes | {"b": 2**12 // s, "s": s} for s in (1024, 2048)]),
+        "c k": samples.run(op="conv2d", sizes=stages, shares={"torch_eager": 0.5}),
+    }
+    for leading, run in runs.items():
+        shown = cases(run, rows(run, run.environment.roofs))
+        headings = [column.heading for column in case_columns(shown, View.WIDE)]
+        before = headings.index("Cold time")
+        assert headings[:before] == ["Variant", *leading.split()]
+        last = {"": list(sizes), "s": ["b"], "c k": ["h", "w"]}[leading]
+        assert headings[-len(last) :] == last
