@@ -46,6 +46,7 @@ def test_the_first_visit_shows_shipped_runs_and_says_what_limits_them(bench: Ben
     said = words(test)
     for word in ("bandwidth", "launch", "latency", "unclear", "compute"):
         assert f"**{word}**: {MEANINGS[word]}" in said  # type: ignore[index]
+    assert f"**compute**: {MEANINGS['compute']} :gray[(torch eager, " in said, "which variants have that limiter"
     assert "times, launch facts and, for cases that have them, hardware counters" in said
 
 

@@ -24,6 +24,7 @@ from kernelviz.text import (
     format_limiter,
     format_rates,
     format_time,
+    format_variant,
 )
 from kernelviz.text.above_roof import count_above_roofs, describe_above_roof, describe_above_roofs
 from kernelviz.text.counters import describe_counting, describe_traffic
@@ -33,6 +34,8 @@ from kernelviz.ui.roofline import choice
 from kernelviz.ui.shared import charts, profiler_commands, site, table
 from kernelviz.ui.shared.text import bullets, plain
 
+_MOST_NAMED = 6
+"""Of the variants of a limiter."""
 SMALL_TABLE_PX = 240
 """Height of the table while one case is described above it."""
 
@@ -46,9 +49,11 @@ determines it:
 3. **compute**, **bandwidth**: the case reaches 60 % of that roof or more. Nsight Compute uses 60 % too.
    By counters, the measured traffic or a pipe's cycles count, too; **issue** means that the schedulers, or loads and stores,
    are busy in 60 % of their cycles or more.
-4. **bandwidth**, for a call of several kernels: each kernel takes as long as a few passes over the bytes of the problem.
-5. **latency**: fewer blocks than multiprocessors, at most 25 % of the warps that the GPU can hold, so few threads that one
-   16-byte vector in flight per thread cannot reach 60 % of the bandwidth, or a kernel too short to fill the GPU.
+4. **bandwidth**, for a call of several kernels, left of the ridge: each kernel takes as long as a few passes over the bytes of
+   the problem.
+5. **latency**: fewer blocks than multiprocessors, or a kernel too short to fill the GPU. Left of the ridge also at most 25 % of
+   the warps that the GPU can hold, or so few threads that one 16-byte vector in flight per thread cannot reach 60 % of the
+   bandwidth. Right of it, tensor cores are busy at such an occupancy, so it is no reason.
 6. **bandwidth**, for an op that only moves data: threads wait longer for their bytes than trips to memory take.
 7. **compute**, **bandwidth**: the case reaches half of that roof or more.
 8. **latency**, by counters: no unit is busy enough, so the warps wait.
@@ -205,13 +210,24 @@ def _counters(case: Placed) -> None:
     st.caption(plain(describe_counting(case.counters)))
 
 
+def _named(variants: Sequence[str]) -> str:
+    """The variants, or the first of many."""
+    names = ", ".join(plain(format_variant(v)) for v in variants[:_MOST_NAMED])
+    return names if len(variants) <= _MOST_NAMED else f"{names} and {len(variants) - _MOST_NAMED} more"
+
+
 def limiter_counts(cases: Sequence[Placed]) -> None:
-    """How many cases each limiter has, what it means, and the rule that determines it."""
+    """How many cases each limiter has and of which variants, what it means, and the rule that determines it."""
     counts = Counter((c.limiter.kind, lacks_roofs(c.limiter)) for c in cases)
+    variants = {
+        key: dict.fromkeys(c.variant for c in cases if (c.limiter.kind, lacks_roofs(c.limiter)) == key)
+        for key in counts
+    }
     st.markdown("##### What limits these cases")
     on_gpu = any(c.on_gpu for c in cases)
     lines = (
-        f"- {n} × **{limiter}**: {WITHOUT_ROOFS if no_roofs else describe_meaning(limiter, on_gpu=on_gpu)}"
+        f"- {n} × **{limiter}**: {WITHOUT_ROOFS if no_roofs else describe_meaning(limiter, on_gpu=on_gpu)} "
+        f":gray[({_named(list(variants[limiter, no_roofs]))})]"
         for (limiter, no_roofs), n in counts.most_common()
     )
     st.markdown("\n".join(lines))
