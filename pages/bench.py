@@ -113,7 +113,9 @@ run, second = second_run.narrowed_pair(bench, stored, second, variants)
 if progress is not None and progress.status in LIVING:
     heading.run_progress(bench, run if last is None else measured or run, progress)
 results = rows(run, roofs, headline)
-tiles.run_tiles(summary(results, headline), run.plan, headline)
+answers = summary(results, headline)
+tiles.run_tiles(answers, run.plan, headline)
+heading.memory_caption(results, run.plan, answers)
 if not results:
     st.caption("Results appear here when the first case is done. Compiled variants appear once they are built.")
     share.fill(share_box, bench, stored.id, run=stored, variants=variants)

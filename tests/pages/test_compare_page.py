@@ -167,7 +167,9 @@ def test_other_sizes_are_offered_on_bench_and_as_a_command(bench: Bench) -> None
     link = next(e for e in test.get("page_link") if "these sizes" in e.proto.label)
     assert "m=64&n=128" in link.proto.query_string
     assert "--size m=64 --size n=128" in test.code[0].value
-    assert _charts_of_both(test) == {"Draw both runs on the roofline": "runs=small%2Clarge"}, "a size each is no chart by size"
+    assert _charts_of_both(test) == {"Draw both runs on the roofline": "runs=small%2Clarge"}, (
+        "a size each is no chart by size"
+    )
     for name, m in (("few", 64), ("many", 128)):
         bench.history.add(samples.run(id=name, sizes=[{"m": m, "n": n} for n in (256, 512)], shares=shares))
     assert _charts_of_both(opened(a="few", b="many")) == {

@@ -1,18 +1,22 @@
 """The head of a run on the page Bench: what was measured, which variants are visible, its notes and its progress."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
 from streamlit.elements.lib.mutable_popover_container import PopoverContainer
 
 from kernelviz.bench import Bench, Progress
-from kernelviz.core import LIVING, Run
+from kernelviz.core import LIVING, Plan, Run
 from kernelviz.metrics.chart_selection import MANY
 from kernelviz.metrics.figures import Headline, figure_of
+from kernelviz.metrics.rows import Row
+from kernelviz.metrics.summary import Summary
 from kernelviz.plots.marker_images import mark
 from kernelviz.text import format_variant
 from kernelviz.text.caches import format_caches
 from kernelviz.text.events import describe_under_way
+from kernelviz.text.memory_of_calls import describe_memory_of_calls
 from kernelviz.text.method import format_load
 from kernelviz.text.text import sentence_case
 from kernelviz.ui.shared import callbacks, live_progress, session, share, view_filters
@@ -84,6 +88,13 @@ def _describe_warm(run: Run) -> str:
     if "warm" in run.method.figures:
         return "No case has a warm time: the run ended before they were measured. Resume or repeat it."
     return "No case has a warm time: this run did not measure them. Run it again."
+
+
+def memory_caption(results: Sequence[Row], plan: Plan, answers: Summary | None) -> None:
+    """The memory that a call of the best variant takes, if that differs much from the baseline's."""
+    sentence = None if answers is None else describe_memory_of_calls(results, plan, answers.fastest)
+    if sentence is not None:
+        st.caption(plain(sentence))
 
 
 def run_progress(bench: Bench, run: Run, progress: Progress) -> None:

@@ -63,7 +63,9 @@ def _listed_runs() -> dict[str, str]:
         st.caption(":orange[In the address, runs was left out: a and b name the two runs of this page.]")
         return {}
     if len(listed) > len(SIDES):
-        st.caption(f":orange[This page compares two runs: the first two of the {len(listed)} in the address are shown.]")
+        st.caption(
+            f":orange[This page compares two runs: the first two of the {len(listed)} in the address are shown.]"
+        )
     first, second = listed[:2] if len(listed) > 1 else ("", listed[0])
     return {"a": first, "b": second}
 
