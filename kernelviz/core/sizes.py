@@ -184,7 +184,7 @@ def written(axes: tuple[str, ...], problems: Sequence[Mapping[str, int]]) -> dic
             if other == axis:
                 continue
             if all(p[axis] == p[other] for p in wanted):
-                candidates.append({**listed, axis: other})
+                candidates.append({**listed, other: axis})
             product = wanted[0][axis] * wanted[0][other] if wanted else 0
             if all(p[axis] * p[other] == product for p in wanted):
                 candidates.append({**listed, axis: f"{_number(product)}/{other}"})

@@ -83,6 +83,16 @@ def test_the_form_shows_the_number_of_a_size_with_a_suffix() -> None:
     assert "n = 4096" not in captions(opened(op="add", n="4096", device="cuda:0"))
 
 
+def test_the_boxes_of_the_sizes_have_those_of_the_preset_that_was_chosen_before() -> None:
+    """After preset, then values, the browser showed five empty boxes of attention."""
+    test = opened(op="causal_attention", device="cuda:0")
+    test.segmented_control(key="sizes_from").set_value("preset").run()
+    test.segmented_control(key="sizes_from").set_value("values").run()
+    boxes = {box.key: (box.value, box.proto.default) for box in test.text_input if str(box.key).startswith("size_")}
+    assert boxes["size_causal_attention_s"] == ("1024", "1024"), "what a browser shows in a new box is the default"
+    assert all(value == default != "" for value, default in boxes.values())
+
+
 def test_a_form_without_a_variant_says_so() -> None:
     test = opened(op="add", device="cuda:0")
     test.button_group(key="variants").set_value([]).run()

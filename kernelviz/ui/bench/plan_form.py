@@ -304,7 +304,9 @@ def _sizes(op: Op, form: Form, refusal: UsageError | None) -> None:
     )
     for axis in op.axes:
         key = _size_key(op.name, axis.name)
-        st.text_input(plain(f"{axis.name} ({axis.caption})"), key=key, help=size_help)
+        # The value is given as the default, too: Streamlit does not send the session's value to a box that is drawn again (after
+        # the presets, which have no boxes) if it did not change, and the browser would show an empty box.
+        st.text_input(plain(f"{axis.name} ({axis.caption})"), form.sizes[axis.name], key=key, help=size_help)
         if isinstance(refusal, BadSize) and refusal.axis == axis.name:
             st.caption(f":red[:material/error: {plain(sentence_case(refusal.remedy))}.]")
         numbers = without_suffixes(form.sizes[axis.name])
