@@ -39,6 +39,13 @@ class OtherSizes:
     a: tuple[Problem, ...]
     b: tuple[Problem, ...]
 
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The axes that have no size in common; all axes if each has one."""
+        axes = tuple(self.a[0].sizes)
+        apart = [x for x in axes if not {p.sizes[x] for p in self.a} & {p.sizes.get(x) for p in self.b}]
+        return tuple(apart) or axes
+
 
 @dataclass(frozen=True, slots=True)
 class NoCombination:

@@ -23,16 +23,24 @@ def _value(what: n.Part, value: str | None) -> str:
     return "usual" if value is None else format_variant(value) if what == "variant" else value
 
 
-def _sizes(problems: Sequence[Problem]) -> str:
-    listed = "; ".join(format_sizes(p) for p in problems[:_MOST_SIZES])
-    more = len(problems) - _MOST_SIZES
+def _sizes(problems: Sequence[Problem], axes: Sequence[str]) -> str:
+    """The sizes of these axes, each once."""
+    sizes = tuple(dict.fromkeys(format_sizes(p, axes) for p in problems))
+    listed = "; ".join(sizes[:_MOST_SIZES])
+    more = len(sizes) - _MOST_SIZES
     return f"{listed} and {units.counted(more, 'more size')}" if more > 0 else listed
+
+
+def _other_sizes(reason: n.OtherSizes) -> str:
+    """The axes that differ alone: of a sweep over sequence lengths with other heads, the heads."""
+    a, b = (_sizes(problems, reason.axes) for problems in (reason.a, reason.b))
+    return f"the sizes differ (A: {a}; B: {b})"
 
 
 _REASONS: Mapping[type, Template] = {
     n.NoResults: lambda reason: f"{' and '.join(reason.sides)} {'have' if len(reason.sides) > 1 else 'has'} no result",
     n.OtherPart: _part,
-    n.OtherSizes: lambda reason: f"the sizes differ (A: {_sizes(reason.a)}; B: {_sizes(reason.b)})",
+    n.OtherSizes: _other_sizes,
     n.NoCombination: "op, variants and sizes overlap, but no combination of them is in both",
 }
 

@@ -36,7 +36,7 @@ A = run("a")
 ADD = run("b", [{"n": 64}], op="add", dtype="fp32")
 CASES: tuple[tuple[Run, type[n.NoCommonCase], str], ...] = (
     (ADD, n.OtherPart, "the ops differ (rmsnorm in A, add in B)"),
-    (run("b", LARGE), n.OtherSizes, "the sizes differ (A: m = 64, n = 128; B: m = 64, n = 256)"),
+    (run("b", LARGE), n.OtherSizes, "the sizes differ (A: n = 128; B: n = 256)"),
     (run("b", dtype="fp32"), n.OtherPart, "the data types differ (bf16 in A, fp32 in B)"),
     (run("b", changes={"direction": "backward"}), n.OtherPart, "the directions differ (forward in A, backward in B)"),
     (
@@ -72,6 +72,15 @@ def test_a_pair_needs_no_reason_and_of_many_sizes_three_are_named() -> None:
     assert n.why_no_common_case(compare(A, run("b"))) == ()
     many = run("b", [{"m": 64, "n": 2**i} for i in range(8, 13)])
     assert "n = 1,024 and 2 more sizes)" in str(describe_no_common_case(n.why_no_common_case(compare(A, many))))
+
+
+def test_of_other_heads_the_heads_are_named_and_not_each_length() -> None:
+    def heads(id: str, hq: int) -> Run:
+        sizes = [{"b": 1, "s": s, "hq": hq, "hk": 4, "d": 64} for s in (512, 1024, 2048, 4096)]
+        return samples.run(id=id, op="causal_attention", sizes=sizes, shares={"torch_eager": 0.6})
+
+    said = str(describe_no_common_case(n.why_no_common_case(compare(heads("a", 4), heads("b", 8)))))
+    assert said.endswith("the sizes differ (A: hq = 4; B: hq = 8).")
 
 
 def test_the_plan_measures_the_sizes_of_a_with_the_variants_of_b(tmp_path: Path) -> None:
