@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from kernelviz.core import Problem, Roof, Run, units
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.rows import Row, rows
+from kernelviz.metrics.sweep import varying_axes
 from kernelviz.plots.variant_styles import NEUTRAL, Style, styles_of
 from kernelviz.text import (
     describe_quality_of,
@@ -206,18 +207,39 @@ def style_in(runs: Sequence[Run], op: str, variant: str, beside: Sequence[str] =
     return styles_of(op, (variant, *chain.from_iterable(of_runs)), first)[variant]
 
 
+_LONG_TITLE = 32
+"""Letters of a title that fit beside a variant in a legend, and before a bar."""
+
+
 def run_suffix(run: Run, runs: Sequence[Run]) -> str:
     """The run after the name of a trace, if there are several runs."""
     return f" · {escape(format_run(run, runs))}" if len(runs) > 1 else ""
 
 
 def format_run(run: Run, runs: Sequence[Run]) -> str:
-    """The name of a run among several: its device if the devices differ, else its title if the titles differ, else its id."""
-    ids = [r.id for r in runs]
-    for names in ([r.environment.device.name for r in runs], [r.title for r in runs]):
+    """The name of a run among several: its device if the devices differ, else its title if the titles differ, else its id.
+
+    Instead of titles that are too long for a legend, or equal, the sizes that distinguish the runs, if there are such.
+    """
+    titles = [r.title for r in runs]
+    naming = [lambda: titles, lambda: _telling_sizes(runs)]
+    if max(map(len, titles)) > _LONG_TITLE:
+        naming.reverse()
+    for names_of in (lambda: [r.environment.device.name for r in runs], *naming):
+        names = names_of()
         if all(names) and len(set(names)) == len(names):
-            return names[ids.index(run.id)]
+            return names[[r.id for r in runs].index(run.id)]
     return run.id
+
+
+def _telling_sizes(runs: Sequence[Run]) -> list[str]:
+    """For each run of one op, the sizes that are the same in all its problems and differ from those of another run."""
+    if not all(r.plan.problems for r in runs) or len({r.plan.op for r in runs}) > 1:
+        return [""] * len(runs)
+    first = [r.plan.problems[0] for r in runs]
+    varied = {axis for r in runs for axis in varying_axes(r.plan.problems)}
+    axes = [a for a in first[0].sizes if a not in varied and len({p.sizes.get(a) for p in first}) > 1]
+    return [format_sizes(p, axes) if axes else "" for p in first]
 
 
 def problems_of(runs: Sequence[Run]) -> list[Problem]:

@@ -19,6 +19,7 @@ from kernelviz import plots
 from kernelviz.core.run import Run
 from kernelviz.metrics.figures import figure_of
 from kernelviz.plots import line_labels
+from kernelviz.plots.frame import format_run
 
 CHARTS = charts()
 OTHER_GPU = msgspec.structs.replace(samples.H200, id="cuda:1", uuid="GPU-1", name="NVIDIA H100")
@@ -231,6 +232,24 @@ def test_other_sizes_stand_on_the_roofline_only_at_another_intensity() -> None:
     square = [{"m": s, "n": s, "k": s} for s in (512, 1024, 2048)]
     figure = plots.rate_by_intensity(samples.run(op="matmul", sizes=square, shares={"torch_eager": 0.9}))
     assert [len(t.x) for t in figure.data if t.mode == "markers"] == [3]
+
+
+def test_two_runs_of_a_device_are_named_by_what_distinguishes_them() -> None:
+    """The titles of two runs of attention with other heads are too long to stand beside each variant."""
+
+    def run(hq: int, title: str, ids: str = "", s: int = 1024) -> Run:
+        sizes = [{"b": 1, "s": s * n, "hq": hq, "hk": 4, "d": 64} for n in (1, 2)]
+        return samples.run(id=f"run{hq}{ids}", op="attention", sizes=sizes, title=title)
+
+    long = "attention bf16, {} heads, measured on an NVIDIA H200"
+    assert _names(run(4, "before"), run(8, "after")) == ["before", "after"]
+    assert _names(run(4, long.format(4)), run(8, long.format(8))) == ["hq = 4", "hq = 8"]
+    assert _names(run(4, "the same"), run(8, "the same")) == ["hq = 4", "hq = 8"]
+    assert _names(run(4, long), run(4, long, "b", s=512)) == ["run4", "run4b"], "a swept axis says nothing"
+
+
+def _names(*runs: Run) -> list[str]:
+    return [format_run(run, runs) for run in runs]
 
 
 def test_bars_are_one_a_variant_with_time_and_share_in_words() -> None:
