@@ -43,6 +43,9 @@ _LOG_FROM = 20.0
 would be too short to compare."""
 _LOG_SPACE = 1.6
 """Of a logarithmic axis, before the shortest time and after the longest."""
+_MOST_OF_AXIS = 1e6
+"""The longest time over the start of a logarithmic axis, at most: a file may claim any time, also none that a call can take."""
+_SHORTEST_S = 1e-12
 
 
 def time_by_variant(
@@ -68,7 +71,7 @@ def time_by_variant(
     times = [_time_s(row) for _, row in at_size]
     light = _speed_of_light(at_size, roofs, headline)
     timed = [time_s for time_s in times if time_s > 0]
-    logarithmic = bool(timed) and max(timed) > _LOG_FROM * min(timed)
+    logarithmic = max(timed, default=0.0) > max(_LOG_FROM * min(timed, default=0.0), _SHORTEST_S)
     scale, unit = units.time_unit(max(times))
     title = f"time, {unit}{', logarithmic axis' if logarithmic else ''}"
     draft = Draft(_FRAME_PX + _ROW_PX * len(at_size), x_title=title)
@@ -94,7 +97,8 @@ def time_by_variant(
     }
     if logarithmic:
         shortest_s = min(timed) if light is None else min(*timed, light.time_s)
-        draft.x_axis |= log_axis(shortest_s / scale / _LOG_SPACE, max(timed) / scale * _LOG_SPACE)
+        low = max(shortest_s / scale / _LOG_SPACE, max(timed) / scale / _MOST_OF_AXIS)
+        draft.x_axis |= log_axis(low, max(timed) / scale * _LOG_SPACE)
     else:
         draft.x_axis["range"] = [0, end_of_axis((max(times) or scale) / scale, 1.1, ends)]
     if light is not None:
@@ -179,10 +183,9 @@ def _speed_of_light(
 def _mark(draft: Draft, light: SpeedOfLight, scale: float, unit: str, *, logarithmic: bool) -> None:
     """A dashed line at the speed of light, with its label above the frame, where it covers neither line nor bar."""
     x = light.time_s / scale
-    at = (
-        math.log10(x) if logarithmic else x
-    )  # the place of a text on a logarithmic axis is a logarithm, that of a line is not
     low, high = draft.x_axis["range"]
+    # The place of a text on a logarithmic axis is a logarithm, that of a line is not.
+    at = math.log10(max(x, 10**low)) if logarithmic else x
     draft.line_at(x, neutral_line())
     draft.note(
         f"speed of light {units.significant(x)} {unit} ({light.bound}-bound)",

@@ -221,15 +221,21 @@ def format_run(run: Run, runs: Sequence[Run]) -> str:
 
     Instead of titles that are too long for a legend, or equal, the sizes that distinguish the runs, if there are such.
     """
-    titles = [r.title for r in runs]
-    naming = [lambda: titles, lambda: _telling_sizes(runs)]
-    if max(map(len, titles)) > _LONG_TITLE:
-        naming.reverse()
-    for names_of in (lambda: [r.environment.device.name for r in runs], *naming):
-        names = names_of()
-        if all(names) and len(set(names)) == len(names):
-            return names[[r.id for r in runs].index(run.id)]
-    return run.id
+    ids, titles = [r.id for r in runs], [r.title for r in runs]
+    devices = [r.environment.device.name for r in runs]
+    long = max(map(len, titles)) > _LONG_TITLE
+    # Sizes are looked at last, because every trace has a name and a run has many problems.
+    for names in (devices, [] if long else titles):
+        if _distinct(names):
+            return names[ids.index(run.id)]
+    names = _telling_sizes(runs)
+    if not _distinct(names):
+        names = titles
+    return names[ids.index(run.id)] if _distinct(names) else run.id
+
+
+def _distinct(names: Sequence[str]) -> bool:
+    return len(names) > 0 and all(names) and len(set(names)) == len(names)
 
 
 def _telling_sizes(runs: Sequence[Run]) -> list[str]:

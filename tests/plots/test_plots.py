@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelviz import plots
+from kernelviz.core.result import Figure, Timing
 from kernelviz.core.run import Run
 from kernelviz.metrics.figures import figure_of
 from kernelviz.plots import line_labels
@@ -232,6 +233,21 @@ def test_other_sizes_stand_on_the_roofline_only_at_another_intensity() -> None:
     square = [{"m": s, "n": s, "k": s} for s in (512, 1024, 2048)]
     figure = plots.rate_by_intensity(samples.run(op="matmul", sizes=square, shares={"torch_eager": 0.9}))
     assert [len(t.x) for t in figure.data if t.mode == "markers"] == [3]
+
+
+def test_bars_of_times_that_no_call_can_take_are_drawn() -> None:
+    """A file may claim them."""
+    made = samples.run(shares={"torch_eager": 0.9, "composite_eager": 0.5}, sizes=samples.RMSNORM_SWEEP[:1])
+    for times_s in ((1e-3, 5e-324), (1e-322, 5e-324), (1e300, 1e-300)):
+        results = [
+            msgspec.structs.replace(r, outcome=Timing(device_cold_s=Figure(estimate=time_s)))
+            for r, time_s in zip(made.results, times_s, strict=True)
+        ]
+        run = msgspec.structs.replace(made, results=tuple(results))
+        endless = [msgspec.structs.replace(r, bandwidth_bytes_per_s=1e308) for r in samples.H200_ROOFS if r.level]
+        plots.time_by_variant(run, roofs=endless)
+        figure = plots.time_by_variant(run)
+        assert all(map(math.isfinite, figure.layout.xaxis.range)), times_s
 
 
 def test_two_runs_of_a_device_are_named_by_what_distinguishes_them() -> None:
