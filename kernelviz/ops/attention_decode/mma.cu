@@ -308,7 +308,7 @@ struct Shares {
 
 // A row of the output, from the parts of all shares that it is in.
 __device__ __forceinline__ void combine(ELEMENT* out_of_row, const Parts& parts, const Shares& shares, int row) {
-    constexpr int AT_ONCE = 8;
+    constexpr int AT_ONCE = 16;
     const int from = shares.first_of(row), to = shares.last_of(row);
     const bool late = shares.begin(from) < row * shares.tiles_of_row;  // the first share began with an earlier row
 #pragma unroll 1
