@@ -217,12 +217,19 @@ class Kernel(Struct, frozen=True, kw_only=True):
 class Preparation(Struct, frozen=True, kw_only=True):
     """The times of the steps before the first sample; no sample contains any of them.
 
-    The steps are binding (allocation and compilation), the first call and the correctness check.
+    The steps are binding (allocation and compilation), the first call and the correctness check. `search_s`: of the binding, if a
+    library tried its kernels meanwhile; it is left out of documents where there was no search.
     """
 
     bind_s: float | None = None
     first_call_s: float | None = None
     check_s: float | None = None
+    search_s: float | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def searched_s(self) -> float | None:
+        """How long a library searched for its fastest kernel, s; None if it did not."""
+        return None if self.search_s is msgspec.UNSET else self.search_s
 
 
 class PeakMemory(Struct, frozen=True, kw_only=True):

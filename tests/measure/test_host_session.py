@@ -375,3 +375,15 @@ def test_a_call_that_is_bound_alone_keeps_its_inputs() -> None:
     del launch
     gc.collect()
     assert all(one() is None for one in inputs)
+
+
+def test_the_search_of_a_library_has_a_time_of_its_own_and_other_binding_has_none() -> None:
+    """A variant that declares that it searches: its binding is the search. Documents of others stay as they were."""
+    op, problem = op_named("add"), Problem(op="add", sizes={"n": 100}, dtype="fp32")
+    plain = op.variant_named("torch_eager")
+    bound = BoundProblem(op, problem, torch.device("cpu"), 2**30, "cpu")
+    (_, searched), (_, made) = (bound.bind(v, bound.inputs) for v in (replace(plain, searches=True), plain))
+    assert searched.searched_s is not None
+    assert searched.searched_s == searched.bind_s
+    assert made.searched_s is None
+    assert b"search_s" not in msgspec.json.encode(made)

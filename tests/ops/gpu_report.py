@@ -24,6 +24,12 @@ def path() -> Path:
     return Path(os.environ.get("KERNELVIZ_GPU_REPORT") or Path(__file__).parents[2] / "docs" / "gpu-report.json")
 
 
+def all_paths() -> list[Path]:
+    """`path`, and the reports of other cards beside it."""
+    first = path()
+    return [first, *sorted(file for file in first.parent.glob("gpu-report-*.json") if file != first)]
+
+
 Key = tuple[str, str, str, str, str]
 
 

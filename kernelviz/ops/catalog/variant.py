@@ -74,6 +74,7 @@ class Variant:
     `bind(*inputs)` or, if it has a parameter ``compute``, `bind(*inputs, compute="tf32")`. Allocate and compile in the bind
     function or in the first call; the launch itself must be the op and nothing else.
     `slow_compile`: preparing it takes seconds, so it is measured after the other variants.
+    `searches`: a library tries its kernels when it is bound; that time is a figure of its own.
     `only_when_named`: a plan includes it only if the plan names it, because it is known to be wrong or slow (for example a
     published variant).
     `largest`: by axis, the largest size that it takes; it is left out of plans by default where no problem is small enough.
@@ -99,6 +100,7 @@ class Variant:
     largest: Mapping[str, int] = field(default_factory=dict)
     mutates: tuple[str, ...] = ()
     slow_compile: bool = False
+    searches: bool = False
     only_when_named: bool = False
     targets: tuple[str, ...] = ()
     techniques: tuple[Technique, ...] = ()
@@ -177,6 +179,7 @@ def variant(
     largest: Mapping[str, int] | None = None,
     mutates: tuple[str, ...] = (),
     slow_compile: bool = False,
+    searches: bool = False,
     only_when_named: bool = False,
     targets: tuple[str, ...] | None = None,
     techniques: tuple[Technique, ...] = (),
@@ -225,6 +228,7 @@ def variant(
             largest=dict(largest or {}),
             mutates=mutates,
             slow_compile=slow_compile,
+            searches=searches,
             only_when_named=only_when_named,
             targets=targets or (),
             techniques=techniques,

@@ -19,9 +19,9 @@ def torch_eager(x_NHWC: Tensor, w_KRRC: Tensor, *, s: int) -> Launch:
     return lambda: launches.conv2d(x_NHWC, w_KRRC, None, s)
 
 
-@variant(backend="torch", needs=("cuda",))
+@variant(backend="torch", needs=("cuda",), searches=True)
 def torch_cudnn_search(x_NHWC: Tensor, w_KRRC: Tensor, *, s: int) -> Launch:
-    """cuDNN with its search on: all its kernels are timed in the preparation, whose time has the search in it."""
+    """cuDNN with its search on: all its kernels are timed when it is bound, and the time of the search is shown."""
     from kernelviz.ops.convolution import torch as launches
 
     return launches.bind_searched(x_NHWC, w_KRRC, s)
