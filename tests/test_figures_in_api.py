@@ -33,6 +33,11 @@ def test_every_figure_is_a_column_of_seconds() -> None:
         assert timing.loop_s is not None
         assert (row.warm_s, row.loop_s) == (timing.device_warm_s.estimate, timing.loop_s.estimate)
         assert row.time_s == row.busy_s
+        assert timing.device_cold_s is not None
+        times_s = timing.device_cold_s.samples
+        assert times_s is not None
+        assert (row.minimum_s, row.maximum_s) == pytest.approx((min(times_s), max(times_s)))
+        assert row.mean_s == pytest.approx(sum(times_s) / len(times_s))
         assert row.call_eager_s < row.call_eager_p90_s < row.call_eager_p99_s
     assert list(frame.host_bound[:3]) == [True] * 3
     assert list(frame.host_bound[-3:]) == [False] * 3

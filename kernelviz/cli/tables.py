@@ -24,7 +24,7 @@ from kernelviz.text import describe_drift, describe_methods, describe_winners, f
 from kernelviz.text.absences import describe_missing_figures
 from kernelviz.text.foreign_times import NOT_OURS
 from kernelviz.text.report import above_roofs, conclusion, configurations, doubts, failures, heading, quality_lines
-from kernelviz.text.samples import SAMPLED_FIGURES
+from kernelviz.text.samples import SAMPLED_FIGURES, WHY_MEDIAN
 from kernelviz.text.times import FIGURES
 
 
@@ -115,5 +115,7 @@ def samples(table: Sequence[Row], run: Run) -> RenderableType:
         for sizes in ([format_size(row.result.problem.sizes[a]) for a in axes],)
     ]
     return Group(
-        console.table(select_with_sizes(SPREADS, spreads, View.TERMINAL, run.plan.problems), spreads), *drifting
+        console.table(select_with_sizes(SPREADS, spreads, View.TERMINAL, run.plan.problems), spreads),
+        *drifting,
+        Text(WHY_MEDIAN, style="dim"),
     )

@@ -52,6 +52,8 @@ class Figure(Struct, frozen=True, kw_only=True, cache_hash=True):
 
     `percentiles_s`, the 50th, 90th and 99th percentile of all samples, is stated where `samples` holds only the trimmed mean of
     each block. Where `samples` holds all of them, the field is left out of documents, as it was before 2026-11-23.
+    `extent_s`, the least, the mean and the largest of all samples, goes with it since 2026-11-27; it is left out where it is
+    not known.
     """
 
     estimate: float
@@ -65,6 +67,7 @@ class Figure(Struct, frozen=True, kw_only=True, cache_hash=True):
     correction_s: float | None = None
     buffers: int | None = msgspec.field(default=None, name="places")
     percentiles_s: tuple[float, float, float] | msgspec.UnsetType = msgspec.UNSET
+    extent_s: tuple[float, float, float] | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def by_block(self) -> bool:

@@ -1,7 +1,8 @@
 """A run as a small file, for the recorded runs that come with the package: samples and blocks in columns of whole numbers.
 
 What is shown of a run stays the same: the estimates and intervals of figures are stored exactly. Samples, and the sums behind the
-trimmed means of blocks, are rounded to 1 ps, percentiles to 0.1 ns, the start of a block to 0.1 ms and its clock to 1 MHz. A
+trimmed means of blocks, are rounded to 1 ps, percentiles and extents to 0.1 ns,
+the start of a block to 0.1 ms and its clock to 1 MHz. A
 figure that this form cannot hold stays as it is in the document. The file holds the digest of the run that it stands for.
 """
 
@@ -87,7 +88,9 @@ def encode(run: Run) -> bytes:
     bare = _with_figures(
         run,
         figures,
-        lambda _name, figure: msgspec.structs.replace(figure, samples=None, blocks=None, percentiles_s=msgspec.UNSET),
+        lambda _name, figure: msgspec.structs.replace(
+            figure, samples=None, blocks=None, percentiles_s=msgspec.UNSET, extent_s=msgspec.UNSET
+        ),
     )
     listed, planes_of = [], []
     for name, parts in columns.parts.items():
@@ -220,7 +223,8 @@ def _fits(figure: Figure) -> bool:
     if (len(blocks) if figure.by_block else sum(b.size for b in blocks)) != len(samples):
         return False
     rounds = {b.round is None for b in blocks}
-    finite = all(np.isfinite(s) and abs(s) * SAMPLE_PER_S < _LARGEST for s in (*samples, *(figure.percentiles_s or ())))
+    values = (*samples, *(figure.percentiles_s or ()), *(figure.extent_s or ()))
+    finite = all(np.isfinite(s) and abs(s) * SAMPLE_PER_S < _LARGEST for s in values)
     return finite and len(rounds) == 1 and all(abs(b.started_s) * START_PER_S < _LARGEST for b in blocks)
 
 
@@ -232,10 +236,13 @@ def _add(columns: _Columns, name: str, figure: Figure) -> None:
     middle = int(np.sort(steps)[len(steps) // 2])
     # The clock ticks in steps of 1 to 32 ns, so the distances from the middle have a common divisor.
     divisor = int(np.gcd.reduce(steps - middle)) or 1
-    kinds = (blocks[0].round is not None) + 2 * figure.by_block
+    extent = figure.extent_s if isinstance(figure.extent_s, tuple) else None
+    kinds = (blocks[0].round is not None) + 2 * figure.by_block + 4 * (extent is not None)
     columns.add(f"{name}.shape", [len(blocks), middle, divisor, kinds])
     if isinstance(figure.percentiles_s, tuple):
         columns.add(f"{name}.percentiles", _differences([round(p * PERCENTILE_PER_S) for p in figure.percentiles_s]))
+    if extent is not None:
+        columns.add(f"{name}.extent", _differences([round(s * PERCENTILE_PER_S) for s in extent]))
     columns.add(f"{name}.sizes", _differences([b.size for b in blocks]))
     columns.add(f"{name}.samples", (steps - middle) // divisor)
     columns.add(f"{name}.starts", _differences([round(b.started_s * START_PER_S) for b in blocks]))
@@ -246,8 +253,9 @@ def _add(columns: _Columns, name: str, figure: Figure) -> None:
 
 def _read(reader: _Reader, name: str, figure: Figure) -> Figure:
     count, middle, divisor, kinds = map(int, reader.take(f"{name}.shape", 4))
-    has_rounds, by_block = kinds % 2, kinds // 2
+    has_rounds, by_block, has_extent = kinds % 2, kinds // 2 % 2, kinds // 4
     percentiles = np.cumsum(reader.take(f"{name}.percentiles", 3)) / PERCENTILE_PER_S if by_block else None
+    extent = np.cumsum(reader.take(f"{name}.extent", 3)) / PERCENTILE_PER_S if has_extent else None
     sizes, starts, clocks = (
         np.cumsum(reader.take(f"{name}.{kind}", count)).tolist() for kind in ("sizes", "starts", "clocks")
     )
@@ -263,6 +271,7 @@ def _read(reader: _Reader, name: str, figure: Figure) -> Figure:
         figure,
         samples=tuple((steps / (_averaged(blocks) if by_block else 1) / SAMPLE_PER_S).tolist()),
         percentiles_s=msgspec.UNSET if percentiles is None else tuple(percentiles.tolist()),
+        extent_s=msgspec.UNSET if extent is None else tuple(extent.tolist()),
         blocks=blocks,
     )
 

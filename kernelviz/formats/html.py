@@ -20,6 +20,7 @@ from kernelviz.formats.offline import charts, sections, selection, tables
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.chart_selection import charted_run
 from kernelviz.text import describe_selection
+from kernelviz.text.samples import WHY_MEDIAN
 
 MOST_BYTES = 6_000_000
 """What a mail system takes, with its own coding on top."""
@@ -130,7 +131,7 @@ _VIEWS = f"""
 <div class="two"><div><h2>Time and share of the roof at <span data-size></span></h2>{_chart("bars")}</div>
 <div><h2>Each variant at this size</h2><ul id="lines" class="lines"></ul></div></div>
 <section><h2>Every case under the measured roofs</h2>{_chart("all")}</section>
-<section id="samples"><h2>Samples at <span data-size></span></h2><p class="how">{{samples}}</p>
+<section id="samples"><h2>Samples at <span data-size></span></h2><p class="how">{{samples}} {WHY_MEDIAN}</p>
 <div class="two">{_chart("spread")}<div><div class="choices">{_choice("of", "In order")}</div>{_chart("order")}
 <ul id="order_lines"></ul></div></div></section>
 """

@@ -166,6 +166,11 @@ def _check_figure(figure: Figure, path: str) -> None:
             check_between(percentile, LEAST_S, MOST_S, f"{path}.percentiles_s[{i}]")
         ordered = sorted(figure.percentiles_s) == list(figure.percentiles_s)
         refuse((not ordered, "percentiles in falling order cannot be", f"{path}.percentiles_s"))
+    if isinstance(figure.extent_s, tuple):
+        for i, time_s in enumerate(figure.extent_s):
+            check_between(time_s, LEAST_S, MOST_S, f"{path}.extent_s[{i}]")
+        ordered = sorted(figure.extent_s) == list(figure.extent_s)
+        refuse((not ordered, "a minimum, mean and maximum in falling order cannot be", f"{path}.extent_s"))
     given = len(figure.samples or ())
     in_blocks = len(blocks) if figure.by_block else sum(b.size for b in blocks)
     unlike = (figure.blocks is not None or figure.by_block) and in_blocks != given

@@ -1,5 +1,7 @@
 """The figures of a case, and what follows from them together."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from kernelviz.core import Figure, Preparation, Result, Timing
@@ -37,6 +39,32 @@ def quantiles(figure: Figure | None) -> tuple[float, float, float] | None:
         return None
     p50, p90, p99 = figure.percentiles_s or np.quantile(figure.samples, (0.5, 0.9, 0.99))
     return round(float(p50), 12), round(float(p90), 12), round(float(p99), 12)
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """The least, the mean and the largest of all samples, seconds."""
+
+    minimum_s: float
+    mean_s: float
+    maximum_s: float
+
+
+def extent(figure: Figure | None) -> Extent | None:
+    """The least, the mean and the largest of all samples; None without samples, and where only the mean of each block is stored.
+
+    >>> extent(Figure(estimate=2.0, samples=(2.0, 1.0, 6.0)))
+    Extent(minimum_s=1.0, mean_s=3.0, maximum_s=6.0)
+    """
+    if figure is None or not figure.samples:
+        return None
+    if isinstance(figure.extent_s, tuple):
+        return Extent(*figure.extent_s)
+    if figure.by_block:
+        return None
+    low, mean, high = min(figure.samples), float(np.mean(figure.samples)), max(figure.samples)
+    # Rounding must not move the mean of equal samples beyond them.
+    return Extent(*(round(float(s), 12) for s in (low, min(max(mean, low), high), high)))
 
 
 def back_to_back_over_warm(timing: Timing | None) -> float | None:

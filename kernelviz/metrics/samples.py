@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kernelviz.core import Block, Figure, Result, Run, Timing
 from kernelviz.metrics.drift import Drift, drift, lag_1
-from kernelviz.metrics.figures import quantiles
+from kernelviz.metrics.figures import Extent, extent, quantiles
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.quality import CLOCK_MOVED
 from kernelviz.metrics.statistics import Floats, means_by_block
@@ -93,7 +93,10 @@ def _repeated(blocks: Sequence[Block]) -> list[bool]:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The statistics of the samples of one figure of one case, times in seconds. None is unknown."""
+    """The statistics of the samples of one figure of one case, times in seconds. None is unknown.
+
+    `extent`: the least, the mean and the largest sample.
+    """
 
     field: str
     figure: Figure
@@ -102,6 +105,7 @@ class Spread:
     p50_s: float
     p90_s: float
     p99_s: float
+    extent: Extent | None
     low_clock_hz: float | None
     high_clock_hz: float | None
     slow: int
@@ -138,6 +142,7 @@ def _spread(figure: Figure, field: str, retried: int | None) -> Spread:
         p50_s=p50,
         p90_s=p90,
         p99_s=p99,
+        extent=extent(figure),
         low_clock_hz=min(clocks, default=None),
         high_clock_hz=max(clocks, default=None),
         slow=0 if series is None else int(series.slow.sum()),
@@ -151,8 +156,8 @@ def _spread(figure: Figure, field: str, retried: int | None) -> Spread:
 def by_block(run: Run) -> Run:
     """The run with the trimmed mean of each block in place of its samples, for figures that have blocks of several samples.
 
-    Estimates, intervals and percentiles stay the same, and so does what is derived from the means of blocks: verdicts, stability
-    and measurement quality. The distribution inside a block is lost.
+    Estimates, intervals, percentiles and extents stay the same, and so does what is derived from the means of blocks: verdicts,
+    stability and measurement quality. The distribution inside a block is lost.
     """
 
     def of_result(result: Result) -> Result:
@@ -169,7 +174,13 @@ def _by_block(figure: Figure) -> Figure:
     percentiles = quantiles(figure)
     if percentiles is None or figure.by_block or all(b.size == 1 for b in figure.blocks or ()):
         return figure
-    return msgspec.structs.replace(figure, samples=tuple(means_by_block(figure).tolist()), percentiles_s=percentiles)
+    known = extent(figure)
+    return msgspec.structs.replace(
+        figure,
+        samples=tuple(means_by_block(figure).tolist()),
+        percentiles_s=percentiles,
+        extent_s=msgspec.UNSET if known is None else (known.minimum_s, known.mean_s, known.maximum_s),
+    )
 
 
 def records(result: Result, fields: Sequence[str]) -> list[dict[str, object]]:

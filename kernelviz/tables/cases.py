@@ -9,7 +9,15 @@ from functools import cached_property
 
 from kernelviz.core import Figure, Result, Run, units
 from kernelviz.core.configuration import configuration_text
-from kernelviz.metrics.figures import Headline, back_to_back_over_warm, first_call_s, host_bound, times_s
+from kernelviz.metrics.figures import (
+    Extent,
+    Headline,
+    back_to_back_over_warm,
+    extent,
+    first_call_s,
+    host_bound,
+    times_s,
+)
 from kernelviz.metrics.quality import LEVELS, Quality, quality
 from kernelviz.metrics.rows import Row, by_rate
 from kernelviz.metrics.stability import stability
@@ -33,6 +41,7 @@ from kernelviz.text.absences import describe_figures_notes
 from kernelviz.text.failures import format_stage
 from kernelviz.text.quality import INTERVAL_HELP
 from kernelviz.text.results import CONFIGURATION_HELP
+from kernelviz.text.samples import EXTENT_HELP
 from kernelviz.text.times import FIGURES
 
 
@@ -51,6 +60,11 @@ class Case:
     @property
     def figure(self) -> Figure | None:
         return self.row.figure
+
+    @cached_property
+    def extent(self) -> Extent | None:
+        """The least, the mean and the largest sample of the time."""
+        return extent(self.figure)
 
     @property
     def stable(self) -> Figure | None:
@@ -172,6 +186,12 @@ COLUMNS: tuple[Column[Case], ...] = (
            _RECORD),
     Column("samples", "Samples", "Number of samples of the time.", units.COUNT,
            lambda c: c.figure.sample_count if c.figure else None, _RECORD),
+    Column("minimum_s", "Min", f"The shortest sample of the time. {EXTENT_HELP}", units.SECONDS,
+           lambda c: c.extent.minimum_s if c.extent else None, _RECORD),
+    Column("mean_s", "Mean", f"The mean of all samples of the time. {EXTENT_HELP}", units.SECONDS,
+           lambda c: c.extent.mean_s if c.extent else None, _RECORD),
+    Column("maximum_s", "Max", f"The longest sample of the time. {EXTENT_HELP}", units.SECONDS,
+           lambda c: c.extent.maximum_s if c.extent else None, _RECORD),
     Column("bandwidth_bytes_per_s", "Bandwidth", "Fewest bytes that the problem has to move, divided by the time.",
            units.BYTES_PER_S, lambda c: c.row.bandwidth_bytes_per_s, half_width=_half_width),
     Column("rate_flop_per_s", "Rate", "Floating-point operations of the problem, divided by the time.", units.FLOP_PER_S,

@@ -6,6 +6,7 @@ from kernelviz.core import Result, units
 from kernelviz.metrics.samples import Spread
 from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View
 from kernelviz.text import describe_drift, describe_lag_1, describe_repeats, describe_sm_clock
+from kernelviz.text.samples import EXTENT_HELP
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,12 @@ SPREADS: tuple[Column[SpreadOfCase], ...] = (
     Column("", "p50", "50 % of the samples take at most this long.", units.SECONDS, lambda row: row.spread.p50_s),
     Column("", "p90", "90 % of the samples take at most this long.", units.SECONDS, lambda row: row.spread.p90_s),
     Column("", "p99", "99 % of the samples take at most this long.", units.SECONDS, lambda row: row.spread.p99_s),
+    Column("", "Min", f"The shortest sample. {EXTENT_HELP}", units.SECONDS,
+           lambda row: row.spread.extent.minimum_s if row.spread.extent else None),
+    Column("", "Mean", f"The mean of all samples. {EXTENT_HELP}", units.SECONDS,
+           lambda row: row.spread.extent.mean_s if row.spread.extent else None),
+    Column("", "Max", f"The longest sample. {EXTENT_HELP}", units.SECONDS,
+           lambda row: row.spread.extent.maximum_s if row.spread.extent else None),
     Column("", "±", "Half the 95 % interval of the estimate, bootstrapped over blocks.", units.WIDTH,
            lambda row: row.spread.figure.half_width),
     Column("", "Drift", DRIFT_HELP, units.OWN_TEXT, lambda row: describe_drift(row.spread.drift) if row.spread.blocks else None,

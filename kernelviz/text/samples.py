@@ -13,6 +13,23 @@ SAMPLED_FIGURES = tuple(f for f in FIGURES if f.field != "busy_s")
 """The figures whose samples are shown. Those of busy equal the cold ones except for the gaps between the kernels of a call."""
 
 
+WHY_MEDIAN = (
+    "The estimate is a median, because one sample that was interrupted, by the operating system, the driver or a lower clock, "
+    "moves the mean and decides the maximum, and because the minimum is the luckiest sample, which falls as more are taken."
+)
+"""Why neither the mean nor the minimum is the time of a case."""
+EXTENT_HELP = "Unknown where only the mean of each block is stored."
+
+
+def describe_extent(spread: Spread) -> Text:
+    """The least, the mean and the largest sample, or why they are not known."""
+    known = spread.extent
+    if known is None:
+        return Text("minimum, mean and maximum unknown: only the mean of each block is stored")
+    values = (("minimum", known.minimum_s), ("mean", known.mean_s), ("maximum", known.maximum_s))
+    return Text(", ".join(f"{name} {units.seconds(time_s)}" for name, time_s in values))
+
+
 def describe_drift(drift: Drift) -> Text:
     """The result of the test for drift, with its statistics.
 
@@ -85,6 +102,7 @@ def describe_spread(spread: Spread) -> list[Text]:
         f"{spread.samples:,} sample{'s' if spread.samples != 1 else ''} {in_blocks}{means}",
         f"estimate {units.seconds(figure.estimate)} {interval}",
         ", ".join(f"{name} {units.seconds(time_s)}" for name, time_s in quantiles),
+        describe_extent(spread),
         describe_sm_clock(spread),
         describe_repeats(spread),
     ]

@@ -13,6 +13,7 @@ from kernelviz.core.run import Run
 from kernelviz.metrics.rows import rows
 from kernelviz.tables.cases import COLUMNS
 from kernelviz.tables.column import View
+from kernelviz.text.samples import WHY_MEDIAN
 from kernelviz.text.times import FIGURES
 
 
@@ -106,3 +107,14 @@ def test_samples_have_a_line_for_each_figure_of_each_case(capsys: pytest.Capture
     bare = samples.run([samples.failed(run.results[0].problem, "torch_eager", "compile")], op="add")
     console.show(tables.samples(rows(bare, ()), bare))
     assert capsys.readouterr().out.startswith("No samples: ")
+
+
+def test_samples_have_mean_minimum_and_maximum_and_the_reason_for_the_median(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = figures.run()
+    console.show(tables.samples(rows(run, run.environment.roofs), run))
+    out = capsys.readouterr().out
+    heads = next(line for line in out.splitlines() if "p99" in line).split()
+    assert heads[heads.index("p99") :][:4] == ["p99", "Min", "Mean", "Max"]
+    assert " ".join(out.split()).endswith(WHY_MEDIAN)

@@ -25,7 +25,7 @@ from kernelviz.bench import recording
 from kernelviz.core import DocumentError, Run, Timing
 from kernelviz.formats import compact, document, exports, shipped_runs
 from kernelviz.formats.validation import checked
-from kernelviz.metrics.figures import quantiles
+from kernelviz.metrics.figures import extent, quantiles
 from kernelviz.metrics.insight import insight
 from kernelviz.metrics.quality import quality, slow_blocks
 from kernelviz.metrics.rows import rows
@@ -110,8 +110,10 @@ def test_the_means_of_blocks_keep_what_is_computed_from_blocks() -> None:
         for field, figure in before.outcome.figures.items():
             other = getattr(after.outcome, field)
             seen.add(other.by_block)
-            assert replace(other, samples=figure.samples, percentiles_s=msgspec.UNSET) == figure
+            same = replace(other, samples=figure.samples, percentiles_s=msgspec.UNSET, extent_s=msgspec.UNSET)
+            assert same == figure
             assert quantiles(other) == quantiles(figure)
+            assert extent(other) == extent(figure) is not None
             assert (other.sample_count, len(other.samples)) == (figure.sample_count, len(figure.blocks or ()))
             was, now = spread(before, field), spread(after, field)
             assert was is not None
@@ -135,6 +137,8 @@ def test_the_means_of_blocks_keep_what_is_computed_from_blocks() -> None:
     [
         ({"percentiles_s": (3e-6, 2e-6, 4e-6)}, "falling order"),
         ({"percentiles_s": (1e-6, 2e-6, math.inf)}, "percentiles_s"),
+        ({"extent_s": (1e-6, 3e-6, 2e-6)}, "minimum, mean and maximum in falling order"),
+        ({"extent_s": (math.nan, 2e-6, 3e-6)}, "extent_s"),
         ({"samples": (1e-6,)}, "with one mean for each block, its blocks stand for"),
         ({"blocks": None}, "blocks"),
     ],

@@ -10,8 +10,12 @@ import sample_runs as samples
 
 from kernelviz.core.result import Block, Figure, Result, Timing
 from kernelviz.metrics.drift import drift
-from kernelviz.metrics.samples import BY_MEDIAN, in_order, records, spread
+from kernelviz.metrics.figures import Extent, extent
+from kernelviz.metrics.samples import BY_MEDIAN, by_block, in_order, records, spread
+from kernelviz.tables.spreads import SPREADS, SpreadOfCase
 from kernelviz.text.samples import SAMPLED_FIGURES, describe_drift, describe_repeats, describe_spread
+
+EXTENTS = [column for column in SPREADS if column.title in ("Min", "Mean", "Max")]
 
 
 def one(figure: Figure | None, **more: Figure) -> Result:
@@ -75,7 +79,7 @@ def test_every_figure_has_its_words_and_calls_say_nothing_of_repeats() -> None:
         found = spread(result, asked.field)
         assert found is not None, asked.name
         by_host = asked.field in BY_MEDIAN
-        assert len(describe_spread(found)) == (6 if by_host else 7)
+        assert len(describe_spread(found)) == (7 if by_host else 8)
         assert (describe_repeats(found) is None) is by_host
     assert set(BY_MEDIAN) == {"call_eager_s", "enqueue_s", "call_graph_s", "loop_s"}
     assert {f.field for f in SAMPLED_FIGURES} >= {
@@ -85,6 +89,29 @@ def test_every_figure_has_its_words_and_calls_say_nothing_of_repeats() -> None:
         "enqueue_s",
         "loop_s",
     }
+
+
+def test_the_extent_is_that_of_all_samples_and_unknown_where_only_means_are_stored() -> None:
+    samples_s = (3.0, 1.0, 2.0, 10.0)
+    figure = Figure(estimate=2.5, samples=samples_s, blocks=(Block(size=4, started_s=0.0),))
+    found = spread(one(figure), "device_cold_s")
+    assert found is not None
+    assert found.extent == Extent(min(samples_s), sum(samples_s) / 4, max(samples_s))
+    assert "minimum 1.000 s, mean 4.000 s, maximum 10.00 s" in map(str, describe_spread(found))
+    small = by_block(figures.run())
+    stored = small.results[0].timing
+    assert stored is not None
+    assert stored.device_cold_s is not None
+    assert stored.device_cold_s.by_block
+    assert extent(stored.device_cold_s) == extent(figures.run().results[0].timing.device_cold_s)  # type: ignore[union-attr]
+    without = msgspec.structs.replace(stored.device_cold_s, extent_s=msgspec.UNSET)  # as documents of before 2026-11-27
+    assert extent(without) is None
+    unknown = spread(one(without), "device_cold_s")
+    assert unknown is not None
+    assert "minimum, mean and maximum unknown: only the mean of each block is stored" in map(
+        str, describe_spread(unknown)
+    )
+    assert all(column.value(SpreadOfCase(one(without), "device cold", unknown)) is None for column in EXTENTS)
 
 
 def noise(count: int, seed: int, correlation: float = 0.0) -> np.ndarray:

@@ -17,7 +17,7 @@ import kernelviz.bench
 from kernelviz.core.run import Run
 from kernelviz.metrics.samples import spread
 from kernelviz.text import describe_methods_of
-from kernelviz.text.samples import SAMPLED_FIGURES, describe_spread
+from kernelviz.text.samples import SAMPLED_FIGURES, WHY_MEDIAN, describe_spread
 
 Open = Callable[..., AppTest]
 
@@ -76,6 +76,12 @@ def test_the_words_and_the_table_say_what_the_samples_say(page: Open) -> None:
     assert list(table["Variant"]) == ["torch eager", "torch compile", "triton block"]
     assert list(table["Samples"]) == [480] * 3
     assert table["p50, µs"].iloc[-1] == pytest.approx(found.p50_s * 1e6)
+    assert found.extent is not None
+    extents = {"Min": found.extent.minimum_s, "Mean": found.extent.mean_s, "Max": found.extent.maximum_s}
+    assert {name: table[f"{name}, µs"].iloc[-1] for name in extents} == pytest.approx(
+        {name: time_s * 1e6 for name, time_s in extents.items()}
+    )
+    assert WHY_MEDIAN in words(test)
     assert table["Repeated"].iloc[-1] == "2 blocks discarded"
 
 

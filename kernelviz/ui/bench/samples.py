@@ -13,7 +13,7 @@ from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.spreads import SPREADS, SpreadOfCase
 from kernelviz.text import describe_samples, describe_spread, describe_throttle, format_sizes, format_variant
 from kernelviz.text.quality import describe_method
-from kernelviz.text.samples import SAMPLED_FIGURES
+from kernelviz.text.samples import SAMPLED_FIGURES, WHY_MEDIAN
 from kernelviz.text.text import join
 from kernelviz.ui.shared import charts, table, view_filters
 from kernelviz.ui.shared.text import plain
@@ -56,6 +56,7 @@ def samples_at_size(run: Run, results: Sequence[Row], problem: Problem, beside: 
             key="samples_table",
             alt="Statistics of the samples of each variant",
         )
+        st.caption(WHY_MEDIAN)
     _samples_in_order(run, rows, field, spreads, beside)
 
 
