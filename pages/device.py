@@ -3,7 +3,7 @@
 import streamlit as st
 
 from kernelviz.hardware.datasheet import datasheet
-from kernelviz.ui.device import live, machine, roofs
+from kernelviz.ui.device import data_sheets, live, machine, roofs
 from kernelviz.ui.shared import device_strip, live_progress, session, view_filters
 
 bench = session.bench()
@@ -31,6 +31,9 @@ roofs.roof_table(
 
 st.markdown("##### Change between calibrations")
 roofs.roof_changes(bench.machine.calibrations(device.id))
+
+st.markdown("##### Data sheets of all GPUs")
+data_sheets.sheet_table(bench, data_sheets.search_box())
 
 st.markdown("##### Kernel times of recent runs")
 machine.recent_kernel_times(bench, device)

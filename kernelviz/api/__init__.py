@@ -8,6 +8,7 @@ kv.plots.latency_by_size(report)
 
 from kernelviz.api.artifacts import code, code_facts
 from kernelviz.api.comparisons import Compared, compare, gallery, library_comparison, regress, roofline, trends
+from kernelviz.api.devices import data_sheets
 from kernelviz.api.hardware_counters import counters, profiler_commands
 from kernelviz.api.measurement import Tuned, inspect, resume, resume_tuning, run, selftest, size_text, tune, tunings
 from kernelviz.api.precompilation import precompile
@@ -24,6 +25,7 @@ __all__ = [
     "code_facts",
     "compare",
     "counters",
+    "data_sheets",
     "gallery",
     "history",
     "inspect",

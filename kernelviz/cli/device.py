@@ -12,7 +12,8 @@ from sqlalchemy.engine import make_url
 
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
-from kernelviz.cli import console, device_watch, options
+from kernelviz.bench.data_sheets import ORDERS
+from kernelviz.cli import console, data_sheets, device_watch, options
 from kernelviz.cli.progress import Reporter, format_roof
 from kernelviz.core import BadField, Device, Roof, units
 from kernelviz.core.notices import Notice
@@ -67,6 +68,26 @@ def device(
             help="With --watch: warn if the memory in use grows by more than this within 10 minutes, in GiB.",
         ),
     ] = Thresholds().most_growth_bytes / 2**30,
+    sheets: Annotated[
+        bool,
+        typer.Option(
+            "--sheets",
+            help="Print the data sheets of all GPUs that kernelviz knows, with what was measured on such a card.",
+        ),
+    ] = False,
+    search: Annotated[
+        str,
+        typer.Option(
+            metavar="WORDS",
+            help="With --sheets: only those that match all words in name, architecture, source or device.",
+        ),
+    ] = "",
+    sort: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(ORDERS), help="With --sheets: what they are sorted by; cards of this machine come first."
+        ),
+    ] = "bandwidth",
     device_id: Annotated[
         str | None,
         typer.Option(
@@ -87,7 +108,18 @@ def device(
     for option, value in (("--busy-below", busy_below), ("--grown-above", grown_above)):
         if not watch and option in options.options_on_command_line(context):
             raise BadField(option, f"{value:g}", "it is a limit of --watch, which is missing")
+    for option, value in (("--search", search), ("--sort", sort)):
+        if not sheets and option in options.options_on_command_line(context):
+            raise BadField(option, value, "it chooses among the data sheets of --sheets, which is missing")
+    if sheets and (watch or calibrate or device_id):
+        other = "--watch" if watch else "--calibrate" if calibrate else "--device"
+        raise BadField(
+            "--sheets", "yes", f"it prints the data sheets of all GPUs and measures nothing; leave out {other}"
+        )
     with closing(use_cases.current()) as bench:
+        if sheets:
+            data_sheets.show(bench, search, sort, as_json=as_json)
+            return
         if watch:
             device_watch.watch(bench, device_id, Thresholds(busy_below / 100, grown_above * 2**30), as_json=as_json)
             return

@@ -18,6 +18,7 @@ from kernelviz.bench.summaries import UnderWay
 from kernelviz.core.device_sample import Sample
 from kernelviz.core.errors import UnknownRun
 from kernelviz.core.run import Roof
+from kernelviz.hardware.datasheet import sheets
 
 Open = Callable[..., AppTest]
 PLAYED = {
@@ -239,3 +240,22 @@ def test_samples_of_the_page_come_from_the_one_monitor(page: Open) -> None:
     bench.monitor.look = lambda d: (asked.append(d), look(d))[1]  # type: ignore[method-assign]
     page(bench)
     assert set(asked) == {"cuda:0"}, "the device that is not shown is left alone"
+
+
+def test_data_sheets_of_all_gpus_are_searched_by_the_address_and_mark_the_card_that_is_here(page: Open) -> None:
+    test = page(DeviceBench(PLAYED))
+    table = next(d.value for d in test.dataframe if "GPU" in d.value)
+    assert len(table) == len(sheets())
+    assert (table["GPU"].iloc[0], table["In this machine"].iloc[0]) == ("● NVIDIA H200", "● cuda:0")
+    assert table["In this machine"].isna().sum() == len(sheets()) - 1
+    assert table["Bandwidth measured, GB/s"].iloc[0] > 4000
+    assert f"{len(sheets())} data sheets, 1 of a card in this machine (●)." in words(test)
+    few = page(DeviceBench(PLAYED), sheet="ampere a100 pcie")
+    found = next(d.value for d in few.dataframe if "GPU" in d.value)
+    assert set(found["GPU"]) == {"NVIDIA A100 80GB PCIe", "NVIDIA A100-PCIE-40GB"}
+    none = page(DeviceBench(PLAYED), sheet="h300")
+    assert "No data sheet matches “h300”." in words(none)
+    unknown = msgspec.structs.replace(samples.H200, name="NVIDIA H200 MIG 1g.18gb")
+    assert "cuda:0 (NVIDIA H200 MIG 1g.18gb) has no data sheet here" in words(
+        page(DeviceBench(PLAYED, devices=(unknown,)))
+    )

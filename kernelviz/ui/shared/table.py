@@ -62,7 +62,7 @@ def _config(of: ColumnValues[Row], *, pinned: bool | None) -> Any:
         form = "localized" if "," in unit.form else f"%{unit.form}"
         return st.column_config.NumberColumn(format=form, help=about, pinned=pinned)
     width: Any = of.column.width
-    if unit.number or pinned:
+    if unit.number or (pinned and width is None):
         # Streamlit measures only the rows that are in sight when it first draws the table. It cuts digits off the left of other
         # numbers, and the end off the longer name of a variant that is measured later.
         width = _LETTER_PIXELS * (2 + min(_MOST_LETTERS, max(map(len, (of.heading, *map(str, of.values))))))
