@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import get_args
 
 from kernelviz.core.inspection import (
     OCTAVES,
@@ -11,6 +13,8 @@ from kernelviz.core.inspection import (
     ErrorMap,
     Histogram,
     Inspection,
+    MemoryMoment,
+    MemoryState,
     OutputErrors,
     TensorFacts,
 )
@@ -63,7 +67,20 @@ def _made(problem: Problem, variant: str, environment: Environment | None, *, wr
         tensors=tuple(tensors),
         errors=(found,),
         source_digest="0123456789abcdef",
+        memory=tuple(_memory((environment or WHERE).device)),
     )
+
+
+def _memory(device: Device) -> Iterator[MemoryState]:
+    """As of a call that allocates 2 MiB when it is bound. torch counts memory on GPUs only."""
+    known = device.kind == "cuda"
+    for number, moment in enumerate(get_args(MemoryMoment)):
+        allocated_bytes = 2**30 + (2**21 if number else 0)
+        yield MemoryState(
+            moment=moment,
+            allocated_bytes=allocated_bytes if known else None,
+            reserved_bytes=2**31 if known else None,
+        )
 
 
 def _tensor(name: str, role: str, problem: Problem, shape: tuple[int, ...], unwritten: int = 0) -> TensorFacts:

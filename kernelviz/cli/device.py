@@ -108,9 +108,9 @@ def device(
     for option, value in (("--busy-below", busy_below), ("--grown-above", grown_above)):
         if not watch and option in options.options_on_command_line(context):
             raise BadField(option, f"{value:g}", "it is a limit of --watch, which is missing")
-    for option, value in (("--search", search), ("--sort", sort)):
+    for option, text in (("--search", search), ("--sort", sort)):
         if not sheets and option in options.options_on_command_line(context):
-            raise BadField(option, value, "it chooses among the data sheets of --sheets, which is missing")
+            raise BadField(option, text, "it chooses among the data sheets of --sheets, which is missing")
     if sheets and (watch or calibrate or device_id):
         other = "--watch" if watch else "--calibrate" if calibrate else "--device"
         raise BadField(

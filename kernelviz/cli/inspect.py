@@ -13,8 +13,9 @@ from kernelviz import bench as use_cases
 from kernelviz.cli import console, options
 from kernelviz.cli.progress import follow_run, format_case
 from kernelviz.core import Case, ErrorMap, Inspection, OutputErrors
-from kernelviz.tables.inspection import ELEMENTS, TENSORS
+from kernelviz.tables.inspection import ELEMENTS, MEMORY, TENSORS
 from kernelviz.text import describe_block, describe_inputs, describe_inspection, describe_output
+from kernelviz.text.inspection import MEMORY_HELP, describe_unknown_memory
 
 MAP_ROWS = 32
 """Most lines of the error map in a terminal. Characters are about twice as high as wide."""
@@ -34,7 +35,8 @@ def inspect(
 ) -> int:
     """Call one variant once and show its tensors and the error of each output element against the reference.
 
-    It prints shape, strides, memory and values of every tensor, the worst elements, and a map of the wrong ones. Name one size
+    It prints shape, strides, memory and values of every tensor, the memory that is allocated and reserved around binding and
+    call, the worst elements, and a map of the wrong ones. Name one size
     for each axis, or a preset with one size for each.
 
     Exit code 0: the outputs are right; 1: they are wrong; 2: bad usage, or the case could not be inspected.
@@ -81,7 +83,11 @@ def report(inspection: Inspection) -> Group:
         Text(f"allowed: {inspection.rule}", style="dim"),
         Text(""),
         console.table(TENSORS, inspection.tensors),
+        Text(""),
     ]
+    if inspection.memory:
+        parts.append(console.table(MEMORY, inspection.memory))
+    parts.append(Text(str(describe_unknown_memory(inspection) or MEMORY_HELP), style="dim"))
     for errors in inspection.errors:
         if errors.worst:
             parts += [Text(""), Text(f"worst of {errors.name}"), console.table(ELEMENTS, errors.worst)]

@@ -20,6 +20,8 @@ OCTAVES = 12
 
 Role = Literal["input", "output"]
 CallKind = Literal["timed", "eager"]
+MemoryMoment = Literal["before_bind", "after_bind", "after_first_call", "before_call", "after_call"]
+"""When memory was read: before the variant was bound, before and after its first call, and round the call that was inspected."""
 Value = float | Literal["NaN", "+Inf", "-Inf"]
 """A number in a document. NaN and infinity are text, because JSON has no such numbers."""
 
@@ -41,6 +43,15 @@ class Histogram(Struct, frozen=True, kw_only=True):
     low: float
     high: float
     counts: tuple[int, ...]
+
+
+class MemoryState(Struct, frozen=True, kw_only=True):
+    """The memory of the device that torch has given to tensors of the measuring process, and that it has reserved for them, in
+    bytes. None is unknown: torch counts both on GPUs only."""
+
+    moment: MemoryMoment
+    allocated_bytes: int | None = None
+    reserved_bytes: int | None = None
 
 
 class TensorFacts(Struct, frozen=True, kw_only=True):
@@ -163,7 +174,8 @@ class Inspection(Struct, frozen=True, kw_only=True):
     a wrong output, or the seed that is timed if there is none. `call` is ``timed`` for the same call that is timed (on a GPU,
     its graph), and ``eager`` for a variant that was bound again and called once. `errors` is empty if the outputs cannot be
     compared; `reasons` then say why, and `message` is the text of an earlier version. `configuration` is the configuration that
-    the variant was bound with; None if the variant has no tuning parameters.
+    the variant was bound with; None if the variant has no tuning parameters. `memory`: in the order of time; empty in documents
+    of before 2026-11-27.
     """
 
     schema: str = INSPECTION_SCHEMA
@@ -182,6 +194,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
     errors: tuple[OutputErrors, ...] = ()
     source_digest: str | None = None
     configuration: dict[str, int] | None = None
+    memory: tuple[MemoryState, ...] = ()
 
     @property
     def case_key(self) -> str:

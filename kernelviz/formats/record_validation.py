@@ -39,6 +39,9 @@ def check_inspection(inspection: Inspection) -> None:
     _check_unlike([e.name for e in inspection.errors], "$.inspection.errors")
     for i, tensor in enumerate(inspection.tensors):
         _check_tensor(tensor, f"$.inspection.tensors[{i}]")
+    _check_unlike([state.moment for state in inspection.memory], "$.inspection.memory")
+    for i, state in enumerate(inspection.memory):
+        check_fields(state, f"$.inspection.memory[{i}]", 0, MAX_COUNT, "allocated_bytes", "reserved_bytes")
     for i, errors in enumerate(inspection.errors):
         _check_errors(errors, f"$.inspection.errors[{i}]")
 

@@ -1,6 +1,7 @@
-"""The columns of an inspection: the tensors of a call, and the elements of an output with the largest errors."""
+"""The columns of an inspection: the tensors of a call, the memory around it, and the elements with the largest errors."""
 
 from kernelviz.core import Element, TensorFacts, units
+from kernelviz.core.inspection import MemoryState
 from kernelviz.tables.column import Column
 from kernelviz.text import (
     describe_memory,
@@ -10,7 +11,7 @@ from kernelviz.text import (
     format_share_of_bound,
     format_strides,
 )
-from kernelviz.text.inspection import number
+from kernelviz.text.inspection import MOMENTS, number
 
 _VALUE = units.Unit(form=".7g", single=number)
 _FINITE = "Of the finite values, computed in float64."
@@ -35,6 +36,13 @@ TENSORS: tuple[Column[TensorFacts], ...] = (
     Column("", "−Inf", "Number of elements that are negative infinity.", units.COUNT, lambda t: t.negative_infinity),
     Column("", "Unwritten", "Elements that still contain the 0xFF bytes that were written before the call.", units.COUNT,
            lambda t: t.unwritten),
+)  # fmt: skip
+MEMORY: tuple[Column[MemoryState], ...] = (
+    Column("", "When", "", units.OWN_TEXT, lambda m: MOMENTS[m.moment], width="medium"),
+    Column("", "Allocated", "Memory in tensors of the measuring process.", units.OWN_NUMBER,
+           lambda m: units.size_bytes(m.allocated_bytes)),
+    Column("", "Reserved", "Memory that torch's allocator has taken from the device.", units.OWN_NUMBER,
+           lambda m: units.size_bytes(m.reserved_bytes)),
 )  # fmt: skip
 ELEMENTS: tuple[Column[Element], ...] = (
     Column("", "Index", "", units.OWN_TEXT, format_index),

@@ -4,6 +4,7 @@ import math
 
 from kernelviz.core import OCTAVES, Element, ErrorMap, Inspection, OutputErrors, TensorFacts, Value, units
 from kernelviz.core.configuration import configuration_text
+from kernelviz.core.inspection import MemoryMoment
 from kernelviz.core.problem import problem_of_seed
 from kernelviz.text.failures import describe_failure
 from kernelviz.text.text import Text, join
@@ -146,6 +147,31 @@ def _size(count: int) -> str:
     ('64 B', '2 KiB')
     """
     return f"{count} B" if count < 1024 else f"{count // 1024} KiB" if count < 2**20 else f"{count // 2**20} MiB"
+
+
+MOMENTS: dict[MemoryMoment, Text] = {
+    "before_bind": Text("before binding"),
+    "after_bind": Text("after binding"),
+    "after_first_call": Text("after the first call"),
+    "before_call": Text("before the inspected call"),
+    "after_call": Text("after the inspected call"),
+}
+MEMORY_HELP = (
+    "Of the whole measuring process, inputs, outputs and reference included. Allocated: in tensors. Reserved: taken from the "
+    "device by torch's allocator, which keeps what is released for later tensors. The most memory of a call is a column of the "
+    "table of all times."
+)
+
+
+def describe_unknown_memory(inspection: Inspection) -> Text | None:
+    """Why the memory is not known; None if it is."""
+    if not inspection.memory:
+        return Text(
+            "Memory is unknown: this inspection was made by a version that did not read it. Inspect the case again."
+        )
+    if all(state.allocated_bytes is None for state in inspection.memory):
+        return Text("Memory is unknown: torch counts allocated and reserved memory on GPUs only.")
+    return None
 
 
 def format_strides(tensor: TensorFacts) -> Text:

@@ -28,6 +28,8 @@ IMPOSSIBLE: dict[str, tuple[str, tuple[Any, ...], Any]] = {
     "more wrong elements than there are": ("inspection", ("errors", 0, "shape", 0), 1),
     "bins that are missing": ("inspection", ("errors", 0, "counts", "octaves"), [1]),
     "a corner outside the output": ("inspection", ("errors", 0, "first_wrong"), [0, 0, 0]),
+    "memory below nothing": ("inspection", ("memory", 0, "allocated_bytes"), -1),
+    "a moment twice": ("inspection", ("memory", 1, "moment"), ("memory", 0, "moment")),
     "no tensor": ("inspection", ("tensors",), []),
     "a histogram without bins": ("inspection", ("tensors", 0, "histogram"), {"low": 0.0, "high": 1.0, "counts": []}),
     "a histogram of infinite width": ("inspection", ("tensors", 0, "histogram"), {"low": -1e308, "high": 1e308, "counts": [1]}),

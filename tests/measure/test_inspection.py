@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from pathlib import Path
 
@@ -22,9 +23,14 @@ from kernelviz.core.reasons import (
     Stale,
     Unwritten,
 )
+from kernelviz.measure.inspection.case import inspect
+from kernelviz.measure.session.binding import BoundProblem
 from kernelviz.measure.session.contract import CaseFailed
 from kernelviz.measure.session.device_session import DeviceSession, open_session
 from kernelviz.measure.session.inputs import unchanged
+from kernelviz.measure.timing.host import HostTimer
+from kernelviz.ops import catalogue
+from kernelviz.text.inspection import describe_unknown_memory
 
 TESTS = Path(__file__).parents[1]
 PLANTED = (str(TESTS / "planted.py"), str(TESTS / "planted_wrong.py"))
@@ -207,3 +213,48 @@ def test_a_stop_ends_it_without_facts_and_restores_the_inputs(session: DeviceSes
     session.inspect(problem, "honest", events.append, lambda: True)
     assert not any(isinstance(e, InspectionDone) for e in events)
     assert inspected(session, "honest", n=1500).passed
+
+
+MOMENTS = ("before_bind", "after_bind", "after_first_call", "before_call", "after_call")
+
+
+def test_memory_is_read_around_binding_and_call_and_unknown_on_a_processor(session: DeviceSession) -> None:
+    made = inspected(session, "honest", n=3000)
+    assert tuple(state.moment for state in made.memory) == MOMENTS
+    assert {(state.allocated_bytes, state.reserved_bytes) for state in made.memory} == {(None, None)}
+    assert "GPUs only" in str(describe_unknown_memory(made))
+
+
+class Counter:
+    """A reader that counts tensors of this process, as the allocator of a GPU would."""
+
+    def __init__(self) -> None:
+        self.held: list[int] = []
+
+    def __call__(self) -> tuple[int, int]:
+        gc.collect()
+        tensors = {t.data_ptr(): t.untyped_storage().nbytes() for t in gc.get_objects() if isinstance(t, torch.Tensor)}
+        self.held.append(sum(tensors.values()))
+        return self.held[-1], max(self.held)
+
+
+@pytest.mark.parametrize("measured", [False, True], ids=["bound anew", "the timed call"])
+def test_what_binding_allocates_is_seen_between_its_moments(measured: bool) -> None:
+    """An eager add of 2^20 numbers in fp32 allocates its output of 4 MiB when it is bound, and none in its calls."""
+    problem = Problem(op="add", sizes={"n": 2**20}, dtype="fp32")
+    op = catalogue()["add"]
+    bound = BoundProblem(op, problem, torch.device("cpu"), 2**33, "cpu")
+    bound.memory_now = Counter()
+    variant = op.variant_named("torch_eager")
+    if measured:
+        bound.prepare(variant, HostTimer(None), 1, lambda: None)
+    environment = open_session("cpu").environment()
+    made = inspect(bound, variant, environment, lambda step, fraction: None, lambda: False)
+    assert made is not None
+    assert made.call == ("timed" if measured else "eager")
+    assert tuple(state.moment for state in made.memory) == MOMENTS
+    by_moment = {state.moment: state.allocated_bytes or 0 for state in made.memory}
+    assert by_moment["after_bind"] - by_moment["before_bind"] == 2**22
+    assert by_moment["after_first_call"] == by_moment["after_bind"]
+    assert describe_unknown_memory(made) is None
+    assert all((s.reserved_bytes or 0) >= (s.allocated_bytes or 0) for s in made.memory)

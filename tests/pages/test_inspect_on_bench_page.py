@@ -17,7 +17,9 @@ import kernelviz.bench
 from kernelviz.bench import Bench
 from kernelviz.core.errors import BadField
 from kernelviz.core.events import CaseStep
+from kernelviz.core.inspection import MemoryState
 from kernelviz.core.run import Run
+from kernelviz.text.inspection import MOMENTS, describe_unknown_memory
 from kernelviz.ui.shared import callbacks
 
 WRONG = "triton_block_per_row"
@@ -192,3 +194,22 @@ def test_a_step_of_the_look_is_an_event_like_any_other() -> None:
     events = [event for _, event in bench.follow(job, timeout_s=20)]
     assert isinstance(events[0], CaseStep)
     assert events[0].fraction == 0.25
+
+
+def test_allocated_and_reserved_memory_is_shown_and_unknown_is_said(
+    page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    test = pressed(page())
+    memory = next(d.value for d in test.dataframe if "Reserved" in d.value)
+    assert list(memory["When"]) == [str(text) for text in MOMENTS.values()]
+    assert list(memory["Allocated"]) == ["1.00 GiB", *["1.00 GiB"] * 4]
+    assert set(memory["Reserved"]) == {"2.00 GiB"}
+    assert "Memory is unknown" not in words(test)
+    for memory_of_case, said in (
+        ((), "by a version that did not read it"),
+        (tuple(MemoryState(moment=moment) for moment in MOMENTS), "on GPUs only"),
+    ):
+        made = msgspec.structs.replace(inspections.right(), memory=memory_of_case)
+        assert said in str(describe_unknown_memory(made))
+    monkeypatch.setattr(inspections, "_memory", lambda device: ())
+    assert "did not read it" in words(pressed(page()))

@@ -3,20 +3,22 @@
 Nothing is timed. Later timings are not affected, because the inputs are filled with the timed seed again at the end.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
 from kernelviz.core import Environment, Inspection, Step, TensorFacts, timestamps
 from kernelviz.core.backends import BACKENDS
+from kernelviz.core.inspection import MemoryMoment, MemoryState
 from kernelviz.core.problem import TIMED_SEED
 from kernelviz.core.reasons import MutatedInput, Reason
 from kernelviz.measure.gate.check import Comparison
 from kernelviz.measure.gate.element_errors import errors_of
 from kernelviz.measure.inspection.tensor_facts import facts_of
-from kernelviz.measure.session.binding import Answer, BoundProblem, remember
+from kernelviz.measure.session.binding import Answer, BoundProblem
 from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.session.inputs import check_specs, fill
+from kernelviz.measure.session.restore import remember
 from kernelviz.measure.timing.host import HostTimed
 from kernelviz.measure.timing.timer import BoundLaunch, Timed
 from kernelviz.ops import Variant, refresh
@@ -39,8 +41,9 @@ def inspect(
     fill(bound.op, bound.inputs, bound.problem, TIMED_SEED)  # the last call timed may have changed them
     existing = bound.already_bound(variant)
     timed = _Eager(bound, variant) if existing is None else existing.timed
+    states = timed.memory_states if isinstance(timed, _Eager) else existing.memory_states if existing else ()
     try:
-        return _inspected(bound, variant, timed, environment, progress, stop)
+        return _inspected(bound, variant, timed, states, environment, progress, stop)
     finally:
         fill(bound.op, bound.inputs, bound.problem, TIMED_SEED)
         refresh(timed.launches[0].launch)
@@ -54,9 +57,14 @@ class _Eager(HostTimed):
     """
 
     def __init__(self, bound: BoundProblem, variant: Variant) -> None:
+        before = bound.memory_state("before_bind")
         launch = variant.bind(*bound.inputs, **variant.keywords(bound.problem))
         refresh(launch)
+        bound.wait()
+        after = bound.memory_state("after_bind")
         super().__init__(BoundLaunch(launch, bound.restore(variant, bound.inputs)))
+        bound.wait()
+        self.memory_states = before, after, bound.memory_state("after_first_call")
         self._wait = bound.wait
 
     def run_once(self) -> tuple[Tensor, ...]:
@@ -66,13 +74,24 @@ class _Eager(HostTimed):
 
 
 def _inspected(
-    bound: BoundProblem, variant: Variant, timed: Timed, environment: Environment, progress: Progress, stop: Stop
+    bound: BoundProblem,
+    variant: Variant,
+    timed: Timed,
+    of_binding: Sequence[MemoryState],
+    environment: Environment,
+    progress: Progress,
+    stop: Stop,
 ) -> Inspection | None:
     for seed in reversed(range(SEEDS)):
         progress("checking", (SEEDS - 1 - seed) / (SEEDS + 1))
         if stop():
             return None
-        answer = bound.answer(variant, timed, seed, fill_again=True)
+        memory = list(of_binding)
+
+        def read_memory(moment: MemoryMoment, memory: list[MemoryState] = memory) -> None:
+            memory.append(bound.memory_state(moment))
+
+        answer = bound.answer(variant, timed, seed, fill_again=True, around=read_memory)
         fault = check_specs(bound.op, bound.problem, answer.outputs)
         passed, reasons = _judged(bound, answer, seed) if fault is None else (False, (fault,))
         if passed and seed != TIMED_SEED:
@@ -93,6 +112,7 @@ def _inspected(
             errors=errors_of(bound.reference(seed), answer.values) if fault is None else (),
             source_digest=variant.source_digest(),
             configuration=None if variant.configuration is None else dict(variant.configuration),
+            memory=tuple(memory),
         )
     return None
 

@@ -21,6 +21,7 @@ from kernelviz.core import (
     Tuned,
     UsageError,
 )
+from kernelviz.core.inspection import MemoryMoment, MemoryState
 from kernelviz.core.problem import TIMED_SEED, problem_of_seed
 from kernelviz.core.reasons import MutatedInput, NoLaunch, Refused, Remembered, Unfinished, Unwritten
 from kernelviz.measure.compiled_code.capture import Capture
@@ -28,7 +29,8 @@ from kernelviz.measure.gate import host_calls
 from kernelviz.measure.gate.check import CACHED_BYTES, Comparison, Reference
 from kernelviz.measure.gate.diagnosis import diagnosis
 from kernelviz.measure.session.inputs import allocate, as_tuple, check_seeds, check_specs, fill, unchanged
-from kernelviz.measure.session.peak_memory import memory_meter
+from kernelviz.measure.session.peak_memory import memory_meter, memory_now
+from kernelviz.measure.session.restore import Restore, remember
 from kernelviz.measure.timing.host import HostTimed
 from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer, Timed
 from kernelviz.ops import Launch, Op, Variant, refresh
@@ -86,30 +88,6 @@ def stale(variant: Variant, known: Tuned) -> StaleTuning | None:
     return None
 
 
-class Restore:
-    """Restores inputs that a call changes."""
-
-    def __init__(self, tensors: Sequence[Tensor]) -> None:
-        self._tensors = tensors
-        self._pristine = [t.clone() for t in tensors]
-
-    def remember(self) -> None:
-        """Save the tensors' current values as those to restore."""
-        for tensor, original in zip(self._tensors, self._pristine, strict=True):
-            original.copy_(tensor)
-
-    def __call__(self) -> None:
-        for tensor, original in zip(self._tensors, self._pristine, strict=True):
-            tensor.copy_(original)
-
-
-def remember(timed: Timed) -> None:
-    """Save the current values of the inputs that the call declares it changes, as those to restore."""
-    restore = timed.launches[0].restore
-    if isinstance(restore, Restore):
-        restore.remember()
-
-
 @dataclass(slots=True)
 class Answer:
     """The result of a call for one fill of its inputs.
@@ -133,6 +111,7 @@ class BoundVariant:
     accuracy: Accuracy
     memory: PeakMemory
     code: tuple[CompiledCode, ...] = ()
+    memory_states: tuple[MemoryState, ...] = ()
     warm: Timed | None = None
 
 
@@ -162,6 +141,7 @@ class BoundProblem:
         self.variants: dict[str, BoundVariant] = {}
         self._most_reference_bytes = max(CACHED_BYTES, int(REFERENCE_SHARE * spare_bytes))
         self._references: dict[int, Reference] = {}
+        self.memory_now = memory_now(device)
         self._inputs_change = False
         """Whether a variant was bound that changes inputs, so that the calls of other variants find other numbers."""
 
@@ -213,11 +193,24 @@ class BoundProblem:
         changed = [t for spec, t in zip(self.op.inputs, inputs, strict=True) if spec.name in variant.mutates]
         return Restore(changed) if changed else None
 
-    def answer(self, variant: Variant, timed: Timed, seed: int, *, fill_again: bool = False) -> Answer:
+    def memory_state(self, moment: MemoryMoment) -> MemoryState:
+        """The memory of the device that is allocated and reserved now."""
+        allocated_bytes, reserved_bytes = self.memory_now()
+        return MemoryState(moment=moment, allocated_bytes=allocated_bytes, reserved_bytes=reserved_bytes)
+
+    def answer(
+        self,
+        variant: Variant,
+        timed: Timed,
+        seed: int,
+        *,
+        fill_again: bool = False,
+        around: Callable[[MemoryMoment], object] = lambda moment: None,
+    ) -> Answer:
         """Fill the same buffers with `seed`, replay the timed call, and return its outputs.
 
         A call may change inputs from which the reference has yet to be computed: where the reference is too large for the
-        cache, or with `fill_again`, such inputs are then filled again.
+        cache, or with `fill_again`, such inputs are then filled again. `around` is called directly before and after the call.
         """
         fill(self.op, self.inputs, self.problem, seed)
         remember(timed)
@@ -225,7 +218,9 @@ class BoundProblem:
         # Computed and cached before the call, which may change the inputs from which it is computed.
         reference.prepare()
         refresh(timed.launches[0].launch)
+        around("before_call")
         values = outputs = timed.run_once()
+        around("after_call")
         changed = [self.op.inputs[i].name for i in unchanged(self.op, self.inputs, self.problem, seed)]
         if changed and (fill_again or not reference.cached):
             values = tuple(t.clone() for t in outputs)
@@ -329,8 +324,15 @@ class BoundProblem:
         open while nothing is timed by which a figure is made: compilers may run then.
         """
         meter = memory_meter(self.device)
+        states = [self.memory_state("before_bind")]
         with untimed(), Capture(variant) as capture:
-            (launch, preparation), bind_bytes = meter.peak(lambda: self.bind(variant, self.inputs, capture.bound))
+
+            def bound_now() -> None:
+                capture.bound()
+                states.append(self.memory_state("after_bind"))
+
+            (launch, preparation), bind_bytes = meter.peak(lambda: self.bind(variant, self.inputs, bound_now))
+            states.append(self.memory_state("after_first_call"))
         call_bytes = meter.peak(launch)[1]
         code, contents = capture.code()
         if contents:
@@ -349,7 +351,7 @@ class BoundProblem:
             timer.refine(timed)
         self._inputs_change |= bool(variant.mutates) or any(isinstance(r, MutatedInput) for r in accuracy.reasons)
         memory = PeakMemory(bind_bytes=bind_bytes, call_bytes=call_bytes)
-        bound = BoundVariant(variant, timed, preparation, accuracy, memory, code)
+        bound = BoundVariant(variant, timed, preparation, accuracy, memory, code, tuple(states))
         self.variants[variant.name] = bound
         return bound
 

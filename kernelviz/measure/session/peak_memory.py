@@ -1,4 +1,5 @@
-"""The most memory that a variant takes beside its inputs, by the counters of torch's allocators.
+"""The most memory that a variant takes beside its inputs, and what is allocated and reserved now, by the counters of torch's
+allocators.
 
 On a GPU, the caching allocator counts what is allocated. On a processor, torch's profiler records each allocation. Memory that
 does not come from torch (local memory of a kernel, CUDA modules, a library that allocates for itself) is not counted.
@@ -58,6 +59,18 @@ class HostMemoryMeter:
             peak_bytes = max(peak_bytes, now_bytes)
         self._allocated_bytes = now_bytes
         return returned, max(0, peak_bytes)
+
+
+Memory = Callable[[], tuple[int | None, int | None]]
+"""A function that returns the bytes that are allocated and that are reserved now; None is unknown."""
+
+
+def memory_now(device: torch.device) -> Memory:
+    """A function that reads the memory that torch has given to tensors of this process on the device, and that it has reserved.
+    On a processor, torch counts neither."""
+    if device.type != "cuda":
+        return lambda: (None, None)
+    return lambda: (torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device))
 
 
 def memory_meter(device: torch.device) -> MemoryMeter:

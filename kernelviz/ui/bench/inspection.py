@@ -19,7 +19,7 @@ from kernelviz.core import (
     Run,
 )
 from kernelviz.metrics.rows import Row
-from kernelviz.tables.inspection import ELEMENTS, TENSORS
+from kernelviz.tables.inspection import ELEMENTS, MEMORY, TENSORS
 from kernelviz.text import describe_failure, format_problem, format_sizes, format_variant
 from kernelviz.text import inspection as text
 from kernelviz.ui.shared import callbacks, charts, live_progress, session, table, view_filters
@@ -123,6 +123,11 @@ def _result(inspection: Inspection, result: Result | None) -> None:
     st.markdown("**Tensors**")
     alt = f"Memory and values of the {len(inspection.tensors)} tensors of the call"
     table.show(TENSORS, inspection.tensors, key="inspect_tensors", alt=alt)
+    st.markdown("**Allocated and reserved memory**", help=text.MEMORY_HELP)
+    if inspection.memory:
+        table.show(MEMORY, inspection.memory, key="inspect_memory", alt="Memory around binding and call")
+    if unknown := text.describe_unknown_memory(inspection):
+        st.caption(plain(unknown))
     for errors in inspection.errors:
         _errors(errors, inspection)
     _values(inspection)
