@@ -12,6 +12,7 @@ last = bench.last_selftest(device.id)  # after the activity: its last results ar
 sections.device_cold(device, last)
 selftest.selftest_section(bench, device, last, activity)
 sections.timings()
+sections.naive_protocol(device)
 sections.verdicts()
 sections.measurement_quality(sections.quality_example(bench))
 sections.roof_rules(bench.roofs(device.id))

@@ -63,7 +63,8 @@ def run(
     here, except those that run only when they are named. budget_s: largest device time for each case, in seconds. clock:
     "burst" (short bursts) or "sustained" (steady load). load_s: with sustained load, how many seconds a variant runs before it is
     measured; by default 1. data: what the inputs hold ("normal", "zeros", "small_integers", "outliers", …); outputs are also
-    checked with normal data. figures: what is measured; by default all but "energy".
+    checked with normal data. figures: what is measured; by default all but "energy"
+    and "naive" (the first calls of a new process, without warm-up).
     untrusted: each variant is measured in a process of its own, and a judge process checks outputs and times; only "cold" is
     measured then. compile_ahead: on a GPU, Triton and CUDA kernels are compiled ahead in several processes; False: one after the
     other by the process that measures.

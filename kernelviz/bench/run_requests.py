@@ -12,7 +12,7 @@ from kernelviz.core import Device, DeviceKind, FigureName, Method, Problem, Resu
 from kernelviz.core.chunks import parts
 from kernelviz.core.configuration import is_configuration
 from kernelviz.core.problem import case_key
-from kernelviz.metrics.absences import FIELDS, never_measured
+from kernelviz.metrics.absences import is_measured, never_measured
 from kernelviz.ops import Op
 from kernelviz.store import Store
 from kernelviz.worker.request import Request
@@ -23,16 +23,16 @@ ROOM_SHARE = 0.2
 """The largest share of the device's memory for their outputs. The float64 reference and the inputs need the rest."""
 
 # The secondary timings whose absence means that they were not measured (a call may have no graph).
-_MEASURED_LATER: tuple[FigureName, ...] = ("warm", "call", "loop", "energy")
+_MEASURED_LATER: tuple[FigureName, ...] = ("warm", "call", "loop", "energy", "naive")
 
 
 def lacks_figures(result: Result | None, method: Method, device: DeviceKind) -> bool:
     """Whether secondary timings have to be measured, if the case has a correct time by then."""
     later = [name for name in _MEASURED_LATER if name in method.figures]
-    wanted = [FIELDS[name] for name in later if never_measured(name, method.clock, device) is None]
+    wanted = [name for name in later if never_measured(name, method.clock, device) is None]
     if result is None:
         return bool(wanted)
-    return result.timing is not None and any(getattr(result.timing, field) is None for field in wanted)
+    return result.timing is not None and not all(is_measured(result.timing, name) for name in wanted)
 
 
 def groups_of(names: Sequence[str], most: int) -> list[tuple[str, ...]]:

@@ -71,11 +71,20 @@ def run(
         typer.Option(
             metavar="A,B",
             help="What to measure of each case: cold and warm (on the device, by the state of the L2 cache), call (one "
-            "Python call), graph (one call as a CUDA graph), loop (calls back to back), energy. Default: all except energy.",
+            "Python call), graph (one call as a CUDA graph), loop (calls back to back), energy, naive (the first calls of a new "
+            "process, without warm-up). Default: all except energy and naive.",
         ),
     ] = None,
     energy: Annotated[
         bool, typer.Option("--energy", help="Also measure the energy of a call, in joules (about 3 s for each case).")
+    ] = False,
+    naive: Annotated[
+        bool,
+        typer.Option(
+            "--naive",
+            help="Also time the first calls of a new process by one pair of CUDA events, without warm-up, as published numbers "
+            "often are (about 5 s for each case).",
+        ),
     ] = False,
     quick: Annotated[
         bool,
@@ -138,9 +147,13 @@ def run(
     Exit code 0: every case was measured; 1: some cases failed; 2: bad usage, or no case can run on this machine.
     """
     method = (
-        quick_method(clock, figures, energy=energy, budget="--budget-s" in options.options_on_command_line(context))
+        quick_method(
+            clock, figures, energy=energy or naive, budget="--budget-s" in options.options_on_command_line(context)
+        )
         if quick
-        else chosen_method(budget_s, clock, ("cold" if untrusted and figures is None else figures), energy=energy)
+        else chosen_method(
+            budget_s, clock, ("cold" if untrusted and figures is None else figures), energy=energy, naive=naive
+        )
     )
     if load_seconds is not None:
         method = msgspec.structs.replace(method, load_s=load_seconds)
@@ -171,7 +184,7 @@ def run(
         return measure_plan(bench, plan, method, save=save, as_json=as_json, headline=headline, verbose=verbose)
 
 
-def chosen_method(budget_s: float, clock: str, figures: str | None, *, energy: bool) -> Method:
+def chosen_method(budget_s: float, clock: str, figures: str | None, *, energy: bool, naive: bool = False) -> Method:
     """The method that these options describe. Errors: UnknownName, BadField for a value that is not known.
 
     >>> chosen_method(1.0, "burst", "cold,warm", energy=False).figures
@@ -181,7 +194,8 @@ def chosen_method(budget_s: float, clock: str, figures: str | None, *, energy: b
     names = options.parse_names(figures, "--figures") or USUAL_FIGURES
     for name in names:
         check_name("--figures", name, get_args(FigureName))
-    chosen = dict.fromkeys((*names, "energy") if energy else names)
+    more = ("energy" if energy else "", "naive" if naive else "")
+    chosen = dict.fromkeys((*names, *filter(None, more)))
     return Method(budget_s=budget_s, clock=cast(Clock, clock), figures=cast(tuple[FigureName, ...], tuple(chosen)))
 
 
@@ -191,7 +205,7 @@ def quick_method(clock: str, figures: str | None, *, energy: bool, budget: bool 
         raise BadField(
             "--quick",
             "yes",
-            "it measures only the cold device time, in short bursts; leave out --clock, --figures and --energy",
+            "it measures only the cold device time, in short bursts; leave out --clock, --figures, --energy and --naive",
         )
     if budget:
         raise BadField("--quick", "yes", f"it takes at most {QUICK.budget_s:g} s a case; leave out --budget-s")
@@ -206,7 +220,9 @@ def judged_method(method: Method) -> Method:
     """
     if method.figures != ("cold",):
         raise BadField(
-            "--untrusted", "yes", "a judge can check only the cold device time; leave out --figures and --energy"
+            "--untrusted",
+            "yes",
+            "a judge can check only the cold device time; leave out --figures, --energy and --naive",
         )
     return msgspec.structs.replace(method, judge=True)
 

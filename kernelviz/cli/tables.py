@@ -21,8 +21,9 @@ from kernelviz.tables.kernels import KERNELS, LOCAL_HELP, kernels
 from kernelviz.tables.other_times import other_times_columns
 from kernelviz.tables.spreads import SPREADS, SpreadOfCase
 from kernelviz.text import describe_drift, describe_methods, describe_winners, format_size
-from kernelviz.text.absences import describe_missing_figures
+from kernelviz.text.absences import MORE, describe_missing_figures
 from kernelviz.text.foreign_times import NOT_OURS
+from kernelviz.text.naive import describe_naive_of_run
 from kernelviz.text.report import above_roofs, conclusion, configurations, doubts, failures, heading, quality_lines
 from kernelviz.text.samples import SAMPLED_FIGURES, WHY_MEDIAN
 from kernelviz.text.times import FIGURES
@@ -42,6 +43,7 @@ def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verb
     results_of_run = [row.result for row in table]
     if verbose:
         parts += [Text(""), figures(table, run), *_lines(*(f"{f.name}: {f.question}" for f in FIGURES), style="dim")]
+        parts += _lines(*describe_naive_of_run(results_of_run, run.environment.device.kind), style="dim")
         parts += _lines(*describe_missing_figures(results_of_run, run))
         parts += [Text(""), *_lines(*quality_lines(table, run, headline)), Text("")]
         if launched := kernels(table):
@@ -49,7 +51,8 @@ def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verb
             parts += [console.table(columns, launched), Text(LOCAL_HELP, style="dim"), Text("")]
     else:
         # Of the figures that this table does not show, --verbose gives the reasons.
-        parts += _lines(*describe_missing_figures(results_of_run, run, ("energy",)), *doubts(table, run, headline))
+        parts += _lines(*describe_naive_of_run(results_of_run, run.environment.device.kind))
+        parts += _lines(*describe_missing_figures(results_of_run, run, MORE), *doubts(table, run, headline))
     return Group(*parts, *_lines(conclusion(summary(table), run, roofs), *leads(table, headline)), run_id)
 
 

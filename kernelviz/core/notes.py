@@ -86,6 +86,16 @@ class EnergyCounterStill(_Note, frozen=True, kw_only=True, tag="energy_counter_s
     seconds: float
 
 
+class NoNaiveTiming(_Note, frozen=True, kw_only=True, tag="no_naive_timing"):
+    """The process of the naive protocol gave no time: the variant raised an exception there, the process ended with `exit_code`,
+    or it did not end within `seconds`. `message`: the exception, or the end of the process's output."""
+
+    fault: Literal["raised", "ended", "time_limit"]
+    exit_code: int | None = None
+    seconds: float | None = None
+    message: str = ""
+
+
 class StaleTuning(_Note, frozen=True, kw_only=True, tag="stale_tuning"):
     """The result of tuning was not used, because it was for another version of the variant's source or for another space."""
 
@@ -137,6 +147,7 @@ Note = (
     | CallTooLong
     | NoEnergyCounter
     | EnergyCounterStill
+    | NoNaiveTiming
     | StaleTuning
     | LaterFailure
     | ClockConfirmed

@@ -17,10 +17,10 @@ Clock = Literal["burst", "sustained"]
 PASSES, STEADY_S = 3, 1.0
 """Under sustained load: the number of passes over all variants, and, unless a method says otherwise, the seconds of its own load
 before a variant is measured. The power cap applies after 0.1 s; the temperature follows for minutes."""
-FigureName = Literal["cold", "warm", "call", "graph", "loop", "energy"]
+FigureName = Literal["cold", "warm", "call", "graph", "loop", "energy", "naive"]
 USUAL_FIGURES: tuple[FigureName, ...] = ("cold", "warm", "call", "graph", "loop")
 """What a run measures by default: device time cold and warm, one eager call, one call as a graph, and eager calls back to back.
-Energy takes two seconds for each case, so it is measured on request."""
+Energy takes two seconds for each case and the naive protocol a new process, so they are measured on request."""
 
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True):

@@ -105,6 +105,21 @@ class Energy(Struct, frozen=True, kw_only=True):
     sm_clock_hz: float | None = None
 
 
+class NaiveTiming(Struct, frozen=True, kw_only=True):
+    """Times by the naive protocol, in a process that was started for them: seconds, without an interval.
+
+    `first_s`: one pair of marks around the first call. `mean_s`: one around the first `calls` calls, divided by their number.
+    `bind_and_first_s`: one around binding (allocation, compilation) and the first call. A mark is a CUDA event, or on a processor
+    the host's clock.
+    """
+
+    first_s: float
+    mean_s: float
+    calls: int
+    bind_and_first_s: float
+    timer: Timer
+
+
 class Timing(Struct, frozen=True, kw_only=True, tag="timing", tag_field="kind"):
     """The times of a case. The headline is `device_cold_s`. A time that was not measured is None.
 
@@ -113,7 +128,7 @@ class Timing(Struct, frozen=True, kw_only=True, tag="timing", tag_field="kind"):
     Python call from an idle device to the end of its work, by the host clock; `enqueue_s` is its part until the call returns.
     `call_graph_s` is the same for a graph of one call. `loop_s` is one of many eager calls back to back. `again_s` and
     `again_warm_s` are a second series of the baseline in the same rounds. The comparison of the baseline with itself (A/A)
-    gives the noise floors of verdicts.
+    gives the noise floors of verdicts. `naive` is left out of documents where it was not measured.
     """
 
     device_cold_s: Figure | None = None
@@ -127,6 +142,12 @@ class Timing(Struct, frozen=True, kw_only=True, tag="timing", tag_field="kind"):
     again_warm_s: Figure | None = None
     energy: Energy | None = None
     other_times: dict[str, Figure] = {}
+    naive: NaiveTiming | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def naive_timing(self) -> NaiveTiming | None:
+        """The times by the naive protocol; None if they were not measured."""
+        return None if self.naive is msgspec.UNSET else self.naive
 
     @property
     def figures(self) -> dict[str, Figure]:

@@ -187,7 +187,7 @@ def _parts(data: bytes) -> tuple[_Head, bytes, bytes]:
 
 
 def _fields() -> tuple[str, ...]:
-    return tuple(name for name in Timing.__struct_fields__ if name not in ("energy", "other_times"))
+    return tuple(name for name in Timing.__struct_fields__ if name not in ("energy", "other_times", "naive"))
 
 
 def _timing(outcome: Outcome) -> Timing | None:

@@ -18,7 +18,7 @@ from kernelviz.tables.cases import Case, case_columns, cases
 from kernelviz.tables.column import Column, View
 from kernelviz.tables.other_times import other_times_columns
 from kernelviz.text import Text, describe_methods
-from kernelviz.text.absences import describe_missing_figures
+from kernelviz.text.absences import MORE, describe_missing_figures
 from kernelviz.text.foreign_times import NOT_OURS
 from kernelviz.text.report import (
     above_roofs,
@@ -62,7 +62,7 @@ def _lines(run: Run) -> Iterator[str]:
         *failures(table_rows),
         *above_roofs(table_rows),
         *configurations(table_rows, run),
-        *describe_missing_figures([row.result for row in table_rows], run, ("energy",)),
+        *describe_missing_figures([row.result for row in table_rows], run, MORE),
         *(() if alone else doubts(table_rows, run, "cold")),
     ):
         yield f"- {code(line)}"

@@ -37,7 +37,7 @@ _BATCH = 64
 MOST_COLUMNS = 2_000
 """A run has about 60, and one for each axis."""
 _FLOATS = ("_s", "_fraction", "_hz", "_w", "_c", "_joules", "speed_up")
-_WHOLE = ("_bytes", "_flop", "samples")
+_WHOLE = ("_bytes", "_flop", "samples", "_calls")
 _TRUTHS = ("is_baseline", "correct", "host_bound")
 
 

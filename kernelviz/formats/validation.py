@@ -136,6 +136,10 @@ def _check_result(result: Result, path: str) -> None:
     )
     for name, figure in figures.items():
         _check_figure(figure, f"{path}.outcome.{'timing.' if failed else ''}{name}")
+    if timing is not None and timing.naive_timing is not None:
+        naive = f"{path}.outcome.{'timing.' if failed else ''}naive"
+        check_fields(timing.naive_timing, naive, 0.0, MOST_S, "first_s", "mean_s", "bind_and_first_s")
+        check_between(timing.naive_timing.calls, 1, MAX_COUNT, f"{naive}.calls")
     for i, kernel in enumerate(result.kernels):
         check_fields(kernel, f"{path}.kernels[{i}]", 0.0, MOST_S, "duration_s")
     check_fields(result.preparation, f"{path}.preparation", 0.0, MOST_S, "bind_s", "first_call_s", "check_s")

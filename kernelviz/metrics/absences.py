@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from kernelviz.core import LIVING, Clock, DeviceKind, Failure, FigureName, Note, Result, Run
+from kernelviz.core import LIVING, Clock, DeviceKind, Failure, FigureName, Note, Result, Run, Timing
 from kernelviz.core import notes as n
 
 FIELDS: Mapping[FigureName, str] = MappingProxyType(
@@ -15,6 +15,7 @@ FIELDS: Mapping[FigureName, str] = MappingProxyType(
         "graph": "call_graph_s",
         "loop": "loop_s",
         "energy": "energy",
+        "naive": "naive",
     }
 )
 """The field of `Timing` that holds each figure."""
@@ -48,7 +49,15 @@ class Unrecorded:
 NeverMeasured = SustainedLoad | NoGraphs
 AbsenceReason = Note | NeverMeasured | NotYet | Ended | Unrecorded
 
-_REASONS = (n.NotCapturable, n.CallTooLong, n.NoEnergyCounter, n.EnergyCounterStill, n.LaterFailure, n.ForeignNote)
+_REASONS = (
+    n.NotCapturable,
+    n.CallTooLong,
+    n.NoEnergyCounter,
+    n.EnergyCounterStill,
+    n.NoNaiveTiming,
+    n.LaterFailure,
+    n.ForeignNote,
+)
 """The notes that explain why a figure is missing. Other notes are remarks on figures that were measured."""
 
 
@@ -72,12 +81,22 @@ def never_measured(figure: FigureName, clock: Clock | None, device: DeviceKind) 
     return NoGraphs() if figure == "graph" and device == "cpu" else None
 
 
+def is_measured(timing: Timing, figure: FigureName) -> bool:
+    """Whether the timing has this figure.
+
+    >>> from kernelviz.core import Figure
+    >>> is_measured(Timing(loop_s=Figure(estimate=1.0)), "loop"), is_measured(Timing(), "energy"), is_measured(Timing(), "naive")
+    (True, False, False)
+    """
+    return bool(getattr(timing, FIELDS[figure]))
+
+
 def absences(result: Result, run: Run) -> tuple[Absence, ...]:
     """The figures that the method of the run asks for and this case does not have. None for a failed case, whose failure is
     the reason for all of them."""
     if isinstance(result.outcome, Failure):
         return ()
-    missing = [name for name in run.method.figures if getattr(result.outcome, FIELDS[name]) is None]
+    missing = [name for name in run.method.figures if not is_measured(result.outcome, name)]
     return tuple(Absence(name, _reason(name, result, run)) for name in missing)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from kernelviz.core import Figure, Result, Run, units
+from kernelviz.core import Figure, NaiveTiming, Result, Run, units
 from kernelviz.core.configuration import configuration_text
 from kernelviz.metrics.figures import (
     Extent,
@@ -18,6 +18,7 @@ from kernelviz.metrics.figures import (
     host_bound,
     times_s,
 )
+from kernelviz.metrics.naive import ratio_to_cold
 from kernelviz.metrics.quality import LEVELS, Quality, quality
 from kernelviz.metrics.rows import Row, by_rate
 from kernelviz.metrics.stability import stability
@@ -85,6 +86,11 @@ class Case:
         return times_s(self.result)
 
     @property
+    def naive(self) -> NaiveTiming | None:
+        timing = self.result.timing
+        return None if timing is None else timing.naive_timing
+
+    @property
     def energy_joules(self) -> float | None:
         timing = self.result.timing
         return timing.energy.joules if timing and timing.energy else None
@@ -147,6 +153,8 @@ _ENERGY_HELP = (
     "From the driver's energy counter, during back-to-back calls. Their clock is not that of the time, so joules divided "
     "by the time are not the power."
 )
+_NAIVE_HELP = "By the naive protocol: in a new process, without warm-up, one pair of CUDA events (on a CPU: the host clock) around {}."
+_NAIVE_RATIO_HELP = "The time by the naive protocol divided by the cold device time."
 _QUALITY_HELP = (
     "How far the time can be relied on, with the worst reason. All parts are shown for each variant at one size."
 )
@@ -254,6 +262,21 @@ COLUMNS: tuple[Column[Case], ...] = (
            "if the CPU needs at least half of that time to enqueue a call.",
            units.OWN_TEXT, _host_bound, View.TIMES_WIDE | View.TIMES_NARROW,
            order=lambda c: back_to_back_over_warm(c.result.timing)),
+    Column("naive_first_s", "Naive, first call", _NAIVE_HELP.format("the first call"), units.SECONDS,
+           lambda c: c.naive.first_s if c.naive else None, _RECORD | View.TIMES | View.MARKDOWN, optional=True),
+    Column("", "Naive first / cold", _NAIVE_RATIO_HELP, units.FACTOR,
+           lambda c: ratio_to_cold(c.result.timing, c.naive.first_s) if c.naive else None, View.TIMES | View.MARKDOWN,
+           optional=True),
+    Column("naive_mean_s", "Naive, mean", _NAIVE_HELP.format("the first 100 calls or fewer, divided by their number"),
+           units.SECONDS, lambda c: c.naive.mean_s if c.naive else None, _RECORD | View.TIMES | View.MARKDOWN, optional=True),
+    Column("", "Naive mean / cold", _NAIVE_RATIO_HELP, units.FACTOR,
+           lambda c: ratio_to_cold(c.result.timing, c.naive.mean_s) if c.naive else None, View.TIMES | View.MARKDOWN,
+           optional=True),
+    Column("naive_calls", "Naive calls", "The number of calls of the naive mean.", units.COUNT,
+           lambda c: c.naive.calls if c.naive else None, _RECORD | View.TIMES_WIDE, optional=True),
+    Column("naive_bind_and_first_s", "Naive, with binding",
+           _NAIVE_HELP.format("binding (allocation, compilation) and the first call"), units.SECONDS,
+           lambda c: c.naive.bind_and_first_s if c.naive else None, _RECORD | View.TIMES_WIDE, optional=True),
     Column("energy_joules", "Energy per call", _ENERGY_HELP, units.JOULES,
            lambda c: c.energy_joules, View.EVERYWHERE | View.TIMES, optional=True),
     replace(_MEMORY_OF_CALL, name="peak_call_bytes", view=_RECORD | View.MARKDOWN | View.TIMES),

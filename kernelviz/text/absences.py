@@ -9,7 +9,7 @@ from kernelviz.metrics import absences as a
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.quality import notes_on_other_figures
 from kernelviz.text.failures import describe_failure
-from kernelviz.text.notes import format_note
+from kernelviz.text.notes import describe_no_naive_timing, format_note
 from kernelviz.text.text import Template, Text, fill, join, on_one_line
 
 FIGURES: Mapping[FigureName, str] = {
@@ -19,8 +19,11 @@ FIGURES: Mapping[FigureName, str] = {
     "graph": "call by graph",
     "loop": "loop",
     "energy": "energy",
+    "naive": "naive protocol",
 }
 """The figures by the names of their columns."""
+MORE: tuple[FigureName, ...] = ("energy", "naive")
+"""The figures that are measured on request only."""
 ABSENCES: Mapping[type, Template] = {
     a.SustainedLoad: "not measured under sustained load, because the device would be idle between these calls",
     a.NoGraphs: "a CPU has no CUDA graphs",
@@ -31,6 +34,7 @@ ABSENCES: Mapping[type, Template] = {
     n.CallTooLong: "not measured, because one call takes {0.call_s:.2g} s",
     n.NoEnergyCounter: "this device has no energy counter",
     n.EnergyCounterStill: "the energy counter of the board did not change twice in {0.seconds:.0f} s",
+    n.NoNaiveTiming: describe_no_naive_timing,
     n.LaterFailure: lambda note: f"its measurement failed ({note.stage}): {describe_failure(note)}",
     n.ForeignNote: "{0.text}",
 }

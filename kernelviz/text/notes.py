@@ -14,6 +14,7 @@ FIGURES: Mapping[NoteFigure, Text] = {
     "graph": Text("graph of one call"),
     "loop": Text("loop of eager calls"),
     "energy": Text("energy"),
+    "naive": Text("naive protocol"),
     "secondary": Text("other figures"),
 }
 """Which time a note is about."""
@@ -27,6 +28,18 @@ def _not_capturable(note: n.NotCapturable) -> str:
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
+
+
+def describe_no_naive_timing(note: n.NoNaiveTiming) -> str:
+    """Why the process of the naive protocol gave no time."""
+    match note.fault:
+        case "raised":
+            return f"the call failed in a new process: {note.message}"
+        case "time_limit":
+            return f"its process did not end within {note.seconds or 0:.0f} s"
+        case "ended":
+            code = "" if note.exit_code is None else f" with code {note.exit_code}"
+            return f"its process ended{code} without an answer{f': {note.message}' if note.message else ''}"
 
 
 _OTHER = {"source": "another version of its source", "space": "another space"}
@@ -49,6 +62,7 @@ NOTES: Mapping[type, Template] = {
     n.CallTooLong: "not measured, because one call takes {0.call_s:.2g} s",
     n.NoEnergyCounter: "this device has no energy counter",
     n.EnergyCounterStill: "the energy counter did not change twice in {0.seconds:.0f} s",
+    n.NoNaiveTiming: describe_no_naive_timing,
     n.StaleTuning: lambda note: f"not tuned: what run {note.run_id} found was for {_OTHER[note.another]}",
     n.LaterFailure: lambda note: f"{note.stage}: {describe_failure(note)}",
     n.ClockConfirmed: lambda note: (

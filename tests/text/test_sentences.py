@@ -79,6 +79,12 @@ LATER_NOTES: tuple[tuple[n.Note, str], ...] = (
         "tracing makes this call 17.0 µs shorter, so its time is that of untraced calls, by CUDA events",
     ),
     (
+        n.NoNaiveTiming(figure="naive", fault="raised", message="ValueError: no"),
+        "the call failed in a new process: ValueError: no",
+    ),
+    (n.NoNaiveTiming(figure="naive", fault="time_limit", seconds=90.0), "its process did not end within 90 s"),
+    (n.NoNaiveTiming(figure="naive", fault="ended", exit_code=-9), "its process ended with code -9 without an answer"),
+    (
         n.ClockConfirmed(at_most_s=1.05e-3, trials=8),
         "confirmed by the judge: 1.050 ms at most, shortest of 8 calls by its own clock",
     ),

@@ -58,10 +58,11 @@ class DeviceSession:
         timer: DeviceTimer,
         failures: Sequence[TracerFailure] | None = None,
         functions: OwnFunctions | None = None,
+        plugins: tuple[str, ...] = (),
     ) -> None:
-        """`functions`: those of this process before it imported plug-ins."""
+        """`functions`: those of this process before it imported `plugins`."""
         self.device, self.ops, self.timer = device, ops, timer
-        self.state = DeviceState(device, timer, self._make_room, functions=functions)
+        self.state = DeviceState(device, timer, self._make_room, functions=functions, plugins=plugins)
         self._torch_device = torch.device(device.id)
         self._environment = environment_of(device, failures)
         self._problems: OrderedDict[str, BoundProblem] = OrderedDict()
@@ -295,11 +296,11 @@ def open_session(device_id: str, plugins: tuple[str, ...] = ()) -> DeviceSession
         tools = Instruments(torch.device(device_id))
         tracer, failures = open_tracer()
         stamps: Stamps = EventStamps(tools) if tracer is None else TracedStamps(tracer)
-        return DeviceSession(device, ops, CudaTimer(tools, stamps), failures, functions)
+        return DeviceSession(device, ops, CudaTimer(tools, stamps), failures, functions, plugins)
     from kernelviz.measure.timing.host import HostTimer
 
     ops, functions = _ops_of(plugins)
-    return DeviceSession(device, ops, HostTimer(device.last_level_cache_bytes), functions=functions)
+    return DeviceSession(device, ops, HostTimer(device.last_level_cache_bytes), functions=functions, plugins=plugins)
 
 
 def _ops_of(plugins: tuple[str, ...]) -> tuple[Mapping[str, Op], OwnFunctions]:

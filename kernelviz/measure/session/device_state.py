@@ -40,9 +40,10 @@ class DeviceState:
         release: Callable[[], str | None],
         strangers: Callable[[Device], frozenset[int]] = strangers,
         functions: OwnFunctions | None = None,
+        plugins: tuple[str, ...] = (),
     ) -> None:
-        """`functions`: those of this process before it ran any variant."""
-        self.device, self.timer = device, timer
+        """`functions`: those of this process before it ran any variant. `plugins`: the files whose variants it has."""
+        self.device, self.timer, self.plugins = device, timer, plugins
         self._functions = functions or OwnFunctions()
         self._release, self._strangers = release, strangers
         self._here_before = strangers(device)

@@ -37,6 +37,7 @@ from kernelviz.core.reasons import (
 )
 from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure.compile_ahead.processes import CompilesAhead
+from kernelviz.measure.naive.process import naive_in_new_process
 from kernelviz.measure.session import failures
 from kernelviz.measure.session.binding import BoundProblem, BoundVariant, stale
 from kernelviz.measure.session.contract import UNTUNED, CaseFailed, Emit, Stop
@@ -160,7 +161,10 @@ class ProblemMeasurement:
     def _secondary_timings(self, ready: list[BoundVariant]) -> list[BoundVariant]:
         """Measure the secondary timings of these variants, and emit them. As `_cold_rounds`, it returns the others if a call
         raises an exception."""
-        timings = SecondaryTimings(self.state, self.method, self.stop, self._progress(ready), self.watch)
+        naive = naive_in_new_process(self.state.device.id, self.problem, self.state.plugins)
+        timings = SecondaryTimings(
+            self.state, self.method, self.stop, self._progress(ready), self.watch, measure_naive=naive
+        )
         try:
             timing_by_variant = timings.take(ready, self.baseline)
         except CallRaised as error:

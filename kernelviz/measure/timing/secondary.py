@@ -1,4 +1,4 @@
-"""Secondary timings: device warm, and the call as a program makes it. They are measured after the cold times."""
+"""Secondary timings: device warm, the call as a program makes it, energy, the naive protocol. They follow the cold times."""
 
 import random
 import time
@@ -9,8 +9,21 @@ from typing import Protocol
 
 import numpy as np
 
-from kernelviz.core import Block, CallTooLong, Device, Energy, Figure, LaunchMode, Method, NotCapturable, Note, Timing
+from kernelviz.core import (
+    Block,
+    CallTooLong,
+    Device,
+    Energy,
+    Figure,
+    LaunchMode,
+    Method,
+    NaiveTiming,
+    NotCapturable,
+    Note,
+    Timing,
+)
 from kernelviz.core.merge import merge_timings
+from kernelviz.measure.naive.process import MeasureNaive
 from kernelviz.measure.session.binding import BoundVariant
 from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.session.device_state import DeviceState, Watch
@@ -106,6 +119,7 @@ class SecondaryTimings:
     stop: Stop
     progress: Progress
     watch: Watch
+    measure_naive: MeasureNaive | None = None
     measure_energy: Callable[[Device, BoundLaunch, float, Stop], Energy | Note | None] = energy
     compiled: set[str] = field(default_factory=set)
     notes: defaultdict[str, list[Note]] = field(default_factory=lambda: defaultdict(list))
@@ -133,6 +147,12 @@ class SecondaryTimings:
                 self.progress(1.0, b)
                 known = timings[b.variant.name]
                 timings[b.variant.name] = merge_timings(known, self._energy(b, known))
+        if "naive" in self.method.figures and self.measure_naive is not None:
+            for b in ready:
+                known = timings[b.variant.name]
+                timings[b.variant.name] = merge_timings(known, self._naive(b, known, self.measure_naive))
+            # Last, because this process measures short kernels less exactly afterwards.
+            self.state.share("processes of the naive protocol")
         return timings
 
     def _short(self, bound: BoundVariant) -> bool:
@@ -235,6 +255,17 @@ class SecondaryTimings:
         measured = self.measure_energy(self.state.device, bound.timed.launches[0], call_s, self.stop)
         if isinstance(measured, Energy):
             return Timing(energy=measured)
+        if measured is not None:
+            self.notes[bound.variant.name].append(measured)
+        return Timing()
+
+    def _naive(self, bound: BoundVariant, known: Timing, measure: MeasureNaive) -> Timing:
+        if self.stop():
+            return Timing()
+        call_s = max(_device_s(known, bound), known.loop_s.estimate if known.loop_s else 0.0)
+        measured = measure(bound.variant, call_s, self.stop, lambda: self.progress(1.0, bound))
+        if isinstance(measured, NaiveTiming):
+            return Timing(naive=measured)
         if measured is not None:
             self.notes[bound.variant.name].append(measured)
         return Timing()

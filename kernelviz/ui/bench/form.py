@@ -54,6 +54,7 @@ class Form:
     clock: Clock
     load_s: float
     energy: bool
+    naive: bool
     untrusted: bool
     compile_ahead: bool
     data: str
@@ -77,7 +78,8 @@ class Form:
 
     @property
     def method(self) -> Method:
-        figures: tuple[FigureName, ...] = (*USUAL_FIGURES, "energy") if self.energy else USUAL_FIGURES
+        chosen: tuple[tuple[FigureName, bool], ...] = (("energy", self.energy), ("naive", self.naive))
+        figures = (*USUAL_FIGURES, *(name for name, wanted in chosen if wanted))
         return Method(
             budget_s=self.budget_s,
             clock=self.clock,
@@ -148,6 +150,7 @@ def default_form(bench: Bench, op_name: str | None = None, device_id: str | None
         clock="burst",
         load_s=STEADY_S,
         energy=False,
+        naive=False,
         untrusted=False,
         compile_ahead=True,
         data="normal",
@@ -181,6 +184,7 @@ def reconciled(form: Form, before: Form, bench: Bench) -> Form:
             clock=form.clock,
             load_s=form.load_s,
             energy=form.energy,
+            naive=form.naive,
             untrusted=form.untrusted,
             compile_ahead=form.compile_ahead,
             data=form.data if form.data in data_kinds(op) else "normal",
@@ -253,6 +257,7 @@ def form_of(run: Run, bench: Bench) -> Form | None:
         clock=run.method.clock or "burst",
         load_s=run.method.steady_s or STEADY_S,
         energy="energy" in run.method.figures,
+        naive="naive" in run.method.figures,
         untrusted=run.method.untrusted,
         compile_ahead=run.method.ahead is not False,
         data=first.data if first.data in data_kinds(op) else "normal",

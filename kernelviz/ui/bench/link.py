@@ -47,7 +47,7 @@ VIEW = (
 )
 """View parameters, which their widgets read and write; they are not part of the plan."""
 _PLAN = (
-    "op", "variants", "dtype", "compute", "direction", "preset", "budget", "clock", "load", "energy", "untrusted",
+    "op", "variants", "dtype", "compute", "direction", "preset", "budget", "clock", "load", "energy", "naive", "untrusted",
     "compile_ahead", "device", "data", "baseline", "run",
 )  # fmt: skip
 
@@ -110,6 +110,7 @@ def read(params: Mapping[str, str], bench: Bench) -> Link:
         clock=cast(Clock, reader.one_of("clock", "clock", CLOCKS, form.clock)),
         load_s=_seconds(reader, "load", LOAD_S, form.load_s),
         energy=reader.one_of("energy", "energy", ("yes", "no"), "yes" if form.energy else "no") == "yes",
+        naive=reader.one_of("naive", "naive", ("yes", "no"), "yes" if form.naive else "no") == "yes",
         untrusted=reader.one_of("untrusted", "untrusted", ("yes", "no"), "yes" if form.untrusted else "no") == "yes",
         compile_ahead=reader.one_of(
             "compile_ahead", "compile_ahead", ("yes", "no"), "yes" if form.compile_ahead else "no"
@@ -243,6 +244,7 @@ def write(form: Form, run_id: str | None) -> dict[str, str]:
         "clock": form.clock,
         "load": f"{form.load_s:g}" if form.clock == "sustained" else None,
         "energy": "yes" if form.energy else "no",
+        "naive": "yes" if form.naive else None,
         "untrusted": "yes" if form.untrusted else None,
         "compile_ahead": None if form.compile_ahead else "no",
         "data": form.data,

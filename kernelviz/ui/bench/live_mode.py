@@ -75,7 +75,7 @@ def measure_change(bench: Bench, form: Form, displayed: Run | None) -> str | Non
     if not on():
         actions.live_form = None
         return None
-    live_form = replace(form, budget_s=QUICK.budget_s, clock="burst", energy=False, untrusted=False)
+    live_form = replace(form, budget_s=QUICK.budget_s, clock="burst", energy=False, naive=False, untrusted=False)
     if actions.live_form == live_form or not form.variants:
         return None
     try:

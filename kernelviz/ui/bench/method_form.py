@@ -54,6 +54,11 @@ def draw(bench: Bench, form: Form) -> None:
                 "measuring process compiles them one after the other.",
             )  # fmt: skip
         st.toggle(
+            "Time naively, too", key="naive",
+            help="Also times the first calls of a new process by one pair of CUDA events (on a CPU: the host clock), without "
+            "warm-up, as published numbers often are. Adds about five seconds per case. The tab Figures shows them beside ours.",
+        )  # fmt: skip
+        st.toggle(
             "Do not trust the variants",
             key="untrusted",
             help="For code of somebody else: each variant is measured in a process of its own, and a judge process, which runs "

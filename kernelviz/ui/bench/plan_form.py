@@ -36,6 +36,7 @@ from kernelviz.ui.shared.view_filters import widget_with_value
 _FIELDS = {
     "op": "op", "dtype": "dtype", "compute": "compute", "direction": "direction", "sizes_from": "sizes_from",
     "preset": "preset", "budget": "budget_s", "clock": "clock", "load": "load_s", "energy": "energy",
+    "naive": "naive",
     "untrusted": "untrusted", "compile_ahead": "compile_ahead", "device": "device", "data": "data", "baseline": "baseline",
 }  # fmt: skip
 """The field of the form by the key of its widget; variants and sizes have widgets of their own kind."""

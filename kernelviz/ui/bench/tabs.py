@@ -16,6 +16,7 @@ from kernelviz.text import describe_failure, format_sizes, format_variant
 from kernelviz.text.above_roof import count_above_roofs, describe_above_roofs
 from kernelviz.text.absences import describe_missing_figures
 from kernelviz.text.failures import format_stage, has_description
+from kernelviz.text.naive import describe_naive_of_run
 from kernelviz.text.times import FIGURES
 from kernelviz.ui.bench import second_run
 from kernelviz.ui.shared import site, table, view_filters
@@ -91,6 +92,8 @@ def timing_table(run: Run, results: Sequence[Row], roofs: Sequence[Roof], headli
     st.markdown("\n".join(f"- **{plain(f.name)}** {plain(f.question)}" for f in FIGURES))
     if set(run.method.figures) == {"cold"}:
         st.caption("This run measured the cold device time only. Press **Run** to measure the other times.")
+    for line in describe_naive_of_run([row.result for row in results], run.environment.device.kind):
+        st.caption(plain(line))
     missing = describe_missing_figures([row.result for row in results], run)
     if missing:
         st.markdown("**Missing**\n" + "\n".join(f"- {plain(str(line))}" for line in missing))

@@ -14,13 +14,15 @@ from kernelviz.plots.timeline import describe_timeline
 from kernelviz.text import describe_part, describe_quality, format_sizes, format_variant
 from kernelviz.text import method as text
 from kernelviz.text.cheats import EXPLANATIONS, NAMES
+from kernelviz.text.naive import NAIVE_USE, WHAT, WRONG
 from kernelviz.text.times import FIGURES
 from kernelviz.ui.shared import charts, device_strip
 from kernelviz.ui.shared.text import markdown_table, plain, when
 
 COLD, SELFTEST, TIMINGS, VERDICTS = "Device cold", "Selftest", "Timings of a case", "Verdicts"
+NAIVE = "Naive protocol"
 QUALITY, ROOFS, REJECTED = "Measurement quality", "Roofs", "Rejected results"
-SECTIONS = (COLD, SELFTEST, TIMINGS, VERDICTS, QUALITY, ROOFS, REJECTED)
+SECTIONS = (COLD, SELFTEST, TIMINGS, NAIVE, VERDICTS, QUALITY, ROOFS, REJECTED)
 """The headings, in reading order."""
 
 
@@ -63,6 +65,13 @@ def timings() -> None:
         f"**CPU-bound**: back-to-back calls take more than {HOST_BOUND:g}× the warm kernel time, and the CPU needs "
         "half of it or more to enqueue a call, so the GPU waits for the CPU."
     )
+
+
+def naive_protocol(device: Device) -> None:
+    """What the naive protocol times, what it gets wrong, and how to measure it beside ours."""
+    st.markdown(f"##### {NAIVE}")
+    st.markdown(f"{plain(WHAT[device.kind])}\n\n{plain(WRONG)}")
+    st.markdown(NAIVE_USE)
 
 
 def verdicts() -> None:
