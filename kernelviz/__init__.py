@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kernelviz import plots
     from kernelviz.api import (
         Report,
+        checklist,
         code,
         code_facts,
         compare,
@@ -47,6 +48,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Report",
+    "checklist",
     "code",
     "code_facts",
     "compare",

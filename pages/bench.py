@@ -13,6 +13,7 @@ from kernelviz.metrics.summary import summary
 from kernelviz.text.cells import failures
 from kernelviz.ui.bench import (
     charts,
+    checklist,
     counters,
     empty_states,
     foreign_run,
@@ -137,6 +138,7 @@ tabs.draw_open_tab(
     {
         "Table": lambda: tabs.case_tables(run, results, roofs, headline, second),
         "Figures": lambda: tabs.timing_table(run, results, roofs, headline),
+        "Checklist": lambda: checklist.points_at_size(run, whole, results, roofs, problem, headline),
         "Samples": lambda: samples.samples_at_size(run, results, problem, styled),
         tabs.failures_label(failed): lambda: tabs.failure_list(run, failed),
         "Kernels": lambda: tabs.kernel_table(results),

@@ -10,6 +10,7 @@ import typer
 import kernelviz
 from kernelviz import bench as use_cases
 from kernelviz.cli import console, history, tune
+from kernelviz.cli.checklist import checklist
 from kernelviz.cli.code import code
 from kernelviz.cli.compare import compare
 from kernelviz.cli.compile import compile_op
@@ -66,6 +67,7 @@ COMMANDS: dict[str, dict[str, Callable[..., int | None]]] = {
         "gallery": gallery,
         "import": history.import_files,
         "export": history.export,
+        "checklist": checklist,
         "compare": compare,
         "code": code,
         "regress": regress,

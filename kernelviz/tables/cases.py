@@ -153,7 +153,10 @@ _ENERGY_HELP = (
     "From the driver's energy counter, during back-to-back calls. Their clock is not that of the time, so joules divided "
     "by the time are not the power."
 )
-_NAIVE_HELP = "By the naive protocol: in a new process, without warm-up, one pair of CUDA events (on a CPU: the host clock) around {}."
+_NAIVE_HELP = (
+    "By the naive protocol: in a new process, without warm-up, one pair of CUDA events (on a CPU: the host clock) "
+    "around {}."
+)
 _NAIVE_RATIO_HELP = "The time by the naive protocol divided by the cold device time."
 _QUALITY_HELP = (
     "How far the time can be relied on, with the worst reason. All parts are shown for each variant at one size."

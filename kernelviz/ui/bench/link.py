@@ -41,6 +41,7 @@ VIEW = (
     "inspect",
     "values",
     "code_of",
+    "checks_of",
     "tab",
     "hide",
     "with",

@@ -1,0 +1,47 @@
+"""`kernelviz checklist`: bandwidth, block size, launch cost, fusion, occupancy and accuracy of each case, ticked from facts."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Group
+from rich.text import Text
+
+from kernelviz import bench as use_cases
+from kernelviz.bench.checklist import checked_cases, newest_run, records
+from kernelviz.cli import console, options
+from kernelviz.core import BadField
+from kernelviz.tables.checklist import CHECKLIST
+from kernelviz.tables.column import View, select_with_sizes
+from kernelviz.text.checklist import NAMES, RULES
+
+
+def checklist(
+    run: Annotated[
+        str | None, typer.Argument(metavar="RUN", help="Id of a run. Default: the newest run of this machine.")
+    ] = None,
+    variant: options.OnlyVariant = None,
+    l2: options.Headline = "cold",
+    as_json: options.Json = False,
+) -> None:
+    """Tick six points of each case of a run: bandwidth, block size, launch cost, fusion, occupancy, accuracy.
+
+    Each point is passed (✓), not passed (✕) or unknown (?), by a rule with a threshold and from facts of the case: its time, the
+    measured roofs, its kernels and the correctness gate. The rules are printed below the table. A point says where to look, not
+    that a kernel is slow.
+    """
+    bench = use_cases.current()
+    run_id = run if run is not None else newest_run(bench)
+    if run_id is None:
+        raise BadField(
+            "RUN", "", "no run is stored here; `kernelviz run` makes one, or name one of `kernelviz gallery`"
+        )
+    stored = bench.load(run_id)
+    cases = checked_cases(bench, stored, variant=variant, l2=l2)
+    if as_json:
+        console.print_json(records(cases))
+        return
+    if not cases:
+        console.err().print(f"run {run_id} has no results yet")
+        return
+    columns = select_with_sizes(CHECKLIST, cases, View.TERMINAL, stored.plan.problems)
+    console.show(Group(console.table(columns, cases), *(Text(f"{NAMES[n]}: {RULES[n]}", style="dim") for n in NAMES)))
