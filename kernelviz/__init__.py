@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from kernelviz.api import (
         Report,
         checklist,
+        claims,
+        claims_markdown,
         code,
         code_facts,
         compare,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
         library_comparison,
         load,
         load_all,
+        measure_claims,
         precompile,
         profiler_commands,
         regress,
@@ -49,6 +52,8 @@ __version__ = "0.1.0"
 __all__ = [
     "Report",
     "checklist",
+    "claims",
+    "claims_markdown",
     "code",
     "code_facts",
     "compare",
@@ -61,6 +66,7 @@ __all__ = [
     "library_comparison",
     "load",
     "load_all",
+    "measure_claims",
     "plots",
     "precompile",
     "profiler_commands",

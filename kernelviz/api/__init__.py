@@ -8,6 +8,7 @@ kv.plots.latency_by_size(report)
 
 from kernelviz.api.artifacts import code, code_facts
 from kernelviz.api.checklists import checklist
+from kernelviz.api.claims import claims, claims_markdown, measure_claims
 from kernelviz.api.comparisons import Compared, compare, gallery, library_comparison, regress, roofline, trends
 from kernelviz.api.devices import data_sheets
 from kernelviz.api.hardware_counters import counters, profiler_commands
@@ -23,6 +24,8 @@ __all__ = [
     "Report",
     "Tuned",
     "checklist",
+    "claims",
+    "claims_markdown",
     "code",
     "code_facts",
     "compare",
@@ -35,6 +38,7 @@ __all__ = [
     "library_comparison",
     "load",
     "load_all",
+    "measure_claims",
     "precompile",
     "profiler_commands",
     "regress",

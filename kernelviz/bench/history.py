@@ -74,6 +74,11 @@ class History:
         """The run with all results so far. Raises UnknownRun, also when it was deleted."""
         return (shipped_runs if self.openable(run_id).shipped else self._store.runs).load(run_id)
 
+    def results_on(self, device_uuid: str, case_keys: Sequence[str]) -> tuple[tuple[str, str, int], ...]:
+        """Which stored runs have a result of these cases on that device: case key, id of the run, and the revision of the result,
+        those of the newest run first."""
+        return tuple(self._store.results.on_device(device_uuid, case_keys))
+
     def devices(self, run_ids: Sequence[str]) -> tuple[Device, ...]:
         """The devices of these runs, read without their results. A run that cannot be read is left out. Raises UnknownRun."""
         stored = [i for i in run_ids if not self.openable(i).shipped]

@@ -9,7 +9,7 @@ import typer
 
 import kernelviz
 from kernelviz import bench as use_cases
-from kernelviz.cli import console, history, tune
+from kernelviz.cli import claims, console, history, tune
 from kernelviz.cli.checklist import checklist
 from kernelviz.cli.code import code
 from kernelviz.cli.compare import compare
@@ -50,7 +50,11 @@ app = typer.Typer(
 
 MEASURE, RESULTS, MACHINE = "Measure", "Look at results", "This machine"
 
-for group, group_name, panel in ((tune.app, "tunings", MEASURE), (history.app, "runs", RESULTS)):
+for group, group_name, panel in (
+    (tune.app, "tunings", MEASURE),
+    (history.app, "runs", RESULTS),
+    (claims.app, "claims", RESULTS),
+):
     app.add_typer(group, name=group_name, rich_help_panel=panel)
 COMMANDS: dict[str, dict[str, Callable[..., int | None]]] = {
     MEASURE: {

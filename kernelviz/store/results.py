@@ -14,7 +14,7 @@ from kernelviz.store.code_references import put_references
 from kernelviz.store.database import TOGETHER, Database, StorePart, rows_with
 from kernelviz.store.result_encoding import Damaged, damaged, packed, unpacked
 from kernelviz.store.run_rows import AnyRow, header_of, stored_row
-from kernelviz.store.tables import results, times
+from kernelviz.store.tables import results, runs, times
 from kernelviz.store.trends import put_times, times_rows
 
 
@@ -57,6 +57,19 @@ class Results(StorePart):
         with self._database.read() as connection:
             rows = list(rows_with(connection, chosen, results.c.case_key, case_keys))
             return {row.case_key: result for row, result in read_results(self._database, connection, run_id, rows)}
+
+    def on_device(self, device_uuid: str, case_keys: Sequence[str]) -> list[tuple[str, str, int]]:
+        """The case key, run and revision of each stored result of these cases on that device, those of the newest run first;
+        without deleted runs and cancelled cases."""
+        chosen = (
+            select(results.c.case_key, results.c.run_id, results.c.revision, runs.c.created_at)
+            .join(runs, runs.c.id == results.c.run_id)
+            .where(runs.c.device_uuid == device_uuid, runs.c.deleted_at.is_(None), results.c.stage != "cancelled")
+        )
+        with self._database.read() as connection:
+            rows = list(rows_with(connection, chosen, results.c.case_key, case_keys))
+        newest = sorted(rows, key=lambda row: (row.created_at, row.run_id), reverse=True)
+        return [(row.case_key, row.run_id, row.revision) for row in newest]
 
     def after(self, run_id: str, revision: int) -> list[tuple[int, Result]]:
         """The results that were written after that revision, each with its revision, in the order of writing."""

@@ -1,0 +1,189 @@
+"""Use case: measure what claims need on a device: a run for each problem, so that its variants share rounds.
+
+The runs are found again by their titles, as recorded runs of the gallery are, so that a second call continues what was cancelled.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelviz.bench import recording
+from kernelviz.bench.bench import Bench
+from kernelviz.bench.claims import ClaimsOnDevice, claims_on, problem_of
+from kernelviz.bench.summaries import RunSummary
+from kernelviz.core import LIVING, Case, FigureName, Method, Plan, Problem, check_name
+from kernelviz.core.units import typed_size
+from kernelviz.metrics.claim_reasons import NotMeasured
+
+BUDGET_S = 0.5
+"""Largest device time for each case, in seconds."""
+MOST_RUNS = 5000
+"""So many of the newest runs of claims are looked through for those that are to be continued."""
+_ORDER: tuple[FigureName, ...] = ("cold", "warm", "call", "graph", "loop")
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRun:
+    """One problem with the variants and figures that claims need of it. `claims`: their ids."""
+
+    problem: Problem
+    variants: tuple[str, ...]
+    figures: tuple[FigureName, ...]
+    claims: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """The title of its run."""
+        sizes = " ".join(f"{axis}={typed_size(size)}" for axis, size in self.problem.sizes.items())
+        parts = (self.problem.op, self.problem.precision, self.problem.direction, self.problem.data)
+        what = " ".join(str(part) for part in parts if part not in (None, "forward", "normal"))
+        return f"Claims: {what} {sizes}"
+
+    @property
+    def method(self) -> Method:
+        """How it is measured."""
+        return Method(budget_s=BUDGET_S, figures=self.figures)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimProgress:
+    """Where the measurements of claims on a device are. `current`: a run that is measured now or waits; None without one.
+
+    `runs` and `cases`: of everything that can be tested there; `runs_done`: with results for all their claims. `stopped`: how many
+    runs were cancelled or interrupted and can be continued.
+    """
+
+    runs: int
+    runs_done: int
+    cases: int
+    current: str | None
+    waiting: int
+    stopped: int
+
+    @property
+    def living(self) -> bool:
+        """Whether something is measured now or waits."""
+        return self.current is not None
+
+
+def claim_runs(bench: Bench, of_device: ClaimsOnDevice, claims: Sequence[str] | None = None) -> tuple[ClaimRun, ...]:
+    """The runs that test everything that can be tested on the device, or only these claims. Errors: UnknownName."""
+    ids = [a.claim.id for a in of_device.assessments]
+    for claim_id in claims or ():
+        check_name("claim", claim_id, ids)
+    by_problem: dict[str, list[tuple[Problem, str, FigureName, str]]] = {}
+    for one in of_device.assessments:
+        testable = one.verdict != "cannot be tested here" or one.run_ids  # a case that failed may be measured again
+        if not testable or (claims is not None and one.claim.id not in claims):
+            continue
+        for case in one.claim.cases:
+            op = bench.ops()[case.op]
+            problem = problem_of(op, case)
+            needed = (problem, op.variant_named(case.variant).name, case.figure, one.claim.id)
+            by_problem.setdefault(problem.key, []).append(needed)
+    return tuple(
+        ClaimRun(
+            problem=needed[0][0],
+            variants=tuple(dict.fromkeys(variant for _, variant, _, _ in needed)),
+            figures=tuple(f for f in _ORDER if f == "cold" or f in {figure for _, _, figure, _ in needed}),
+            claims=tuple(dict.fromkeys(claim_id for *_, claim_id in needed)),
+        )
+        for needed in by_problem.values()
+    )
+
+
+def plan_of(bench: Bench, run: ClaimRun, device_id: str) -> Plan:
+    """The plan of a run. Its baseline is that of the op if it is among the variants, else the first variant."""
+    base = bench.ops()[run.problem.op].baseline
+    baseline = base if base in run.variants else run.variants[0]
+    return Plan(problems=(run.problem,), variants=run.variants, baseline=baseline, device=device_id)
+
+
+def unmeasured(of_device: ClaimsOnDevice, runs: Sequence[ClaimRun]) -> tuple[ClaimRun, ...]:
+    """Those of the runs for which a claim has no result yet."""
+    open_claims = {a.claim.id for a in of_device.assessments if isinstance(a.reason, NotMeasured)}
+    return tuple(run for run in runs if open_claims.intersection(run.claims))
+
+
+def start(bench: Bench, run: ClaimRun, device_id: str, *, owner: str = "") -> str:
+    """Measure a run, or the rest of it if it was cancelled or interrupted; returns its id at once. A run that is measured already
+    is returned as it is. Errors: UnknownName, BadField, StoreError."""
+    earlier = _earlier(bench, device_id).get(run.title)
+    plan = plan_of(bench, run, device_id)
+    if earlier is not None and earlier.status in LIVING:
+        return earlier.id
+    if earlier is not None and earlier.status != "finished":
+        stored = bench.load(earlier.id)
+        if stored.plan == plan and stored.method == run.method:
+            bench.resume(earlier.id, owner=owner)
+            return earlier.id
+    return bench.run(plan, run.method, owner=owner, title=run.title)
+
+
+def start_all(
+    bench: Bench, device_id: str, *, claims: Sequence[str] | None = None, again: bool = False, owner: str = ""
+) -> tuple[str, ...]:
+    """Queue everything that has no result yet on the device, or (`again`) everything that can be tested; returns the ids of the
+    runs. `claims`: only these. Errors: UnknownName, BadField, StoreError."""
+    of_device = claims_on(bench, device_id)
+    runs = claim_runs(bench, of_device, claims)
+    return tuple(start(bench, run, device_id, owner=owner) for run in (runs if again else unmeasured(of_device, runs)))
+
+
+def cancel_all(bench: Bench, device_id: str) -> None:
+    """Cancel every run of claims that is measured or waits on the device; results so far stay. Errors: BadField for one that
+    another process measures."""
+    for run in reversed(_earlier(bench, device_id).values()):
+        if run.status in LIVING:
+            bench.cancel(run.id)
+
+
+def progress(bench: Bench, of_device: ClaimsOnDevice) -> ClaimProgress:
+    """Where the measurements of claims are on that device."""
+    runs = claim_runs(bench, of_device)
+    missing = unmeasured(of_device, runs)
+    earlier = _earlier(bench, of_device.device.id)
+    living = sorted(
+        (run for run in earlier.values() if run.status in LIVING), key=lambda run: (run.status != "running", run.id)
+    )
+    stopped = sum(run.title in earlier and earlier[run.title].status in ("cancelled", "interrupted") for run in missing)
+    return ClaimProgress(
+        runs=len(runs),
+        runs_done=len(runs) - len(missing),
+        cases=sum(len(run.variants) for run in runs),
+        current=living[0].id if living else None,
+        waiting=max(0, len(living) - 1),
+        stopped=stopped,
+    )
+
+
+def _earlier(bench: Bench, device_id: str) -> dict[str, RunSummary]:
+    """The newest stored run of claims of each title on that device."""
+    device = bench.device(device_id)
+    newest: dict[str, RunSummary] = {}
+    for run in bench.history.find("Claims:", limit=MOST_RUNS):
+        if run.device == device.name:
+            newest.setdefault(run.title, run)
+    return newest
+
+
+def record(bench: Bench, device_id: str, folder: Path) -> tuple[str, ...]:
+    """Write the runs behind the verdicts on a device to a folder, in the compact form of recorded runs, and return their names.
+
+    Samples are kept by block and code is left out. `kernelviz/shipped/claims/NAME` is where the package looks for them.
+    """
+    of_device = claims_on(bench, device_id)
+    run_ids = dict.fromkeys(run_id for a in of_device.assessments for run_id in a.run_ids)
+    names = []
+    for run_id in run_ids:
+        run = bench.load(run_id)
+        name = re.sub(r"[^a-z0-9]+", "-", run.title.lower()).strip("-")[:70] + f"-{run_id[-6:]}"
+        recording.write(run, name, folder)
+        names.append(name)
+    return tuple(names)
+
+
+def cases_of(run: ClaimRun) -> tuple[Case, ...]:
+    """The cases of a run."""
+    return tuple(Case(problem=run.problem, variant=variant) for variant in run.variants)

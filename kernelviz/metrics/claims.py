@@ -1,0 +1,309 @@
+"""The verdict on a published claim: the number that follows from results, compared with the published one.
+
+A number of the source may be missed by its tolerance (`core.claim.TOLERANCE`: 10 %, or half of its last printed digit if that is
+more). ``at_least`` holds if the whole 95 % interval is above the lower limit, ``at_most`` if it is below the upper one, ``about`` if
+it is between both; if the whole interval is on the other side, the claim does not hold, otherwise it is unclear. ``above`` takes
+the verdict on two times (metrics.statistics).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from kernelviz.core import Failure, Figure, Result, Run
+from kernelviz.core.claim import (
+    ArithmeticTest,
+    CaseTest,
+    Claim,
+    ClaimCase,
+    ClaimDirection,
+    DataSheetTest,
+    MemoryTest,
+    NoTest,
+    Published,
+    RatioTest,
+    RoofTest,
+    TimeTest,
+)
+from kernelviz.metrics.absences import FIELDS
+from kernelviz.metrics.claim_reasons import (
+    CaseFailed,
+    ClaimReason,
+    ClaimVerdict,
+    Decided,
+    MemoryUnknown,
+    Missed,
+    NeedsWork,
+    NoDataSheet,
+    NotCalibrated,
+    NotMeasured,
+    Obstacle,
+    Reached,
+    Straddling,
+    WithoutInterval,
+    Wrong,
+)
+from kernelviz.metrics.comparability import one_run
+from kernelviz.metrics.figures import Headline, again_of, figure_of
+from kernelviz.metrics.statistics import (
+    LEAST_DIFFERENCE,
+    MIN_BLOCKS,
+    Interval,
+    Verdict,
+    judged,
+    ratio_interval,
+    unpaired,
+)
+from kernelviz.metrics.verdict_reasons import FewSharedRounds, NoSharedRounds
+from kernelviz.metrics.winner import NEVER_WINNING, compared
+
+_HEADLINES: Mapping[str, Headline] = {"cold": "cold", "warm": "warm"}
+"""The figures with a second series of the baseline, and so with a noise floor of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A result of a case, and the run that it is of."""
+
+    run: Run
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """By what a number of the source's card is multiplied to be one of this card: the ratio of the data sheets."""
+
+    by: str
+    from_card: str
+    to_card: str
+    factor: float
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """A claim with its verdict. `measured`: the number here, in the unit of the claim; None without one. `expected`: the published
+    number, converted to this card by `scale` if there is one. `fastest`: of a ratio, the variant that `case` was compared with.
+    `run_ids`: of the runs whose results were used. `wrong`: the number is that of a wrong result.
+    """
+
+    claim: Claim
+    verdict: ClaimVerdict
+    reason: ClaimReason
+    expected: float
+    measured: Interval | None = None
+    scale: Scale | None = None
+    fastest: str | None = None
+    run_ids: tuple[str, ...] = ()
+
+    @property
+    def ratio(self) -> Interval | None:
+        """The number here over the expected one."""
+        if self.measured is None:
+            return None
+        low, high = self.measured.low, self.measured.high
+        return Interval(
+            self.measured.estimate / self.expected,
+            None if low is None else low / self.expected,
+            None if high is None else high / self.expected,
+        )
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the number is that of a wrong result."""
+        return isinstance(self.reason, Wrong)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a device gives besides results: `data_sheet` and `roof` return the value of a test, None where there is none. `scale`:
+    the conversion of a published number to this device; None: as it stands."""
+
+    data_sheet: Callable[[DataSheetTest], float | None]
+    roof: Callable[[RoofTest], Interval | None]
+    scale: Scale | None = None
+    obstacle: Obstacle | None = None
+    results: Mapping[str, Evidence] = field(default_factory=dict)
+
+
+def assess(claim: Claim, facts: Facts) -> Assessment:
+    """The verdict on a claim. `facts.results`: of its cases that were measured, by the key of the case."""
+    scale = facts.scale
+    expected = claim.published.value * (scale.factor if scale is not None else 1.0)
+    assessed = partial(Assessment, claim, expected=expected, scale=scale)
+    if facts.obstacle is not None:
+        return assessed("cannot be tested here", facts.obstacle)
+    match claim.test:
+        case NoTest(takes=takes):
+            return assessed("cannot be tested here", NeedsWork(takes))
+        case ArithmeticTest() as test:
+            return _compared(assessed, claim, expected, _exact(test.value))
+        case DataSheetTest() as test:
+            stated = facts.data_sheet(test)
+            if stated is None:
+                return assessed("cannot be tested here", NoDataSheet(test.card))
+            return _compared(assessed, claim, expected, _exact(stated))
+        case RoofTest() as test:
+            roof = facts.roof(test)
+            if roof is None:
+                return assessed("not measured yet", NotCalibrated())
+            return _compared(assessed, claim, expected, roof)
+        case TimeTest() | RatioTest() | MemoryTest() as test:
+            return _of_cases(assessed, claim, test, expected, facts.results)
+
+
+_Assessed = Callable[..., Assessment]
+
+
+def _exact(value: float) -> Interval:
+    return Interval(value, value, value)
+
+
+def _of_cases(
+    assessed: _Assessed, claim: Claim, test: CaseTest, expected: float, results: Mapping[str, Evidence]
+) -> Assessment:
+    missing = sum(case.key not in results or results[case.key].result.given_up for case in claim.cases)
+    if missing:
+        return assessed("not measured yet", NotMeasured(missing))
+    of_claim = [results[case.key] for case in claim.cases]
+    assessed = partial(assessed, run_ids=tuple(dict.fromkeys(e.run.id for e in of_claim)))
+    broken = next((e.result for e in of_claim if _timed(e.result) is None), None)
+    if broken is not None and isinstance(broken.outcome, Failure):
+        return assessed("cannot be tested here", CaseFailed(broken.variant, broken.outcome))
+    if isinstance(test, MemoryTest):
+        return _of_memory(assessed, claim, test, expected, of_claim[0].result)
+    wrong = next((w for e in of_claim if (w := _wrong(e.result)) is not None), None)
+    # A wrong result has its cold time only: other figures are measured of correct variants.
+    figures = [_figure(e.result, "cold" if wrong is not None else case.figure) for case, e in _pairs(claim, of_claim)]
+    if any(figure is None for figure in figures):
+        return assessed("not measured yet", NotMeasured(sum(figure is None for figure in figures)))
+    times = [figure for figure in figures if figure is not None]
+    if isinstance(test, TimeTest):
+        number = _from_time(claim.published, of_claim[0].result, times[0])
+        verdict = None
+    else:
+        number, verdict, fastest = _gain(test, of_claim, times)
+        assessed = partial(assessed, fastest=fastest)
+    if wrong is not None:
+        return assessed("wrong result", wrong, measured=number)
+    if claim.direction == "above":
+        return _decided(assessed, number, verdict)
+    if verdict is not None and verdict.ratio is None:
+        return assessed("unclear", WithoutInterval(verdict.reason), measured=number)
+    return _compared(assessed, claim, expected, number)
+
+
+def _pairs(claim: Claim, of_claim: list[Evidence]) -> list[tuple[ClaimCase, Evidence]]:
+    return list(zip(claim.cases, of_claim, strict=True))
+
+
+def _timed(result: Result) -> Result | None:
+    """The result if it has a time, whether it is correct or not."""
+    outcome = result.outcome
+    return None if isinstance(outcome, Failure) and outcome.timing is None else result
+
+
+def _wrong(result: Result) -> Wrong | None:
+    outcome = result.outcome
+    if isinstance(outcome, Failure) and outcome.stage in NEVER_WINNING:
+        return Wrong(result.variant, outcome)
+    return None
+
+
+def _figure(result: Result, name: str) -> Figure | None:
+    timing = result.outcome.timing if isinstance(result.outcome, Failure) else result.outcome
+    if name in _HEADLINES:
+        return figure_of(timing, _HEADLINES[name])
+    figure = None if timing is None else getattr(timing, FIELDS[name])  # type: ignore[index]
+    return figure if isinstance(figure, Figure) else None
+
+
+def _from_time(published: Published, result: Result, time: Figure) -> Interval:
+    """A time, or the rate that follows from it, in the unit of the claim."""
+    interval = Interval(time.estimate, time.low, time.high)
+    if published.unit == "s":
+        return interval
+    cost = result.cost
+    amount = {
+        "flop/s": 0 if cost is None else cost.work_flop,
+        "B/s": 0 if cost is None else cost.moved_bytes,
+        "1/s": result.problem.sizes.get("n", 0),
+    }[published.unit]
+    per_amount = interval.inverse()
+    low, high = per_amount.low, per_amount.high
+    return Interval(
+        amount * per_amount.estimate, None if low is None else amount * low, None if high is None else amount * high
+    )
+
+
+def _gain(test: RatioTest, of_claim: list[Evidence], times: list[Figure]) -> tuple[Interval, Verdict, str]:
+    """How many times as fast the case is as the fastest of the others, the verdict on both times, and that variant."""
+    own, own_time = of_claim[0], times[0]
+    others = list(zip(test.over, of_claim[1:], times[1:], strict=True))
+    right = [one for one in others if _wrong(one[1].result) is None] or others
+    _, other, other_time = min(right, key=lambda one: one[2].estimate)
+    verdict = _verdict(own, own_time, other, other_time, test.case.figure)
+    if verdict.ratio is not None:
+        return verdict.ratio.inverse(), verdict, other.result.variant
+    return Interval(other_time.estimate / own_time.estimate, None, None), verdict, other.result.variant
+
+
+def _verdict(own: Evidence, own_time: Figure, other: Evidence, other_time: Figure, figure: str) -> Verdict:
+    """The verdict of the time of the case against the other one, by the rule of the page Bench where both share rounds."""
+    together = one_run(own.run, other.run) and own.result.problem == other.result.problem
+    if together and figure in _HEADLINES:
+        headline = _HEADLINES[figure]
+        timings = (
+            r.timing for r in own.run.results if r.problem == own.result.problem and r.variant == own.run.plan.baseline
+        )
+        timing = next(timings, None)
+        verdict = compared(own_time, other_time, figure_of(timing, headline), again_of(timing, headline))
+        if not isinstance(verdict.reason, NoSharedRounds):
+            return verdict
+    shared, rounds = ratio_interval(own_time, other_time) if together else (None, 0)
+    ratio = shared if shared is not None and shared.low is not None else unpaired(own_time, other_time)
+    if ratio.low is None:
+        return Verdict("unclear", None, LEAST_DIFFERENCE, rounds, FewSharedRounds(rounds, MIN_BLOCKS))
+    return judged(ratio, LEAST_DIFFERENCE, rounds)
+
+
+def _decided(assessed: _Assessed, number: Interval, verdict: Verdict | None) -> Assessment:
+    if verdict is None or verdict.kind == "unclear":
+        return assessed("unclear", WithoutInterval(None if verdict is None else verdict.reason), measured=number)
+    reason = Decided(verdict.kind, verdict.reason)
+    return assessed("holds" if verdict.kind == "faster" else "does not hold", reason, measured=number)
+
+
+def _of_memory(assessed: _Assessed, claim: Claim, test: MemoryTest, expected: float, result: Result) -> Assessment:
+    memory, cost = result.peak_memory, result.cost
+    if memory is None or (test.with_inputs and cost is None):
+        return assessed("cannot be tested here", MemoryUnknown())
+    inputs_bytes = cost.read_bytes if test.with_inputs and cost is not None else 0
+    number = _exact(float(inputs_bytes + memory.call_bytes))
+    wrong = _wrong(result)
+    if wrong is not None:
+        return assessed("wrong result", wrong, measured=number)
+    return _compared(assessed, claim, expected, number)
+
+
+def _compared(assessed: _Assessed, claim: Claim, expected: float, number: Interval) -> Assessment:
+    if number.low is None or number.high is None:
+        return assessed("unclear", WithoutInterval(), measured=number)
+    least, most = limits(claim.direction, expected, claim.published.tolerance)
+    if number.low >= least and number.high <= most:
+        return assessed("holds", Reached(), measured=number)
+    if number.high < least:
+        return assessed("does not hold", Missed("below"), measured=number)
+    if number.low > most:
+        return assessed("does not hold", Missed("above"), measured=number)
+    return assessed("unclear", Straddling(), measured=number)
+
+
+def limits(direction: ClaimDirection, expected: float, tolerance: float) -> tuple[float, float]:
+    """The least and the largest number with which a claim holds.
+
+    >>> limits("at_least", 100.0, 0.1), limits("at_most", 100.0, 0.1)
+    ((90.0, inf), (0.0, 110.00000000000001))
+    """
+    least = expected * (1 - tolerance) if direction != "at_most" else 0.0
+    most = expected * (1 + tolerance) if direction in ("about", "at_most") else float("inf")
+    return least, most

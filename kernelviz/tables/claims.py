@@ -1,0 +1,79 @@
+"""The columns of the table of published claims, for the page, the terminal and Markdown, and the record of a row."""
+
+from collections.abc import Mapping, Sequence
+
+from kernelviz.core import units
+from kernelviz.core.claim import Contradiction
+from kernelviz.metrics.claims import Assessment
+from kernelviz.tables.column import Column, View
+from kernelviz.text.claims import (
+    VERDICTS,
+    describe_assessment,
+    describe_test,
+    format_claimed,
+    format_measured,
+)
+
+COLUMNS: tuple[Column[Assessment], ...] = (
+    Column("claim", "Claim", "The name of the claim; `kernelviz claims show NAME` prints all of it.", units.OWN_TEXT,
+           lambda a: a.claim.id),
+    Column("setup", "What was published", "The setup of the source, in short.", units.OWN_TEXT, lambda a: a.claim.setup,
+           width="large"),
+    Column("source", "Source", "Who published it; below are all sources.", units.OWN_TEXT, lambda a: a.claim.source),
+    Column("published_on", "On", "The device of the source; empty where it names none.", units.OWN_TEXT,
+           lambda a: a.claim.published_on, View.RECORD | View.WIDE | View.MARKDOWN),
+    Column("published", "Published", "The number as printed, and whether the source means about, at least or at most.",
+           units.OWN_NUMBER, lambda a: format_claimed(a.claim)),
+    Column("here", "Here", "The number on this device, with the digits that its 95 % interval leaves. That of a wrong result is "
+           "marked.", units.OWN_NUMBER, format_measured),
+    Column("ratio", "Here / published", "The number here over the published one, which is converted to this card first where the "
+           "claim says so.", units.RATIO, lambda a: None if a.ratio is None else a.ratio.estimate),
+    Column("verdict", "Verdict", "Holds, does not hold, wrong result, unclear, not measured yet, or cannot be tested here.",
+           units.OWN_TEXT, lambda a: VERDICTS[a.verdict]),
+    Column("reason", "Reason", "Why, in one sentence.", units.TEXT, describe_assessment, width="large"),
+)  # fmt: skip
+
+
+def record(assessment: Assessment) -> dict[str, object]:
+    """A claim and its verdict as JSON has them: numbers in SI base units, and None where something is unknown."""
+    claim, number, scale = assessment.claim, assessment.measured, assessment.scale
+    return {
+        "id": claim.id,
+        "source": claim.source,
+        "setup": claim.setup,
+        "published_on": claim.published_on,
+        "published": claim.published.value,
+        "unit": claim.published.unit,
+        "direction": claim.direction,
+        "tolerance": claim.published.tolerance,
+        "expected": assessment.expected,
+        "scaled_by": None if scale is None else scale.by,
+        "test": str(describe_test(claim)),
+        "measured": None if number is None else number.estimate,
+        "low": None if number is None else number.low,
+        "high": None if number is None else number.high,
+        "ratio": None if assessment.ratio is None else assessment.ratio.estimate,
+        "compared_with": assessment.fastest,
+        "verdict": assessment.verdict,
+        "reason": str(describe_assessment(assessment)),
+        "runs": list(assessment.run_ids),
+    }
+
+
+def counts_of(assessments: Sequence[Assessment]) -> dict[str, int]:
+    """How many claims have each verdict, all verdicts named."""
+    verdicts = [a.verdict for a in assessments]
+    return {verdict: verdicts.count(verdict) for verdict in VERDICTS}
+
+
+def cells(assessment: Assessment, columns: Sequence[Column[Assessment]]) -> list[str]:
+    """The texts of a row for a table in Markdown."""
+    return [column.single(assessment) for column in columns]
+
+
+def by_source(contradictions: Sequence[Contradiction]) -> Mapping[str, list[Contradiction]]:
+    """The contradictions of each source, in order."""
+    grouped: dict[str, list[Contradiction]] = {}
+    for one in contradictions:
+        grouped.setdefault(one.source, []).append(one)
+    return grouped
