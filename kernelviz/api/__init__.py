@@ -14,6 +14,7 @@ from kernelviz.api.devices import data_sheets
 from kernelviz.api.hardware_counters import counters, profiler_commands
 from kernelviz.api.measurement import Tuned, inspect, resume, resume_tuning, run, selftest, size_text, tune, tunings
 from kernelviz.api.precompilation import precompile
+from kernelviz.api.published_claims import claims, claims_markdown, measure_claims
 from kernelviz.api.report import Report, history, load, load_all, runs
 
 ladders = library_comparison

@@ -50,8 +50,8 @@ class ClaimRun:
 class ClaimProgress:
     """Where the measurements of claims on a device are. `current`: a run that is measured now or waits; None without one.
 
-    `runs` and `cases`: of everything that can be tested there; `runs_done`: with results for all their claims. `stopped`: how many
-    runs were cancelled or interrupted and can be continued.
+    `runs` and `cases`: of everything that can be tested there; `runs_done`: with results for all their claims. `stopped`: how
+    many runs were cancelled or interrupted and can be continued.
     """
 
     runs: int

@@ -295,9 +295,9 @@ def _roof(test: RoofTest, roofs: Sequence[Roof]) -> Interval | None:
 
 def scale_of(claim: Claim, device: Device) -> Scale | None:
     """How a number of the source's card becomes one of this device: by the ratio of both data sheets; None as it stands."""
-    if claim.scaled_by is None or claim.published_on is None or not isinstance(claim.test, TimeTest):
+    if claim.scaled_by is None or claim.published_on is None or not isinstance(claim.test, TimeTest | RoofTest):
         return None
-    source, here = (_peak(name, claim.scaled_by) for name in (claim.published_on, device.name))
+    source, here = (_peak(name, claim.scaled_by) for name in (claim.sheet_card or claim.published_on, device.name))
     if source is None or here is None:
         return None
     factor = source / here if claim.published.unit == "s" else here / source

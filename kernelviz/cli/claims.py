@@ -82,7 +82,7 @@ def claims(
         return
     columns = [c for c in COLUMNS if c.name in _IN_TERMINAL and View.TERMINAL & c.view]
     console.show_rows(columns, chosen, record, as_json=False, nothing="no claim has all of these properties")
-    console.err().print(f"{of_device.device.name}: {describe_counts(counts_of(chosen))}")  # type: ignore[arg-type]
+    console.err().print(f"{of_device.device.name}: {describe_counts(counts_of(chosen))}")
 
 
 @app.command()
@@ -154,7 +154,7 @@ def run(
     listed = [a for a in chosen if not claims or a.claim.id in claims]
     columns = [c for c in COLUMNS if c.name in _IN_TERMINAL]
     console.show_rows(columns, listed, record, as_json=False, nothing="no claim")
-    console.err().print(f"{describe_counts(counts_of(listed))}")  # type: ignore[arg-type]
+    console.err().print(f"{describe_counts(counts_of(listed))}")
     return 1 if any(a.verdict == "not measured yet" for a in listed) else 0
 
 

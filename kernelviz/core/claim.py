@@ -1,6 +1,6 @@
-"""Published numbers that a machine can check: their sources, what each says, how it is tested, and contradictions in a source.
+"""Published numbers that a machine can check: sources, what each says, how it is tested, and contradictions in a source.
 
-Values are in SI base units. `kernelviz.formats.claim_files` reads them from ``kernelviz/claims/*.toml`` and checks them.
+Values are in SI base units. `kernelviz.formats.claim_files` reads them from ``kernelviz/published_claims/*.toml``.
 """
 
 from typing import Literal
@@ -16,7 +16,8 @@ ClaimDirection = Literal["about", "at_least", "at_most", "above"]
 """How the number here has to compare with the published one: ``about`` (as large), ``at_least``, ``at_most``, or ``above``: any
 difference in the direction that the source names, by the rule for verdicts on two times."""
 TOLERANCE = 0.10
-"""A number may miss the published one by this share of it, or by half of its last printed digit if that is more."""
+"""A number may miss the published one by this share of it, or by half of its last printed digit if that is more. Of a factor
+between two times, the share is of its part beyond 1: otherwise no difference at all would meet a claim of 5 %."""
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -47,8 +48,11 @@ class Published(Entry, frozen=True, kw_only=True):
         0.1
         >>> round(Published(value=0.03e-3, unit="s", rounded_to=0.01e-3).tolerance, 3)
         0.167
+        >>> round(Published(value=1.16, unit="x", rounded_to=0.01).tolerance, 3)
+        0.014
         """
-        return max(TOLERANCE, 0.5 * (self.rounded_to or 0.0) / self.value)
+        counted = abs(self.value - 1) if self.unit == "x" else self.value
+        return max(TOLERANCE * counted, 0.5 * (self.rounded_to or 0.0)) / self.value
 
 
 class ClaimCase(Entry, frozen=True, kw_only=True):
@@ -72,7 +76,7 @@ class ClaimCase(Entry, frozen=True, kw_only=True):
 
 
 class TimeTest(Entry, frozen=True, kw_only=True, tag="time", tag_field="kind"):
-    """The time of a case, or the rate that follows from it: flop or bytes of the problem, or its elements (axis n), per second."""
+    """The time of a case, or the rate that follows: flop or bytes of the problem, or its elements (axis n), per second."""
 
     case: ClaimCase
 
@@ -162,7 +166,8 @@ class Claim(Entry, frozen=True, kw_only=True):
 
     `published_on`: the device of the source, as its driver spells it if a data sheet is known. `scaled_by`: the quantity of the
     data sheets by which a number of another card is converted to this one (``bandwidth``, or a precision whose peak counts).
-    `substitute`: which kernel of the catalogue is measured in place of the source's, and why. `remark`: what to know about it.
+    `sheet_card`: the card whose data sheet counts for that where there is none of `published_on`. `substitute`: which kernel of
+    the catalogue is measured in place of the source's, and why. `remark`: what to know about the number.
     """
 
     id: str
@@ -174,6 +179,7 @@ class Claim(Entry, frozen=True, kw_only=True):
     conditions: ClaimConditions = ClaimConditions()
     published_on: str | None = None
     scaled_by: str | None = None
+    sheet_card: str | None = None
     substitute: str = ""
     remark: str = ""
 

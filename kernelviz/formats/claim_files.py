@@ -1,4 +1,4 @@
-"""The files of published claims: ``kernelviz/claims/*.toml``, read and checked. An error names the file and the row."""
+"""The files of published claims: ``kernelviz/published_claims/*.toml``, read and checked. An error names the file and the row."""
 
 import math
 import tomllib
@@ -43,7 +43,7 @@ _TABLES: Mapping[str, type[Entry]] = {"source": ClaimSource, "claim": Claim, "co
 @lru_cache(maxsize=1)
 def shipped_claims() -> ClaimCollection:
     """The claims that come with the package. Errors: DocumentError."""
-    folder = files("kernelviz") / "claims"
+    folder = files("kernelviz") / "published_claims"
     listed: list[Traversable] = sorted(folder.iterdir(), key=lambda file: file.name)
     return read_claims({file.name: file.read_text(encoding="utf-8") for file in listed if file.name.endswith(".toml")})
 
@@ -132,7 +132,7 @@ def _reason_against(claim: Claim, sources: set[str]) -> str | None:
         return "test.over: name at least one case to compare with"
     if claim.direction == "above" and not isinstance(test, RatioTest):
         return "direction 'above': only a ratio of two cases has a verdict without a number; use at_least"
-    if claim.scaled_by is not None and (not isinstance(test, TimeTest) or claim.published_on is None):
+    if claim.scaled_by is not None and (not isinstance(test, TimeTest | RoofTest) or claim.published_on is None):
         return "scaled_by: only a time or rate of a named card (published_on) can be converted to another card"
     if isinstance(test, RoofTest) and (published.unit == "flop/s") is not (
         test.roof == "mma" and test.precision is not None

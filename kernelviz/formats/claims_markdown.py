@@ -28,7 +28,7 @@ def claims_document(
         "",
         f"Written by `kernelviz claims --markdown` for {_escaped(device.name)}"
         + (f", with results up to {measured_at[:10]}." if measured_at else ". Nothing was measured."),
-        str(describe_counts(counts_of(assessments))),  # type: ignore[arg-type]
+        str(describe_counts(counts_of(assessments))),
         "",
         f"**Rule.** {RULE}",
     ]

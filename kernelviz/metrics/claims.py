@@ -1,9 +1,9 @@
 """The verdict on a published claim: the number that follows from results, compared with the published one.
 
-A number of the source may be missed by its tolerance (`core.claim.TOLERANCE`: 10 %, or half of its last printed digit if that is
-more). ``at_least`` holds if the whole 95 % interval is above the lower limit, ``at_most`` if it is below the upper one, ``about`` if
-it is between both; if the whole interval is on the other side, the claim does not hold, otherwise it is unclear. ``above`` takes
-the verdict on two times (metrics.statistics).
+A number of the source may be missed by its tolerance (`core.claim.Published.tolerance`). ``at_least`` holds if the whole 95 %
+interval is above the lower limit, ``at_most`` if it is below the upper one, ``about`` if it is between both; if the whole interval
+is on the other side, the claim does not hold, otherwise it is unclear. ``above`` takes the verdict on two times
+(metrics.statistics).
 """
 
 from collections.abc import Callable, Mapping
@@ -81,9 +81,9 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """A claim with its verdict. `measured`: the number here, in the unit of the claim; None without one. `expected`: the published
-    number, converted to this card by `scale` if there is one. `fastest`: of a ratio, the variant that `case` was compared with.
-    `run_ids`: of the runs whose results were used. `wrong`: the number is that of a wrong result.
+    """A claim with its verdict. `measured`: the number here, in the unit of the claim; None without one. `expected`: the
+    published number, converted to this card by `scale` if there is one. `fastest`: of a ratio, the variant that `case` was
+    compared with. `run_ids`: of the runs whose results were used.
     """
 
     claim: Claim

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from kernelviz.core import units
 from kernelviz.core.claim import Contradiction
+from kernelviz.metrics.claim_reasons import ClaimVerdict
 from kernelviz.metrics.claims import Assessment
 from kernelviz.tables.column import Column, View
 from kernelviz.text.claims import (
@@ -60,7 +61,7 @@ def record(assessment: Assessment) -> dict[str, object]:
     }
 
 
-def counts_of(assessments: Sequence[Assessment]) -> dict[str, int]:
+def counts_of(assessments: Sequence[Assessment]) -> dict[ClaimVerdict, int]:
     """How many claims have each verdict, all verdicts named."""
     verdicts = [a.verdict for a in assessments]
     return {verdict: verdicts.count(verdict) for verdict in VERDICTS}

@@ -1,4 +1,4 @@
-"""Published claims in text: numbers with their units, verdicts, the reason of each verdict in one sentence, and how it is tested."""
+"""Published claims in text: numbers with units, verdicts, the reason of each in one sentence, and how it is tested."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -43,7 +43,8 @@ VERDICTS: Mapping[r.ClaimVerdict, Text] = MappingProxyType(
 )
 """A verdict with a sign of its own, so that nothing is said by colour alone."""
 RULE = (
-    "A number here may miss the published one by 10 %, or by half of its last printed digit if that is more. "
+    "A number here may miss the published one by 10 %, or by half of its last printed digit if that is more; of a factor, by "
+    "10 % of its part beyond 1×. "
     "“At least” holds if the whole 95 % interval is above that limit, “at most” if it is below it, “about” if it is between both "
     "limits; if the whole interval is on the other side, the claim does not hold, otherwise it is unclear. A claim without a "
     "number holds if the verdict on both times is “faster”. A time or rate of another card is converted by the ratio of both "
@@ -175,7 +176,8 @@ def _share(ratio: Interval | None) -> str:
 
 
 def _tolerance(assessment: Assessment) -> str:
-    return f"{units.percent(assessment.claim.published.tolerance, 0)}"
+    tolerance = assessment.claim.published.tolerance
+    return units.percent(tolerance, 0 if tolerance > 0.095 else 1)
 
 
 def _reached(assessment: Assessment, _: r.Reached) -> str:
@@ -188,13 +190,22 @@ def _reached(assessment: Assessment, _: r.Reached) -> str:
     least, most = limits(direction, assessment.expected, 0.0)
     number = assessment.measured
     beyond = number is not None and least <= number.estimate <= most
+    if not beyond:
+        return f"{format_measured(assessment)} is {_share(assessment.ratio)} {_expected(assessment)}, {within}"
     more = {"at_least": "reaches", "at_most": "is at most", "above": "exceeds"}[direction]
-    return f"{format_measured(assessment)} {more} {_expected(assessment)}" + ("" if beyond else f", {within}")
+    return f"{format_measured(assessment)} {more} {_expected(assessment)}"
 
 
 def _missed(assessment: Assessment, reason: r.Missed) -> str:
-    verb = "only" if reason.side == "below" and assessment.claim.direction == "at_least" else ""
-    return f"{format_measured(assessment)} is {verb} {_share(assessment.ratio)} {_expected(assessment)}"
+    number, claim = assessment.measured, assessment.claim
+    if number is not None and isinstance(claim.test, RatioTest):
+        text = f"{format_measured(assessment)} as fast as {assessment.fastest}"
+        if number.estimate < 1 or claim.published.value >= 2:
+            return f"{text}, where {format_published(claim.published)} was published"
+        here, there = (units.percent(factor - 1) for factor in (number.estimate, claim.published.value))
+        return f"{text}: a gain of {here}, where {there} was published"
+    verb = "only " if reason.side == "below" and claim.direction == "at_least" else ""
+    return f"{format_measured(assessment)} is {verb}{_share(assessment.ratio)} {_expected(assessment)}"
 
 
 def _straddling(assessment: Assessment, _: r.Straddling) -> str:

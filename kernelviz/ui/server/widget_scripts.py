@@ -23,6 +23,7 @@ _WIDGETS = {
     "roofline": ("BidiComponent", "ButtonGroup", "DataFrame", "Multiselect", "Selectbox"),
     "compare": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "Selectbox"),
     "gallery": ("Button", "ImageList", "PageLink", "Selectbox"),
+    "claims": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "PageLink", "Selectbox"),
     "device": ("BidiComponent", "Button", "ButtonGroup", "Metric", "NumberInput"),
     "history": ("ButtonGroup", "PageLink", "TextInput"),
     "method": ("BidiComponent", "Button", "DataFrame"),

@@ -14,6 +14,7 @@ _PAGES = {
     "gallery": ("Gallery", ":material/grid_view:"),
     "roofline": ("Roofline", ":material/stacked_line_chart:"),
     "compare": ("Compare", ":material/compare_arrows:"),
+    "claims": ("Claims", ":material/fact_check:"),
     "device": ("Device", ":material/memory:"),
     "history": ("History", ":material/history:"),
     "method": ("Method", ":material/straighten:"),

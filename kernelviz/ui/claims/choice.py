@@ -1,0 +1,104 @@
+"""The boxes of the page Claims: whose results, source, verdict, op, and the claim that is described below the table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from kernelviz.bench import Bench
+from kernelviz.bench.claims import (
+    HERE,
+    VERDICTS,
+    ClaimsOnDevice,
+    claims_on,
+    ops_of,
+    recorded_claims_on,
+    recorded_devices,
+)
+from kernelviz.formats.claim_files import shipped_claims
+from kernelviz.metrics.claims import Assessment
+from kernelviz.text.claims import VERDICTS as VERDICT_TEXTS
+from kernelviz.ui.shared import view_filters
+
+ALL = "all"
+PENDING = "chosen_claim"
+"""Where a click in the table leaves the id of its claim until the next redraw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the table lists; None: all."""
+
+    source: str | None
+    verdict: str | None
+    op: str | None
+
+
+def title() -> None:
+    """The title, and what the page shows."""
+    st.markdown("#### Claims: which published numbers hold here?")
+    st.caption(
+        "Blogs, papers and projects publish times, rates and gains. Each is tested by a plan of its own. Choose a row to see its "
+        "source, its test, and why it holds or not."
+    )
+
+
+def results(bench: Bench) -> ClaimsOnDevice:
+    """The claims on a device of this machine, or on one whose runs come with kernelviz; the address repeats it as `results`.
+
+    Without a GPU, the page opens with recorded results, if there are any.
+    """
+    recorded = recorded_devices()
+    usable = [d.id for d in bench.devices() if d.usable]
+    gpu = bench.device(bench.default_device()).kind == "cuda"
+    default = bench.default_device() if gpu or not recorded else next(iter(recorded))
+    options = [*usable, *recorded]
+    labels = {
+        **{i: f"here: {bench.device(i).name}" for i in usable},
+        **{n: f"recorded: {d}" for n, d in recorded.items()},
+    }
+    if len(options) == 1:
+        return claims_on(bench, options[0])
+    chosen = view_filters.choose(
+        st.segmented_control, "Results", options, default, key="results", format_func=labels.__getitem__,
+        help="Here: what was measured on this machine. Recorded: runs that were measured on that device and come with kernelviz.",
+    )  # fmt: skip
+    # The default depends on the machine, so the address always names the choice: it opens the same page anywhere.
+    st.query_params["results"] = chosen
+    return recorded_claims_on(chosen) if chosen in recorded else claims_on(bench, chosen)
+
+
+def filters(assessments: Sequence[Assessment]) -> Choice:
+    """The boxes for source, verdict and op; the address repeats them."""
+    with st.container(horizontal=True, gap="small", key="claim_filters"):
+        source = _box("Source", [s.name for s in shipped_claims().sources], "source", "all sources")
+        verdict = _box("Verdict", list(VERDICTS), "verdict", "all verdicts")
+        op = _box("Op", list(ops_of(assessments)), "of_op", "all ops")
+    return Choice(source, verdict, op)
+
+
+def _box(label: str, options: list[str], key: str, every: str) -> str | None:
+    texts = {verdict: str(text) for verdict, text in VERDICT_TEXTS.items()}
+    chosen = view_filters.choose(
+        st.selectbox, label, [ALL, *options], ALL, key=key, width=240,
+        format_func=lambda name: every if name == ALL else texts.get(name, name),
+    )  # fmt: skip
+    return None if chosen == ALL else chosen
+
+
+def claim_box(assessments: Sequence[Assessment]) -> str | None:
+    """The claim that is described; a click in the table chooses it too, and the address repeats it as `claim`."""
+    pending = st.session_state.pop(PENDING, None)
+    if pending is not None:
+        st.session_state["claim"] = pending
+    ids = {a.claim.id: a.claim.setup for a in assessments}
+    if st.session_state.get("claim") not in (None, ALL, *ids):
+        st.session_state["claim"] = ALL
+    chosen = view_filters.choose(
+        st.selectbox, "Claim", [ALL, *ids], ALL, key="claim", width="stretch",
+        format_func=lambda i: "none (choose one here, or a row of the table)" if i == ALL else f"{i}: {ids[i]}",
+    )  # fmt: skip
+    return None if chosen == ALL else chosen
+
+
+__all__ = ["ALL", "HERE", "PENDING", "Choice", "claim_box", "filters", "results", "title"]

@@ -1,0 +1,94 @@
+"""The button that measures all claims that can be tested on this device, with progress, cancel and resume."""
+
+from functools import partial
+
+import streamlit as st
+
+from kernelviz.bench import Bench, claim_runs
+from kernelviz.bench.claim_runs import ClaimProgress
+from kernelviz.bench.claims import ClaimsOnDevice
+from kernelviz.core import units
+from kernelviz.ui.shared import callbacks, live_progress, session, site
+from kernelviz.ui.shared.text import plain
+
+_EACH_S = 2.0
+"""While runs wait, the page looks this often which of them is measured now."""
+
+
+def measure_all(bench: Bench, of_device: ClaimsOnDevice) -> None:
+    """The button, or the progress of what it started. Nothing for recorded results, whose device is elsewhere."""
+    if of_device.recorded is not None:
+        st.caption(
+            "These results were recorded on another machine. To measure the claims here, choose this machine above."
+        )
+        return
+    device = of_device.device
+    state = claim_runs.progress(bench, of_device)
+    if state.current is not None:
+        _running(bench, device.id, state, state.current)
+        return
+    left = state.runs - state.runs_done
+    if not state.runs:
+        st.caption("Nothing that a claim needs can be measured on this device; what it would take is in the table.")
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="measure_claims_row"):
+        again = left == 0
+        label = (
+            "Measure all again"
+            if again
+            else "Resume measuring"
+            if state.stopped
+            else "Measure all that can be tested here"
+        )
+        callbacks.button(
+            label,
+            partial(_start, bench, device.id, session.owner(), again=again),
+            key="measure_claims",
+            about=device.id,
+            icon=":material/play_arrow:",
+            type="secondary" if again else "primary",
+            disabled=not device.usable,
+            help="In a terminal, `kernelviz claims run` does the same.",
+        )
+        st.caption(plain(_summary(state)))
+
+
+def _summary(state: ClaimProgress) -> str:
+    if state.runs_done == state.runs:
+        return f"All {units.counted(state.runs, 'run')} that claims need here have results."
+    stopped = f", {state.stopped} of them were cancelled or interrupted" if state.stopped else ""
+    left = state.runs - state.runs_done
+    return f"{left} of {units.counted(state.runs, 'run')} are to be measured{stopped}. Each is one problem with all its variants."
+
+
+def _start(bench: Bench, device_id: str, owner: str, *, again: bool) -> None:
+    claim_runs.start_all(bench, device_id, again=again, owner=owner)
+
+
+def _running(bench: Bench, device_id: str, state: ClaimProgress, run_id: str) -> None:
+    with st.container(border=True, key="measuring_claims"):
+        name = bench.history.summary(run_id).name
+        st.progress(
+            state.runs_done / max(state.runs, 1),
+            text=plain(
+                f"{state.runs_done} of {units.counted(state.runs, 'run')} done · now {name} · {state.waiting} wait"
+            ),
+        )
+        progress = live_progress.progress_of(bench, run_id)
+        if progress is not None:
+            live_progress.following(run_id, progress, key="live_claims")
+        with st.container(horizontal=True, gap="small"):
+            callbacks.button(
+                "Cancel all", partial(claim_runs.cancel_all, bench, device_id), key="cancel_claims", about=device_id,
+                icon=":material/stop_circle:", help="Results so far stay. Resume goes on where it ended.",
+            )  # fmt: skip
+            site.run_link("Open this run", run_id)
+        _watch(bench, run_id)
+
+
+@st.fragment(run_every=_EACH_S)
+def _watch(bench: Bench, run_id: str) -> None:
+    """Redraw the page when the run has ended, so that the next one is followed."""
+    progress = live_progress.progress_of(bench, run_id)
+    if progress is None or progress.status not in ("queued", "running"):
+        st.rerun()
