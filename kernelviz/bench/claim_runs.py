@@ -12,7 +12,8 @@ from kernelviz.bench import recording
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.claims import ClaimsOnDevice, claims_on, problem_of
 from kernelviz.bench.summaries import RunSummary
-from kernelviz.core import LIVING, Case, FigureName, Method, Plan, Problem, check_name
+from kernelviz.core import LIVING, FigureName, Method, Plan, Problem, check_name
+from kernelviz.core.claim import ClaimCollection
 from kernelviz.core.units import typed_size
 from kernelviz.metrics.claim_reasons import NotMeasured
 
@@ -122,11 +123,17 @@ def start(bench: Bench, run: ClaimRun, device_id: str, *, owner: str = "") -> st
 
 
 def start_all(
-    bench: Bench, device_id: str, *, claims: Sequence[str] | None = None, again: bool = False, owner: str = ""
+    bench: Bench,
+    device_id: str,
+    *,
+    claims: Sequence[str] | None = None,
+    again: bool = False,
+    owner: str = "",
+    collection: ClaimCollection | None = None,
 ) -> tuple[str, ...]:
     """Queue everything that has no result yet on the device, or (`again`) everything that can be tested; returns the ids of the
-    runs. `claims`: only these. Errors: UnknownName, BadField, StoreError."""
-    of_device = claims_on(bench, device_id)
+    runs. `claims`: only these. `collection`: as in `claims_on`. Errors: UnknownName, BadField, StoreError."""
+    of_device = claims_on(bench, device_id, collection)
     runs = claim_runs(bench, of_device, claims)
     return tuple(start(bench, run, device_id, owner=owner) for run in (runs if again else unmeasured(of_device, runs)))
 
@@ -168,12 +175,11 @@ def _earlier(bench: Bench, device_id: str) -> dict[str, RunSummary]:
     return newest
 
 
-def record(bench: Bench, device_id: str, folder: Path) -> tuple[str, ...]:
+def record(bench: Bench, of_device: ClaimsOnDevice, folder: Path) -> tuple[str, ...]:
     """Write the runs behind the verdicts on a device to a folder, in the compact form of recorded runs, and return their names.
 
     Samples are kept by block and code is left out. `kernelviz/shipped/claims/NAME` is where the package looks for them.
     """
-    of_device = claims_on(bench, device_id)
     run_ids = dict.fromkeys(run_id for a in of_device.assessments for run_id in a.run_ids)
     names = []
     for run_id in run_ids:
@@ -182,8 +188,3 @@ def record(bench: Bench, device_id: str, folder: Path) -> tuple[str, ...]:
         recording.write(run, name, folder)
         names.append(name)
     return tuple(names)
-
-
-def cases_of(run: ClaimRun) -> tuple[Case, ...]:
-    """The cases of a run."""
-    return tuple(Case(problem=run.problem, variant=variant) for variant in run.variants)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from kernelviz.bench import planning
 from kernelviz.bench.bench import Bench
 from kernelviz.core import BadField, Device, Roof, Run, UnknownName, check_name
-from kernelviz.core.claim import Claim, ClaimCase, DataSheetTest, NoTest, RoofTest, TimeTest
+from kernelviz.core.claim import Claim, ClaimCase, ClaimCollection, DataSheetTest, NoTest, RoofTest, TimeTest
 from kernelviz.core.problem import Problem, case_key
 from kernelviz.formats import recorded_claims
 from kernelviz.formats.claim_files import shipped_claims
@@ -50,10 +50,11 @@ def recorded_devices() -> dict[str, str]:
     return {name: runs[0].environment.device.name for name in recorded_claims.names() if (runs := _recorded_runs(name))}
 
 
-def claims_on(bench: Bench, device_id: str) -> ClaimsOnDevice:
-    """Every claim with its verdict by what was measured on a device of this machine. Errors: UnknownName."""
+def claims_on(bench: Bench, device_id: str, collection: ClaimCollection | None = None) -> ClaimsOnDevice:
+    """Every claim with its verdict by what was measured on a device of this machine. `collection`: other claims than those that
+    come with kernelviz. Errors: UnknownName."""
     device, ops = bench.device(device_id), bench.ops()
-    claims = shipped_claims().claims
+    claims = (collection or shipped_claims()).claims
     keys = {case.key: key for claim in claims for case in claim.cases if (key := key_of(ops, case)) is not None}
     stored = bench.history.results_on(device.uuid, list(dict.fromkeys(keys.values())))
     by_key: dict[str, list[tuple[str, int]]] = {}
@@ -110,18 +111,27 @@ def named(assessments: Iterable[Assessment], claim_id: str) -> Assessment:
 def selected(
     assessments: Sequence[Assessment], *, source: str | None = None, verdict: str | None = None, op: str | None = None
 ) -> tuple[Assessment, ...]:
-    """Those of a source, with a verdict, or of an op; None: all. Errors: UnknownName with the known names."""
+    """Those of a source, with a verdict, or of an op; None: all. Those with a number here come first, then those that can be
+    measured, each in the order of the sources. Errors: UnknownName with the known names."""
     if source is not None:
         check_name("source", source, [s.name for s in shipped_claims().sources])
     if verdict is not None:
         check_name("verdict", verdict, VERDICTS)
     if op is not None:
         check_name("op", op, ops_of(assessments))
-    return tuple(
+    chosen = (
         a
         for a in assessments
         if source in (None, a.claim.source) and verdict in (None, a.verdict) and op in (None, a.claim.op)
     )
+    return tuple(sorted(chosen, key=_rank))
+
+
+def _rank(assessment: Assessment) -> int:
+    """Measured cases first, then what is known without measuring, then what can be measured, then the rest."""
+    if assessment.measured is not None:
+        return 0 if assessment.run_ids else 1
+    return 3 if assessment.verdict == "cannot be tested here" else 2
 
 
 def ops_of(assessments: Iterable[Assessment]) -> tuple[str, ...]:
@@ -206,18 +216,18 @@ def _assessed_here(
     """The assessment, made again only if results of its cases, roofs or the obstacle have changed."""
     stored = {case.key: tuple(by_key.get(keys[case.key], ())) for case in claim.cases if case.key in keys}
     of_roof = tuple(roof.measured_at for roof in roofs) if isinstance(claim.test, RoofTest) else ()
-    depends_on = (claim.id, device.uuid, repr(lacks), of_roof, tuple(stored.values()))
+    depends_on = (repr(claim), device.uuid, repr(lacks), of_roof, tuple(stored.values()))
     with _assessing:
         known = _assessed.get(depends_on)
     if known is not None:
         return known
     results = {} if lacks is not None else _stored_results(bench, claim, keys, stored)
-    made = assess(claim, _facts(claim, device, roofs, lacks, results))
+    assessment = assess(claim, _facts(claim, device, roofs, lacks, results))
     with _assessing:
         if len(_assessed) >= _MOST_ASSESSED:
             _assessed.clear()
-        _assessed[depends_on] = made
-    return made
+        _assessed[depends_on] = assessment
+    return assessment
 
 
 def _stored_results(

@@ -8,6 +8,7 @@ from kernelviz.metrics.claims import Assessment
 
 
 def markdown(bench: Bench, of_device: ClaimsOnDevice, assessments: tuple[Assessment, ...] | None = None) -> str:
-    """The document of all claims, or of a selection of their assessments."""
-    chosen = of_device.assessments if assessments is None else assessments
-    return claims_document(of_device.device, chosen, shipped_claims(), measured_at(bench, of_device))
+    """The document of all claims, or of a selection of their assessments, in the order of the sources."""
+    ids = {a.claim.id for a in (of_device.assessments if assessments is None else assessments)}
+    in_order = [a for a in of_device.assessments if a.claim.id in ids]
+    return claims_document(of_device.device, in_order, shipped_claims(), measured_at(bench, of_device))

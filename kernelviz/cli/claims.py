@@ -168,5 +168,6 @@ def record_runs(
     """Write the runs behind the verdicts on this device to a folder, in the compact form, to be opened without the device."""
     bench = use_cases.current()
     with console.writable("folder", folder):
-        names = claim_runs.record(bench, bench.device(device or bench.default_device()).id, folder)
+        of_device = on_device.claims_on(bench, device or bench.default_device())
+        names = claim_runs.record(bench, of_device, folder)
     console.err().print(f"{len(names)} runs were written to {folder}")

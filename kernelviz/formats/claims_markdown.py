@@ -22,7 +22,7 @@ def claims_document(
     device: Device, assessments: Sequence[Assessment], collection: ClaimCollection, measured_at: str | None
 ) -> str:
     """The document. `measured_at`: ISO time of the newest run behind it; None if nothing was measured."""
-    columns = [c for c in COLUMNS if View.MARKDOWN & c.view]
+    columns = [c for c in COLUMNS if View.MARKDOWN & c.view and c.name != "source"]
     lines = [
         "# Published claims, and what this device measures",
         "",

@@ -1,7 +1,7 @@
 """The verdict on a published claim: the number that follows from results, compared with the published one.
 
 A number of the source may be missed by its tolerance (`core.claim.Published.tolerance`). ``at_least`` holds if the whole 95 %
-interval is above the lower limit, ``at_most`` if it is below the upper one, ``about`` if it is between both; if the whole interval
+interval is above the lower limit, ``at_most`` if it is below the upper one, ``about`` if it is between both; if all of it
 is on the other side, the claim does not hold, otherwise it is unclear. ``above`` takes the verdict on two times
 (metrics.statistics).
 """
@@ -238,8 +238,8 @@ def _from_time(published: Published, result: Result, time: Figure) -> Interval:
 def _gain(test: RatioTest, of_claim: list[Evidence], times: list[Figure]) -> tuple[Interval, Verdict, str]:
     """How many times as fast the case is as the fastest of the others, the verdict on both times, and that variant."""
     own, own_time = of_claim[0], times[0]
-    others = list(zip(test.over, of_claim[1:], times[1:], strict=True))
-    right = [one for one in others if _wrong(one[1].result) is None] or others
+    alternatives = list(zip(test.over, of_claim[1:], times[1:], strict=True))
+    right = [one for one in alternatives if _wrong(one[1].result) is None] or alternatives
     _, other, other_time = min(right, key=lambda one: one[2].estimate)
     verdict = _verdict(own, own_time, other, other_time, test.case.figure)
     if verdict.ratio is not None:

@@ -19,19 +19,19 @@ COLUMNS: tuple[Column[Assessment], ...] = (
     Column("claim", "Claim", "The name of the claim; `kernelviz claims show NAME` prints all of it.", units.OWN_TEXT,
            lambda a: a.claim.id),
     Column("setup", "What was published", "The setup of the source, in short.", units.OWN_TEXT, lambda a: a.claim.setup,
-           width="large"),
-    Column("source", "Source", "Who published it; below are all sources.", units.OWN_TEXT, lambda a: a.claim.source),
-    Column("published_on", "On", "The device of the source; empty where it names none.", units.OWN_TEXT,
-           lambda a: a.claim.published_on, View.RECORD | View.WIDE | View.MARKDOWN),
+           width="medium"),
+    Column("verdict", "Verdict", "Holds, does not hold, wrong result, unclear, not measured yet, or cannot be tested here.",
+           units.OWN_TEXT, lambda a: VERDICTS[a.verdict]),
     Column("published", "Published", "The number as printed, and whether the source means about, at least or at most.",
            units.OWN_NUMBER, lambda a: format_claimed(a.claim)),
     Column("here", "Here", "The number on this device, with the digits that its 95 % interval leaves. That of a wrong result is "
            "marked.", units.OWN_NUMBER, format_measured),
     Column("ratio", "Here / published", "The number here over the published one, which is converted to this card first where the "
            "claim says so.", units.RATIO, lambda a: None if a.ratio is None else a.ratio.estimate),
-    Column("verdict", "Verdict", "Holds, does not hold, wrong result, unclear, not measured yet, or cannot be tested here.",
-           units.OWN_TEXT, lambda a: VERDICTS[a.verdict]),
     Column("reason", "Reason", "Why, in one sentence.", units.TEXT, describe_assessment, width="large"),
+    Column("source", "Source", "Who published it; below are all sources.", units.OWN_TEXT, lambda a: a.claim.source),
+    Column("published_on", "On", "The device of the source; empty where it names none.", units.OWN_TEXT,
+           lambda a: a.claim.published_on, View.RECORD | View.WIDE),
 )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from kernelviz.core import units
+from kernelviz.core import Problem, units
 from kernelviz.core.claim import (
     ArithmeticTest,
     Claim,
@@ -22,9 +22,11 @@ from kernelviz.core.claim import (
     TimeTest,
 )
 from kernelviz.metrics import claim_reasons as r
+from kernelviz.metrics.absences import FIELDS
 from kernelviz.metrics.claims import Assessment, limits
 from kernelviz.metrics.statistics import Interval
 from kernelviz.text.failures import describe_failure, describe_reason, format_failure
+from kernelviz.text.sizes import format_sizes
 from kernelviz.text.text import Text, join, on_one_line
 from kernelviz.text.times import FIGURES
 from kernelviz.text.verdicts import describe_verdict_reason
@@ -199,7 +201,7 @@ def _reached(assessment: Assessment, _: r.Reached) -> str:
 def _missed(assessment: Assessment, reason: r.Missed) -> str:
     number, claim = assessment.measured, assessment.claim
     if number is not None and isinstance(claim.test, RatioTest):
-        text = f"{format_measured(assessment)} as fast as {assessment.fastest}"
+        text = f"here, {claim.test.case.variant} is {format_measured(assessment)} as fast as {assessment.fastest}"
         if number.estimate < 1 or claim.published.value >= 2:
             return f"{text}, where {format_published(claim.published)} was published"
         here, there = (units.percent(factor - 1) for factor in (number.estimate, claim.published.value))
@@ -223,12 +225,10 @@ def _without_interval(assessment: Assessment, reason: r.WithoutInterval) -> Text
 
 def _decided(assessment: Assessment, reason: r.Decided) -> str:
     number, why = format_measured(assessment), describe_verdict_reason(reason.reason)
-    return {
-        "faster": f"{number} as fast as {assessment.fastest}: {why}",
-        "slower": f"slower, {number} as fast as {assessment.fastest}: {why}",
-        "same": f"no difference from {assessment.fastest}: {why}",
-        "unclear": f"unclear against {assessment.fastest}: {why}",
-    }[reason.kind]
+    variant = assessment.claim.cases[0].variant
+    if reason.kind == "same":
+        return f"here, {variant} is as fast as {assessment.fastest}: {why}"
+    return f"here, {variant} is {reason.kind}, {number} as fast as {assessment.fastest}: {why}"
 
 
 def _wrong(assessment: Assessment, reason: r.Wrong) -> str:
@@ -240,14 +240,10 @@ def _wrong(assessment: Assessment, reason: r.Wrong) -> str:
     if number is None:
         return f"{stage}: {why}"
     text = _number(assessment)
-    match claim.test:
-        case RatioTest():
-            published = "" if claim.direction == "above" else f" (published {format_published(claim.published)})"
-            return f"by its time it is {text} as fast as {assessment.fastest}{published}, but {stage}: {why}"
-        case MemoryTest():
-            return f"it takes {text} (published {format_published(claim.published)}), but {stage}: {why}"
-        case _:
-            return f"it takes {text} (published {format_published(claim.published)}), but {stage}: {why}"
+    if isinstance(claim.test, RatioTest):
+        published = "" if claim.direction == "above" else f" (published {format_published(claim.published)})"
+        return f"by its time it is {text} as fast as {assessment.fastest}{published}, but {stage}: {why}"
+    return f"it takes {text} (published {format_published(claim.published)}), but {stage}: {why}"
 
 
 def _not_measured(_: Assessment, reason: r.NotMeasured) -> str:
@@ -265,7 +261,7 @@ _REASONS: Mapping[type, Callable[[Assessment, Any], "Text | str"]] = {
     r.NotCalibrated: lambda _, reason: (
         "this device has no such measured roof; press Calibrate on the page Device, or `kernelviz device --calibrate`"
     ),
-    r.CaseFailed: lambda _, reason: f"{reason.variant}: {format_failure(reason.failure, most=MOST_OF_A_FAILURE)}",
+    r.CaseFailed: lambda _, reason: f"with {reason.variant}: {format_failure(reason.failure, most=MOST_OF_A_FAILURE)}",
     r.MemoryUnknown: lambda _, reason: "the result has no peak memory; measure it again with this version",
     r.NoDataSheet: lambda _, reason: f"kernelviz has no data sheet of {reason.card} that states this value",
     r.NeedsWork: lambda _, reason: f"it would take {reason.takes}",
@@ -279,30 +275,21 @@ _REASONS: Mapping[type, Callable[[Assessment, Any], "Text | str"]] = {
     r.NeedsGpus: lambda _, reason: f"it needs {reason.gpus} GPUs",
     r.NeedsMemory: lambda _, reason: f"it needs {units.size_bytes(reason.memory_bytes)} of device memory",
     r.NeedsVariant: lambda _, reason: f"the catalogue has no variant {reason.variant} of {reason.op} for this problem",
-    r.Refused: lambda _, reason: f"{reason.variant}: {describe_reason(reason.reason)}",
+    r.Refused: lambda _, reason: f"with {reason.variant}: {describe_reason(reason.reason)}",
 }
 
 
 def describe_case(case: ClaimCase) -> Text:
     """A case of a test: what is measured, and which figure of it counts."""
-    sizes = " ".join(f"{axis}={units.typed_size(size)}" for axis, size in case.sizes.items())
+    sizes = format_sizes(Problem(op=case.op, sizes=case.sizes, dtype=case.dtype))
     extra = [
         case.compute,
         None if case.direction == "forward" else case.direction,
         None if case.data == "normal" else case.data,
     ]
-    parts = (case.op, case.variant, sizes, case.dtype, *extra)
-    figure = next((f.name for f in FIGURES if f.field == _FIELDS[case.figure]), case.figure)
-    return Text(f"{' '.join(filter(None, parts))} ({figure})")
-
-
-_FIELDS: Mapping[str, str] = {
-    "cold": "device_cold_s",
-    "warm": "device_warm_s",
-    "call": "call_eager_s",
-    "graph": "call_graph_s",
-    "loop": "loop_s",
-}
+    parts = (case.op, case.variant, case.dtype, *extra)
+    figure = next((f.name for f in FIGURES if f.field == FIELDS[case.figure]), case.figure)
+    return Text(f"{' '.join(filter(None, parts))} at {sizes} ({figure})")
 
 
 def describe_test(claim: Claim) -> Text:
@@ -312,9 +299,9 @@ def describe_test(claim: Claim) -> Text:
             what = "The time" if claim.published.unit == "s" else "The rate"
             return Text(f"{what} of {describe_case(case)}.")
         case RatioTest(case=case, over=over):
-            others = join(" or ", map(describe_case, over))
+            alternatives = join(" or ", map(describe_case, over))
             fastest = "" if len(over) == 1 else "the fastest of "
-            return Text(f"The time of {fastest}{others} over that of {describe_case(case)}.")
+            return Text(f"The time of {fastest}{alternatives} over that of {describe_case(case)}.")
         case MemoryTest(case=case, with_inputs=with_inputs):
             beside = "with its inputs" if with_inputs else "beside its inputs"
             return Text(f"The most memory of one call of {describe_case(case)}, {beside}, by torch's allocators.")

@@ -66,7 +66,7 @@ def one_claim(bench: Bench, of_device: ClaimsOnDevice, one: Assessment) -> None:
         st.markdown(f"**{plain(VERDICTS[one.verdict])}** · {plain(claim.setup)}")
         st.markdown(plain(describe_assessment(one)))
         published_on = f" on {claim.published_on}" if claim.published_on else ""
-        facts = [f"Published: {plain(format_claimed(claim))}{plain(published_on)}"]
+        facts = [f"Published: {plain(f'{format_claimed(claim)}{published_on}')}"]
         if one.measured is not None:
             facts.append(f"Here: {plain(format_measured(one))} ({plain(format_interval(one))})")
         facts.append(f"Test: {plain(describe_test(claim))}")

@@ -1,0 +1,206 @@
+"""Verdicts on claims, with planted results: right, wrong, close to the limit, incomplete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import msgspec
+import pytest
+import sample_runs as samples
+
+from kernelviz.core.claim import (
+    ArithmeticTest,
+    Claim,
+    ClaimCase,
+    ClaimDirection,
+    ClaimUnit,
+    DataSheetTest,
+    MemoryTest,
+    NoTest,
+    Published,
+    Quantity,
+    RatioTest,
+    RoofTest,
+    TimeTest,
+)
+from kernelviz.core.problem import Problem
+from kernelviz.core.reasons import LowerPrecision
+from kernelviz.core.result import Failure, PeakMemory, Result, Timing
+from kernelviz.metrics import claim_reasons as r
+from kernelviz.metrics.claims import Assessment, Evidence, Facts, Scale, assess
+from kernelviz.metrics.statistics import Interval
+from kernelviz.text.claims import describe_assessment
+
+N = 1 << 20
+PROBLEM = Problem(op="add", sizes={"n": N}, dtype="fp32")
+OWN, OTHER = (ClaimCase(op="add", variant=v, sizes={"n": N}, dtype="fp32") for v in ("own", "torch_eager"))
+
+
+def result(variant: str, time_s: float, seed: int = 1) -> Result:
+    timed = samples.timed(PROBLEM, variant, 1.0)
+    figure, again = (samples.figure(time_s, seed=s) for s in (seed, seed + 50))
+    return msgspec.structs.replace(timed, outcome=Timing(device_cold_s=figure, again_s=again))
+
+
+def wrong(variant: str, time_s: float) -> Result:
+    timing = Timing(device_cold_s=samples.figure(time_s))
+    failure = Failure(stage="wrong", reasons=(LowerPrecision(precision="fp16"),), timing=timing)
+    return msgspec.structs.replace(result(variant, time_s), outcome=failure)
+
+
+def claim(test: object, value: float, unit: ClaimUnit, direction: ClaimDirection = "about", **more: object) -> Claim:
+    published = Published(value=value, unit=unit)
+    return Claim(id="c", source="s", setup="x", published=published, direction=direction, test=test, **more)  # type: ignore[arg-type]
+
+
+def facts(*results: Result, scale: Scale | None = None, apart: bool = False) -> Facts:
+    """What is known where these results are of one run, or (`apart`) each of its own."""
+    run = samples.run(results, op="add", sizes=[{"n": N}], dtype="fp32", shares={})
+    runs = [msgspec.structs.replace(run, id=f"run {i}") if apart else run for i in range(len(results))]
+    keys = {"own": OWN.key, "torch_eager": OTHER.key}
+    evidence: Mapping[str, Evidence] = {keys[x.variant]: Evidence(of, x) for of, x in zip(runs, results, strict=True)}
+    return Facts(data_sheet=lambda test: 2e12, roof=lambda test: None, scale=scale, results=evidence)
+
+
+def said(one: Assessment) -> str:
+    return str(describe_assessment(one))
+
+
+@pytest.mark.parametrize(
+    ("direction", "time_s", "verdict"),
+    [
+        ("about", 1.0e-3, "holds"),
+        ("about", 1.05e-3, "holds"),
+        ("about", 1.3e-3, "does not hold"),
+        ("about", 0.7e-3, "does not hold"),
+        ("at_most", 0.2e-3, "holds"),
+        ("at_most", 1.3e-3, "does not hold"),
+        ("at_least", 1.3e-3, "holds"),
+        ("at_least", 0.7e-3, "does not hold"),
+    ],
+)
+def test_a_time_is_compared_in_the_direction_of_the_claim(
+    direction: ClaimDirection, time_s: float, verdict: str
+) -> None:
+    one = assess(claim(TimeTest(case=OWN), 1e-3, "s", direction), facts(result("own", time_s)))
+    assert one.verdict == verdict
+    assert one.measured is not None
+    assert one.measured.estimate == pytest.approx(time_s, rel=0.01)
+    assert "the published 1.0 ms" in said(one)
+
+
+def test_an_interval_over_the_limit_is_unclear_and_one_without_blocks_is_not_compared() -> None:
+    of_claim = claim(TimeTest(case=OWN), 1e-3, "s", "at_most")
+    at_limit = result("own", 1e-3)
+    wide = msgspec.structs.replace(at_limit.timing.device_cold_s, low=1e-3, high=1.2e-3)  # type: ignore[union-attr,type-var]
+    straddling = msgspec.structs.replace(at_limit, outcome=Timing(device_cold_s=wide))
+    one = assess(of_claim, facts(straddling))
+    assert (one.verdict, type(one.reason)) == ("unclear", r.Straddling)
+    bare = msgspec.structs.replace(wide, low=None, high=None, samples=None, blocks=None)  # type: ignore[type-var]
+    two = assess(of_claim, facts(msgspec.structs.replace(at_limit, outcome=Timing(device_cold_s=bare))))
+    assert (two.verdict, type(two.reason)) == ("unclear", r.WithoutInterval)
+
+
+def test_a_rate_follows_from_the_cost_of_the_problem() -> None:
+    ran = result("own", 1e-3)
+    assert ran.cost is not None
+    for unit, amount in (("B/s", ran.cost.moved_bytes), ("flop/s", ran.cost.work_flop), ("1/s", N)):
+        one = assess(claim(TimeTest(case=OWN), amount / 1e-3, unit), facts(ran))  # type: ignore[arg-type]
+        assert one.verdict == "holds", unit
+        assert one.ratio is not None
+        assert one.ratio.low is not None
+        assert one.ratio.low <= one.ratio.estimate <= (one.ratio.high or 0)
+
+
+def test_a_number_of_another_card_is_converted_before_it_is_compared() -> None:
+    scale = Scale("bandwidth", "A", "B", 0.5)
+    one = assess(claim(TimeTest(case=OWN), 2e-3, "s"), facts(result("own", 1e-3), scale=scale))
+    assert (one.verdict, one.expected) == ("holds", 1e-3)
+    assert assess(claim(TimeTest(case=OWN), 2e-3, "s"), facts(result("own", 1e-3))).verdict == "does not hold"
+
+
+@pytest.mark.parametrize("apart", [False, True])
+@pytest.mark.parametrize(
+    ("own_s", "verdict"), [(0.5e-3, "holds"), (0.6e-3, "does not hold"), (1.0e-3, "does not hold")]
+)
+def test_a_gain_holds_only_if_it_is_reached(own_s: float, verdict: str, apart: bool) -> None:
+    test = RatioTest(case=OWN, over=(OTHER,))
+    one = assess(
+        claim(test, 2.0, "x", "at_least"), facts(result("own", own_s), result("torch_eager", 1e-3, 9), apart=apart)
+    )
+    assert one.verdict == verdict
+    assert one.measured is not None
+    assert one.measured.estimate == pytest.approx(1e-3 / own_s, rel=0.01)
+    assert one.fastest == "torch_eager"
+
+
+def test_no_gain_does_not_meet_a_small_claimed_gain() -> None:
+    """A tolerance of 10 % of the whole factor would let no difference at all pass as a gain of 6 %."""
+    test = RatioTest(case=OWN, over=(OTHER,))
+    one = assess(claim(test, 1.06, "x", "at_least"), facts(result("own", 1e-3), result("torch_eager", 1e-3, 9)))
+    assert one.verdict == "does not hold"
+
+
+@pytest.mark.parametrize(
+    ("own_s", "verdict", "kind"),
+    [(0.9e-3, "holds", "faster"), (1e-3, "does not hold", "same"), (1.2e-3, "does not hold", "slower")],
+)
+def test_a_claim_without_a_number_takes_the_verdict_on_both_times(own_s: float, verdict: str, kind: str) -> None:
+    test = RatioTest(case=OWN, over=(OTHER,))
+    one = assess(claim(test, 1.0, "x", "above"), facts(result("own", own_s), result("torch_eager", 1e-3, 9)))
+    assert one.verdict == verdict
+    assert isinstance(one.reason, r.Decided)
+    assert one.reason.kind == kind
+
+
+def test_a_wrong_variant_shows_the_ratio_of_its_time_and_never_holds() -> None:
+    test = RatioTest(case=OWN, over=(OTHER,))
+    one = assess(claim(test, 2.0, "x", "at_least"), facts(wrong("own", 0.1e-3), result("torch_eager", 1e-3)))
+    assert one.verdict == "wrong result"
+    assert one.measured is not None
+    assert one.measured.estimate == pytest.approx(10, rel=0.01)
+    assert "as fast as torch_eager (published 2.0×)" in said(one)
+    assert "the result of own is wrong" in said(one)
+    assert "fp16" in said(one), "the reason of the gate"
+
+
+def test_what_failed_or_is_missing_has_no_number() -> None:
+    test = RatioTest(case=OWN, over=(OTHER,))
+    of_claim = claim(test, 2.0, "x", "at_least")
+    crashed = msgspec.structs.replace(result("own", 1.0), outcome=Failure(stage="crash", message="boom"))
+    one = assess(of_claim, facts(crashed, result("torch_eager", 1e-3)))
+    assert (one.verdict, one.measured) == ("cannot be tested here", None)
+    assert "boom" in said(one)
+    two = assess(of_claim, facts(result("own", 1e-3)))
+    assert (two.verdict, two.reason) == ("not measured yet", r.NotMeasured(1))
+    loop = claim(TimeTest(case=msgspec.structs.replace(OWN, figure="loop")), 1.0, "s")
+    run = facts(result("own", 1e-3))
+    (evidence,) = run.results.values()
+    three = assess(loop, replace(run, results={loop.cases[0].key: evidence}))
+    assert three.verdict == "not measured yet", "the run has no such figure"
+
+
+def test_memory_counts_with_or_without_the_inputs() -> None:
+    ran = msgspec.structs.replace(result("own", 1e-3), memory=PeakMemory(bind_bytes=0, call_bytes=4 * N))
+    with_inputs = assess(claim(MemoryTest(case=OWN), 12.0 * N, "B"), facts(ran))
+    beside = assess(claim(MemoryTest(case=OWN, with_inputs=False), 12.0 * N, "B"), facts(ran))
+    assert (with_inputs.verdict, beside.verdict) == ("holds", "does not hold")
+    assert isinstance(assess(claim(MemoryTest(case=OWN), 1.0, "B"), facts(result("own", 1e-3))).reason, r.MemoryUnknown)
+
+
+def test_arithmetic_data_sheets_roofs_and_rows_without_a_test() -> None:
+    test = ArithmeticTest(product=(Quantity(name="a", value=6.0),), over=(Quantity(name="b", value=2.0),))
+    assert assess(claim(test, 3.0, "B"), facts()).verdict == "holds"
+    assert assess(claim(test, 4.0, "B"), facts()).verdict == "does not hold"
+    sheet = DataSheetTest(card="x")
+    assert assess(claim(sheet, 2e12, "B/s"), facts()).verdict == "holds"
+    unknown = replace(facts(), data_sheet=lambda test: None)
+    assert isinstance(assess(claim(sheet, 2e12, "B/s"), unknown).reason, r.NoDataSheet)
+    assert isinstance(assess(claim(RoofTest(), 2e12, "B/s"), facts()).reason, r.NotCalibrated)
+    measured = replace(facts(), roof=lambda test: Interval(1.0e12, 0.99e12, 1.01e12))
+    assert assess(claim(RoofTest(), 2e12, "B/s"), measured).verdict == "does not hold"
+    none = assess(claim(NoTest(takes="a second machine"), 1.0, "x"), facts())
+    assert (none.verdict, said(none)) == ("cannot be tested here", "It would take a second machine.")
+    lacking = replace(facts(), obstacle=r.NeedsGpus(2))
+    assert said(assess(claim(RoofTest(), 1.0, "B/s"), lacking)) == "It needs 2 GPUs."
