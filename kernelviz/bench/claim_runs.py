@@ -151,9 +151,9 @@ def progress(bench: Bench, of_device: ClaimsOnDevice) -> ClaimProgress:
     runs = claim_runs(bench, of_device)
     missing = unmeasured(of_device, runs)
     earlier = _earlier(bench, of_device.device.id)
-    living = sorted(
-        (run for run in earlier.values() if run.status in LIVING), key=lambda run: (run.status != "running", run.id)
-    )
+    living = [run for run in earlier.values() if run.status in LIVING]
+    # What is measured now, else what is measured next.
+    living.sort(key=lambda run: (run.status != "running", bench.progress(run.id).ahead, run.id))
     stopped = sum(run.title in earlier and earlier[run.title].status in ("cancelled", "interrupted") for run in missing)
     return ClaimProgress(
         runs=len(runs),

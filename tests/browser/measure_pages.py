@@ -47,6 +47,7 @@ PAGES = {
     "Roofline": Wanted("roofline?runs=h200-matmul,h200-rmsnorm", 1, True),
     "Compare": Wanted("compare?a=h200-softmax&b=h200-softmax&variant_a=torch_eager&variant_b=triton_online", 1, True),
     "Gallery": Wanted("gallery"),
+    "Claims": Wanted("claims?results=h200", 0, True),
     "History": Wanted("history"),
     "Device": Wanted("device", 1),
     "Method": Wanted("method", 1),

@@ -38,6 +38,7 @@ PAGES = {
     "roofline of nothing": ("Roofline", "roofline", ".st-key-chosen_runs"),
     "compare of nothing": ("Compare", "compare", ".st-key-nothing_chosen"),
     "gallery": ("Gallery", "gallery", ".st-key-card_h200-softmax img"),
+    "claims": ("Claims", "claims?results=h200&claim=marlin", ".st-key-one_claim"),
     "history": ("History", "history", ".st-key-shipped"),
     "method": ("Method", "method", ".st-key-parts table"),
 }

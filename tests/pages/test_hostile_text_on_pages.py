@@ -37,6 +37,7 @@ PAGES: tuple[tuple[str, dict[str, str]], ...] = (
     ("history", {}),
     ("history", {"lists": "trends"}),
     ("gallery", {}),
+    ("claims", {"results": "cpu"}),
     ("device", {}),
     ("method", {}),
 )

@@ -56,7 +56,7 @@ def measure_all(bench: Bench, of_device: ClaimsOnDevice) -> None:
 def _summary(state: ClaimProgress) -> str:
     if state.runs_done == state.runs:
         return f"All {units.counted(state.runs, 'run')} that claims need here have results."
-    stopped = f", {state.stopped} of them were cancelled or interrupted" if state.stopped else ""
+    stopped = f", of which {state.stopped} cancelled or interrupted before" if state.stopped else ""
     left = state.runs - state.runs_done
     return f"{left} of {units.counted(state.runs, 'run')} are to be measured{stopped}. Each is one problem with all its variants."
 
