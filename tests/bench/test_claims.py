@@ -104,6 +104,12 @@ def test_the_command_python_and_markdown_hold_the_same(bench: Bench, capsys: pyt
     assert "'holds'" in capsys.readouterr().err
 
 
+def test_the_document_is_what_the_command_prints_of_the_recorded_runs(bench: Bench) -> None:
+    """`kernelviz claims --recorded h200 --markdown > docs/claims.md` writes it again."""
+    document = Path(__file__).parents[2] / "docs" / "claims.md"
+    assert document.read_text() == kv.claims_markdown(recorded="h200")
+
+
 CASE = '{{ op = "add", variant = "{}", sizes = {{ n = {} }}, dtype = "fp32" }}'
 
 
