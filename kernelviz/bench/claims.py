@@ -12,7 +12,7 @@ from kernelviz.core.claim import Claim, ClaimCase, ClaimCollection, DataSheetTes
 from kernelviz.core.problem import Problem, case_key
 from kernelviz.formats import recorded_claims
 from kernelviz.formats.claim_files import shipped_claims
-from kernelviz.hardware.datasheet import datasheet
+from kernelviz.hardware.datasheet import data_sheet_shares, datasheet
 from kernelviz.metrics.absences import FIELDS
 from kernelviz.metrics.claim_reasons import (
     NeedsCapability,
@@ -273,7 +273,7 @@ def _facts(
 ) -> Facts:
     return Facts(
         data_sheet=_data_sheet,
-        roof=lambda test: _roof(test, roofs),
+        roof=lambda test: _roof(test, roofs, device),
         scale=scale_of(claim, device),
         obstacle=lacks,
         results=results,
@@ -290,16 +290,18 @@ def _data_sheet(test: DataSheetTest) -> float | None:
     return None if peak is None else peak.rate_flop_per_s
 
 
-def _roof(test: RoofTest, roofs: Sequence[Roof]) -> Interval | None:
+def _roof(test: RoofTest, roofs: Sequence[Roof], device: Device) -> Interval | None:
+    """The best roof of that kind; of streams, one of which the cache holds next to nothing."""
     of_kind = [
         roof
         for roof in roofs
         if roof.name == test.roof and roof.precision == test.precision and roof.level in (None, "dram")
     ]
-    values = [(r.bandwidth_bytes_per_s or r.rate_flop_per_s or 0.0, r) for r in of_kind]
-    if not values:
+    best = next(iter(data_sheet_shares(of_kind, datasheet(device.name), device.last_level_cache_bytes)), None)
+    if best is None:
         return None
-    value, roof = max(values, key=lambda pair: pair[0])
+    roof = best.roof
+    value = roof.bandwidth_bytes_per_s or roof.rate_flop_per_s or 0.0
     return Interval(value, value if roof.low is None else roof.low, value if roof.high is None else roof.high)
 
 
