@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kernelviz import bench as use_cases
@@ -62,6 +61,3 @@ def measure_claims(*names: str, device: str | None = None, again: bool = False) 
 def claims_markdown(*, device: str | None = None, recorded: str | None = None) -> str:
     """The table of claims as a Markdown document, as docs/claims.md is. Errors: as `claims`."""
     return markdown(use_cases.current(), _opened(device, recorded))
-
-
-__all__: Sequence[str] = ("claims", "claims_markdown", "measure_claims")

@@ -1,13 +1,14 @@
 """Use case: published claims on a device: which of them can be tested there, and the verdict of each by what was measured."""
 
 import threading
+import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from kernelviz.bench import planning
 from kernelviz.bench.bench import Bench
-from kernelviz.core import BadField, Device, Roof, Run, UnknownName, check_name
+from kernelviz.core import BadField, Device, Roof, Run, UnknownName, UnknownRun, check_name
 from kernelviz.core.claim import Claim, ClaimCase, ClaimCollection, DataSheetTest, NoTest, RoofTest, TimeTest
 from kernelviz.core.problem import Problem, case_key
 from kernelviz.formats import recorded_claims
@@ -29,10 +30,11 @@ from kernelviz.metrics.claims import Assessment, Evidence, Facts, Scale, assess
 from kernelviz.metrics.statistics import Interval
 from kernelviz.ops import Op, catalogue
 
-HERE = "here"
-"""The name of the results of this machine, beside the names of recorded devices."""
+VERDICTS = ("holds", "does not hold", "wrong result", "unclear", "not measured yet", "cannot be tested here")
+"""All verdicts, in the order in which counts list them."""
 _MOST_ASSESSED = 4096
-_assessed: dict[tuple[object, ...], Assessment] = {}
+# By bench, because an id of a run says nothing about a run of another store.
+_assessed: weakref.WeakKeyDictionary[Bench, dict[tuple[object, ...], Assessment]] = weakref.WeakKeyDictionary()
 _assessing = threading.Lock()
 
 
@@ -139,10 +141,6 @@ def ops_of(assessments: Iterable[Assessment]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(a.claim.op for a in assessments if a.claim.op is not None))
 
 
-VERDICTS = ("holds", "does not hold", "wrong result", "unclear", "not measured yet", "cannot be tested here")
-"""All verdicts, in the order in which counts list them."""
-
-
 def problem_of(op: Op, case: ClaimCase) -> Problem:
     """The problem of a case. Errors: UnknownName, BadField."""
     return op.problem(case.sizes, case.dtype, compute=case.compute, direction=case.direction, data=case.data)
@@ -218,15 +216,16 @@ def _assessed_here(
     of_roof = tuple(roof.measured_at for roof in roofs) if isinstance(claim.test, RoofTest) else ()
     depends_on = (repr(claim), device.uuid, repr(lacks), of_roof, tuple(stored.values()))
     with _assessing:
-        known = _assessed.get(depends_on)
+        known = _assessed.setdefault(bench, {}).get(depends_on)
     if known is not None:
         return known
     results = {} if lacks is not None else _stored_results(bench, claim, keys, stored)
     assessment = assess(claim, _facts(claim, device, roofs, lacks, results))
     with _assessing:
-        if len(_assessed) >= _MOST_ASSESSED:
-            _assessed.clear()
-        _assessed[depends_on] = assessment
+        of_bench = _assessed.setdefault(bench, {})
+        if len(of_bench) >= _MOST_ASSESSED:
+            of_bench.clear()
+        of_bench[depends_on] = assessment
     return assessment
 
 
@@ -238,7 +237,10 @@ def _stored_results(
 ) -> dict[str, Evidence]:
     candidates = []
     for run_id in dict.fromkeys(run_id for of_case in stored.values() for run_id, _ in of_case):
-        run = bench.load(run_id)
+        try:
+            run = bench.load(run_id)
+        except UnknownRun:  # it was deleted in the meantime
+            continue
         results = {result.case.key: result for result in run.results}
         candidates.append({case: Evidence(run, results[keys[case]]) for case in stored if keys[case] in results})
         if len(_usable(claim, candidates[-1])) == len(stored):
@@ -257,12 +259,13 @@ def _chosen(claim: Claim, candidates: Sequence[Mapping[str, Evidence]]) -> dict[
 
 
 def _usable(claim: Claim, results: Mapping[str, Evidence]) -> dict[str, Evidence]:
-    """Those that were measured in bursts and have the figure of their case, or failed."""
+    """Those that have the figure of their case, or failed: measured in bursts, and not by live mode, which ends early."""
     fields = {case.key: FIELDS[case.figure] for case in claim.cases}
     return {
         key: one
         for key, one in results.items()
         if one.run.method.clock == "burst"
+        and not one.run.method.decided_is_enough
         and not one.result.given_up
         and (one.result.timing is None or getattr(one.result.timing, fields[key]) is not None)
     }

@@ -44,7 +44,7 @@ class Published(Entry, frozen=True, kw_only=True):
     def tolerance(self) -> float:
         """By which share of it a number may miss it.
 
-        >>> Published(value=12.5e-3, unit="s", rounded_to=0.1e-3).tolerance
+        >>> round(Published(value=12.5e-3, unit="s", rounded_to=0.1e-3).tolerance, 3)
         0.1
         >>> round(Published(value=0.03e-3, unit="s", rounded_to=0.01e-3).tolerance, 3)
         0.167

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import sample_runs as samples
 
@@ -17,6 +18,8 @@ from kernelviz.cli import main
 from kernelviz.core.claim import NoTest
 from kernelviz.core.errors import UnknownName
 from kernelviz.core.events import RunEnded
+from kernelviz.core.problem import QUICK as QUICK_METHOD
+from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Failure
 from kernelviz.formats import recorded_claims
 from kernelviz.formats.claim_files import read_claims, shipped_claims
@@ -62,6 +65,29 @@ def test_on_another_gpu_a_time_is_converted_and_a_processor_s_claims_need_a_proc
     assert by_id["scale-cpu-gain"].reason == r.NeedsKind("cpu")
     assert by_id["tilus-cublas-4096"].expected == 765e12
     made.close()
+
+
+@pytest.mark.parametrize(
+    ("method", "verdict"),
+    [
+        (Method(), "does not hold"),
+        (QUICK_METHOD, "not measured yet"),
+        (Method(clock="sustained"), "not measured yet"),
+    ],
+)
+def test_a_run_of_live_mode_or_under_sustained_load_says_nothing_about_a_claim(
+    bench: Bench, method: Method, verdict: str
+) -> None:
+    """Any other run of the case counts, whoever has started it."""
+    problem = Problem(op="pointwise_chain_scalar", sizes={"n": 2**24, "k": 1}, dtype="fp32")
+    results = [samples.timed(problem, variant, 0.5, device=samples.CPU) for variant in ("torch_eager", "torch_compile")]
+    run = samples.run(results, op=problem.op, sizes=[problem.sizes], dtype="fp32", shares={}, device=samples.CPU)
+    bench.history.add(msgspec.structs.replace(run, method=method))
+    one = on_device.named(on_device.claims_on(bench, "cpu").assessments, "fused-multiply-relu-cpu")
+    assert one.verdict == verdict
+    bench.history.delete(run.id)
+    gone = on_device.named(on_device.claims_on(bench, "cpu").assessments, "fused-multiply-relu-cpu")
+    assert gone.verdict == "not measured yet"
 
 
 def test_recorded_results_have_numbers_without_their_device(bench: Bench) -> None:

@@ -7,7 +7,6 @@ import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.bench.claims import (
-    HERE,
     VERDICTS,
     ClaimsOnDevice,
     claims_on,
@@ -99,6 +98,3 @@ def claim_box(assessments: Sequence[Assessment]) -> str | None:
         format_func=lambda i: "none (choose one here, or a row of the table)" if i == ALL else f"{i}: {ids[i]}",
     )  # fmt: skip
     return None if chosen == ALL else chosen
-
-
-__all__ = ["ALL", "HERE", "PENDING", "Choice", "claim_box", "filters", "results", "title"]

@@ -25,7 +25,6 @@ from kernelviz.text.claims import (
     format_measured,
     format_source,
 )
-from kernelviz.ui.claims import choice
 from kernelviz.ui.shared import download_button, site, table
 from kernelviz.ui.shared.text import plain, when
 
@@ -130,6 +129,3 @@ def as_file(bench: Bench, of_device: ClaimsOnDevice, chosen: Sequence[Assessment
 
 def _document(bench: Bench, of_device: ClaimsOnDevice, chosen: tuple[Assessment, ...]) -> bytes:
     return markdown(bench, of_device, chosen).encode()
-
-
-__all__ = ["as_file", "choice", "claim_table", "contradictions", "counts", "one_claim", "sources"]
