@@ -23,7 +23,9 @@ if clicked is not None and clicked != st.session_state.get("seen_claim"):
 if clicked is None:
     st.session_state.pop("seen_claim", None)
 if described is not None:
-    panels.one_claim(bench, of_device, next(a for a in listed if a.claim.id == described))
+    one = next(a for a in listed if a.claim.id == described)
+    panels.one_claim(bench, of_device, one)
+    measuring.measure_one(bench, of_device, one)
 with st.container(horizontal=True, gap="small", key="claims_out"):
     panels.as_file(bench, of_device, listed)
 panels.contradictions()

@@ -21,7 +21,7 @@ from kernelviz.core.events import RunEnded
 from kernelviz.core.problem import QUICK as QUICK_METHOD
 from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Failure
-from kernelviz.formats import recorded_claims
+from kernelviz.formats import recorded_claims, shipped_runs
 from kernelviz.formats.claim_files import read_claims, shipped_claims
 from kernelviz.metrics import claim_reasons as r
 from kernelviz.store import Store
@@ -206,6 +206,12 @@ def test_cancelled_measurements_go_on_in_the_same_run(measuring: Bench) -> None:
 def test_runs_are_written_and_opened_without_their_device(measuring: Bench, tmp_path: Path) -> None:
     ended(measuring, *claim_runs.start_all(measuring, "cpu", claims=["one"], collection=QUICK))
     of_device = on_device.claims_on(measuring, "cpu", QUICK)
-    assert claim_runs.record(measuring, of_device, tmp_path / "out")
-    written = [run for file in (tmp_path / "out").iterdir() for run in [file.name]]
-    assert len(written) == 1
+    (name,) = claim_runs.record(measuring, of_device, tmp_path / "out")
+    assert [file.name for file in (tmp_path / "out").iterdir()] == [f"{name}.kvz"]
+    written = shipped_runs.load_from(tmp_path / "out", name)
+    before = measuring.load(of_device.assessments[0].run_ids[0])
+    assert [r.case for r in written.results] == [r.case for r in before.results]
+    estimates = [[r.timing.device_cold_s.estimate for r in run.results if r.timing and r.timing.device_cold_s]
+                 for run in (before, written)]  # fmt: skip
+    assert estimates[0] == estimates[1]
+    assert len(estimates[0]) == 2

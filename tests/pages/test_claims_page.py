@@ -110,6 +110,9 @@ def test_a_wrong_result_shows_its_ratio_and_that_it_is_wrong(bench: Bench) -> No
     assert row["Verdict"] == "⚠ wrong result"
     assert "(wrong)" in row["Here"]
     assert "2 of 3 runs are to be measured" in text
+    assert test.button(key="measure_claim").label == "Measure this claim again"
+    assert not [b for b in opened(results="cpu", claim="a100-fp16").button if b.key == "measure_claim"]
+    assert not [b for b in opened(results="h200", claim="marlin").button if b.key == "measure_claim"]
 
 
 def test_an_interrupted_measurement_is_offered_to_be_resumed(bench: Bench) -> None:

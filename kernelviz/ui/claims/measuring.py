@@ -8,6 +8,7 @@ from kernelviz.bench import Bench, claim_runs
 from kernelviz.bench.claim_runs import ClaimProgress
 from kernelviz.bench.claims import ClaimsOnDevice
 from kernelviz.core import units
+from kernelviz.metrics.claims import Assessment
 from kernelviz.ui.shared import callbacks, live_progress, session, site
 from kernelviz.ui.shared.text import plain
 
@@ -53,6 +54,22 @@ def measure_all(bench: Bench, of_device: ClaimsOnDevice) -> None:
         st.caption(plain(_summary(state)))
 
 
+def measure_one(bench: Bench, of_device: ClaimsOnDevice, one: Assessment) -> None:
+    """A button that measures what one claim needs; nothing where that is not possible, or while claims are measured."""
+    measurable = one.claim.cases and (one.verdict != "cannot be tested here" or one.run_ids)
+    if of_device.recorded is not None or not measurable or claim_runs.progress(bench, of_device).living:
+        return
+    device_id, claim_id = of_device.device.id, one.claim.id
+    callbacks.button(
+        "Measure this claim again" if one.run_ids else "Measure this claim",
+        partial(_start, bench, device_id, session.owner(), again=True, claims=(claim_id,)),
+        key="measure_claim",
+        about=claim_id,
+        icon=":material/play_arrow:",
+        help=plain(f"In a terminal, `kernelviz claims run {claim_id} --again` does the same."),
+    )
+
+
 def _summary(state: ClaimProgress) -> str:
     if state.runs_done == state.runs:
         return f"All {units.counted(state.runs, 'run')} that claims need here have results."
@@ -61,8 +78,8 @@ def _summary(state: ClaimProgress) -> str:
     return f"{left} of {units.counted(state.runs, 'run')} are to be measured{stopped}. Each is one problem with all its variants."
 
 
-def _start(bench: Bench, device_id: str, owner: str, *, again: bool) -> None:
-    claim_runs.start_all(bench, device_id, again=again, owner=owner)
+def _start(bench: Bench, device_id: str, owner: str, *, again: bool, claims: tuple[str, ...] | None = None) -> None:
+    claim_runs.start_all(bench, device_id, claims=claims, again=again, owner=owner)
 
 
 def _running(bench: Bench, device_id: str, state: ClaimProgress, run_id: str) -> None:
