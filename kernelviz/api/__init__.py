@@ -8,7 +8,6 @@ kv.plots.latency_by_size(report)
 
 from kernelviz.api.artifacts import code, code_facts
 from kernelviz.api.checklists import checklist
-from kernelviz.api.claims import claims, claims_markdown, measure_claims
 from kernelviz.api.comparisons import Compared, compare, gallery, library_comparison, regress, roofline, trends
 from kernelviz.api.devices import data_sheets
 from kernelviz.api.hardware_counters import counters, profiler_commands
