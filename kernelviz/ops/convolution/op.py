@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import CostModel, Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, Strided, TensorSpec
+from kernelviz.ops.convolution.fusion import FUSION
 from kernelviz.ops.convolution.geometry import covered, positions
 from kernelviz.ops.convolution.reference import RELU_RULE, RULE, bound, reference, relu_bound, relu_reference
 from kernelviz.ops.convolution.variants import VARIANTS
@@ -113,4 +114,5 @@ CONV_BIAS_RELU = Op(
     variants=BIAS_RELU_VARIANTS,
     presets=_PRESETS,
     slab="n",
+    fusion=FUSION,
 )

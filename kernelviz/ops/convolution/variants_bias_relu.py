@@ -53,6 +53,24 @@ def cuda_im2col(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor, *, s: int) -> Launc
     return launches.bind_im2col(x_NHWC, w_KRRC, b_K, s)
 
 
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_cudnn_stepwise(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor, *, s: int) -> Launch:
+    """cuDNN's convolution as its search found it, then bias and relu in one kernel of CUDA C++."""
+    from kernelviz.ops.convolution import stepwise
+    from kernelviz.ops.convolution import torch as launches
+
+    return stepwise.then_bias_relu(launches.bind_searched(x_NHWC, w_KRRC, s), b_K)
+
+
+@variant(**WGMMA)
+def cuda_stepwise(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor, *, s: int) -> Launch:
+    """CUDA C++, the wgmma kernel of conv2d, then bias and relu in one kernel: what fusing alone saves."""
+    from kernelviz.ops.convolution import stepwise
+    from kernelviz.ops.convolution import wgmma as kernels
+
+    return stepwise.then_bias_relu(kernels.bind_by_size(x_NHWC, w_KRRC, None, s, resident=True, parts=True), b_K)
+
+
 @variant(
     backend="triton",
     needs=("triton", "cuda"),
@@ -108,6 +126,8 @@ BIAS_RELU_VARIANTS = (
     torch_compile,
     cuda_direct,
     cuda_im2col,
+    cuda_cudnn_stepwise,
+    cuda_stepwise,
     triton_implicit,
     gluon_boxes,
     cuda_wgmma_fused,

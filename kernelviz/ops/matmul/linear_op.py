@@ -9,6 +9,7 @@ from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Backward, CostModel, Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, Tensors, TensorSpec
 from kernelviz.ops.catalog.variant import Variant
+from kernelviz.ops.matmul.fusion import linear_fusion
 from kernelviz.ops.matmul.linear_backward_reference import (
     BACKWARD_RULE,
     backward_bound_of,
@@ -129,6 +130,7 @@ def _op(
             bound=backward_bound_of(derivative),
             rule=BACKWARD_RULE,
         ),
+        fusion=linear_fusion(name, flop),
     )
 
 

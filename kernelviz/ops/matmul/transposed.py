@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kernelviz.core.problem import Cost, Problem
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, Tensors, TensorSpec
+from kernelviz.ops.matmul.fusion import TRANSPOSED
 from kernelviz.ops.matmul.reference import RULE, product_bound
 from kernelviz.ops.matmul.variants_transposed import TRANSPOSED_VARIANTS
 
@@ -71,4 +72,5 @@ TRANSPOSE_MATMUL = Op(
             sizes={"m": "768", "n": "3072", "k": "512,4096,8192"},
         ),
     ),
+    fusion=TRANSPOSED,
 )

@@ -10,6 +10,8 @@ from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.model_sizes import AXES, presets
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Preset, Sizes, TensorSpec
+from kernelviz.ops.norm_activation.fusion import BATCHNORM_RELU as BATCHNORM_RELU_FUSION
+from kernelviz.ops.norm_activation.fusion import LAYERNORM_GELU
 from kernelviz.ops.norm_activation.reference import (
     batchnorm_relu_bound,
     batchnorm_relu_reference,
@@ -64,6 +66,7 @@ NORM_ACTIVATION = Op(
     variants=layernorm_gelu_variants(),
     presets=presets("gpt-2", "bert-base", "llama-3-8b"),
     slab="m",
+    fusion=LAYERNORM_GELU,
 )
 
 BATCHNORM_RELU = Op(
@@ -100,4 +103,5 @@ BATCHNORM_RELU = Op(
         *presets(),
     ),
     slab="m",
+    fusion=BATCHNORM_RELU_FUSION,
 )

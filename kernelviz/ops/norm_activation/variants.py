@@ -44,6 +44,13 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
         return compiled(_layernorm_gelu, x_MN, w_N, b_N)
 
     @variant(backend="triton", needs=("triton", "cuda"))
+    def triton_stepwise(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
+        """Triton, a kernel of the normalisation and one of gelu, both near the memory's bandwidth: what fusing alone saves."""
+        from kernelviz.ops.norm_activation import triton_stepwise as kernels
+
+        return kernels.bind_layernorm_then_gelu(x_MN, w_N, b_N, eps=EPS)
+
+    @variant(backend="triton", needs=("triton", "cuda"))
     def triton_erf(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
         """Triton, one program per row, gelu with libdevice's erf: its arithmetic takes about as long as the memory traffic."""
         from kernelviz.ops.norm_activation import triton as kernels
@@ -85,6 +92,7 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
         composite_eager,
         torch_eager,
         torch_compile,
+        triton_stepwise,
         triton_erf,
         triton_fused,
         cuda_fused,
@@ -116,6 +124,13 @@ def batchnorm_relu_variants() -> tuple[Variant, ...]:
         return compiled(_batchnorm_relu_composite, x_MN, mean_N, variance_N, w_N, b_N)
 
     @variant(backend="triton", needs=("triton", "cuda"))
+    def triton_stepwise(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
+        """Triton, a kernel of the normalisation and one of relu, both near the memory's bandwidth: what fusing alone saves."""
+        from kernelviz.ops.norm_activation import triton_stepwise as kernels
+
+        return kernels.bind_batchnorm_then_relu(x_MN, mean_N, variance_N, w_N, b_N, eps=EPS)
+
+    @variant(backend="triton", needs=("triton", "cuda"))
     def triton_fused(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
         """Triton, a program for a few rows of the same channels: factor and summand are computed once for all of them."""
         from kernelviz.ops.norm_activation import triton as kernels
@@ -129,4 +144,4 @@ def batchnorm_relu_variants() -> tuple[Variant, ...]:
 
         return kernels.bind_batchnorm(x_MN, mean_N, variance_N, w_N, b_N, eps=EPS)
 
-    return composite_eager, torch_eager, torch_compile, triton_fused, cuda_columns
+    return composite_eager, torch_eager, torch_compile, triton_stepwise, triton_fused, cuda_columns

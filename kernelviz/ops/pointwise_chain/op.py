@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.pointwise_chain.fusion import ROWS, SCALARS
 from kernelviz.ops.pointwise_chain.reference import bound, reference
 from kernelviz.ops.pointwise_chain.variants import SCALAR_VARIANTS, VARIANTS
 
@@ -85,6 +86,7 @@ POINTWISE_CHAIN = Op(
         ),
     ),
     slab="m",
+    fusion=ROWS,
 )
 POINTWISE_CHAIN_SCALAR = Op(
     name="pointwise_chain_scalar",
@@ -122,4 +124,5 @@ POINTWISE_CHAIN_SCALAR = Op(
         ),
     ),
     slab="n",
+    fusion=SCALARS,
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.reshape_elementwise.fusion import FUSION
 from kernelviz.ops.reshape_elementwise.reference import bound, reference
 from kernelviz.ops.reshape_elementwise.variants import VARIANTS
 
@@ -60,4 +61,5 @@ RESHAPE_ELEMENTWISE = Op(
             sizes={"m": "8192,16384", "n": "m"},
         ),
     ),
+    fusion=FUSION,
 )

@@ -39,6 +39,14 @@ def torch_compile(x_MN: Tensor) -> Launch:
     return compiled(contiguous_relu, x_MN)
 
 
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_stepwise(x_MN: Tensor) -> Launch:
+    """CUDA C++, a transposition of 16-byte vectors, then relu: two kernels near the memory's bandwidth."""
+    from kernelviz.ops.reshape_elementwise import stepwise
+
+    return stepwise.bind_transposition_then_relu(x_MN)
+
+
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_fused(x_MN: Tensor) -> Launch:
     """Triton, tiles of 128 × 128 (32 × 32 if few): read along x, transposed by the compiler in shared memory, written along y."""
@@ -75,6 +83,7 @@ VARIANTS = (
     contiguous_then_op,
     torch_eager,
     torch_compile,
+    cuda_stepwise,
     triton_fused,
     cuda_tile,
     cuda_registers,

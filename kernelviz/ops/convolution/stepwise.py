@@ -1,0 +1,31 @@
+"""A convolution, then bias and relu in one kernel. They show what fusing alone saves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernelviz.ops.catalog.variant import Launch
+from kernelviz.ops.kernels.in_turn import in_turn
+from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.pointwise_chain.cuda import bind_rows
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def then_bias_relu(convolution: Launch, b_K: Tensor) -> Launch:
+    """A step of the chain with factors of one: max(y · 1 + b, 0). Raises BadField for a bias that is not contiguous."""
+    require_contiguous(b_K=b_K)
+    ones_1K, b_1K = b_K.new_ones((1, b_K.numel())), b_K.view(1, -1)
+
+    def bind(y_NPQK: Tensor) -> Launch:
+        chain, shape = bind_rows(y_NPQK.view(-1, b_K.numel()), ones_1K, b_1K), y_NPQK.shape
+
+        def launch() -> Tensor:
+            result = chain()
+            assert not isinstance(result, tuple)
+            return result.view(shape)
+
+        return launch
+
+    return in_turn(convolution, bind)
