@@ -8,7 +8,7 @@ kv.plots.latency_by_size(report)
 
 from kernelviz.api.artifacts import code, code_facts
 from kernelviz.api.checklists import checklist
-from kernelviz.api.comparisons import Compared, compare, gallery, library_comparison, regress, roofline, trends
+from kernelviz.api.comparisons import Compared, compare, fusion, gallery, library_comparison, regress, roofline, trends
 from kernelviz.api.devices import data_sheets
 from kernelviz.api.hardware_counters import counters, profiler_commands
 from kernelviz.api.measurement import Tuned, inspect, resume, resume_tuning, run, selftest, size_text, tune, tunings
@@ -31,6 +31,7 @@ __all__ = [
     "compare",
     "counters",
     "data_sheets",
+    "fusion",
     "gallery",
     "history",
     "inspect",

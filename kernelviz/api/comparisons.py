@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kernelviz import bench as use_cases
-from kernelviz.api.measurement import wait_for_run
+from kernelviz.api.measurement import owner, size_texts, wait_for_run
 from kernelviz.api.report import PathLike, frame
 from kernelviz.bench import comparison, regression
+from kernelviz.bench import fusion as fusing
 from kernelviz.bench import gallery as recorded
 from kernelviz.bench import roofline as placing
 from kernelviz.bench.code_differences import CodeDifference, code_differences
 from kernelviz.bench.trends import CaseTrend
-from kernelviz.core import Run
+from kernelviz.core import BadField, Run
 from kernelviz.metrics.comparison import Comparison
 from kernelviz.metrics.library_comparison import ComparisonRow
 from kernelviz.text import describe_mean, format_counts
@@ -105,6 +107,34 @@ def roofline(
         bench, runs or placing.default_runs(bench), level=level, source=roofs, precision=precision, variant=variant
     )
     return frame(placing.records(placement))
+
+
+def fusion(
+    *sources: str | Path,
+    measure: str | None = None,
+    sizes: Mapping[str, int | str | Sequence[int]] | None = None,
+    dtype: str | None = None,
+    device: str | None = None,
+    budget_s: float = fusing.BUDGET_S,
+) -> pd.DataFrame:
+    """What fusing saves, one row for each composition at each problem: bytes, launches, times, and the speed-up, predicted in two
+    ways and measured, with the reasons why a prediction fails.
+
+    sources: ids of runs or files; by default the newest run of each family. measure: an op whose steps and fused variants are
+    measured first, at `sizes`, or by default at the sizes of the page Fusion. Errors: UnknownRun; UnknownName for an op that
+    declares no fusion; BadField for a file, for sizes, and where nothing fused can run.
+    """
+    bench = use_cases.current()
+    if measure is not None:
+        if sources:
+            raise BadField("measure", measure, "it measures a new run; leave out the runs and files")
+        texts = None if sizes is None else size_texts(sizes)
+        run_id = fusing.start(bench, measure, device, sizes=texts, dtype=dtype, budget_s=budget_s, owner=owner())
+        wait_for_run(bench, run_id)
+        return frame(fusing.records(fusing.rows_of(bench, run_id)))
+    newest = (fusing.newest_of(bench, family) for family in fusing.FAMILIES)
+    named = [str(source) for source in sources] or [run.id for run in newest if run is not None]
+    return frame(fusing.records(fusing.rows_of_sources(bench, named)))
 
 
 def gallery(*, family: str | None = None, op: str | None = None, device: str | None = None) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from kernelviz.cli.compare import compare
 from kernelviz.cli.compile import compile_op
 from kernelviz.cli.counters import counters
 from kernelviz.cli.device import device
+from kernelviz.cli.fusion import fusion
 from kernelviz.cli.gallery import gallery
 from kernelviz.cli.inspect import inspect
 from kernelviz.cli.launch import launch
@@ -77,6 +78,7 @@ COMMANDS: dict[str, dict[str, Callable[..., int | None]]] = {
         "regress": regress,
         "trends": trends,
         "roofline": roofline,
+        "fusion": fusion,
         "library-comparison": library_comparison,
     },
     MACHINE: {"device": device, "selftest": selftest, "serve": serve},

@@ -145,12 +145,16 @@ def compute_roof(problem: Problem, roofs: Sequence[Roof], cost: Cost | None = No
     on them if they have that precision. Any other op, element by element or row by row, runs on the vector units: their
     multiply-add rate if it is known, else (for older calibrations) the matrix product's.
     """
-    mine = [r for r in roofs if r.rate_flop_per_s and r.precision == problem.precision and not is_wide(r)]
+    return arithmetic_roof(problem.precision, roofs, contraction=contracts(problem, cost))
+
+
+def arithmetic_roof(precision: str, roofs: Sequence[Roof], *, contraction: bool) -> Roof | None:
+    """The measured arithmetic rate of a precision: a matrix product's for a contraction, else that of multiply-adds (of an older
+    calibration, the product's). None if it was not measured."""
+    mine = [r for r in roofs if r.rate_flop_per_s and r.precision == precision and not is_wide(r)]
     products = [r for r in mine if r.name == "matmul"]
     product = next((r for r in products if r.unit == "tensor"), products[0] if products else None)
-    if contracts(problem, cost):
-        return product
-    return next((r for r in mine if r.name == "fma"), product)
+    return product if contraction else next((r for r in mine if r.name == "fma"), product)
 
 
 def contracts(problem: Problem, cost: Cost | None) -> bool:

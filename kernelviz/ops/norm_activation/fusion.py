@@ -37,19 +37,16 @@ def composite_steps(sizes: Sizes, itemsize_bytes: int) -> tuple[Step, ...]:
     m, n = sizes["m"], sizes["n"]
     elements, tensor_bytes = m * n, m * n * _FP32_BYTES
     mean = Step(kind="mean", cost=Cost(work_flop=elements, read_bytes=tensor_bytes, written_bytes=m * _FP32_BYTES))
-    each = {
-        "column": {"flop": 1, "operand_bytes": m * _FP32_BYTES},
-        "row": {"flop": 1, "operand_bytes": n * _FP32_BYTES},
-    }
+    row_bytes, column_bytes = n * _FP32_BYTES, m * _FP32_BYTES
     wide = itemsize_bytes == _FP32_BYTES
     steps = (
         mean,
-        elementwise_step("difference", elements, _FP32_BYTES, **each["column"]),
+        elementwise_step("difference", elements, _FP32_BYTES, flop=1, operand_bytes=column_bytes),
         elementwise_step("square", elements, _FP32_BYTES, flop=1),
         replace(mean, launches=3),  # the sum with epsilon and the root are kernels of one number for each row
-        elementwise_step("product", elements, _FP32_BYTES, **each["column"]),
-        elementwise_step("product", elements, _FP32_BYTES, **each["row"]),
-        elementwise_step("sum", elements, _FP32_BYTES, **each["row"]),
+        elementwise_step("product", elements, _FP32_BYTES, flop=1, operand_bytes=column_bytes),
+        elementwise_step("product", elements, _FP32_BYTES, flop=1, operand_bytes=row_bytes),
+        elementwise_step("sum", elements, _FP32_BYTES, flop=1, operand_bytes=row_bytes),
         elementwise_step("gelu", elements, _FP32_BYTES, flop=_GELU_FLOP, last=wide),
     )
     if wide:

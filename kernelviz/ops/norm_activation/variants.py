@@ -46,9 +46,9 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_stepwise(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
         """Triton, a kernel of the normalisation and one of gelu, both near the memory's bandwidth: what fusing alone saves."""
-        from kernelviz.ops.norm_activation import triton_stepwise as kernels
+        from kernelviz.ops.norm_activation import stepwise
 
-        return kernels.bind_layernorm_then_gelu(x_MN, w_N, b_N, eps=EPS)
+        return stepwise.bind_layernorm_then_gelu(x_MN, w_N, b_N, eps=EPS)
 
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_erf(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
@@ -126,9 +126,9 @@ def batchnorm_relu_variants() -> tuple[Variant, ...]:
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_stepwise(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
         """Triton, a kernel of the normalisation and one of relu, both near the memory's bandwidth: what fusing alone saves."""
-        from kernelviz.ops.norm_activation import triton_stepwise as kernels
+        from kernelviz.ops.norm_activation import stepwise
 
-        return kernels.bind_batchnorm_then_relu(x_MN, mean_N, variance_N, w_N, b_N, eps=EPS)
+        return stepwise.bind_batchnorm_then_relu(x_MN, mean_N, variance_N, w_N, b_N, eps=EPS)
 
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_fused(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:

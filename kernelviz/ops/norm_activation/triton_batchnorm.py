@@ -1,4 +1,4 @@
-"""The normalisations as kernels of their own, each followed by a kernel of its activation. They show what fusing alone saves."""
+"""The Triton kernel of batch normalisation alone, which `stepwise` follows by a kernel of its own for relu."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ import torch
 import triton
 import triton.language as tl
 
-from kernelviz.ops.activation.triton import bind_activation
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.gpu import multiprocessors
-from kernelviz.ops.kernels.in_turn import in_turn
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.norm_activation.triton import BYTES_PER_THREAD, CHANNELS_BYTES, batchnorm_rows
-from kernelviz.ops.normalisation.triton import NormInputs, bind_block_per_row
 
 
 @triton.jit
@@ -46,13 +43,7 @@ def batchnorm_kernel(
         tl.store(y_ptr + here, y.to(y_ptr.dtype.element_ty), mask=mask)
 
 
-def bind_layernorm_then_gelu(x_MN: torch.Tensor, w_N: torch.Tensor, b_N: torch.Tensor, *, eps: float) -> Launch:
-    """One program a row, then gelu with 16 bytes a thread; raises BadField for tensors that are not contiguous."""
-    normalise = bind_block_per_row(NormInputs(x_MN=x_MN, w_N=w_N, b_N=b_N), eps=eps)
-    return in_turn(normalise, lambda z_MN: bind_activation(z_MN, "gelu"))
-
-
-def bind_batchnorm_then_relu(
+def bind_batchnorm(
     x_MN: torch.Tensor,
     mean_N: torch.Tensor,
     variance_N: torch.Tensor,
@@ -61,7 +52,7 @@ def bind_batchnorm_then_relu(
     *,
     eps: float,
 ) -> Launch:
-    """The kernel of the fused form without its relu, then relu; raises BadField for tensors that are not contiguous."""
+    """The kernel of the fused form without its relu; raises BadField for tensors that are not contiguous."""
     require_contiguous(x_MN=x_MN, mean_N=mean_N, variance_N=variance_N, w_N=w_N, b_N=b_N)
     m, n = x_MN.shape
     z_MN = torch.empty_like(x_MN)
@@ -71,12 +62,11 @@ def bind_batchnorm_then_relu(
     step = min(total, 128 * BYTES_PER_THREAD // (block * x_MN.element_size()))
     warps = max(1, min(4, block * step // 128))
     grid = (triton.cdiv(m, total), across)
-    activate = bind_activation(z_MN, "relu")
 
-    def launch() -> torch.Tensor | tuple[torch.Tensor, ...]:
+    def launch() -> torch.Tensor:
         batchnorm_kernel[grid](
             x_MN, mean_N, variance_N, w_N, b_N, z_MN, m, n, eps, ROWS=total, STEP=step, BLOCK=block, num_warps=warps
         )
-        return activate()
+        return z_MN
 
     return launch

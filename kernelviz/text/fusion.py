@@ -1,0 +1,250 @@
+"""What fusing saves, in text: families, steps, predictions, their reasons, and where fusing pays."""
+
+from collections.abc import Callable, Sequence
+from itertools import groupby
+
+from kernelviz.core import Problem, units
+from kernelviz.core.fusion import FusionFamily, Step, StepKind
+from kernelviz.metrics import fusion_reasons as why
+from kernelviz.metrics.fusion import FusionRow, Payoff
+from kernelviz.metrics.fusion_prediction import LaunchCost, LaunchSource, MissingFact, PredictionB
+from kernelviz.metrics.statistics import Interval
+from kernelviz.text.results import format_variant
+from kernelviz.text.sizes import format_size, format_sizes
+from kernelviz.text.text import Template, Text, fill
+
+FAMILIES: dict[FusionFamily, str] = {
+    "pointwise": "Pointwise chain",
+    "linear_activation": "Linear + activation",
+    "conv_bias_activation": "Convolution + bias + activation",
+    "norm_activation": "Normalisation + activation",
+    "transpose_matmul": "Transpose + matmul",
+    "reshape_elementwise": "Reshape + element-wise",
+}
+"""The titles of the families."""
+STEPS: dict[StepKind, str] = {
+    "product": "product",
+    "sum": "sum",
+    "difference": "difference",
+    "square": "square",
+    "mean": "mean",
+    "relu": "relu",
+    "gelu": "gelu",
+    "silu": "silu",
+    "chain_step": "product, sum and relu",
+    "matrix_product": "matrix product",
+    "matrix_product_with_bias": "matrix product with bias",
+    "convolution": "convolution",
+    "bias": "bias",
+    "bias_relu": "bias and relu",
+    "layer_normalisation": "layer normalisation",
+    "batch_normalisation": "batch normalisation",
+    "transposition": "transposition",
+    "to_fp32": "conversion to fp32",
+    "from_fp32": "conversion from fp32",
+}
+METHOD_A = (
+    "Prediction A uses costs and measured roofs only. Each step takes the larger of its flop at the measured arithmetic roof and "
+    "its bytes at the measured memory bandwidth; the speed-up is the sum over the steps divided by the same of the fused op."
+)
+METHOD_B = (
+    "Prediction B uses the measured time of the steps. It subtracts the saved bytes divided by the bandwidth that was measured "
+    "for copies of tensors of that size (in the last-level cache if the tensors fit there), and the saved launches times the "
+    "measured cost of a launch. It never reads the time of the fused variant."
+)
+LAUNCH_SOURCES: dict[LaunchSource, str] = {
+    "empty_launch": "the slope of a run of empty_launch on a GPU of this model",
+    "empty_kernel": "the time of an empty kernel on this GPU",
+    "torch_call": "the time of one call of torch on this CPU",
+}
+MISSING: dict[MissingFact, str] = {
+    "bandwidth": "the memory bandwidth was not measured",
+    "compute_rate": "the arithmetic rate of this precision was not measured",
+    "launch_cost": "the cost of a launch was not measured",
+    "more_saved_than_measured": "the saved bytes and launches take longer than the steps were measured to take, because the "
+    "bytes came from a cache",
+}
+_REASONS: dict[type, Template] = {
+    why.ComputeBoundStep: lambda r: (
+        f"compute-bound step: the steps reach {units.percent(r.reached, 0)} of their roofs, because no product reaches the roof "
+        "of arithmetic in every shape"
+    ),
+    why.CacheResident: lambda r: (
+        f"cache-resident: the intermediate tensor of {units.size_bytes(r.intermediate_bytes)} fits into the last-level cache of "
+        f"{units.size_bytes(r.cache_bytes)}, so its bytes cost less than those of memory"
+    ),
+    why.LaunchesMatter: lambda r: (
+        f"launches: {count_launches(r.launches)} that fusing saves, {units.percent(r.fraction, 0)} of the time of the steps"
+    ),
+    why.SlowSteps: lambda r: (
+        f"slow steps: they take {units.factor(r.ratio)} × the time that the roofs allow, so the fused variant also gains by "
+        "better kernels"
+    ),
+    why.SlowFused: lambda r: (
+        f"slow fused kernel: it takes {units.factor(r.ratio)} × the time that the roofs allow (limiter: {r.limiter})"
+    ),
+    why.Spills: lambda r: f"spills: a fused kernel keeps {r.local_memory_bytes} B of each thread in local memory",
+    why.OtherKernels: lambda r: (
+        f"other kernels: the product is by {r.unfused_backend} in the steps and by {r.fused_backend} in the fused variant"
+    ),
+    why.SeveralKernels: lambda r: f"several kernels: the fused variant launches {r.kernels}",
+    why.NotExplained: lambda r: "not explained by the facts that are known",
+}
+
+
+def count_launches(launches: int) -> str:
+    """A number of launches with its noun.
+
+    >>> count_launches(1), count_launches(12)
+    ('1 launch', '12 launches')
+    """
+    return f"{launches:,} launch{'' if launches == 1 else 'es'}"
+
+
+def describe_reasons(reasons: Sequence[why.FusionReason]) -> tuple[Text, ...]:
+    """Each reason why a prediction fails.
+
+    >>> [str(text) for text in describe_reasons((why.Spills(64),))]
+    ['spills: a fused kernel keeps 64 B of each thread in local memory']
+    """
+    return tuple(fill(_REASONS, reason) for reason in reasons)
+
+
+def join_reasons(reasons: Sequence[why.FusionReason]) -> Text:
+    """All reasons in one line; empty without one."""
+    return Text("; ".join(map(str, describe_reasons(reasons))))
+
+
+def format_steps(steps: Sequence[Step]) -> Text:
+    """The steps of a composition in order, equal series with their number.
+
+    >>> from kernelviz.core import Cost
+    >>> cost = Cost(work_flop=1, read_bytes=1, written_bytes=1)
+    >>> str(format_steps([Step(kind=k, cost=cost) for k in ("product", "sum", "relu", "product", "sum", "relu")]))
+    '2 × (product → sum → relu)'
+    >>> str(format_steps([Step(kind=k, cost=cost) for k in ("transposition", "relu")]))
+    'transposition → relu'
+    """
+    kinds = [step.kind for step in steps]
+    for length in range(1, len(kinds) // 2 + 1):
+        if len(kinds) % length == 0 and kinds == kinds[:length] * (len(kinds) // length):
+            once = " → ".join(STEPS[kind] for kind in kinds[:length])
+            return Text(f"{len(kinds) // length} × ({once})")
+    series = [(kind, len(list(same))) for kind, same in groupby(kinds)]
+    return Text(" → ".join(STEPS[kind] if count == 1 else f"{count} × {STEPS[kind]}" for kind, count in series))
+
+
+def format_speed_up(speed_up: Interval | None) -> Text:
+    """A measured speed-up with its interval.
+
+    >>> str(format_speed_up(Interval(2.0, 1.98, 2.02))), str(format_speed_up(None))
+    ('2.00 × (1.98 to 2.02)', 'unknown')
+    """
+    if speed_up is None:
+        return Text("unknown")
+    if speed_up.low is None or speed_up.high is None:
+        return Text(f"{units.factor(speed_up.estimate)} (no interval)")
+    value, low, high = units.factor_with_interval(speed_up.estimate, speed_up.low, speed_up.high)
+    return Text(f"{value} × ({low} to {high})")
+
+
+def format_error(error: float | None) -> Text:
+    """The logarithm of predicted over measured speed-up, with its sign.
+
+    >>> str(format_error(0.094)), str(format_error(None))
+    ('+0.09', 'unknown')
+    """
+    return Text("unknown" if error is None else f"{error:+.2f}")
+
+
+def describe_missing(missing: MissingFact) -> Text:
+    """Why there is no prediction."""
+    return Text(MISSING[missing])
+
+
+def describe_launch_cost(cost: LaunchCost | None) -> Text:
+    """What a launch costs, and where that is from.
+
+    >>> str(describe_launch_cost(LaunchCost(0.9e-6, "empty_launch")))
+    'A launch costs 900.0 ns: the slope of a run of empty_launch on a GPU of this model.'
+    """
+    if cost is None:
+        return Text("The cost of a launch was not measured, so there is no prediction B.")
+    return Text(f"A launch costs {units.seconds(cost.time_s)}: {LAUNCH_SOURCES[cost.source]}.")
+
+
+def describe_row(row: FusionRow) -> Text:
+    """One sentence about a row: what is saved, and what that brings."""
+    saved = (
+        f"Fusing {format_steps(row.steps)} at {format_sizes(row.problem)} saves {units.rate(row.saved.moved_bytes, 'B', 3)} and "
+        f"{count_launches(row.saved.launches)}"
+    )
+    if row.fused is None:
+        return Text(f"{saved}. No fused variant has a correct time here.")
+    if row.speed_up is None:
+        return Text(f"{saved}. The speed-up is unknown, because a time is not stable.")
+    names = f"{format_variant(row.fused.variant)} over {format_variant(row.unfused.variant)}"
+    said = f"{saved}: {format_speed_up(row.speed_up)} measured ({names})"
+    predicted = [
+        f"{units.factor(value)} × predicted {by}"
+        for value, by in ((row.predicted_b, "by the time of the steps"), (row.predicted_a, "by the roofs alone"))
+        if value is not None
+    ]
+    return Text(f"{said}, {', '.join(predicted)}." if predicted else f"{said}.")
+
+
+def describe_split(fastest: FusionRow, other: FusionRow) -> Text:
+    """How much of the gain over a slower composition is fusing, and how much is better kernels. Empty without both speed-ups."""
+    if fastest.speed_up is None or other.speed_up is None:
+        return Text("")
+    better = other.unfused_figure.estimate / fastest.unfused_figure.estimate
+    return Text(
+        f"Over {format_variant(other.unfused.variant)} the fused variant is {units.factor(other.speed_up.estimate)} × as fast. "
+        f"Better kernels alone bring {units.factor(better)} × of that: {format_variant(fastest.unfused.variant)}, which also "
+        f"launches one step after the other. Fusing them brings {units.factor(fastest.speed_up.estimate)} ×."
+    )
+
+
+_PAYOFFS: dict[str, Callable[[Payoff], str]] = {
+    "everywhere": lambda p: f"Fusing pays at all {len(p.rows) - p.unclear} sizes of {p.axis} that are decided",
+    "nowhere": lambda p: f"Fusing pays at none of the {len(p.rows) - p.unclear} sizes of {p.axis} that are decided",
+    "from": lambda p: (
+        f"Fusing pays from {p.axis} = {_size(p.first)} on, and stops paying at {p.axis} = {_size(p.stops_at)} and below"
+    ),
+    "up_to": lambda p: (
+        f"Fusing pays up to {p.axis} = {_size(p.last)}, and stops paying at {p.axis} = {_size(p.stops_at)}"
+    ),
+    "between": lambda p: (
+        f"Fusing pays from {p.axis} = {_size(p.first)} to {_size(p.last)}, and neither below nor above"
+    ),
+    "some": lambda p: (
+        f"Fusing pays at some sizes of {p.axis} between {_size(p.first)} and {_size(p.last)}, not at all of them"
+    ),
+    "unknown": lambda p: f"Along {p.axis}, no comparison is decided",
+}
+
+
+def describe_payoff(payoff: Payoff) -> Text:
+    """Where fusing pays along an axis, by the verdicts of the fused variant against the fastest composition."""
+    unclear = (
+        f"; {payoff.unclear} of {len(payoff.rows)} are unclear" if payoff.unclear and payoff.kind != "unknown" else ""
+    )
+    return Text(f"{_PAYOFFS[payoff.kind](payoff)}{unclear}.")
+
+
+def format_payoff_sizes(problem: Problem, axis: str) -> Text:
+    """The sizes that a line along an axis has in common."""
+    return Text(", ".join(f"{name} = {format_size(size)}" for name, size in problem.sizes.items() if name != axis))
+
+
+def describe_prediction_b(prediction: PredictionB) -> Text:
+    """The parts of prediction B in one line."""
+    return Text(
+        f"{units.seconds(prediction.unfused_s)} measured, less {units.seconds(prediction.bytes_s)} for bytes at "
+        f"{units.gigabytes_per_s(prediction.bandwidth_bytes_per_s)} and {units.seconds(prediction.launches_s)} for launches: "
+        f"{units.seconds(prediction.fused_s)}"
+    )
+
+
+def _size(size: int | None) -> str:
+    return "unknown" if size is None else format_size(size)
