@@ -326,3 +326,9 @@ def payoffs_of(bench: Bench, table: Sequence[FusionRow]) -> dict[FusionFamily, t
             if lines:
                 found.setdefault(fusion.family, []).append(payoff(lines[0], axis))
     return {family: tuple(of) for family, of in found.items()}
+
+
+def as_json(table: Sequence[FusionRow]) -> bytes:
+    """The records as JSON with a line for each row."""
+    lines = (msgspec.json.encode(record).decode() for record in records(table))
+    return ("[\n" + ",\n".join(lines) + "\n]\n").encode()

@@ -8,6 +8,7 @@ from kernelviz.plots.bars import time_by_variant
 from kernelviz.plots.by_size import bandwidth_by_size, latency_by_size, rate_by_size, speed_up_by_size
 from kernelviz.plots.comparison import ratio_by_case, shares_by_time
 from kernelviz.plots.foreign_times import other_times_by_size
+from kernelviz.plots.fusion import fusion_speed_up_by_size
 from kernelviz.plots.inspection import elements_by_error, elements_by_value, share_by_element
 from kernelviz.plots.roofline import rate_by_intensity
 from kernelviz.plots.roofline_of_runs import rates_by_intensity
@@ -22,6 +23,7 @@ __all__ = [
     "bandwidth_by_size",
     "elements_by_error",
     "elements_by_value",
+    "fusion_speed_up_by_size",
     "latency_by_size",
     "marks_by_time",
     "other_times_by_size",

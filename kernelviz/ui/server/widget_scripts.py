@@ -21,6 +21,7 @@ _FORM = ("Button", "ButtonGroup", "Checkbox", "Metric", "NumberInput", "PageLink
 _WIDGETS = {
     "bench": (*_FORM, "BidiComponent", "DataFrame"),
     "roofline": ("BidiComponent", "ButtonGroup", "DataFrame", "Multiselect", "Selectbox"),
+    "fusion": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "PageLink", "Selectbox"),
     "compare": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "Selectbox"),
     "gallery": ("Button", "ImageList", "PageLink", "Selectbox"),
     "claims": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "PageLink", "Selectbox"),

@@ -13,6 +13,7 @@ _PAGES = {
     "bench": ("Bench", ":material/speed:"),
     "gallery": ("Gallery", ":material/grid_view:"),
     "roofline": ("Roofline", ":material/stacked_line_chart:"),
+    "fusion": ("Fusion", ":material/merge:"),
     "compare": ("Compare", ":material/compare_arrows:"),
     "claims": ("Claims", ":material/fact_check:"),
     "device": ("Device", ":material/memory:"),

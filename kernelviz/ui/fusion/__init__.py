@@ -1,0 +1,1 @@
+"""The page Fusion: its boxes, cards, chart and tables."""

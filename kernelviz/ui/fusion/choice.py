@@ -1,0 +1,138 @@
+"""The boxes of the page Fusion: device, family, op, run, the axis of the chart, and the case that is described."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from kernelviz.bench import Bench, RunSummary
+from kernelviz.bench import fusion as use_case
+from kernelviz.core import Device
+from kernelviz.core.fusion import FusionFamily
+from kernelviz.metrics.fusion import FusionRow
+from kernelviz.ops import Op
+from kernelviz.text import format_sizes
+from kernelviz.text.fusion import FAMILIES
+from kernelviz.ui.shared import site, view_filters
+from kernelviz.ui.shared.text import distinct_labels, plain, run_label
+
+RUN = "of_run"
+"""The parameter of the address that names the run. `run` opens a run on the page Bench."""
+PENDING = "fusion_case_clicked"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The family and the op that the page is about."""
+
+    family: FusionFamily
+    op: Op
+
+
+def device(bench: Bench) -> Device:
+    """The device on which the page measures; a box if there are several."""
+    return view_filters.device_choice(bench)
+
+
+def selection(bench: Bench) -> Selection:
+    """The family and the op, which the address repeats. A family begins with the op of its newest run."""
+    pending = st.session_state.pop("family_pending", None)
+    if pending is not None:
+        st.session_state["fusion_family"] = pending
+        st.session_state.pop("fusion_op", None)
+        view_filters.write(RUN, None)
+    families = [family for family, ops in use_case.fused_ops(bench).items() if ops]
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="fusion_choice"):
+        family = view_filters.choose(
+            st.selectbox, "Family", families, _first_family(bench, families), key="fusion_family", width=320,
+            format_func=FAMILIES.__getitem__, help="The kinds of fusion that guides to operator fusion name.",
+        )  # fmt: skip
+        ops = {op.name: op for op in use_case.fused_ops(bench)[family]}
+        newest = use_case.newest_of(bench, family)
+        first = newest.op if newest is not None and newest.op in ops else next(iter(ops))
+        if st.session_state.get("fusion_op") not in (None, *ops):
+            st.session_state.pop("fusion_op")
+            st.query_params.pop("fusion_op", None)
+        op = view_filters.choose(st.selectbox, "Op", list(ops), first, key="fusion_op", width=280)
+    return Selection(family, ops[op])
+
+
+def _first_family(bench: Bench, families: Sequence[FusionFamily]) -> FusionFamily:
+    """The first family with a run, so that the first visit shows a result."""
+    return next((family for family in families if use_case.newest_of(bench, family) is not None), families[0])
+
+
+def choose_family(family: FusionFamily) -> None:
+    """Show another family from the next redraw on."""
+    st.session_state["family_pending"] = family
+
+
+def run_box(bench: Bench, chosen: Selection) -> RunSummary | None:
+    """The run that is shown, from the address or the box; None if there is none. A run that is not here, or that shows no fusion
+    of this op, is named."""
+    runs = {run.id: run for run in use_case.offered(bench, chosen.op.name)}
+    wanted = st.query_params.get(RUN)
+    if wanted and wanted not in runs:
+        st.error(
+            f"No run **{plain(wanted)}** of {plain(chosen.op.name)} on this server: it was deleted, measured on another machine, or "
+            "has no variant with and without fusing. Ask for the run as a file and upload it on the page History.",
+            icon=":material/error:",
+        )
+        st.page_link(site.page("history"), label="Runs on this server, and upload", icon=":material/history:")
+    if not runs:
+        return None
+    first = next(iter(runs))
+    key = f"fusion_run_{chosen.op.name}"
+    if view_filters.moved(RUN) or st.session_state.get(key) not in runs:
+        st.session_state[key] = wanted if wanted in runs else first
+    shown: str = st.selectbox(
+        "Run", list(runs), key=key, format_func=distinct_labels(runs, lambda r: run_label(runs[r])),
+        help="Runs of this op that measured a composition and a fused variant: those of this machine, then those that came with "
+        "kernelviz.",
+    )  # fmt: skip
+    if not wanted or wanted in runs:
+        view_filters.write(RUN, shown)
+    return runs[shown]
+
+
+def axis(axes: Sequence[str]) -> str:
+    """The axis along which the chart runs."""
+    if len(axes) == 1:
+        return axes[0]
+    return view_filters.choose(
+        st.segmented_control, "Sweep along", list(axes), axes[0], key="along",
+        help="The first axis scales the intermediate tensor; the other one the arithmetic for each byte that fusing saves.",
+    )  # fmt: skip
+
+
+def case(rows: Sequence[FusionRow], default: FusionRow) -> FusionRow:
+    """The case that is described; a click in the chart or the table chooses it, too."""
+    by_key = {row.problem.key: row for row in rows}
+    pending = st.session_state.pop(PENDING, None)
+    if pending in by_key:
+        st.session_state["fusion_case"] = pending
+    elif st.session_state.get("fusion_case") not in (None, *by_key):
+        st.session_state.pop("fusion_case")
+        st.query_params.pop("fusion_case", None)
+    key = view_filters.choose(
+        st.selectbox, "Sizes", list(by_key), default.problem.key, key="fusion_case", width="stretch",
+        format_func=lambda k: f"{format_sizes(by_key[k].problem)} · {by_key[k].problem.precision}",
+    )  # fmt: skip
+    return by_key[key]
+
+
+def follow_click(key: str | None) -> None:
+    """Describe the case of a clicked point."""
+    if key is not None:
+        st.session_state[PENDING] = key
+
+
+def compositions() -> bool:
+    """Whether the table shows all compositions, or only the fastest one of each problem."""
+    return (
+        view_filters.choose(
+            st.segmented_control, "Compositions", ["fastest", "all"], "fastest", key="compositions",
+            help="Several variants launch the steps one after the other. The fastest one is what fusing is compared with.",
+        )
+        == "all"
+    )  # fmt: skip
