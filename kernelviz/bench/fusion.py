@@ -183,7 +183,7 @@ def rows_of_run(bench: Bench, run: Run) -> tuple[FusionRow, ...]:
     """The rows of a run that may be in no store. Errors: UnknownName for an op without a fusion."""
     op, fusion = fusion_of(bench, run.plan.op)
     basis = basis_of(bench, run)
-    return fusion_rows(run, basis.roofs, basis.launch, partial(_declared, op, fusion))
+    return fusion_rows(run, basis.roofs, basis.launch, partial(declared_at, op, fusion))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +245,8 @@ def _launch_slope(bench: Bench, device: str, runs: tuple[RunSummary, ...]) -> fl
     return None
 
 
-def _declared(op: Op, fusion: Fusion, problem: Problem) -> DeclaredFusion:
+def declared_at(op: Op, fusion: Fusion, problem: Problem) -> DeclaredFusion:
+    """What the op declares about a problem; no steps for a problem with other axes."""
     itemsize = dtype_named(problem.dtype).itemsize_bytes
     whole = set(problem.sizes) == set(op.axis_names)
     steps = {v: fusion.steps_of(v, problem.sizes, itemsize) for v in fusion.unfused} if whole else {}

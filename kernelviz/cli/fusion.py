@@ -61,18 +61,19 @@ def fusion(
     them. Calibrate the device first (`kernelviz device --calibrate`); without its roofs there is no prediction.
     Exit code 0: every case was measured; 1: some cases failed.
     """
-    with closing(use_cases.current()) as bench:
-        if family is not None:
-            check_name("family", family, use_case.FAMILIES)
-        code = 0
-        if measure is not None:
-            if sources:
-                raise BadField("--measure", measure, "it measures new runs; leave out the runs and files")
-            sources, code = _measured(bench, measure, family, size, sweep, dtype, device, budget_s)
-        elif size or sweep or dtype or device:
+    if family is not None:
+        check_name("family", family, use_case.FAMILIES)
+    bench = use_cases.current()
+    if measure is None:
+        if size or sweep or dtype or device:
             raise BadField("--measure", "", "sizes, dtype and device choose what is measured; name an op, or all")
-        rows = _rows(bench, sources, family)
-        _show(bench, rows, every=every, as_markdown=as_markdown, as_json=as_json)
+        _show(bench, _rows(bench, sources, family), every=every, as_markdown=as_markdown, as_json=as_json)
+        return 0
+    if sources:
+        raise BadField("--measure", measure, "it measures new runs; leave out the runs and files")
+    with closing(bench):
+        measured, code = _measured(bench, measure, family, size, sweep, dtype, device, budget_s)
+        _show(bench, _rows(bench, measured, family), every=every, as_markdown=as_markdown, as_json=as_json)
         return code
 
 

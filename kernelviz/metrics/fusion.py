@@ -271,12 +271,19 @@ def payoff(line: Sequence[FusionRow], axis: str) -> Payoff:
 
 
 def lines_along(table: Sequence[FusionRow], axis: str) -> tuple[tuple[FusionRow, ...], ...]:
-    """The rows of the fastest compositions that differ in this axis alone, in lines of at least two; the longest line first."""
+    """The rows of the fastest compositions that differ in this axis alone, in lines of at least two; the longest line first. If
+    there is no such line, other axes may have the size of this one (m = n = k)."""
+    return _lines(table, axis, tied=False) or _lines(table, axis, tied=True)
+
+
+def _lines(table: Sequence[FusionRow], axis: str, *, tied: bool) -> tuple[tuple[FusionRow, ...], ...]:
     by_rest: dict[tuple[object, ...], dict[int, FusionRow]] = {}
     for row in table:
-        if row.fastest and axis in row.problem.sizes:
-            rest = tuple(size for name, size in row.problem.sizes.items() if name != axis)
-            key = (row.run_id, row.problem.op, row.problem.dtype, row.problem.compute, row.problem.data, *rest)
-            by_rest.setdefault(key, {})[row.problem.sizes[axis]] = row
+        problem = row.problem
+        if row.fastest and axis in problem.sizes:
+            size = problem.sizes[axis]
+            rest = tuple("tied" if tied and s == size else s for name, s in problem.sizes.items() if name != axis)
+            key = (row.run_id, problem.op, problem.dtype, problem.compute, problem.data, *rest)
+            by_rest.setdefault(key, {})[size] = row
     found = [tuple(line[size] for size in sorted(line)) for line in by_rest.values() if len(line) > 1]
     return tuple(sorted(found, key=len, reverse=True))

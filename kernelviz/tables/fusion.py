@@ -23,14 +23,14 @@ _ERROR_HELP = (
     f"Natural logarithm of predicted over measured speed-up. Above 0, the prediction promises too much. Beyond ±{MOST_ERROR} "
     "(15 %) a reason is given."
 )
-_PREDICTED = View.WIDE | View.TERMINAL | View.MARKDOWN
+_PREDICTED = View.WIDE | View.TERMINAL
 
 
 def fusion_columns(rows: Sequence[FusionRow], view: View) -> list[Column[FusionRow]]:
     """The columns; device and family only if there are several."""
     devices = len({row.device for row in rows}) > 1
     families = len({row.family for row in rows}) > 1
-    narrow = View.TERMINAL | View.MARKDOWN
+    narrow = View.TERMINAL
     columns: list[Column[FusionRow]] = [
         Column("", "Family", "", units.OWN_TEXT, lambda r: FAMILIES[r.family], View.WIDE if families else View(0)),
         Column("", "Device", "", units.TEXT, lambda r: r.device, View.EVERYWHERE if devices else View(0)),
@@ -39,22 +39,9 @@ def fusion_columns(rows: Sequence[FusionRow], view: View) -> list[Column[FusionR
         Column("", "Not fused", "The variant that launches the steps one after the other.", units.TEXT,
                lambda r: format_variant(r.unfused.variant), View.WIDE),
         Column("", "Not fused", "", units.TEXT, lambda r: r.unfused.variant, narrow),
-        Column("", "Steps", "What its kernels compute, in order.", units.OWN_TEXT, lambda r: format_steps(r.steps), View.WIDE,
-               width="medium"),
-        Column("", "Intermediate", "The smallest tensor between two steps.", units.MEMORY, lambda r: r.intermediate_bytes,
-               _PREDICTED),
-        Column("", "Of cache", "That tensor divided by the last-level cache. From 4 on, it passes through memory whole.",
-               units.FACTOR, lambda r: r.intermediate_bytes / r.cache_bytes if r.cache_bytes else None, View.WIDE),
-        Column("", "Saved bytes", "Bytes that one kernel neither writes nor reads again.", units.TRAFFIC,
-               lambda r: r.saved.moved_bytes, _PREDICTED),
-        Column("", "Saved launches", "Kernels that one kernel saves.", units.COUNT, lambda r: r.saved.launches, _PREDICTED),
-        Column("", "Not fused time", "Device time of the steps with cold caches, with its 95 % interval.", units.OWN_NUMBER,
-               lambda r: format_time(r.unfused_figure), _PREDICTED),
         Column("", "Fused", "The fastest fused variant with a correct result.", units.TEXT,
                lambda r: format_variant(r.fused.variant) if r.fused else "none is correct", View.WIDE),
         Column("", "Fused", "", units.TEXT, lambda r: r.fused.variant if r.fused else "none is correct", narrow),
-        Column("", "Fused time", "Its device time with cold caches, with its 95 % interval.", units.OWN_NUMBER,
-               lambda r: format_time(r.fused_figure), _PREDICTED),
         Column("", "Measured", "Time of the steps divided by the time of the fused variant, in shared rounds, with its 95 % "
                "interval.", units.OWN_NUMBER, lambda r: format_speed_up(r.speed_up), _PREDICTED),
         Column("", "Verdict", "Whether the fused variant is faster than the steps, beyond the noise floor.", units.OWN_TEXT,
@@ -63,10 +50,23 @@ def fusion_columns(rows: Sequence[FusionRow], view: View) -> list[Column[FusionR
         Column("", "Error B", _ERROR_HELP, units.OWN_NUMBER, lambda r: format_error(r.error_b), _PREDICTED),
         Column("", "Prediction A", METHOD_A, units.OWN_NUMBER, lambda r: _predicted(r.predicted_a, r.a), _PREDICTED),
         Column("", "Error A", _ERROR_HELP, units.OWN_NUMBER, lambda r: format_error(r.error_a), _PREDICTED),
+        Column("", "Not fused time", "Device time of the steps with cold caches, with its 95 % interval.", units.OWN_NUMBER,
+               lambda r: format_time(r.unfused_figure), View.WIDE),
+        Column("", "Fused time", "Its device time with cold caches, with its 95 % interval.", units.OWN_NUMBER,
+               lambda r: format_time(r.fused_figure), View.WIDE),
+        Column("", "Intermediate", "The smallest tensor between two steps.", units.MEMORY, lambda r: r.intermediate_bytes,
+               View.WIDE),
+        Column("", "Of cache", "That tensor divided by the last-level cache. From 4 on, it passes through memory whole.",
+               units.FACTOR, lambda r: r.intermediate_bytes / r.cache_bytes if r.cache_bytes else None, View.WIDE),
+        Column("", "Saved bytes", "Bytes that one kernel neither writes nor reads again.", units.TRAFFIC,
+               lambda r: r.saved.moved_bytes, View.WIDE),
+        Column("", "Saved launches", "Kernels that one kernel saves.", units.COUNT, lambda r: r.saved.launches, View.WIDE),
         Column("", "Why B fails", "Facts that prediction B does not contain.", units.OWN_TEXT,
-               lambda r: join_reasons(r.reasons_b), View.WIDE | View.MARKDOWN, width="large"),
+               lambda r: join_reasons(r.reasons_b), View.WIDE, width="large"),
         Column("", "Why A fails", "Facts that prediction A does not contain.", units.OWN_TEXT,
-               lambda r: join_reasons(r.reasons_a), View.WIDE | View.MARKDOWN, width="large"),
+               lambda r: join_reasons(r.reasons_a), View.WIDE, width="large"),
+        Column("", "Steps", "What its kernels compute, in order.", units.OWN_TEXT, lambda r: format_steps(r.steps), View.WIDE,
+               width="medium"),
     ]  # fmt: skip
     return select(columns, rows, view)
 

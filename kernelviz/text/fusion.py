@@ -64,6 +64,8 @@ MISSING: dict[MissingFact, str] = {
     "more_saved_than_measured": "the saved bytes and launches take longer than the steps were measured to take, because the "
     "bytes came from a cache",
 }
+_ALIKE = 0.05
+"""Compositions whose times differ by less are about as fast."""
 _REASONS: dict[type, Template] = {
     why.ComputeBoundStep: lambda r: (
         f"compute-bound step: the steps reach {units.percent(r.reached, 0)} of their roofs, because no product reaches the roof "
@@ -194,10 +196,11 @@ def describe_row(row: FusionRow) -> Text:
 
 
 def describe_split(fastest: FusionRow, other: FusionRow) -> Text:
-    """How much of the gain over a slower composition is fusing, and how much is better kernels. Empty without both speed-ups."""
-    if fastest.speed_up is None or other.speed_up is None:
-        return Text("")
+    """How much of the gain over a slower composition is fusing, and how much is better kernels. Empty without both speed-ups, and
+    if the other composition is about as fast."""
     better = other.unfused_figure.estimate / fastest.unfused_figure.estimate
+    if fastest.speed_up is None or other.speed_up is None or better < 1 + _ALIKE:
+        return Text("")
     return Text(
         f"Over {format_variant(other.unfused.variant)} the fused variant is {units.factor(other.speed_up.estimate)} × as fast. "
         f"Better kernels alone bring {units.factor(better)} × of that: {format_variant(fastest.unfused.variant)}, which also "
@@ -232,9 +235,22 @@ def describe_payoff(payoff: Payoff) -> Text:
     return Text(f"{_PAYOFFS[payoff.kind](payoff)}{unclear}.")
 
 
-def format_payoff_sizes(problem: Problem, axis: str) -> Text:
-    """The sizes that a line along an axis has in common."""
-    return Text(", ".join(f"{name} = {format_size(size)}" for name, size in problem.sizes.items() if name != axis))
+def format_line_sizes(problems: Sequence[Problem], axis: str) -> Text:
+    """The sizes that all problems of a line along an axis have in common, and the axes that have the same sizes as that one.
+
+    >>> line = [Problem(op="linear_relu", sizes={"m": m, "n": m, "k": 64}, dtype="bf16") for m in (128, 256)]
+    >>> str(format_line_sizes(line, "m"))
+    'n = m, k = 64'
+    """
+    first = problems[0].sizes
+    alike = {name: len({p.sizes[name] for p in problems}) == 1 for name in first}
+    return Text(
+        ", ".join(
+            f"{name} = {format_size(size)}" if alike[name] else f"{name} = {axis}"
+            for name, size in first.items()
+            if name != axis
+        )
+    )
 
 
 def describe_prediction_b(prediction: PredictionB) -> Text:

@@ -12,7 +12,7 @@ from kernelviz.text.fusion import (
     METHOD_B,
     describe_payoff,
     format_error,
-    format_payoff_sizes,
+    format_line_sizes,
     format_speed_up,
     join_reasons,
 )
@@ -79,7 +79,7 @@ def markdown(
 
 def _at(payoff: Payoff) -> str:
     problem = payoff.rows[0].problem
-    sizes = format_payoff_sizes(problem, payoff.axis)
+    sizes = format_line_sizes([row.problem for row in payoff.rows], payoff.axis)
     return f"`{problem.op}` {problem.precision} at {sizes}: "
 
 

@@ -38,6 +38,7 @@ PAGES: tuple[tuple[str, dict[str, str]], ...] = (
     ("history", {"lists": "trends"}),
     ("gallery", {}),
     ("claims", {"results": "cpu"}),
+    ("fusion", {"of_run": "{a}"}),
     ("device", {}),
     ("method", {}),
 )

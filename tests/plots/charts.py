@@ -12,6 +12,7 @@ from typing import Any, get_type_hints
 import msgspec
 import plotly.graph_objects as go
 import sample_figures as figures
+import sample_fusions as fusions
 import sample_inspections as inspections
 import sample_runs as samples
 from sample_device import cpu_sample, gpu_sample
@@ -22,6 +23,7 @@ from kernelviz.core.kernel_times import RunTimes
 from kernelviz.core.result import Figure
 from kernelviz.core.run import Run
 from kernelviz.metrics.comparison import Comparison, Pair, compare
+from kernelviz.metrics.fusion import FusionRow
 from kernelviz.metrics.placement import Placed, placed
 from kernelviz.metrics.trend import Point, Trend, trend
 from kernelviz.plots.frame import Runs
@@ -78,6 +80,7 @@ GIVEN: Mapping[object, Callable[[Sequence[Run]], Sequence[object]]] = {
             for r in runs
         )
     ],
+    Sequence[FusionRow]: lambda runs: [fusions.rows(bool(runs))],
     Sequence[Sample]: lambda runs: [tuple(_sample(r, second) for r in runs[:1] for second in range(5))],
     Timeline | None: lambda runs: [figures.timeline(len(runs)) if runs else None],
     OutputErrors | None: lambda runs: [inspections.wrong_tile().errors[0] if runs else None],

@@ -16,7 +16,7 @@ from kernelviz.text.times import format_time
 from kernelviz.ui.fusion import choice, measuring
 from kernelviz.ui.shared.text import plain
 
-CARD_PX = 400
+CARD_PX = 445
 """Three cards side by side on a page of 1440 pixels, and one on a phone."""
 
 
@@ -43,16 +43,14 @@ def _card(bench: Bench, family: FusionFamily, chosen: choice.Selection, device: 
     rows = use_case.rows_of(bench, run.id) if run is not None else ()
     row = main_row(rows)
     with st.container(border=True, width=CARD_PX, gap="xsmall", key=f"fusion_card_{family}"):
-        mark = " · shown below" if family == chosen.family else ""
-        st.markdown(f"**{plain(FAMILIES[family])}**:gray[{plain(mark)}]")
+        mark = " :gray[· shown below]" if family == chosen.family else ""
+        st.markdown(f"**{plain(FAMILIES[family])}**{mark}")
         if row is None:
             _not_measured(bench, family, device)
         else:
-            st.caption(
-                plain(
-                    f"{format_steps(row.steps)} · {row.problem.op} {row.problem.precision} · {format_sizes(row.problem)} · {row.device}"
-                )
-            )
+            problem = row.problem
+            sizes = f"{problem.op} {problem.precision} · {format_sizes(problem)} · {row.device}"
+            st.caption(plain(f"{format_steps(row.steps)} · {sizes}"))
             st.markdown(_table(row))
         if family != chosen.family:
             st.button(
@@ -66,7 +64,7 @@ def _table(row: FusionRow) -> str:
     fused = f"{plain(format_variant(row.fused.variant))}" if row.fused is not None else "none is correct"
     fused_time = plain(format_time(row.fused_figure)) if row.fused_figure is not None else "–"
     lines = [
-        "| | | |",
+        "| | Variant or error | Value |",
         "|---|---|--:|",
         f"| Not fused | {plain(format_variant(row.unfused.variant))} | {plain(format_time(row.unfused_figure))} |",
         f"| Fused | {fused} | {fused_time} |",

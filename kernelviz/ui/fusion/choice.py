@@ -74,8 +74,8 @@ def run_box(bench: Bench, chosen: Selection) -> RunSummary | None:
     wanted = st.query_params.get(RUN)
     if wanted and wanted not in runs:
         st.error(
-            f"No run **{plain(wanted)}** of {plain(chosen.op.name)} on this server: it was deleted, measured on another machine, or "
-            "has no variant with and without fusing. Ask for the run as a file and upload it on the page History.",
+            f"No run **{plain(wanted)}** of {plain(chosen.op.name)} on this server: it was deleted, measured on another machine, "
+            "or has no variant with and without fusing. Ask for the run as a file and upload it on the page History.",
             icon=":material/error:",
         )
         st.page_link(site.page("history"), label="Runs on this server, and upload", icon=":material/history:")

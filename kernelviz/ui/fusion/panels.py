@@ -25,7 +25,7 @@ from kernelviz.text.fusion import (
     describe_row,
     describe_split,
     format_error,
-    format_payoff_sizes,
+    format_line_sizes,
     format_speed_up,
 )
 from kernelviz.text.fusion_markdown import markdown
@@ -38,8 +38,8 @@ def title() -> None:
     """Title, and what the page shows."""
     st.markdown("#### Fusion")
     st.markdown(
-        "Several kernels one after the other, or **one kernel that does all their steps**: what that saves, predicted and measured.",
-        help="A composition launches the steps one after the other and stores an intermediate tensor between two of them. A fused "
+        "Several kernels one after the other, or **one kernel for all their steps**: what it saves, predicted and measured.",
+        help="A composition launches the steps one after the other and stores a tensor between two of them. A fused "
         "variant keeps it in registers. Fusing saves the bytes of these tensors and the launches, not the arithmetic.",
     )
 
@@ -60,8 +60,8 @@ def nothing_measured(bench: Bench, chosen: choice.Selection, device: Device) -> 
             return
         assert chosen.op.fusion is not None
         st.markdown(
-            f"**{plain(chosen.op.name)} cannot be measured on {plain(device.name)}**, because no fused variant of it can run there: "
-            f"{plain(', '.join(chosen.op.fusion.fused))}. Measure it on a GPU and import the run on the page History."
+            f"**{plain(chosen.op.name)} cannot be measured on {plain(device.name)}**, because no fused variant of it can run "
+            f"there: {plain(', '.join(chosen.op.fusion.fused))}. Measure it on a GPU and import the run on the page History."
         )
 
 
@@ -103,13 +103,14 @@ def _chart(rows: Sequence[FusionRow], row: FusionRow, axes: Sequence[str], run: 
     lines = lines_along(rows, axis)
     line = next((one for one in lines if any(r.problem.key == row.problem.key for r in one)), lines[0])
     pays = payoff(line, axis)
-    sizes = format_payoff_sizes(line[0].problem, axis)
+    sizes = format_line_sizes([r.problem for r in line], axis)
     shown = "; ".join(f"{format_sizes(r.problem, [axis])}: {format_speed_up(r.speed_up)}" for r in line)
     charts.draw_clickable(
         plots.fusion_speed_up_by_size(line, axis), key="fusion_sweep",
         picture=charts.picture(f"Fusion of {line[0].problem.op}: speed-up by {axis}", run.device, run.created_at),
         current=row.problem.key, select=choice.follow_click,
-        alt=f"Speed-up by fusing along {axis} at {sizes}, measured and predicted. Measured: {shown}. The table below has all values.",
+        alt=f"Speed-up by fusing along {axis} at {sizes}, measured and predicted. Measured: {shown}. The table below has all "
+        "values.",
     )  # fmt: skip
     st.markdown(plain(describe_payoff(pays)))
     st.caption(plain(f"Along {axis}, at {sizes}. A size counts if the verdict is faster, beyond the noise floor."))
@@ -142,13 +143,15 @@ def _steps(row: FusionRow) -> str:
         key = (STEPS[step.kind], step.cost.work_flop, step.cost.moved_bytes, step.result_bytes)
         counts[key] = counts.get(key, 0) + 1
     lines = [
-        f"| {plain(name)}{f' ({count} times)' if count > 1 else ''} | {units.rate(moved, 'B', 3)} | {_flop(flop)} | {_memory(result)} |"
+        f"| {plain(name)}{f' ({count} times)' if count > 1 else ''} | {units.rate(moved, 'B', 3)} | {_flop(flop)} "
+        f"| {_memory(result)} |"
         for (name, flop, moved, result), count in counts.items()
     ]
     cost = row.unfused.cost
     fused = (
         [
-            f"| **fused** ({plain(format_variant(row.fused.variant))}) | {units.rate(cost.moved_bytes, 'B', 3)} | {_flop(cost.work_flop)} | – |"
+            f"| **fused** ({plain(format_variant(row.fused.variant))}) | {units.rate(cost.moved_bytes, 'B', 3)} "
+            f"| {_flop(cost.work_flop)} | – |"
         ]
         if cost is not None and row.fused is not None
         else []
@@ -235,7 +238,7 @@ def method() -> None:
     with st.expander("How the predictions are made", icon=":material/help:"):
         st.markdown(bullets((METHOD_B, METHOD_A)))
         st.markdown(
-            "A prediction fails if it is off by more than 15 % (±0.14 as a logarithm). The reasons are derived from facts: the roofs, "
-            "the cache, the launches, what limits the fused kernel, and its spills. The fastest composition is what fusing is "
-            "compared with, so that better kernels do not count as a gain of fusing."
+            "A prediction fails if it is off by more than 15 % (±0.14 as a logarithm). The reasons are derived from facts: the "
+            "roofs, the cache, the launches, what limits the fused kernel, and its spills. Fusing is compared with the fastest "
+            "composition, so that better kernels do not count as a gain of fusing."
         )
