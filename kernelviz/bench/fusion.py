@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from kernelviz.bench import run_files
+from kernelviz.bench import recording, run_files
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.comparison import opened
 from kernelviz.bench.roofline import with_empty_kernel
@@ -17,7 +17,7 @@ from kernelviz.core import LIVING, BadField, Device, Figure, Method, Plan, Probl
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.fusion import FusionFamily
 from kernelviz.hardware.last_level_cache import last_level_cache
-from kernelviz.metrics.fusion import DeclaredFusion, FusionRow, Payoff, fusion_rows, lines_along, payoff
+from kernelviz.metrics.fusion import DeclaredFusion, FusionRow, Payoff, axes_along, fusion_rows, payoff
 from kernelviz.metrics.fusion_prediction import LaunchCost, LaunchSource, PredictionA, PredictionB
 from kernelviz.metrics.roof_checks import is_wide
 from kernelviz.ops import Op
@@ -35,11 +35,11 @@ _LAUNCH_VARIANT = "cuda_launches"
 
 def fused_ops(bench: Bench) -> dict[FusionFamily, tuple[Op, ...]]:
     """The ops that declare a fusion, by family, both in their own order."""
-    found: dict[FusionFamily, list[Op]] = {family: [] for family in FAMILIES}
+    collected: dict[FusionFamily, list[Op]] = {family: [] for family in FAMILIES}
     for op in bench.ops().values():
         if op.fusion is not None:
-            found[op.fusion.family].append(op)
-    return {family: tuple(ops) for family, ops in found.items()}
+            collected[op.fusion.family].append(op)
+    return {family: tuple(ops) for family, ops in collected.items()}
 
 
 def fusion_of(bench: Bench, op: str) -> tuple[Op, Fusion]:
@@ -134,6 +134,17 @@ def start(
     return bench.run(plan, Method(budget_s=budget_s), owner=owner, title=f"fusion of {op}, {device.name}")
 
 
+def record(bench: Bench, run_id: str, folder: Path) -> Path:
+    """Write a run in the compact form to a folder such as docs/runs, and return the file, named by device and op. The indices
+    of kernelviz/shipped are derived again. Errors: UnknownRun."""
+    run = bench.load(run_id)
+    name = recording.name_of(bench, f"fusion-{run.plan.op}", run.plan.device)
+    recording.write(run, name, folder)
+    if (folder / "index.json").is_file():
+        recording.write_indices(folder)
+    return folder / f"{name}{recording.ENDING}"
+
+
 def shows_fusion(bench: Bench, summary: RunSummary) -> bool:
     """Whether the plan of a run has a composition and a fused variant of an op that declares a fusion."""
     op = bench.ops().get(summary.op)
@@ -169,14 +180,14 @@ def rows_of_sources(bench: Bench, sources: Sequence[str]) -> tuple[FusionRow, ..
 
     Errors: UnknownRun, BadField, DocumentError.
     """
-    found: list[FusionRow] = []
+    collected: list[FusionRow] = []
     for source in sources:
         path = Path(source)
         several = run_files.read(path) if path.is_file() else (opened(bench, source),)
         for run in several:
             if len(several) == 1 or run.plan.op in _names(bench):
-                found += rows_of_run(bench, run)
-    return tuple(found)
+                collected += rows_of_run(bench, run)
+    return tuple(collected)
 
 
 def rows_of_run(bench: Bench, run: Run) -> tuple[FusionRow, ...]:
@@ -202,8 +213,8 @@ def basis_of(bench: Bench, run: Run) -> Basis:
     roofs, other = bench.roofs_of(run), None
     if not roofs and device.kind == "cuda":
         for summary in bench.history.shipped():
-            if summary.device == device.name and (found := bench.load(summary.id).environment.roofs):
-                roofs, other = found, summary.id
+            if summary.device == device.name and (collected := bench.load(summary.id).environment.roofs):
+                roofs, other = collected, summary.id
                 break
     known = with_empty_kernel(roofs, device.name)
     return Basis(known, launch_cost(bench, device, known), other)
@@ -318,15 +329,13 @@ def _record(row: FusionRow) -> dict[str, Any]:
 
 def payoffs_of(bench: Bench, table: Sequence[FusionRow]) -> dict[FusionFamily, tuple[Payoff, ...]]:
     """Where fusing pays along the axes that the ops of the rows declare: the longest line of each axis of each run."""
-    found: dict[FusionFamily, list[Payoff]] = {}
+    collected: dict[FusionFamily, list[Payoff]] = {}
     for run_id, op in dict.fromkeys((row.run_id, row.problem.op) for row in table):
         _, fusion = fusion_of(bench, op)
         mine = [row for row in table if row.run_id == run_id and row.problem.op == op]
-        for axis in (fusion.grows, *((fusion.work.axis,) if fusion.work is not None else ())):
-            lines = lines_along(mine, axis)
-            if lines:
-                found.setdefault(fusion.family, []).append(payoff(lines[0], axis))
-    return {family: tuple(of) for family, of in found.items()}
+        for axis, line in axes_along(mine, fusion.axes).items():
+            collected.setdefault(fusion.family, []).append(payoff(line, axis))
+    return {family: tuple(of) for family, of in collected.items()}
 
 
 def as_json(table: Sequence[FusionRow]) -> bytes:

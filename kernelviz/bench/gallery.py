@@ -80,8 +80,10 @@ def recorded_runs(bench: Bench) -> tuple[RecordedRun, ...]:
 
 
 def first_of(bench: Bench, op: str) -> RunSummary | None:
-    """The first recorded run of an op, in the order of `recorded_runs`; None if there is none."""
-    return next((r.run for r in recorded_runs(bench) if r.run.op == op), None)
+    """The first recorded run of an op, in the order of `recorded_runs`, of those with the most variants; None if there is none. A
+    run that was recorded for the page Fusion has only some of the variants."""
+    recorded = [r for r in recorded_runs(bench) if r.run.op == op]
+    return max(recorded, key=lambda r: r.recording.variants).run if recorded else None
 
 
 def insight_of(run_id: str) -> Insight | None:

@@ -1,6 +1,7 @@
 """`kernelviz fusion`: what fusing saves in each family, predicted in two ways and measured, and where it stops paying."""
 
 from contextlib import closing
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -46,6 +47,13 @@ def fusion(
         float,
         typer.Option(min=0.01, max=600.0, metavar="SECONDS", help="With --measure: largest device time for each case."),
     ] = use_case.BUDGET_S,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="With --measure: also write each run to this folder, for example docs/runs, in the compact form.",
+        ),
+    ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="Also show the compositions that are not the fastest of their problem.")
     ] = False,
@@ -65,14 +73,19 @@ def fusion(
         check_name("family", family, use_case.FAMILIES)
     bench = use_cases.current()
     if measure is None:
-        if size or sweep or dtype or device:
-            raise BadField("--measure", "", "sizes, dtype and device choose what is measured; name an op, or all")
+        if size or sweep or dtype or device or record:
+            raise BadField(
+                "--measure", "", "sizes, dtype, device and --record are about what is measured; name an op, or all"
+            )
         _show(bench, _rows(bench, sources, family), every=every, as_markdown=as_markdown, as_json=as_json)
         return 0
     if sources:
         raise BadField("--measure", measure, "it measures new runs; leave out the runs and files")
     with closing(bench):
         measured, code = _measured(bench, measure, family, size, sweep, dtype, device, budget_s)
+        if record is not None:
+            for run_id in measured:
+                console.err().print(f"{use_case.record(bench, run_id, record)}")
         _show(bench, _rows(bench, measured, family), every=every, as_markdown=as_markdown, as_json=as_json)
         return code
 
@@ -97,13 +110,13 @@ def _measured(
     sizes = options.parse_sizes(size, sweep) or None
     if sizes is not None and measure == "all":
         raise BadField("--size", ", ".join(sizes), "the axes differ from op to op; name one op with --measure")
-    found, code = [], 0
+    run_ids, code = [], 0
     for op in ops:
         run_id = use_case.start(bench, op, where.id, sizes=sizes, dtype=dtype, budget_s=budget_s, owner=console.owner())
         follow_run(bench, run_id, bench.load(run_id).plan)
         code = max(code, 1 if exit_code(bench.load(run_id)) else 0)
-        found.append(run_id)
-    return found, code
+        run_ids.append(run_id)
+    return run_ids, code
 
 
 def _first_ops(bench: Bench, family: str | None, device: str) -> list[str]:
@@ -130,11 +143,11 @@ def _rows(bench: Bench, sources: list[str] | None, family: str | None) -> tuple[
 
 
 def _show(bench: Bench, rows: tuple[FusionRow, ...], *, every: bool, as_markdown: bool, as_json: bool) -> None:
-    shown = [row for row in rows if row.fastest or every]
+    selected = [row for row in rows if row.fastest or every]
     if as_json:
-        console.print_json(use_case.records(shown))
+        console.print_json(use_case.records(selected))
         return
-    if not shown:
+    if not selected:
         console.err().print(
             "no run shows the fusion of an op; `kernelviz fusion --measure all` measures one of each family"
         )
@@ -143,11 +156,11 @@ def _show(bench: Bench, rows: tuple[FusionRow, ...], *, every: bool, as_markdown
     if as_markdown:
         console.echo(markdown(rows, payoffs, every=every))
         return
-    console.show(console.table(fusion_columns(shown, View.TERMINAL), shown))
+    console.show(console.table(fusion_columns(selected, View.TERMINAL), selected))
     for name, of in payoffs.items():
         for one in of:
             console.err().print(f"{FAMILIES[name]}: {describe_payoff(one)}")
-    for row in shown:
+    for row in selected:
         for letter, reasons in (("B", row.reasons_b), ("A", row.reasons_a)):
             for text in describe_reasons(reasons):
                 console.err().print(f"{row.problem.key}: prediction {letter}: {text}")

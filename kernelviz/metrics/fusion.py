@@ -276,6 +276,19 @@ def lines_along(table: Sequence[FusionRow], axis: str) -> tuple[tuple[FusionRow,
     return _lines(table, axis, tied=False) or _lines(table, axis, tied=True)
 
 
+def axes_along(table: Sequence[FusionRow], axes: Sequence[str]) -> dict[str, tuple[FusionRow, ...]]:
+    """The longest line of each of these axes that has one. An axis that only varies together with an earlier one is left out."""
+    longest: dict[str, tuple[FusionRow, ...]] = {}
+    earlier: list[set[str]] = []
+    for axis in axes:
+        for line in lines_along(table, axis)[:1]:
+            problems = {row.problem.key for row in line}
+            if problems not in earlier:
+                earlier.append(problems)
+                longest[axis] = line
+    return longest
+
+
 def _lines(table: Sequence[FusionRow], axis: str, *, tied: bool) -> tuple[tuple[FusionRow, ...], ...]:
     by_rest: dict[tuple[object, ...], dict[int, FusionRow]] = {}
     for row in table:
@@ -285,5 +298,5 @@ def _lines(table: Sequence[FusionRow], axis: str, *, tied: bool) -> tuple[tuple[
             rest = tuple("tied" if tied and s == size else s for name, s in problem.sizes.items() if name != axis)
             key = (row.run_id, problem.op, problem.dtype, problem.compute, problem.data, *rest)
             by_rest.setdefault(key, {})[size] = row
-    found = [tuple(line[size] for size in sorted(line)) for line in by_rest.values() if len(line) > 1]
-    return tuple(sorted(found, key=len, reverse=True))
+    lines = [tuple(line[size] for size in sorted(line)) for line in by_rest.values() if len(line) > 1]
+    return tuple(sorted(lines, key=len, reverse=True))

@@ -115,14 +115,14 @@ def reasons_of_a(case: Explained, error: float) -> tuple[FusionReason, ...]:
         return ()
     compute = case.shortest is not None and any(case.shortest.compute_bound)
     reached = case.shortest.unfused_s / case.facts.time_s if case.shortest is not None else 1.0
-    found = [
+    reasons = [
         *([ComputeBoundStep(reached)] if compute and reached < 1 / (1 + NOTICEABLE) else []),
         *_in_cache(case),
         *_launches(case),
         *([] if compute else _slow_steps(case)),
         *_of_fused(case, too_high=error > 0),
     ]
-    return tuple(found) or (NotExplained(),)
+    return tuple(reasons) or (NotExplained(),)
 
 
 def reasons_of_b(case: Explained, error: float) -> tuple[FusionReason, ...]:
@@ -130,8 +130,8 @@ def reasons_of_b(case: Explained, error: float) -> tuple[FusionReason, ...]:
     if abs(error) <= MOST_ERROR:
         return ()
     slow = _slow_steps(case) if error < 0 else []
-    found = [*_in_cache(case), *_launches(case), *slow, *_of_fused(case, too_high=error > 0)]
-    return tuple(found) or (NotExplained(),)
+    reasons = [*_in_cache(case), *_launches(case), *slow, *_of_fused(case, too_high=error > 0)]
+    return tuple(reasons) or (NotExplained(),)
 
 
 def _in_cache(case: Explained) -> list[FusionReason]:
@@ -157,16 +157,16 @@ def _slow_steps(case: Explained) -> list[FusionReason]:
 
 def _of_fused(case: Explained, *, too_high: bool) -> list[FusionReason]:
     """Facts about the fused variant. `too_high`: more was promised than it reaches, so that what slows it down explains it."""
-    found: list[FusionReason] = []
+    reasons: list[FusionReason] = []
     spilled = max((k.local_memory_bytes or 0 for k in case.fused.kernels), default=0)
     ratio = case.fused_s / case.shortest.fused_s if case.shortest is not None else 1.0
     if too_high and ratio > 1 + NOTICEABLE:
-        found.append(SlowFused(ratio, limiter(case.fused, case.device, case.roofs).kind))
+        reasons.append(SlowFused(ratio, limiter(case.fused, case.device, case.roofs).kind))
     if too_high and spilled:
-        found.append(Spills(spilled))
+        reasons.append(Spills(spilled))
     if too_high and len(case.fused.kernels) > 1:
-        found.append(SeveralKernels(len(case.fused.kernels)))
+        reasons.append(SeveralKernels(len(case.fused.kernels)))
     first, second = case.unfused.backend, case.fused.backend
     if any(step.contraction for step in case.facts.steps) and first and second and first != second:
-        found.append(OtherKernels(first, second))
-    return found
+        reasons.append(OtherKernels(first, second))
+    return reasons

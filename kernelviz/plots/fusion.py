@@ -35,28 +35,28 @@ def fusion_speed_up_by_size(rows: Sequence[FusionRow], axis: str | None = None) 
     """Speed-up of the fused variant over the fastest composition by the size of an axis, both logarithmic: measured, prediction
     B and prediction A. Dotted lines: where the intermediate tensor has the size of the last-level cache and four times that.
     """
-    shown = sorted((row for row in rows if row.fastest), key=lambda row: _size(row, axis))
-    values = [v for row in shown for v in (_measured(row), row.predicted_a, row.predicted_b) if v is not None and v > 0]
-    if not shown or not values:
+    line = sorted((row for row in rows if row.fastest), key=lambda row: _size(row, axis))
+    values = [v for row in line for v in (_measured(row), row.predicted_a, row.predicted_b) if v is not None and v > 0]
+    if not line or not values:
         return nothing("No composition and fused variant with correct times here yet. Measure this op.", height=HEIGHT)
-    along = axis or next(iter(shown[0].problem.sizes))
+    along = axis or next(iter(line[0].problem.sizes))
     draft = Draft(HEIGHT, x_title=along, y_title="speed-up by fusing, ×")
     draft.traces = [
-        {**_line(shown, axis, [row.predicted_a for row in shown], "prediction A: costs and roofs", _A, "square", "dot"),
-         "hovertext": [_hover_a(row) for row in shown]},
-        {**_line(shown, axis, [row.predicted_b for row in shown], "prediction B: time of the steps", _B, "diamond", "dash"),
-         "hovertext": [_hover_b(row) for row in shown]},
-        {**_line(shown, axis, [_measured(row) for row in shown], "measured", _MEASURED, "circle", "solid"),
-         "hovertext": [_hover_measured(row) for row in shown],
-         "customdata": [row.problem.key for row in shown],
-         "error_y": intervals([_measured(row) for row in shown], [_ends(row) for row in shown], _MEASURED)},
+        {**_line(line, axis, [row.predicted_a for row in line], "prediction A: costs and roofs", _A, "square", "dot"),
+         "hovertext": [_hover_a(row) for row in line]},
+        {**_line(line, axis, [row.predicted_b for row in line], "prediction B: time of the steps", _B, "diamond", "dash"),
+         "hovertext": [_hover_b(row) for row in line]},
+        {**_line(line, axis, [_measured(row) for row in line], "measured", _MEASURED, "circle", "solid"),
+         "hovertext": [_hover_measured(row) for row in line],
+         "customdata": [row.problem.key for row in line],
+         "error_y": intervals([_measured(row) for row in line], [_ends(row) for row in line], _MEASURED)},
     ]  # fmt: skip
-    ticks, labels = size_ticks([_size(row, axis) for row in shown])
+    ticks, labels = size_ticks([_size(row, axis) for row in line])
     draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": labels}
     _scale(draft, values)
     draft.line(x0=0, x1=1, xref="paper", y0=1, y1=1, line=neutral_line("solid", 1))
     for times, label in ((1, "1 × cache"), (4, "4 × cache")):
-        at = _crossing(shown, axis, times)
+        at = _crossing(line, axis, times)
         if at is not None:
             draft.line_at(at, neutral_line("dot", 1))
             # Annotations of a logarithmic axis are in its exponents.

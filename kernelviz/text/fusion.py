@@ -153,10 +153,13 @@ def format_speed_up(speed_up: Interval | None) -> Text:
 def format_error(error: float | None) -> Text:
     """The logarithm of predicted over measured speed-up, with its sign.
 
-    >>> str(format_error(0.094)), str(format_error(None))
-    ('+0.09', 'unknown')
+    >>> str(format_error(0.094)), str(format_error(-0.5)), str(format_error(-0.001)), str(format_error(None))
+    ('+0.09', '−0.50', '0.00', 'unknown')
     """
-    return Text("unknown" if error is None else f"{error:+.2f}")
+    if error is None:
+        return Text("unknown")
+    rounded = round(error, 2)
+    return Text(f"{rounded:+.2f}".replace("-", "−") if rounded else "0.00")
 
 
 def describe_missing(missing: MissingFact) -> Text:

@@ -65,15 +65,15 @@ def markdown(
 ) -> str:
     """A section: the method, the table, and a line for each axis about where fusing pays. `every`: also the compositions that
     are not the fastest."""
-    shown = [row for row in rows if row.fastest or every]
-    heading, *lines = (f"| {' | '.join(cells)} |" for cells in (HEADINGS, *map(format_row, shown)))
+    selected = [row for row in rows if row.fastest or every]
+    heading, *lines = (f"| {' | '.join(cells)} |" for cells in (HEADINGS, *map(format_row, selected)))
     sides = "|".join(["---", "---", "--:", "--:", "--:", "---", "--:", "--:", "--:", "--:", "--:", "--:", "---"])
     said = [
         f"- {FAMILIES[family]}, {_at(payoff)}{describe_payoff(payoff)}"
         for family, of in payoffs.items()
         for payoff in of
     ]
-    parts = [METHOD_B, METHOD_A, _errors(shown), "\n".join((heading, f"|{sides}|", *lines)), "\n".join(said)]
+    parts = [METHOD_B, METHOD_A, _errors(selected), "\n".join((heading, f"|{sides}|", *lines)), "\n".join(said)]
     return "\n\n".join(map(str, filter(None, parts)))
 
 
@@ -91,18 +91,18 @@ def _errors(rows: Sequence[FusionRow]) -> str:
 def describe_errors(rows: Sequence[FusionRow]) -> Text:
     """How many predictions are within MOST_ERROR where every intermediate tensor is at least four times the cache."""
     large = [row for row in rows if row.in_memory and row.fastest]
-    found = []
+    sentences = []
     for name, errors in (("B", [r.error_b for r in large]), ("A", [r.error_a for r in large])):
         known = [abs(error) for error in errors if error is not None]
         if known:
             right = sum(error <= MOST_ERROR for error in known)
-            found.append(
+            sentences.append(
                 f"prediction {name} is within ±{MOST_ERROR} (15 %) in {right} of {len(known)} cases, and off by at most "
                 f"{max(known):.2f}"
             )
-    if not found:
+    if not sentences:
         return Text("No case has intermediate tensors of at least four times the last-level cache and a prediction.")
     return Text(
         "As logarithms of predicted over measured speed-up, where the intermediate tensors have at least four times the "
-        f"last-level cache: {'; '.join(found)}."
+        f"last-level cache: {'; '.join(sentences)}."
     )

@@ -147,6 +147,18 @@ def test_the_command_reads_files_and_prints_json_markdown_and_a_table(
     assert (row["fused"], row["ln_error_b"]) == (record["fused"], record["ln_error_b"])
 
 
+def test_a_recorded_run_shows_the_same_rows(bench: Bench, tmp_path: Path) -> None:
+    run_id = bench.history.add(plant.run("reshape_elementwise", {"cuda_stepwise": 2e-4, "triton_fused": 1e-4}))
+    path = use_case.record(bench, run_id, tmp_path / "runs")
+    assert path.name == "h200-fusion-reshape_elementwise.kvz"
+    (stored,), (read,) = use_case.rows_of(bench, run_id), use_case.rows_of_sources(bench, [str(path)])
+    assert (read.a, read.saved) == (stored.a, stored.saved)
+    assert read.predicted_b == pytest.approx(stored.predicted_b, rel=1e-6)
+    assert read.speed_up is not None
+    assert stored.speed_up is not None
+    assert read.speed_up.estimate == pytest.approx(stored.speed_up.estimate, rel=1e-6)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -57,6 +57,11 @@ class Fusion:
         """The variants of all compositions."""
         return tuple(name for composition in self.compositions for name in composition.variants)
 
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The axes of its sweeps: the one that scales the intermediate tensors, and the one that changes the arithmetic."""
+        return (self.grows,) if self.work is None else (self.grows, self.work.axis)
+
     def steps_of(self, variant: str, sizes: Sizes, itemsize_bytes: int) -> tuple[Step, ...] | None:
         """The steps of a variant that is not fused. None for another variant, and where the composition has a single step."""
         for composition in self.compositions:
@@ -67,8 +72,8 @@ class Fusion:
 
     def intermediate_bytes(self, sizes: Sizes, itemsize_bytes: int) -> int:
         """The smallest tensor between two steps over all compositions; 0 where nothing is between them."""
-        found = (smallest_intermediate_bytes(c.steps(sizes, itemsize_bytes)) for c in self.compositions)
-        return min((size for size in found if size), default=0)
+        tensors = (smallest_intermediate_bytes(c.steps(sizes, itemsize_bytes)) for c in self.compositions)
+        return min((size for size in tensors if size), default=0)
 
     def default_sizes(self, itemsize_bytes: int, cache_bytes: int | None) -> dict[str, int]:
         """The sizes at which every intermediate tensor has at least CACHES times the last-level cache: `sizes` with `grows`

@@ -85,14 +85,14 @@ def run_box(bench: Bench, chosen: Selection) -> RunSummary | None:
     key = f"fusion_run_{chosen.op.name}"
     if view_filters.moved(RUN) or st.session_state.get(key) not in runs:
         st.session_state[key] = wanted if wanted in runs else first
-    shown: str = st.selectbox(
+    selected: str = st.selectbox(
         "Run", list(runs), key=key, format_func=distinct_labels(runs, lambda r: run_label(runs[r])),
         help="Runs of this op that measured a composition and a fused variant: those of this machine, then those that came with "
         "kernelviz.",
     )  # fmt: skip
     if not wanted or wanted in runs:
-        view_filters.write(RUN, shown)
-    return runs[shown]
+        view_filters.write(RUN, selected)
+    return runs[selected]
 
 
 def axis(axes: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from kernelviz import plots
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench import fusion as use_case
 from kernelviz.core import Device, units
-from kernelviz.metrics.fusion import FusionRow, lines_along, payoff
+from kernelviz.metrics.fusion import FusionRow, axes_along, lines_along, payoff
 from kernelviz.tables.column import View
 from kernelviz.tables.fusion import fusion_columns
 from kernelviz.text import format_sizes, format_variant
@@ -77,11 +77,7 @@ def of_run(bench: Bench, chosen: choice.Selection, run: RunSummary) -> None:
         return
     fusion = chosen.op.fusion
     assert fusion is not None
-    axes = [
-        axis
-        for axis in (fusion.grows, *((fusion.work.axis,) if fusion.work is not None else ()))
-        if lines_along(rows, axis)
-    ]
+    axes = list(axes_along(rows, fusion.axes))
     fastest = [row for row in rows if row.fastest]
     left, right = st.columns([1.35, 1], gap="medium")
     with right:
@@ -104,12 +100,12 @@ def _chart(rows: Sequence[FusionRow], row: FusionRow, axes: Sequence[str], run: 
     line = next((one for one in lines if any(r.problem.key == row.problem.key for r in one)), lines[0])
     pays = payoff(line, axis)
     sizes = format_line_sizes([r.problem for r in line], axis)
-    shown = "; ".join(f"{format_sizes(r.problem, [axis])}: {format_speed_up(r.speed_up)}" for r in line)
+    selected = "; ".join(f"{format_sizes(r.problem, [axis])}: {format_speed_up(r.speed_up)}" for r in line)
     charts.draw_clickable(
         plots.fusion_speed_up_by_size(line, axis), key="fusion_sweep",
         picture=charts.picture(f"Fusion of {line[0].problem.op}: speed-up by {axis}", run.device, run.created_at),
         current=row.problem.key, select=choice.follow_click,
-        alt=f"Speed-up by fusing along {axis} at {sizes}, measured and predicted. Measured: {shown}. The table below has all "
+        alt=f"Speed-up by fusing along {axis} at {sizes}, measured and predicted. Measured: {selected}. The table below has all "
         "values.",
     )  # fmt: skip
     st.markdown(plain(describe_payoff(pays)))
@@ -129,8 +125,8 @@ def _case(rows: Sequence[FusionRow], row: FusionRow) -> None:
     for letter, reasons in (("B", row.reasons_b), ("A", row.reasons_a)):
         if reasons:
             st.markdown(f"Why prediction {letter} fails:\n{bullets(describe_reasons(reasons))}")
-    others = [r for r in rows if r.problem.key == row.problem.key and not r.fastest]
-    for other in others:
+    slower = [r for r in rows if r.problem.key == row.problem.key and not r.fastest]
+    for other in slower:
         text = str(describe_split(row, other))
         if text:
             st.caption(plain(text))
@@ -202,24 +198,24 @@ def _table(bench: Bench, rows: Sequence[FusionRow]) -> None:
         every = choice.compositions()
         with st.popover("Save", icon=":material/download:"):
             _save(bench, rows, every)
-    shown = [row for row in rows if row.fastest or every]
+    selected = [row for row in rows if row.fastest or every]
     table.show(
-        fusion_columns(shown, View.WIDE),
-        shown,
+        fusion_columns(selected, View.WIDE),
+        selected,
         key="fusion_table",
-        alt=f"{len(shown)} cases with both predictions and the reasons.",
+        alt=f"{len(selected)} cases with both predictions and the reasons.",
     )
 
 
 def _save(bench: Bench, rows: Sequence[FusionRow], every: bool) -> None:
-    shown = [row for row in rows if row.fastest or every]
+    selected = [row for row in rows if row.fastest or every]
     run_id = rows[0].run_id
     kind = st.radio("Format", ["Markdown", "JSON"], key="fusion_format", horizontal=True)
     name = f"kernelviz-fusion-{rows[0].problem.op}"
 
     def write() -> bytes:
         if kind == "JSON":
-            return use_case.as_json(shown)
+            return use_case.as_json(selected)
         return f"{markdown(rows, use_case.payoffs_of(bench, rows), every=every)}\n".encode()
 
     suffix, mime = ("json", "application/json") if kind == "JSON" else ("md", "text/markdown")
@@ -227,7 +223,7 @@ def _save(bench: Bench, rows: Sequence[FusionRow], every: bool) -> None:
         write,
         f"{name}.{suffix}",
         mime,
-        choice=(run_id, kind, every, len(shown)),
+        choice=(run_id, kind, every, len(selected)),
         key="save_fusion",
         icon=":material/save:",
     )

@@ -1,0 +1,157 @@
+"""The page Fusion, run by AppTest from the real entry script over a real store and the shipped runs."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+import sample_fusions as plant
+import sample_runs as samples
+from open_page import charts, open_page
+from streamlit.testing.v1 import AppTest
+
+import kernelviz.bench
+from kernelviz.bench import Bench
+from kernelviz.bench import fusion as use_case
+from kernelviz.core import Problem
+from kernelviz.store import Store
+from kernelviz.text.fusion import FAMILIES
+
+
+def opened(**params: str) -> AppTest:
+    return open_page(params, "fusion")
+
+
+def words(test: AppTest) -> str:
+    said = (str(e.value) for kind in ("markdown", "caption", "warning", "error", "info") for e in getattr(test, kind))
+    return "\n".join(said).replace("\\", "")
+
+
+def param(test: AppTest, name: str) -> str | None:
+    found = test.query_params.get(name)
+    return found[0] if isinstance(found, list) else found
+
+
+def sweep() -> object:
+    """A stored run over a sweep in which fusing pays from m = 1,024 on."""
+    results = []
+    sizes = [{"m": m, "n": 8192} for m in (256, 1024, 16384)]
+    for size in sizes:
+        problem = Problem(op="reshape_elementwise", sizes=size, dtype="bf16")
+        moved_s = 4 * size["m"] * size["n"] / plant.BANDWIDTH
+        fused_s = moved_s + 1e-6 if size["m"] > 256 else 3 * moved_s + 4e-6
+        results += [
+            plant.result(problem, "cuda_stepwise", 2 * moved_s + 2e-6, kernels=2),
+            plant.result(problem, "contiguous_then_op", 7 * moved_s + 2e-6, kernels=2),
+            plant.result(problem, "triton_fused", fused_s),
+        ]
+    return plant.run("reshape_elementwise", results, sizes)
+
+
+def test_the_first_visit_shows_a_recorded_run_and_a_card_for_each_family(bench: Bench) -> None:
+    test = opened()
+    said = words(test)
+    for title in FAMILIES.values():
+        assert f"**{title}**" in said
+    assert "NVIDIA H200" in said
+    assert param(test, "of_run") == "h200-linear_gelu"
+    assert "This run has no measured roofs, so those of the run" in said
+    assert len(charts(test)) == 1
+
+
+def test_an_own_run_has_a_sentence_a_chart_both_predictions_and_where_it_pays(bench: Bench) -> None:
+    bench.history.add(sweep())  # type: ignore[arg-type]
+    test = opened(fusion_family="reshape_elementwise")
+    said = words(test)
+    assert "Fusing transposition → relu at m = 16,384, n = 8,192 saves 537 MB and 1 launch: 2.0" in said
+    assert "Fusing pays from m = 1,024 on, and stops paying at m = 256 and below." in said
+    assert "Over contiguous then op the fused variant is" in said
+    assert "Better kernels alone bring" in said
+    (chart,) = charts(test)
+    assert [trace["name"].split(":")[0] for trace in chart.figure["data"]] == [
+        "prediction A",
+        "prediction B",
+        "measured",
+    ]
+    assert len(test.dataframe[0].value) == 3
+    test.segmented_control(key="compositions").set_value("all").run()
+    assert len(test.dataframe[0].value) == 6
+    assert param(test, "compositions") == "all"
+
+
+def test_the_address_opens_the_same_case_again(bench: Bench) -> None:
+    bench.history.add(sweep())  # type: ignore[arg-type]
+    key = "reshape_elementwise bf16 m=256 n=8192"
+    test = opened(fusion_family="reshape_elementwise", of_run="fusion-reshape_elementwise", fusion_case=key)
+    said = words(test)
+    assert test.selectbox(key="fusion_case").value == key
+    assert "verdict slower" in said
+    assert "cache-resident" in said
+    again = opened(**{name: param(test, name) or "" for name in test.query_params})
+    assert again.selectbox(key="fusion_case").value == key
+    assert words(again) == said
+
+
+def test_show_on_a_card_changes_the_family_and_its_address(bench: Bench) -> None:
+    bench.history.add(sweep())  # type: ignore[arg-type]
+    test = opened(fusion_family="reshape_elementwise")
+    test.button(key="show_linear_activation").click().run()
+    assert test.selectbox(key="fusion_family").value == "linear_activation"
+    assert param(test, "of_run") == "h200-linear_gelu"
+    test.button(key="show_reshape_elementwise").click().run()
+    assert param(test, "of_run") == "fusion-reshape_elementwise"
+
+
+def test_a_run_that_is_not_here_is_named_and_another_is_shown(bench: Bench) -> None:
+    test = opened(of_run="no-such-run")
+    assert "No run **no-such-run** of linear_gelu" in words(test)
+    assert len(charts(test)) == 1
+
+
+def test_what_cannot_run_here_says_so_and_offers_no_button(bench: Bench) -> None:
+    test = opened(fusion_family="conv_bias_activation")
+    said = words(test)
+    assert "conv_bias_relu cannot be measured on AMD EPYC 9654" in said
+    assert "triton_implicit" in said
+    assert not [b for b in test.button if b.key == "measure_fusion"]
+
+
+def test_an_op_without_a_run_offers_to_measure_it(bench: Bench) -> None:
+    test = opened(fusion_family="reshape_elementwise")
+    assert "No run shows the fusion of reshape_elementwise yet" in words(test)
+    assert [b.label for b in test.button if b.key == "measure_fusion"] == ["Measure on AMD EPYC 9654"]
+
+
+def test_a_run_without_a_correct_time_says_so(bench: Bench) -> None:
+    made = sweep()
+    problems = made.plan.problems  # type: ignore[attr-defined]
+    failures = tuple(samples.failed(p, v, "crash") for p in problems for v in ("cuda_stepwise", "triton_fused"))
+    bench.history.add(msgspec.structs.replace(made, id="failed", results=failures))  # type: ignore[type-var]
+    test = opened(fusion_family="reshape_elementwise", of_run="failed")
+    assert "No composition of this run has a correct time yet" in words(test)
+
+
+def test_the_button_measures_and_the_page_shows_the_new_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[tuple[str, str]] = []
+
+    def start(_bench: Bench, op: str, device: str, *, owner: str = "") -> str:
+        started.append((op, device))
+        return bench.history.add(sweep())  # type: ignore[arg-type]
+
+    monkeypatch.setattr(use_case, "start", start)
+    test = opened(fusion_family="reshape_elementwise")
+    test.button(key="measure_fusion").click().run()
+    assert started == [("reshape_elementwise", "cpu")]
+    assert param(test, "of_run") == "fusion-reshape_elementwise"
+    assert "Fusing pays from m = 1,024 on" in words(test)
+
+
+def test_an_interrupted_run_can_be_resumed(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Bench(Store.open(tmp_path_factory.mktemp("store")), (samples.CPU,))
+    monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
+    made.history.add(msgspec.structs.replace(sweep(), status="interrupted"))  # type: ignore[type-var]
+    test = opened(fusion_family="reshape_elementwise")
+    assert "This run was interrupted: 9 of 9 cases were measured." in words(test)
+    assert [b.label for b in test.button if b.key == "resume_fusion"] == ["Resume"]
+    made.close()
