@@ -13,11 +13,11 @@ from kernelviz.bench.bench import Bench
 from kernelviz.bench.comparison import opened
 from kernelviz.bench.roofline import with_empty_kernel
 from kernelviz.bench.summaries import RunSummary
-from kernelviz.core import LIVING, BadField, Device, Figure, Method, Plan, Problem, Roof, Run, RunRequest, check_name
+from kernelviz.core import LIVING, BadField, Device, Method, Plan, Problem, Roof, Run, RunRequest, check_name
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.fusion import FusionFamily
 from kernelviz.hardware.last_level_cache import last_level_cache
-from kernelviz.metrics.fusion import DeclaredFusion, FusionRow, Payoff, axes_along, fusion_rows, payoff
+from kernelviz.metrics.fusion import DeclaredFusion, FusionRow, Payoff, axes_along, fusion_rows, launch_slope_s, payoff
 from kernelviz.metrics.fusion_prediction import LaunchCost, LaunchSource, PredictionA, PredictionB
 from kernelviz.metrics.roof_checks import is_wide
 from kernelviz.ops import Op
@@ -30,7 +30,6 @@ BUDGET_S = 0.3
 LARGER, SMALLER = (2,), (4, 16, 64, 256, 1024, 4096)
 """The sweep over the intermediate tensors: the default size times and over these."""
 _LAUNCHES = "empty_launch"
-_LAUNCH_VARIANT = "cuda_launches"
 
 
 def fused_ops(bench: Bench) -> dict[FusionFamily, tuple[Op, ...]]:
@@ -221,39 +220,19 @@ def basis_of(bench: Bench, run: Run) -> Basis:
 
 
 def launch_cost(bench: Bench, device: Device, roofs: Sequence[Roof]) -> LaunchCost | None:
-    """What one more kernel adds to the device time of a call: the slope of a run of `empty_launch` on a GPU of that model, else
-    the time of an empty kernel; on a CPU the time of one call of torch. None if nothing was measured."""
-    if device.kind == "cuda":
-        slope = _launch_slope(bench, device.name, tuple(_launch_runs(bench, device.name)))
-        if slope is not None:
-            return LaunchCost(slope, "empty_launch")
+    """What one more kernel adds to the device time of a call: the slope of the run of `empty_launch` that came with the package
+    for this model of GPU, else the time of an empty kernel; on a CPU the time of one call of torch. None if nothing was measured.
+
+    Runs of this machine do not count, so that a run has the same predictions wherever it is opened.
+    """
+    for summary in bench.history.shipped(_LAUNCHES) if device.kind == "cuda" else ():
+        if (summary.op, summary.device) == (_LAUNCHES, device.name):
+            slope = launch_slope_s(bench.load(summary.id))
+            if slope is not None:
+                return LaunchCost(slope, "empty_launch")
     what: LaunchSource = "empty_kernel" if device.kind == "cuda" else "torch_call"
     roof = next((r for r in roofs if r.what == what and r.time_s and not is_wide(r)), None)
     return None if roof is None or roof.time_s is None else LaunchCost(roof.time_s, what)
-
-
-def _launch_runs(bench: Bench, device: str) -> list[RunSummary]:
-    runs = (*bench.history.find(_LAUNCHES, limit=50), *bench.history.shipped(_LAUNCHES))
-    return [
-        run for run in runs if run.op == _LAUNCHES and run.device == device and run.done and run.status not in LIVING
-    ]
-
-
-@lru_cache(maxsize=8)
-def _launch_slope(bench: Bench, device: str, runs: tuple[RunSummary, ...]) -> float | None:
-    """Seconds of one more launch by the first of the runs with two numbers of launches."""
-    for summary in runs:
-        times: dict[int, Figure] = {
-            result.problem.sizes["k"]: result.timing.device_cold_s
-            for result in bench.load(summary.id).results
-            if result.variant == _LAUNCH_VARIANT and result.timing and result.timing.device_cold_s
-        }
-        if len(times) > 1:
-            few, many = min(times), max(times)
-            slope = (times[many].estimate - times[few].estimate) / (many - few)
-            if slope > 0:
-                return slope
-    return None
 
 
 def declared_at(op: Op, fusion: Fusion, problem: Problem) -> DeclaredFusion:

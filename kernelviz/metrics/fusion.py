@@ -28,6 +28,10 @@ from kernelviz.metrics.verdict_reasons import NotStable
 from kernelviz.metrics.winner import compared, never_winning
 
 
+_LAUNCHES = "cuda_launches"
+"""The variant of `empty_launch` that launches its kernels one by one."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DeclaredFusion:
     """What the catalogue says about a problem: the steps of each variant that is not fused, and the names of the fused ones."""
@@ -213,6 +217,21 @@ def _speed_up(fused: Row, unfused: Row, verdict: Verdict) -> Interval | None:
     if isinstance(verdict.reason, NotStable):
         return None
     return verdict.ratio.inverse() if verdict.ratio is not None else Interval(unfused.time_s / fused.time_s, None, None)
+
+
+def launch_slope_s(run: Run) -> float | None:
+    """What one more kernel adds to the device time of a call, by a run of `empty_launch`: the slope between the fewest and the
+    most launches of its CUDA C++ kernel. None without two numbers of launches."""
+    times = {
+        row.result.problem.sizes["k"]: row.time_s
+        for row in rows(run, ())
+        if row.result.variant == _LAUNCHES and row.figure is not None and "k" in row.result.problem.sizes
+    }
+    if len(times) < 2:
+        return None
+    few, many = min(times), max(times)
+    slope = (times[many] - times[few]) / (many - few)
+    return slope if slope > 0 else None
 
 
 PayoffKind = Literal["everywhere", "nowhere", "from", "up_to", "between", "some", "unknown"]

@@ -53,7 +53,7 @@ METHOD_B = (
     "measured cost of a launch. It never reads the time of the fused variant."
 )
 LAUNCH_SOURCES: dict[LaunchSource, str] = {
-    "empty_launch": "the slope of a run of empty_launch on a GPU of this model",
+    "empty_launch": "the slope of the recorded run of empty_launch on a GPU of this model",
     "empty_kernel": "the time of an empty kernel on this GPU",
     "torch_call": "the time of one call of torch on this CPU",
 }
@@ -171,7 +171,7 @@ def describe_launch_cost(cost: LaunchCost | None) -> Text:
     """What a launch costs, and where that is from.
 
     >>> str(describe_launch_cost(LaunchCost(0.9e-6, "empty_launch")))
-    'A launch costs 900.0 ns: the slope of a run of empty_launch on a GPU of this model.'
+    'A launch costs 900.0 ns: the slope of the recorded run of empty_launch on a GPU of this model.'
     """
     if cost is None:
         return Text("The cost of a launch was not measured, so there is no prediction B.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -16,8 +16,9 @@ from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
 from kernelviz.bench import fusion as use_case
 from kernelviz.cli.commands import invoke as main
-from kernelviz.core import BadField, UnknownName
+from kernelviz.core import BadField, Run, UnknownName
 from kernelviz.formats import document
+from kernelviz.metrics.fusion import launch_slope_s
 from kernelviz.metrics.fusion_prediction import PredictionB
 from kernelviz.store import Store
 
@@ -100,17 +101,27 @@ def test_a_run_without_roofs_uses_those_of_a_shipped_run_of_the_model_and_says_w
     assert own.same_model is None
 
 
-def test_the_cost_of_a_launch_is_the_slope_of_a_run_of_empty_launch_if_there_is_one(bench: Bench) -> None:
-    made = samples.run([], id="launches", op="empty_launch", sizes=[{"k": 1}, {"k": 101}], dtype="fp32")
-    problems = samples.problems("empty_launch", [{"k": 1}, {"k": 101}], "fp32")
-    results = tuple(plant.result(p, "cuda_launches", 1e-6 * (1 + 0.8 * (p.sizes["k"] - 1))) for p in problems)
-    assert use_case.launch_cost(bench, samples.H200, plant.ROOFS).source == "empty_kernel"  # type: ignore[union-attr]
+def test_the_cost_of_a_launch_does_not_depend_on_the_runs_of_this_machine(bench: Bench) -> None:
+    before = use_case.launch_cost(bench, samples.H200, plant.ROOFS)
+    bench.history.add(launches({1: 1e-6, 101: 81e-6}))
+    assert use_case.launch_cost(bench, samples.H200, plant.ROOFS) == before
+    assert use_case.launch_cost(bench, samples.CPU, plant.ROOFS) is None
+
+
+def test_the_slope_of_launches() -> None:
+    assert launch_slope_s(launches({1: 1e-6, 51: 50e-6, 101: 81e-6})) == pytest.approx(0.8e-6, rel=0.02)
+    assert launch_slope_s(launches({1: 1e-6})) is None
+    assert launch_slope_s(launches({1: 2e-6, 101: 1e-6})) is None, "noise"
+
+
+def launches(times_s: Mapping[int, float]) -> Run:
+    """A run of `empty_launch` with these times by number of launches."""
+    sizes = [{"k": k} for k in times_s]
+    problems = samples.problems("empty_launch", sizes, "fp32")
+    made = samples.run([], id="launches", op="empty_launch", sizes=sizes, dtype="fp32")
+    results = tuple(plant.result(p, "cuda_launches", times_s[p.sizes["k"]]) for p in problems)
     plan = msgspec.structs.replace(made.plan, problems=problems, variants=("cuda_launches",), baseline="cuda_launches")
-    bench.history.add(msgspec.structs.replace(made, results=results, plan=plan))
-    cost = use_case.launch_cost(bench, samples.H200, plant.ROOFS)
-    assert cost is not None
-    assert cost.source == "empty_launch"
-    assert cost.time_s == pytest.approx(0.8e-6, rel=0.02)
+    return msgspec.structs.replace(made, results=results, plan=plan)
 
 
 def test_the_recorded_linear_layer_is_predicted_within_15_percent_from_twice_the_cache_on(bench: Bench) -> None:

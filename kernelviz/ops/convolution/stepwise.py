@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
-from kernelviz.ops.kernels.in_turn import in_turn
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.sequence import in_sequence
 from kernelviz.ops.pointwise_chain.cuda import bind_rows
 
 if TYPE_CHECKING:
@@ -28,4 +28,4 @@ def then_bias_relu(convolution: Launch, b_K: Tensor) -> Launch:
 
         return launch
 
-    return in_turn(convolution, bind)
+    return in_sequence(convolution, bind)

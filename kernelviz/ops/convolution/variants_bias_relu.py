@@ -53,8 +53,8 @@ def cuda_im2col(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor, *, s: int) -> Launc
     return launches.bind_im2col(x_NHWC, w_KRRC, b_K, s)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"))
-def cuda_cudnn_stepwise(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor, *, s: int) -> Launch:
+@variant(backend="torch", needs=("nvrtc", "cuda"))
+def torch_cudnn_stepwise(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor, *, s: int) -> Launch:
     """cuDNN's convolution as its search found it, then bias and relu in one kernel of CUDA C++."""
     from kernelviz.ops.convolution import stepwise
     from kernelviz.ops.convolution import torch as launches
@@ -126,7 +126,7 @@ BIAS_RELU_VARIANTS = (
     torch_compile,
     cuda_direct,
     cuda_im2col,
-    cuda_cudnn_stepwise,
+    torch_cudnn_stepwise,
     cuda_stepwise,
     triton_implicit,
     gluon_boxes,

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def in_turn(first: Launch, bind_second: Callable[[Tensor], Launch]) -> Launch:
+def in_sequence(first: Launch, bind_second: Callable[[Tensor], Launch]) -> Launch:
     """`first`, then what `bind_second` binds to its result. It is bound again if the result is in another place."""
     second: Launch | None = None
     address = 0
