@@ -27,7 +27,6 @@ from kernelviz.metrics.statistics import Interval, Verdict, verdict_apart
 from kernelviz.metrics.verdict_reasons import NotStable
 from kernelviz.metrics.winner import compared, never_winning
 
-
 _LAUNCHES = "cuda_launches"
 """The variant of `empty_launch` that launches its kernels one by one."""
 
