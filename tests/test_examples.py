@@ -50,6 +50,7 @@ PROMISES: dict[str, tuple[str, ...]] = {
     "kernelviz inspect softmax": (r"x_MN +input", r"y_MN +output", r"\|Error\|"),
     "kernelviz device --calibrate": ("measured roof", "copy"),
     "kernelviz roofline": ("Share of roof", "Limiter", "bandwidth-limited", "h200-matmul"),
+    "kernelviz fusion h200-linear_gelu": ("1.27 ×", "faster", "−0.0"),
     "kernelviz compare h200-add": ("only torch_eager", "only triton_block", "faster", "same"),
     "kernelviz library-comparison": ("own", "eager", "compile", "Liger", "of the roof"),
     "kernelviz import docs/h200-ladders": (),
@@ -72,6 +73,7 @@ ON_A_DEVICE = (
     "tune",
     "--watch",
     "--with",
+    "--measure",
 )
 """Commands that need a device, an earlier run, or do not end; tests/cli runs them on planted runs and devices. Here, their
 options have to exist."""

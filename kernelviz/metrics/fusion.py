@@ -1,5 +1,6 @@
 """What fusing saves in a run: the steps without fusing, the best fused variant, both predictions, and where it pays."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -21,9 +22,9 @@ from kernelviz.metrics.fusion_prediction import (
 )
 from kernelviz.metrics.fusion_reasons import Explained, FusionReason, reasons_of_a, reasons_of_b
 from kernelviz.metrics.judgement import measured_apart
-from kernelviz.metrics.rows import Row, rows
-from kernelviz.metrics.stability import level_decides
-from kernelviz.metrics.statistics import Interval, Verdict, verdict_apart
+from kernelviz.metrics.rows import ROUNDING, Row, rows
+from kernelviz.metrics.stability import level_decides, stability
+from kernelviz.metrics.statistics import Interval, Verdict, opposed, verdict_apart
 from kernelviz.metrics.verdict_reasons import NotStable
 from kernelviz.metrics.winner import compared, never_winning
 
@@ -46,9 +47,9 @@ class FusionRow:
 
     `unfused`, `fused`: results with a correct time; `fused` is None if no fused variant has one. `fastest`: whether no other
     composition of the problem is faster; predictions are judged by these. `saved` are bytes and launches. `speed_up` is the time
-    of the steps over that of the fused variant with its interval, None without both times or if the level of a time is not
-    stable. `a` and `b`: the predictions, or what is missing for them; `error_a` and `error_b`: logarithms of predicted over
-    measured speed-up.
+    of the steps over that of the fused variant with its interval. It is None without both times, if the level of a time is not
+    stable, or if it is unclear and the two times say the opposite. `a` and `b`: the predictions, or what is missing for them;
+    `error_a` and `error_b`: logarithms of predicted over measured speed-up.
     """
 
     run_id: str
@@ -77,6 +78,15 @@ class FusionRow:
     def in_memory(self) -> bool | None:
         """Whether each intermediate tensor has at least four times the last-level cache; None if the cache is unknown."""
         return None if self.cache_bytes is None else self.intermediate_bytes >= 4 * self.cache_bytes
+
+    @property
+    def by_other_rounds(self) -> bool:
+        """Whether the speed-up differs from the ratio of the two times by more than all intervals, because it is by rounds."""
+        if self.speed_up is None or self.fused_figure is None:
+            return False
+        of_times = self.unfused_figure.estimate / self.fused_figure.estimate
+        widths = (self.unfused_figure.half_width, self.fused_figure.half_width, self.speed_up.half_width, ROUNDING)
+        return abs(math.log(of_times / self.speed_up.estimate)) > math.hypot(*(width or 0.0 for width in widths))
 
     @property
     def predicted_a(self) -> float | None:
@@ -138,7 +148,8 @@ def _row(
     assert figure is not None
     assert cost is not None
     facts = _facts(result, figure, declared.steps[result.variant])
-    a, b = _predictions(facts, cost, roofs, launch)
+    unstable = stability(figure).unstable
+    a, b = _predictions(facts, cost, roofs, launch, unstable=unstable)
     saved, cache = saving(facts, cost), run.environment.device.last_level_cache_bytes
     verdict = None if fused is None else _verdict(fused, row, base)
     speed_up = None if fused is None or verdict is None else _speed_up(fused, row, verdict)
@@ -148,7 +159,7 @@ def _row(
     ]
     explained = (
         None
-        if fused is None or fused.figure is None
+        if fused is None or fused.figure is None or unstable or fused.unstable
         else Explained(
             facts=facts,
             saved=saved,
@@ -194,11 +205,11 @@ def _facts(result: Result, figure: Figure, steps: tuple[Step, ...]) -> UnfusedFa
 
 
 def _predictions(
-    facts: UnfusedFacts, cost: Cost, roofs: Sequence[Roof], launch: LaunchCost | None
+    facts: UnfusedFacts, cost: Cost, roofs: Sequence[Roof], launch: LaunchCost | None, *, unstable: bool
 ) -> tuple[PredictionA | MissingFact, PredictionB | MissingFact]:
     return (
         predict_by_costs(facts.steps, cost, facts.precision, roofs),
-        predict_by_unfused_time(facts, cost, roofs, launch),
+        "not_stable" if unstable else predict_by_unfused_time(facts, cost, roofs, launch),
     )
 
 
@@ -213,9 +224,14 @@ def _verdict(fused: Row, unfused: Row, base: Row | None) -> Verdict:
 
 
 def _speed_up(fused: Row, unfused: Row, verdict: Verdict) -> Interval | None:
+    of_times = unfused.time_s / fused.time_s
     if isinstance(verdict.reason, NotStable):
         return None
-    return verdict.ratio.inverse() if verdict.ratio is not None else Interval(unfused.time_s / fused.time_s, None, None)
+    if verdict.ratio is None:
+        return Interval(of_times, None, None)
+    speed_up = verdict.ratio.inverse()
+    # As on the page Bench: beside much other work, the rounds and the two times can disagree on which of the two is faster.
+    return None if verdict.kind == "unclear" and opposed(speed_up.estimate, of_times) else speed_up
 
 
 def launch_slope_s(run: Run) -> float | None:

@@ -23,8 +23,9 @@ from kernelviz.metrics.roofline import arithmetic_roof, memory_roof
 LaunchSource = Literal["empty_launch", "empty_kernel", "torch_call"]
 """Where the cost of a launch is from: the slope of a recorded run of `empty_launch` on a GPU of the model, or a roof: the time of
 an empty kernel on the device, or on a CPU the time of one call of torch."""
-MissingFact = Literal["bandwidth", "compute_rate", "launch_cost", "more_saved_than_measured"]
-"""Why there is no prediction. ``more_saved_than_measured``: the saved bytes and launches take longer than the measured steps."""
+MissingFact = Literal["bandwidth", "compute_rate", "launch_cost", "more_saved_than_measured", "not_stable"]
+"""Why there is no prediction. ``more_saved_than_measured``: the saved bytes and launches take longer than the measured steps.
+``not_stable``: the time of the steps has two levels, so no single number is the time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ MISSING: dict[MissingFact, str] = {
     "bandwidth": "the memory bandwidth was not measured",
     "compute_rate": "the arithmetic rate of this precision was not measured",
     "launch_cost": "the cost of a launch was not measured",
+    "not_stable": "the time of the steps is not stable",
     "more_saved_than_measured": "the saved bytes and launches take longer than the steps were measured to take, because the "
     "bytes came from a cache",
 }
@@ -150,6 +151,16 @@ def format_speed_up(speed_up: Interval | None) -> Text:
     return Text(f"{value} × ({low} to {high})")
 
 
+def describe_other_rounds(row: FusionRow) -> Text:
+    """Why the speed-up is not the ratio of the two times as they are given; empty if it is."""
+    if not row.by_other_rounds:
+        return Text("")
+    return Text(
+        "The speed-up is that of rounds that measured both variants, or each beside the baseline. The two times are over all "
+        "rounds, in which the machine was not equally fast, so their ratio differs."
+    )
+
+
 def format_error(error: float | None) -> Text:
     """The logarithm of predicted over measured speed-up, with its sign.
 
@@ -187,7 +198,9 @@ def describe_row(row: FusionRow) -> Text:
     if row.fused is None:
         return Text(f"{saved}. No fused variant has a correct time here.")
     if row.speed_up is None:
-        return Text(f"{saved}. The speed-up is unknown, because a time is not stable.")
+        return Text(
+            f"{saved}. The speed-up is unknown: a time is not stable, or rounds and times disagree on which is faster."
+        )
     names = f"{format_variant(row.fused.variant)} over {format_variant(row.unfused.variant)}"
     said = f"{saved}: {format_speed_up(row.speed_up)} measured ({names})"
     predicted = [

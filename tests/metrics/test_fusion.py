@@ -258,3 +258,52 @@ def test_a_backward_pass_has_no_row() -> None:
     made = plant.run("linear_gelu", {"torch_eager": 1e-4, "triton_fused": 1e-4}, [problem.sizes])
     backward = tuple(msgspec.structs.replace(r, problem=problem) for r in made.results)
     assert plant.rows_of(msgspec.structs.replace(made, results=backward)) == ()
+
+
+def two_levels(figure: Figure) -> Figure:
+    """The second half of its blocks takes twice as long."""
+    assert figure.samples is not None
+    half = len(figure.samples) // 2
+    samples_s = (*figure.samples[:half], *(2 * s for s in figure.samples[half:]))
+    return msgspec.structs.replace(figure, samples=samples_s, high=2 * figure.estimate)
+
+
+def test_nothing_is_predicted_from_a_time_with_two_levels() -> None:
+    run = plant.run("reshape_elementwise", {"cuda_stepwise": 2 * MOVED_S, "triton_fused": 0.5 * MOVED_S})
+    first, fused = run.results
+    unstable = msgspec.structs.replace(
+        first, outcome=msgspec.structs.replace(first.timing, device_cold_s=two_levels(plant.figure_of(first)))
+    )
+    row = only(plant.rows_of(msgspec.structs.replace(run, results=(unstable, fused))))
+    assert row.b == "not_stable"
+    assert row.error_b is None
+    assert row.reasons_b == row.reasons_a == ()
+
+
+def test_an_unclear_speed_up_that_contradicts_the_two_times_is_not_given() -> None:
+    """Rounds that both share say that fusing is faster, the times over all rounds say the opposite."""
+    run = plant.run("reshape_elementwise", {"cuda_stepwise": MOVED_S, "triton_fused": 0.98 * MOVED_S})
+    first, fused = run.results
+    figure = plant.figure_of(fused)
+    blocks = tuple(
+        msgspec.structs.replace(b, round=b.round if i < 5 else 100 + i) for i, b in enumerate(figure.blocks or ())
+    )
+    size = blocks[0].size
+    later = tuple(s * (1.0 if i // size < 5 else 1.3) for i, s in enumerate(figure.samples or ()))
+    moved = msgspec.structs.replace(
+        figure, blocks=blocks, samples=later, estimate=1.25 * MOVED_S, low=1.24 * MOVED_S, high=1.26 * MOVED_S
+    )
+    other = msgspec.structs.replace(fused, outcome=msgspec.structs.replace(fused.timing, device_cold_s=moved))
+    row = only(plant.rows_of(msgspec.structs.replace(run, results=(first, other))))
+    assert row.verdict is not None
+    assert row.verdict.kind == "unclear"
+    assert row.speed_up is None
+    assert not row.by_other_rounds
+
+
+def test_a_speed_up_by_rounds_that_differs_from_the_times_is_marked() -> None:
+    row = plant.rows()[-1]
+    assert not row.by_other_rounds
+    assert row.fused_figure is not None
+    slower = msgspec.structs.replace(row.fused_figure, estimate=1.2 * row.fused_figure.estimate)
+    assert replace(row, fused_figure=slower).by_other_rounds

@@ -19,6 +19,7 @@ from kernelviz.text.fusion import (
     STEPS,
     describe_launch_cost,
     describe_missing,
+    describe_other_rounds,
     describe_payoff,
     describe_prediction_b,
     describe_reasons,
@@ -122,6 +123,8 @@ def _case(rows: Sequence[FusionRow], row: FusionRow) -> None:
         f"**Prediction A**: {_predicted(row.predicted_a)}, error {plain(format_error(row.error_a))}. {_parts_of_a(row)}",
     ]
     st.markdown("\n".join(f"- {part}" for part in parts))
+    if text := str(describe_other_rounds(row)):
+        st.caption(plain(text))
     for letter, reasons in (("B", row.reasons_b), ("A", row.reasons_a)):
         if reasons:
             st.markdown(f"Why prediction {letter} fails:\n{bullets(describe_reasons(reasons))}")
