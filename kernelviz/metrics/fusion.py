@@ -168,6 +168,7 @@ def _row(
             unfused=result,
             fused=fused.result,
             fused_s=fused.figure.estimate,
+            half_width=speed_up.half_width if speed_up is not None else None,
             cache_bytes=cache,
             device=run.environment.device,
             roofs=roofs,

@@ -76,6 +76,13 @@ class SeveralKernels:
 
 
 @dataclass(frozen=True, slots=True)
+class WideInterval:
+    """The measured speed-up is uncertain by this fraction, so the prediction may be right."""
+
+    half_width: float
+
+
+@dataclass(frozen=True, slots=True)
 class NotExplained:
     """None of the known reasons applies."""
 
@@ -89,13 +96,15 @@ FusionReason = (
     | Spills
     | OtherKernels
     | SeveralKernels
+    | WideInterval
     | NotExplained
 )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Explained:
-    """What the reasons are derived from. Only here, after both predictions, is the fused result known."""
+    """What the reasons are derived from. Only here, after both predictions, is the fused result known. `half_width`: of the
+    measured speed-up, as a fraction."""
 
     facts: UnfusedFacts
     saved: Saving
@@ -104,6 +113,7 @@ class Explained:
     unfused: Result
     fused: Result
     fused_s: float
+    half_width: float | None
     cache_bytes: int | None
     device: Device
     roofs: Sequence[Roof]
@@ -116,6 +126,7 @@ def reasons_of_a(case: Explained, error: float) -> tuple[FusionReason, ...]:
     compute = case.shortest is not None and any(case.shortest.compute_bound)
     reached = case.shortest.unfused_s / case.facts.time_s if case.shortest is not None else 1.0
     reasons = [
+        *_uncertain(case),
         *([ComputeBoundStep(reached)] if compute and reached < 1 / (1 + NOTICEABLE) else []),
         *_in_cache(case),
         *_launches(case),
@@ -130,8 +141,13 @@ def reasons_of_b(case: Explained, error: float) -> tuple[FusionReason, ...]:
     if abs(error) <= MOST_ERROR:
         return ()
     slow = _slow_steps(case) if error < 0 else []
-    reasons = [*_in_cache(case), *_launches(case), *slow, *_of_fused(case, too_high=error > 0)]
+    reasons = [*_uncertain(case), *_in_cache(case), *_launches(case), *slow, *_of_fused(case, too_high=error > 0)]
     return tuple(reasons) or (NotExplained(),)
+
+
+def _uncertain(case: Explained) -> list[FusionReason]:
+    width = case.half_width
+    return [WideInterval(width)] if width is not None and width >= NOTICEABLE else []
 
 
 def _in_cache(case: Explained) -> list[FusionReason]:

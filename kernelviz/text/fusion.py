@@ -91,6 +91,10 @@ _REASONS: dict[type, Template] = {
         f"other kernels: the product is by {r.unfused_backend} in the steps and by {r.fused_backend} in the fused variant"
     ),
     why.SeveralKernels: lambda r: f"several kernels: the fused variant launches {r.kernels}",
+    why.WideInterval: lambda r: (
+        f"uncertain measurement: the interval of the measured speed-up is ± {units.percent(r.half_width, 0)}, so the prediction "
+        "may be right"
+    ),
     why.NotExplained: lambda r: "not explained by the facts that are known",
 }
 

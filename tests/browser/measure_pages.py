@@ -49,6 +49,7 @@ PAGES = {
     "Gallery": Wanted("gallery"),
     "Claims": Wanted("claims?results=h200", 0, True),
     "Fusion": Wanted("fusion"),
+    "Fusion": Wanted("fusion", 1, True),
     "History": Wanted("history"),
     "Device": Wanted("device", 1),
     "Method": Wanted("method", 1),

@@ -194,12 +194,15 @@ def test_an_error_without_a_known_reason_says_so() -> None:
         unfused=row.unfused,
         fused=row.fused,
         fused_s=row.a.fused_s,
+        half_width=0.01,
         cache_bytes=None,
         device=samples.H200,
         roofs=(),
     )
     assert why.reasons_of_b(case, 0.5) == (why.NotExplained(),)
     assert why.reasons_of_b(case, 0.1) == ()
+    assert why.reasons_of_b(replace(case, half_width=0.4), 0.5) == (why.WideInterval(0.4),)
+    assert why.reasons_of_a(replace(case, half_width=0.4), 0.5) == (why.WideInterval(0.4),)
 
 
 def line(fused_over_unfused: dict[int, float]) -> tuple[FusionRow, ...]:
