@@ -101,6 +101,33 @@ def test_show_on_a_card_changes_the_family_and_its_address(bench: Bench) -> None
     assert param(test, "of_run") == "fusion-reshape_elementwise"
 
 
+def test_another_family_in_the_box_shows_its_run_without_an_error(bench: Bench) -> None:
+    bench.history.add(sweep())  # type: ignore[arg-type]
+    test = opened()
+    test.selectbox(key="fusion_family").set_value("linear_activation").run()
+    assert param(test, "of_run") == "h200-linear_gelu"
+    test.selectbox(key="fusion_family").set_value("reshape_elementwise").run()
+    assert (param(test, "of_run"), param(test, "fusion_op")) == ("fusion-reshape_elementwise", "reshape_elementwise")
+    test.selectbox(key="fusion_family").set_value("conv_bias_activation").run()
+    assert param(test, "of_run") is None
+    assert not test.error
+
+
+def test_a_run_alone_in_the_address_is_enough(bench: Bench) -> None:
+    bench.history.add(sweep())  # type: ignore[arg-type]
+    test = opened(of_run="fusion-reshape_elementwise")
+    assert test.selectbox(key="fusion_family").value == "reshape_elementwise"
+    other = opened(of_run="h200-linear_gelu")
+    assert other.selectbox(key="fusion_family").value == "linear_activation"
+    assert other.selectbox(key="fusion_op").value == "linear_gelu"
+
+
+def test_the_page_opens_with_the_run_in_hand(bench: Bench) -> None:
+    bench.history.add(sweep())  # type: ignore[arg-type]
+    test = open_page({}, "fusion", state={"run_in_hand": "h200-linear_gelu"})
+    assert param(test, "of_run") == "h200-linear_gelu"
+
+
 def test_a_run_that_is_not_here_is_named_and_another_is_shown(bench: Bench) -> None:
     test = opened(of_run="no-such-run")
     assert "No run **no-such-run** of linear_gelu" in words(test)

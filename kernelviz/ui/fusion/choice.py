@@ -1,21 +1,23 @@
 """The boxes of the page Fusion: device, family, op, run, the axis of the chart, and the case that is described."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench import fusion as use_case
-from kernelviz.core import Device
+from kernelviz.core import Device, UnknownRun
 from kernelviz.core.fusion import FusionFamily
 from kernelviz.metrics.fusion import FusionRow
 from kernelviz.ops import Op
 from kernelviz.text import format_sizes
 from kernelviz.text.fusion import FAMILIES
-from kernelviz.ui.shared import site, view_filters
+from kernelviz.ui.shared import run_in_hand, site, view_filters
 from kernelviz.ui.shared.text import distinct_labels, plain, run_label
 
+_Option = TypeVar("_Option", bound=str)
 RUN = "of_run"
 """The parameter of the address that names the run. `run` opens a run on the page Bench."""
 PENDING = "fusion_case_clicked"
@@ -42,19 +44,52 @@ def selection(bench: Bench) -> Selection:
         st.session_state.pop("fusion_op", None)
         view_filters.write(RUN, None)
     families = [family for family, ops in use_case.fused_ops(bench).items() if ops]
+    begin = _first_run(bench)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="fusion_choice"):
-        family = view_filters.choose(
-            st.selectbox, "Family", families, _first_family(bench, families), key="fusion_family", width=320,
-            format_func=FAMILIES.__getitem__, help="The kinds of fusion that guides to operator fusion name.",
+        family = _box(
+            "Family", families, _family_of(bench, begin) or _first_family(bench, families), "fusion_family", 320,
+            FAMILIES.__getitem__,
         )  # fmt: skip
         ops = {op.name: op for op in use_case.fused_ops(bench)[family]}
         newest = use_case.newest_of(bench, family)
-        first = newest.op if newest is not None and newest.op in ops else next(iter(ops))
+        likely = [run.op for run in (begin, newest) if run is not None and run.op in ops]
         if st.session_state.get("fusion_op") not in (None, *ops):
             st.session_state.pop("fusion_op")
             st.query_params.pop("fusion_op", None)
-        op = view_filters.choose(st.selectbox, "Op", list(ops), first, key="fusion_op", width=280)
+        op = _box("Op", list(ops), (*likely, *ops)[0], "fusion_op", 280, str)
     return Selection(family, ops[op])
+
+
+def _box(
+    label: str, options: list[_Option], default: _Option, key: str, width: int, format_func: Callable[[_Option], str]
+) -> _Option:
+    """A box whose value the address always names, because its default depends on the runs of this machine."""
+    view_filters.seed(key, options, default)
+    value = view_filters.widget_with_value(
+        st.selectbox, label, options, key=key, width=width, format_func=format_func
+    ) or default  # fmt: skip
+    if st.query_params.get(key) != value:
+        st.query_params[key] = value
+    return value
+
+
+def _first_run(bench: Bench) -> RunSummary | None:
+    """The run that the address names, else the run in hand, if it shows a fusion."""
+    for run_id in (st.query_params.get(RUN), run_in_hand.current(bench)):
+        try:
+            run = bench.history.openable(run_id) if run_id else None
+        except UnknownRun:
+            continue
+        if run is not None and use_case.shows_fusion(bench, run):
+            return run
+    return None
+
+
+def _family_of(bench: Bench, run: RunSummary | None) -> FusionFamily | None:
+    """The family of the op of a run that shows a fusion."""
+    if run is None:
+        return None
+    return next(family for family, ops in use_case.fused_ops(bench).items() if run.op in [op.name for op in ops])
 
 
 def _first_family(bench: Bench, families: Sequence[FusionFamily]) -> FusionFamily:
@@ -72,6 +107,10 @@ def run_box(bench: Bench, chosen: Selection) -> RunSummary | None:
     of this op, is named."""
     runs = {run.id: run for run in use_case.offered(bench, chosen.op.name)}
     wanted = st.query_params.get(RUN)
+    named = _first_run(bench)
+    if wanted and wanted not in runs and named is not None and named.id == wanted:
+        wanted = None  # another family or op was chosen
+        view_filters.write(RUN, None)
     if wanted and wanted not in runs:
         st.error(
             f"No run **{plain(wanted)}** of {plain(chosen.op.name)} on this server: it was deleted, measured on another machine, "
@@ -81,7 +120,7 @@ def run_box(bench: Bench, chosen: Selection) -> RunSummary | None:
         st.page_link(site.page("history"), label="Runs on this server, and upload", icon=":material/history:")
     if not runs:
         return None
-    first = next(iter(runs))
+    first = next((run_id for run_id in (run_in_hand.current(bench),) if run_id in runs), next(iter(runs)))
     key = f"fusion_run_{chosen.op.name}"
     if view_filters.moved(RUN) or st.session_state.get(key) not in runs:
         st.session_state[key] = wanted if wanted in runs else first
