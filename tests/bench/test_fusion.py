@@ -187,3 +187,10 @@ def test_bad_arguments_are_refused(
 ) -> None:
     assert main(arguments) == 2
     assert said in capsys.readouterr().err
+
+
+def test_the_saved_json_is_a_list_of_the_records(bench: Bench) -> None:
+    rows = plant.rows()
+    saved = json.loads(use_case.as_json(rows))
+    assert [r["unfused"] for r in saved] == [r.unfused.variant for r in rows]
+    assert saved == json.loads(json.dumps(use_case.records(rows)))
