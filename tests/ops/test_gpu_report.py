@@ -14,6 +14,11 @@ from kernelviz.ops import Op, Variant
 ON_GPU = [(op, v) for op, v in variants() if "cpu" not in v.needs]
 
 
+NOT_PASSED_YET: dict[str, tuple[str, ...]] = {}
+"""New variants, by op, whose kernels were compiled, emulated or interpreted only, because no GPU was at hand when they were
+written. A result of theirs is checked like every other one. Each leaves this list with the next report."""
+
+
 @pytest.fixture(scope="module")
 def reports() -> list[Mapping[Key, Entry]]:
     return [read(file) for file in all_paths()]
@@ -22,6 +27,9 @@ def reports() -> list[Mapping[Key, Entry]]:
 @pytest.mark.parametrize(("op", "variant"), ON_GPU, ids=lambda x: x.name)
 def test_passed_on_a_gpu_as_it_is_now(op: Op, variant: Variant, reports: list[Mapping[Key, Entry]]) -> None:
     """On one of the cards of docs/gpu-report*.json."""
+    if variant.name in NOT_PASSED_YET.get(op.name, ()):
+        assert not any(key[:2] == (op.name, variant.name) for report in reports for key in report), "remove it from the list"
+        return
     digests: dict[str, str] = {}  # by direction: the code is the same for every dtype
     for way in ways(op, variant):
         key = (op.name, variant.name, way.dtype, way.compute or "", way.direction)
