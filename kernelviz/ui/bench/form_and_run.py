@@ -3,7 +3,7 @@
 from kernelviz.bench import Bench
 from kernelviz.core import Run, UsageError
 from kernelviz.core.configuration import base_name
-from kernelviz.core.sizes import expand, without_unused_offsets
+from kernelviz.core.sizes import expand
 from kernelviz.ui.bench.form import Form, choices
 
 
@@ -36,7 +36,6 @@ def unavailable(form: Form, run: Run, bench: Bench) -> tuple[str, ...]:
 def _sizes(form: Form, bench: Bench) -> set[tuple[tuple[str, int], ...]]:
     """Every size of the form; empty if they cannot be read."""
     try:
-        every = without_unused_offsets(expand(bench.ops()[form.op].axis_names, form.sizes))
-        return {tuple(sorted(sizes.items())) for sizes in every}
+        return {tuple(sorted(sizes.items())) for sizes in expand(bench.ops()[form.op].axis_names, form.sizes)}
     except UsageError:
         return set()
