@@ -68,6 +68,15 @@ def device(
             help="With --watch: warn if the memory in use grows by more than this within 10 minutes, in GiB.",
         ),
     ] = Thresholds().most_growth_bytes / 2**30,
+    device_id: Annotated[
+        str | None,
+        typer.Option(
+            "--device",
+            metavar="cuda:0|cpu",
+            help="Only this device. Default: all; with --calibrate and --watch the first usable GPU, otherwise the CPU.",
+        ),
+    ] = None,
+    as_json: options.Json = False,
     sheets: Annotated[
         bool,
         typer.Option(
@@ -88,15 +97,6 @@ def device(
             metavar="|".join(ORDERS), help="With --sheets: what they are sorted by; cards of this machine come first."
         ),
     ] = "bandwidth",
-    device_id: Annotated[
-        str | None,
-        typer.Option(
-            "--device",
-            metavar="cuda:0|cpu",
-            help="Only this device. Default: all; with --calibrate and --watch the first usable GPU, otherwise the CPU.",
-        ),
-    ] = None,
-    as_json: options.Json = False,
 ) -> None:
     """Show the devices of this machine: properties, measured roofs, data sheets, and where results are stored.
 

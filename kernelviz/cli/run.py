@@ -78,14 +78,6 @@ def run(
     energy: Annotated[
         bool, typer.Option("--energy", help="Also measure the energy of a call, in joules (about 3 s for each case).")
     ] = False,
-    naive: Annotated[
-        bool,
-        typer.Option(
-            "--naive",
-            help="Also time the first calls of a new process by one pair of CUDA events, without warm-up, as published numbers "
-            "often are (about 5 s for each case).",
-        ),
-    ] = False,
     quick: Annotated[
         bool,
         typer.Option(
@@ -137,6 +129,14 @@ def run(
             "Default: 1.",
         ),
     ] = None,
+    naive: Annotated[
+        bool,
+        typer.Option(
+            "--naive",
+            help="Also time the first calls of a new process by one pair of CUDA events, without warm-up, as published numbers "
+            "often are (about 5 s for each case).",
+        ),
+    ] = False,
 ) -> int:
     """Measure variants of an op and print a table.
 

@@ -128,7 +128,7 @@ class Check:
 def checklist(row: Row, device: Device, roofs: Sequence[Roof], headline: Headline = "cold") -> tuple[Check, ...]:
     """The six points of a case, in the order of CHECKS. `headline`: whether its cold or its warm time counts."""
     facts = _timed(row, device, roofs, headline)
-    found: dict[CheckName, Fact] = {
+    by_name: dict[CheckName, Fact] = {
         "bandwidth": _roof_share(row, roofs, headline, facts),
         "block_size": _block_size(facts),
         "launch_cost": _launch_share(facts, roofs),
@@ -136,7 +136,7 @@ def checklist(row: Row, device: Device, roofs: Sequence[Roof], headline: Headlin
         "occupancy": _resident_share(facts),
         "accuracy": _gate_result(row),
     }
-    return tuple(Check(name, _tick(found[name]), found[name]) for name in CHECKS)
+    return tuple(Check(name, _tick(by_name[name]), by_name[name]) for name in CHECKS)
 
 
 def _tick(fact: Fact) -> Tick:
