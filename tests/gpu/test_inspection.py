@@ -78,3 +78,18 @@ def test_a_look_between_two_measurements_moves_neither_them_nor_their_verdict(be
     assert found is not None
     assert (found.passed, found.call) == (True, "timed")
     assert cold_s() == pytest.approx(before, rel=0.02)
+
+
+def test_allocated_and_reserved_memory_is_known_around_binding_and_call(bench: Bench) -> None:
+    """An eager add of 2^26 numbers in fp32 allocates its output of 256 MiB when it is bound."""
+    found = look(bench, "add", "torch_eager", "fp32", {"n": "2^26"})
+    by_moment = {state.moment: state for state in found.memory}
+    assert len(by_moment) == 5
+    for state in found.memory:
+        assert state.allocated_bytes is not None
+        assert state.reserved_bytes is not None
+        assert 0 < state.allocated_bytes <= state.reserved_bytes
+    before, after = by_moment["before_bind"].allocated_bytes, by_moment["after_bind"].allocated_bytes
+    assert before is not None
+    assert after is not None
+    assert after - before == 2**28

@@ -58,6 +58,8 @@ def naive_timing(request: NaiveRequest) -> NaiveTiming:
     or subtracted, and the garbage collector is left as it is.
     """
     device = torch.device(request.device)
+    if device.type == "cuda":
+        torch.cuda.set_device(device)  # events are recorded on the current device's stream
     op = op_named(request.problem.op, with_plugins(request.plugins)).of(request.problem)
     variant = op.variant_named(request.variant)
     if request.configuration is not None:
