@@ -27,6 +27,8 @@ MOST_S = 90.0
 """The time limit of a process: it imports torch (3 s on a loaded machine), creates a context and may compile. The supervisor ends
 a case after 120 s."""
 _POLL_S = 0.1
+_REPORT_S = 2.0
+"""Seconds between two reports that the case is still measured: the supervisor ends a worker that is silent for 30 s."""
 _ROOT = Path(kernelviz.__file__).parents[1]
 
 MeasureNaive = Callable[[Variant, float, Stop, Callable[[], None]], NaiveTiming | Note | None]
@@ -75,7 +77,7 @@ def _answer(
         with suppress(BrokenPipeError):
             child.stdin.write(msgspec.json.encode(request))
             child.stdin.close()
-        until_s = time.monotonic() + MOST_S
+        until_s, report_at_s = time.monotonic() + MOST_S, 0.0
         while child.poll() is None:
             overdue = time.monotonic() > until_s
             if overdue or stop():
@@ -83,7 +85,9 @@ def _answer(
                     os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
                 return NoNaiveTiming(figure="naive", fault="time_limit", seconds=MOST_S) if overdue else None
-            alive()
+            if time.monotonic() >= report_at_s:
+                alive()
+                report_at_s = time.monotonic() + _REPORT_S
             with suppress(subprocess.TimeoutExpired):
                 child.wait(_POLL_S)
         try:
