@@ -167,8 +167,8 @@ class BoundProblem:
         self.wait()
         first = time.perf_counter()
         self._check_specs(outputs)
-        made = Preparation(bind_s=bound - begun, first_call_s=first - begun_call)
-        return launch, msgspec.structs.replace(made, search_s=bound - begun) if variant.searches else made
+        spent = Preparation(bind_s=bound - begun, first_call_s=first - begun_call)
+        return launch, msgspec.structs.replace(spent, search_s=bound - begun) if variant.searches else spent
 
     def _check_specs(self, outputs: tuple[Tensor, ...]) -> None:
         fault = check_specs(self.op, self.problem, outputs)
