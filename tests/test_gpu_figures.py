@@ -82,6 +82,11 @@ NOT_CLICKED_YET = {
 }
 """New ops, of 2026-11-26 and 27, until the part one_click runs again."""
 NOT_ASKED_YET = {
+    *(
+        ("reshape_elementwise", "cuda_stepwise"),
+        ("batchnorm_relu", "triton_stepwise"),
+        ("norm_activation", "triton_stepwise"),
+    ),
     *(("matmul", f"cuda_wgmma{name}") for name in ("", "_two_warpgroups", "_specialised", "_wide", "_persistent")),
     *(("matmul", f"cuda_wgmma_{name}") for name in ("cluster", "tma_store", "hilbert", "by_size")),
     *(
