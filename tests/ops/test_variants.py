@@ -51,8 +51,11 @@ REFUSES_STRIDES = {
     ("varlen_attention", "torch_varlen"),
     ("conv2d", "torch_cudnn_search"),
     ("conv_bias_relu", "torch_cudnn_fused"),
+    ("conv_bias_relu", "torch_cudnn_stepwise"),
 }
 """Variants that call an operator of torch which does not take every stride."""
+REFUSES_SIZES_FIRST = {("conv_bias_relu", "cuda_stepwise", "b_K"): "size c: .*multiple of 8"}
+"""Inputs of variants that another kernel gets only once the first has taken the problem, which it does not for 37 channels."""
 
 
 def not_contiguous(tensor: torch.Tensor) -> torch.Tensor:
@@ -88,7 +91,8 @@ def test_inputs_that_are_not_contiguous_are_understood_or_refused(op: Op, varian
         inputs = tuple(not_contiguous(t) if i == position else t.clone() for i, t in enumerate(plain))
         own_rules = variant.backend == "library" or (op.name, variant.name) in REFUSES_STRIDES
         if own_rules or BACKENDS[variant.backend].compiler:
-            with pytest.raises(BadField, match=rf"input {spec.name}: .*strides .*contiguous"):
+            usual = rf"input {spec.name}: .*strides .*contiguous"
+            with pytest.raises(BadField, match=REFUSES_SIZES_FIRST.get((op.name, variant.name, spec.name), usual)):
                 bind(variant, problem, inputs)
         else:
             outputs = as_tuple(bind(variant, problem, inputs)())  # torch gives them the strides of the inputs
