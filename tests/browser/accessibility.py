@@ -96,7 +96,7 @@ def expect_accessible(page: Page, title: str, ready: str) -> None:
     The page has just been opened, and has hardly moved while it was loaded."""
     expect(page).to_have_title(f"{title} · kernelviz")
     settled(page, ready)
-    assert page.evaluate("window.layoutShift") <= MOST_SHIFT
+    assert page.evaluate("window.layoutShift") <= MOST_SHIFT, page.evaluate("window.shifted")
     without_transitions(page)
     for width, scheme in ((1440, "dark"), (390, "light")):
         page.set_viewport_size({"width": width, "height": WIDTHS[width]})

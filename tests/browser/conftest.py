@@ -44,11 +44,21 @@ STILL = """() => {
 """What moves while a page loads is drawn 60 times a second by the processor: 2 to 5 s of its time a page on a busy machine."""
 SHIFTS = """() => {
   window.layoutShift = 0;
+  window.shifted = [];
   new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.layoutShift += entry.value;
+    for (const entry of list.getEntries()) {
+      if (entry.hadRecentInput) continue;
+      window.layoutShift += entry.value;
+      if (entry.value < 0.01) continue;
+      for (const { node, previousRect, currentRect } of entry.sources) {
+        const name = node?.className || node?.nodeName || "gone";
+        window.shifted.push(`${entry.value.toFixed(3)}: ${name} from ${previousRect.y} to ${currentRect.y}`);
+      }
+    }
   }).observe({ type: "layout-shift", buffered: true });
 }"""
-"""Adds up how much the page moves by itself while it loads (the browser's layout shift), for `expect_accessible`."""
+"""Adds up how much the page moves by itself while it loads (the browser's layout shift), and notes what moved, for
+`expect_accessible`."""
 BLOCKED = "blocked by the content security policy:"
 REPORTS = f"""() => {{
   document.addEventListener("securitypolicyviolation", (e) =>

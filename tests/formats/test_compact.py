@@ -73,8 +73,8 @@ def shown(run: Run) -> list[tuple[object, ...]]:
 
 
 def test_what_is_shown_of_a_recorded_run_stays_the_same() -> None:
-    """With all samples, and with the mean of each block, which needs at most 1.15 kB a case (with the least, the mean and the largest sample), also for the shortest times. One of
-    three runs at each commit."""
+    """With all samples, and with the mean of each block and the extent of all samples, which needs at most 1.15 kB
+    a case, also for the shortest times. One of three runs at each commit."""
     run = earlier_runs.load(("h200-softmax", "h200-matmul", "h200-add")[turns.seed() % 3])
     for kept, most in ((run, 4000), (by_block(run), 1150)):
         data = compact.encode(kept)

@@ -34,7 +34,7 @@ def introduction(bench: Bench, form: Form, recorded: Run, recent: Sequence[RunSu
         )
         if refusal is not None:
             st.markdown(empty_states.not_ready(refusal))
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="first_row"):
             callbacks.button(
                 "Measure this here", plan_form.run_action(), key="first_run", type="primary",
                 icon=":material/play_arrow:", disabled=refusal is not None,
