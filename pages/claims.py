@@ -10,7 +10,8 @@ bench = session.bench()
 choice.title()
 of_device = choice.results(bench)
 panels.counts(bench, of_device)
-measuring.measure_all(bench, of_device)
+state = measuring.progress_on(bench, of_device)
+measuring.measure_all(bench, of_device, state)
 chosen = choice.filters(of_device.assessments)
 listed = selected(of_device.assessments, source=chosen.source, verdict=chosen.verdict, op=chosen.op)
 clicked = panels.claim_table(listed)
@@ -25,7 +26,7 @@ if clicked is None:
 if described is not None:
     one = next(a for a in listed if a.claim.id == described)
     panels.one_claim(bench, of_device, one)
-    measuring.measure_one(bench, of_device, one)
+    measuring.measure_one(bench, of_device, one, state)
 with st.container(horizontal=True, gap="small", key="claims_out"):
     panels.as_file(bench, of_device, listed)
 panels.contradictions()

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 def _opened(device: str | None, recorded: str | None) -> on_device.ClaimsOnDevice:
     if recorded is not None and device is not None:
         raise BadField("recorded", recorded, "it has a device of its own; leave out device")
-    bench = use_cases.current()
-    if recorded is not None:
-        return on_device.recorded_claims_on(recorded)
-    return on_device.claims_on(bench, device or bench.default_device())
+    return on_device.opened(use_cases.current(), device, recorded)
 
 
 def claims(
@@ -52,9 +49,7 @@ def measure_claims(*names: str, device: str | None = None, again: bool = False) 
     """
     bench = use_cases.current()
     where = bench.device(device or bench.default_device()).id
-    of_device = on_device.claims_on(bench, where)
-    runs = claim_runs.claim_runs(bench, of_device, names or None)
-    missing = runs if again else claim_runs.unmeasured(of_device, runs)
+    missing = claim_runs.to_measure(bench, on_device.claims_on(bench, where), names or None, again=again)
     return tuple(wait_for_run(bench, claim_runs.start(bench, one, where, owner=owner())) for one in missing)
 
 

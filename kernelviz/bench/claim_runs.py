@@ -75,8 +75,7 @@ def claim_runs(bench: Bench, of_device: ClaimsOnDevice, claims: Sequence[str] | 
         check_name("claim", claim_id, ids)
     by_problem: dict[str, list[tuple[Problem, str, FigureName, str]]] = {}
     for one in of_device.assessments:
-        testable = one.verdict != "cannot be tested here" or one.run_ids  # a case that failed may be measured again
-        if not testable or (claims is not None and one.claim.id not in claims):
+        if not one.measurable or (claims is not None and one.claim.id not in claims):
             continue
         for case in one.claim.cases:
             op = bench.ops()[case.op]
@@ -107,10 +106,21 @@ def unmeasured(of_device: ClaimsOnDevice, runs: Sequence[ClaimRun]) -> tuple[Cla
     return tuple(run for run in runs if open_claims.intersection(run.claims))
 
 
+def to_measure(
+    bench: Bench, of_device: ClaimsOnDevice, claims: Sequence[str] | None = None, *, again: bool = False
+) -> tuple[ClaimRun, ...]:
+    """The runs of `claim_runs` for which a claim has no result yet, or (`again`) all of them. Errors: UnknownName."""
+    runs = claim_runs(bench, of_device, claims)
+    return runs if again else unmeasured(of_device, runs)
+
+
 def start(bench: Bench, run: ClaimRun, device_id: str, *, owner: str = "") -> str:
     """Measure a run, or the rest of it if it was cancelled or interrupted; returns its id at once. A run that is measured already
     is returned as it is. Errors: UnknownName, BadField, StoreError."""
-    earlier = _earlier(bench, device_id).get(run.title)
+    return _start(bench, run, device_id, _earlier(bench, device_id).get(run.title), owner)
+
+
+def _start(bench: Bench, run: ClaimRun, device_id: str, earlier: RunSummary | None, owner: str) -> str:
     plan = plan_of(bench, run, device_id)
     if earlier is not None and earlier.status in LIVING:
         return earlier.id
@@ -133,9 +143,9 @@ def start_all(
 ) -> tuple[str, ...]:
     """Queue everything that has no result yet on the device, or (`again`) everything that can be tested; returns the ids of the
     runs. `claims`: only these. `collection`: as in `claims_on`. Errors: UnknownName, BadField, StoreError."""
-    of_device = claims_on(bench, device_id, collection)
-    runs = claim_runs(bench, of_device, claims)
-    return tuple(start(bench, run, device_id, owner=owner) for run in (runs if again else unmeasured(of_device, runs)))
+    runs = to_measure(bench, claims_on(bench, device_id, collection), claims, again=again)
+    earlier = _earlier(bench, device_id)
+    return tuple(_start(bench, run, device_id, earlier.get(run.title), owner) for run in runs)
 
 
 def cancel_all(bench: Bench, device_id: str) -> None:

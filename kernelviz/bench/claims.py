@@ -5,6 +5,7 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import get_args
 
 from kernelviz.bench import planning
 from kernelviz.bench.bench import Bench
@@ -16,6 +17,7 @@ from kernelviz.formats.claim_files import shipped_claims
 from kernelviz.hardware.datasheet import data_sheet_shares, datasheet
 from kernelviz.metrics.absences import FIELDS
 from kernelviz.metrics.claim_reasons import (
+    ClaimVerdict,
     NeedsCapability,
     NeedsCard,
     NeedsGpus,
@@ -30,8 +32,7 @@ from kernelviz.metrics.claims import Assessment, Evidence, Facts, Scale, assess
 from kernelviz.metrics.statistics import Interval
 from kernelviz.ops import Op, catalogue
 
-VERDICTS = ("holds", "does not hold", "wrong result", "unclear", "not measured yet", "cannot be tested here")
-"""All verdicts, in the order in which counts list them."""
+VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 _MOST_ASSESSED = 4096
 # By bench, because an id of a run says nothing about a run of another store.
 _assessed: weakref.WeakKeyDictionary[Bench, dict[tuple[object, ...], Assessment]] = weakref.WeakKeyDictionary()
@@ -71,6 +72,13 @@ def claims_on(bench: Bench, device_id: str, collection: ClaimCollection | None =
             for claim in claims
         ),
     )
+
+
+def opened(bench: Bench, device_id: str | None, recorded: str | None) -> ClaimsOnDevice:
+    """The claims on a recorded device, or on one of this machine, by default its own. Errors: UnknownName."""
+    if recorded is not None:
+        return recorded_claims_on(recorded)
+    return claims_on(bench, device_id or bench.default_device())
 
 
 def recorded_claims_on(name: str) -> ClaimsOnDevice:

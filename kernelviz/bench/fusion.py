@@ -97,6 +97,11 @@ def can_run(bench: Bench, op: str, device_id: str) -> bool:
     return bool(names & set(fusion.unfused)) and bool(names & set(fusion.fused))
 
 
+def first_able(bench: Bench, family: FusionFamily, device_id: str) -> str | None:
+    """The first op of a family that can run on a device; None if there is none."""
+    return next((op.name for op in fused_ops(bench)[family] if can_run(bench, op.name, device_id)), None)
+
+
 def default_sizes(fusion: Fusion, device: Device, dtype: str) -> dict[str, int]:
     """The sizes that the page begins with on a device."""
     if device.kind != "cuda":
@@ -170,8 +175,7 @@ def newest_of(bench: Bench, family: FusionFamily) -> RunSummary | None:
 def rows_of(bench: Bench, run_id: str) -> tuple[FusionRow, ...]:
     """The rows of a stored run. Errors: UnknownRun; BadField for a run of an op without a fusion."""
     summary = bench.history.openable(run_id)
-    make = _rows.__wrapped__ if summary.status in LIVING else _rows
-    return make(bench, summary)
+    return rows_of_run(bench, bench.load(run_id)) if summary.status in LIVING else _rows(bench, summary)
 
 
 def rows_of_sources(bench: Bench, sources: Sequence[str]) -> tuple[FusionRow, ...]:

@@ -45,10 +45,7 @@ _IN_TERMINAL = ("claim", "published", "here", "verdict", "reason")
 def _opened(device: str | None, recorded: str | None) -> ClaimsOnDevice:
     if recorded is not None and device is not None:
         raise BadField("--recorded", recorded, "it has a device of its own; leave out --device")
-    bench = use_cases.current()
-    if recorded is not None:
-        return on_device.recorded_claims_on(recorded)
-    return on_device.claims_on(bench, device or bench.default_device())
+    return on_device.opened(use_cases.current(), device, recorded)
 
 
 @app.callback(invoke_without_command=True)

@@ -122,10 +122,10 @@ def _measured(
 def _first_ops(bench: Bench, family: str | None, device: str) -> list[str]:
     """The first op of each family that can run on the device. Those that cannot are named on stderr."""
     chosen = []
-    for name, ops in use_case.fused_ops(bench).items():
+    for name in use_case.FAMILIES:
         if family not in (None, name):
             continue
-        able = next((op.name for op in ops if use_case.can_run(bench, op.name, device)), None)
+        able = use_case.first_able(bench, name, device)
         if able is None:
             console.err().print(f"{FAMILIES[name]}: no fused variant of it can run on {device}")
         else:

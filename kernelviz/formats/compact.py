@@ -1,9 +1,9 @@
 """A run as a small file, for the recorded runs that come with the package: samples and blocks in columns of whole numbers.
 
 What is shown of a run stays the same: the estimates and intervals of figures are stored exactly. Samples, and the sums behind the
-trimmed means of blocks, are rounded to 1 ps, percentiles and extents to 0.1 ns,
-the start of a block to 0.1 ms and its clock to 1 MHz. A
-figure that this form cannot hold stays as it is in the document. The file holds the digest of the run that it stands for.
+trimmed means of blocks, are rounded to 1 ps, percentiles and extents to 0.1 ns, the start of a block to 0.1 ms and its clock to
+1 MHz. A figure that this form cannot hold stays as it is in the document. The file holds the digest of the run that it
+stands for.
 """
 
 import lzma

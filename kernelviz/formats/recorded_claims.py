@@ -2,7 +2,6 @@
 
 from functools import lru_cache
 from importlib.resources.abc import Traversable
-from pathlib import Path
 
 from kernelviz.core import Run
 from kernelviz.formats import shipped_runs
@@ -26,8 +25,3 @@ def load(name: str) -> tuple[Run, ...]:
     """The recorded runs of one of `names`. Errors: DocumentError."""
     of_device = folder() / name
     return tuple(shipped_runs.load_from(of_device, run) for run in shipped_runs.names_in(of_device))
-
-
-def checkout_folder(name: str) -> Path:
-    """Where a checkout of kernelviz keeps the recorded runs of a device."""
-    return Path("kernelviz") / "shipped" / "claims" / name

@@ -7,7 +7,8 @@ from kernelviz.core import DeviceKind, Failure
 from kernelviz.core.reasons import Refusal
 from kernelviz.metrics.verdict_reasons import VerdictReason
 
-ClaimVerdict = Literal["holds", "does not hold", "wrong result", "unclear", "cannot be tested here", "not measured yet"]
+ClaimVerdict = Literal["holds", "does not hold", "wrong result", "unclear", "not measured yet", "cannot be tested here"]
+"""In the order in which counts list them."""
 
 
 @dataclass(frozen=True, slots=True)

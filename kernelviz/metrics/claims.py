@@ -108,6 +108,11 @@ class Assessment:
         )
 
     @property
+    def measurable(self) -> bool:
+        """Whether its cases can be measured on the device; a case that failed can be measured again."""
+        return bool(self.claim.cases) and (self.verdict != "cannot be tested here" or bool(self.run_ids))
+
+    @property
     def wrong(self) -> bool:
         """Whether the number is that of a wrong result."""
         return isinstance(self.reason, Wrong)

@@ -150,9 +150,18 @@ def format_speed_up(speed_up: Interval | None) -> Text:
     if speed_up is None:
         return Text("unknown")
     if speed_up.low is None or speed_up.high is None:
-        return Text(f"{units.factor(speed_up.estimate)} (no interval)")
+        return Text(f"{units.factor(speed_up.estimate)} × (no interval)")
     value, low, high = units.factor_with_interval(speed_up.estimate, speed_up.low, speed_up.high)
     return Text(f"{value} × ({low} to {high})")
+
+
+def format_prediction(speed_up: float | None) -> Text:
+    """A predicted speed-up.
+
+    >>> str(format_prediction(1.5)), str(format_prediction(None))
+    ('1.50 ×', 'unknown')
+    """
+    return Text("unknown" if speed_up is None else f"{units.factor(speed_up)} ×")
 
 
 def describe_other_rounds(row: FusionRow) -> Text:

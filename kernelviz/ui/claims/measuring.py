@@ -7,7 +7,7 @@ import streamlit as st
 from kernelviz.bench import Bench, claim_runs
 from kernelviz.bench.claim_runs import ClaimProgress
 from kernelviz.bench.claims import ClaimsOnDevice
-from kernelviz.core import units
+from kernelviz.core import LIVING, units
 from kernelviz.metrics.claims import Assessment
 from kernelviz.ui.shared import callbacks, live_progress, session, site
 from kernelviz.ui.shared.text import plain
@@ -16,15 +16,19 @@ _EACH_S = 2.0
 """While runs wait, the page looks this often which of them is measured now."""
 
 
-def measure_all(bench: Bench, of_device: ClaimsOnDevice) -> None:
-    """The button, or the progress of what it started. Nothing for recorded results, whose device is elsewhere."""
-    if of_device.recorded is not None:
+def progress_on(bench: Bench, of_device: ClaimsOnDevice) -> ClaimProgress | None:
+    """Where the measurements are; None for recorded results, whose device is elsewhere."""
+    return None if of_device.recorded is not None else claim_runs.progress(bench, of_device)
+
+
+def measure_all(bench: Bench, of_device: ClaimsOnDevice, state: ClaimProgress | None) -> None:
+    """The button, or the progress of what it started. Nothing for recorded results."""
+    if state is None:
         st.caption(
             "These results were recorded on another machine. To measure the claims here, choose this machine above."
         )
         return
     device = of_device.device
-    state = claim_runs.progress(bench, of_device)
     if state.current is not None:
         _running(bench, device.id, state, state.current)
         return
@@ -54,10 +58,9 @@ def measure_all(bench: Bench, of_device: ClaimsOnDevice) -> None:
         st.caption(plain(_summary(state)))
 
 
-def measure_one(bench: Bench, of_device: ClaimsOnDevice, one: Assessment) -> None:
+def measure_one(bench: Bench, of_device: ClaimsOnDevice, one: Assessment, state: ClaimProgress | None) -> None:
     """A button that measures what one claim needs; nothing where that is not possible, or while claims are measured."""
-    measurable = one.claim.cases and (one.verdict != "cannot be tested here" or one.run_ids)
-    if of_device.recorded is not None or not measurable or claim_runs.progress(bench, of_device).living:
+    if state is None or state.living or not one.measurable:
         return
     device_id, claim_id = of_device.device.id, one.claim.id
     callbacks.button(
@@ -107,5 +110,5 @@ def _running(bench: Bench, device_id: str, state: ClaimProgress, run_id: str) ->
 def _watch(bench: Bench, run_id: str) -> None:
     """Redraw the page when the run has ended, so that the next one is followed."""
     progress = live_progress.progress_of(bench, run_id)
-    if progress is None or progress.status not in ("queued", "running"):
+    if progress is None or progress.status not in LIVING:
         st.rerun()

@@ -7,11 +7,11 @@ import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.bench import fusion as use_case
-from kernelviz.core import Device, units
+from kernelviz.core import Device
 from kernelviz.core.fusion import FusionFamily
 from kernelviz.metrics.fusion import FusionRow
 from kernelviz.text import format_sizes, format_variant
-from kernelviz.text.fusion import FAMILIES, format_error, format_speed_up, format_steps
+from kernelviz.text.fusion import FAMILIES, format_error, format_prediction, format_speed_up, format_steps
 from kernelviz.text.times import format_time
 from kernelviz.ui.fusion import choice, measuring
 from kernelviz.ui.shared.text import plain
@@ -69,25 +69,20 @@ def _table(row: FusionRow) -> str:
         f"| Not fused | {plain(format_variant(row.unfused.variant))} | {plain(format_time(row.unfused_figure))} |",
         f"| Fused | {fused} | {fused_time} |",
         f"| **Measured** | | **{plain(format_speed_up(row.speed_up))}** |",
-        f"| Prediction B | error {plain(format_error(row.error_b))} | {_predicted(row.predicted_b)} |",
-        f"| Prediction A | error {plain(format_error(row.error_a))} | {_predicted(row.predicted_a)} |",
+        f"| Prediction B | error {plain(format_error(row.error_b))} | {plain(format_prediction(row.predicted_b))} |",
+        f"| Prediction A | error {plain(format_error(row.error_a))} | {plain(format_prediction(row.predicted_a))} |",
     ]
     return "\n".join(lines)
 
 
-def _predicted(value: float | None) -> str:
-    return "unknown" if value is None else f"{units.factor(value)} ×"
-
-
 def _not_measured(bench: Bench, family: FusionFamily, device: Device) -> None:
     """Says why there is no result, and offers to measure the first op that can run here."""
-    ops = use_case.fused_ops(bench)[family]
-    able = next((op.name for op in ops if use_case.can_run(bench, op.name, device.id)), None)
+    able = use_case.first_able(bench, family, device.id)
     if able is None:
-        fusion = ops[0].fusion
-        names = ", ".join(fusion.fused) if fusion is not None else ""
+        first = use_case.fused_ops(bench)[family][0]
+        names = ", ".join(first.fusion.fused) if first.fusion is not None else ""
         st.caption(
-            plain(f"Not measured, and no fused variant of {ops[0].name} can run on {device.name}: {names} need a GPU.")
+            plain(f"Not measured, and no fused variant of {first.name} can run on {device.name}: {names} need a GPU.")
         )
         return
     st.caption("Not measured yet.")

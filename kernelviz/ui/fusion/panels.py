@@ -27,6 +27,7 @@ from kernelviz.text.fusion import (
     describe_split,
     format_error,
     format_line_sizes,
+    format_prediction,
     format_speed_up,
 )
 from kernelviz.text.fusion_markdown import markdown
@@ -119,8 +120,8 @@ def _case(rows: Sequence[FusionRow], row: FusionRow) -> None:
     parts = [
         f"**Measured**: {plain(format_speed_up(row.speed_up))}"
         + (f", verdict {plain(row.verdict.kind)}" if row.verdict is not None else ""),
-        f"**Prediction B**: {_predicted(row.predicted_b)}, error {plain(format_error(row.error_b))}. {_parts_of_b(row)}",
-        f"**Prediction A**: {_predicted(row.predicted_a)}, error {plain(format_error(row.error_a))}. {_parts_of_a(row)}",
+        f"**Prediction B**: {_predicted(row.predicted_b, row.error_b)}. {_parts_of_b(row)}",
+        f"**Prediction A**: {_predicted(row.predicted_a, row.error_a)}. {_parts_of_a(row)}",
     ]
     st.markdown("\n".join(f"- {part}" for part in parts))
     if text := str(describe_other_rounds(row)):
@@ -166,8 +167,8 @@ def _memory(size: int) -> str:
     return units.size_bytes(size) if size else "–"
 
 
-def _predicted(value: float | None) -> str:
-    return "unknown" if value is None else f"{units.factor(value)} ×"
+def _predicted(speed_up: float | None, error: float | None) -> str:
+    return f"{plain(format_prediction(speed_up))}, error {plain(format_error(error))}"
 
 
 def _parts_of_b(row: FusionRow) -> str:
