@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from kernelviz.core.events import CaseStep, Event, InspectionDone
 from kernelviz.core.inspection import Inspection
@@ -225,6 +226,16 @@ def test_memory_is_read_around_binding_and_call_and_unknown_on_a_processor(sessi
     assert "GPUs only" in str(describe_unknown_memory(made))
 
 
+def storage(tensor: torch.Tensor) -> tuple[int, int] | None:
+    """Address and bytes of a tensor's memory; None for one that has none, such as a fake tensor that torch.compile left."""
+    if isinstance(tensor, FakeTensor):
+        return None
+    try:
+        return tensor.data_ptr(), tensor.untyped_storage().nbytes()
+    except RuntimeError:  # functional tensors and others that only stand for one
+        return None
+
+
 class Counter:
     """A reader that counts the tensors of 4 MiB of this process, as a GPU's allocator would. Others may be of other tests."""
 
@@ -233,9 +244,18 @@ class Counter:
 
     def __call__(self) -> tuple[int, int]:
         gc.collect()
-        tensors = {t.data_ptr(): t.untyped_storage().nbytes() for t in gc.get_objects() if isinstance(t, torch.Tensor)}
-        self.held.append(sum(size for size in tensors.values() if size == 2**22))
+        storages = {storage(found) for found in gc.get_objects() if isinstance(found, torch.Tensor)}
+        self.held.append(sum(held[1] for held in storages if held is not None and held[1] == 2**22))
         return self.held[-1], max(self.held)
+
+
+def test_a_tensor_without_memory_is_not_counted() -> None:
+    count = Counter()
+    before, _ = count()
+    with FakeTensorMode():
+        fake = torch.empty(2**20)
+    assert fake.numel() * fake.element_size() == 2**22
+    assert count()[0] == before
 
 
 @pytest.mark.parametrize("measured", [False, True], ids=["bound anew", "the timed call"])
