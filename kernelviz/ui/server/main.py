@@ -16,7 +16,7 @@ def main() -> None:
     page = st.navigation([*pages, *([missing] if missing else [])], position="top")
     st.set_page_config(page_title=f"{page.title} · kernelviz")  # as a browser's tabs and screen readers name it
     site.open_run_of_address(page)
-    page_tools.draw(pages)
+    page_tools.draw(pages, page)
     try:
         session.bench()
     except KernelvizError as error:

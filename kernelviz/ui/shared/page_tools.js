@@ -153,6 +153,22 @@ function onClick(event) {
   setTimeout(() => document.querySelector("[data-testid=stSidebarCollapseButton] button")?.click(), 300);
 }
 
+// The bar is drawn after the tools. Bring the link of the open page into sight, and say which one it is.
+function showBar(attempts = 120) {
+  const bar = document.querySelector(".st-key-phone_nav"), links = bar ? all("a", bar) : [];
+  if (links.length < tools.data.paths.length) {
+    if (attempts > 0) requestAnimationFrame(() => showBar(attempts - 1));
+    return;
+  }
+  bar.setAttribute("role", "navigation");
+  bar.setAttribute("aria-label", "Pages");
+  const here = links[tools.data.present];  // none on a page that does not exist
+  for (const link of links) link === here ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
+  if (!here) return;
+  const { left, width } = here.getBoundingClientRect(), box = bar.getBoundingClientRect();
+  bar.scrollLeft += left - box.left - (box.width - width) / 2;
+}
+
 // Before Streamlit's own listeners.
 addEventListener("keydown", onKey, { capture: true });
 addEventListener("click", onClick, { capture: true });
@@ -166,9 +182,7 @@ export function mount({ data, parentElement }) {
   root.querySelector(".keys").onclick = ACTIONS.list;
   on.checked = !localStorage.getItem(OFF);
   on.onchange = () => (on.checked ? localStorage.removeItem(OFF) : localStorage.setItem(OFF, "1"));
-  const bar = document.querySelector(".st-key-phone_nav");
-  bar?.setAttribute("role", "navigation");
-  bar?.setAttribute("aria-label", "Pages");
+  showBar();
   // A path that Streamlit has not seen yet, for example with a slash at its end.
   const stored = localStorage.getItem(streamlitKey(location.pathname));
   if (first && stored !== null && stored !== JSON.stringify(chosenTheme()) && localStorage.getItem(THEME)) setTheme(chosenTheme());

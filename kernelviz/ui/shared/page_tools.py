@@ -25,8 +25,8 @@ _HTML = """
 _tools = st.components.v2.component("kernelviz_tools", html=_HTML, js=assets.LOADER, isolate_styles=False)
 
 
-def draw(pages: list[StreamlitPage]) -> None:
-    """Draw the tools at the top right, and the bar that is the navigation of a phone."""
+def draw(pages: list[StreamlitPage], present: StreamlitPage) -> None:
+    """Draw the tools at the top right, and the bar that is the navigation of a phone. `present`: the page that is open."""
     paths = [f"{assets.base_path()}/{page.url_path}" for page in pages]
     groups = shortcuts.groups([(page.title, path) for page, path in zip(pages, paths, strict=True)])
     with st.container(key="page_tools"):
@@ -35,6 +35,7 @@ def draw(pages: list[StreamlitPage]) -> None:
             data={
                 "module": assets.path(assets.TOOLS),
                 "paths": paths,
+                "present": next((i for i, page in enumerate(pages) if page.url_path == present.url_path), None),
                 "groups": [{"name": name, "shortcuts": [asdict(s) for s in each]} for name, each in groups],
             },
         )
