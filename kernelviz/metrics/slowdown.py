@@ -6,6 +6,7 @@ is **unknown**. That a topic differs does not prove that it is the reason. `kern
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from kernelviz.metrics.equal_clock import equal_clock
 from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.occupancy import occupancy
 from kernelviz.metrics.quality import CLOCK_MOVED
+from kernelviz.metrics.roofline import intense
 from kernelviz.metrics.slowdown_findings import (
     TOPICS,
     EnvironmentPart,
@@ -60,6 +62,9 @@ from kernelviz.metrics.slowdown_findings import (
 ERROR_GREW = 1.1
 """Times the error of A from which the error of B is called larger. The seeds of the inputs are the same, so equal code has equal
 errors; another order of additions changes the largest error by some percent."""
+_HALF, _WHOLE = 0.5, 0.9
+"""The share of a slow-down that a lower clock has to explain, to be a reason at all and to be the first one."""
+_NO_REASON = 10
 _LIBRARIES = ("torch", "library")
 
 
@@ -76,7 +81,13 @@ class Slowdown:
     def reasons(self) -> tuple[Finding, ...]:
         """The findings of all topics, those first that explain a slow case by themselves."""
         findings = [finding for topic in self.topics for finding in topic.findings]
-        return tuple(sorted(findings, key=lambda one: _rank(one, self.changes)))
+        return tuple(sorted(findings, key=lambda one: _rank(one, self.pair, self.changes)))
+
+    @property
+    def likeliest(self) -> Finding | None:
+        """The likeliest reason; None if nothing that differs can be the reason of most of the difference."""
+        first = next(iter(self.reasons), None)
+        return None if first is None or _rank(first, self.pair, self.changes) == _NO_REASON else first
 
     @property
     def unknown(self) -> tuple[TopicFacts, ...]:
@@ -120,12 +131,12 @@ def _topic_of(failure: Failure) -> Topic:
     return "error" if failure.stage in ("wrong", "impossible") else "precondition"
 
 
-def _rank(finding: Finding, changes: CodeChanges | None) -> int:
+def _rank(finding: Finding, pair: Pair, changes: CodeChanges | None) -> int:
     match finding:
         case NoCorrectTime():
             return 0
-        case LowerClock(at_equal_clock=ratio) if ratio is not None and ratio <= 1 + CLOCK_MOVED:
-            return 1  # the clocks explain the whole difference
+        case LowerClock() if intense(pair.after.cost) and clock_share(finding, pair) >= _WHOLE:
+            return 1
         case LostInCode(change=change) if changes is not None and change == changes.cause:
             return 2
         case LostInCode(change=SpillsChange()):
@@ -138,12 +149,23 @@ def _rank(finding: Finding, changes: CodeChanges | None) -> int:
             return 6
         case LowerOccupancy() | OtherGrid():
             return 7
+        case LowerClock() if clock_share(finding, pair) < _HALF:
+            return _NO_REASON
         case LowerClock() | SlowedDown() | MoreProcesses():
             return 8
         case OtherEnvironment():
             return 9
         case LargerError():
-            return 10  # a larger error makes nothing slower, but shows that something else is computed
+            return _NO_REASON  # it makes nothing slower, but shows that something else is computed
+
+
+def clock_share(clock: LowerClock, pair: Pair) -> float:
+    """The share of a slow-down that a lower clock explains if the time is inversely proportional to it, as a ratio of logarithms.
+
+    The time of a kernel that computes is. Memory has a clock of its own.
+    """
+    slower = pair.ratio.estimate if pair.ratio is not None else 1.0
+    return math.log(clock.a_hz / clock.b_hz) / math.log(slower) if slower > 1 else 0.0
 
 
 def _kernels(pair: Pair, changes: CodeChanges | None) -> TopicFacts:

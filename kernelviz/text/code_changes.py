@@ -192,7 +192,7 @@ def _describe(change: CodeChange) -> str:
         case OccupancyChange():
             return _occupancy(change)
         case WavesChange():
-            return f"waves fill {_percents(change.a.utilisation, change.b.utilisation)} of the slots for blocks"
+            return f"waves fill {format_percents(change.a.utilisation, change.b.utilisation)} of the slots for blocks"
         case RegistersChange():
             return f"registers {change.a} → {change.b}"
         case SharedMemoryChange():
@@ -269,14 +269,14 @@ def _widths(change: AccessWidthChange) -> str:
 def _occupancy(change: OccupancyChange) -> str:
     lower = change.b_limited_by if change.b_fraction < change.a_fraction else ()
     limit = f" (limit: {_limits(lower)})" if lower else ""
-    return f"occupancy {_percents(change.a_fraction, change.b_fraction)}{limit}"
+    return f"occupancy {format_percents(change.a_fraction, change.b_fraction)}{limit}"
 
 
 def _limits(limits: Sequence[OccupancyLimit]) -> str:
     return " and ".join(LIMIT_NAMES[name] for name in limits)
 
 
-def _percents(a: float, b: float) -> str:
+def format_percents(a: float, b: float) -> str:
     """Two fractions with one unit; without decimals if both are whole."""
     whole = all(abs(round(value * 100) - value * 100) < 0.05 for value in (a, b))
     first, second = (f"{value * 100:.0f}" if whole else percent(value).removesuffix(" %") for value in (a, b))

@@ -31,7 +31,7 @@ from kernelviz.metrics.slowdown_findings import (
     Unknown,
     UnusualKernel,
 )
-from kernelviz.text.code_changes import describe_change
+from kernelviz.text.code_changes import describe_change, format_percents
 from kernelviz.text.differences import format_uuid
 from kernelviz.text.failures import describe_failure, format_stage
 from kernelviz.text.text import Text, join
@@ -75,6 +75,7 @@ _UNKNOWN: dict[Unknown, str] = {
     "no_clock": "the clock was not measured on a side",
     "no_time": "B has no time",
 }
+_NOT_KNOWN = "Nothing that is known of both sides explains it."
 _PARTS: dict[EnvironmentPart, str] = {
     "device": "device",
     "card": "card (same model)",
@@ -112,15 +113,14 @@ def describe_topic(facts: TopicFacts) -> Text:
 
 
 def describe_slowdown(slow: Slowdown, most: int = MOST) -> Text:
-    """The likeliest reasons of a slow case in one sentence, and what is unknown; says so if nothing that is known differs."""
+    """The likeliest reasons of a slow case in one sentence, and what is unknown; says so if no reason is known."""
     parts = list(describe_findings(slow.reasons))
     more = len(parts) - most
     rest = f"{more} more" if more > 0 else ""
     unknown = ", ".join(TOPIC_NAMES[topic.topic].lower() for topic in slow.unknown if not topic.findings)
     missing = f"unknown: {unknown}" if unknown else ""
-    if not parts:
-        return join("; ", ["nothing that is known differs in A's favour", missing])
-    return join("; ", [*parts[:most], rest, missing])
+    first = "" if slow.likeliest else "the reason is not known"
+    return join("; ", [first, *parts[:most], rest, missing])
 
 
 def describe_findings(findings: Iterable[Finding]) -> list[Text]:
@@ -137,7 +137,7 @@ def describe_finding(finding: Finding) -> Text:
     >>> print(describe_finding(OtherKernels(("row_kernel",), ("online_kernel",), same_source=True)))
     online_kernel replaced row_kernel, although the source is the same
     >>> print(describe_finding(LowerClock(1.98e9, 1.5e9, 1.001)))
-    SM clock 1980 MHz → 1500 MHz; at equal clock, B would take 1.001 times as long as A
+    SM clock 1980 MHz → 1500 MHz (at equal clock, B would take 1.001 times as long as A)
     """
     return Text(_describe(finding))
 
@@ -164,11 +164,11 @@ def _describe(finding: Finding) -> str:
         case LostInCode(change=change):
             return str(describe_change(change))
         case LowerOccupancy(a_fraction=a_fraction, b_fraction=b_fraction):
-            return f"occupancy {units.percent(a_fraction)} → {units.percent(b_fraction)}"
+            return f"occupancy {format_percents(a_fraction, b_fraction)}"
         case LargerError():
             return _error(finding)
         case LowerClock(a_hz=a_hz, b_hz=b_hz, at_equal_clock=ratio):
-            equal = "" if ratio is None else f"; at equal clock, B would take {ratio:.3f} times as long as A"
+            equal = "" if ratio is None else f" (at equal clock, B would take {ratio:.3f} times as long as A)"
             return f"SM clock {units.clock(a_hz)} → {units.clock(b_hz)}{equal}"
         case SlowedDown(reasons=reasons):
             return f"B was slowed down by {', '.join(reasons)}, A was not"
@@ -235,17 +235,23 @@ def describe_slower(count: int) -> Text:
 
 
 def describe_topics_of(slow: Sequence[Slowdown]) -> Text:
-    """In how many of the slow cases each topic differs, the most frequent first."""
-    counts = Counter(facts.topic for one in slow for facts in one.topics if facts.findings)
+    """Of how many of the slow cases a likely reason is known, and the topics of the likeliest ones, the most frequent first."""
+    counts = Counter(topic for one in slow if (topic := _topic_of_likeliest(one)) is not None)
+    cases = units.counted(len(slow), "case")
     if not counts:
-        return Text("Nothing that is known of both sides differs in A's favour, so the reason is not known.")
-    parts = (f"{TOPIC_NAMES[topic].lower()} in {count}" for topic, count in counts.most_common())
-    return Text(f"What differs in A's favour, of {units.counted(len(slow), 'case')}: {', '.join(parts)}.")
+        return Text(f"{cases} of B slower. {_NOT_KNOWN}")
+    parts = (f"{TOPIC_NAMES[topic].lower()} ({count})" for topic, count in counts.most_common())
+    unknown = len(slow) - counts.total()
+    rest = f"; not known: {unknown}" if unknown else ""
+    return Text(f"{cases} of B slower. The likeliest reasons: {', '.join(parts)}{rest}.")
+
+
+def _topic_of_likeliest(slow: Slowdown) -> Topic | None:
+    likeliest = slow.likeliest
+    return next((facts.topic for facts in slow.topics if likeliest is not None and likeliest in facts.findings), None)
 
 
 def describe_likeliest(slow: Slowdown) -> Text:
     """A sentence about the likeliest reason of one slow case."""
-    reasons = slow.reasons
-    if not reasons:
-        return Text("Nothing that is known of both sides differs in A's favour, so the reason is not known.")
-    return Text("The likeliest reason: ") + describe_finding(reasons[0]) + "."
+    likeliest = slow.likeliest
+    return Text(_NOT_KNOWN) if likeliest is None else Text("The likeliest reason: ") + describe_finding(likeliest) + "."
