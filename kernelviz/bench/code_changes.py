@@ -14,6 +14,7 @@ from kernelviz.metrics.code_changes import code_changes, ranked
 from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.figures import Headline
 from kernelviz.text.code_changes import describe_cause, describe_change, describe_changes
+from kernelviz.text.code_mechanisms import describe_mechanism
 
 
 def changes_between(
@@ -62,7 +63,12 @@ def record(changes: CodeChanges) -> dict[str, Any]:
         "summary": str(describe_changes(changes)),
         "cause": str(describe_cause(changes)),
         "changes": [
-            {**msgspec.to_builtins(one.change), "explains": one.explains, "text": str(describe_change(one.change))}
+            {
+                **msgspec.to_builtins(one.change),
+                "explains": one.explains,
+                "text": str(describe_change(one.change)),
+                "mechanism": None if (how := describe_mechanism(one.change)) is None else str(how),
+            }
             for one in changes.changes
         ],
     }

@@ -169,7 +169,7 @@ def _describe(change: CodeChange) -> str:
         case TensorShapeChange():
             return f"{_KINDS[change.tensor]} {_shape(change.a)} → {_shape(change.b)}"
         case PassesChange():
-            return f"passes over global memory {change.a} → {change.b}"
+            return f"passes over the data in global memory {change.a} → {change.b}"
         case SharedStagingChange():
             return _staging(change)
         case SharedLayoutChange():

@@ -59,7 +59,7 @@ TOPIC_HELP: dict[Topic, str] = {
 STATUS_SIGNS: dict[Status, str] = {"differs": "≠", "same": "=", "unknown": "?"}
 _SAME: dict[Topic, str] = {
     "kernels": "the same kernels and configuration",
-    "precondition": "no technique or width of access is lost, and the grid is the same",
+    "precondition": "no technique and no width of accesses is lost",
     "spills": "no more accesses to local memory than in A",
     "occupancy": "not lower than in A",
     "error": "not larger than in A",
