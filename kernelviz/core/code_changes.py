@@ -257,9 +257,9 @@ class RankedChange(Struct, frozen=True, kw_only=True):
 class CodeChanges(Struct, frozen=True, kw_only=True):
     """What differs between two cases, the likeliest cause of their difference first.
 
-    `faster`: the faster side; None if none is. `same_code`: both sides ran the same cubins. `a_missing`, `b_missing`: why the
-    facts of a side are missing, or those of some of its kernels. `a_kernel`, `b_kernel`: the kernels that are compared, those
-    that take the longest; None if a side has no facts.
+    `faster`: the faster side; None if none is. `same_code`: both sides ran the same kernels of the same cubins. `a_missing`,
+    `b_missing`: why the facts of a side are missing, or those of some of its kernels. `a_kernel`, `b_kernel`: the kernels that
+    are compared, those that take the longest; None if a side has no facts.
     """
 
     changes: tuple[RankedChange, ...] = ()

@@ -107,8 +107,9 @@ def faster_side(a: Result, b: Result, headline: Headline = "cold") -> CodeSide |
 
 def ranked(a: CaseFacts, b: CaseFacts, faster: CodeSide | None) -> CodeChanges:
     """The changes from A to B, where `faster` is the faster side; None: neither is, or it is not known."""
-    digests = [sorted(kernel.digest for kernel in case.kernels) for case in (a, b)]
-    same = bool(digests[0]) and digests[0] == digests[1]
+    # A file may hold the kernels of several variants.
+    kernels = [sorted((kernel.digest, kernel.facts.name) for kernel in case.kernels) for case in (a, b)]
+    same = bool(kernels[0]) and kernels[0] == kernels[1]
     pairs = kernel_pairs(a, b)
     changes = [*_of_calls(a.result, b.result), *(change for pair in pairs for change in _of_pair(*pair, same))]
     listed = [RankedChange(change=change, explains=_explains(change, faster, pairs)) for change in changes]

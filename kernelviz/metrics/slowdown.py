@@ -141,6 +141,8 @@ def _rank(finding: Finding, pair: Pair, changes: CodeChanges | None) -> int:
             return 2
         case LostInCode(change=SpillsChange()):
             return 3
+        case OtherKernels() if pair.before.variant != pair.after.variant:
+            return _NO_REASON  # two variants launch other kernels by design
         case OtherKernels() | OtherKernelCount() | UnusualKernel():
             return 4
         case LostInCode():
@@ -175,7 +177,7 @@ def _kernels(pair: Pair, changes: CodeChanges | None) -> TopicFacts:
     same_source = a.source_digest == b.source_digest if a.source_digest and b.source_digest and same_variant else None
     if a.kernels and b.kernels:
         first, second = Counter(k.name for k in a.kernels), Counter(k.name for k in b.kernels)
-        if same_variant and first.keys() != second.keys():
+        if first.keys() != second.keys():
             only = tuple(first.keys() - second.keys()), tuple(second.keys() - first.keys())
             findings.append(OtherKernels(tuple(sorted(only[0])), tuple(sorted(only[1])), same_source))
         if len(b.kernels) > len(a.kernels):
