@@ -58,6 +58,8 @@ def record(changes: CodeChanges) -> dict[str, Any]:
         "same_code": changes.same_code,
         "kernel_a": changes.a_kernel,
         "kernel_b": changes.b_kernel,
+        "library_kernel_a": changes.a_library_kernel,
+        "library_kernel_b": changes.b_library_kernel,
         "missing_a": changes.a_missing,
         "missing_b": changes.b_missing,
         "summary": str(describe_changes(changes)),

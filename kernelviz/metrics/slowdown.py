@@ -14,7 +14,7 @@ from math import prod
 
 import numpy as np
 
-from kernelviz.core import IDLE, Failure, Kernel, Result, Run
+from kernelviz.core import IDLE, Failure, Result, Run
 from kernelviz.core.code_changes import (
     AccessWidthChange,
     CodeChange,
@@ -28,6 +28,7 @@ from kernelviz.core.code_changes import (
     WarpRolesChange,
 )
 from kernelviz.core.notes import StaleTuning
+from kernelviz.metrics.code_comparison import longest_kernel
 from kernelviz.metrics.comparability import NO_CODE, one_run
 from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.equal_clock import equal_clock
@@ -234,10 +235,10 @@ def _code_unknown(changes: CodeChanges | None) -> Unknown | None:
 
 def _unusual_kernel(run: Run, result: Result) -> Iterator[Finding]:
     """A library chooses its kernels by size, so that none of them is unusual."""
-    here = _main(result)
+    here = longest_kernel(result)
     if here is None or result.backend in _LIBRARIES:
         return
-    mains = [_main(r) for r in run.results if r.variant == result.variant and r.problem != result.problem]
+    mains = [longest_kernel(r) for r in run.results if r.variant == result.variant and r.problem != result.problem]
     names = Counter(kernel.name for kernel in mains if kernel is not None)
     if not names:
         return
@@ -246,13 +247,8 @@ def _unusual_kernel(run: Run, result: Result) -> Iterator[Finding]:
         yield UnusualKernel(here.name, usual, problems)
 
 
-def _main(result: Result) -> Kernel | None:
-    """The kernel that takes the longest."""
-    return max(result.kernels, key=lambda k: k.duration_s or 0.0, default=None)
-
-
 def _other_grids(pair: Pair) -> Iterator[Finding]:
-    first, second = _main(pair.before), _main(pair.after)
+    first, second = longest_kernel(pair.before), longest_kernel(pair.after)
     if first is None or second is None or first.name != second.name:
         return
     if not (first.grid and second.grid and first.block and second.block):
@@ -272,7 +268,7 @@ def _occupancy(comparison: Comparison, pair: Pair, changes: CodeChanges | None) 
     if fell:
         return TopicFacts("occupancy", fell)
     runs = comparison.a, comparison.b
-    mains = _main(pair.before), _main(pair.after)
+    mains = longest_kernel(pair.before), longest_kernel(pair.after)
     resident = [
         None if kernel is None else occupancy(kernel, run.environment.device)
         for kernel, run in zip(mains, runs, strict=True)

@@ -7,6 +7,7 @@ from kernelviz.core.code_changes import (
     AccessWidthChange,
     AtomicsChange,
     BarriersChange,
+    BusyMultiprocessorsChange,
     CodeChange,
     CopiesChange,
     InstructionsChange,
@@ -33,6 +34,7 @@ _MECHANISMS: Mapping[type, str] = MappingProxyType(
         SpillsChange: "Registers need no access. Local memory lies in L1, L2 and device memory.",
         AtomicsChange: "L2 reads, adds and writes for each atomic on global memory, and does those on one address in turn.",
         KernelCountChange: "Each kernel less saves a launch, and a result that goes to the next kernel through memory.",
+        BusyMultiprocessorsChange: "With fewer blocks than multiprocessors, the others have nothing to do.",
         TensorChange: "A newer tensor core instruction multiplies more per cycle, and wgmma runs in the background.",
         PassesChange: "Data that stays on chip is not read from memory or L2 again.",
         SharedStagingChange: "Threads can load in one order and store in another, or use data again, without more accesses to "

@@ -23,6 +23,7 @@ from kernelviz.core import Counters, KernelCounters, Result
 from kernelviz.core.code_changes import (
     AccessWidthChange,
     AtomicsChange,
+    BusyMultiprocessorsChange,
     CodeChange,
     CodeChanges,
     CopiesChange,
@@ -155,6 +156,33 @@ def test_a_library_has_no_machine_code_but_a_number_of_kernels(facts: Facts) -> 
     one = ranked(replace(library, result=replace(library.result, kernels=steps[:1])), b, "b")
     assert one.cause is None
     assert str(describe_cause(one)) == "A is a library: no machine code."
+
+
+def test_a_kernel_that_only_follows_a_longer_one_of_a_library_is_not_compared(facts: Facts) -> None:
+    a, b = facts("softmax")
+    product = Kernel(name="nvjet_product", duration_s=1.0)
+    follows = replace(a, result=replace(a.result, kernels=(product, *a.result.kernels)))
+    changes = ranked(follows, b, "a")
+    assert changes.a_library_kernel == "nvjet_product"
+    assert not changes.known
+    assert changes.cause is None, "its occupancy is that of the kernel that follows"
+    assert "the longest kernel of A (nvjet_product) is a library's" in str(describe_changes(changes))
+    # A compiler's name that the tracer does not use is no reason to compare nothing.
+    renamed = tuple(replace(k, name="another name") for k in a.result.kernels)
+    assert ranked(replace(a, result=replace(a.result, kernels=renamed)), b, "b").known
+
+
+def test_a_grid_with_fewer_blocks_than_multiprocessors_is_named_without_machine_code_too(facts: Facts) -> None:
+    a, b = facts("matmul")
+    few = tuple(replace(k, grid=(8, 1, 1)) for k in a.result.kernels)
+    slow = CaseFacts(result=replace(a.result, kernels=few), reason="library", multiprocessors=132)
+    cause = ranked(slow, b, "b").cause
+    assert isinstance(cause, BusyMultiprocessorsChange)
+    assert (cause.a_blocks, cause.b_blocks) == (8, 128)
+    assert str(describe_cause(ranked(slow, b, "b"))) == (
+        "The likeliest reason why B is faster: multiprocessors with a block 6.1 → 97.0 %."
+    )
+    assert ranked(replace(slow, multiprocessors=None), b, "b").cause is None
 
 
 def test_measured_sectors_come_before_what_the_code_lets_expect(facts: Facts) -> None:
