@@ -41,11 +41,10 @@ from kernelviz.core.code_changes import (
 from kernelviz.core.code_facts import NoFactsReason
 from kernelviz.core.machine_code import OccupancyLimit
 from kernelviz.core.units import counted, percent, significant, size_bytes
-from kernelviz.text.machine_code import LIMIT_NAMES, TECHNIQUE_NAMES
+from kernelviz.text.machine_code import LIMIT_NAMES, TECHNIQUE_NAMES, format_kernel_name
 from kernelviz.text.text import Text, join, sentence_case
 
 MOST = 3
-_MOST_LETTERS = 48
 EXPLAINS_NAMES: dict[Explains, str] = {
     "can": "can be the reason",
     "neutral": "no reason by itself",
@@ -113,8 +112,7 @@ def describe_missing_sides(changes: CodeChanges) -> Iterator[Text]:
     }
     for side, (reason, kernel) in sides.items():
         if kernel is not None:
-            name = kernel if len(kernel) <= _MOST_LETTERS else f"{kernel[: _MOST_LETTERS - 1]}…"
-            yield Text(f"the longest kernel of {side} ({name}) is a library's: no machine code")
+            yield Text(f"the longest kernel of {side} ({format_kernel_name(kernel)}) is a library's: no machine code")
         elif reason is not None:
             verb = " is" if reason in ("library", "no_machine_code") else ":"
             yield Text(f"{side}{verb} {_MISSING[reason]}")
@@ -153,7 +151,7 @@ def describe_change(change: CodeChange) -> Text:
     warps are specialised: 1 role multiplies (232 registers), 1 role copies (40 registers)
     """
     text = _describe(change)
-    return Text(f"{text} (in {change.kernel})") if change.kernel else Text(text)
+    return Text(f"{text} (in {format_kernel_name(change.kernel)})") if change.kernel else Text(text)
 
 
 def _describe(change: CodeChange) -> str:
