@@ -222,20 +222,6 @@ def _or_none(value: int | None) -> str:
     return "none" if value is None else str(value)
 
 
-def describe_slower(count: int) -> Text:
-    """How many cases are slower.
-
-    >>> print(describe_slower(0)); print(describe_slower(2))
-    No case of B is slower than in A beyond the noise.
-    2 cases of B are slower than in A, or have no correct time.
-    """
-    if not count:
-        return Text("No case of B is slower than in A beyond the noise.")
-    verb = "is" if count == 1 else "are"
-    has = "has" if count == 1 else "have"
-    return Text(f"{units.counted(count, 'case')} of B {verb} slower than in A, or {has} no correct time.")
-
-
 def describe_topics_of(slow: Sequence[Slowdown]) -> Text:
     """Of how many of the slow cases a likely reason is known, and the topics of the likeliest ones, the most frequent first."""
     counts = Counter(topic for one in slow if (topic := _topic_of_likeliest(one)) is not None)

@@ -43,7 +43,11 @@ from kernelviz.core.result import Kernel
 from kernelviz.metrics.code_changes import code_changes, kernel_pairs, ranked
 from kernelviz.metrics.comparison import compare
 from kernelviz.store import Store
-from kernelviz.text.code_changes import describe_cause, describe_changes
+from kernelviz.text.code_changes import describe_cause, describe_change, describe_changes
+
+pytest.importorskip("triton")
+pytest.importorskip("cuda.core")
+import explained_pairs
 
 pytestmark = [
     pytest.mark.xdist_group("compile-0"),
@@ -98,6 +102,8 @@ def test_the_first_change_is_the_one_that_explains(pair: cases.ExplainedPair, fa
     assert measured.kind == "faster"
     changes = ranked(a, b, faster_side(measured))
     assert CAUSES[pair.name](changes.cause), describe_changes(changes)
+    if changes.cause is not None:
+        assert f"| {describe_change(changes.cause)}" in explained_pairs.DOCUMENT.read_text()
     assert changes == code_changes(a, b), "the intervals of the times do not overlap"
     # The other way round, the same change is the cause: A is faster because B lacks it.
     back = ranked(b, a, "b" if changes.faster == "a" else "a")
@@ -199,8 +205,6 @@ def test_measured_sectors_come_before_what_the_code_lets_expect(facts: Facts) ->
 
 def test_spills_are_named_before_everything_that_is_not_measured() -> None:
     """The same tile with 4 and with 8 warps: docs/why.md."""
-    pytest.importorskip("triton")
-    import explained_pairs
 
     def facts_of(kernel: explained_pairs.Compiled) -> CaseFacts:
         one = KernelOfCase(
