@@ -30,6 +30,8 @@ from kernelviz.core.code_changes import (
     SharedMemoryChange,
     SharedStagingChange,
     SpillsChange,
+    StoresChange,
+    StoreTechnique,
     TechniqueChange,
     TensorChange,
     TensorKind,
@@ -190,6 +192,9 @@ def _describe(change: CodeChange) -> str:
             return f"{TECHNIQUE_NAMES[change.technique]} {'gone' if change.only == 'a' else 'used'}"
         case AccessWidthChange():
             return _widths(change)
+        case StoresChange():
+            new, old = _stores(change.b, change.b_bytes), _stores(change.a, change.a_bytes)
+            return f"{new} replaced {old}"
         case InstructionsChange():
             basis = "1,024 multiply-adds of a warp" if change.basis == "multiply_add" else "byte of a thread"
             return f"instructions per {basis} {significant(change.a, 3)} → {significant(change.b, 3)}"
@@ -267,9 +272,15 @@ def _widths(change: AccessWidthChange) -> str:
     shared = "shared " if change.space == "shared" else ""
     kinds = " and ".join(f"{kind}s" for kind in change.accesses)
     what = f"{shared}{kinds}"
-    if len(change.accesses) > 1:
-        return f"{change.b_bytes}-byte {what} replaced {change.a_bytes}-byte ones"
-    return f"{change.b_bytes}-byte {what} replaced {change.a_bytes}-byte {what}"
+    where = " (not in the main loop)" if change.around_loop else ""
+    old = "ones" if len(change.accesses) > 1 else what
+    return f"{change.b_bytes}-byte {what} replaced {change.a_bytes}-byte {old}{where}"
+
+
+def _stores(technique: StoreTechnique | None, width_bytes: int | None) -> str:
+    if technique is not None:
+        return f"stores by {_COPIES[technique]}"
+    return "stores by threads" if width_bytes is None else f"{width_bytes}-byte stores by threads"
 
 
 def _occupancy(change: OccupancyChange) -> str:
