@@ -33,12 +33,14 @@ from kernelviz.metrics.slowdown_findings import (
 )
 from kernelviz.text.code_changes import describe_change, format_percents
 from kernelviz.text.differences import format_uuid
-from kernelviz.text.failures import describe_failure, format_stage
+from kernelviz.text.failures import format_failure
 from kernelviz.text.machine_code import format_kernel_name
 from kernelviz.text.text import Text, join
 
 MOST = 3
 MOST_NAMED = 3
+_MOST_OF_A_FAILURE = 200
+"""Characters of a failure, which may hold a compiler's log."""
 TOPIC_NAMES: dict[Topic, str] = {
     "kernels": "Kernels",
     "precondition": "Precondition",
@@ -146,7 +148,7 @@ def describe_finding(finding: Finding) -> Text:
 def _describe(finding: Finding) -> str:
     match finding:
         case NoCorrectTime(failure=failure):
-            return f"{format_stage(failure)}: {describe_failure(failure)}"
+            return str(format_failure(failure, most=_MOST_OF_A_FAILURE))
         case OtherKernels():
             return _kernels(finding)
         case OtherKernelCount(a=a, b=b):
