@@ -227,13 +227,13 @@ def _or_none(value: int | None) -> str:
 def describe_topics_of(slow: Sequence[Slowdown]) -> Text:
     """Of how many of the slow cases a likely reason is known, and the topics of the likeliest ones, the most frequent first."""
     counts = Counter(topic for one in slow if (topic := _topic_of_likeliest(one)) is not None)
-    cases = units.counted(len(slow), "case")
+    cases = f"{units.counted(len(slow), 'case')} of B {'is' if len(slow) == 1 else 'are'}"
     if not counts:
-        return Text(f"{cases} of B slower. {_NOT_KNOWN}")
+        return Text(f"{cases} slower. {_NOT_KNOWN}")
     parts = (f"{TOPIC_NAMES[topic].lower()} ({count})" for topic, count in counts.most_common())
     unknown = len(slow) - counts.total()
     rest = f"; not known: {unknown}" if unknown else ""
-    return Text(f"{cases} of B slower. The likeliest reasons: {', '.join(parts)}{rest}.")
+    return Text(f"{cases} slower. The likeliest reasons: {', '.join(parts)}{rest}.")
 
 
 def _topic_of_likeliest(slow: Slowdown) -> Topic | None:

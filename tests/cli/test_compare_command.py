@@ -47,7 +47,7 @@ def test_the_worst_comes_first_and_something_slower_is_exit_code_3(
     assert "no case ran identical code in both" in printed.out
     assert printed.err == "failed: 6 slower\n"
     # Why, for each of them: the source has changed, and the driver.
-    assert "Slower after optimising. 6 cases of B slower. The likeliest reasons: kernels (6)." in printed.out
+    assert "Slower after optimising. 6 cases of B are slower. The likeliest reasons: kernels (6)." in printed.out
     why = [line for line in lines if "the source of the variant has changed; driver 580.159 → 600" in line]
     assert len(why) == 6
     assert all("unknown: precondition, spills" in line for line in why)
