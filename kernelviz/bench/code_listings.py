@@ -33,7 +33,7 @@ from kernelviz.machine_code.tools import ToolUnavailable, tool_paths
 from kernelviz.metrics.line_diff import LineDiff, line_diff
 
 KINDS: Final[tuple[ListingKind, ...]] = get_args(ListingKind)
-NORMALISED_KINDS: Final[frozenset[ListingKind]] = frozenset({"ptx", "sass", "main_loop"})
+NORMALISED_KINDS: Final[frozenset[ListingKind]] = frozenset({"ptx", "sass", "main-loop"})
 """Registers and addresses of these differ between any two compilations, so their difference is normalised unless somebody asks for
 the text as it is."""
 _PROCESSOR_S = 30
@@ -118,7 +118,7 @@ class CodeListings:
                 missing[kind] = MissingListing(kind=kind, reason="not_here", message=str(error))
         if "ptx" in texts and {"ptx", "source"} & set(wanted):
             listings["ptx"] = ptx_listing(texts["ptx"][0][1])
-        if {"sass", "main_loop"} & set(wanted):
+        if {"sass", "main-loop"} & set(wanted):
             self._add_sass(run, own, kernel, listings, missing)
         for kind in ("ttir", "ttgir"):
             if kind in texts and kind in wanted:
@@ -155,17 +155,17 @@ class CodeListings:
             facts: CubinFacts = self._facts.of_cubins(run, [cubin.digest])[cubin.digest]
             lines = reading.result()
         if lines.reason is not None:
-            for kind in ("sass", "main_loop"):
+            for kind in ("sass", "main-loop"):
                 missing[kind] = MissingListing(kind=kind, reason=lines.reason, message=lines.message)
             return
         own = {name: of for name, of in lines.kernels.items() if name == kernel} or lines.kernels
         listings["sass"] = sass_listing(own, facts.kernels)
         loop = sass_listing(own, facts.kernels, main_loop_only=True)
         if any(line.address is not None for line in loop.lines):
-            listings["main_loop"] = loop
+            listings["main-loop"] = loop
         else:
             reason = "no_main_loop" if facts.reason is None else _REASONS.get(facts.reason, "unreadable")
-            missing["main_loop"] = MissingListing(kind="main_loop", reason=reason, message=facts.message)
+            missing["main-loop"] = MissingListing(kind="main-loop", reason=reason, message=facts.message)
 
     def _sass_lines(self, cubin: CaseArtifact) -> SassLines:
         """One thread reads at a time, so that several sessions do not read the same."""

@@ -10,7 +10,7 @@ from typing import Literal
 from kernelviz.core.machine_code import ControlCodes
 from kernelviz.core.problem import Struct
 
-ListingKind = Literal["source", "ttir", "ttgir", "ptx", "sass", "main_loop"]
+ListingKind = Literal["source", "ttir", "ttgir", "ptx", "sass", "main-loop"]
 """What can be shown of a kernel: what a person wrote, Triton's own languages, PTX, SASS, and the part of the SASS that is the main
 loop of each warp role."""
 LineMark = Literal["tensor", "wide_load", "wide_store", "spill", "copy"]

@@ -24,7 +24,7 @@ _COMMENT = re.compile(r"\s*//.*$")
 def normalised(listing: CodeListing) -> tuple[tuple[str, int], ...]:
     """The lines of a listing of PTX or SASS without addresses and register numbers, each with the number of the line (from 0) that
     it stands for. Labels, comments and line directives are left out. Listings in other languages stay as they are."""
-    if listing.kind in ("sass", "main_loop"):
+    if listing.kind in ("sass", "main-loop"):
         return tuple(
             (normalised_sass(line.text), number)
             for number, line in enumerate(listing.lines)

@@ -84,7 +84,7 @@ def sass_listing(
         result += marked
     files = tuple(dict.fromkeys(place.file for line in result for place in line.places))
     return CodeListing(
-        kind="main_loop" if main_loop_only else "sass",
+        kind="main-loop" if main_loop_only else "sass",
         lines=tuple(result),
         files=files,
         lines_unknown=None if files else "no_line_table",

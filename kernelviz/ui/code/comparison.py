@@ -1,0 +1,115 @@
+"""The panels of the page Code about two cases: the measured difference, what changed, and the facts of both."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from kernelviz.bench import Bench
+from kernelviz.bench.comparison import compare_stored
+from kernelviz.core.code_facts import CaseFacts, KernelOfCase
+from kernelviz.core.code_listing import ListingKind
+from kernelviz.machine_code.differences import fact_differences
+from kernelviz.metrics.comparison import Comparison, Pair
+from kernelviz.metrics.figures import figure_of
+from kernelviz.tables.code_facts import KernelRow
+from kernelviz.tables.code_sides import CODE_SIDES, side_facts
+from kernelviz.text import describe_pair, format_time, format_variant
+from kernelviz.text.code_differences import describe_fact_differences
+from kernelviz.text.code_listings import KIND_NAMES
+from kernelviz.text.comparison import describe_verdict_of
+from kernelviz.ui.code.choice import Side
+from kernelviz.ui.code.reading import CodeToShow
+from kernelviz.ui.shared import site, table
+from kernelviz.ui.shared.text import plain
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredDifference:
+    """The pair of the two cases, as the page Compare has it."""
+
+    comparison: Comparison
+    pair: Pair
+
+
+def measured(bench: Bench, first: Side, second: Side) -> MeasuredDifference | None:
+    """The measured difference at one problem; None for two problems, of which a ratio would say nothing about the code."""
+    if first.problem.key != second.problem.key or same_case(first, second):
+        return None
+    compared = compare_stored(
+        bench, first.run.id, second.run.id, variant_a=first.variant, variant_b=second.variant
+    )
+    pair = next((one for one in compared.pairs if one.problem.key == first.problem.key), None)
+    return None if pair is None else MeasuredDifference(compared, pair)
+
+
+def same_case(first: Side, second: Side) -> bool:
+    return (first.run.id, first.variant, first.problem.key) == (second.run.id, second.variant, second.problem.key)
+
+
+def common_kinds(first: Side, second: Side) -> tuple[ListingKind, ...]:
+    """The kinds of text that both kernels have."""
+    return tuple(kind for kind in first.kinds if kind in second.kinds)
+
+
+def nothing_in_common(first: Side, second: Side) -> None:
+    """Says that the two kernels have no kind of text in common."""
+    names = [", ".join(KIND_NAMES[kind] for kind in side.kinds) for side in (first, second)]
+    st.info(
+        f"The two kernels have no kind of text in common: A has {names[0]}, B has {names[1]}.",
+        icon=":material/difference:",
+    )
+
+
+def sentence(content: CodeToShow) -> None:
+    """How many lines differ, and what was left out."""
+    if text := str(content.sentence):
+        st.markdown(plain(text))
+
+
+def measured_difference(first: Side, second: Side, difference: MeasuredDifference | None) -> None:
+    """Both times, and the verdict of the page Compare."""
+    with st.container(border=True, key="code_measured"):
+        st.markdown("**Measured: device time, cold caches**")
+        for name, side in (("A", first), ("B", second)):
+            figure = figure_of(side.result.timing, "cold")
+            time = "no correct cold time" if figure is None else format_time(figure)
+            st.markdown(f"{name}: **{plain(format_variant(side.variant))}** {plain(time)}")
+        if difference is None:
+            st.markdown("The two cases have different sizes, so their times are not compared.")
+            return
+        st.markdown(f"**{plain(describe_pair(difference.pair))}**")
+        if difference.pair.kind != "not comparable":  # there the verdict itself contains the reason
+            st.markdown(plain(describe_verdict_of(difference.pair)))
+        st.page_link(
+            site.page("compare"), label="Open in Compare", icon=":material/compare_arrows:",
+            query_params={
+                "a": first.run.id, "b": second.run.id, "variant_a": first.variant, "variant_b": second.variant,
+                "case": difference.pair.key,
+            },
+        )  # fmt: skip
+
+
+def what_changed(a: KernelOfCase | None, b: KernelOfCase | None) -> None:
+    """One sentence about the facts that differ most."""
+    if a is None or b is None:
+        return
+    if a.digest == b.digest and a.facts.name == b.facts.name:
+        st.markdown("**Both sides run the same machine code.**")
+        return
+    st.markdown(f"**{plain(describe_fact_differences(fact_differences(a.facts, b.facts)))}.**")
+
+
+def facts_of_both(
+    cases: tuple[CaseFacts | None, CaseFacts | None], kernels: tuple[KernelOfCase | None, KernelOfCase | None]
+) -> None:
+    """The facts of both kernels, with a sign beside those that differ."""
+    rows = [
+        KernelRow(case, kernel) if case is not None and kernel is not None else None
+        for case, kernel in zip(cases, kernels, strict=True)
+    ]
+    facts = side_facts(rows[0], rows[1])
+    if not facts:
+        return
+    st.markdown("##### Facts of both kernels")
+    differing = sum(fact.differs is True for fact in facts)
+    table.show(CODE_SIDES, facts, key="code_facts_of_both", alt=f"{len(facts)} facts, of which {differing} differ")
