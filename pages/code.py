@@ -26,7 +26,7 @@ if second is None:
     panels.insight(cases[0], kernels[0])
     panels.badges(cases[0])
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="code_options"):
-        kind = choice.shown(first, None)
+        kind = choice.shown(first)
         control = choice.control_codes(kind)
         downloads.artifacts(bench, sides)
     with st.spinner("Reading the code …"):
@@ -46,7 +46,7 @@ else:
         comparison.nothing_in_common(first, second)
         st.stop()
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="code_options"):
-        kind = choice.shown(first, second)
+        kind = choice.compared_kind(first, second)
         normalise = choice.normalise(kind)
         downloads.artifacts(bench, sides)
     with st.spinner("Reading the code …"):

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from tempfile import TemporaryFile
-from typing import Any, Final, get_args
+from typing import Any, Final, Literal, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -34,11 +34,12 @@ from kernelviz.metrics.line_diff import LineDiff, line_diff
 
 KINDS: Final[tuple[ListingKind, ...]] = get_args(ListingKind)
 NORMALISED_KINDS: Final[frozenset[ListingKind]] = frozenset({"ptx", "sass", "main-loop"})
-"""Registers and addresses of these differ between any two compilations, so their difference is normalised unless somebody asks for
-the text as it is."""
+"""Registers and addresses of these differ between any two compilations, so their difference is normalised unless somebody asks
+for the text as it is."""
 _PROCESSOR_S = 30
 _MOST_REMEMBERED = 24
 """Cubins whose SASS stays in memory: 5,000 instructions take about 5 MB."""
+_MLIR: Final[tuple[Literal["ttir", "ttgir"], ...]] = ("ttir", "ttgir")
 _REASONS: dict[NoFactsReason, MissingReason] = {
     "no_tool": "no_tool",
     "unreadable": "unreadable",
@@ -49,8 +50,8 @@ _REASONS: dict[NoFactsReason, MissingReason] = {
 
 @dataclass(frozen=True, kw_only=True)
 class KernelCode:
-    """The code of a kernel of a case. `listings`: what there is; `missing`: why the other kinds are not there. `artifacts`: the files
-    behind it."""
+    """The code of a kernel of a case. `listings`: what there is; `missing`: why the other kinds are not there. `artifacts`: the
+    files behind it."""
 
     run_id: str
     problem: Problem
@@ -68,8 +69,8 @@ class KernelCode:
 
 @dataclass(frozen=True, kw_only=True)
 class CodeDiff:
-    """How two listings of a kind differ. `lines_a`, `lines_b`: of each compared line the number (from 0) of its line in the listing.
-    `normalised`: whether addresses, register numbers and labels are left out."""
+    """How two listings of a kind differ. `lines_a`, `lines_b`: of each compared line the number (from 0) of its line in the
+    listing. `normalised`: whether addresses, register numbers and labels are left out."""
 
     kind: ListingKind
     normalised: bool
@@ -97,8 +98,8 @@ class CodeListings:
         """The code of a kernel of a case, by default of its first one. With SASS it takes one to two seconds, unless its cubin
         was read before.
 
-        `kinds`: which listings are made. Errors: UnknownName for a variant, problem or kernel that the run does not have; BadField
-        if nothing was captured.
+        `kinds`: which listings are made. Errors: UnknownName for a variant, problem or kernel that the run does not have;
+        BadField if nothing was captured.
         """
         artifacts = self._code.of_case(run, variant, problem=problem)
         kernel = artifacts[0].kernel if kernel is None else kernel
@@ -114,15 +115,15 @@ class CodeListings:
             try:
                 texts.setdefault(artifact.artifact.kind, []).append((artifact, artifact.text()))
             except CodeNotHere as error:
-                kind = artifact.artifact.kind
-                missing[kind] = MissingListing(kind=kind, reason="not_here", message=str(error))
+                absent: ListingKind = artifact.artifact.kind
+                missing[absent] = MissingListing(kind=absent, reason="not_here", message=str(error))
         if "ptx" in texts and {"ptx", "source"} & set(wanted):
             listings["ptx"] = ptx_listing(texts["ptx"][0][1])
         if {"sass", "main-loop"} & set(wanted):
             self._add_sass(run, own, kernel, listings, missing)
-        for kind in ("ttir", "ttgir"):
-            if kind in texts and kind in wanted:
-                listings[kind] = mlir_listing(kind, texts[kind][0][1])
+        for mlir in _MLIR:
+            if mlir in texts and mlir in wanted:
+                listings[mlir] = mlir_listing(mlir, texts[mlir][0][1])
         if "source" in texts and "source" not in missing:
             listings["source"] = _source(texts, kernel, listings)
         for kind in wanted:
@@ -242,7 +243,11 @@ def code_diff(a: KernelCode, b: KernelCode, kind: ListingKind, *, normalise: boo
         listing = side.listings.get(kind)
         if listing is None:
             raise BadField("kind", kind, f"{name} ({side.variant}) has {', '.join(side.listings) or 'no text'}")
-        sides.append(normalised(listing) if normalise else tuple((l.text, n) for n, l in enumerate(listing.lines)))
+        sides.append(
+            normalised(listing)
+            if normalise
+            else tuple((line.text, number) for number, line in enumerate(listing.lines))
+        )
     first, second = sides
     return CodeDiff(
         kind=kind,

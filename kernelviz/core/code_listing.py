@@ -11,19 +11,20 @@ from kernelviz.core.machine_code import ControlCodes
 from kernelviz.core.problem import Struct
 
 ListingKind = Literal["source", "ttir", "ttgir", "ptx", "sass", "main-loop"]
-"""What can be shown of a kernel: what a person wrote, Triton's own languages, PTX, SASS, and the part of the SASS that is the main
-loop of each warp role."""
+"""What can be shown of a kernel: what a person wrote, Triton's own languages, PTX, SASS, and the part of the SASS that is the
+main loop of each warp role."""
 LineMark = Literal["tensor", "wide_load", "wide_store", "spill", "copy"]
 """What an instruction does that often explains a difference: a tensor core instruction; a load or store of at least 16 bytes by
 one thread; a load from or store to local memory, where spilled registers are; the start of an asynchronous copy."""
 LinesUnknown = Literal["no_line_table", "other_files"]
-"""Why no line of a listing has a place in the sources: the compiler wrote no lines; or it names files whose text is not among
-the artifacts."""
+"""Why no line of a listing has a place in the sources: the compiler wrote no lines, or it names files whose text is not among the
+artifacts."""
 MissingReason = Literal[
     "not_captured", "not_here", "no_tool", "unreadable", "too_large", "no_main_loop", "no_machine_code"
 ]
 """Why a kernel has no listing of a kind: no compiler made one, or it was not captured; the content is not on this machine;
-nvdisasm is not installed, or cannot read the cubin; it is larger than what is shown; the kernel has no loop; or it is for a CPU."""
+nvdisasm is not installed, or cannot read the cubin; it is larger than what is shown; the kernel has no loop; or it is for a
+CPU."""
 
 
 class SourcePlace(Struct, frozen=True, kw_only=True):
@@ -36,9 +37,9 @@ class SourcePlace(Struct, frozen=True, kw_only=True):
 class CodeLine(Struct, frozen=True, kw_only=True):
     """A line of a listing.
 
-    `places`: where an instruction comes from: its own line, then the lines of the calls that were inlined, from inside to outside.
-    `address` in bytes from the start of its kernel (SASS). `role`: the warp role, from 1, in whose main loop it is. `number`: the
-    line's number in its own file, where the listing has several files or parts of files.
+    `places`: where an instruction comes from: its own line, then the lines of the calls that were inlined, from inside to
+    outside. `address` in bytes from the start of its kernel (SASS). `role`: the warp role, from 1, in whose main loop it is.
+    `number`: the line's number in its own file, where the listing has several files or parts of files.
     """
 
     text: str

@@ -1,7 +1,7 @@
-"""SASS and PTX without what differs between any two compilations: addresses, the numbers of registers and labels, line directives.
+"""SASS and PTX without what differs between any two compilations: addresses, numbers of registers and labels, line directives.
 
-Registers are renamed within each instruction, in the order in which it names them, because one more register at the beginning of a
-kernel shifts the numbers of all others. So two instructions are equal if they do the same with the same pattern of registers,
+Registers are renamed within each instruction, in the order in which it names them, because one more register at the beginning of
+a kernel shifts the numbers of all others. So two instructions are equal if they do the same with the same pattern of registers,
 offsets and constants. Which register of another instruction is meant is lost.
 """
 
@@ -22,8 +22,8 @@ _COMMENT = re.compile(r"\s*//.*$")
 
 
 def normalised(listing: CodeListing) -> tuple[tuple[str, int], ...]:
-    """The lines of a listing of PTX or SASS without addresses and register numbers, each with the number of the line (from 0) that
-    it stands for. Labels, comments and line directives are left out. Listings in other languages stay as they are."""
+    """The lines of a listing of PTX or SASS without addresses and register numbers, each with the number of the line (from 0)
+    that it stands for. Labels, comments and line directives are left out. Listings in other languages stay as they are."""
     if listing.kind in ("sass", "main-loop"):
         return tuple(
             (normalised_sass(line.text), number)

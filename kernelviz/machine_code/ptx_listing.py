@@ -47,9 +47,7 @@ def ptx_listing(text: str) -> CodeListing:
         else:
             lines.append(CodeLine(text=line))
     named = tuple(dict.fromkeys(place.file for line in lines for place in line.places))
-    return CodeListing(
-        kind="ptx", lines=tuple(lines), files=named, lines_unknown=None if named else "no_line_table"
-    )
+    return CodeListing(kind="ptx", lines=tuple(lines), files=named, lines_unknown=None if named else "no_line_table")
 
 
 def locations(text: str) -> dict[str, set[tuple[int, int]]]:
@@ -97,7 +95,9 @@ def is_instruction(line: str) -> bool:
     [True, False, False, False, True]
     """
     stripped = line.strip()
-    return bool(stripped) and stripped[0] not in "./{}$)(" and _OPCODE.match(stripped) is not None and ":" != stripped[-1]
+    return (
+        bool(stripped) and stripped[0] not in "./{}$)(" and _OPCODE.match(stripped) is not None and stripped[-1] != ":"
+    )
 
 
 def ptx_marks(line: str) -> tuple[LineMark, ...]:

@@ -36,7 +36,7 @@ WIDE_BYTES = 16
 class SassLines(Struct, frozen=True, kw_only=True):
     """The lines of the SASS of each kernel of a cubin, by its name, or why there are none."""
 
-    kernels: dict[str, tuple[CodeLine, ...]] = {}
+    kernels: dict[str, tuple[CodeLine, ...]] = msgspec.field(default_factory=dict)
     reason: MissingReason | None = None
     message: str = ""
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from warnings import catch_warnings, simplefilter
 
 from kernelviz.core.code import Compiler
-from kernelviz.core.code_listing import CodeLine, CodeListing, SourcePlace
+from kernelviz.core.code_listing import CodeLine, CodeListing, LinesUnknown, SourcePlace
 from kernelviz.machine_code.ptx_listing import function_places, locations
 
 _DEFINITION = re.compile(r"def\s+(\w+)\s*\(")
@@ -62,7 +62,7 @@ def source_listing(
             own = place.line if place is not None else None if places else number
             lines.append(CodeLine(text=text, places=() if place is None else (place,), number=own))
     known = tuple(dict.fromkeys(place.file for line in lines for place in line.places))
-    unknown = None if known else "other_files" if files else "no_line_table"
+    unknown: LinesUnknown | None = None if known else "other_files" if files else "no_line_table"
     return CodeListing(kind="source", lines=tuple(lines), files=known, lines_unknown=unknown)
 
 

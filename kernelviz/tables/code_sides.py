@@ -27,7 +27,7 @@ class SideFact:
 
 
 def side_facts(a: KernelRow | None, b: KernelRow | None) -> list[SideFact]:
-    """The facts of two kernels, the same for both sides in the order of the table of cases; those that no side has are left out."""
+    """The facts of two kernels, in the order of the table of cases; those that no side has are left out."""
     rows = []
     for column in CODE_FACTS:
         if column.title not in _NOT_FACTS:

@@ -1,6 +1,5 @@
 """Text about the code of a kernel and about the difference of two kernels."""
 
-
 from kernelviz.core.code_listing import CodeListing, LinesUnknown, ListingKind, MissingListing, MissingReason
 from kernelviz.core.machine_code import ControlCodes
 from kernelviz.core.units import counted
@@ -24,21 +23,19 @@ KIND_MEANINGS: dict[ListingKind, str] = {
     "main-loop": "the instructions of the loop that does most of the work",
 }
 CONTROL_LEGEND = (
-    "control codes: cycles to stall, Y the scheduler prefers another warp, w and r the barrier that is set when the result is written "
-    "and the operands are read, after a colon the barriers it waits for"
+    "control codes: cycles to stall, Y the scheduler prefers another warp, w and r the barrier that is set when the result is "
+    "written and the operands are read, after a colon the barriers it waits for"
 )
-HINT = (
-    "Point at a line, or move to it by the arrow keys, to see the lines of the other texts that come from the same source line."
-)
+HINT = "Point at a line, or move to it by the arrow keys, to see the lines that come from the same source line."
 NO_PLACE = "no source line is known"
 NORMALISED = (
-    "Normalised: registers are numbered anew within each instruction, and addresses, labels and line directives are left out, because "
-    "they differ between any two compilations."
+    "Normalised: registers are numbered anew within each instruction, and addresses, labels and line directives are left out, "
+    "because they differ between any two compilations."
 )
 _LINES_UNKNOWN: dict[LinesUnknown, str] = {
-    "no_line_table": "the compiler wrote no line numbers, so its lines cannot be linked (for NVRTC and nvcc, the option is -lineinfo)",
-    "other_files": "the line numbers are those of files whose text is not among the artifacts, so its lines cannot be linked with "
-    "the source",
+    "no_line_table": "the compiler wrote no line numbers, so its lines cannot be linked (NVRTC and nvcc need -lineinfo)",
+    "other_files": "its line numbers are those of files whose text is not among the artifacts, so it cannot be linked with the "
+    "source",
 }
 _MISSING: dict[MissingReason, str] = {
     "not_captured": "no compiler made it for this kernel, or it was not captured",
@@ -62,7 +59,9 @@ def describe_lines_unknown(listing: CodeListing) -> Text:
     if listing.kind == "source":
         if listing.lines_unknown == "no_line_table":
             return Text("")  # the other texts say it
-        files = "the compiler's line numbers are those of other files, so these lines cannot be linked with the other texts"
+        files = (
+            "the compiler's line numbers are those of other files, so these lines cannot be linked with the other texts"
+        )
         return sentence_case(f"{files}.")
     return sentence_case(f"{_LINES_UNKNOWN[listing.lines_unknown]}.")
 
@@ -75,7 +74,9 @@ def describe_missing_listing(missing: MissingListing) -> Text:
     """
     remedy = f" ({missing.message})" if missing.message else ""
     name = KIND_NAMES[missing.kind]
-    return Text(f"No {name.lower() if missing.kind in ('source', 'main-loop') else name}: {_MISSING[missing.reason]}{remedy}.")
+    return Text(
+        f"No {name.lower() if missing.kind in ('source', 'main-loop') else name}: {_MISSING[missing.reason]}{remedy}."
+    )
 
 
 def format_listing(listing: CodeListing) -> Text:
@@ -119,5 +120,3 @@ def describe_line_diff(diff: LineDiff) -> Text:
 
 def _only(count: int, side: str) -> str:
     return f"{count:,} {'is' if count == 1 else 'are'} only in {side}"
-
-

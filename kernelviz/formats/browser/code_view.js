@@ -305,9 +305,11 @@ export class CodeView {
       title.append(text, searchPlaces[i]);
       titles.append(title);
     }
+    const { ranges, refined } = this.#changes(a.text, b.text, changes);
     const side = (one, i) => ({
       doc: one.text,
       extensions: [
+        EditorView.decorations.of(refined[i]),
         this.#common(one.title, language, one.numbers),
         panels({ topContainer: searchPlaces[i] }),
         this.#signs(i ? 2 : 0, i ? 3 : 1, changes, i ? "+" : "\u2212"),
@@ -316,9 +318,9 @@ export class CodeView {
     const merged = part("div", "code-merge");
     place.append(titles, merged);
     const merge = new MergeView({
-      a: side(a, 0), b: side(b, 1), parent: merged, highlightChanges: true, gutter: false,
+      a: side(a, 0), b: side(b, 1), parent: merged, highlightChanges: false, gutter: false,
       collapseUnchanged: this.#equal ? undefined : { margin: CONTEXT, minSize: 2 * CONTEXT },
-      diffConfig: { override: (first, second) => this.#changes(first, second, changes) },
+      diffConfig: { override: () => ranges },
     });
     this.#merge = merge;
     const move = (command) => () => { merge.b.focus(); command({ state: merge.b.state, dispatch: (transaction) => merge.b.dispatch(transaction) }); this.#bring(merge.b); };
@@ -332,17 +334,24 @@ export class CodeView {
     editor.dispatch({ effects: this.#library.EditorView.scrollIntoView(editor.state.selection.main.head, { y: "center" }) });
   }
 
-  // The changes of lines as changes of characters; within a small change, the characters that differ.
+  // The changes of lines as ranges of characters. `refined`: for each side, marks of the characters that differ within a change
+  // that is small and has lines on both sides; a whole line that only one side has needs no more than its sign.
   #changes(a, b, changes) {
-    const { Change, diff } = this.#library;
+    const { Change, Decoration, diff } = this.#library;
     const startsA = startsOf(a), startsB = startsOf(b);
     const at = (starts, text, line) => (line < starts.length ? starts[line] : text.length);
-    return changes.flatMap(([aFirst, aEnd, bFirst, bEnd]) => {
+    const marks = [[], []], changed = Decoration.mark({ class: "code-changed" });
+    const ranges = changes.map(([aFirst, aEnd, bFirst, bEnd]) => {
       const fromA = at(startsA, a, aFirst), toA = at(startsA, a, aEnd), fromB = at(startsB, b, bFirst), toB = at(startsB, b, bEnd);
-      if (aFirst === aEnd || bFirst === bEnd || toA - fromA > MOST_REFINED || toB - fromB > MOST_REFINED) return [new Change(fromA, toA, fromB, toB)];
-      return diff(a.slice(fromA, toA), b.slice(fromB, toB), { scanLimit: 500 })
-        .map((c) => new Change(fromA + c.fromA, fromA + c.toA, fromB + c.fromB, fromB + c.toB));
+      if (aFirst !== aEnd && bFirst !== bEnd && toA - fromA <= MOST_REFINED && toB - fromB <= MOST_REFINED) {
+        for (const one of diff(a.slice(fromA, toA), b.slice(fromB, toB), { scanLimit: 500 })) {
+          if (one.toA > one.fromA) marks[0].push(changed.range(fromA + one.fromA, fromA + one.toA));
+          if (one.toB > one.fromB) marks[1].push(changed.range(fromB + one.fromB, fromB + one.toB));
+        }
+      }
+      return new Change(fromA, toA, fromB, toB);
     });
+    return { ranges, refined: marks.map((of) => Decoration.set(of)) };
   }
 
   // A sign beside each changed line, so that a change is not said by colour alone.

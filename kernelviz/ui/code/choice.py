@@ -1,11 +1,11 @@
-"""The boxes of the page Code: run, variant, problem and kernel of one case, those of the case that it is compared with, and the text.
+"""The boxes of the page Code: run, variant, problem and kernel of one or two cases, and the text that is shown.
 
 The address always names what the page shows, because the defaults depend on the runs of this machine.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Any, Final, Literal, TypeVar
 
 import streamlit as st
 
@@ -99,16 +99,24 @@ def other_side(bench: Bench, first: Side) -> Side | None:
         return _case(bench, runs[run_id], "_b", first)
 
 
-def shown(first: Side, second: Side | None) -> Any:
-    """The kind of text. Both sides need to have one in common."""
-    kinds: list[Shown] = [kind for kind in first.kinds if second is None or kind in second.kinds]
-    if second is None and {"source", "ptx", "sass"} <= set(kinds):
+def shown(side: Side) -> Shown:
+    """What is shown of one kernel."""
+    kinds: list[Shown] = list(side.kinds)
+    if {"source", "ptx", "sass"} <= set(kinds):
         kinds.append("all")
-    default = next(kind for kind in ("sass", "ptx", *KINDS) if kind in kinds)
-    return _box(
-        "Text", kinds, default, "kind", 0, _name_of_kind, widget=st.segmented_control,
-        help=bullets(f"{KIND_NAMES[kind]}: {KIND_MEANINGS[kind]}" for kind in get_args(ListingKind) if kind in kinds),
-    )  # fmt: skip
+    return _kind_box(kinds)
+
+
+def compared_kind(first: Side, second: Side) -> ListingKind:
+    """The kind of text that is compared. Both sides need to have one in common."""
+    return _kind_box([kind for kind in first.kinds if kind in second.kinds])
+
+
+def _kind_box(kinds: Sequence[_Option]) -> _Option:
+    likely: Sequence[str] = ("sass", "ptx", *KINDS)
+    default = min(kinds, key=lambda kind: likely.index(kind) if kind in likely else len(likely))
+    meanings = (f"{KIND_NAMES[kind]}: {KIND_MEANINGS[kind]}" for kind in KINDS if kind in kinds)
+    return _box("Text", kinds, default, "kind", 0, _name_of_kind, widget=st.segmented_control, help=bullets(meanings))
 
 
 def _name_of_kind(kind: str) -> str:
@@ -157,8 +165,8 @@ def _say_unknown(bench: Bench, param: str, runs: dict[str, RunSummary]) -> None:
     if not wanted or wanted in runs:
         return
     st.error(
-        f"No run **{plain(wanted)}** on this server: it was deleted, or measured on another machine. Choose another run, or ask for "
-        "the run as a file with its code (kernelviz export RUN \\-\\-with\\-code) and upload it on the page History.",
+        f"No run **{plain(wanted)}** on this server: it was deleted, or measured on another machine. Choose another run, or ask "
+        "for the run as a file with its code (kernelviz export RUN \\-\\-with\\-code) and upload it on the page History.",
         icon=":material/error:",
     )
     with st.container(border=True, key="code_runs"):
@@ -178,7 +186,8 @@ def _case(bench: Bench, summary: RunSummary, suffix: str, first: Side | None = N
     if not variants:
         return None
     coded = [v for v in variants if any(r.code for r in run.results if r.variant == v)]
-    ordered = [*coded, *(v for v in variants if v not in coded)]
+    own = [v for v in coded if any(_is_own(r) for r in run.results if r.variant == v)]
+    ordered = list(dict.fromkeys([*own, *coded, *variants]))
     likely = [v for v in ordered if first is None or (run.id, v) != (first.run.id, first.variant)] or ordered
     variant = _box(
         f"Variant{_name(suffix)}", ordered, likely[0], f"variant{suffix}", 230,
@@ -205,6 +214,14 @@ def _case(bench: Bench, summary: RunSummary, suffix: str, first: Side | None = N
     return Side(summary, run, result, kernel)
 
 
+def _is_own(result: Result) -> bool:
+    """Whether its source is what a person wrote, which line tables name, and not a module that torch.compile generated."""
+    codes = result.code or ()
+    return any(a.kind == "source" for code in codes for a in code.artifacts) and all(
+        code.compiler != "inductor" for code in codes
+    )
+
+
 def _name(suffix: str) -> str:
     return " B" if suffix else ""
 
@@ -224,11 +241,13 @@ def _box(
     key = f"code_{param}"
     wanted = st.query_params.get(param)
     if view_filters.moved(param) or st.session_state.get(key) not in options:
-        used = default
+        used: str = default
         if wanted and wanted not in options and param not in ("run", "run_b"):
             used = nearest(wanted, options) or default
             with st.container(key=f"unknown_{param}"):
-                st.caption(f":orange[In the address, {param} {plain(repr(wanted))} is not there: showing {plain(used)}]")
+                st.caption(
+                    f":orange[In the address, {param} {plain(repr(wanted))} is not there: showing {plain(used)}]"
+                )
         st.session_state[key] = wanted if wanted in options else used
     size = {"width": width} if width else {}
     value: _Option = (

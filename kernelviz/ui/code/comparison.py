@@ -1,5 +1,6 @@
 """The panels of the page Code about two cases: the measured difference, what changed, and the facts of both."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import streamlit as st
@@ -35,9 +36,7 @@ def measured(bench: Bench, first: Side, second: Side) -> MeasuredDifference | No
     """The measured difference at one problem; None for two problems, of which a ratio would say nothing about the code."""
     if first.problem.key != second.problem.key or same_case(first, second):
         return None
-    compared = compare_stored(
-        bench, first.run.id, second.run.id, variant_a=first.variant, variant_b=second.variant
-    )
+    compared = compare_stored(bench, first.run.id, second.run.id, variant_a=first.variant, variant_b=second.variant)
     pair = next((one for one in compared.pairs if one.problem.key == first.problem.key), None)
     return None if pair is None else MeasuredDifference(compared, pair)
 
@@ -69,17 +68,19 @@ def sentence(content: CodeToShow) -> None:
 def measured_difference(first: Side, second: Side, difference: MeasuredDifference | None) -> None:
     """Both times, and the verdict of the page Compare."""
     with st.container(border=True, key="code_measured"):
-        st.markdown("**Measured: device time, cold caches**")
+        lines = ["**Measured: device time, cold caches**"]
         for name, side in (("A", first), ("B", second)):
             figure = figure_of(side.result.timing, "cold")
             time = "no correct cold time" if figure is None else format_time(figure)
-            st.markdown(f"{name}: **{plain(format_variant(side.variant))}** {plain(time)}")
+            lines.append(f"{name}: **{plain(format_variant(side.variant))}** {plain(time)}")
         if difference is None:
-            st.markdown("The two cases have different sizes, so their times are not compared.")
+            same = "Both sides are the same case." if same_case(first, second) else ""
+            st.markdown(_lines([*lines, same or "The sizes differ, so the times are not compared."]))
             return
-        st.markdown(f"**{plain(describe_pair(difference.pair))}**")
+        lines.append(f"B against A: **{plain(describe_pair(difference.pair))}**")
         if difference.pair.kind != "not comparable":  # there the verdict itself contains the reason
-            st.markdown(plain(describe_verdict_of(difference.pair)))
+            lines.append(plain(describe_verdict_of(difference.pair)))
+        st.markdown(_lines(lines))
         st.page_link(
             site.page("compare"), label="Open in Compare", icon=":material/compare_arrows:",
             query_params={
@@ -87,6 +88,11 @@ def measured_difference(first: Side, second: Side, difference: MeasuredDifferenc
                 "case": difference.pair.key,
             },
         )  # fmt: skip
+
+
+def _lines(lines: Sequence[str]) -> str:
+    """Lines of Markdown below each other, in one paragraph."""
+    return "  \n".join(lines)
 
 
 def what_changed(a: KernelOfCase | None, b: KernelOfCase | None) -> None:

@@ -44,7 +44,14 @@ def _of(bench: Bench, side: Side) -> list[CaseArtifact]:
     code = bench.history.code
     listed = code.of_case(side.run, side.variant, problem=side.problem.key, kernel=side.kernel)
     has_sass = "sass" in side.kinds
-    return [*listed, *(code.of_case(side.run, side.variant, problem=side.problem.key, kernel=side.kernel, kind="sass") if has_sass else ())]
+    return [
+        *listed,
+        *(
+            code.of_case(side.run, side.variant, problem=side.problem.key, kernel=side.kernel, kind="sass")
+            if has_sass
+            else ()
+        ),
+    ]
 
 
 def _content(artifact: CaseArtifact) -> bytes:

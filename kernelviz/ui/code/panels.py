@@ -26,8 +26,8 @@ def title() -> None:
     st.markdown("#### Code")
     st.markdown(
         "Source, PTX and SASS of a kernel side by side, or **how two kernels differ** beside their measured difference.",
-        help="The code is what the compilers made when the case was measured. Point at a line to see the lines of the other texts "
-        "that come from the same source line.",
+        help="The code is what the compilers made when the case was measured. Point at a line to see the lines of the other "
+        "texts that come from the same source line.",
     )
 
 
@@ -35,8 +35,8 @@ def no_run(bench: Bench) -> None:
     """What to do where no run can be shown."""
     with st.container(border=True, key="nothing_chosen"):
         st.markdown(
-            "**No run on this server has code.** Measure one of Triton, CUDA C\\+\\+ or torch.compile on the page Bench, or import a "
-            "document with code (kernelviz export RUN \\-\\-with\\-code) on the page History."
+            "**No run on this server has code.** Measure one of Triton, CUDA C\\+\\+ or torch.compile on the page Bench, or "
+            "import a document with code (kernelviz export RUN \\-\\-with\\-code) on the page History."
         )
         with st.container(horizontal=True, gap="small"):
             st.page_link(site.page("bench"), label="Measure a run", icon=":material/speed:")
@@ -60,8 +60,8 @@ def progress(bench: Bench, side: Side) -> None:
     if present is not None:
         with st.container(border=True, key="code_going"):
             st.caption(
-                "This run is still measured. SASS and facts are read when it has ended, because reading them uses the processor and "
-                "would disturb the times."
+                "This run is still measured. SASS and facts are read when it has ended, because reading them uses the "
+                "processor and would disturb the times."
             )
             live_progress.following(side.run.id, present, key="live_code")
 
@@ -125,8 +125,8 @@ def plugin_note(sides: Sequence[Side]) -> None:
     """Says of the code of a user's own file that it is not exported."""
     if any(code.plugin for side in sides for code in side.result.code or ()):
         st.caption(
-            "This is the code of a user's own file. Exported runs contain it only with \\-\\-with\\-plugin\\-code, and the downloads of "
-            "this page contain it."
+            "This is the code of a user's own file. Exported runs contain it only with \\-\\-with\\-plugin\\-code, and the "
+            "downloads of this page contain it."
         )
 
 

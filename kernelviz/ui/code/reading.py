@@ -10,7 +10,13 @@ from kernelviz.core.code_listing import ListingKind
 from kernelviz.core.run_cache import RunCache
 from kernelviz.formats import code_view
 from kernelviz.text import Text, format_sizes, format_variant
-from kernelviz.text.code_listings import KIND_NAMES, NORMALISED, describe_line_diff, describe_missing_listing, format_listing
+from kernelviz.text.code_listings import (
+    KIND_NAMES,
+    NORMALISED,
+    describe_line_diff,
+    describe_missing_listing,
+    format_listing,
+)
 from kernelviz.ui.code.choice import Shown, Side
 
 _BESIDE: dict[Shown, tuple[ListingKind, ...]] = {"all": ("source", "ptx", "sass"), "source": ("source",)}
@@ -62,11 +68,13 @@ def _one(bench: Bench, side: Side, kinds: Sequence[ListingKind], *, control: boo
 
 
 def _two(bench: Bench, first: Side, second: Side, kind: ListingKind, *, normalise: bool) -> CodeToShow:
-    codes = [_read(bench, side, (kind,)) for side in (first, second)]
-    missing = tuple(Text(f"{n}: ") + line for n, code in zip("AB", codes, strict=True) for line in _missing(code, (kind,)))
+    codes = _read(bench, first, (kind,)), _read(bench, second, (kind,))
+    missing = tuple(
+        Text(f"{n}: ") + line for n, code in zip("AB", codes, strict=True) for line in _missing(code, (kind,))
+    )
     if missing:
         return CodeToShow("", "", Text(""), missing)
-    found = code_diff(*codes, kind, normalise=normalise)
+    found = code_diff(codes[0], codes[1], kind, normalise=normalise)
     titles = tuple(f"{n}: {_title(side, first, second)}" for n, side in zip("AB", (first, second), strict=True))
     packed = code_view.diff(found.diff, (titles[0], titles[1]), kind, _compilers(codes[0])[kind])
     sentence = describe_line_diff(found.diff)

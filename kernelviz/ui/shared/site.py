@@ -68,10 +68,16 @@ def compare_variants_link(run_id: str, first: str, second: str) -> None:
 
 
 def code_link(
-    label: str, run_id: str, variant: str, problem: str, *, other: tuple[str, str, str] | None = None, kind: str | None = None
+    label: str,
+    run_id: str,
+    variant: str,
+    problem: str,
+    *,
+    other: tuple[str, str, str] | None = None,
+    kind: str | None = None,
 ) -> None:
-    """A link to the code of a case. `label` is Markdown. `other`: run, variant and problem of a case to compare it with. `kind`: the
-    text that is shown first."""
+    """A link to the code of a case. `label` is Markdown. `other`: run, variant and problem of a case to compare it with. `kind`:
+    the text that is shown first."""
     sides = {"run": run_id, "variant": variant, "problem": problem}
     if other is not None:
         sides |= dict(zip(("run_b", "variant_b", "problem_b"), other, strict=True))
