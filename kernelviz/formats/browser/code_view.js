@@ -11,8 +11,8 @@ const MARKS = {
   copy: ["CP", "asynchronous copy"],
 };
 const CONTEXT = 3;  // equal lines beside a change
-const MOST_REFINED = 4000;  // characters of a change of which the differing characters are marked
-const PHRASES = { Find: "Find in this text", next: "Next", previous: "Previous", all: "All", "match case": "Match case", "by word": "Whole words" };
+const LEAST_ALIKE = 0.5;  // of two lines that replace each other: the differing characters are marked only if so much is the same
+const PHRASES = { Find: "Find in this text", next: "Next", previous: "Previous", all: "All", "match case": "Match case", "by word": "Whole words", regexp: "Regular expression" };
 
 export class CodeView {
   #box;
@@ -334,24 +334,33 @@ export class CodeView {
     editor.dispatch({ effects: this.#library.EditorView.scrollIntoView(editor.state.selection.main.head, { y: "center" }) });
   }
 
-  // The changes of lines as ranges of characters. `refined`: for each side, marks of the characters that differ within a change
-  // that is small and has lines on both sides; a whole line that only one side has needs no more than its sign.
+  // The changes of lines as ranges of characters. `refined`: for each side, marks of the characters that differ where lines of A are
+  // replaced by as many similar lines of B. A line that only one side has needs no more than its sign.
   #changes(a, b, changes) {
-    const { Change, Decoration, diff } = this.#library;
+    const { Change, Decoration } = this.#library;
     const startsA = startsOf(a), startsB = startsOf(b);
     const at = (starts, text, line) => (line < starts.length ? starts[line] : text.length);
+    const line = (starts, text, number) => text.slice(starts[number], number + 1 < starts.length ? starts[number + 1] - 1 : text.length);
     const marks = [[], []], changed = Decoration.mark({ class: "code-changed" });
-    const ranges = changes.map(([aFirst, aEnd, bFirst, bEnd]) => {
-      const fromA = at(startsA, a, aFirst), toA = at(startsA, a, aEnd), fromB = at(startsB, b, bFirst), toB = at(startsB, b, bEnd);
-      if (aFirst !== aEnd && bFirst !== bEnd && toA - fromA <= MOST_REFINED && toB - fromB <= MOST_REFINED) {
-        for (const one of diff(a.slice(fromA, toA), b.slice(fromB, toB), { scanLimit: 500 })) {
-          if (one.toA > one.fromA) marks[0].push(changed.range(fromA + one.fromA, fromA + one.toA));
-          if (one.toB > one.fromB) marks[1].push(changed.range(fromB + one.fromB, fromB + one.toB));
+    for (const [aFirst, aEnd, bFirst, bEnd] of changes) {
+      if (aEnd - aFirst !== bEnd - bFirst) continue;
+      for (let i = 0; i < aEnd - aFirst; i++) {
+        const parts = this.#refined(line(startsA, a, aFirst + i), line(startsB, b, bFirst + i));
+        for (const one of parts) {
+          if (one.toA > one.fromA) marks[0].push(changed.range(startsA[aFirst + i] + one.fromA, startsA[aFirst + i] + one.toA));
+          if (one.toB > one.fromB) marks[1].push(changed.range(startsB[bFirst + i] + one.fromB, startsB[bFirst + i] + one.toB));
         }
       }
-      return new Change(fromA, toA, fromB, toB);
-    });
+    }
+    const ranges = changes.map(([aFirst, aEnd, bFirst, bEnd]) => new Change(at(startsA, a, aFirst), at(startsA, a, aEnd), at(startsB, b, bFirst), at(startsB, b, bEnd)));
     return { ranges, refined: marks.map((of) => Decoration.set(of)) };
+  }
+
+  // The differing parts of two lines; none if they have too little in common.
+  #refined(a, b) {
+    const parts = this.#library.presentableDiff(a, b, { scanLimit: 200 });
+    const differing = parts.reduce((sum, one) => sum + one.toA - one.fromA + one.toB - one.fromB, 0);
+    return differing <= (1 - LEAST_ALIKE) * (a.length + b.length) ? parts : [];
   }
 
   // A sign beside each changed line, so that a change is not said by colour alone.

@@ -4,7 +4,7 @@ import { Decoration, drawSelection, EditorView, gutter, GutterMarker, highlightA
 import { HighlightStyle, StreamLanguage, syntaxHighlighting } from "@codemirror/language";
 import { openSearchPanel, search, searchKeymap } from "@codemirror/search";
 import { standardKeymap } from "@codemirror/commands";
-import { Change, diff, goToNextChunk, goToPreviousChunk, MergeView } from "@codemirror/merge";
+import { Change, goToNextChunk, goToPreviousChunk, MergeView, presentableDiff } from "@codemirror/merge";
 import { python } from "@codemirror/legacy-modes/mode/python";
 import { cpp } from "@codemirror/legacy-modes/mode/clike";
 import { tags } from "@lezer/highlight";
@@ -12,5 +12,5 @@ import { tags } from "@lezer/highlight";
 globalThis.CodeMirror = {
   EditorState, RangeSetBuilder, StateEffect, StateField, Decoration, drawSelection, EditorView, gutter, GutterMarker,
   highlightActiveLine, keymap, lineNumbers, panels, HighlightStyle, StreamLanguage, syntaxHighlighting, openSearchPanel, search, searchKeymap,
-  standardKeymap, Change, diff, goToNextChunk, goToPreviousChunk, MergeView, python, cpp, tags,
+  standardKeymap, Change, goToNextChunk, goToPreviousChunk, MergeView, presentableDiff, python, cpp, tags,
 };
