@@ -37,9 +37,10 @@ if second is None:
 else:
     left, right = st.columns([1, 1.5], gap="medium")
     with left:
-        comparison.measured_difference(first, second, comparison.measured(bench, first, second))
+        difference = comparison.measured(bench, first, second)
+        comparison.measured_difference(first, second, difference)
     with right:
-        comparison.what_changed(kernels[0], kernels[1])
+        comparison.what_changed(cases[0], cases[1], difference)
         panels.badges(cases[0], "A")
         panels.badges(cases[1], "B")
     if not comparison.common_kinds(first, second):

@@ -11,9 +11,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from tempfile import TemporaryFile
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 import msgspec
 from msgspec.structs import replace
@@ -31,6 +30,7 @@ from kernelviz.machine_code.sass_listing import SassLines, from_standard_input, 
 from kernelviz.machine_code.source_lines import Source, source_listing
 from kernelviz.machine_code.tools import ToolUnavailable, tool_paths
 from kernelviz.metrics.line_diff import LineDiff, line_diff
+from kernelviz.text.code_listings import describe_missing_listing
 
 KINDS: Final[tuple[ListingKind, ...]] = get_args(ListingKind)
 NORMALISED_KINDS: Final[frozenset[ListingKind]] = frozenset({"ptx", "sass", "main-loop"})
@@ -60,6 +60,14 @@ class KernelCode:
     artifacts: tuple[CaseArtifact, ...]
     listings: Mapping[ListingKind, CodeListing]
     missing: Mapping[ListingKind, MissingListing]
+
+    def text_of(self, kind: ListingKind) -> str:
+        """The text of this kind. Errors: BadField that says why there is none."""
+        listing = self.listings.get(kind)
+        if listing is None:
+            why = self.missing.get(kind)
+            raise BadField("kind", kind, "nothing was read" if why is None else str(describe_missing_listing(why)))
+        return listing.text
 
     @property
     def plugin(self) -> bool:
@@ -113,10 +121,12 @@ class CodeListings:
             if artifact.artifact.kind == "cubin":
                 continue
             try:
-                texts.setdefault(artifact.artifact.kind, []).append((artifact, artifact.text()))
+                text = artifact.text()
             except CodeNotHere as error:
                 absent: ListingKind = artifact.artifact.kind
                 missing[absent] = MissingListing(kind=absent, reason="not_here", message=str(error))
+            else:
+                texts.setdefault(artifact.artifact.kind, []).append((artifact, text))
         if "ptx" in texts and {"ptx", "source"} & set(wanted):
             listings["ptx"] = ptx_listing(texts["ptx"][0][1])
         if {"sass", "main-loop"} & set(wanted):
@@ -139,6 +149,10 @@ class CodeListings:
             listings={kind: _with_known_lines(listings[kind], listings) for kind in wanted if kind in listings},
             missing={kind: missing[kind] for kind in wanted if kind in missing},
         )
+
+    def kernels_of(self, run: Run, variant: str, problem: str) -> tuple[str, ...]:
+        """The kernels of a case that have code. Errors: UnknownName; BadField if nothing was captured."""
+        return tuple(dict.fromkeys(a.kernel for a in self._code.of_case(run, variant, problem=problem)))
 
     def _add_sass(
         self,
@@ -242,7 +256,9 @@ def code_diff(a: KernelCode, b: KernelCode, kind: ListingKind, *, normalise: boo
     for name, side in (("A", a), ("B", b)):
         listing = side.listings.get(kind)
         if listing is None:
-            raise BadField("kind", kind, f"{name} ({side.variant}) has {', '.join(side.listings) or 'no text'}")
+            why = side.missing.get(kind)
+            reason = "nothing was read" if why is None else str(describe_missing_listing(why))
+            raise BadField("kind", kind, f"{name} ({side.variant}): {reason}")
         sides.append(
             normalised(listing)
             if normalise
@@ -261,25 +277,3 @@ def code_diff(a: KernelCode, b: KernelCode, kind: ListingKind, *, normalise: boo
 def counterpart(kernels: Sequence[str], kernel: str) -> str | None:
     """The kernel of another case that corresponds to a kernel: that with its name, else the first one; None if there is none."""
     return kernel if kernel in kernels else next(iter(kernels), None)
-
-
-def record(diff: CodeDiff, a: KernelCode, b: KernelCode) -> dict[str, Any]:
-    """A difference as plain values, for JSON."""
-    side = partial(_side)
-    return {
-        "a": side(a),
-        "b": side(b),
-        "kind": diff.kind,
-        "normalised": diff.normalised,
-        "equal_lines": diff.diff.equal,
-        "lines_only_in_a": diff.diff.removed,
-        "lines_only_in_b": diff.diff.added,
-        "changes": [
-            {"a": list(diff.diff.a[c.a_first : c.a_end]), "b": list(diff.diff.b[c.b_first : c.b_end])}
-            for c in diff.diff.changes
-        ],
-    }
-
-
-def _side(code: KernelCode) -> dict[str, Any]:
-    return {"run": code.run_id, "problem": code.problem.key, "variant": code.variant, "kernel": code.kernel}

@@ -11,6 +11,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.code_listings import KINDS, NORMALISED_KINDS, counterpart
+from kernelviz.bench.compared_code import CodeSide
 from kernelviz.core import LIVING, Problem, Result, Run, UnknownRun
 from kernelviz.core.code_listing import ListingKind
 from kernelviz.core.errors import nearest
@@ -44,6 +45,11 @@ class Side:
     @property
     def variant(self) -> str:
         return self.result.variant
+
+    @property
+    def case(self) -> CodeSide:
+        """The side, as the use cases name it."""
+        return CodeSide(self.run, self.variant, self.problem.key, self.kernel)
 
     @property
     def going_on(self) -> bool:

@@ -1,48 +1,36 @@
 """The panels of the page Code about two cases: the measured difference, what changed, and the facts of both."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import streamlit as st
 
-from kernelviz.bench import Bench
+from kernelviz.bench import Bench, compared_code
+from kernelviz.bench.compared_code import MeasuredDifference
 from kernelviz.bench.comparison import compare_stored
+from kernelviz.core import Run
 from kernelviz.core.code_facts import CaseFacts, KernelOfCase
 from kernelviz.core.code_listing import ListingKind
-from kernelviz.machine_code.differences import fact_differences
-from kernelviz.metrics.comparison import Comparison, Pair
+from kernelviz.metrics.comparison import Comparison
 from kernelviz.metrics.figures import figure_of
 from kernelviz.tables.code_facts import KernelRow
 from kernelviz.tables.code_sides import CODE_SIDES, side_facts
 from kernelviz.text import describe_pair, format_time, format_variant
-from kernelviz.text.code_differences import describe_fact_differences
+from kernelviz.text.code_changes import EXPLAINS_NAMES, EXPLAINS_SIGNS, MOST, describe_change, describe_changes
 from kernelviz.text.code_listings import KIND_NAMES
 from kernelviz.text.comparison import describe_verdict_of
 from kernelviz.ui.code.choice import Side
 from kernelviz.ui.code.reading import CodeToShow
 from kernelviz.ui.shared import site, table
-from kernelviz.ui.shared.text import plain
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredDifference:
-    """The pair of the two cases, as the page Compare has it."""
-
-    comparison: Comparison
-    pair: Pair
+from kernelviz.ui.shared.text import bullets, plain
 
 
 def measured(bench: Bench, first: Side, second: Side) -> MeasuredDifference | None:
-    """The measured difference at one problem; None for two problems, of which a ratio would say nothing about the code."""
-    if first.problem.key != second.problem.key or same_case(first, second):
-        return None
-    compared = compare_stored(bench, first.run.id, second.run.id, variant_a=first.variant, variant_b=second.variant)
-    pair = next((one for one in compared.pairs if one.problem.key == first.problem.key), None)
-    return None if pair is None else MeasuredDifference(compared, pair)
+    """The measured difference at one problem, as the page Compare has it."""
 
+    def compare(a: Run, b: Run, *, variant_a: str, variant_b: str) -> Comparison:
+        return compare_stored(bench, a.id, b.id, variant_a=variant_a, variant_b=variant_b)
 
-def same_case(first: Side, second: Side) -> bool:
-    return (first.run.id, first.variant, first.problem.key) == (second.run.id, second.variant, second.problem.key)
+    return compared_code.measured_difference(compare, first.case, second.case)
 
 
 def common_kinds(first: Side, second: Side) -> tuple[ListingKind, ...]:
@@ -74,8 +62,9 @@ def measured_difference(first: Side, second: Side, difference: MeasuredDifferenc
             time = "no correct cold time" if figure is None else format_time(figure)
             lines.append(f"{name}: **{plain(format_variant(side.variant))}** {plain(time)}")
         if difference is None:
-            same = "Both sides are the same case." if same_case(first, second) else ""
-            st.markdown(_lines([*lines, same or "The sizes differ, so the times are not compared."]))
+            same = first.problem.key == second.problem.key
+            why = "Both sides are the same case." if same else "The sizes differ, so the times are not compared."
+            st.markdown(_lines([*lines, why]))
             return
         lines.append(f"B against A: **{plain(describe_pair(difference.pair))}**")
         if difference.pair.kind != "not comparable":  # there the verdict itself contains the reason
@@ -95,14 +84,20 @@ def _lines(lines: Sequence[str]) -> str:
     return "  \n".join(lines)
 
 
-def what_changed(a: KernelOfCase | None, b: KernelOfCase | None) -> None:
-    """One sentence about the facts that differ most."""
+def what_changed(a: CaseFacts | None, b: CaseFacts | None, difference: MeasuredDifference | None) -> None:
+    """One sentence about what changed in the machine code, the likeliest cause of the measured difference first, and the list."""
     if a is None or b is None:
         return
-    if a.digest == b.digest and a.facts.name == b.facts.name:
-        st.markdown("**Both sides run the same machine code.**")
-        return
-    st.markdown(f"**{plain(describe_fact_differences(fact_differences(a.facts, b.facts)))}.**")
+    changes = compared_code.changes_of(a, b, difference)
+    st.markdown(f"**{plain(describe_changes(changes))}.**")
+    if len(changes.changes) > MOST:
+        with st.expander(f"All {len(changes.changes)} changes, the likeliest cause first"):
+            st.markdown(
+                bullets(
+                    f"{EXPLAINS_SIGNS[one.explains]} {describe_change(one.change)}: {EXPLAINS_NAMES[one.explains]}"
+                    for one in changes.changes
+                )
+            )
 
 
 def facts_of_both(
