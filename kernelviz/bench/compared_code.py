@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import msgspec
-
 from kernelviz.bench import comparison
 from kernelviz.bench.bench import Bench
+from kernelviz.bench.code_changes import faster_side
+from kernelviz.bench.code_changes import record as changes_record
 from kernelviz.bench.code_listings import CodeDiff, KernelCode, code_diff, counterpart
 from kernelviz.core import Result, Run, check_name
 from kernelviz.core.code_changes import CodeChanges
-from kernelviz.core.code_changes import CodeSide as FasterSide
 from kernelviz.core.code_facts import CaseFacts
 from kernelviz.core.code_listing import ListingKind
 from kernelviz.metrics.code_changes import ranked
@@ -25,6 +24,7 @@ from kernelviz.text import Text, describe_pair, format_problem, format_variant
 from kernelviz.text.code_changes import describe_changes
 from kernelviz.text.code_listings import NORMALISED, describe_line_diff
 from kernelviz.text.comparison import describe_verdict_of
+from kernelviz.text.text import sentence_case
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,6 @@ class MeasuredDifference:
 
     comparison: Comparison
     pair: Pair
-
-    @property
-    def faster(self) -> FasterSide | None:
-        """The faster side by the verdict."""
-        return "b" if self.pair.kind == "faster" else "a" if self.pair.kind == "slower" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +97,7 @@ def measured_difference(compare: CompareRuns, a: CodeSide, b: CodeSide) -> Measu
 
 def changes_of(a: CaseFacts, b: CaseFacts, difference: MeasuredDifference | None) -> CodeChanges:
     """What changed in the machine code, the likeliest cause of the measured difference first."""
-    return ranked(a, b, None if difference is None else difference.faster)
+    return ranked(a, b, None if difference is None else faster_side(difference.pair))
 
 
 def facts_of(bench: Bench, side: CodeSide) -> CaseFacts:
@@ -126,7 +121,7 @@ def describe_compared(compared: ComparedCode) -> Iterator[Text]:
         yield Text("B against A: ") + describe_pair(compared.measured.pair)
         if compared.measured.pair.kind != "not comparable":
             yield describe_verdict_of(compared.measured.pair)
-    yield describe_changes(compared.changes) + "."
+    yield sentence_case(f"{describe_changes(compared.changes)}.")
     yield describe_line_diff(compared.diff.diff) + (f" {NORMALISED}" if compared.diff.normalised else "")
 
 
@@ -142,7 +137,7 @@ def compared_record(compared: ComparedCode) -> dict[str, Any]:
         "ratio": None if ratio is None else ratio.estimate,
         "ratio_low": None if ratio is None else ratio.low,
         "ratio_high": None if ratio is None else ratio.high,
-        "code_changes": msgspec.to_builtins(compared.changes),
+        "code_changes": changes_record(compared.changes),
         "kind": compared.diff.kind,
         "normalised": compared.diff.normalised,
         "equal_lines": diff.equal,

@@ -12,16 +12,18 @@ from kernelviz.core.code_facts import CaseFacts, KernelOfCase
 from kernelviz.core.code_listing import ListingKind
 from kernelviz.metrics.comparison import Comparison
 from kernelviz.metrics.figures import figure_of
+from kernelviz.tables.code_changes import CODE_CHANGES
 from kernelviz.tables.code_facts import KernelRow
 from kernelviz.tables.code_sides import CODE_SIDES, side_facts
 from kernelviz.text import describe_pair, format_time, format_variant
-from kernelviz.text.code_changes import EXPLAINS_NAMES, EXPLAINS_SIGNS, MOST, describe_change, describe_changes
+from kernelviz.text.code_changes import MOST, describe_cause, describe_changes, describe_missing_sides
 from kernelviz.text.code_listings import KIND_NAMES
 from kernelviz.text.comparison import describe_verdict_of
+from kernelviz.text.text import sentence_case
 from kernelviz.ui.code.choice import Side
 from kernelviz.ui.code.reading import CodeToShow
 from kernelviz.ui.shared import site, table
-from kernelviz.ui.shared.text import bullets, plain
+from kernelviz.ui.shared.text import plain
 
 
 def measured(bench: Bench, first: Side, second: Side) -> MeasuredDifference | None:
@@ -89,15 +91,16 @@ def what_changed(a: CaseFacts | None, b: CaseFacts | None, difference: MeasuredD
     if a is None or b is None:
         return
     changes = compared_code.changes_of(a, b, difference)
-    st.markdown(f"**{plain(describe_changes(changes))}.**")
+    if difference is not None:
+        st.markdown(f"**{plain(describe_cause(changes))}**")
+    if changes.changes:
+        st.markdown(plain(sentence_case(f"{describe_changes(changes)}.")))
+    if changes.known or changes.changes:
+        for line in describe_missing_sides(changes):
+            st.caption(plain(line))
     if len(changes.changes) > MOST:
         with st.expander(f"All {len(changes.changes)} changes, the likeliest cause first"):
-            st.markdown(
-                bullets(
-                    f"{EXPLAINS_SIGNS[one.explains]} {describe_change(one.change)}: {EXPLAINS_NAMES[one.explains]}"
-                    for one in changes.changes
-                )
-            )
+            table.show(CODE_CHANGES, changes.changes, key="code_changes", alt="What has changed in the machine code")
 
 
 def facts_of_both(
