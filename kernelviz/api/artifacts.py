@@ -57,9 +57,9 @@ def code_listing(
     """The code of a kernel line by line: `listings` has source, ttir, ttgir, ptx, sass and main-loop, as far as they exist.
 
     Each line has the source lines that it comes from, and one of SASS also its address, its control codes, and the warp role in
-    whose main loop it is. `missing` says why a text is not there. It needs nvdisasm and no GPU. run: a run, its id, or a file that
-    holds one. problem, sizes: one problem, if the run has several. kernel: by default the first one. Errors: UnknownName; BadField
-    if nothing was captured, or if several problems are left.
+    whose main loop it is. `missing` says why a text is not there. It needs nvdisasm and no GPU. run: a run, its id, or a file
+    that holds one. problem, sizes: one problem, if the run has several. kernel: by default the first one. Errors: UnknownName;
+    BadField if nothing was captured, or if several problems are left.
     """
     opened = run if isinstance(run, Run) else load(run)
     return use_cases.current().history.code_listings.of_kernel(
@@ -81,10 +81,10 @@ def code_diff(
 ) -> ComparedCode:
     """How the code of two kernels differs, line by line, beside the measured difference.
 
-    `diff` has the lines, `changes` what changed in the machine code with the likeliest cause of the difference first, and `measured`
-    the verdict of `compare`. a, b: runs, their ids, or files; B is by default the run A. variant_b, problem_b: by default those of
-    A. kind: source, ttir, ttgir, ptx, sass or main-loop. normalise: without addresses, labels and register numbers, by default for
-    ptx, sass and main-loop. Errors: UnknownName; BadField if a side has no such code.
+    `diff` has the lines, `changes` what changed in the machine code with the likeliest cause of the difference first, and
+    `measured` the verdict of `compare`. a, b: runs, their ids, or files; B is by default the run A. variant_b, problem_b: by
+    default those of A. kind: source, ttir, ttgir, ptx, sass or main-loop. normalise: without addresses, labels and register
+    numbers, by default for ptx, sass and main-loop. Errors: UnknownName; BadField if a side has no such code.
     """
     check_name("kind", kind, KINDS)
     first = a if isinstance(a, Run) else load(a)

@@ -177,11 +177,12 @@ def _say_unknown(bench: Bench, param: str, runs: dict[str, RunSummary]) -> None:
     )
     with st.container(border=True, key="code_runs"):
         st.markdown("**Runs with code**")
-        for run in list(runs.values())[:_MOST_LISTED]:
-            st.page_link(
-                site.page("code"), label=plain(run_label(run)), query_params={"run": run.id}, icon=":material/code:"
-            )
-        st.page_link(site.page("history"), label="All runs, and upload", icon=":material/history:")
+        with st.container(horizontal=True, gap="small"):
+            for run in list(runs.values())[:_MOST_LISTED]:
+                st.page_link(
+                    site.page("code"), label=plain(run_label(run)), query_params={"run": run.id}, icon=":material/code:"
+                )
+            st.page_link(site.page("history"), label="All runs, and upload", icon=":material/history:")
 
 
 def _case(bench: Bench, summary: RunSummary, suffix: str, first: Side | None = None) -> Side | None:

@@ -19,7 +19,6 @@ from kernelviz.text import describe_pair, format_time, format_variant
 from kernelviz.text.code_changes import MOST, describe_cause, describe_changes, describe_missing_sides
 from kernelviz.text.code_listings import KIND_NAMES
 from kernelviz.text.comparison import describe_verdict_of
-from kernelviz.text.text import sentence_case
 from kernelviz.ui.code.choice import Side
 from kernelviz.ui.code.reading import CodeToShow
 from kernelviz.ui.shared import site, table
@@ -94,7 +93,7 @@ def what_changed(a: CaseFacts | None, b: CaseFacts | None, difference: MeasuredD
     if difference is not None:
         st.markdown(f"**{plain(describe_cause(changes))}**")
     if changes.changes:
-        st.markdown(plain(sentence_case(f"{describe_changes(changes)}.")))
+        st.markdown(plain(f"What changed: {describe_changes(changes)}."))
     if changes.known or changes.changes:
         for line in describe_missing_sides(changes):
             st.caption(plain(line))
