@@ -14,6 +14,7 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from warnings import catch_warnings, simplefilter
 
 from kernelviz.core.code import Compiler
@@ -109,7 +110,7 @@ def _shifted(function: _Function, file: str, shift: int) -> Iterator[tuple[int, 
 def _functions(texts: Sequence[str]) -> Iterator[_Function]:
     """The functions of a source, each from its `def` up to the next decorator."""
     starts = [n for n, text in enumerate(texts) if _DECORATOR.match(text)]
-    for start, end in zip(starts, [*starts[1:], len(texts)], strict=True):
+    for start, end in pairwise([*starts, len(texts)]):
         if start + 1 < len(texts) and (match := _DEFINITION.match(texts[start + 1])):
             last = end
             while last > start + 2 and not texts[last - 1].strip():

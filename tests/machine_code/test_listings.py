@@ -111,6 +111,7 @@ def test_a_function_that_fits_nowhere_or_in_two_places_has_no_lines() -> None:
     assert of_helper(same_column, alike) == set()  # three of five equal lines, but which ones?
     assert len(of_helper(same_column, alike.replace("    a = x + 1\n" * 2, "", 1))) == 4
     assert of_helper(PTX, SOURCE.replace("a = x + 1", "a = (x + 1")) == set()  # Python cannot read it
+    assert of_helper(PTX, "def helper(): ...\n") == set()  # no function of Triton
 
 
 def test_a_source_of_nvrtc_is_the_file_of_its_name() -> None:
@@ -187,7 +188,11 @@ def test_two_compilations_of_one_kernel_are_equal_once_normalised() -> None:
     assert [text for text, _ in first] == [text for text, _ in second]
     assert [number for _, number in first] == [0, 2]
     # What the instruction does differently stays: a width, an offset, a constant, the pattern of its registers.
-    for other in ("LDG.E.64 R8, desc[UR4][R2.64+0x10]", "LDG.E.128 R8, desc[UR4][R2.64+0x20]", "LDG.E.128 R2, desc[UR4][R2.64+0x10]"):
+    for other in (
+        "LDG.E.64 R8, desc[UR4][R2.64+0x10]",
+        "LDG.E.128 R8, desc[UR4][R2.64+0x20]",
+        "LDG.E.128 R2, desc[UR4][R2.64+0x10]",
+    ):
         assert normalised_sass(f"/*0010*/ @!P3 {other}") != first[0][0], other
     assert normalised_ptx("add.s32 %r1, %r1, 4;") != normalised_ptx("add.s32 %r1, %r2, 4;")
     texts = [text for text, _ in normalised(ptx_listing(PTX))]
