@@ -221,7 +221,7 @@ export class CodeView {
     for (const pane of this.#panes) this.#set(pane, [], []);
   }
 
-  // Mark the lines of all panes that come from the same source line. `follow`: show the first of them where none is in sight.
+  // Mark the lines of all panes that come from the same source line. `follow`: show one of them, best a marked instruction.
   #relate(pane, line, follow) {
     const { chains } = this.#content;
     const chain = chains[pane.chain[line - 1]] ?? [];
@@ -233,7 +233,9 @@ export class CodeView {
       const weak = other.key === "source" ? chain.filter((id) => id !== main).flatMap((id) => other.index.get(id) ?? []).sort((a, b) => a - b) : [];
       this.#set(other, other === pane && pane.key === "source" ? [] : strong, weak);
       if (other !== pane && chain.length) counts.push(`${strong.length.toLocaleString("en")} ${strong.length === 1 ? "line" : "lines"} of ${other.short}`);
-      if (follow && other !== pane && strong.length && !other.place.hidden) reveal(this.#library, other.editor, strong);
+      if (follow && other !== pane && strong.length && !other.place.hidden) {
+        reveal(this.#library, other.editor, strong.find((one) => other.marks[one - 1]) ?? strong[0]);
+      }
     }
     this.#say(this.#describe(pane, line, chain, counts));
   }
@@ -310,6 +312,7 @@ export class CodeView {
       doc: one.text,
       extensions: [
         EditorView.decorations.of(refined[i]),
+        EditorView.lineWrapping,  // beside the other text there is no room to scroll to the side
         this.#common(one.title, language, one.numbers),
         panels({ topContainer: searchPlaces[i] }),
         this.#signs(i ? 2 : 0, i ? 3 : 1, changes, i ? "+" : "\u2212"),
@@ -402,7 +405,7 @@ export class CodeView {
       parent: place,
       doc: lines.map(([, text]) => text).join("\n"),
       extensions: [
-        this.#common(`${a.title} and ${b.title}`, language, null), marked,
+        this.#common(`${a.title} and ${b.title}`, language, null), marked, EditorView.lineWrapping,
         gutter({ class: "code-signs", lineMarker: (view, block) => { const kind = lines[view.state.doc.lineAt(block.from).number - 1][0]; return "+-".includes(kind) ? signs(kind === "-" ? "\u2212" : "+", "") : null; }, initialSpacer: () => signs("+", "") }),
       ],
     });
@@ -502,13 +505,13 @@ function longest(texts) {
   return texts.reduce((most, text) => ((text ?? "").length > most.length ? text : most), " ");
 }
 
-// Scroll so that the first of these lines is in sight, if none of them is.
-function reveal({ EditorView }, editor, lines) {
+// Scroll so that a line is in sight, unless it is.
+function reveal({ EditorView }, editor, line) {
   const { scrollDOM, state } = editor;
   const top = editor.lineBlockAtHeight(scrollDOM.scrollTop).from, bottom = editor.lineBlockAtHeight(scrollDOM.scrollTop + scrollDOM.clientHeight).from;
   const first = state.doc.lineAt(top).number, last = state.doc.lineAt(bottom).number;
-  if (lines.some((line) => first < line && line < last)) return;
-  editor.dispatch({ effects: EditorView.scrollIntoView(state.doc.line(lines[0]).from, { y: "center" }) });
+  if (first < line && line < last) return;
+  editor.dispatch({ effects: EditorView.scrollIntoView(state.doc.line(line).from, { y: "center" }) });
 }
 
 // Where each line begins.
