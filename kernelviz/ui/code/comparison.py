@@ -71,13 +71,14 @@ def measured_difference(first: Side, second: Side, difference: MeasuredDifferenc
         if difference.pair.kind != "not comparable":  # there the verdict itself contains the reason
             lines.append(plain(describe_verdict_of(difference.pair)))
         st.markdown(_lines(lines))
-        st.page_link(
-            site.page("compare"), label="Open in Compare", icon=":material/compare_arrows:",
-            query_params={
-                "a": first.run.id, "b": second.run.id, "variant_a": first.variant, "variant_b": second.variant,
-                "case": difference.pair.key,
-            },
-        )  # fmt: skip
+        with st.container(horizontal=True):
+            st.page_link(
+                site.page("compare"), label="Open in Compare", icon=":material/compare_arrows:",
+                query_params={
+                    "a": first.run.id, "b": second.run.id, "variant_a": first.variant, "variant_b": second.variant,
+                    "case": difference.pair.key,
+                },
+            )  # fmt: skip
 
 
 def _lines(lines: Sequence[str]) -> str:
