@@ -10,6 +10,7 @@ from kernelviz.api.measurement import size_text
 from kernelviz.api.report import PathLike, load
 from kernelviz.bench.code import CaseArtifact, Kind
 from kernelviz.bench.code_listings import KINDS, KernelCode
+from kernelviz.bench.code_page import code_document
 from kernelviz.bench.compared_code import CodeSide, ComparedCode, compare_code
 from kernelviz.bench.snapshots import at_sizes
 from kernelviz.core import BadField, Run, check_name
@@ -93,10 +94,34 @@ def code_diff(
     return compare_code(
         use_cases.current(),
         CodeSide(first, variant_a, key, kernel),
-        CodeSide(second, variant_b or variant_a, problem_b or key, kernel),
+        CodeSide(second, variant_b or variant_a, problem_b or key),
         cast(ListingKind, kind),
         normalise=normalise,
     )
+
+
+def code_page(
+    a: Run | PathLike,
+    variant_a: str,
+    variant_b: str | None = None,
+    *,
+    b: Run | PathLike | None = None,
+    problem: str | None = None,
+    problem_b: str | None = None,
+    kernel: str | None = None,
+) -> bytes:
+    """One HTML page that opens offline, with every text of a kernel, its facts and techniques.
+
+    With a second variant, run or problem it shows the difference, in every language that both have. The arguments and errors are
+    those of `code_diff`.
+    """
+    first = a if isinstance(a, Run) else load(a)
+    key = _one_problem(first, problem, None)
+    side = CodeSide(first, variant_a, key, kernel)
+    if variant_b is None and b is None and problem_b is None:
+        return code_document(use_cases.current(), side)
+    second = first if b is None else b if isinstance(b, Run) else load(b)
+    return code_document(use_cases.current(), side, CodeSide(second, variant_b or variant_a, problem_b or key))
 
 
 def _one_problem(run: Run, problem: str | None, sizes: Mapping[str, int | str | Sequence[int]] | None) -> str:

@@ -66,7 +66,7 @@ def compare_code(
     """
     code_a = bench.history.code_listings.of_kernel(a.run, a.variant, a.problem, a.kernel, (kind,))
     kernel_b = b.kernel
-    if kernel_b is None or b.kernel == a.kernel:
+    if kernel_b is None:
         kernel_b = counterpart(bench.history.code_listings.kernels_of(b.run, b.variant, b.problem), code_a.kernel)
     code_b = bench.history.code_listings.of_kernel(b.run, b.variant, b.problem, kernel_b, (kind,))
     difference = measured_difference(comparison.compare, a, b)

@@ -10,6 +10,7 @@ import typer
 from kernelviz import bench as use_cases
 from kernelviz.bench import run_files
 from kernelviz.bench.code import CaseArtifact, Kind, record
+from kernelviz.bench.code_page import code_document
 from kernelviz.bench.compared_code import CodeSide, ComparedCode, compare_code, compared_record, describe_compared
 from kernelviz.bench.snapshots import at_sizes
 from kernelviz.cli import console, options
@@ -83,6 +84,13 @@ def code(
             "addresses and labels are left out.",
         ),
     ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write one page that opens offline, with all texts, facts and, with --diff, the difference.",
+        ),
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Show the code that compilers made for a variant of a run: source, Triton's languages, PTX, SASS and cubin.
@@ -98,6 +106,14 @@ def code(
         raise BadField("--output", output, f"name what to write: --kind {'|'.join(KINDS)}")
     if diff is None:
         _refuse_options_of_diff(diff_run, diff_problem, as_compiled=as_compiled)
+    elif output is not None or kind == "cubin":
+        raise BadField("--diff", diff, "a difference is printed as text; leave out --output and --kind cubin")
+    if html is not None and (kind is not None or output is not None or facts or as_json or as_compiled):
+        raise BadField(
+            "--html", html, "the page has every text; leave out --kind, --output, --facts, --json and --as-compiled"
+        )
+    if facts and diff is not None:
+        raise BadField("--facts", "yes", "they are of one side; leave out --diff")
     if kind is not None and as_json and diff is None:
         raise BadField("--json", "yes", "it prints the list; leave out --kind")
     if facts and kind is not None:
@@ -114,28 +130,21 @@ def code(
         _show_facts(cases, details=variant is not None, as_json=as_json)
         return
     assert variant is not None
-    if diff is not None:
-        if output is not None or kind == "cubin":
-            raise BadField("--diff", diff, "a difference is printed as text; leave out --output and --kind cubin")
-        compared = compare_code(
-            bench,
-            CodeSide(stored, variant, problem or _one_problem(stored, problems), kernel),
-            CodeSide(
-                stored if diff_run is None else _opened(bench, diff_run),
-                diff,
-                diff_problem or problem or _one_problem(stored, problems),
-                kernel,
-            ),
-            cast(ListingKind, kind or "sass"),
-            normalise=False if as_compiled else None,
-        )
-        _show_difference(compared, as_json=as_json)
-        return
-    if kind == "main-loop":
-        code = bench.history.code_listings.of_kernel(
-            stored, variant, problem or _one_problem(stored, problems), kernel, ("main-loop",)
-        )
-        console.print_code(code.text_of("main-loop"))
+    if html is not None or diff is not None or kind == "main-loop":
+        first = CodeSide(stored, variant, problem or _one_problem(stored, problems), kernel)
+        second = None
+        if diff is not None:
+            run_b = stored if diff_run is None else _opened(bench, diff_run)
+            second = CodeSide(run_b, diff, diff_problem or first.problem)
+        if html is not None:
+            with console.writable("--html", html):
+                html.write_bytes(code_document(bench, first, second))
+        elif second is not None:
+            shown = cast(ListingKind, kind or "sass")
+            compared = compare_code(bench, first, second, shown, normalise=False if as_compiled else None)
+            _show_difference(compared, as_json=as_json)
+        else:
+            _print_main_loop(bench, first, output)
         return
     artifacts = bench.history.code.of_case(
         stored, variant, problem=problem, problems=problems, kind=cast(Kind | None, kind), kernel=kernel
@@ -162,6 +171,16 @@ def _one_problem(run: Run, problems: Sequence[str] | None) -> str:
     if len(keys) != 1:
         raise BadField("--problem", f"{len(keys)} problems", f"name one: {'; '.join(keys)}")
     return keys[0]
+
+
+def _print_main_loop(bench: use_cases.Bench, side: CodeSide, output: Path | None) -> None:
+    code = bench.history.code_listings.of_kernel(side.run, side.variant, side.problem, side.kernel, ("main-loop",))
+    text = code.text_of("main-loop")
+    if output is None:
+        console.print_code(text)
+        return
+    with console.writable("--output", output):
+        output.write_text(text)
 
 
 def _show_difference(compared: ComparedCode, *, as_json: bool) -> None:

@@ -60,8 +60,11 @@ def panes(listings: Sequence[CodeListing], compilers: Mapping[ListingKind, Compi
     )
 
 
-def diff(difference: LineDiff, titles: tuple[str, str], kind: ListingKind, compiler: Compiler) -> str:
-    """The content of a difference. `titles`: of both sides. `compiler`: of a source."""
+def diff(
+    difference: LineDiff, titles: tuple[str, str], kind: ListingKind, compiler: Compiler, summary: str = ""
+) -> str:
+    """The content of a difference. `titles`: of both sides. `compiler`: of a source. `summary`: one sentence, by default how many
+    lines differ."""
     return pack(
         {
             "mode": "diff",
@@ -69,7 +72,7 @@ def diff(difference: LineDiff, titles: tuple[str, str], kind: ListingKind, compi
             "a": {"title": titles[0], "text": "\n".join(difference.a), "numbers": False},
             "b": {"title": titles[1], "text": "\n".join(difference.b), "numbers": False},
             "changes": [[c.a_first, c.a_end, c.b_first, c.b_end] for c in difference.changes],
-            "summary": str(describe_line_diff(difference)),
+            "summary": summary or str(describe_line_diff(difference)),
         }
     )
 

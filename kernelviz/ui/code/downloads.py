@@ -7,17 +7,20 @@ import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.bench.code import CaseArtifact
+from kernelviz.bench.code_page import code_document
 from kernelviz.text.code_listings import KIND_NAMES
 from kernelviz.ui.code.choice import Side
 from kernelviz.ui.shared import download_button
-from kernelviz.ui.shared.text import plain
 
 _SUFFIXES = {"ttir": "ttir", "ttgir": "ttgir", "ptx": "ptx", "sass": "sass", "cubin": "cubin"}
 _NAMES = {str(kind): name for kind, name in KIND_NAMES.items()} | {"cubin": "Cubin"}
 
 
+_PAGE = "Page that opens offline"
+
+
 def artifacts(bench: Bench, sides: Sequence[Side]) -> None:
-    """A box with every artifact of the shown kernels, and a button that saves one."""
+    """A box with every artifact of the shown kernels and the whole page, and a button that saves one."""
     popover = st.popover("Download", icon=":material/download:", key="code_download_popover", on_change="rerun")
     if not popover.open:
         return
@@ -28,10 +31,20 @@ def artifacts(bench: Bench, sides: Sequence[Side]) -> None:
                 label = f"{_NAMES[artifact.kind]}{f' {artifact.name}' if artifact.name else ''}"
                 label += f" of {name}" if len(sides) > 1 else ""
                 offered.setdefault(label, artifact)
-        if not offered:
+        going_on = any(side.going_on for side in sides)
+        names = [*([] if going_on else [_PAGE]), *offered]
+        if not names:
             st.markdown("There is nothing to save.")
             return
-        chosen = st.selectbox("Artifact", list(offered), key="code_artifact", format_func=plain)
+        chosen = st.selectbox("File", names, key="code_artifact")
+        if chosen == _PAGE:
+            cases = [side.case for side in sides]
+            download_button.button(
+                partial(code_document, bench, *cases), f"kernelviz-code-{'-'.join(s.variant for s in sides)}.html", "text/html",
+                choice=tuple((side.run.id, side.variant, side.problem, side.kernel) for side in cases),
+                key="save_code_page", icon=":material/save:", caption="Every text, and all facts, in one file.",
+            )  # fmt: skip
+            return
         artifact = offered[chosen]
         download_button.button(
             partial(_content, artifact), _file_name(artifact), "application/octet-stream",

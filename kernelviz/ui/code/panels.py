@@ -6,6 +6,7 @@ from typing import Final
 import streamlit as st
 
 from kernelviz.bench import Bench
+from kernelviz.bench.code_page import kernel_row
 from kernelviz.core.code_facts import CaseFacts, KernelOfCase, ProofStatus
 from kernelviz.tables.code_facts import KernelRow
 from kernelviz.tables.code_sides import ONE_SIDE, side_facts
@@ -74,10 +75,9 @@ def facts_of(bench: Bench, side: Side) -> CaseFacts | None:
 
 
 def kernel_of(case: CaseFacts | None, kernel: str | None) -> KernelOfCase | None:
-    """The facts of the shown kernel; those of the only kernel of the cubin if none has its name."""
-    kernels = () if case is None else case.kernels
-    named = [one for one in kernels if one.facts.name == kernel]
-    return next(iter(named or kernels), None)
+    """The facts of the shown kernel; None if they are not known."""
+    row = None if case is None or kernel is None else kernel_row(case, kernel)
+    return None if row is None else row.kernel
 
 
 def insight(case: CaseFacts | None, kernel: KernelOfCase | None) -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kernelviz.bench import Bench
 from kernelviz.bench.code_listings import KernelCode, code_diff
-from kernelviz.core.code import Compiler
+from kernelviz.bench.code_page import compilers_of, panes_of
 from kernelviz.core.code_listing import ListingKind
 from kernelviz.core.run_cache import RunCache
 from kernelviz.formats import code_view
@@ -62,7 +62,7 @@ def _one(bench: Bench, side: Side, kinds: Sequence[ListingKind], *, control: boo
     listings = [code.listings[kind] for kind in kinds if kind in code.listings]
     if not listings:
         return CodeToShow("", "", Text(""), _missing(code, kinds))
-    packed = code_view.panes(listings, _compilers(code), control=control)
+    packed = panes_of(code, kinds, control=control)
     alt = f"{', '.join(str(format_listing(one)) for one in listings)} of the kernel {code.kernel}"
     return CodeToShow(packed, alt, Text(""), _missing(code, kinds))
 
@@ -76,7 +76,7 @@ def _two(bench: Bench, first: Side, second: Side, kind: ListingKind, *, normalis
         return CodeToShow("", "", Text(""), missing)
     found = code_diff(codes[0], codes[1], kind, normalise=normalise)
     titles = tuple(f"{n}: {_title(side, first, second)}" for n, side in zip("AB", (first, second), strict=True))
-    packed = code_view.diff(found.diff, (titles[0], titles[1]), kind, _compilers(codes[0])[kind])
+    packed = code_view.diff(found.diff, (titles[0], titles[1]), kind, compilers_of(codes[0])[kind])
     sentence = describe_line_diff(found.diff)
     if normalise:
         sentence = sentence + f" {NORMALISED}"
@@ -95,14 +95,6 @@ def _title(side: Side, first: Side, second: Side) -> str:
 
 def _read(bench: Bench, side: Side, kinds: Sequence[ListingKind]) -> KernelCode:
     return bench.history.code_listings.of_kernel(side.run, side.variant, side.problem.key, side.kernel, kinds)
-
-
-def _compilers(code: KernelCode) -> dict[ListingKind, Compiler]:
-    """The compiler of each text: that of the source decides its language."""
-    any_compiler = code.artifacts[0].code.compiler
-    of_source = next((a.code.compiler for a in code.artifacts if a.kind == "source"), any_compiler)
-    kinds: tuple[ListingKind, ...] = ("ttir", "ttgir", "ptx", "sass", "main-loop")
-    return {"source": of_source, **dict.fromkeys(kinds, any_compiler)}
 
 
 def _missing(code: KernelCode, kinds: Sequence[ListingKind]) -> tuple[Text, ...]:
