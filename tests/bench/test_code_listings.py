@@ -4,6 +4,7 @@ text is not there."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -24,6 +25,7 @@ from kernelviz.core.code_listing import ListingKind, MissingReason
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.formats import document
 from kernelviz.store import Store
+from kernelviz.text import describe_pair
 from kernelviz.text.code_listings import KIND_NAMES, describe_missing_listing
 
 RUN, A, B = "h200-linear_gelu", "triton_fused", "cuda_wgmma_fused"
@@ -100,6 +102,23 @@ def test_the_command_prints_the_same_difference(bench: Bench, capsys: pytest.Cap
         assert told in capsys.readouterr().err
     assert main(["code", RUN, A, "--diff", B]) == 2
     assert "name one: " in capsys.readouterr().err
+
+
+def test_the_page_that_opens_offline_has_what_the_command_says(bench: Bench, tmp_path: Path) -> None:
+    file = tmp_path / "code.html"
+    assert main(["code", RUN, A, "--problem", PROBLEM, "--diff", B, "--html", str(file)]) == 0
+    html = file.read_bytes()
+    assert html == kv.code_page(RUN, A, B, problem=PROBLEM)
+    compared = kv.code_diff(RUN, A, B, problem=PROBLEM, kind="main-loop")
+    assert compared.measured is not None
+    assert str(describe_pair(compared.measured.pair)).encode() in html
+    assert "≠ differs".encode() in html
+    one = kv.code_page(RUN, A, problem=PROBLEM).decode()
+    options = re.findall(r"<option value=\d+>([^<]*)", one)
+    assert options == ["SASS", "Source", "TTIR", "TTGIR", "PTX", "Main loop", "Source, PTX, SASS"]
+    for wrong in (["--kind", "ptx"], ["--json"], ["--facts"], ["--output", "x"]):
+        assert main(["code", RUN, A, "--problem", PROBLEM, "--html", str(file), *wrong]) == 2, wrong
+    assert main(["code", RUN, "torch_eager", "--problem", PROBLEM, "--html", str(file)]) == 2
 
 
 def test_every_reason_without_a_text_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

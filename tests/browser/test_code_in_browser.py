@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from accessibility import WIDTHS, expect_accessible, found_by_axe, overhang, show_in, without_transitions
-from acting import move
+from acting import downloaded, move
 from playwright.sync_api import Page
 from waiting import expect
 
@@ -31,7 +32,7 @@ SCROLLED = """async (box) => {
 }"""
 
 
-def test_thousands_of_lines_are_linked_searched_and_compared(real: str, page: Page) -> None:
+def test_thousands_of_lines_are_linked_searched_and_compared(real: str, page: Page, tmp_path: Path) -> None:
     page.goto(f"{real}/{ONE}")
     expect_accessible(page, "Code", ".code-box .code-pane:not([hidden]) .cm-line")
     box = page.locator(".code-box")
@@ -106,3 +107,14 @@ def test_thousands_of_lines_are_linked_searched_and_compared(real: str, page: Pa
     # A phone has both texts in one column.
     expect(box.locator(".cm-editor")).to_have_count(1)
     expect(box.locator(".code-removed, .code-added").first).to_be_attached()
+
+    # The page as a file: the same, without a server.
+    page.set_viewport_size({"width": 1440, "height": WIDTHS[1440]})
+    page.locator(".st-key-code_download_popover button").first.click()
+    saved = downloaded(page, page.get_by_role("button", name="Save", exact=True), ".html")
+    saved.save_as(tmp_path / "code.html")
+    page.goto((tmp_path / "code.html").as_uri())
+    expect(page.locator(".cm-mergeView .cm-editor")).to_have_count(2)
+    page.get_by_label("Text").select_option("Main loop, as it is")
+    expect(page.locator(".cm-merge-a .cm-line", has_text="/*").first).to_be_visible()
+    expect(page.locator("#without")).to_be_hidden()

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any, get_args
 
 from kernelviz.core.code_listing import CodeLine, CodeListing, LineMark, ListingKind, SourcePlace
 from kernelviz.core.machine_code import ControlCodes
-from kernelviz.formats import code_view
+from kernelviz.formats import code_page, code_view
 from kernelviz.formats.browser import code_bundle
 from kernelviz.metrics.line_diff import line_diff
 
@@ -87,3 +89,22 @@ def test_a_difference_has_the_changes_of_the_command() -> None:
     assert content["changes"] == [[1, 2, 1, 2], [3, 3, 3, 4]]
     assert content["a"]["text"].split("\n") == ["a", "b", "c"]
     assert content["summary"] == "2 lines are equal, 1 is only in A, 2 are only in B."
+
+
+def test_a_page_allows_its_own_scripts_only_and_escapes_every_text() -> None:
+    found = line_diff(["</script><img src=x onerror=alert(1)>"], ["b"])
+    view = code_view.diff(found, ("A", "B"), "sass", "nvrtc")
+    evil = '"><script>alert(1)</script>'
+    content = code_page.CodePage(evil, (evil,), (evil, "B"), ((evil, evil),), ((evil, view), ("PTX", view)))
+    html = code_page.page(content).decode()
+    assert "<script>" not in html
+    assert "<img" not in html
+    scripts = re.findall(r"<script type=\"module\">(.*?)</script>", html, re.DOTALL)
+    policy = re.findall(r'Content-Security-Policy" content="([^"]*)"', html)[0]
+    assert len(scripts) == 1
+    hashes = re.findall(r"'sha256-([^']+)'", policy)
+    allowed = [hashlib.sha256(script).digest() for script in (scripts[0].encode(), code_bundle.script())]
+    assert hashes == [base64.b64encode(digest).decode() for digest in allowed]
+    assert "default-src 'none'" in policy
+    assert not re.search(r'(?:src|href)="(?!https://codemirror.net/")', html), "it loads nothing"
+    assert set(re.findall(r'id="(view-\d)"', html)) == {"view-0", "view-1"}
