@@ -26,7 +26,7 @@ if second is None:
     panels.insight(cases[0], kernels[0])
     panels.badges(cases[0])
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="code_options"):
-        kind = choice.shown(first)
+        kind = choice.kind_of_one(first)
         control = choice.control_codes(kind)
         downloads.artifacts(bench, sides)
     with st.spinner("Reading the code …"):

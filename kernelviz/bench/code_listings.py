@@ -175,9 +175,9 @@ class CodeListings:
             return
         own = {name: of for name, of in lines.kernels.items() if name == kernel} or lines.kernels
         listings["sass"] = sass_listing(own, facts.kernels)
-        loop = sass_listing(own, facts.kernels, main_loop_only=True)
-        if any(line.address is not None for line in loop.lines):
-            listings["main-loop"] = loop
+        main_part = sass_listing(own, facts.kernels, main_loop_only=True)
+        if any(line.address is not None for line in main_part.lines):
+            listings["main-loop"] = main_part
         else:
             reason = "no_main_loop" if facts.reason is None else _REASONS.get(facts.reason, "unreadable")
             missing["main-loop"] = MissingListing(kind="main-loop", reason=reason, message=facts.message)

@@ -122,9 +122,9 @@ def panes_of(code: KernelCode, kinds: Sequence[ListingKind], *, control: bool) -
 
 def diff_of(a: KernelCode, b: KernelCode, kind: ListingKind, titles: tuple[str, str], *, normalise: bool) -> str:
     """What a browser gets to show how two kernels differ. `titles`: what tells the sides apart."""
-    found = code_diff(a, b, kind, normalise=normalise)
-    summary = f"{describe_line_diff(found.diff)}{f' {NORMALISED}' if normalise else ''}"
-    return code_view.diff(found.diff, titles, kind, compilers_of(a)[kind], summary)
+    result = code_diff(a, b, kind, normalise=normalise)
+    summary = f"{describe_line_diff(result.diff)}{f' {NORMALISED}' if normalise else ''}"
+    return code_view.diff(result.diff, titles, kind, compilers_of(a)[kind], summary)
 
 
 def compilers_of(code: KernelCode) -> dict[ListingKind, Compiler]:
@@ -137,8 +137,8 @@ def compilers_of(code: KernelCode) -> dict[ListingKind, Compiler]:
 def kernel_row(case: CaseFacts, kernel: str) -> KernelRow | None:
     """The row of a kernel's facts; that of the only kernel of its cubin if none has its name."""
     named: list[KernelOfCase] = [one for one in case.kernels if one.facts.name == kernel]
-    found = next(iter(named or case.kernels), None)
-    return None if found is None else KernelRow(case, found)
+    result = next(iter(named or case.kernels), None)
+    return None if result is None else KernelRow(case, result)
 
 
 def _titles(a: CodeSide, b: CodeSide) -> tuple[str, str]:

@@ -107,10 +107,10 @@ def facts_of(bench: Bench, side: CodeSide) -> CaseFacts:
 
 def result_of(side: CodeSide) -> Result:
     """The result of a case. Errors: UnknownName."""
-    found = {r.problem.key: r for r in side.run.results if r.variant == side.variant}
+    results = {r.problem.key: r for r in side.run.results if r.variant == side.variant}
     check_name("variant", side.variant, side.run.plan.variants, of=f"run {side.run.id!r}")
-    check_name("problem", side.problem, found, of=f"variant {side.variant!r}")
-    return found[side.problem]
+    check_name("problem", side.problem, results, of=f"variant {side.variant!r}")
+    return results[side.problem]
 
 
 def describe_compared(compared: ComparedCode) -> Iterator[Text]:

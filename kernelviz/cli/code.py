@@ -140,11 +140,11 @@ def code(
             with console.writable("--html", html):
                 html.write_bytes(code_document(bench, first, second))
         elif second is not None:
-            shown = cast(ListingKind, kind or "sass")
-            compared = compare_code(bench, first, second, shown, normalise=False if as_compiled else None)
+            compared_kind = cast(ListingKind, kind or "sass")
+            compared = compare_code(bench, first, second, compared_kind, normalise=False if as_compiled else None)
             _show_difference(compared, as_json=as_json)
         else:
-            _print_main_loop(bench, first, output)
+            _print_listing(bench, first, output)
         return
     artifacts = bench.history.code.of_case(
         stored, variant, problem=problem, problems=problems, kind=cast(Kind | None, kind), kernel=kernel
@@ -173,7 +173,7 @@ def _one_problem(run: Run, problems: Sequence[str] | None) -> str:
     return keys[0]
 
 
-def _print_main_loop(bench: use_cases.Bench, side: CodeSide, output: Path | None) -> None:
+def _print_listing(bench: use_cases.Bench, side: CodeSide, output: Path | None) -> None:
     code = bench.history.code_listings.of_kernel(side.run, side.variant, side.problem, side.kernel, ("main-loop",))
     text = code.text_of("main-loop")
     if output is None:

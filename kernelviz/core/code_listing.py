@@ -1,6 +1,6 @@
 """The text of a kernel's code line by line, with what is known about each line: its place in a source file, and what it does.
 
-Nothing here is inferred from the look of the code: places come from the line table of a cubin and from `.loc` in PTX.
+Nothing here is inferred from the look of the code: origins come from the line table of a cubin and from `.loc` in PTX.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ nvdisasm is not installed, or cannot read the cubin; it is larger than what is s
 CPU."""
 
 
-class SourcePlace(Struct, frozen=True, kw_only=True):
+class SourceLine(Struct, frozen=True, kw_only=True):
     """A line of a file, as a compiler names them. Lines count from 1."""
 
     file: str
@@ -37,13 +37,13 @@ class SourcePlace(Struct, frozen=True, kw_only=True):
 class CodeLine(Struct, frozen=True, kw_only=True):
     """A line of a listing.
 
-    `places`: where an instruction comes from: its own line, then the lines of the calls that were inlined, from inside to
+    `origins`: where an instruction comes from: its own line, then the lines of the calls that were inlined, from inside to
     outside. `address` in bytes from the start of its kernel (SASS). `role`: the warp role, from 1, in whose main loop it is.
     `number`: the line's number in its own file, where the listing has several files or parts of files.
     """
 
     text: str
-    places: tuple[SourcePlace, ...] = ()
+    origins: tuple[SourceLine, ...] = ()
     address: int | None = None
     control: ControlCodes | None = None
     marks: tuple[LineMark, ...] = ()

@@ -1,6 +1,7 @@
 """What a browser gets to show code (browser/code_view.js): texts, linked lines, marks, and changes, as packed JSON.
 
-The same content is inside the offline page. Numbers stand for files, places and chains of places, so that 5,000 lines are small.
+The same content is inside the offline page. Numbers stand for files, source lines and chains of them, so that 5,000 lines are
+small.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from kernelviz.core.code import Compiler
-from kernelviz.core.code_listing import CodeLine, CodeListing, ListingKind, SourcePlace
+from kernelviz.core.code_listing import CodeLine, CodeListing, ListingKind, SourceLine
 from kernelviz.metrics.line_diff import LineDiff
 from kernelviz.text.code_listings import (
     CONTROL_LEGEND,
@@ -44,15 +45,15 @@ def language_of(kind: ListingKind, compiler: Compiler) -> str:
 
 def panes(listings: Sequence[CodeListing], compilers: Mapping[ListingKind, Compiler], *, control: bool = False) -> str:
     """The content of one kernel: its listings side by side, whose lines are linked. `control`: with control codes."""
-    places = _Places()
-    made = [_pane(listing, compilers[listing.kind], places, control) for listing in listings]
+    origins = _Origins()
+    contents = [_pane(listing, compilers[listing.kind], origins, control) for listing in listings]
     return pack(
         {
             "mode": "panes",
-            "panes": made,
-            "files": list(places.files),
-            "places": [list(place) for place in places.places],
-            "chains": [list(chain) for chain in places.chains],
+            "panes": contents,
+            "files": list(origins.files),
+            "origins": [list(origin) for origin in origins.origins],
+            "chains": [list(chain) for chain in origins.chains],
             "hint": HINT,
             "unknown": NO_PLACE,
             "control_legend": CONTROL_LEGEND,
@@ -83,29 +84,29 @@ def pack(content: Mapping[str, Any]) -> str:
     return b64encode(gzip.compress(text.encode("utf-8", "replace"), compresslevel=6, mtime=0)).decode()
 
 
-class _Places:
-    """Files, places and chains by the numbers that stand for them."""
+class _Origins:
+    """Files, origins and chains by the numbers that stand for them."""
 
     def __init__(self) -> None:
         self.files: dict[str, int] = {}
-        self.places: dict[tuple[int, int], int] = {}
+        self.origins: dict[tuple[int, int], int] = {}
         self.chains: dict[tuple[int, ...], int] = {}
 
     def chain(self, line: CodeLine) -> int:
-        """The number of the chain of a line; -1 if its place is not known."""
-        if not line.places:
+        """The number of the chain of a line; -1 if its origin is not known."""
+        if not line.origins:
             return -1
-        return self._number(self.chains, tuple(dict.fromkeys(map(self._place, line.places))))
+        return self._number(self.chains, tuple(dict.fromkeys(map(self._place, line.origins))))
 
-    def _place(self, place: SourcePlace) -> int:
-        return self._number(self.places, (self._number(self.files, place.file), place.line))
+    def _place(self, origin: SourceLine) -> int:
+        return self._number(self.origins, (self._number(self.files, origin.file), origin.line))
 
     @staticmethod
     def _number(known: dict[Any, int], value: Any) -> int:
         return known.setdefault(value, len(known))
 
 
-def _pane(listing: CodeListing, compiler: Compiler, places: _Places, control: bool) -> dict[str, Any]:
+def _pane(listing: CodeListing, compiler: Compiler, origins: _Origins, control: bool) -> dict[str, Any]:
     lines = listing.lines
     own_numbers = any(line.number is not None for line in lines)
     codes = [format_control(line.control) if line.control is not None else None for line in lines] if control else []
@@ -117,7 +118,7 @@ def _pane(listing: CodeListing, compiler: Compiler, places: _Places, control: bo
         "text": "\n".join(line.text for line in lines),
         # SASS has addresses instead of line numbers.
         "numbers": [line.number for line in lines] if own_numbers else None if _has_addresses(listing) else False,
-        "chain": [places.chain(line) for line in lines],
+        "chain": [origins.chain(line) for line in lines],
         "marks": [[number, mark] for number, line in enumerate(lines) for mark in line.marks],
         "loops": [] if listing.kind == "main-loop" else list(_loops(lines)),
         "control": codes if any(codes) else None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from kernelviz.core.code_listing import CodeLine, CodeListing, ListingKind, SourcePlace
+from kernelviz.core.code_listing import CodeLine, CodeListing, ListingKind, SourceLine
 
 _ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$")
 _FILE = re.compile(r'^"(.*?)":(\d+):(\d+)$')
@@ -26,20 +26,20 @@ def mlir_listing(kind: ListingKind, text: str) -> CodeListing:
     lines = []
     for line in raw:
         match = None if _ALIAS.match(line) else _OPERATION.search(line)
-        lines.append(CodeLine(text=line, places=() if match is None else _places(match[1], aliases)))
-    files = tuple(dict.fromkeys(place.file for line in lines for place in line.places))
+        lines.append(CodeLine(text=line, origins=() if match is None else _origins(match[1], aliases)))
+    files = tuple(dict.fromkeys(origin.file for line in lines for origin in line.origins))
     return CodeListing(kind=kind, lines=tuple(lines), files=files, lines_unknown=None if files else "no_line_table")
 
 
-def _places(alias: str, aliases: Mapping[str, str], depth: int = 0) -> tuple[SourcePlace, ...]:
-    """The places that a location stands for, from inside to outside; empty if it is unknown."""
+def _origins(alias: str, aliases: Mapping[str, str], depth: int = 0) -> tuple[SourceLine, ...]:
+    """The origins that a location stands for, from inside to outside; empty if it is unknown."""
     location = aliases.get(alias, "")
     if depth > _DEEPEST:
         return ()
     if match := _FILE.match(location):
-        return (SourcePlace(file=match[1], line=int(match[2])),) if int(match[2]) > 0 else ()
+        return (SourceLine(file=match[1], line=int(match[2])),) if int(match[2]) > 0 else ()
     if match := _CALL.match(location):
-        return (_places(match[1], aliases, depth + 1) + _places(match[2], aliases, depth + 1))[:_DEEPEST]
+        return (_origins(match[1], aliases, depth + 1) + _origins(match[2], aliases, depth + 1))[:_DEEPEST]
     if match := _INNER.match(location):
-        return _places(match[1] or match[2], aliases, depth + 1)
+        return _origins(match[1] or match[2], aliases, depth + 1)
     return ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from kernelviz.core.code_listing import CodeLine, CodeListing, LineMark, SourcePlace
+from kernelviz.core.code_listing import CodeLine, CodeListing, LineMark, SourceLine
 
 Location = tuple[str, int, int]
 """File, line and column."""
@@ -30,7 +30,7 @@ def ptx_listing(text: str) -> CodeListing:
     files = _files(raw)
     by_name = _by_base_name(files.values())
     inlined: dict[tuple[int, int, int], tuple[int, int, int]] = {}
-    places: tuple[SourcePlace, ...] = ()
+    origins: tuple[SourceLine, ...] = ()
     lines = []
     for line in raw:
         if match := _LOC.match(line):
@@ -40,13 +40,13 @@ def ptx_listing(text: str) -> CodeListing:
                 inlined[here] = (numbers[3], numbers[4], numbers[5])
             else:
                 inlined.pop(here, None)
-            places = _places(here, inlined, files) + _commented(line[match.end() :], by_name)
+            origins = _origins(here, inlined, files) + _commented(line[match.end() :], by_name)
             lines.append(CodeLine(text=line))
         elif is_instruction(line):
-            lines.append(CodeLine(text=line, places=places, marks=ptx_marks(line)))
+            lines.append(CodeLine(text=line, origins=origins, marks=ptx_marks(line)))
         else:
             lines.append(CodeLine(text=line))
-    named = tuple(dict.fromkeys(place.file for line in lines for place in line.places))
+    named = tuple(dict.fromkeys(origin.file for line in lines for origin in line.origins))
     return CodeListing(kind="ptx", lines=tuple(lines), files=named, lines_unknown=None if named else "no_line_table")
 
 
@@ -55,25 +55,25 @@ def locations(text: str) -> dict[str, set[tuple[int, int]]]:
     raw = text.splitlines()
     files = _files(raw)
     by_name = _by_base_name(files.values())
-    found: dict[str, set[tuple[int, int]]] = {}
+    result: dict[str, set[tuple[int, int]]] = {}
     for line in raw:
         if match := _LOC.match(line):
             if (file := files.get(int(match[1]))) is not None and int(match[2]) > 0:
-                found.setdefault(file, set()).add((int(match[2]), int(match[3])))
+                result.setdefault(file, set()).add((int(match[2]), int(match[3])))
             for name, number, column in _CALLS.findall(line[match.end() :]):
                 if name in by_name:
-                    found.setdefault(by_name[name], set()).add((int(number), int(column)))
-    return found
+                    result.setdefault(by_name[name], set()).add((int(number), int(column)))
+    return result
 
 
-def function_places(text: str) -> dict[str, SourcePlace]:
+def function_starts(text: str) -> dict[str, SourceLine]:
     """Of each kernel, the line of its definition: that of the first `.loc` in its body, before its first instruction.
 
     LLVM writes it where a function begins. NVRTC does, too.
     """
     raw = text.splitlines()
     files = _files(raw)
-    found: dict[str, SourcePlace] = {}
+    result: dict[str, SourceLine] = {}
     name: str | None = None
     for line in raw:
         if match := re.match(r"\s*(?:\.visible\s+|\.weak\s+)?\.entry\s+([\w$]+)", line):
@@ -81,11 +81,11 @@ def function_places(text: str) -> dict[str, SourcePlace]:
         elif name is not None and (match := _LOC.match(line)):
             file = files.get(int(match[1]))
             if file is not None and int(match[2]) > 0:
-                found[name] = SourcePlace(file=file, line=int(match[2]))
+                result[name] = SourceLine(file=file, line=int(match[2]))
             name = None
         elif name is not None and is_instruction(line):
             name = None
-    return found
+    return result
 
 
 def is_instruction(line: str) -> bool:
@@ -131,26 +131,26 @@ def _by_base_name(files: Iterable[str]) -> dict[str, str]:
     names: dict[str, list[str]] = {}
     for file in files:
         names.setdefault(file.rpartition("/")[2], []).append(file)
-    return {name: found[0] for name, found in names.items() if len(found) == 1}
+    return {name: same_name[0] for name, same_name in names.items() if len(same_name) == 1}
 
 
-def _places(
+def _origins(
     here: tuple[int, int, int],
     inlined: Mapping[tuple[int, int, int], tuple[int, int, int]],
     files: Mapping[int, str],
-) -> tuple[SourcePlace, ...]:
+) -> tuple[SourceLine, ...]:
     """A location and the calls around it, from inside to outside."""
-    result: list[SourcePlace] = []
+    result: list[SourceLine] = []
     location: tuple[int, int, int] | None = here
     while location is not None and len(result) < _MOST_CALLS:
         file = files.get(location[0])
         if file is not None and location[1] > 0:
-            result.append(SourcePlace(file=file, line=location[1]))
+            result.append(SourceLine(file=file, line=location[1]))
         location = inlined.get(location)
     return tuple(result)
 
 
-def _commented(comment: str, by_name: Mapping[str, str]) -> tuple[SourcePlace, ...]:
+def _commented(comment: str, by_name: Mapping[str, str]) -> tuple[SourceLine, ...]:
     """The calls that LLVM's comment names, from inside to outside."""
     calls: Sequence[tuple[str, str, str]] = _CALLS.findall(comment)
-    return tuple(SourcePlace(file=by_name[name], line=int(line)) for name, line, _ in calls if name in by_name)
+    return tuple(SourceLine(file=by_name[name], line=int(line)) for name, line, _ in calls if name in by_name)

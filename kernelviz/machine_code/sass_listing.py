@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from kernelviz.core.code_listing import CodeLine, CodeListing, LineMark, MissingReason, SourcePlace
+from kernelviz.core.code_listing import CodeLine, CodeListing, LineMark, MissingReason, SourceLine
 from kernelviz.core.errors import KernelvizError
 from kernelviz.core.machine_code import Instruction, KernelFacts
 from kernelviz.core.problem import Struct
@@ -26,7 +26,7 @@ from kernelviz.machine_code.tools import ToolUnavailable, run_tool
 
 _SECTION = re.compile(r"//-+ \.text\.(\S+)\s+-+")
 _OTHER_SECTION = re.compile(r"//-{5,} ")
-_PLACE = re.compile(r'//## File "(.*?)", line (\d+)')
+_ORIGIN = re.compile(r'//## File "(.*?)", line (\d+)')
 _INSTRUCTION = re.compile(r"/\*([0-9a-f]{4,})\*/\s+(.*?)\s*;?$")
 _LABEL = re.compile(r"[.$\w]+:$")
 _PREDICATED = re.compile(r"(?:(@!?U?P[T\d]+)\s+)?(\S+)\s*(.*)$")
@@ -82,7 +82,7 @@ def sass_listing(
         if len(lines) > 1:
             result.append(CodeLine(text=f"// {name}"))
         result += marked
-    files = tuple(dict.fromkeys(place.file for line in result for place in line.places))
+    files = tuple(dict.fromkeys(origin.file for line in result for origin in line.origins))
     return CodeListing(
         kind="main-loop" if main_loop_only else "sass",
         lines=tuple(result),
@@ -146,12 +146,12 @@ def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _lines(section: Sequence[str], kernel: Kernel, architecture: str) -> Iterator[CodeLine]:
-    places: tuple[SourcePlace, ...] = ()
+    origins: tuple[SourceLine, ...] = ()
     collecting = False
     for line in section:
-        if match := _PLACE.match(line):
-            place = SourcePlace(file=match[1], line=int(match[2]))
-            places = (*places, place) if collecting else (place,)
+        if match := _ORIGIN.match(line):
+            origin = SourceLine(file=match[1], line=int(match[2]))
+            origins = (*origins, origin) if collecting else (origin,)
             collecting = True
             continue
         collecting = False
@@ -160,7 +160,7 @@ def _lines(section: Sequence[str], kernel: Kernel, architecture: str) -> Iterato
             instruction = _instruction(kernel, address, match[2], architecture)
             yield CodeLine(
                 text=f"/*{match[1]}*/ {match[2]}",
-                places=tuple(p for p in places if p.line > 0),
+                origins=tuple(p for p in origins if p.line > 0),
                 address=address,
                 control=instruction.control,
                 marks=marks_of(instruction),

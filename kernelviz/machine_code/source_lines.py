@@ -18,8 +18,8 @@ from itertools import pairwise
 from warnings import catch_warnings, simplefilter
 
 from kernelviz.core.code import Compiler
-from kernelviz.core.code_listing import CodeLine, CodeListing, LinesUnknown, SourcePlace
-from kernelviz.machine_code.ptx_listing import function_places, locations
+from kernelviz.core.code_listing import CodeLine, CodeListing, LinesUnknown, SourceLine
+from kernelviz.machine_code.ptx_listing import function_starts, locations
 
 _DEFINITION = re.compile(r"def\s+(\w+)\s*\(")
 _DECORATOR = re.compile(r"@(?:triton|gluon)\.jit$")
@@ -57,33 +57,33 @@ def source_listing(
                 lines.append(CodeLine(text=""))
             lines.append(CodeLine(text=f"// {source.name or 'source'}"))
         texts = source.text.splitlines()
-        places = _places(source, texts, compiler, kernel, files, ptx)
+        origins = _origins(source, texts, compiler, kernel, files, ptx)
         for number, text in enumerate(texts, start=1):
-            place = places.get(number)
-            own = place.line if place is not None else None if places else number
-            lines.append(CodeLine(text=text, places=() if place is None else (place,), number=own))
-    known = tuple(dict.fromkeys(place.file for line in lines for place in line.places))
+            origin = origins.get(number)
+            own = origin.line if origin is not None else None if origins else number
+            lines.append(CodeLine(text=text, origins=() if origin is None else (origin,), number=own))
+    known = tuple(dict.fromkeys(origin.file for line in lines for origin in line.origins))
     unknown: LinesUnknown | None = None if known else "other_files" if files else "no_line_table"
     return CodeListing(kind="source", lines=tuple(lines), files=known, lines_unknown=unknown)
 
 
-def _places(
+def _origins(
     source: Source, texts: Sequence[str], compiler: Compiler, kernel: str, files: Collection[str], ptx: str | None
-) -> Mapping[int, SourcePlace]:
-    """The place of each line of a source, by its number from 1."""
+) -> Mapping[int, SourceLine]:
+    """The origin of each line of a source, by its number from 1."""
     if compiler in ("nvrtc", "nvcc"):
         named = [file for file in files if file.rpartition("/")[2] == source.name]
         if len(named) != 1:
             return {}
-        return {number: SourcePlace(file=named[0], line=number) for number in range(1, len(texts) + 1)}
+        return {number: SourceLine(file=named[0], line=number) for number in range(1, len(texts) + 1)}
     if compiler == "triton" and ptx is not None:
-        return dict(_places_of_functions(texts, kernel, ptx))
+        return dict(_lines_of_functions(texts, kernel, ptx))
     return {}
 
 
-def _places_of_functions(texts: Sequence[str], kernel: str, ptx: str) -> Iterator[tuple[int, SourcePlace]]:
+def _lines_of_functions(texts: Sequence[str], kernel: str, ptx: str) -> Iterator[tuple[int, SourceLine]]:
     functions = list(_functions(texts))
-    beginning = function_places(ptx).get(kernel)
+    beginning = function_starts(ptx).get(kernel)
     own = next((f for f in functions if f.name == kernel), None)
     named = locations(ptx)
     if beginning is not None and own is not None:
@@ -95,16 +95,16 @@ def _places_of_functions(texts: Sequence[str], kernel: str, ptx: str) -> Iterato
         if function is own:
             continue
         positions = _positions("\n".join(texts[function.first - 1 : function.last]))
-        fits = [(file, shift) for file, found in named.items() for shift in _fitting(positions, found)]
+        fits = [(file, shift) for file, stated in named.items() for shift in _fitting(positions, stated)]
         if len(fits) == 1:
             file, shift = fits[0]
             yield from _shifted(function, file, shift - (function.first - 1))
 
 
-def _shifted(function: _Function, file: str, shift: int) -> Iterator[tuple[int, SourcePlace]]:
+def _shifted(function: _Function, file: str, shift: int) -> Iterator[tuple[int, SourceLine]]:
     for number in range(function.first, function.last + 1):
         if number + shift > 0:
-            yield number, SourcePlace(file=file, line=number + shift)
+            yield number, SourceLine(file=file, line=number + shift)
 
 
 def _functions(texts: Sequence[str]) -> Iterator[_Function]:
@@ -138,14 +138,14 @@ def _beginnings(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, int]]:
             yield line, column
 
 
-def _fitting(positions: frozenset[tuple[int, int]], found: Collection[tuple[int, int]]) -> list[int]:
+def _fitting(positions: frozenset[tuple[int, int]], stated: Collection[tuple[int, int]]) -> list[int]:
     """By how much lines of the function have to be shifted so that all that the compiler names are positions in it."""
-    if not positions or len({line for line, _ in found}) < _FEWEST_LINES:
+    if not positions or len({line for line, _ in stated}) < _FEWEST_LINES:
         return []
-    first = min(found)
+    first = min(stated)
     candidates = {first[0] - line for line, column in positions if column == first[1]}
     return [
         shift
         for shift in sorted(candidates)
-        if shift >= 0 and all((line - shift, column) in positions for line, column in found)
+        if shift >= 0 and all((line - shift, column) in positions for line, column in stated)
     ]

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any, get_args
 
-from kernelviz.core.code_listing import CodeLine, CodeListing, LineMark, ListingKind, SourcePlace
+from kernelviz.core.code_listing import CodeLine, CodeListing, LineMark, ListingKind, SourceLine
 from kernelviz.core.machine_code import ControlCodes
 from kernelviz.formats import code_page, code_view
 from kernelviz.formats.browser import code_bundle
@@ -52,9 +52,9 @@ def test_the_view_uses_only_what_the_bundle_has_and_parses_nothing_as_html() -> 
 
 
 def test_numbers_stand_for_files_places_and_chains() -> None:
-    inner, outer = SourcePlace(file="b.cuh", line=7), SourcePlace(file="a.cu", line=3)
+    inner, outer = SourceLine(file="b.cuh", line=7), SourceLine(file="a.cu", line=3)
     source = CodeListing(
-        kind="source", files=("a.cu",), lines=(CodeLine(text="x", places=(outer,), number=3), CodeLine(text=""))
+        kind="source", files=("a.cu",), lines=(CodeLine(text="x", origins=(outer,), number=3), CodeLine(text=""))
     )
     control = ControlCodes(
         stall_cycles=4, yields=False, write_barrier=None, read_barrier=1, wait_barriers=(), reused_operands=()
@@ -63,8 +63,8 @@ def test_numbers_stand_for_files_places_and_chains() -> None:
         kind="sass",
         files=("b.cuh", "a.cu"),
         lines=(
-            CodeLine(text="</script><b>", places=(inner, outer), address=0, control=control, marks=("spill",), role=1),
-            CodeLine(text="EXIT", places=(inner, outer), address=16, control=control, role=1),
+            CodeLine(text="</script><b>", origins=(inner, outer), address=0, control=control, marks=("spill",), role=1),
+            CodeLine(text="EXIT", origins=(inner, outer), address=16, control=control, role=1),
             CodeLine(text="NOP", address=32, control=control),
         ),
     )
@@ -72,7 +72,7 @@ def test_numbers_stand_for_files_places_and_chains() -> None:
     assert set(packed) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")
     content = unpacked(packed)
     first, second = content["panes"]
-    assert (content["files"], content["places"]) == (["a.cu", "b.cuh"], [[0, 3], [1, 7]])
+    assert (content["files"], content["origins"]) == (["a.cu", "b.cuh"], [[0, 3], [1, 7]])
     assert [content["chains"][n] for n in second["chain"][:2]] == [[1, 0], [1, 0]]
     assert (first["chain"][1], second["chain"][2]) == (-1, -1)
     assert (first["language"], second["language"]) == ("cpp", "sass")

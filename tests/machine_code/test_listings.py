@@ -1,10 +1,10 @@
-"""Listings of PTX, SASS, Triton's languages and sources: the place of each line, and what is known where there is none."""
+"""Listings of PTX, SASS, Triton's languages and sources: the origin of each line, and what is known where there is none."""
 
 from __future__ import annotations
 
 import sample_code as code
 
-from kernelviz.core.code_listing import CodeLine, CodeListing, SourcePlace
+from kernelviz.core.code_listing import CodeLine, CodeListing, SourceLine
 from kernelviz.formats import shipped_runs
 from kernelviz.machine_code.facts import facts_of
 from kernelviz.machine_code.mlir_listing import mlir_listing
@@ -60,18 +60,18 @@ def linear_kernel(
 """
 
 
-def places(listing: CodeListing, text: str) -> list[tuple[str, int]]:
+def origins(listing: CodeListing, text: str) -> list[tuple[str, int]]:
     (line,) = [one for one in listing.lines if text in one.text]
-    return [(place.file.rpartition("/")[2], place.line) for place in line.places]
+    return [(origin.file.rpartition("/")[2], origin.line) for origin in line.origins]
 
 
 def test_an_instruction_of_ptx_has_its_line_and_the_calls_around_it() -> None:
     listing = ptx_listing(PTX)
-    assert places(listing, "ctaid.x") == [("linear.py", 19)]
-    assert places(listing, "255") == [("standard.py", 43), ("linear.py", 20)]  # by LLVM's comment
-    assert places(listing, "mma.sync") == [("helper.py", 7), ("linear.py", 21)]  # by inlined_at
-    assert places(listing, ".reg") == []
-    assert places(listing, "$L__func_begin0") == []
+    assert origins(listing, "ctaid.x") == [("linear.py", 19)]
+    assert origins(listing, "255") == [("standard.py", 43), ("linear.py", 20)]  # by LLVM's comment
+    assert origins(listing, "mma.sync") == [("helper.py", 7), ("linear.py", 21)]  # by inlined_at
+    assert origins(listing, ".reg") == []
+    assert origins(listing, "$L__func_begin0") == []
     marks = {mark: line.text.split()[0] for line in listing.lines for mark in line.marks}
     assert marks == {"tensor": "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "wide_store": "st.global.v4.b32"}
 
@@ -80,27 +80,27 @@ def test_ptx_without_lines_says_so_and_nothing_is_linked() -> None:
     bare = "\n".join(line for line in PTX.splitlines() if ".loc" not in line)
     listing = ptx_listing(bare)
     assert listing.lines_unknown == "no_line_table"
-    assert not any(line.places for line in listing.lines)
+    assert not any(line.origins for line in listing.lines)
     # Two files of one name: LLVM's comment does not tell which one is meant.
     twins = PTX.replace("kernelviz/ops/helper.py", "elsewhere/linear.py")
-    assert places(ptx_listing(twins), "255") == [("standard.py", 43)]
+    assert origins(ptx_listing(twins), "255") == [("standard.py", 43)]
 
 
 def test_the_functions_of_a_source_of_triton_are_where_the_compiler_says() -> None:
     listing = source_listing([Source("", SOURCE)], "triton", "linear_kernel", ptx_listing(PTX).files, PTX)
     by_text = {line.text: line for line in listing.lines}
-    assert by_text["def linear_kernel("].places == (SourcePlace(file="kernelviz/ops/linear.py", line=16),)
+    assert by_text["def linear_kernel("].origins == (SourceLine(file="kernelviz/ops/linear.py", line=16),)
     assert by_text["    q = tl.cdiv(p, 4)"].number == 20
     # The helper is in lines 6 to 9: every line and column that is named there begins an expression of it only then.
-    assert by_text["    b = tl.exp(a)"].places == (SourcePlace(file="kernelviz/ops/helper.py", line=8),)
-    assert by_text["BLOCK = tl.constexpr(64)"].places == ()
+    assert by_text["    b = tl.exp(a)"].origins == (SourceLine(file="kernelviz/ops/helper.py", line=8),)
+    assert by_text["BLOCK = tl.constexpr(64)"].origins == ()
     assert by_text["BLOCK = tl.constexpr(64)"].number is None
 
 
 def test_a_function_that_fits_nowhere_or_in_two_places_has_no_lines() -> None:
-    def of_helper(ptx: str, source: str = SOURCE) -> set[SourcePlace]:
+    def of_helper(ptx: str, source: str = SOURCE) -> set[SourceLine]:
         listing = source_listing([Source("", source)], "triton", "linear_kernel", ptx_listing(ptx).files, ptx)
-        return {place for line in listing.lines for place in line.places if place.file.endswith("helper.py")}
+        return {origin for line in listing.lines for origin in line.origins if origin.file.endswith("helper.py")}
 
     assert len(of_helper(PTX)) == 4
     assert of_helper(PTX.replace("3 9 4", "3 9 5")) == set()  # no expression begins there
@@ -118,9 +118,9 @@ def test_a_source_of_nvrtc_is_the_file_of_its_name() -> None:
     sources = [Source("k.cu", "int a;\nint b;\n"), Source("vec16.cuh", "int c;\n")]
     files = ("kernelviz/ops/k.cu", "kernelviz/headers/vec16.cuh", "site-packages/cuda_bf16.h")
     listing = source_listing(sources, "nvrtc", "k", files, None)
-    numbered = {line.text: (line.number, line.places) for line in listing.lines}
-    assert numbered["int b;"] == (2, (SourcePlace(file="kernelviz/ops/k.cu", line=2),))
-    assert numbered["int c;"] == (1, (SourcePlace(file="kernelviz/headers/vec16.cuh", line=1),))
+    numbered = {line.text: (line.number, line.origins) for line in listing.lines}
+    assert numbered["int b;"] == (2, (SourceLine(file="kernelviz/ops/k.cu", line=2),))
+    assert numbered["int c;"] == (1, (SourceLine(file="kernelviz/headers/vec16.cuh", line=1),))
     twins = source_listing(sources[:1], "nvrtc", "k", ("a/k.cu", "b/k.cu"), None)
     assert twins.lines_unknown == "other_files"
     assert not twins.files
@@ -132,8 +132,8 @@ def test_mlir_names_the_lines_of_an_operation() -> None:
         '#loc1 = loc(unknown)\n#loc2 = loc("standard.py":43:17)\n#loc3 = loc("x"(#loc2))\n#loc9 = loc(callsite(#loc3 at #loc))\n'
     )
     listing = mlir_listing("ttir", text)
-    assert places(listing, "arith.addi") == [("standard.py", 43), ("k.py", 3)]
-    assert places(listing, "tt.return") == []
+    assert origins(listing, "arith.addi") == [("standard.py", 43), ("k.py", 3)]
+    assert origins(listing, "tt.return") == []
     loop = '%0 = x loc(#loc1)\n#loc1 = loc("a"(#loc2))\n#loc2 = loc("b"(#loc1))\n'
     assert mlir_listing("ttir", loop).lines_unknown == "no_line_table"
 
@@ -151,10 +151,10 @@ def test_the_sass_of_a_shipped_run_is_linked_with_its_source() -> None:
     (dot,) = [line for line in source.lines if "tl.dot(" in line.text]
     wgmma = [line for line in listing.lines if "HGMMA" in line.text]
     # ptxas gives one of the four to the line of the load before them.
-    assert [line.places for line in wgmma].count(dot.places) == 3
+    assert [line.origins for line in wgmma].count(dot.origins) == 3
     assert all(line.marks == ("tensor",) for line in wgmma)
     (helper,) = [line for line in source.lines if line.text.startswith("def gelu(")]
-    assert helper.places == (SourcePlace(file="kernelviz/ops/kernels/triton_gelu.py", line=10),)
+    assert helper.origins == (SourceLine(file="kernelviz/ops/kernels/triton_gelu.py", line=10),)
     # The loop is that of the facts, instruction by instruction.
     (role,) = facts[0].roles
     assert role.main_loop is not None

@@ -241,10 +241,10 @@ export class CodeView {
   }
 
   #describe(pane, line, chain, counts) {
-    const { places, files, unknown } = this.#content;
+    const { origins, files, unknown } = this.#content;
     const name = ([file, number]) => `${files[file].split("/").at(-1)} line ${number}`;
     const said = chain.length
-      ? [chain.map((id) => name(places[id])).join(", inlined at ") + (counts.length ? `: ${counts.join(", ")}` : "")]
+      ? [chain.map((id) => name(origins[id])).join(", inlined at ") + (counts.length ? `: ${counts.join(", ")}` : "")]
       : [`${pane.short} line ${line}: ${unknown}`];
     const mark = pane.marks[line - 1];
     if (mark) said.push(MARKS[mark][1]);

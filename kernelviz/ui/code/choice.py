@@ -21,7 +21,7 @@ from kernelviz.ui.shared import run_in_hand, site, view_filters
 from kernelviz.ui.shared.text import bullets, distinct_labels, plain, run_label
 
 _Option = TypeVar("_Option", bound=str)
-Shown = ListingKind | Literal["all"]
+Selected = ListingKind | Literal["all"]
 """What is shown: one kind of text, beside the source, or source, PTX and SASS together."""
 FIRST_RUN: Final = "h200-linear_gelu"
 """What a first visit shows: the run of the package that came with its code."""
@@ -60,8 +60,8 @@ class Side:
     def kinds(self) -> tuple[ListingKind, ...]:
         """The kinds of text that its kernel has. SASS is read when the run has ended, because that would disturb the times."""
         artifacts = {a.kind for code in self.result.code or () if code.kernel == self.kernel for a in code.artifacts}
-        made = artifacts | ({"sass", "main-loop"} if "cubin" in artifacts and not self.going_on else set())
-        return tuple(kind for kind in KINDS if kind in made)
+        present = artifacts | ({"sass", "main-loop"} if "cubin" in artifacts and not self.going_on else set())
+        return tuple(kind for kind in KINDS if kind in present)
 
 
 def side(bench: Bench) -> Side | None:
@@ -105,9 +105,9 @@ def other_side(bench: Bench, first: Side) -> Side | None:
         return _case(bench, runs[run_id], "_b", first)
 
 
-def shown(side: Side) -> Shown:
+def kind_of_one(side: Side) -> Selected:
     """What is shown of one kernel."""
-    kinds: list[Shown] = list(side.kinds)
+    kinds: list[Selected] = list(side.kinds)
     if {"source", "ptx", "sass"} <= set(kinds):
         kinds.append("all")
     return _kind_box(kinds)
@@ -129,7 +129,7 @@ def _name_of_kind(kind: str) -> str:
     return next((name for known, name in KIND_NAMES.items() if known == kind), "Source, PTX and SASS")
 
 
-def control_codes(kind: Shown) -> bool:
+def control_codes(kind: Selected) -> bool:
     """Whether the control codes are shown beside SASS."""
     if kind not in ("sass", "main-loop", "all"):
         return False
@@ -140,7 +140,7 @@ def control_codes(kind: Shown) -> bool:
     return chosen == "shown"
 
 
-def normalise(kind: Shown) -> bool:
+def normalise(kind: Selected) -> bool:
     """Whether a difference leaves out what differs between any two compilations."""
     if kind not in NORMALISED_KINDS:
         return False

@@ -14,7 +14,7 @@ from kernelviz.text import Text, format_problem, format_variant
 from kernelviz.text.code_facts import describe_launch, describe_missing, describe_proof, format_proof
 from kernelviz.text.machine_code import format_region, format_resources
 from kernelviz.ui.code import viewer
-from kernelviz.ui.code.choice import Shown, Side
+from kernelviz.ui.code.choice import Selected, Side
 from kernelviz.ui.code.reading import CodeToShow
 from kernelviz.ui.shared import live_progress, site, table
 from kernelviz.ui.shared.text import bullets, plain
@@ -87,8 +87,8 @@ def insight(case: CaseFacts | None, kernel: KernelOfCase | None) -> None:
             st.markdown(plain(describe_missing(case)))
         return
     launch = list(map(str, describe_launch(kernel)))[1:2]
-    loop = str(format_region(kernel.role))
-    st.markdown(plain(f"{'; '.join((str(format_resources(kernel.facts)), *launch, loop))}."))
+    region = str(format_region(kernel.role))
+    st.markdown(plain(f"{'; '.join((str(format_resources(kernel.facts)), *launch, region))}."))
 
 
 def badges(case: CaseFacts | None, name: str = "") -> None:
@@ -130,10 +130,10 @@ def plugin_note(sides: Sequence[Side]) -> None:
         )
 
 
-def in_terminal(side: Side, kind: Shown, other: Side | None, *, normalised: bool) -> None:
+def in_terminal(side: Side, kind: Selected, other: Side | None, *, normalised: bool) -> None:
     """The command that shows the same."""
     command = f"kernelviz code {side.run.id} {side.variant} --problem '{side.problem.key}'"
-    shown = "" if kind == "all" else f" --kind {kind}"
+    option = "" if kind == "all" else f" --kind {kind}"
     if other is not None:
         command += f" --diff {other.variant}"
         if other.run.id != side.run.id:
@@ -142,4 +142,4 @@ def in_terminal(side: Side, kind: Shown, other: Side | None, *, normalised: bool
             command += f" --diff-problem '{other.problem.key}'"
         if kind in ("ptx", "sass", "main-loop") and not normalised:
             command += " --as-compiled"
-    st.caption(plain(f"In a terminal: {command}{shown}"))
+    st.caption(plain(f"In a terminal: {command}{option}"))

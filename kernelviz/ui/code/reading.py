@@ -17,9 +17,9 @@ from kernelviz.text.code_listings import (
     describe_missing_listing,
     format_listing,
 )
-from kernelviz.ui.code.choice import Shown, Side
+from kernelviz.ui.code.choice import Selected, Side
 
-_BESIDE: dict[Shown, tuple[ListingKind, ...]] = {"all": ("source", "ptx", "sass"), "source": ("source",)}
+_BESIDE: dict[Selected, tuple[ListingKind, ...]] = {"all": ("source", "ptx", "sass"), "source": ("source",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class CodeToShow:
     missing: tuple[Text, ...]
 
 
-_made: RunCache[CodeToShow] = RunCache(most=48 * 2**20, size=lambda content: len(content.packed) + 1_000)
+_contents: RunCache[CodeToShow] = RunCache(most=48 * 2**20, size=lambda content: len(content.packed) + 1_000)
 
 
-def of_one(bench: Bench, side: Side, kind: Shown, *, control: bool) -> CodeToShow:
+def of_one(bench: Bench, side: Side, kind: Selected, *, control: bool) -> CodeToShow:
     """The text of a kernel beside its source."""
     kinds = tuple(k for k in _BESIDE.get(kind, ("source", kind)) if k != "all")
     key = ("one", side.run, side.variant, side.problem.key, side.kernel, kinds, control, _here(bench, side))
-    return _made.get(key, lambda: _one(bench, side, kinds, control=control))
+    return _contents.get(key, lambda: _one(bench, side, kinds, control=control))
 
 
 def of_two(bench: Bench, first: Side, second: Side, kind: ListingKind, *, normalise: bool) -> CodeToShow:
@@ -48,7 +48,7 @@ def of_two(bench: Bench, first: Side, second: Side, kind: ListingKind, *, normal
         "two", first.run, first.variant, first.problem.key, first.kernel, second.run, second.variant, second.problem.key,
         second.kernel, kind, normalise, _here(bench, first), _here(bench, second),
     )  # fmt: skip
-    return _made.get(key, lambda: _two(bench, first, second, kind, normalise=normalise))
+    return _contents.get(key, lambda: _two(bench, first, second, kind, normalise=normalise))
 
 
 def _here(bench: Bench, side: Side) -> tuple[bool, ...]:
@@ -74,10 +74,10 @@ def _two(bench: Bench, first: Side, second: Side, kind: ListingKind, *, normalis
     )
     if missing:
         return CodeToShow("", "", Text(""), missing)
-    found = code_diff(codes[0], codes[1], kind, normalise=normalise)
+    difference = code_diff(codes[0], codes[1], kind, normalise=normalise)
     titles = tuple(f"{n}: {_title(side, first, second)}" for n, side in zip("AB", (first, second), strict=True))
-    packed = code_view.diff(found.diff, (titles[0], titles[1]), kind, compilers_of(codes[0])[kind])
-    sentence = describe_line_diff(found.diff)
+    packed = code_view.diff(difference.diff, (titles[0], titles[1]), kind, compilers_of(codes[0])[kind])
+    sentence = describe_line_diff(difference.diff)
     if normalise:
         sentence = sentence + f" {NORMALISED}"
     return CodeToShow(packed, f"Difference of the {KIND_NAMES[kind]} of two kernels. {sentence}", sentence, ())
