@@ -17,6 +17,7 @@ Explains = Literal["can", "neutral", "against"]
 favours the side that is slower."""
 TensorKind = Literal["mma_sync", "wgmma", "tcgen05"]
 CopyTechnique = Literal["cp_async", "bulk_copy", "tma"]
+StoreTechnique = Literal["bulk_copy", "tma"]
 WorkBasis = Literal["multiply_add", "byte"]
 """What instructions are counted for: 1,024 multiply-adds of a warp on the tensor cores, or a byte that a thread loads from or
 stores to global memory."""
@@ -83,6 +84,24 @@ class KernelCountChange(_Change, frozen=True, kw_only=True, tag="kernel_count"):
 
     a: int
     b: int
+
+
+class BusyMultiprocessorsChange(_Change, frozen=True, kw_only=True, tag="busy_multiprocessors"):
+    """Blocks of the grid, of which one side has fewer than the device has multiprocessors: the others have nothing to do."""
+
+    a_blocks: int
+    b_blocks: int
+    a_multiprocessors: int
+    b_multiprocessors: int
+
+    @property
+    def a_fraction(self) -> float:
+        """Multiprocessors with a block, at most."""
+        return min(1.0, self.a_blocks / self.a_multiprocessors)
+
+    @property
+    def b_fraction(self) -> float:
+        return min(1.0, self.b_blocks / self.b_multiprocessors)
 
 
 class TensorChange(_Change, frozen=True, kw_only=True, tag="tensor"):
@@ -156,12 +175,24 @@ class TechniqueChange(_Change, frozen=True, kw_only=True, tag="technique"):
 
 class AccessWidthChange(_Change, frozen=True, kw_only=True, tag="access_width"):
     """The width of the accesses that move most of the bytes, of these kinds: bytes that a thread moves with one instruction.
-    Asynchronous copies by cp.async count as loads of global memory."""
+    Asynchronous copies by cp.async count as loads of global memory. `around_loop`: the accesses of a side are not in its main
+    loop, but before or behind it, so that they are few."""
 
     space: MemorySpace
     accesses: tuple[AccessKind, ...]
     a_bytes: int
     b_bytes: int
+    around_loop: bool = False
+
+
+class StoresChange(_Change, frozen=True, kw_only=True, tag="stores"):
+    """How results are stored to global memory: tiles by asynchronous copies, or by the threads, with this width in bytes. None:
+    not so, or unknown."""
+
+    a: StoreTechnique | None
+    b: StoreTechnique | None
+    a_bytes: int | None = None
+    b_bytes: int | None = None
 
 
 class InstructionsChange(_Change, frozen=True, kw_only=True, tag="instructions"):
@@ -228,6 +259,7 @@ CodeChange = (
     | SpillsChange
     | AtomicsChange
     | KernelCountChange
+    | BusyMultiprocessorsChange
     | TensorChange
     | TensorShapeChange
     | PassesChange
@@ -237,6 +269,7 @@ CodeChange = (
     | CopiesChange
     | TechniqueChange
     | AccessWidthChange
+    | StoresChange
     | InstructionsChange
     | BarriersChange
     | OccupancyChange
@@ -257,9 +290,10 @@ class RankedChange(Struct, frozen=True, kw_only=True):
 class CodeChanges(Struct, frozen=True, kw_only=True):
     """What differs between two cases, the likeliest cause of their difference first.
 
-    `faster`: the faster side; None if none is. `same_code`: both sides ran the same cubins. `a_missing`, `b_missing`: why the
-    facts of a side are missing, or those of some of its kernels. `a_kernel`, `b_kernel`: the kernels that are compared, those
-    that take the longest; None if a side has no facts.
+    `faster`: the faster side; None if none is. `same_code`: both sides ran the same kernels of the same cubins. `a_missing`,
+    `b_missing`: why the facts of a side are missing, or those of some of its kernels. `a_kernel`, `b_kernel`: the kernels that
+    are compared, those that take the longest; None if a side has no facts of it. `a_library_kernel`, `b_library_kernel`: that
+    kernel, if it has no machine code because it is a library's, although other kernels of the call have.
     """
 
     changes: tuple[RankedChange, ...] = ()
@@ -269,6 +303,8 @@ class CodeChanges(Struct, frozen=True, kw_only=True):
     b_missing: NoFactsReason | None = None
     a_kernel: str | None = None
     b_kernel: str | None = None
+    a_library_kernel: str | None = None
+    b_library_kernel: str | None = None
 
     @property
     def cause(self) -> CodeChange | None:

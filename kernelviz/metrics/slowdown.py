@@ -6,6 +6,7 @@ is **unknown**. That a topic differs does not prove that it is the reason. `kern
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from math import prod
 
 import numpy as np
 
-from kernelviz.core import IDLE, Failure, Kernel, Result, Run
+from kernelviz.core import IDLE, Failure, Result, Run
 from kernelviz.core.code_changes import (
     AccessWidthChange,
     CodeChange,
@@ -27,12 +28,14 @@ from kernelviz.core.code_changes import (
     WarpRolesChange,
 )
 from kernelviz.core.notes import StaleTuning
+from kernelviz.metrics.code_comparison import longest_kernel
 from kernelviz.metrics.comparability import NO_CODE, one_run
 from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.equal_clock import equal_clock
 from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.occupancy import occupancy
 from kernelviz.metrics.quality import CLOCK_MOVED
+from kernelviz.metrics.roofline import intense
 from kernelviz.metrics.slowdown_findings import (
     TOPICS,
     EnvironmentPart,
@@ -60,6 +63,9 @@ from kernelviz.metrics.slowdown_findings import (
 ERROR_GREW = 1.1
 """Times the error of A from which the error of B is called larger. The seeds of the inputs are the same, so equal code has equal
 errors; another order of additions changes the largest error by some percent."""
+_HALF, _WHOLE = 0.5, 0.9
+"""The share of a slow-down that a lower clock has to explain, to be a reason at all and to be the first one."""
+_NO_REASON = 10
 _LIBRARIES = ("torch", "library")
 
 
@@ -76,7 +82,13 @@ class Slowdown:
     def reasons(self) -> tuple[Finding, ...]:
         """The findings of all topics, those first that explain a slow case by themselves."""
         findings = [finding for topic in self.topics for finding in topic.findings]
-        return tuple(sorted(findings, key=lambda one: _rank(one, self.changes)))
+        return tuple(sorted(findings, key=lambda one: _rank(one, self.pair, self.changes)))
+
+    @property
+    def likeliest(self) -> Finding | None:
+        """The likeliest reason; None if nothing that differs can be the reason of most of the difference."""
+        first = next(iter(self.reasons), None)
+        return None if first is None or _rank(first, self.pair, self.changes) == _NO_REASON else first
 
     @property
     def unknown(self) -> tuple[TopicFacts, ...]:
@@ -120,16 +132,18 @@ def _topic_of(failure: Failure) -> Topic:
     return "error" if failure.stage in ("wrong", "impossible") else "precondition"
 
 
-def _rank(finding: Finding, changes: CodeChanges | None) -> int:
+def _rank(finding: Finding, pair: Pair, changes: CodeChanges | None) -> int:
     match finding:
         case NoCorrectTime():
             return 0
-        case LowerClock(at_equal_clock=ratio) if ratio is not None and ratio <= 1 + CLOCK_MOVED:
-            return 1  # the clocks explain the whole difference
+        case LowerClock() if intense(pair.after.cost) and clock_share(finding, pair) >= _WHOLE:
+            return 1
         case LostInCode(change=change) if changes is not None and change == changes.cause:
             return 2
         case LostInCode(change=SpillsChange()):
             return 3
+        case OtherKernels() if pair.before.variant != pair.after.variant:
+            return _NO_REASON  # two variants launch other kernels by design
         case OtherKernels() | OtherKernelCount() | UnusualKernel():
             return 4
         case LostInCode():
@@ -138,12 +152,23 @@ def _rank(finding: Finding, changes: CodeChanges | None) -> int:
             return 6
         case LowerOccupancy() | OtherGrid():
             return 7
+        case LowerClock() if clock_share(finding, pair) < _HALF:
+            return _NO_REASON
         case LowerClock() | SlowedDown() | MoreProcesses():
             return 8
         case OtherEnvironment():
             return 9
         case LargerError():
-            return 10  # a larger error makes nothing slower, but shows that something else is computed
+            return _NO_REASON  # it makes nothing slower, but shows that something else is computed
+
+
+def clock_share(clock: LowerClock, pair: Pair) -> float:
+    """The share of a slow-down that a lower clock explains if the time is inversely proportional to it, as a ratio of logarithms.
+
+    The time of a kernel that computes is. Memory has a clock of its own.
+    """
+    slower = pair.ratio.estimate if pair.ratio is not None else 1.0
+    return math.log(clock.a_hz / clock.b_hz) / math.log(slower) if slower > 1 else 0.0
 
 
 def _kernels(pair: Pair, changes: CodeChanges | None) -> TopicFacts:
@@ -153,7 +178,7 @@ def _kernels(pair: Pair, changes: CodeChanges | None) -> TopicFacts:
     same_source = a.source_digest == b.source_digest if a.source_digest and b.source_digest and same_variant else None
     if a.kernels and b.kernels:
         first, second = Counter(k.name for k in a.kernels), Counter(k.name for k in b.kernels)
-        if same_variant and first.keys() != second.keys():
+        if first.keys() != second.keys():
             only = tuple(first.keys() - second.keys()), tuple(second.keys() - first.keys())
             findings.append(OtherKernels(tuple(sorted(only[0])), tuple(sorted(only[1])), same_source))
         if len(b.kernels) > len(a.kernels):
@@ -210,10 +235,10 @@ def _code_unknown(changes: CodeChanges | None) -> Unknown | None:
 
 def _unusual_kernel(run: Run, result: Result) -> Iterator[Finding]:
     """A library chooses its kernels by size, so that none of them is unusual."""
-    here = _main(result)
+    here = longest_kernel(result)
     if here is None or result.backend in _LIBRARIES:
         return
-    mains = [_main(r) for r in run.results if r.variant == result.variant and r.problem != result.problem]
+    mains = [longest_kernel(r) for r in run.results if r.variant == result.variant and r.problem != result.problem]
     names = Counter(kernel.name for kernel in mains if kernel is not None)
     if not names:
         return
@@ -222,13 +247,8 @@ def _unusual_kernel(run: Run, result: Result) -> Iterator[Finding]:
         yield UnusualKernel(here.name, usual, problems)
 
 
-def _main(result: Result) -> Kernel | None:
-    """The kernel that takes the longest."""
-    return max(result.kernels, key=lambda k: k.duration_s or 0.0, default=None)
-
-
 def _other_grids(pair: Pair) -> Iterator[Finding]:
-    first, second = _main(pair.before), _main(pair.after)
+    first, second = longest_kernel(pair.before), longest_kernel(pair.after)
     if first is None or second is None or first.name != second.name:
         return
     if not (first.grid and second.grid and first.block and second.block):
@@ -248,7 +268,7 @@ def _occupancy(comparison: Comparison, pair: Pair, changes: CodeChanges | None) 
     if fell:
         return TopicFacts("occupancy", fell)
     runs = comparison.a, comparison.b
-    mains = _main(pair.before), _main(pair.after)
+    mains = longest_kernel(pair.before), longest_kernel(pair.after)
     resident = [
         None if kernel is None else occupancy(kernel, run.environment.device)
         for kernel, run in zip(mains, runs, strict=True)

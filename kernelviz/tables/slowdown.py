@@ -7,7 +7,6 @@ from kernelviz.metrics.sweep import varying_axes
 from kernelviz.tables.column import Column
 from kernelviz.text import describe_pair, format_case
 from kernelviz.text.slowdown import describe_slowdown
-from kernelviz.text.text import sentence_case
 
 
 def slowdown_columns(comparison: Comparison) -> tuple[Column[Slowdown], ...]:
@@ -17,5 +16,5 @@ def slowdown_columns(comparison: Comparison) -> tuple[Column[Slowdown], ...]:
         Column("", "Case", "", units.TEXT, lambda row: format_case(row.pair, axes, by_problem=comparison.by_problem)),
         Column("", "B against A", "The verdict with the change of its time.", units.TEXT, lambda row: describe_pair(row.pair)),
         Column("", "Likeliest reasons", "What differs in A's favour, the likeliest reason first, and what is unknown.",
-               units.OWN_TEXT, lambda row: sentence_case(describe_slowdown(row)), width="large"),
+               units.OWN_TEXT, describe_slowdown, width="large"),
     )  # fmt: skip

@@ -10,6 +10,7 @@ from kernelviz.core.code_changes import (
     ArchitectureChange,
     AtomicsChange,
     BarriersChange,
+    BusyMultiprocessorsChange,
     CodeChange,
     CodeChanges,
     CodeSide,
@@ -29,6 +30,8 @@ from kernelviz.core.code_changes import (
     SharedMemoryChange,
     SharedStagingChange,
     SpillsChange,
+    StoresChange,
+    StoreTechnique,
     TechniqueChange,
     TensorChange,
     TensorKind,
@@ -40,7 +43,7 @@ from kernelviz.core.code_changes import (
 from kernelviz.core.code_facts import NoFactsReason
 from kernelviz.core.machine_code import OccupancyLimit
 from kernelviz.core.units import counted, percent, significant, size_bytes
-from kernelviz.text.machine_code import LIMIT_NAMES, TECHNIQUE_NAMES
+from kernelviz.text.machine_code import LIMIT_NAMES, TECHNIQUE_NAMES, format_kernel_name
 from kernelviz.text.text import Text, join, sentence_case
 
 MOST = 3
@@ -104,14 +107,17 @@ def _same_code(changes: CodeChanges) -> Text:
 
 
 def describe_missing_sides(changes: CodeChanges) -> Iterator[Text]:
-    """For each side whose machine code is missing, why."""
-    for side, reason in (("A", changes.a_missing), ("B", changes.b_missing)):
-        if reason is not None:
-            yield Text(
-                f"{side} is {_MISSING[reason]}"
-                if reason in ("library", "no_machine_code")
-                else f"{side}: {_MISSING[reason]}"
-            )
+    """For each side whose machine code is missing, why; also where that of its longest kernel is."""
+    sides = {
+        "A": (changes.a_missing, changes.a_library_kernel),
+        "B": (changes.b_missing, changes.b_library_kernel),
+    }
+    for side, (reason, kernel) in sides.items():
+        if kernel is not None:
+            yield Text(f"the longest kernel of {side} ({format_kernel_name(kernel)}) is a library's: no machine code")
+        elif reason is not None:
+            verb = " is" if reason in ("library", "no_machine_code") else ":"
+            yield Text(f"{side}{verb} {_MISSING[reason]}")
 
 
 def describe_cause(changes: CodeChanges) -> Text:
@@ -147,7 +153,7 @@ def describe_change(change: CodeChange) -> Text:
     warps are specialised: 1 role multiplies (232 registers), 1 role copies (40 registers)
     """
     text = _describe(change)
-    return Text(f"{text} (in {change.kernel})") if change.kernel else Text(text)
+    return Text(f"{text} (in {format_kernel_name(change.kernel)})") if change.kernel else Text(text)
 
 
 def _describe(change: CodeChange) -> str:
@@ -164,12 +170,14 @@ def _describe(change: CodeChange) -> str:
             return _atomics(change)
         case KernelCountChange():
             return f"kernels per call {change.a} → {change.b}"
+        case BusyMultiprocessorsChange():
+            return f"multiprocessors with a block {format_percents(change.a_fraction, change.b_fraction)}"
         case TensorChange():
             return _replaced(_KINDS[change.b], _KINDS[change.a], gained=change.a is None, lost=change.b is None)
         case TensorShapeChange():
             return f"{_KINDS[change.tensor]} {_shape(change.a)} → {_shape(change.b)}"
         case PassesChange():
-            return f"passes over global memory {change.a} → {change.b}"
+            return f"passes over the data in global memory {change.a} → {change.b}"
         case SharedStagingChange():
             return _staging(change)
         case SharedLayoutChange():
@@ -184,6 +192,9 @@ def _describe(change: CodeChange) -> str:
             return f"{TECHNIQUE_NAMES[change.technique]} {'gone' if change.only == 'a' else 'used'}"
         case AccessWidthChange():
             return _widths(change)
+        case StoresChange():
+            new, old = _stores(change.b, change.b_bytes), _stores(change.a, change.a_bytes)
+            return f"{new} replaced {old}"
         case InstructionsChange():
             basis = "1,024 multiply-adds of a warp" if change.basis == "multiply_add" else "byte of a thread"
             return f"instructions per {basis} {significant(change.a, 3)} → {significant(change.b, 3)}"
@@ -192,7 +203,7 @@ def _describe(change: CodeChange) -> str:
         case OccupancyChange():
             return _occupancy(change)
         case WavesChange():
-            return f"waves fill {_percents(change.a.utilisation, change.b.utilisation)} of the slots for blocks"
+            return f"waves fill {format_percents(change.a.utilisation, change.b.utilisation)} of the slots for blocks"
         case RegistersChange():
             return f"registers {change.a} → {change.b}"
         case SharedMemoryChange():
@@ -261,22 +272,28 @@ def _widths(change: AccessWidthChange) -> str:
     shared = "shared " if change.space == "shared" else ""
     kinds = " and ".join(f"{kind}s" for kind in change.accesses)
     what = f"{shared}{kinds}"
-    if len(change.accesses) > 1:
-        return f"{change.b_bytes}-byte {what} replaced {change.a_bytes}-byte ones"
-    return f"{change.b_bytes}-byte {what} replaced {change.a_bytes}-byte {what}"
+    where = " (not in the main loop)" if change.around_loop else ""
+    old = "ones" if len(change.accesses) > 1 else what
+    return f"{change.b_bytes}-byte {what} replaced {change.a_bytes}-byte {old}{where}"
+
+
+def _stores(technique: StoreTechnique | None, width_bytes: int | None) -> str:
+    if technique is not None:
+        return f"stores by {_COPIES[technique]}"
+    return "stores by threads" if width_bytes is None else f"{width_bytes}-byte stores by threads"
 
 
 def _occupancy(change: OccupancyChange) -> str:
     lower = change.b_limited_by if change.b_fraction < change.a_fraction else ()
     limit = f" (limit: {_limits(lower)})" if lower else ""
-    return f"occupancy {_percents(change.a_fraction, change.b_fraction)}{limit}"
+    return f"occupancy {format_percents(change.a_fraction, change.b_fraction)}{limit}"
 
 
 def _limits(limits: Sequence[OccupancyLimit]) -> str:
     return " and ".join(LIMIT_NAMES[name] for name in limits)
 
 
-def _percents(a: float, b: float) -> str:
+def format_percents(a: float, b: float) -> str:
     """Two fractions with one unit; without decimals if both are whole."""
     whole = all(abs(round(value * 100) - value * 100) < 0.05 for value in (a, b))
     first, second = (f"{value * 100:.0f}" if whole else percent(value).removesuffix(" %") for value in (a, b))

@@ -31,13 +31,16 @@ from kernelviz.metrics.slowdown_findings import (
     Unknown,
     UnusualKernel,
 )
-from kernelviz.text.code_changes import describe_change
+from kernelviz.text.code_changes import describe_change, format_percents
 from kernelviz.text.differences import format_uuid
-from kernelviz.text.failures import describe_failure, format_stage
+from kernelviz.text.failures import format_failure
+from kernelviz.text.machine_code import format_kernel_name
 from kernelviz.text.text import Text, join
 
 MOST = 3
 MOST_NAMED = 3
+_MOST_OF_A_FAILURE = 200
+"""Characters of a failure, which may hold a compiler's log."""
 TOPIC_NAMES: dict[Topic, str] = {
     "kernels": "Kernels",
     "precondition": "Precondition",
@@ -59,7 +62,7 @@ TOPIC_HELP: dict[Topic, str] = {
 STATUS_SIGNS: dict[Status, str] = {"differs": "≠", "same": "=", "unknown": "?"}
 _SAME: dict[Topic, str] = {
     "kernels": "the same kernels and configuration",
-    "precondition": "no technique or width of access is lost, and the grid is the same",
+    "precondition": "no technique and no width of accesses is lost",
     "spills": "no more accesses to local memory than in A",
     "occupancy": "not lower than in A",
     "error": "not larger than in A",
@@ -75,6 +78,7 @@ _UNKNOWN: dict[Unknown, str] = {
     "no_clock": "the clock was not measured on a side",
     "no_time": "B has no time",
 }
+_NOT_KNOWN = "Nothing that is known of both sides explains it."
 _PARTS: dict[EnvironmentPart, str] = {
     "device": "device",
     "card": "card (same model)",
@@ -112,15 +116,14 @@ def describe_topic(facts: TopicFacts) -> Text:
 
 
 def describe_slowdown(slow: Slowdown, most: int = MOST) -> Text:
-    """The likeliest reasons of a slow case in one sentence, and what is unknown; says so if nothing that is known differs."""
+    """The likeliest reasons of a slow case in one sentence, and what is unknown; says so if no reason is known."""
     parts = list(describe_findings(slow.reasons))
     more = len(parts) - most
     rest = f"{more} more" if more > 0 else ""
     unknown = ", ".join(TOPIC_NAMES[topic.topic].lower() for topic in slow.unknown if not topic.findings)
     missing = f"unknown: {unknown}" if unknown else ""
-    if not parts:
-        return join("; ", ["nothing that is known differs in A's favour", missing])
-    return join("; ", [*parts[:most], rest, missing])
+    first = "" if slow.likeliest else "the reason is not known"
+    return join("; ", [first, *parts[:most], rest, missing])
 
 
 def describe_findings(findings: Iterable[Finding]) -> list[Text]:
@@ -137,7 +140,7 @@ def describe_finding(finding: Finding) -> Text:
     >>> print(describe_finding(OtherKernels(("row_kernel",), ("online_kernel",), same_source=True)))
     online_kernel replaced row_kernel, although the source is the same
     >>> print(describe_finding(LowerClock(1.98e9, 1.5e9, 1.001)))
-    SM clock 1980 MHz → 1500 MHz; at equal clock, B would take 1.001 times as long as A
+    SM clock 1980 MHz → 1500 MHz (at equal clock, B would take 1.001 times as long as A)
     """
     return Text(_describe(finding))
 
@@ -145,7 +148,7 @@ def describe_finding(finding: Finding) -> Text:
 def _describe(finding: Finding) -> str:
     match finding:
         case NoCorrectTime(failure=failure):
-            return f"{format_stage(failure)}: {describe_failure(failure)}"
+            return str(format_failure(failure, most=_MOST_OF_A_FAILURE))
         case OtherKernels():
             return _kernels(finding)
         case OtherKernelCount(a=a, b=b):
@@ -158,17 +161,18 @@ def _describe(finding: Finding) -> str:
         case TuningNotUsed(another=another):
             return f"the tuned configuration was not used, because it is for another version of the {another}"
         case UnusualKernel(kernel=kernel, usual=usual, problems=problems):
-            return f"{kernel} runs here, and {usual} at {units.counted(problems, 'other problem')} of the run"
+            here, elsewhere = format_kernel_name(kernel), format_kernel_name(usual)
+            return f"{here} runs here, and {elsewhere} at {units.counted(problems, 'other problem')} of the run"
         case OtherGrid():
             return _grid(finding)
         case LostInCode(change=change):
             return str(describe_change(change))
         case LowerOccupancy(a_fraction=a_fraction, b_fraction=b_fraction):
-            return f"occupancy {units.percent(a_fraction)} → {units.percent(b_fraction)}"
+            return f"occupancy {format_percents(a_fraction, b_fraction)}"
         case LargerError():
             return _error(finding)
         case LowerClock(a_hz=a_hz, b_hz=b_hz, at_equal_clock=ratio):
-            equal = "" if ratio is None else f"; at equal clock, B would take {ratio:.3f} times as long as A"
+            equal = "" if ratio is None else f" (at equal clock, B would take {ratio:.3f} times as long as A)"
             return f"SM clock {units.clock(a_hz)} → {units.clock(b_hz)}{equal}"
         case SlowedDown(reasons=reasons):
             return f"B was slowed down by {', '.join(reasons)}, A was not"
@@ -189,7 +193,7 @@ def _kernels(finding: OtherKernels) -> str:
 
 def _names(names: Sequence[str]) -> str:
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+    return ", ".join(map(format_kernel_name, names[:MOST_NAMED])) + more
 
 
 def _grid(finding: OtherGrid) -> str:
@@ -198,7 +202,7 @@ def _grid(finding: OtherGrid) -> str:
         parts.append(f"blocks {finding.a_blocks:,} → {finding.b_blocks:,}")
     if finding.a_threads != finding.b_threads:
         parts.append(f"threads per block {finding.a_threads:,} → {finding.b_threads:,}")
-    return f"{', '.join(parts)} (of {finding.kernel})"
+    return f"{', '.join(parts)} (of {format_kernel_name(finding.kernel)})"
 
 
 def _error(finding: LargerError) -> str:
@@ -220,32 +224,24 @@ def _or_none(value: int | None) -> str:
     return "none" if value is None else str(value)
 
 
-def describe_slower(count: int) -> Text:
-    """How many cases are slower.
-
-    >>> print(describe_slower(0)); print(describe_slower(2))
-    No case of B is slower than in A beyond the noise.
-    2 cases of B are slower than in A, or have no correct time.
-    """
-    if not count:
-        return Text("No case of B is slower than in A beyond the noise.")
-    verb = "is" if count == 1 else "are"
-    has = "has" if count == 1 else "have"
-    return Text(f"{units.counted(count, 'case')} of B {verb} slower than in A, or {has} no correct time.")
-
-
 def describe_topics_of(slow: Sequence[Slowdown]) -> Text:
-    """In how many of the slow cases each topic differs, the most frequent first."""
-    counts = Counter(facts.topic for one in slow for facts in one.topics if facts.findings)
+    """Of how many of the slow cases a likely reason is known, and the topics of the likeliest ones, the most frequent first."""
+    counts = Counter(topic for one in slow if (topic := _topic_of_likeliest(one)) is not None)
+    cases = f"{units.counted(len(slow), 'case')} of B {'is' if len(slow) == 1 else 'are'}"
     if not counts:
-        return Text("Nothing that is known of both sides differs in A's favour, so the reason is not known.")
-    parts = (f"{TOPIC_NAMES[topic].lower()} in {count}" for topic, count in counts.most_common())
-    return Text(f"What differs in A's favour, of {units.counted(len(slow), 'case')}: {', '.join(parts)}.")
+        return Text(f"{cases} slower. {_NOT_KNOWN}")
+    parts = (f"{TOPIC_NAMES[topic].lower()} ({count})" for topic, count in counts.most_common())
+    unknown = len(slow) - counts.total()
+    rest = f"; not known: {unknown}" if unknown else ""
+    return Text(f"{cases} slower. The likeliest reasons: {', '.join(parts)}{rest}.")
+
+
+def _topic_of_likeliest(slow: Slowdown) -> Topic | None:
+    likeliest = slow.likeliest
+    return next((facts.topic for facts in slow.topics if likeliest is not None and likeliest in facts.findings), None)
 
 
 def describe_likeliest(slow: Slowdown) -> Text:
     """A sentence about the likeliest reason of one slow case."""
-    reasons = slow.reasons
-    if not reasons:
-        return Text("Nothing that is known of both sides differs in A's favour, so the reason is not known.")
-    return Text("The likeliest reason: ") + describe_finding(reasons[0]) + "."
+    likeliest = slow.likeliest
+    return Text(_NOT_KNOWN) if likeliest is None else Text("The likeliest reason: ") + describe_finding(likeliest) + "."
