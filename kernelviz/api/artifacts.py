@@ -84,8 +84,8 @@ def code_diff(
 
     `diff` has the lines, `changes` what changed in the machine code with the likeliest cause of the difference first, and
     `measured` the verdict of `compare`. a, b: runs, their ids, or files; B is by default the run A. variant_b, problem_b: by
-    default those of A. kind: source, ttir, ttgir, ptx, sass or main-loop. normalise: without addresses, labels and register
-    numbers, by default for ptx, sass and main-loop. Errors: UnknownName; BadField if a side has no such code.
+    default those of A. kind: source, ttir, ttgir, ptx, sass or main-loop. normalise: without addresses, labels, locations
+    and register numbers, by default for all but source. Errors: UnknownName; BadField if a side has no such code.
     """
     check_name("kind", kind, KINDS)
     first = a if isinstance(a, Run) else load(a)

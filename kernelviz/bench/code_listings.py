@@ -33,9 +33,9 @@ from kernelviz.metrics.line_diff import LineDiff, line_diff
 from kernelviz.text.code_listings import describe_missing_listing
 
 KINDS: Final[tuple[ListingKind, ...]] = get_args(ListingKind)
-NORMALISED_KINDS: Final[frozenset[ListingKind]] = frozenset({"ptx", "sass", "main-loop"})
-"""Registers and addresses of these differ between any two compilations, so their difference is normalised unless somebody asks
-for the text as it is."""
+NORMALISED_KINDS: Final[frozenset[ListingKind]] = frozenset({"ttir", "ttgir", "ptx", "sass", "main-loop"})
+"""Registers, addresses and numbers of locations of these differ between any two compilations, so their difference is normalised
+unless somebody asks for the text as it is."""
 _PROCESSOR_S = 30
 _MOST_REMEMBERED = 24
 """Cubins whose SASS stays in memory: 5,000 instructions take about 5 MB."""
@@ -244,8 +244,8 @@ def _for_cpu(artifacts: Iterable[CaseArtifact]) -> bool:
 
 
 def code_diff(a: KernelCode, b: KernelCode, kind: ListingKind, *, normalise: bool | None = None) -> CodeDiff:
-    """How the code of two kernels differs. `normalise`: without addresses, register numbers and labels; by default for PTX and
-    SASS, where these differ between any two compilations.
+    """How the code of two kernels differs. `normalise`: without addresses, register numbers, labels and locations, which
+    differ between any two compilations; by default for all but sources.
 
     Errors: BadField if a side does not have this kind.
     """

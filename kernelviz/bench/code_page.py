@@ -19,7 +19,7 @@ from kernelviz.tables.code_sides import CODE_SIDES, ONE_SIDE, side_facts
 from kernelviz.text import describe_pair, format_problem, format_time, format_variant
 from kernelviz.text.code_changes import describe_cause, describe_changes
 from kernelviz.text.code_facts import describe_missing, format_proofs
-from kernelviz.text.code_listings import KIND_NAMES, NORMALISED, describe_line_diff, describe_missing_listing
+from kernelviz.text.code_listings import KIND_NAMES, describe_line_diff, describe_missing_listing, describe_normalised
 from kernelviz.text.comparison import describe_verdict_of
 
 _TOGETHER: tuple[ListingKind, ...] = ("source", "ptx", "sass")
@@ -123,7 +123,7 @@ def panes_of(code: KernelCode, kinds: Sequence[ListingKind], *, control: bool) -
 def diff_of(a: KernelCode, b: KernelCode, kind: ListingKind, titles: tuple[str, str], *, normalise: bool) -> str:
     """What a browser gets to show how two kernels differ. `titles`: what tells the sides apart."""
     result = code_diff(a, b, kind, normalise=normalise)
-    summary = f"{describe_line_diff(result.diff)}{f' {NORMALISED}' if normalise else ''}"
+    summary = f"{describe_line_diff(result.diff)}{f' {describe_normalised(kind)}' if normalise else ''}"
     return code_view.diff(result.diff, titles, kind, compilers_of(a)[kind], summary)
 
 

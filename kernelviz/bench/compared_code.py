@@ -22,7 +22,7 @@ from kernelviz.metrics.code_changes import ranked
 from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.text import Text, describe_pair, format_problem, format_variant
 from kernelviz.text.code_changes import describe_changes
-from kernelviz.text.code_listings import NORMALISED, describe_line_diff
+from kernelviz.text.code_listings import describe_line_diff, describe_normalised
 from kernelviz.text.comparison import describe_verdict_of
 from kernelviz.text.text import sentence_case
 
@@ -122,7 +122,9 @@ def describe_compared(compared: ComparedCode) -> Iterator[Text]:
         if compared.measured.pair.kind != "not comparable":
             yield describe_verdict_of(compared.measured.pair)
     yield sentence_case(f"{describe_changes(compared.changes)}.")
-    yield describe_line_diff(compared.diff.diff) + (f" {NORMALISED}" if compared.diff.normalised else "")
+    yield describe_line_diff(compared.diff.diff) + (
+        f" {describe_normalised(compared.diff.kind)}" if compared.diff.normalised else ""
+    )
 
 
 def compared_record(compared: ComparedCode) -> dict[str, Any]:

@@ -80,8 +80,8 @@ def code(
         bool,
         typer.Option(
             "--as-compiled",
-            help="Compare PTX and SASS as they are. By default registers are numbered anew within each instruction, and "
-            "addresses and labels are left out.",
+            help="Compare compiled code as it is. By default registers are numbered anew within each instruction, and "
+            "addresses, labels and locations are left out.",
         ),
     ] = False,
     html: Annotated[

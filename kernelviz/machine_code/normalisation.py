@@ -18,12 +18,14 @@ _SASS_LABEL = re.compile(r"^\.L_x_\d+:$")
 _PTX_REGISTER = re.compile(r"%([a-z]+)(\d+)\b")
 _PTX_LABEL = re.compile(r"\$L_?_\w+")
 _PTX_LEFT_OUT = re.compile(r"^\s*(?:\.loc\b|\.file\b|//|\$L_?_\w+:|$)")
+_MLIR_LOCATION = re.compile(r"\s*\bloc\((?:[^()]|\([^()]*\))*\)")
+_MLIR_LEFT_OUT = re.compile(r"^#loc\d* = ")
 _COMMENT = re.compile(r"\s*//.*$")
 
 
 def normalised(listing: CodeListing) -> tuple[tuple[str, int], ...]:
-    """The lines of a listing of PTX or SASS without addresses and register numbers, each with the number of the line (from 0)
-    that it stands for. Labels, comments and line directives are left out. Listings in other languages stay as they are."""
+    """The lines of a listing without what differs between any two compilations, each with the number of the line (from 0) that it
+    stands for. Labels and comments of PTX and SASS, line directives and MLIR's locations are left out. A source stays."""
     if listing.kind in ("sass", "main-loop"):
         return tuple(
             (normalised_sass(line.text), number)
@@ -35,6 +37,12 @@ def normalised(listing: CodeListing) -> tuple[tuple[str, int], ...]:
             (normalised_ptx(line.text), number)
             for number, line in enumerate(listing.lines)
             if not _PTX_LEFT_OUT.match(line.text)
+        )
+    if listing.kind in ("ttir", "ttgir"):
+        return tuple(
+            (normalised_mlir(line.text), number)
+            for number, line in enumerate(listing.lines)
+            if not _MLIR_LEFT_OUT.match(line.text)
         )
     return tuple((line.text, number) for number, line in enumerate(listing.lines))
 
@@ -49,6 +57,17 @@ def normalised_sass(text: str) -> str:
     """
     bare = _SASS_TARGET.sub("label", _ADDRESS.sub("", text)).replace(".reuse", "")
     return _renamed(_SASS_REGISTER, bare, "")
+
+
+def normalised_mlir(text: str) -> str:
+    """An operation of TTIR or TTGIR without its locations.
+
+    >>> normalised_mlir('  %p = tt.get_program_id x : i32 loc(#loc107)')
+    '  %p = tt.get_program_id x : i32'
+    >>> normalised_mlir('tt.func @k(%x: i32 loc("x"(#loc)), %y: i32 loc(unknown))')
+    'tt.func @k(%x: i32, %y: i32)'
+    """
+    return _MLIR_LOCATION.sub("", text)
 
 
 def normalised_ptx(text: str) -> str:

@@ -28,9 +28,12 @@ CONTROL_LEGEND = (
 )
 HINT = "Point at a line, or move to it by the arrow keys, to see the lines that come from the same source line."
 NO_PLACE = "no source line is known"
-NORMALISED = (
+_NORMALISED = (
     "Normalised: registers are numbered anew within each instruction, and addresses, labels and line directives are left out, "
     "because they differ between any two compilations."
+)
+_NORMALISED_MLIR = (
+    "Normalised: the source locations are left out, because their numbers differ between any two compilations."
 )
 _LINES_UNKNOWN: dict[LinesUnknown, str] = {
     "no_line_table": "the compiler wrote no line numbers, so its lines cannot be linked (NVRTC and nvcc need -lineinfo)",
@@ -64,6 +67,15 @@ def describe_lines_unknown(listing: CodeListing) -> Text:
         )
         return sentence_case(f"{files}.")
     return sentence_case(f"{_LINES_UNKNOWN[listing.lines_unknown]}.")
+
+
+def describe_normalised(kind: ListingKind) -> str:
+    """What a normalised difference leaves out.
+
+    >>> describe_normalised("ttgir")
+    'Normalised: the source locations are left out, because their numbers differ between any two compilations.'
+    """
+    return _NORMALISED_MLIR if kind in ("ttir", "ttgir") else _NORMALISED
 
 
 def describe_missing_listing(missing: MissingListing) -> Text:

@@ -134,6 +134,12 @@ def test_mlir_names_the_lines_of_an_operation() -> None:
     listing = mlir_listing("ttir", text)
     assert origins(listing, "arith.addi") == [("standard.py", 43), ("k.py", 3)]
     assert origins(listing, "tt.return") == []
+    assert [text for text, _ in normalised(listing)] == [
+        "module {",
+        "  %0 = arith.addi %a, %b : i32",
+        "  tt.return",
+        "}",
+    ]
     loop = '%0 = x loc(#loc1)\n#loc1 = loc("a"(#loc2))\n#loc2 = loc("b"(#loc1))\n'
     assert mlir_listing("ttir", loop).lines_unknown == "no_line_table"
 

@@ -147,7 +147,7 @@ def normalise(kind: Selected) -> bool:
     chosen = view_filters.choose(
         st.segmented_control, "Compared text", ["normalised", "as compiled"], "normalised", key="compared",
         help="Registers and addresses differ between any two compilations. Normalised, registers are numbered anew within each "
-        "instruction, and addresses, labels and line directives are left out.",
+        "instruction, and addresses, labels, line directives and locations are left out.",
     )  # fmt: skip
     return chosen == "normalised"
 

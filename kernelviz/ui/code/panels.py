@@ -6,6 +6,7 @@ from typing import Final
 import streamlit as st
 
 from kernelviz.bench import Bench
+from kernelviz.bench.code_listings import NORMALISED_KINDS
 from kernelviz.bench.code_page import kernel_row
 from kernelviz.core.code_facts import CaseFacts, KernelOfCase, ProofStatus
 from kernelviz.tables.code_facts import KernelRow
@@ -140,6 +141,6 @@ def in_terminal(side: Side, kind: Selected, other: Side | None, *, normalised: b
             command += f" --diff-run {other.run.id}"
         if other.problem.key != side.problem.key:
             command += f" --diff-problem '{other.problem.key}'"
-        if kind in ("ptx", "sass", "main-loop") and not normalised:
+        if kind in NORMALISED_KINDS and not normalised:
             command += " --as-compiled"
     st.caption(plain(f"In a terminal: {command}{option}"))

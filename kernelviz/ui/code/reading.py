@@ -12,9 +12,9 @@ from kernelviz.formats import code_view
 from kernelviz.text import Text, format_sizes, format_variant
 from kernelviz.text.code_listings import (
     KIND_NAMES,
-    NORMALISED,
     describe_line_diff,
     describe_missing_listing,
+    describe_normalised,
     format_listing,
 )
 from kernelviz.ui.code.choice import Selected, Side
@@ -79,7 +79,7 @@ def _two(bench: Bench, first: Side, second: Side, kind: ListingKind, *, normalis
     packed = code_view.diff(difference.diff, (titles[0], titles[1]), kind, compilers_of(codes[0])[kind])
     sentence = describe_line_diff(difference.diff)
     if normalise:
-        sentence = sentence + f" {NORMALISED}"
+        sentence = sentence + f" {describe_normalised(kind)}"
     return CodeToShow(packed, f"Difference of the {KIND_NAMES[kind]} of two kernels. {sentence}", sentence, ())
 
 
