@@ -199,7 +199,7 @@ def _widths(a: KernelOfCase, b: KernelOfCase, kernel: str) -> Iterator[CodeChang
                 accesses=tuple(accesses),
                 a_bytes=first_bytes,
                 b_bytes=second_bytes,
-                around_loop=around,
+                outside_main=around,
                 favours=_more(first_bytes, second_bytes),
                 kernel=kernel,
             )
