@@ -28,6 +28,7 @@ EXCEPTIONS = {
     "core/machine_code.py": {"MainLoop", "main_loop"},
     "machine_code/control_flow.py": {"Loop"},
     "machine_code/main_loop.py": {"loop", "_main_loop"},
+    "machine_code/sass_listing.py": {"main_loop_only", "_loop_addresses"},
     "core/result.py": {"loop_s"},  # a column, a value of the URL parameter `samples`, and a figure in exported samples
 }
 """Identifiers by file that keep a replaced term, because the term is a name on the wire or of another room."""

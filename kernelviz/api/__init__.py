@@ -6,7 +6,7 @@ report.to_frame()
 kv.plots.latency_by_size(report)
 """
 
-from kernelviz.api.artifacts import code, code_facts
+from kernelviz.api.artifacts import code, code_diff, code_facts, code_listing, code_page
 from kernelviz.api.checklists import checklist
 from kernelviz.api.comparisons import Compared, compare, fusion, gallery, library_comparison, regress, roofline, trends
 from kernelviz.api.devices import data_sheets
@@ -27,7 +27,10 @@ __all__ = [
     "claims",
     "claims_markdown",
     "code",
+    "code_diff",
     "code_facts",
+    "code_listing",
+    "code_page",
     "compare",
     "counters",
     "data_sheets",

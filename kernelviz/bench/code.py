@@ -150,6 +150,11 @@ class Code:
     def __init__(self, store: Store) -> None:
         self._store = store
 
+    def runs_with_code(self) -> frozenset[str]:
+        """The ids of the stored runs and of the runs that came with the package whose results name code that was stored."""
+        shipped = (name for name in shipped_runs.names() if shipped_runs.code_digests(name))
+        return frozenset((*self._store.code_references.runs(), *shipped))
+
     def of_case(
         self,
         run: Run,

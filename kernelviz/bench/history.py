@@ -11,6 +11,7 @@ from kernelviz import formats
 from kernelviz.bench import backup
 from kernelviz.bench.code import Code
 from kernelviz.bench.code_facts import CodeFacts
+from kernelviz.bench.code_listings import CodeListings
 from kernelviz.bench.snapshots import selected
 from kernelviz.bench.summaries import RunSummary, matches
 from kernelviz.core import LIVING, BadField, Device, DocumentError, Run, UnknownRun, timestamps
@@ -33,6 +34,7 @@ class History:
         self._store, self._settle = store, settle
         self.code = Code(store)
         self.code_facts = CodeFacts(self.code)
+        self.code_listings = CodeListings(self.code, self.code_facts)
 
     @property
     def unwritable(self) -> tuple[Notice, ...]:

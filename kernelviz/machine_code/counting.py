@@ -188,8 +188,23 @@ def _tensor(instructions: Iterable[Instruction]) -> tuple[TensorInstruction, ...
     )
 
 
+def memory_access(instruction: Instruction) -> tuple[MemorySpace, AccessKind, int] | None:
+    """The memory that an instruction accesses, how, and the bytes that one thread transfers; None for other instructions.
+
+    >>> memory_access(Instruction(address=0, opcode="STG.E.128", encoding=""))
+    ('global', 'store', 16)
+    """
+    known = _ACCESSES.get(instruction.mnemonic)
+    return None if known is None else (*known, width_bytes(instruction))
+
+
+def copy_kind(instruction: Instruction) -> CopyKind | None:
+    """What an asynchronous copy copies; None for other instructions."""
+    return _bulk_kind(instruction) if instruction.mnemonic == "UBLKCP" else _COPIES.get(instruction.mnemonic)
+
+
 def _accesses(instructions: Iterable[Instruction]) -> tuple[Access, ...]:
-    kinds = Counter((*_ACCESSES[i.mnemonic], width_bytes(i)) for i in instructions if i.mnemonic in _ACCESSES)
+    kinds = Counter(access for i in instructions if (access := memory_access(i)))
     return tuple(
         Access(space=space, kind=kind, width_bytes=width, count=n) for (space, kind, width), n in sorted(kinds.items())
     )
@@ -198,7 +213,7 @@ def _accesses(instructions: Iterable[Instruction]) -> tuple[Access, ...]:
 def _copies(instructions: Iterable[Instruction]) -> tuple[AsynchronousCopy, ...]:
     kinds: Counter[tuple[CopyKind, bool, int | None]] = Counter()
     for i in instructions:
-        kind = _bulk_kind(i) if i.mnemonic == "UBLKCP" else _COPIES.get(i.mnemonic)
+        kind = copy_kind(i)
         if kind is not None:
             kinds[kind, "MULTICAST" in i.modifiers, width_bytes(i) if kind == "cp_async" else None] += 1
     return tuple(

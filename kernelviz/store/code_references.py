@@ -20,6 +20,11 @@ class CodeReferences(StorePart):
         with self._database.read() as connection:
             return frozenset(connection.scalars(select(code_references.c.digest).distinct()))
 
+    def runs(self) -> frozenset[str]:
+        """The ids of the stored runs that name an artifact."""
+        with self._database.read() as connection:
+            return frozenset(connection.scalars(select(code_references.c.run_id).distinct()))
+
 
 def put_references(connection: Connection, run_id: str, given: Iterable[Result]) -> None:
     """Note the artifacts of these results. Those of a result that another one replaces stay noted until the run is removed."""

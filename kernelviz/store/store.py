@@ -38,7 +38,8 @@ class Store:
         self.selftests = Selftests(self._database)
         self.inspections = Inspections(self._database)
         self.tunings = Tunings(self._database)
-        self.code = CodeFolder(self._code_folder(), CodeReferences(self._database).all)
+        self.code_references = CodeReferences(self._database)
+        self.code = CodeFolder(self._code_folder(), self.code_references.all)
 
     @classmethod
     def open(cls, folder: Path | None = None) -> Store:

@@ -33,11 +33,12 @@ QUIET_S, MOST_S = 1.1, 40.0
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A page: its address, how many charts it has at least, and whether it has a table of cells."""
+    """A page: its address, how many charts it has at least, whether it has a table of cells, and whether it shows code."""
 
     path: str
     charts: int = 0
     table: bool = False
+    code: bool = False
 
 
 REFERENCE = "reference: three charts by st.plotly_chart"
@@ -47,6 +48,10 @@ PAGES = {
     "Roofline": Wanted("roofline?runs=h200-matmul,h200-rmsnorm", 1, True),
     "Compare": Wanted("compare?a=h200-softmax&b=h200-softmax&variant_a=torch_eager&variant_b=triton_online", 1, True),
     "Gallery": Wanted("gallery"),
+    "Code": Wanted("code?run=h200-linear_gelu&variant=triton_fused&kind=sass", 0, True, True),
+    "Code, a difference of 7,000 lines": Wanted(
+        "code?run=h200-linear_gelu&variant=cutlass_fused&variant_b=cuda_wgmma_fused&kind=sass", 0, True, True
+    ),
     "Claims": Wanted("claims?results=h200", 0, True),
     "Fusion": Wanted("fusion", 1, True),
     "History": Wanted("history"),
@@ -71,7 +76,7 @@ def visit(browser: Browser, url: str, wanted: Wanted) -> Visit:
     try:
         page = context.new_page()
         page.add_init_script(
-            f"{{ const wanted = {json.dumps({'charts': wanted.charts, 'table': wanted.table})};\n{READY}}}"
+            f"{{ const wanted = {json.dumps({'charts': wanted.charts, 'table': wanted.table, 'code': wanted.code})};\n{READY}}}"
         )
         errors = _errors_of(page)
         received = _received_by(page)

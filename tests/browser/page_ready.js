@@ -1,5 +1,6 @@
 // Notes when a page is ready: every mark of every chart is drawn, a chart answers the mouse, the first rows of the table are in the
-// document, and the last task of 50 ms or more has ended. `wanted`: {charts, table}, how many charts and whether a table.
+// document, and the last task of 50 ms or more has ended. `wanted`: {charts, table, code}, how many charts, whether a table, and
+// whether the lines of code.
 (() => {
   const noted = (window.noted = { tasks: [], shift: 0, shifts: [], drawn: 0, hover: 0, rows: 0 });
   new PerformanceObserver((list) => {
@@ -22,7 +23,8 @@
     const charts = [...document.querySelectorAll(".js-plotly-plot")];
     const boxes = document.querySelectorAll(".chart-box, [data-testid=stPlotlyChart]").length;
     const drawn = charts.filter((chart) => chart.querySelector(MARKS));
-    if (!noted.drawn && drawn.length >= Math.max(wanted.charts, boxes) && document.querySelector("[data-testid=stMain] p, .js-plotly-plot")) {
+    const code = !wanted.code || document.querySelector(".code-box .cm-line");
+    if (!noted.drawn && code && drawn.length >= Math.max(wanted.charts, boxes) && document.querySelector("[data-testid=stMain] p, .js-plotly-plot")) {
       noted.drawn = performance.now();
     }
     if (noted.drawn && !noted.hover && (!drawn.some((chart) => chart.querySelector(".points path")) || drawn.some(hovered))) noted.hover = performance.now();

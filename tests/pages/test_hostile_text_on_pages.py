@@ -39,6 +39,8 @@ PAGES: tuple[tuple[str, dict[str, str]], ...] = (
     ("gallery", {}),
     ("claims", {"results": "cpu"}),
     ("fusion", {"of_run": "{a}"}),
+    ("code", {"run": "{a}"}),
+    ("code", {"run": "{a}", "run_b": "{b}"}),
     ("device", {}),
     ("method", {}),
 )

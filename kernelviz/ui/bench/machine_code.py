@@ -12,7 +12,7 @@ from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.text import format_sizes, format_variant
 from kernelviz.text.code_facts import describe_launch, describe_missing_by_variant, describe_proof, format_proof
 from kernelviz.text.machine_code import describe_kernel
-from kernelviz.ui.shared import table, view_filters
+from kernelviz.ui.shared import site, table, view_filters
 from kernelviz.ui.shared.text import bullets, plain
 
 _WAIT_S = 0.4
@@ -52,7 +52,7 @@ def facts_of_cases(bench: Bench, run: Run, whole: Run, problem: Problem) -> None
         table.show(
             select_with_sizes(CODE_FACTS, rows, View.WIDE), rows, key="code_facts", alt="Machine code of each case"
         )
-        _details(cases, problem)
+        _details(cases, problem, whole.id)
     missing = describe_missing_by_variant(cases)
     if missing:
         st.markdown(f"**Without machine code**\n{bullets(missing)}")
@@ -63,7 +63,7 @@ def facts_of_cases(bench: Bench, run: Run, whole: Run, problem: Problem) -> None
     )
 
 
-def _details(cases: Sequence[CaseFacts], problem: Problem) -> None:
+def _details(cases: Sequence[CaseFacts], problem: Problem, run_id: str) -> None:
     """The badges and all facts of one variant at the chosen size."""
     by_variant = {c.result.variant: c for c in cases if c.kernels and c.result.problem == problem}
     if not by_variant:
@@ -73,6 +73,7 @@ def _details(cases: Sequence[CaseFacts], problem: Problem) -> None:
         key="code_of", width=320, format_func=format_variant,
     )  # fmt: skip
     case = by_variant[variant]
+    site.code_link("Source, PTX and SASS of this variant", run_id, variant, problem.key)
     if case.proofs:
         badges = " ".join(f":{_COLOURS[p.status]}-badge[{plain(format_proof(p))}]" for p in case.proofs)
         st.markdown(badges, help=bullets(map(describe_proof, case.proofs)))

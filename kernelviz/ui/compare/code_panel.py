@@ -11,7 +11,7 @@ from kernelviz.tables.code_differences import CODE_DIFFERENCES
 from kernelviz.text.code_changes import describe_cause, describe_missing_sides
 from kernelviz.text.code_differences import describe_compilers
 from kernelviz.text.code_mechanisms import describe_mechanism
-from kernelviz.ui.shared import table
+from kernelviz.ui.shared import site, table
 from kernelviz.ui.shared.text import plain
 
 
@@ -33,6 +33,11 @@ def machine_code_of_case(bench: Bench, comparison: Comparison, pair: Pair) -> No
                 st.caption(plain(line))
         if changes.changes:
             table.show(CODE_CHANGES, changes.changes, key="code_changes", alt="What has changed in the machine code")
+        if pair.before.code and pair.after.code:
+            site.code_link(
+                "Compare source, PTX and SASS line by line", comparison.a.id, pair.before.variant, pair.before.problem.key,
+                other=(comparison.b.id, pair.after.variant, pair.after.problem.key),
+            )  # fmt: skip
         for number, kernel in enumerate(code_difference(facts, comparison, pair).kernels):
             if kernel.differences:
                 with st.expander(plain(f"All counts that differ: {describe_compilers(kernel.a, kernel.b)}")):

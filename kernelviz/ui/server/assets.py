@@ -1,4 +1,4 @@
-"""The files of our own that pages load: the bundle of Plotly, the style sheet, and the scripts.
+"""The files of our own that pages load: the bundles of Plotly and CodeMirror, the style sheet, and the scripts.
 
 The name of each file has the digest of its content, so that a browser keeps it for good and never uses an old one.
 """
@@ -14,10 +14,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 from streamlit import config
 
-from kernelviz.formats.browser import bundle
+from kernelviz.formats.browser import bundle, code_bundle
 
 PLOTLY = "plotly.js"
 CHART = "chart.js"
+CODEMIRROR = "codemirror.js"
+CODE = "code.js"
 TOOLS = "page_tools.js"
 LOADER = """
 export default async (component) =>
@@ -65,6 +67,7 @@ def routes() -> list[Route]:
 def _assets() -> Mapping[str, _Asset]:
     shared = files("kernelviz.ui.shared")
     chart = bundle.chart_script() + (shared / "chart_component.js").read_text("utf-8")
+    code = code_bundle.view_script() + (files("kernelviz.ui.code") / "code_component.js").read_text("utf-8")
     server = files("kernelviz.ui.server")
     return {
         ICON: _asset(ICON, (server / ICON).read_bytes(), {}),
@@ -72,6 +75,10 @@ def _assets() -> Mapping[str, _Asset]:
         START: _asset(START, (server / START).read_bytes(), {}),
         PLOTLY: _asset(PLOTLY, bundle.script(), {"br": bundle.brotli(), "gzip": bundle.gzipped()}),
         CHART: _asset(CHART, chart.encode(), {}),
+        CODEMIRROR: _asset(
+            CODEMIRROR, code_bundle.script(), {"br": code_bundle.brotli(), "gzip": code_bundle.gzipped()}
+        ),
+        CODE: _asset(CODE, code.encode(), {}),
         TOOLS: _asset(TOOLS, (shared / "page_tools.js").read_bytes(), {}),
     }
 

@@ -21,6 +21,7 @@ _FORM = ("Button", "ButtonGroup", "Checkbox", "Metric", "NumberInput", "PageLink
 _WIDGETS = {
     "bench": (*_FORM, "BidiComponent", "DataFrame"),
     "roofline": ("BidiComponent", "ButtonGroup", "DataFrame", "Multiselect", "Selectbox"),
+    "code": ("BidiComponent", "Button", "ButtonGroup", "Checkbox", "DataFrame", "PageLink", "Selectbox"),
     "fusion": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "PageLink", "Selectbox"),
     "compare": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "Selectbox"),
     "gallery": ("Button", "ImageList", "PageLink", "Selectbox"),
@@ -30,7 +31,9 @@ _WIDGETS = {
     "method": ("BidiComponent", "Button", "DataFrame"),
 }
 """The names of Streamlit's scripts by page. A name that another version of Streamlit does not have is left out."""
-_CHARTS = "BidiComponent"
+_COMPONENTS = "BidiComponent"
+_LIBRARIES = {"code": (assets.CODE, assets.CODEMIRROR)}
+"""The script of the components of a page and the library that they use, where these are not charts and Plotly."""
 
 
 @cache
@@ -40,9 +43,10 @@ def elements(page: str) -> str:
     entries = _entries(wanted)
     lines = [f'<link rel="modulepreload" crossorigin href="./static/js/{name}">' for name in _scripts(entries)]
     lines += [f'<script type="module" crossorigin src="./static/js/{name}"></script>' for name in entries]
-    if _CHARTS in wanted:
-        lines.append(f'<script type="module" src="{assets.path(assets.CHART)}"></script>')
-        lines.append(f'<script async src="{assets.path(assets.PLOTLY)}"></script>')
+    if _COMPONENTS in wanted:
+        script, library = _LIBRARIES.get(page, (assets.CHART, assets.PLOTLY))
+        lines.append(f'<script type="module" src="{assets.path(script)}"></script>')
+        lines.append(f'<script async src="{assets.path(library)}"></script>')
     return "\n    ".join(lines)
 
 

@@ -13,6 +13,7 @@ _PAGES = {
     "bench": ("Bench", ":material/speed:"),
     "gallery": ("Gallery", ":material/grid_view:"),
     "roofline": ("Roofline", ":material/stacked_line_chart:"),
+    "code": ("Code", ":material/code:"),
     "fusion": ("Fusion", ":material/merge:"),
     "compare": ("Compare", ":material/compare_arrows:"),
     "claims": ("Claims", ":material/fact_check:"),
@@ -43,13 +44,13 @@ def run_link(label: str, run_id: str) -> None:
 
 
 def open_run_of_address(present: StreamlitPage) -> None:
-    """Open the run that the address names on a page that shows no single run.
+    """Open the run that the address names on a page whose address names no single run.
 
     Streamlit writes a link to the first page as `?run=…`, which a browser resolves against the present page when the link is
     copied or opened in a new tab.
     """
     run_id = st.query_params.get("run")
-    if run_id and present.url_path not in ("", "history"):
+    if run_id and present.url_path not in ("", "history", "code"):
         st.switch_page(page("bench"), query_params={"run": run_id})
 
 
@@ -64,6 +65,25 @@ def compare_variants_link(run_id: str, first: str, second: str) -> None:
         page("compare"), label="Compare two variants", icon=":material/compare_arrows:",
         query_params={"a": run_id, "b": run_id, "variant_a": first, "variant_b": second},
     )  # fmt: skip
+
+
+def code_link(
+    label: str,
+    run_id: str,
+    variant: str,
+    problem: str,
+    *,
+    other: tuple[str, str, str] | None = None,
+    kind: str | None = None,
+) -> None:
+    """A link to the code of a case. `label` is Markdown. `other`: run, variant and problem of a case to compare it with. `kind`:
+    the text that is shown first."""
+    sides = {"run": run_id, "variant": variant, "problem": problem}
+    if other is not None:
+        sides |= dict(zip(("run_b", "variant_b", "problem_b"), other, strict=True))
+    st.page_link(
+        page("code"), label=label, query_params=sides | ({"kind": kind} if kind else {}), icon=":material/code:"
+    )
 
 
 def pages() -> list[StreamlitPage]:

@@ -1,0 +1,1 @@
+"""The page Code: the code of a kernel, and how that of two kernels differs."""
