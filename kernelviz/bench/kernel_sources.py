@@ -3,10 +3,10 @@ shown where the run was stored without code."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from collections.abc import Iterator
 
 from kernelviz.core.code import digest_of
 

@@ -1,18 +1,16 @@
 """Use case: the ladder of an op. Which runs show it, its steps at a problem of a run, what changed from step to step, and measuring
 it or one step of it here. For page, CLI and Python."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.claims import problem_of
-from kernelviz.bench.code import Contents
 from kernelviz.bench.comparison import opened
+from kernelviz.bench.ladder_changes import LadderChanges
 from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import (
     LIVING,
@@ -22,13 +20,12 @@ from kernelviz.core import (
     Method,
     Plan,
     Problem,
-    Result,
     Run,
     RunRequest,
     check_name,
 )
 from kernelviz.core.claim import Claim, RatioTest, TimeTest
-from kernelviz.core.code import CodeError
+from kernelviz.core.sizes import expand
 from kernelviz.formats.claim_files import shipped_claims
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.ladder import (
@@ -39,10 +36,12 @@ from kernelviz.metrics.ladder import (
     PublishedValue,
     Step,
     ladder_at,
+    steps_by_backend,
 )
 from kernelviz.metrics.library_comparison import OWN
-from kernelviz.metrics.source_changes import CaseSource, SourceChanges, SourceFile, source_changes
 from kernelviz.ops import Op, Variant, catalogue
+from kernelviz.text import describe_reason, format_problem
+from kernelviz.text.ladder import describe_gain, describe_source_changes
 
 BUDGET_S = 0.3
 """Largest device time for each case of a measurement that the page starts, in seconds."""
@@ -248,7 +247,12 @@ def default_problem(bench: Bench, run: Run) -> Problem:
 
 
 def ladder_of(
-    bench: Bench, run: Run, problem: Problem | None = None, headline: Headline = "cold", *, ops: Mapping[str, Op] | None = None
+    bench: Bench,
+    run: Run,
+    problem: Problem | None = None,
+    headline: Headline = "cold",
+    *,
+    ops: Mapping[str, Op] | None = None,
 ) -> Ladder:
     """The ladders of a run at a problem, by default at `default_problem`. Errors: UnknownName for an op without a ladder."""
     op = op_with_ladder(bench, run.plan.op) if ops is None else ops[run.plan.op]
@@ -274,55 +278,201 @@ def opened_run(bench: Bench, source: str) -> Run:
     return opened(bench, source)
 
 
-# What changed
+# Measuring
 
 
-def source_of(result: Result, contents: Contents) -> CaseSource:
-    """The sources of a case, with their texts as far as they are on this machine."""
-    codes = result.code or ()
-    artifacts = [(code, a) for code in codes for a in code.artifacts if a.kind == "source"]
-    if not artifacts:
-        return CaseSource(unknown="not_captured" if result.backend in OWN else "library")
-    macros: dict[str, str] = {}
-    warps: dict[str, int] = {}
-    for code in codes:
-        macros |= code.defines
-        if code.warps is not None:
-            warps["warps"] = code.warps
-    named = {(a.name or code.kernel, a.digest): None for code, a in artifacts}
-    return CaseSource(
-        kernels=tuple(dict.fromkeys(code.kernel for code in codes)),
-        files=tuple(SourceFile(name, digest, _text(contents, digest)) for name, digest in named),
-        macros=macros,
-        # Macros say what a configuration became.
-        parameters={} if macros else {**(result.configuration or {}), **warps},
+def runnable(bench: Bench, op: Op, problems: Sequence[Problem], device_id: str) -> tuple[str, ...]:
+    """The steps and libraries that can run on a device and solve one of the problems, in the order of the catalogue."""
+    kinds = {v.name: v for v in (ladder_variants(op, problems[0]) if problems else ())}
+    return tuple(
+        offer.variant.name
+        for offer in bench.offers(op.name, device_id)
+        if offer.available
+        and offer.variant.name in kinds
+        and any(offer.variant.refuses(problem) is None for problem in problems)
     )
 
 
-def _text(contents: Contents, digest: str) -> str | None:
-    try:
-        content = contents.get(digest)
-    except CodeError:
-        return None
-    return None if content is None else content.decode("utf-8", "replace")
+def ladder_variants(op: Op, problem: Problem) -> tuple[DeclaredVariant, ...]:
+    """The steps of all ladders of an op, and its libraries, without those that are measured only when somebody names them."""
+    every = declared(op, problem)
+    steps = steps_by_backend([v for v in every if v.backend in OWN])
+    own = {v.name for of in steps.values() for v in of}
+    return tuple(v for v in every if v.name in own or (v.backend not in OWN and not v.only_when_named))
 
 
-def sources_of(bench: Bench, ladder: Ladder) -> Mapping[str, SourceChanges]:
-    """What changed in the source of each step against the step that it is compared with, by variant."""
-    return {after.variant: source_changes(*(source_of(r, contents) for r in (before, after))) for before, after, contents in _pairs(bench, ladder)}
+def plan_of(
+    bench: Bench,
+    op: str,
+    device_id: str | None = None,
+    *,
+    sizes: Mapping[str, str] | None = None,
+    dtype: str | None = None,
+    compute: str | None = None,
+    direction: str = "forward",
+    data: str = "normal",
+    backend: str | None = None,
+    variant: str | None = None,
+) -> Plan:
+    """The plan that measures the ladder of an op on a device: its steps of all backends or of one, and the libraries. `variant`:
+    only this step, the one before it that can run there, and the baseline.
+
+    Errors: UnknownName for the names; BadField for sizes, and if no step can run there, with the reason.
+    """
+    known = op_with_ladder(bench, op)
+    device = bench.device(device_id or bench.default_device())
+    request = RunRequest(
+        op=op,
+        sizes=dict(sizes) if sizes is not None else default_sizes(known, device),
+        dtype=dtype,
+        compute=compute,
+        direction=direction,
+        data=data,
+        device=device.id,
+    )
+    problems = bench.plan(msgspec.structs.replace(request, variants=(known.baseline,))).problems
+    names = runnable(bench, known, problems, device.id)
+    own = {v.name: v.backend for v in known.variants if v.backend in OWN}
+    if backend is not None:
+        check_name("backend", backend, dict.fromkeys(own.values()))
+    if variant is not None:
+        check_name("variant", variant, own, of=f"op {op!r}")
+        backend = own[variant]
+    steps = [name for name in names if name in own and backend in (None, own[name])]
+    if variant is not None and variant not in steps:
+        raise BadField("variant", variant, _why_not(bench, known, variant, problems, device))
+    if not steps:
+        first = next(name for name in own if backend in (None, own[name]))
+        raise BadField("op", op, f"no rung of it can run there: {_why_not(bench, known, first, problems, device)}")
+    if variant is not None:
+        place = steps.index(variant)
+        chosen = {*steps[max(0, place - 1) : place + 1], known.baseline}
+    else:
+        chosen = {*steps, *(name for name in names if name not in own)}
+    order = tuple(v.name for v in known.variants if v.name in chosen)
+    return bench.plan(msgspec.structs.replace(request, variants=order))
 
 
-def _pairs(bench: Bench, ladder: Ladder) -> Iterator[tuple[Result, Result, Contents]]:
-    contents = bench.history.code.contents_of(ladder.run)
-    for before, after in compared_results(ladder):
-        yield before, after, contents
+def _why_not(bench: Bench, op: Op, variant: str, problems: Sequence[Problem], device: Device) -> str:
+    """Why a step cannot be measured on a device."""
+    offer = next(o for o in bench.offers(op.name, device.id) if o.variant.name == variant)
+    refusal = offer.lack or next(filter(None, (offer.variant.refuses(p) for p in problems)), None)
+    reason = f"{describe_reason(refusal)}" if refusal is not None else "it is no rung of the ladder at this size"
+    return f"{variant} on {device.name}: {reason}"
 
 
-def compared_results(ladder: Ladder) -> Iterator[tuple[Result, Result]]:
-    """For each step with a result, the result that it is compared with, and its own."""
-    results = {step.variant: step.result for of in ladder.ladders for step in of.steps}
-    for of in ladder.ladders:
-        for step in of.steps:
-            before = results.get(step.over.name) if step.over is not None else None
-            if before is not None and step.result is not None:
-                yield before, step.result
+def default_sizes(op: Op, device: Device) -> dict[str, str]:
+    """The largest of the sizes that the op is measured at by default on a device."""
+    texts = {axis.name: axis.default if device.kind == "cuda" else axis.cpu_default for axis in op.axes}
+    return {axis: str(size) for axis, size in expand(op.axis_names, texts)[-1].items()}
+
+
+def start(
+    bench: Bench,
+    plan: Plan,
+    *,
+    budget_s: float = BUDGET_S,
+    owner: str = "",
+) -> str:
+    """Measure a plan of `plan_of`, cold device times only, and return the id of the run at once. Errors: BadField, StoreError."""
+    device, problem = bench.device(plan.device), plan.problems[0]
+    title = f"ladder of {format_problem(problem)}, {device.name}" if len(plan.problems) == 1 else ""
+    return bench.run(plan, Method(budget_s=budget_s), owner=owner, title=title)
+
+
+def start_problem(
+    bench: Bench,
+    problem: Problem,
+    device_id: str | None = None,
+    *,
+    backend: str | None = None,
+    variant: str | None = None,
+    budget_s: float = BUDGET_S,
+    owner: str = "",
+) -> str:
+    """Measure the ladder at one problem, or one step of it, and return the id of the run. Errors: as `plan_of`."""
+    return start(
+        bench,
+        plan_of_problem(bench, problem, device_id, backend=backend, variant=variant),
+        budget_s=budget_s,
+        owner=owner,
+    )
+
+
+def plan_of_problem(
+    bench: Bench,
+    problem: Problem,
+    device_id: str | None = None,
+    *,
+    backend: str | None = None,
+    variant: str | None = None,
+) -> Plan:
+    """`plan_of` at one problem. Errors: as `plan_of`."""
+    return plan_of(
+        bench,
+        problem.op,
+        device_id,
+        sizes={axis: str(size) for axis, size in problem.sizes.items()},
+        dtype=problem.dtype,
+        compute=problem.compute,
+        direction=problem.direction or "forward",
+        data=problem.data or "normal",
+        backend=backend,
+        variant=variant,
+    )
+
+
+# Records
+
+
+def records(ladder: Ladder, changes: LadderChanges) -> list[dict[str, Any]]:
+    """A record for each step of all ladders, in the SI base units that the names state. Unknown is None. For JSON and data
+    frames."""
+    return [_record(ladder, of, step, changes) for of in ladder.ladders for step in of.steps]
+
+
+def _record(ladder: Ladder, of: BackendLadder, step: Step, changes: LadderChanges) -> dict[str, Any]:
+    row, gain = step.row, step.speed_up
+    figure = None if row is None else row.figure
+    source = changes.sources.get(step.variant)
+    return {
+        "run": ladder.run.id,
+        "device": ladder.run.environment.device.name,
+        "op": ladder.problem.op,
+        **ladder.problem.sizes,
+        "dtype": ladder.problem.dtype,
+        "compute": ladder.problem.compute,
+        "direction": ladder.problem.direction,
+        "backend": of.backend,
+        "number": step.number,
+        "variant": step.variant,
+        "idea": step.declared.idea,
+        "status": step.kind,
+        "time_s": figure.estimate if figure else None,
+        "time_low_s": figure.low if figure else None,
+        "time_high_s": figure.high if figure else None,
+        "bandwidth_bytes_per_s": row.bandwidth_bytes_per_s if row else None,
+        "rate_flop_per_s": row.rate_flop_per_s if row else None,
+        "share_of_roof": row.efficiency if row else None,
+        "gain": gain.estimate if gain else None,
+        "gain_low": gain.low if gain else None,
+        "gain_high": gain.high if gain else None,
+        "verdict": step.gain.kind if step.gain else None,
+        "over": step.over.name if step.over else None,
+        "why": str(describe_gain(step, str)),
+        "published": [
+            {"factor": p.factor, "over": p.over, "device": p.device, "source": p.source,
+             "problem": None if p.problem is None else p.problem.key, "remark": p.remark}
+            for p in step.declared.published
+        ],
+        "published_values": [
+            {"value": p.value, "unit": p.unit, "device": p.device, "source": p.source, "remark": p.remark}
+            for p in step.declared.published_values
+        ],
+        "new_techniques": sorted(step.new_techniques),
+        "lines_added": source.added if source else None,
+        "lines_removed": source.removed if source else None,
+        "source": str(describe_source_changes(source)) or None,
+        "machine_code": str(changes.sentences.get(step.variant, "")) or None,
+        "code_changed_since": step.code_changed,
+    }  # fmt: skip

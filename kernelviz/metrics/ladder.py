@@ -233,7 +233,7 @@ def ladder_at(
     wrong = {r.variant for r in run.results if isinstance(r.outcome, Failure) and r.outcome.stage in NEVER_WINNING}
     own = [v for v in declared if v.backend in OWN]
     excluded = [v for v in own if v.refusal is not None and _not_tried(table.get(v.name))]
-    by_backend, left_out = _ordered([v for v in own if v not in excluded])
+    by_backend = steps_by_backend([v for v in own if v not in excluded])
     ladders = tuple(
         BackendLadder(backend, _steps(run, problem, variants, table, wrong, headline))
         for backend, variants in by_backend.items()
@@ -251,7 +251,7 @@ def ladder_at(
         libraries=tuple(sorted(libraries, key=_time_s)),
         beside=tuple(row for row in rest if row not in libraries),
         excluded=tuple(excluded),
-        left_out=tuple(v for v in left_out if v.name not in table),
+        left_out=tuple(v for v in own if v.name not in table and v.name not in in_ladders and v not in excluded),
         light=speed_of_light(problem, next(costs, None), roofs, headline),
     )
 
@@ -260,22 +260,17 @@ def _not_tried(row: Row | None) -> bool:
     return row is None or (row.failure is not None and row.failure.unavailable)
 
 
-def _ordered(
-    own: Sequence[DeclaredVariant],
-) -> tuple[dict[str, list[DeclaredVariant]], list[DeclaredVariant]]:
-    """The variants of each ladder in order, and those that are no step: a variant that is measured only when somebody names it is
-    slow or wrong, so it begins a ladder or is beside it."""
+def steps_by_backend(own: Sequence[DeclaredVariant]) -> dict[str, list[DeclaredVariant]]:
+    """The variants of each ladder in order. A variant that is measured only when somebody names it is slow or wrong, so it begins a
+    ladder, or it is no step of one."""
     by_backend: dict[str, list[DeclaredVariant]] = {}
-    beside: list[DeclaredVariant] = []
     usual = {v.backend for v in own if not v.only_when_named}
     for variant in own:
         steps = by_backend.get(variant.backend, [])
         begins = variant.backend in usual and all(step.only_when_named for step in steps)
-        if variant.only_when_named and not begins:
-            beside.append(variant)
-        else:
+        if begins or not variant.only_when_named:
             by_backend.setdefault(variant.backend, []).append(variant)
-    return by_backend, beside
+    return by_backend
 
 
 def _backend(result: Result, known: Mapping[str, str]) -> str | None:

@@ -17,11 +17,13 @@ _HEADER = (".cuh", ".h", ".hpp")
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A source of a case. `name`: of the file, or of its kernel where it is none. `text`: None if it is not on this machine."""
+    """A source of a case. `name`: of the file, or with `of_kernel` of the kernel that it is the source of. `text`: None if it is not
+    on this machine."""
 
     name: str
     digest: str
     text: str | None = None
+    of_kernel: bool = False
 
     @property
     def is_header(self) -> bool:
@@ -31,12 +33,13 @@ class SourceFile:
 @dataclass(frozen=True, slots=True)
 class CaseSource:
     """The sources of all kernels of a case. `macros`: those that it was compiled with. `parameters`: its configuration, and what
-    the compiler was told besides. `unknown`: why it has none."""
+    the compiler was told besides. `compiled`: the digests of what was made of them. `unknown`: why it has none."""
 
     kernels: tuple[str, ...] = ()
     files: tuple[SourceFile, ...] = ()
     macros: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, int] = field(default_factory=dict)
+    compiled: frozenset[str] = frozenset()
     unknown: SourceUnknown | None = None
 
 
@@ -52,7 +55,8 @@ class ValueChange:
 @dataclass(frozen=True, slots=True)
 class FileChange:
     """A file that took the place of another one, or the same file with other content. `kernels`: set if the lines are only those of
-    these two kernels in the files. `lines`: a unified diff; None if a content is not here or too long to compare."""
+    these two kernels; the names of the files are empty where a kernel is no part of one. `lines`: a unified diff; None if a content
+    is not here or too long to compare."""
 
     before: str
     after: str
@@ -73,20 +77,38 @@ class FileChange:
 @dataclass(frozen=True, slots=True)
 class SourceChanges:
     """What differs between the sources of two cases. `same_files`: every file of both is the same. `kernels`: the names of the
-    kernels on both sides if they differ. `included`, `dropped`: headers that only the second or only the first has."""
+    kernels on both sides if they differ. `included`, `dropped`: headers that only the second or only the first has. `same_code`:
+    whether what was compiled is the same; None if that is not known."""
 
     files: tuple[FileChange, ...] = ()
     same_files: bool = False
-    values: tuple[ValueChange, ...] = ()
+    macros: tuple[ValueChange, ...] = ()
+    parameters: tuple[ValueChange, ...] = ()
     kernels: tuple[tuple[str, ...], tuple[str, ...]] | None = None
     included: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
+    same_code: bool | None = None
     unknown: SourceUnknown | None = None
 
     @property
-    def nothing(self) -> bool:
+    def added(self) -> int | None:
+        """How many lines were added in all; None if some are unknown."""
+        return _sum([file.added for file in self.files]) if self.unknown is None else None
+
+    @property
+    def removed(self) -> int | None:
+        """How many lines were removed in all; None if some are unknown."""
+        return _sum([file.removed for file in self.files]) if self.unknown is None else None
+
+    @property
+    def same_source(self) -> bool:
         """Whether both cases have the same source, macros and parameters."""
-        return self.same_files and not self.values and self.kernels is None and self.unknown is None
+        return self.same_files and not self.macros and not self.parameters and self.kernels is None
+
+
+def _sum(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
 
 
 def source_changes(before: CaseSource, after: CaseSource) -> SourceChanges:
@@ -100,15 +122,14 @@ def source_changes(before: CaseSource, after: CaseSource) -> SourceChanges:
     main = _changed([f for f in before.files if not f.is_header], [f for f in after.files if not f.is_header])
     of_kernels = _kernels(before, after) if other_kernels else None
     headers = [_change(first[n], second[n]) for n in first if n in second and first[n].digest != second[n].digest]
-    values = value_changes(before.macros, after.macros)
+    macros = value_changes(before.macros, after.macros)
     return SourceChanges(
         files=(*((of_kernels,) if of_kernels is not None else main), *headers),
         same_files=same,
         # Macros of another file have other meanings, so only those count that both files have.
-        values=(
-            *(values if not main else (v for v in values if v.before is not None and v.after is not None)),
-            *value_changes(*_common(before.parameters, after.parameters)),
-        ),
+        macros=tuple(v for v in macros if not main or (v.before is not None and v.after is not None)),
+        parameters=value_changes(*_common(before.parameters, after.parameters)),
+        same_code=before.compiled == after.compiled if before.compiled and after.compiled else None,
         kernels=(before.kernels, after.kernels) if other_kernels else None,
         included=tuple(name for name in second if name not in first),
         dropped=tuple(name for name in first if name not in second),
@@ -140,14 +161,15 @@ def _changed(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> list[
     gone, new = list(first.values()), list(second.values())
     nothing = SourceFile("", "", "")
     for number in range(max(len(gone), len(new))):
-        pairs.append(
-            (gone[number] if number < len(gone) else nothing, new[number] if number < len(new) else nothing)
-        )
+        pairs.append((gone[number] if number < len(gone) else nothing, new[number] if number < len(new) else nothing))
     return [_change(a, b) for a, b in pairs]
 
 
 def _change(before: SourceFile, after: SourceFile) -> FileChange:
-    return FileChange(before.name, after.name, lines=_diff(before.text, after.text, before.name, after.name))
+    lines = _diff(before.text, after.text, before.name, after.name)
+    if before.of_kernel and after.of_kernel:
+        return FileChange("", "", (before.name, after.name), lines)
+    return FileChange(before.name, after.name, lines=lines)
 
 
 def _kernels(before: CaseSource, after: CaseSource) -> FileChange | None:
