@@ -26,7 +26,7 @@ from kernelviz.core.machine_code import KernelFacts, Technique
 from kernelviz.core.run_cache import TableCache
 from kernelviz.formats import limited_process
 from kernelviz.machine_code import cubin_list
-from kernelviz.machine_code.occupancy import WARP_THREADS, occupancy, own_shared_bytes, waves
+from kernelviz.machine_code.occupancy import WARP_THREADS, occupancy, waves
 from kernelviz.machine_code.techniques import expected_on, techniques_of
 from kernelviz.machine_code.tools import ToolUnavailable, tool_paths
 from kernelviz.ops import catalogue
@@ -243,10 +243,10 @@ def _launched(
         threads = warps * WARP_THREADS
     shared_bytes = launch.shared_memory_bytes
     if dynamic_bytes is not None:
-        shared_bytes = own_shared_bytes(facts) + dynamic_bytes
+        shared_bytes = facts.own_shared_bytes + dynamic_bytes
     resident = None
     if threads is not None and 1 <= threads <= _MOST_THREADS and shared_bytes is not None:
-        resident = occupancy(facts, threads, max(0, shared_bytes - own_shared_bytes(facts)))
+        resident = occupancy(facts, threads, max(0, shared_bytes - facts.own_shared_bytes))
     blocks = prod(launch.grid) if launch.grid else 0
     in_clusters = facts.cluster is not None or "cluster" in techniques_of(facts)
     known = resident is not None and resident.blocks > 0 and blocks > 0 and bool(device.multiprocessors)

@@ -69,6 +69,8 @@ Technique = Literal[
 """How a kernel is written, as far as its machine code shows it: loads or stores of global memory of 16 bytes or more by a thread,
 asynchronous copies by cp.async, by bulk copies or by TMA, copies to several blocks of a cluster, barriers of a cluster, the kinds
 of tensor core instructions, and warps that run code of their own."""
+RESERVED_SHARED_BYTES = 1024
+"""Shared memory that the system takes of each block from compute capability 8.0 on; a cubin counts it in from 9.0 on."""
 OccupancyLimit = Literal["threads", "blocks", "registers", "shared_memory"]
 
 
@@ -228,6 +230,8 @@ class KernelFacts(Struct, frozen=True, kw_only=True):
     `required_threads` what .reqntid demands, `cluster` the blocks of a compiled-in cluster. `indirect_branches_unknown` counts
     indirect branches whose targets the file does not name: behind them, loops may be missing. `external_functions` are those that
     the driver adds when it loads the kernel, as ``__assertfail``; if they need more than `registers`, a thread has more.
+    `load_passes`: loops that load from global memory, where those count once between which no threads exchange data; 1 if loads
+    are in no loop, 0 without loads; None if the loops are not all known.
     """
 
     name: str
@@ -247,8 +251,25 @@ class KernelFacts(Struct, frozen=True, kw_only=True):
     code_bytes: int
     indirect_branches_unknown: int = 0
     external_functions: tuple[str, ...] = ()
+    load_passes: int | None = None
     whole: CodeFacts
     roles: tuple[WarpRole, ...]
+
+    @property
+    def own_shared_bytes(self) -> int:
+        """Static shared memory that the kernel itself declares, without what the system reserves in each block."""
+        reserved = RESERVED_SHARED_BYTES if (architecture_number(self.architecture) or 0) >= 90 else 0
+        return max(0, self.static_shared_bytes - reserved)
+
+
+def architecture_number(architecture: str) -> int | None:
+    """The compute capability times ten; None if the name is of another form.
+
+    >>> architecture_number("sm_90a"), architecture_number("sm_120"), architecture_number("gfx942")
+    (90, 120, None)
+    """
+    digits = architecture.removeprefix("sm_").rstrip("abcdefghijklmnopqrstuvwxyz")
+    return int(digits) if architecture.startswith("sm_") and digits.isdecimal() else None
 
 
 class Occupancy(Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from kernelviz.machine_code.control_flow import control_flow
 from kernelviz.machine_code.counting import count
 from kernelviz.machine_code.cubin import Kernel, read_cubin
 from kernelviz.machine_code.disassembly import instructions_of, instructions_of_many
+from kernelviz.machine_code.load_passes import load_passes
 from kernelviz.machine_code.main_loop import warp_roles
 
 
@@ -52,6 +53,7 @@ def facts_of_kernel(kernel: Kernel, architecture: str, instructions: Sequence[In
         code_bytes=len(kernel.code),
         indirect_branches_unknown=flow.indirect_branches_unknown,
         external_functions=kernel.external_functions,
+        load_passes=load_passes(flow, instructions),
         whole=count(instructions),
         roles=warp_roles(flow, instructions),
     )

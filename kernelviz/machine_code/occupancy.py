@@ -9,20 +9,24 @@ system takes 1024 bytes for each block from compute capability 8.0 on.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 
 from kernelviz.core.errors import BadField
-from kernelviz.core.machine_code import KernelFacts, Occupancy, OccupancyLimit, Waves
+from kernelviz.core.machine_code import (
+    RESERVED_SHARED_BYTES,
+    KernelFacts,
+    Occupancy,
+    OccupancyLimit,
+    Waves,
+    architecture_number,
+)
 
 WARP_THREADS = 32
 REGISTERS_PER_SM = 65_536
 REGISTER_UNIT = 256
 PARTITIONS = 4
 SHARED_UNIT_BYTES = 128
-RESERVED_SHARED_BYTES = 1024
 _KIB = 1024
-_NUMBER = re.compile(r"sm_(\d+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ def occupancy(facts: KernelFacts, threads: int, dynamic_shared_bytes: int = 0) -
     if limits is None or facts.registers is None:
         return None
     warps = -(-threads // WARP_THREADS)
-    shared_bytes = own_shared_bytes(facts) + dynamic_shared_bytes
+    shared_bytes = facts.own_shared_bytes + dynamic_shared_bytes
     allowed: dict[OccupancyLimit, int] = {
         "threads": limits.threads // (warps * WARP_THREADS),
         "blocks": limits.blocks,
@@ -112,15 +116,7 @@ def waves(grid_blocks: int, multiprocessors: int, blocks_per_multiprocessor: int
 
 def limits_of(architecture: str) -> Limits | None:
     """The limits of an architecture such as ``sm_90a``; None for one that is not in the table."""
-    match = _NUMBER.match(architecture)
-    return LIMITS.get(int(match[1])) if match else None
-
-
-def own_shared_bytes(facts: KernelFacts) -> int:
-    """Static shared memory that the kernel itself declares, without what the system reserves in each block."""
-    match = _NUMBER.match(facts.architecture)
-    reserved = RESERVED_SHARED_BYTES if match and int(match[1]) >= 90 else 0
-    return max(0, facts.static_shared_bytes - reserved)
+    return LIMITS.get(architecture_number(architecture) or 0)
 
 
 def _blocks_by_registers(registers: int, warps: int, limits: Limits) -> int:

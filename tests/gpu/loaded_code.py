@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from kernelviz.machine_code.cubin import read_cubin
-from kernelviz.machine_code.occupancy import RESERVED_SHARED_BYTES
+from kernelviz.core.machine_code import RESERVED_SHARED_BYTES
 
 
 class Resources(NamedTuple):

@@ -27,7 +27,7 @@ from kernelviz.core.machine_code import CodeFacts, Instruction, KernelFacts, Occ
 from kernelviz.machine_code.cubin import read_cubin  # noqa: E402
 from kernelviz.machine_code.disassembly import instructions_of  # noqa: E402
 from kernelviz.machine_code.facts import facts_of_kernel  # noqa: E402
-from kernelviz.machine_code.occupancy import RESERVED_SHARED_BYTES, occupancy  # noqa: E402
+from kernelviz.machine_code.occupancy import occupancy  # noqa: E402
 from kernelviz.ops.kernels import nvrtc  # noqa: E402
 
 ARCHITECTURE = "sm_90"
@@ -204,7 +204,7 @@ def transpose(sides: Sides) -> list[Row]:
     """The second kernel has the tile of the third without its padding, so that both steps can be seen."""
     return [
         *resources(sides),
-        row("static shared memory, bytes", sides, lambda k: max(0, k.facts.static_shared_bytes - RESERVED_SHARED_BYTES)),
+        row("static shared memory, bytes", sides, lambda k: k.facts.own_shared_bytes),
         row("elements per thread", sides, lambda k: k.accesses("global", "load")),
         row("widths of global loads and stores, bytes", sides,
             lambda k: f"{k.widths('global', 'load')}, {k.widths('global', 'store')}"),

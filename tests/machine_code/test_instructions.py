@@ -16,7 +16,7 @@ from kernelviz.machine_code.counting import count
 from kernelviz.machine_code.cubin import NotACubin, read_cubin
 from kernelviz.machine_code.disassembly import disassembly, instructions_of
 from kernelviz.machine_code.facts import facts_of
-from kernelviz.machine_code.occupancy import occupancy, own_shared_bytes, waves
+from kernelviz.machine_code.occupancy import occupancy, waves
 from kernelviz.machine_code.tools import ToolFailed, ToolUnavailable, run_tool
 from kernelviz.text.machine_code import format_resources
 
@@ -197,8 +197,8 @@ def test_occupancy_with_what_limits_it() -> None:
     assert (stride.blocks, stride.fraction, stride.limited_by) == (8, 1.0, ("threads",))
     # Of the 2048 bytes in the file of sm_90, the kernel declares 1024; the system takes 1024 of each block.
     nested = facts("loops-sm_90")["nested"]
-    assert (nested.static_shared_bytes, own_shared_bytes(nested)) == (2048, 1024)
-    assert own_shared_bytes(facts("loops-sm_80")["nested"]) == 1024
+    assert (nested.static_shared_bytes, nested.own_shared_bytes) == (2048, 1024)
+    assert facts("loops-sm_80")["nested"].own_shared_bytes == 1024
     with pytest.raises(BadField, match="threads"):
         occupancy(specialised, 2048)
     with pytest.raises(BadField, match="grid"):
