@@ -1,5 +1,5 @@
-"""The kernel files of this package by their digests. A run that was measured with one of them names its digest, so its source can be
-shown where the run was stored without code."""
+"""The kernel files of this package by their digests. A run that was measured with one of them names its digest, so its source
+can be shown where the run was stored without code."""
 
 from __future__ import annotations
 

@@ -1,32 +1,50 @@
 """What changed from step to step of a ladder: in the source, and in the machine code of its kernels."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.code import Contents
 from kernelviz.core import Result
 from kernelviz.core.code import CodeError
+from kernelviz.core.code_changes import CodeChanges, CodeSide
+from kernelviz.core.code_facts import CaseFacts
+from kernelviz.metrics.code_changes import ranked
+from kernelviz.metrics.comparison import Pair
 from kernelviz.metrics.ladder import Ladder
+from kernelviz.metrics.ladder_changes import LadderChanges
 from kernelviz.metrics.library_comparison import OWN
 from kernelviz.metrics.source_changes import CaseSource, SourceChanges, SourceFile, source_changes
-from kernelviz.text import Text
-
-
-@dataclass(frozen=True, slots=True)
-class LadderChanges:
-    """What changed in each step of a ladder, by variant. `sentences`: about the machine code; `missing`: why there are none, in one
-    line for each reason; both are empty where the machine code was not read."""
-
-    sources: Mapping[str, SourceChanges] = field(default_factory=dict)
-    sentences: Mapping[str, Text] = field(default_factory=dict)
-    missing: tuple[Text, ...] = ()
 
 
 def changes_of(bench: Bench, ladder: Ladder, *, machine_code: bool = True) -> LadderChanges:
     """What changed in source and, if asked for, in the machine code of each step. Reading the machine code takes seconds for
     cubins that were not read yet, and needs nvdisasm."""
-    return LadderChanges(sources_of(bench, ladder))
+    return LadderChanges(sources_of(bench, ladder), code_of(bench, ladder) if machine_code else {})
+
+
+def code_of(bench: Bench, ladder: Ladder) -> Mapping[str, CodeChanges]:
+    """What changed in the machine code of each step against the step that it is compared with, by variant."""
+    results = {r.variant: r for pair in compared_results(ladder) for r in pair}
+    cases = bench.history.code_facts.of_run(ladder.run, results.values())
+    return code_by_facts(ladder, cases)
+
+
+def code_by_facts(ladder: Ladder, cases: Iterable[CaseFacts]) -> Mapping[str, CodeChanges]:
+    """`code_of` by the facts of the run's cases, which were read before."""
+    facts = {c.result.variant: c for c in cases if c.result.problem.key == ladder.problem.key}
+    gains = {step.variant: step.gain for of in ladder.ladders for step in of.steps}
+    return {
+        after.variant: ranked(facts[before.variant], facts[after.variant], _faster(gains[after.variant]))
+        for before, after in compared_results(ladder)
+        if before.variant in facts and after.variant in facts
+    }
+
+
+def _faster(gain: Pair | None) -> CodeSide | None:
+    """The faster side by the verdict of the step: A is the step that it is compared with."""
+    if gain is None:
+        return None
+    return "b" if gain.kind == "faster" else "a" if gain.kind == "slower" else None
 
 
 def source_of(result: Result, contents: Contents) -> CaseSource:

@@ -1,10 +1,10 @@
 """The ladder of an op at one problem: its variants of each backend in their order, and what each gains over the one before it.
 
-A step is a variant of the ladder with its result. Its gain is relative to the last step before it that has a correct time, by the
-rule for two variants of one run (`metrics.comparison`). Variants of libraries are no steps: they are what a ladder is compared with.
+A step is a variant of the ladder with its result. Its gain is relative to the last step before it that has a correct time, by
+the rule for two variants of one run (`metrics.comparison`). Variants of libraries are no steps: a ladder is compared with them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as replaced
 from math import inf
@@ -31,14 +31,12 @@ StepKind = Literal[
 ]
 """How a step ends: the first one with a correct time; its verdict against the last correct one before it; or why it has no gain.
 ``wrong elsewhere``: correct here, but wrong at another problem of the run, so that it may be correct here by chance."""
-SMALL = 0.05
-"""The last steps are summed up together while they gain less than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedStep:
-    """How many times as fast as the variant `over` a source reports the idea of a variant to be. `problem`: at which problem, None
-    if the source's sizes are not known here. `device`: None if it is not named. `source`: its address or its name."""
+    """How many times as fast as the variant `over` a source reports the idea of a variant to be. `problem`: at which problem,
+    None if the source's sizes are not known here. `device`: None if it is not named. `source`: its address or its name."""
 
     factor: float
     over: str
@@ -61,8 +59,8 @@ class PublishedValue:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredVariant:
-    """What the catalogue of today says of a variant. `idea`: its caption. `digest`: of its source, None if unknown. `refusal`: why
-    it cannot solve the problem on any machine. `only_when_named`: plans leave it out by default."""
+    """What the catalogue of today says of a variant. `idea`: its caption. `digest`: of its source, None if unknown. `refusal`:
+    why it cannot solve the problem on any machine. `only_when_named`: plans leave it out by default."""
 
     name: str
     backend: str
@@ -98,10 +96,11 @@ Absence = NotPlanned | NotYet | RunEnded
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A variant of a ladder. `number`: its place in the ladder, from 1. `row`: its result, None with an `absence`. `over`: the last
-    step before it that has a correct time. `gain`: the comparison with that one (time of this one over the time of that one), if
-    this one has a correct time, too. `between`: the steps between the two, none of which has a correct time. `wrong_elsewhere`: it
-    is wrong at another problem of the run. `new_techniques`: those that it declares and `over` does not."""
+    """A variant of a ladder. `number`: its place in the ladder, from 1. `row`: its result, None with an `absence`. `over`: the
+    last step before it that has a correct time. `gain`: the comparison with that one (time of this one over the time of that
+    one), if this one has a correct time, too. `between`: the steps between the two, none of which has a correct time.
+    `wrong_elsewhere`: it is wrong at another problem of the run. `new_techniques`: those that it declares and `over` does
+    not."""
 
     declared: DeclaredVariant
     number: int
@@ -183,9 +182,9 @@ class BackendLadder:
 @dataclass(frozen=True, slots=True)
 class Ladder:
     """All ladders of an op at one problem of a run. `libraries`: the rows of variants that were not written here, the fastest
-    first. `beside`: own variants of the run that are no steps. `excluded`: variants that cannot solve the problem, with the reason
-    in `refusal`. `left_out`: variants that only plans that name them measure, and this one does not. `light`: the least time that
-    the roofs allow."""
+    first. `beside`: own variants of the run that are no steps. `excluded`: variants that cannot solve the problem, with the
+    reason in `refusal`. `left_out`: variants that only plans that name them measure, and this one does not. `light`: the least
+    time that the roofs allow."""
 
     run: Run
     problem: Problem
@@ -261,8 +260,8 @@ def _not_tried(row: Row | None) -> bool:
 
 
 def steps_by_backend(own: Sequence[DeclaredVariant]) -> dict[str, list[DeclaredVariant]]:
-    """The variants of each ladder in order. A variant that is measured only when somebody names it is slow or wrong, so it begins a
-    ladder, or it is no step of one."""
+    """The variants of each ladder in order. A variant that is measured only when somebody names it is slow or wrong, so it
+    begins a ladder, or it is no step of one."""
     by_backend: dict[str, list[DeclaredVariant]] = {}
     usual = {v.backend for v in own if not v.only_when_named}
     for variant in own:
@@ -320,103 +319,3 @@ def _absence(run: Run, problem: Problem, variant: str) -> Absence:
     if variant not in run.plan.variants or all(p.key != problem.key for p in run.plan.problems):
         return NotPlanned()
     return NotYet() if run.status in LIVING else RunEnded(run.status)
-
-
-@dataclass(frozen=True, slots=True)
-class LadderSummary:
-    """What one sentence says of a ladder. `first`, `best`: the first step and the fastest one with a correct time. `total`: the
-    best against the first. `largest`: the step with the largest gain. `slower`: the steps that made it slower. `tail`: how many
-    steps at the end gain less than SMALL together, and the last against the one before them. `library`: the best step against the
-    fastest library."""
-
-    backend: str
-    steps: int
-    planned: int
-    first: Step
-    best: Step
-    total: Pair | None
-    largest: Step | None
-    slower: tuple[Step, ...]
-    tail: tuple[int, Pair] | None
-    library: Pair | None
-
-
-def summary_of(ladder: Ladder, of: BackendLadder) -> LadderSummary | None:
-    """The facts of the sentence about a ladder; None if no step has a correct time."""
-    correct, best = of.correct, of.best
-    if best is None or best.row is None or correct[0].row is None:
-        return None
-    gains = [step for step in correct if step.kind == "faster" and step.speed_up is not None]
-    library = ladder.library
-    return LadderSummary(
-        backend=of.backend,
-        steps=len(correct),
-        planned=len(of.steps),
-        first=correct[0],
-        best=best,
-        total=ladder.compared(correct[0].row, best.row) if best is not correct[0] else None,
-        largest=max(gains, key=lambda step: step.speed_up.estimate if step.speed_up else 0.0, default=None),
-        slower=tuple(step for step in correct if step.kind == "slower"),
-        tail=_tail(correct, ladder.compared),
-        library=None if library is None else ladder.compared(library, best.row),
-    )
-
-
-def _tail(correct: Sequence[Step], compared: Callable[[Row, Row], Pair]) -> tuple[int, Pair] | None:
-    """The most steps at the end, at least two, whose times are all within SMALL of the last one; None if these are all steps."""
-    last = correct[-1].row
-    longest: tuple[int, Pair] | None = None
-    for count in range(1, len(correct)):
-        before = correct[-1 - count].row
-        if before is None or last is None:
-            return longest
-        pair = compared(before, last)
-        if pair.ratio is None or abs(1 / pair.ratio.estimate - 1) >= SMALL:
-            return longest
-        if count >= 2:
-            longest = (count, pair)
-    return None
-
-
-def value_of(row: Row | None, metric: Metric) -> Interval | None:
-    """The value of a correct row by the metric, with its interval; None if it is unknown, or if the time is not stable."""
-    if row is None or row.figure is None or row.unstable:
-        return None
-    return converted(row.figure.estimate, row.figure.low, row.figure.high, row, metric)
-
-
-def wrong_value_of(row: Row | None, metric: Metric) -> Interval | None:
-    """The value that a wrong result would have. It is shown, marked, and never compared."""
-    if row is None or row.wrong_figure is None:
-        return None
-    figure = row.wrong_figure
-    return converted(figure.estimate, figure.low, figure.high, row, metric)
-
-
-def converted(time_s: float, low_s: float | None, high_s: float | None, row: Row, metric: Metric) -> Interval | None:
-    """A time with its interval as a value of the metric; None if the cost of the problem is unknown."""
-    if metric == "time":
-        return Interval(time_s, low_s, high_s)
-    work = work_of(row.result, metric)
-    if not work or time_s <= 0:
-        return None
-    return Interval(work / time_s, work / high_s if high_s else None, work / low_s if low_s else None)
-
-
-def work_of(result: Result, metric: Metric) -> float | None:
-    """The flop or the bytes of the problem; None if unknown, or for a time."""
-    if result.cost is None or metric == "time":
-        return None
-    return result.cost.work_flop if metric == "rate" else result.cost.moved_bytes
-
-
-def roof_value(ladder: Ladder, metric: Metric) -> float | None:
-    """The least time that the measured roofs allow, as a value of the metric; None if it is unknown."""
-    if ladder.light is None or ladder.light.time_s <= 0:
-        return None
-    if metric == "time":
-        return ladder.light.time_s
-    costs = (r for r in ladder.run.results if r.problem.key == ladder.problem.key and r.cost is not None)
-    result = next(costs, None)
-    work = None if result is None else work_of(result, metric)
-    return work / ladder.light.time_s if work else None

@@ -4,6 +4,7 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Literal
 
 MOST_LINES = 3_000
@@ -17,8 +18,8 @@ _HEADER = (".cuh", ".h", ".hpp")
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A source of a case. `name`: of the file, or with `of_kernel` of the kernel that it is the source of. `text`: None if it is not
-    on this machine."""
+    """A source of a case. `name`: of the file, or with `of_kernel` of the kernel that it is the source of. `text`: None if it is
+    not on this machine."""
 
     name: str
     digest: str
@@ -54,9 +55,9 @@ class ValueChange:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A file that took the place of another one, or the same file with other content. `kernels`: set if the lines are only those of
-    these two kernels; the names of the files are empty where a kernel is no part of one. `lines`: a unified diff; None if a content
-    is not here or too long to compare."""
+    """A file that took the place of another one, or the same file with other content. `kernels`: set if the lines are only those
+    of these two kernels; the names of the files are empty where a kernel is no part of one. `lines`: a unified diff; None if a
+    content is not here or too long to compare."""
 
     before: str
     after: str
@@ -160,8 +161,7 @@ def _changed(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> list[
     pairs = [(first.pop(name), second.pop(name)) for name in [n for n in first if n in second]]
     gone, new = list(first.values()), list(second.values())
     nothing = SourceFile("", "", "")
-    for number in range(max(len(gone), len(new))):
-        pairs.append((gone[number] if number < len(gone) else nothing, new[number] if number < len(new) else nothing))
+    pairs += zip_longest(gone, new, fillvalue=nothing)
     return [_change(a, b) for a, b in pairs]
 
 
@@ -208,8 +208,8 @@ _NAME = re.compile(r"\w+")
 
 
 def kernel_of(source: str, kernel: str) -> str | None:
-    """The text of a CUDA C++ kernel in its file, from the line of ``__global__`` to its last brace, with the comment lines before it;
-    None if there is none of that name. The braces of comments and strings count, so it is for showing only.
+    """The text of a CUDA C++ kernel in its file, from the line of ``__global__`` to its last brace, with the comment lines
+    before it; None if there is none of that name. The braces of comments and strings count, so it is for showing only.
 
     >>> print(kernel_of("int a;\\n// adds\\n__global__ void add(int *x) {\\n  if (x) { x[0]++; }\\n}\\nint b;\\n", "add"))
     // adds

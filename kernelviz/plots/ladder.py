@@ -6,15 +6,8 @@ from html import escape
 import plotly.graph_objects as go
 
 from kernelviz.core import units
-from kernelviz.metrics.ladder import (
-    BackendLadder,
-    Ladder,
-    Metric,
-    Step,
-    roof_value,
-    value_of,
-    wrong_value_of,
-)
+from kernelviz.metrics.ladder import BackendLadder, Ladder, Metric, Step
+from kernelviz.metrics.ladder_summary import roof_value, value_of, wrong_value_of
 from kernelviz.metrics.statistics import Interval
 from kernelviz.plots.frame import Draft, Props, end_of_axis, folded, hover, intervals, log_axis, nothing
 from kernelviz.plots.variant_styles import BAD, NEUTRAL, Style, styles_of

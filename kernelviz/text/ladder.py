@@ -10,10 +10,8 @@ from kernelviz.core.problem import Problem
 from kernelviz.core.run import Status
 from kernelviz.metrics.comparison import Pair
 from kernelviz.metrics.ladder import (
-    SMALL,
     DeclaredVariant,
     Ladder,
-    LadderSummary,
     Metric,
     NotPlanned,
     NotYet,
@@ -21,12 +19,9 @@ from kernelviz.metrics.ladder import (
     PublishedValue,
     RunEnded,
     Step,
-    roof_value,
-    value_of,
-    wrong_value_of,
 )
+from kernelviz.metrics.ladder_summary import SMALL, LadderSummary, roof_value, value_of, wrong_value_of
 from kernelviz.metrics.rows import Row
-from kernelviz.metrics.source_changes import FileChange, SourceChanges, SourceUnknown, ValueChange
 from kernelviz.metrics.statistics import Interval
 from kernelviz.text.failures import describe_failure, describe_reason, format_failure, format_stage, has_description
 from kernelviz.text.machine_code import TECHNIQUE_NAMES
@@ -41,9 +36,9 @@ Naming = Callable[[str], str]
 METRICS: dict[Metric, str] = {"time": "time", "bandwidth": "bandwidth", "rate": "arithmetic rate"}
 HOW_TO_READ = (
     "A rung is a variant of the op; the rungs of a backend are in the order of the catalogue, from the plainest to the best.",
-    "The gain of a rung is the time of the last correct rung before it divided by its own time, in the rounds that measured both, "
-    "with the 95 % interval. “Faster”, “slower” and “tie” are verdicts beyond, or within, the noise floor; where the interval is "
-    "partly inside the noise floor, the step is unclear.",
+    "The gain of a rung is the time of the last correct rung before it divided by its own time, in the rounds that measured "
+    "both, with the 95 % interval. “Faster”, “slower” and “tie” are verdicts beyond, or within, the noise floor; where the "
+    "interval is partly inside the noise floor, the step is unclear.",
     "A rung with a wrong result gives no gain, and the next one is compared with the last correct one. The same holds for a rung "
     "that was not measured.",
     "A published gain is what a source reports of the same idea, often on another GPU and with other kernels. It is not expected "
@@ -51,19 +46,6 @@ HOW_TO_READ = (
     "Libraries (torch, torch.compile, cuDNN, CUTLASS, Liger) are no rungs. They are the lines to beat.",
 )
 """How the page and the file are read, in sentences."""
-_UNKNOWN: Mapping[SourceUnknown, str] = {
-    "library": "the source is part of a library, so it is not shown",
-    "not_captured": "no code was captured when this was measured, so the change of the source is unknown; measure it again",
-    "not_here": "the source is not on this machine",
-}
-_SAME: Mapping[bool | None, str] = {
-    True: "Nothing: both run the same compiled code.",
-    False: "The source is the same, but the compiled code is not: constants that the kernel is compiled with differ, and they were "
-    "not recorded.",
-    None: "Nothing: source, macros and parameters are the same.",
-}
-_MOST_VALUES, _MOST_NAMES = 6, 5
-"""Macros and headers that a sentence names."""
 _ENDED: Mapping[Status, str] = {
     "cancelled": "the run was cancelled before it",
     "interrupted": "the run was interrupted before it",
@@ -272,66 +254,6 @@ def describe_techniques(step: Step) -> str:
 
 def _in_order(techniques: frozenset[Technique]) -> list[Technique]:
     return [technique for technique in TECHNIQUE_NAMES if technique in techniques]
-
-
-def describe_source_changes(changes: SourceChanges | None) -> Text:
-    """What changed in the source, in one sentence; empty if there is nothing to compare."""
-    if changes is None:
-        return Text("")
-    if changes.unknown is not None:
-        return sentence_case(f"{_UNKNOWN[changes.unknown]}.")
-    if changes.same_source:
-        return Text(_SAME[changes.same_code])
-    parts = [*map(_file, changes.files)]
-    if not parts and changes.kernels is not None:
-        parts.append(f"kernel {_names(changes.kernels[1])} in place of {_names(changes.kernels[0])}, in the same file")
-    if not parts and changes.same_files:
-        parts.append("the source is the same")
-    parts += [
-        f"{what}: {_values(of)}" for what, of in (("macros", changes.macros), ("parameters", changes.parameters)) if of
-    ]
-    if changes.included:
-        parts.append(f"also includes {_names(changes.included)}")
-    if changes.dropped:
-        parts.append(f"no longer includes {_names(changes.dropped)}")
-    return sentence_case(f"{'; '.join(parts)}.")
-
-
-def _file(change: FileChange) -> str:
-    lines = (
-        " (its lines are not on this machine)"
-        if change.added is None or change.removed is None
-        else f", {units.counted(change.added, 'line')} added and {change.removed:,} removed"
-    )
-    if change.kernels is not None:
-        before, after = change.kernels
-        where = _where(change.before, change.after)
-        return (
-            f"kernel {after} changed{where}{lines}"
-            if before == after
-            else f"kernel {after} in place of {before}{where}{lines}"
-        )
-    if not change.before or not change.after:
-        return f"file {change.after or change.before} {'added' if change.after else 'removed'}{lines}"
-    what = change.after if change.before == change.after else f"{change.after} in place of {change.before}"
-    return f"file {what}{lines}"
-
-
-def _where(before: str, after: str) -> str:
-    if not after:
-        return ""
-    return f" in {after}" if before == after else f" ({after} in place of {before})"
-
-
-def _values(values: Sequence[ValueChange]) -> str:
-    listed = [f"{v.name} {v.before or 'none'} → {v.after or 'none'}" for v in values[:_MOST_VALUES]]
-    more = len(values) - len(listed)
-    return ", ".join(listed) + (f" and {more} more" if more else "")
-
-
-def _names(names: Sequence[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def format_excluded(variants: Sequence[DeclaredVariant], name: Naming = format_variant) -> tuple[Text, ...]:
