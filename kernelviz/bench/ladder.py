@@ -101,8 +101,10 @@ def problem_named(run: Run, key: str) -> Problem:
     return next(p for p in run.plan.problems if p.key == key)
 
 
-def default_problem(bench: Bench, run: Run) -> Problem:
-    """The problem with the most correct steps; of several the one that most published numbers are about, then the largest."""
+def default_problem(bench: Bench, run: Run, keys: Sequence[str] | None = None) -> Problem:
+    """The problem with the most correct steps; of several the one that most published numbers are about, then the largest.
+
+    `keys`: only of these. Errors: UnknownName for an op without a ladder."""
     op = op_with_ladder(bench, run.plan.op)
 
     def rank(problem: Problem) -> tuple[int, int, int]:
@@ -116,7 +118,7 @@ def default_problem(bench: Bench, run: Run) -> Problem:
         size = max((r.cost.work_flop + r.cost.moved_bytes for r in results if r.cost is not None), default=0)
         return _longest(op, names), published, size
 
-    return max(problems_of(run), key=rank)
+    return max((p for p in problems_of(run) if keys is None or p.key in keys), key=rank)
 
 
 def ladder_of(

@@ -16,10 +16,10 @@ _UNKNOWN: Mapping[SourceUnknown, str] = {
     "not_here": "the source is not on this machine",
 }
 _SAME: Mapping[bool | None, str] = {
-    True: "Nothing: both run the same compiled code.",
-    False: "The source is the same, but the compiled code is not: constants that the kernel is compiled with differ, and they "
+    True: "nothing: both run the same compiled code.",
+    False: "the source is the same, but the compiled code is not: constants that the kernel is compiled with differ, and they "
     "were not recorded.",
-    None: "Nothing: source, macros and parameters are the same.",
+    None: "nothing: source, macros and parameters are the same.",
 }
 _NO_CODE: Mapping[NoFactsReason, str] = {
     "library": "the kernels come compiled with a library",
@@ -40,11 +40,11 @@ _MOST_VALUES, _MOST_NAMES = 6, 5
 
 
 def describe_source_changes(changes: SourceChanges | None) -> Text:
-    """What changed in the source, in one sentence; empty if there is nothing to compare."""
+    """What changed in the source, as a sentence after a label; empty if there is nothing to compare."""
     if changes is None:
         return Text("")
     if changes.unknown is not None:
-        return sentence_case(f"{_UNKNOWN[changes.unknown]}.")
+        return Text(f"{_UNKNOWN[changes.unknown]}.")
     if changes.same_source:
         return Text(_SAME[changes.same_code])
     parts = [*map(_file, changes.files)]
@@ -59,7 +59,7 @@ def describe_source_changes(changes: SourceChanges | None) -> Text:
         parts.append(f"also includes {_names(changes.included)}")
     if changes.dropped:
         parts.append(f"no longer includes {_names(changes.dropped)}")
-    return sentence_case(f"{'; '.join(parts)}.")
+    return Text(f"{'; '.join(parts)}.")
 
 
 def _file(change: FileChange) -> str:
@@ -100,20 +100,21 @@ def _names(names: Sequence[str]) -> str:
 
 
 def describe_code_changes(changes: CodeChanges | None) -> Text:
-    """What changed in the machine code against the rung before it, in one sentence; empty where it was not read."""
+    """What changed in the machine code against the rung before it, as a sentence after a label; empty where it was not read."""
     if changes is None:
         return Text("")
     if changes.same_code:
-        return Text("Nothing: both rungs run the same machine code.")
+        launches = [str(describe_change(one.change)) for one in changes.changes[:MOST]]
+        return Text(f"{'; '.join(['both rungs run the same machine code', *launches])}.")
     parts = [str(describe_change(one.change)) for one in changes.changes[:MOST]]
     more = len(changes.changes) - len(parts)
     listed = join("; ", [*parts, f"{more} more" if more else ""])
     if not changes.known:
-        return sentence_case(f"unknown, because {_missing_code(changes)}.")
+        return Text(f"unknown, because {_missing_code(changes)}.")
     if changes.faster is not None and changes.cause is None:
-        why = f"The machine code does not show why this rung is {'faster' if changes.faster == 'b' else 'slower'}"
+        why = f"the machine code does not show why this rung is {'faster' if changes.faster == 'b' else 'slower'}"
         return Text(f"{why}; what differs: {listed}." if parts else f"{why}.")
-    return sentence_case(f"{listed}.") if parts else Text("Nothing that is counted differs.")
+    return Text(f"{listed}." if parts else "nothing that is counted differs.")
 
 
 def _missing_code(changes: CodeChanges) -> str:
