@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.comparison import opened
 from kernelviz.bench.ladder_published import claimed_problem, declared
@@ -202,3 +204,9 @@ def _record(ladder: Ladder, of: BackendLadder, step: Step, changes: LadderChange
         "machine_code": str(describe_code_changes(changes.code.get(step.variant))) or None,
         "code_changed_since": step.code_changed,
     }  # fmt: skip
+
+
+def as_json(ladder: Ladder, changes: LadderChanges, backend: str | None = None) -> bytes:
+    """The records of all ladders, or of one, as JSON with a line for each step."""
+    lines = [msgspec.json.encode(r).decode() for r in records(ladder, changes) if backend in (None, r["backend"])]
+    return ("[\n" + ",\n".join(lines) + "\n]\n").encode()

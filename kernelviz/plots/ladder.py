@@ -23,7 +23,7 @@ from kernelviz.text.ladder import (
 from kernelviz.text.results import format_variant
 
 _ROW_PX, _FRAME_PX, _LEGEND_PX = 30, 84, 22
-_LABELS_FROM = 0.64
+_LABELS_FROM = 0.7
 """The start of the column of labels, as a fraction of the plot's width."""
 _LOG_FROM, _LOG_SPACE = 20.0, 1.5
 """From this ratio of the largest to the smallest value on, the axis is logarithmic."""

@@ -21,6 +21,7 @@ _FORM = ("Button", "ButtonGroup", "Checkbox", "Metric", "NumberInput", "PageLink
 _WIDGETS = {
     "bench": (*_FORM, "BidiComponent", "DataFrame"),
     "roofline": ("BidiComponent", "ButtonGroup", "DataFrame", "Multiselect", "Selectbox"),
+    "ladder": ("BidiComponent", "Button", "ButtonGroup", "CodeBlock", "PageLink", "Selectbox"),
     "fusion": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "PageLink", "Selectbox"),
     "compare": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "Selectbox"),
     "gallery": ("Button", "ImageList", "PageLink", "Selectbox"),
