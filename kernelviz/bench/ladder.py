@@ -1,6 +1,7 @@
 """Use case: the ladder of an op. Which runs show it, its steps at a problem of a run, what changed from step to step, and
 measuring it or one step of it here. For page, CLI and Python."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -59,10 +60,14 @@ def offered(bench: Bench, op: str) -> tuple[RunSummary, ...]:
 
 
 def default_run(bench: Bench, op: str) -> RunSummary | None:
-    """The run with the most steps of one ladder; of several the newest one of this machine, else one that came with the
-    package."""
-    runs = [run for run in offered(bench, op) if run.done]
-    return max(runs, key=lambda run: (_steps_of(bench, run), not run.shipped, run.created_at), default=None)
+    """The run with the most steps of one ladder. Of several, the newest one of this machine, else one that came with the package,
+    of the device that most of these are of."""
+    recorded = Counter(run.device for run in bench.history.shipped())
+
+    def rank(run: RunSummary) -> tuple[int, bool, int, str]:
+        return _steps_of(bench, run), not run.shipped, recorded[run.device] if run.shipped else 0, run.created_at
+
+    return max((run for run in offered(bench, op) if run.done), key=rank, default=None)
 
 
 def default_op(bench: Bench) -> str:

@@ -31,6 +31,7 @@ from kernelviz.text.ladder import (
     describe_techniques,
     describe_wrong_value,
     format_backend,
+    format_doubt,
     format_excluded,
     format_gain,
     format_roof,
@@ -38,7 +39,6 @@ from kernelviz.text.ladder import (
 )
 from kernelviz.text.ladder_changes import describe_code_changes, describe_source_changes, describe_unread_code
 from kernelviz.text.ladder_markdown import diff_lines
-from kernelviz.text.quality import format_badge_of
 from kernelviz.text.results import format_variant
 from kernelviz.text.roofs import format_share
 from kernelviz.text.sizes import format_problem
@@ -153,11 +153,11 @@ def _rung(ladder: Ladder, of: BackendLadder, step: Step, changes: LadderChanges,
     adds = describe_techniques(step) if step.over is not None else ""
     facts = [
         ("Reached", _reached(ladder, step, metric)),
-        ("Gain here", str(describe_gain(step))),
+        ("Gain here", "" if step.kind == "first" else str(describe_gain(step))),
         *(("Published", str(text)) for text in describe_published(step, ladder.problem)),
         ("New technique", adds),
-        ("Source", str(describe_source_changes(source))),
         ("Machine code", code),
+        ("Source", str(describe_source_changes(source))),
         ("Note", str(describe_code_age(step))),
     ]
     pairs = "".join(f"<dt>{name}<dd>{escape(text)}" for name, text in facts if text)
@@ -174,8 +174,7 @@ def _reached(ladder: Ladder, step: Step, metric: Metric) -> str:
     if not step.correct or step.row is None:
         return str(describe_wrong_value(step, metric))
     share = "" if step.row.efficiency is None else f", {format_share(step.row.efficiency)} of the roof"
-    quality = format_badge_of(step.row.result, ladder.headline, ladder.run.method.clock)
-    return f"{format_value(value_of(step.row, metric), metric)}{share} ({quality})"
+    return f"{format_value(value_of(step.row, metric), metric)}{share}{format_doubt(ladder, step)}"
 
 
 def _diff(lines: Sequence[str]) -> str:

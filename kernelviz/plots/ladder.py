@@ -16,13 +16,13 @@ from kernelviz.text.ladder import (
     describe_gain,
     describe_library,
     format_backend,
-    format_gain,
+    format_gain_short,
     format_roof,
     format_value,
 )
 from kernelviz.text.results import format_variant
 
-_ROW_PX, _FRAME_PX, _LEGEND_PX = 30, 84, 22
+_ROW_PX, _FRAME_PX, _LEGEND_PX, _AXIS_PX = 30, 96, 22, 50
 _LABELS_FROM = 0.7
 """The start of the column of labels, as a fraction of the plot's width."""
 _LOG_FROM, _LOG_SPACE = 20.0, 1.5
@@ -30,7 +30,8 @@ _LOG_FROM, _LOG_SPACE = 20.0, 1.5
 _MOST_OF_AXIS = 1e6
 _DASHES = ("dash", "dot", "dashdot", "longdash", "longdashdot")
 _MOST_LIBRARIES = len(_DASHES)
-_UNITS: dict[Metric, tuple[float, str]] = {"bandwidth": (1e9, "GB/s"), "rate": (1e12, "TFLOP/s"), "time": (1e-6, "µs")}
+_RATES = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
+_NAMES: dict[Metric, str] = {"bandwidth": "B/s", "rate": "FLOP/s"}
 
 
 def value_by_step(
@@ -69,7 +70,7 @@ def value_by_step(
     ]
     for place, step in enumerate(of.steps):
         draft.note(
-            _label(step, values.get(step.variant), by), x=_LABELS_FROM, xref="paper", xanchor="left", y=place, yref="y",
+            _label(step, values.get(step.variant), by, scale), x=_LABELS_FROM, xref="paper", xanchor="left", y=place, yref="y",
             font={"size": 12}, align="left",
         )  # fmt: skip
     _axes(draft, of, every, values, scale, logarithmic=logarithmic, chosen=chosen)
@@ -77,7 +78,11 @@ def value_by_step(
 
 
 def _scale(metric: Metric, values: Sequence[float]) -> tuple[float, str]:
-    return units.time_unit(max(values)) if metric == "time" else _UNITS[metric]
+    """The unit of the axis, as its value in the base unit and its name: the largest that is not larger than the largest value."""
+    if metric == "time":
+        return units.time_unit(max(values))
+    scale, prefix = next((one for one in _RATES if max(values) >= one[0]), _RATES[-1])
+    return scale, f"{prefix}{_NAMES[metric]}"
 
 
 def _axes(
@@ -104,7 +109,8 @@ def _axes(
         "showgrid": False,
     }
     draft.layout["showlegend"] = True
-    draft.layout["legend"] = {**draft.layout["legend"], "y": -0.16, "orientation": "v"}
+    # Below the title of the axis, in parts of the plot's height.
+    draft.layout["legend"] = {**draft.layout["legend"], "y": -_AXIS_PX / (_ROW_PX * len(of.steps)), "orientation": "v"}
 
 
 def _name(step: Step, chosen: str | None) -> str:
@@ -181,30 +187,13 @@ def _marker(ladder: Ladder, step: Step, value: Interval | None, style: Style, sc
     }
 
 
-def _label(step: Step, value: Interval | None, metric: Metric) -> str:
+def _label(step: Step, value: Interval | None, metric: Metric, scale: float) -> str:
     """The value and the gain."""
     said = escape(str(format_gain_short(step)))
     if value is None:
         return said
-    number = units.seconds(value.estimate, 3) if metric == "time" else f"{value.estimate / _UNITS[metric][0]:.3g}"
+    number = units.seconds(value.estimate, 3) if metric == "time" else units.significant(value.estimate / scale, 3)
     return f"{escape(number)} · {said}" if step.gain is not None else escape(number)
-
-
-def format_gain_short(step: Step) -> str:
-    """The gain of a rung for a label: a sign and a factor."""
-    if step.kind == "faster" and step.speed_up is not None:
-        return f"▲ {units.factor(step.speed_up.estimate)}×"
-    if step.kind == "slower" and step.gain is not None and step.gain.ratio is not None:
-        return f"▼ {units.factor(step.gain.ratio.estimate)}×"
-    match step.kind:
-        case "same":
-            return "= tie"
-        case "unclear" | "not comparable":
-            return "? unclear"
-        case "wrong" | "wrong elsewhere":
-            return "✕ wrong"
-        case _:
-            return str(format_gain(step))
 
 
 def title_of(of: BackendLadder, metric: Metric) -> str:

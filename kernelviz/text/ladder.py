@@ -21,10 +21,12 @@ from kernelviz.metrics.ladder import (
     Step,
 )
 from kernelviz.metrics.ladder_summary import SMALL, LadderSummary, roof_value, value_of, wrong_value_of
+from kernelviz.metrics.quality import quality
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.statistics import Interval
 from kernelviz.text.failures import describe_failure, describe_reason, format_failure, format_stage, has_description
 from kernelviz.text.machine_code import TECHNIQUE_NAMES
+from kernelviz.text.quality import format_badge
 from kernelviz.text.results import format_variant
 from kernelviz.text.roofs import format_share
 from kernelviz.text.sizes import format_problem
@@ -128,6 +130,31 @@ def format_gain(step: Step) -> Text:
             return Text("○ not measured")
         case _:
             assert_never(step.kind)
+
+
+def format_gain_short(step: Step) -> str:
+    """The gain of a rung for a label: a sign and a factor."""
+    if step.kind == "faster" and step.speed_up is not None:
+        return f"▲ {units.factor(step.speed_up.estimate)}×"
+    if step.kind == "slower" and step.gain is not None and step.gain.ratio is not None:
+        return f"▼ {units.factor(step.gain.ratio.estimate)}×"
+    match step.kind:
+        case "same":
+            return "= tie"
+        case "unclear" | "not comparable":
+            return "? unclear"
+        case "wrong" | "wrong elsewhere":
+            return "✕ wrong"
+        case _:
+            return str(format_gain(step))
+
+
+def format_doubt(ladder: Ladder, step: Step) -> str:
+    """The badge of a time that may be wrong by more than its interval, in brackets; empty for any other."""
+    if step.row is None:
+        return ""
+    judged = quality(step.row.result, ladder.headline, ladder.run.method.clock)
+    return f" ({format_badge(judged)})" if judged is not None and judged.level == "suspect" else ""
 
 
 def _changed_by(pair: Pair | None) -> Text:

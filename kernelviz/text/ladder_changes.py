@@ -32,7 +32,7 @@ _NO_CODE: Mapping[NoFactsReason, str] = {
 }
 _REMEDIES: Mapping[NoFactsReason, str] = {
     "not_captured": " (measure the ladder again)",
-    "not_here": " (ask for the file with its code, `kernelviz export RUN --with-code`, or measure the ladder on a GPU)",
+    "not_here": " (ask for the file with its code: kernelviz export RUN --with-code; or measure the ladder on a GPU)",
     "no_tool": " (pip install nvidia-cuda-nvdisasm)",
 }
 _MOST_VALUES, _MOST_NAMES = 6, 5

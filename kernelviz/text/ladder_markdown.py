@@ -104,7 +104,7 @@ def _section(ladder: Ladder, step: Step, changes: LadderChanges, metric: Metric,
     source = changes.sources.get(step.variant)
     lines = [
         *([] if value is None else [f"- Reached: {format_value(value, metric)}{of_roof}"]),
-        f"- Gain here: {_plain(str(describe_gain(step, code)))}",
+        *([] if step.kind == "first" else [f"- Gain here: {_plain(str(describe_gain(step, code)))}"]),
         *(
             f"- {_plain(str(text))}"
             for text in (describe_wrong_value(step, metric), describe_code_age(step))

@@ -167,7 +167,7 @@ def step(ladder: Ladder, of: BackendLadder) -> Step:
     if clicked in by_name:
         st.session_state[key] = clicked
     name = _box(
-        st.selectbox, "Rung", list(by_name), largest, param="rung", name=f"chosen_{of.backend}",
+        st.selectbox, "What changed at", list(by_name), largest, param="rung", name=f"chosen_{of.backend}",
         format_func=lambda v: f"{by_name[v].number} {format_variant(v)}",
     )  # fmt: skip
     return by_name[name]

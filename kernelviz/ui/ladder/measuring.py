@@ -1,5 +1,6 @@
 """Measuring on the page Ladder: the whole ladder at a size of choice, or one rung of it, with progress."""
 
+from collections import Counter
 from functools import partial
 
 import streamlit as st
@@ -84,18 +85,20 @@ def default_problem(bench: Bench, op: Op, device: Device) -> Problem:
 
 
 def able(bench: Bench, op: Op, problem: Problem, device: Device) -> tuple[str, ...]:
-    """The rungs that can be measured on a device at a problem, in order."""
+    """The rungs that can be measured on a device at a problem, in order; none where no ladder would have two of them."""
     if not device.usable:
         return ()
-    own = {v.name for v in op.variants if v.backend in OWN}
-    return tuple(name for name in measuring.runnable(bench, op, (problem,), device.id) if name in own)
+    own = {v.name: v.backend for v in op.variants if v.backend in OWN}
+    names = [name for name in measuring.runnable(bench, op, (problem,), device.id) if name in own]
+    most = max(Counter(own[name] for name in names).values(), default=0)
+    return tuple(names) if most >= use_case.FEWEST else ()
 
 
 def why_not(bench: Bench, op: Op, device: Device) -> str:
     """Why no rung of an op can be measured on a device."""
     lacks = [o.lack for o in bench.offers(op.name, device.id) if o.variant.backend in OWN and o.lack is not None]
     reason = device.reason if not device.usable else f"{format_refusals(lacks)}" if lacks else "none takes this problem"
-    return f"No rung of {op.name} can be measured on {device.name}: {reason}."
+    return f"No ladder of {op.name} can be measured on {device.name}: {reason}."
 
 
 def _button(bench: Bench, problem: Problem, device: Device) -> None:

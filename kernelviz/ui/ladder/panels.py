@@ -13,7 +13,7 @@ from kernelviz.metrics.ladder_changes import LadderChanges
 from kernelviz.metrics.ladder_summary import summary_of, value_of
 from kernelviz.ops import Op
 from kernelviz.plots.ladder import title_of
-from kernelviz.text import format_badge_of, format_share, format_variant
+from kernelviz.text import format_share, format_variant
 from kernelviz.text.ladder import (
     HOW_TO_READ,
     describe_code_age,
@@ -24,8 +24,10 @@ from kernelviz.text.ladder import (
     describe_techniques,
     describe_wrong_value,
     format_backend,
+    format_doubt,
     format_excluded,
     format_gain,
+    format_gain_short,
     format_roof,
     format_value,
 )
@@ -36,6 +38,8 @@ from kernelviz.ui.shared import charts, download_button
 from kernelviz.ui.shared.text import bullets, plain
 
 _WAIT_S, _ASK_EVERY = 0.4, "0.5s"
+CARD_PX = 1000
+"""A card is so wide at most, so that its lines can be read."""
 _COLOURS: dict[StepKind, str] = {
     "faster": "green",
     "slower": "orange",
@@ -148,20 +152,23 @@ def worklog(
     possible = set(measuring.able(bench, op, ladder.problem, device))
     measured = measuring.measured_run(bench)
     for step in of.steps:
-        with st.container(border=True, gap="xsmall", key=f"ladder_step_{of.backend}_{step.number}"):
+        with st.container(border=True, gap="xsmall", width=CARD_PX, key=f"ladder_step_{of.backend}_{step.number}"):
             st.markdown(_heading(step))
             st.markdown(plain(step.declared.idea))
             st.markdown(_facts(ladder, step, metric, changes))
             with st.container(horizontal=True, gap="small", vertical_alignment="center"):
                 links.difference(ladder, step, changes.sources.get(step.variant))
-                measuring.measure_step(bench, step, ladder.problem, device, possible=step.variant in possible)
+                if possible:
+                    measuring.measure_step(bench, step, ladder.problem, device, possible=step.variant in possible)
             if measured is not None and measured[1] == step.variant:
                 measuring.measured_step(bench, measured[0], step.variant, metric)
 
 
 def _heading(step: Step) -> str:
     colour = _COLOURS.get(step.kind, "gray")
-    return f"**{step.number} · {plain(format_variant(step.variant))}** :{colour}-badge[{plain(format_gain(step))}]"
+    return (
+        f"**{step.number} · {plain(format_variant(step.variant))}** :{colour}-badge[{plain(format_gain_short(step))}]"
+    )
 
 
 def _facts(ladder: Ladder, step: Step, metric: Metric, changes: LadderChanges) -> str:
@@ -170,11 +177,11 @@ def _facts(ladder: Ladder, step: Step, metric: Metric, changes: LadderChanges) -
     source = changes.sources.get(step.variant)
     lines = [
         ("Reached", _reached(ladder, step, metric)),
-        ("Gain here", str(describe_gain(step))),
+        ("Gain here", "" if step.kind == "first" else str(describe_gain(step))),
         *(("Published", str(text)) for text in describe_published(step, ladder.problem)),
         ("New technique", adds),
-        ("Source", str(describe_source_changes(source))),
         ("Machine code", str(describe_code_changes(changes.code.get(step.variant))) if changes.code_known else ""),
+        ("Source", str(describe_source_changes(source))),
         ("Note", str(describe_code_age(step))),
     ]
     return "\n".join(f"- **{name}**: {plain(text)}" for name, text in lines if text)
@@ -184,8 +191,7 @@ def _reached(ladder: Ladder, step: Step, metric: Metric) -> str:
     if not step.correct or step.row is None:
         return str(describe_wrong_value(step, metric))
     share = "" if step.row.efficiency is None else f", {format_share(step.row.efficiency)} of the roof"
-    quality = format_badge_of(step.row.result, ladder.headline, ladder.run.method.clock)
-    return f"{format_value(value_of(step.row, metric), metric)}{share} ({quality})"
+    return f"{format_value(value_of(step.row, metric), metric)}{share}{format_doubt(ladder, step)}"
 
 
 def libraries(ladder: Ladder, metric: Metric) -> None:
