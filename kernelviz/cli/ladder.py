@@ -229,7 +229,7 @@ def _show(
 
 
 def _table(shown: Ladder, changes: LadderChanges, metric: Metric, backend: str | None) -> None:
-    chosen = [of for of in shown.ladders if backend in (None, of.backend) and of.correct]
+    chosen = shown.with_times(backend)
     rows = [row for of in chosen for row in ladder_rows(shown, changes, of.backend)]
     console.echo(f"{shown.problem.key} · {shown.run.environment.device.name} · run {shown.run.id}")
     for of in chosen:

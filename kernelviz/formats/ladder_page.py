@@ -64,7 +64,7 @@ def _script() -> str:
 def page(ladder: Ladder, changes: LadderChanges, *, metric: Metric | None = None, backend: str | None = None) -> bytes:
     """The whole file, UTF-8. `backend`: only this ladder."""
     by = metric or ladder.metric
-    chosen = [of for of in ladder.ladders if backend in (None, of.backend) and of.correct]
+    chosen = ladder.with_times(backend)
     run, problem = ladder.run, ladder.problem
     script, style = bundle.chart_script() + _script(), bundle.chart_style() + _page_style() + _STYLE
     library, its_hash = plotly()
@@ -82,11 +82,12 @@ def page(ladder: Ladder, changes: LadderChanges, *, metric: Metric | None = None
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">
 <meta name="generator" content="kernelviz {escape(kernelviz.__version__)}">
 <title>{escape(title)} · kernelviz</title><style>{style}</style></head>
-<body><header><h1>{escape(title)}</h1>{note}<p class=facts>{escape(" · ".join(facts))}</p></header>
+<body><header><h1>{escape(title)}</h1>{note}<p class=facts>{escape(" · ".join(facts))}</p>
+{_paragraph(str(describe_unread_code(changes)))}</header>
 <main><p id="without" class="without" hidden>This browser cannot draw the chart (<span id="why"></span>). Every value is in the
 text below.</p><noscript><p class="without">The chart needs JavaScript. Every value is in the text below.</p></noscript>
-{_library(ladder, by)}{_paragraph(str(describe_unread_code(changes)))}
 {ladders}
+{_library(ladder, by)}
 {_rest(ladder, backend)}
 <section><h2>How to read this</h2>{_list(HOW_TO_READ)}</section>
 <section><h2>Measure it again</h2><pre tabindex=0>{escape(_command(ladder))}</pre></section>

@@ -214,6 +214,11 @@ class Ladder:
             return "time"
         return "rate" if by_rate(table) else "bandwidth"
 
+    def with_times(self, backend: str | None = None) -> tuple[BackendLadder, ...]:
+        """The ladders with a correct step, those with the most first; only that of one backend if it is given."""
+        chosen = (of for of in self.ladders if backend in (None, of.backend) and of.correct)
+        return tuple(sorted(chosen, key=lambda of: -len(of.correct)))
+
     def of(self, backend: str) -> BackendLadder | None:
         """The ladder of a backend."""
         return next((ladder for ladder in self.ladders if ladder.backend == backend), None)
@@ -273,8 +278,8 @@ def steps_by_backend(own: Sequence[DeclaredVariant]) -> dict[str, list[DeclaredV
 
 
 def _backend(result: Result, known: Mapping[str, str]) -> str | None:
-    """The backend of a result: as it was measured, else as the catalogue says."""
-    return result.backend or known.get(base_name(result.variant))
+    """The backend of a result: as the catalogue says, else as it was measured."""
+    return known.get(base_name(result.variant)) or result.backend
 
 
 def _time_s(row: Row | None) -> float:

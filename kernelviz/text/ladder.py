@@ -328,10 +328,11 @@ def describe_summary(summary: LadderSummary | None, metric: Metric, name: Naming
         adds = describe_techniques(summary.largest)
         parts.append(f"the largest gain is {name(summary.largest.variant)}{f' ({adds})' if adds else ''}, {gain}×")
     if summary.slower:
-        listed = " and ".join(name(step.variant) for step in summary.slower[:2])
-        more = f" and {len(summary.slower) - 2} more" if len(summary.slower) > 2 else ""
-        verb = "makes" if len(summary.slower) == 1 else "make"
-        parts.append(f"{listed}{more} {verb} it slower")
+        slower = [name(step.variant) for step in summary.slower[:2]]
+        slower += [f"{len(summary.slower) - 2} more"] if len(summary.slower) > 2 else []
+        *most, last = slower
+        listed = f"{', '.join(most)} and {last}" if most else last
+        parts.append(f"{listed} {'makes' if len(slower) == 1 else 'make'} it slower")
     if summary.tail is not None:
         parts.append(_tail(*summary.tail))
     against = _against_library(summary, name)

@@ -41,7 +41,7 @@ def markdown(
 ) -> str:
     """The whole ladder, or that of one backend. Names are code. `diffs`: with the lines of the source that changed."""
     by = metric or ladder.metric
-    chosen = [of for of in ladder.ladders if backend in (None, of.backend) and of.correct]
+    chosen = ladder.with_times(backend)
     run = ladder.run
     measured = f"{run.environment.device.name}, {run.created_at[:10]}, run `{run.id}`"
     parts = [f"# Ladder of {_plain(format_problem(ladder.problem))}", f"Measured on {_plain(measured)}."]
