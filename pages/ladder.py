@@ -9,6 +9,7 @@ from kernelviz.ui.shared import session, view_filters
 bench = session.bench()
 panels.title()
 measuring.open_started_run()
+choice.say_missing(bench)
 device = view_filters.device_choice(bench)
 with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="ladder_choice"):
     op = bench.ops()[choice.op(bench)]

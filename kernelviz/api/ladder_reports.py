@@ -89,7 +89,7 @@ def ladder(
     of the run; by default the one with the most rungs. sizes: only problems with these sizes. machine_code: also read what
     changed in the machine code, which takes seconds and needs nvdisasm. measure: first measure all rungs and the libraries at
     `sizes` (by default the largest usual ones), only the ladder of a `backend`, or only one `variant` and the rung before it,
-    with at most `budget_s` seconds of device time for each case. Errors: UnknownName; UnknownRun; BadField, also if no rung can run.
+    with at most `budget_s` seconds of device time for each case. Errors: UnknownName; UnknownRun; BadField, also if none can run.
     """
     check_name("l2", l2, HEADLINES)
     bench = use_cases.current()

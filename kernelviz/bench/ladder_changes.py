@@ -66,6 +66,7 @@ def source_of(result: Result, contents: Contents) -> CaseSource:
         macros=macros,
         # Macros say what a configuration became.
         parameters={} if macros else {**(result.configuration or {}), **warps},
+        variant=result.source_digest,
         compiled=frozenset(a.digest for code in codes for a in code.artifacts if a.kind == "cubin"),
     )
 

@@ -51,9 +51,10 @@ def plan_of(
     data: str = "normal",
     backend: str | None = None,
     variant: str | None = None,
+    over: str | None = None,
 ) -> Plan:
     """The plan that measures the ladder of an op on a device: its steps of all backends or of one, and the libraries. `variant`:
-    only this step, the one before it that can run there, and the baseline.
+    only this step, the step `over` (by default the one before it that can run there), and the baseline.
 
     Errors: UnknownName for the names; BadField for sizes, and if no step can run there, with the reason.
     """
@@ -84,7 +85,8 @@ def plan_of(
         raise BadField("op", op, f"no rung of it can run there: {_why_not(bench, known, first, problems, device)}")
     if variant is not None:
         place = steps.index(variant)
-        chosen = {*steps[max(0, place - 1) : place + 1], known.baseline}
+        before = [over] if over in steps else steps[max(0, place - 1) : place]
+        chosen = {*before, variant, known.baseline}
     else:
         chosen = {*steps, *(name for name in names if name not in own)}
     order = tuple(v.name for v in known.variants if v.name in chosen)
@@ -127,13 +129,14 @@ def start_problem(
     *,
     backend: str | None = None,
     variant: str | None = None,
+    over: str | None = None,
     budget_s: float = BUDGET_S,
     owner: str = "",
 ) -> str:
     """Measure the ladder at one problem, or one step of it, and return the id of the run. Errors: as `plan_of`."""
     return start(
         bench,
-        plan_of_problem(bench, problem, device_id, backend=backend, variant=variant),
+        plan_of_problem(bench, problem, device_id, backend=backend, variant=variant, over=over),
         budget_s=budget_s,
         owner=owner,
     )
@@ -146,6 +149,7 @@ def plan_of_problem(
     *,
     backend: str | None = None,
     variant: str | None = None,
+    over: str | None = None,
 ) -> Plan:
     """`plan_of` at one problem. Errors: as `plan_of`."""
     return plan_of(
@@ -159,4 +163,5 @@ def plan_of_problem(
         data=problem.data or "normal",
         backend=backend,
         variant=variant,
+        over=over,
     )

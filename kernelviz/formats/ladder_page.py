@@ -23,6 +23,7 @@ from kernelviz.plots.ladder import title_of, value_by_step
 from kernelviz.plots.ladder_image import bars_of_step
 from kernelviz.text.ladder import (
     HOW_TO_READ,
+    describe_ages,
     describe_code_age,
     describe_gain,
     describe_library,
@@ -140,6 +141,7 @@ def _ladder(ladder: Ladder, of: BackendLadder, changes: LadderChanges, metric: M
     rungs = "".join(_rung(ladder, of, step, changes, metric) for step in of.steps)
     return (
         f"<section><h2>{escape(format_backend(of.backend))}</h2><p><b>{summary}</b></p>"
+        f"{_paragraph(str(describe_ages(of)))}"
         f'<div id="chart-{escape(of.backend)}" class="chart" hidden></div>{rungs}</section>'
     )
 
@@ -158,8 +160,8 @@ def _rung(ladder: Ladder, of: BackendLadder, step: Step, changes: LadderChanges,
         *(("Published", str(text)) for text in describe_published(step, ladder.problem)),
         ("New technique", adds),
         ("Machine code", code),
-        ("Source", str(describe_source_changes(source))),
-        ("Note", str(describe_code_age(step))),
+        ("Source", str(describe_source_changes(source)) if changes.sources_known else ""),
+        ("Note", str(describe_code_age(step, of))),
     ]
     pairs = "".join(f"<dt>{name}<dd>{escape(text)}" for name, text in facts if text)
     diffs = "".join(_diff(lines) for lines in diff_lines(source)) if source is not None else ""

@@ -174,6 +174,17 @@ class BackendLadder:
         return tuple(step for step in self.steps if step.correct)
 
     @property
+    def planned(self) -> int:
+        """How many of its steps the run measures."""
+        return sum(not isinstance(step.absence, NotPlanned) for step in self.steps)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the code of every step with a result is another one today."""
+        measured = [step for step in self.steps if step.result is not None]
+        return len(measured) > 1 and all(step.code_changed for step in measured)
+
+    @property
     def best(self) -> Step | None:
         """The step with the shortest correct time."""
         return min(self.correct, key=lambda step: _time_s(step.row), default=None)
@@ -203,8 +214,8 @@ class Ladder:
 
     @property
     def main(self) -> BackendLadder | None:
-        """The ladder with the most correct steps, the first one of several."""
-        return max(self.ladders, key=lambda ladder: len(ladder.correct), default=None)
+        """The ladder with the most correct steps; of several, the one of which the run measures the most, then the first one."""
+        return max(self.ladders, key=lambda ladder: (len(ladder.correct), ladder.planned), default=None)
 
     @property
     def metric(self) -> Metric:

@@ -16,6 +16,11 @@ class LadderChanges:
     code: Mapping[str, CodeChanges] = field(default_factory=dict)
 
     @property
+    def sources_known(self) -> bool:
+        """Whether the source of some step could be compared."""
+        return any(changes.unknown is None for changes in self.sources.values())
+
+    @property
     def code_known(self) -> bool:
         """Whether the machine code of some step could be compared."""
         return any(changes.known for changes in self.code.values())

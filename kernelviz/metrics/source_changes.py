@@ -34,13 +34,15 @@ class SourceFile:
 @dataclass(frozen=True, slots=True)
 class CaseSource:
     """The sources of all kernels of a case. `macros`: those that it was compiled with. `parameters`: its configuration, and what
-    the compiler was told besides. `compiled`: the digests of what was made of them. `unknown`: why it has none."""
+    the compiler was told besides. `compiled`: the digests of what was made of them. `variant`: the digest of the code of the
+    variant. `unknown`: why it has none."""
 
     kernels: tuple[str, ...] = ()
     files: tuple[SourceFile, ...] = ()
     macros: Mapping[str, str] = field(default_factory=dict)
     parameters: Mapping[str, int] = field(default_factory=dict)
     compiled: frozenset[str] = frozenset()
+    variant: str | None = None
     unknown: SourceUnknown | None = None
 
 
@@ -79,7 +81,7 @@ class FileChange:
 class SourceChanges:
     """What differs between the sources of two cases. `same_files`: every file of both is the same. `kernels`: the names of the
     kernels on both sides if they differ. `included`, `dropped`: headers that only the second or only the first has. `same_code`:
-    whether what was compiled is the same; None if that is not known."""
+    whether what was compiled is the same; `same_variant`: whether the code of the variants is; None if that is not known."""
 
     files: tuple[FileChange, ...] = ()
     same_files: bool = False
@@ -89,6 +91,7 @@ class SourceChanges:
     included: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     same_code: bool | None = None
+    same_variant: bool | None = None
     unknown: SourceUnknown | None = None
 
     @property
@@ -131,6 +134,7 @@ def source_changes(before: CaseSource, after: CaseSource) -> SourceChanges:
         macros=tuple(v for v in macros if not main or (v.before is not None and v.after is not None)),
         parameters=value_changes(*_common(before.parameters, after.parameters)),
         same_code=before.compiled == after.compiled if before.compiled and after.compiled else None,
+        same_variant=before.variant == after.variant if before.variant and after.variant else None,
         kernels=(before.kernels, after.kernels) if other_kernels else None,
         included=tuple(name for name in second if name not in first),
         dropped=tuple(name for name in first if name not in second),

@@ -10,6 +10,7 @@ from kernelviz.core.problem import Problem
 from kernelviz.core.run import Status
 from kernelviz.metrics.comparison import Pair
 from kernelviz.metrics.ladder import (
+    BackendLadder,
     DeclaredVariant,
     Ladder,
     Metric,
@@ -383,8 +384,15 @@ def _against_library(summary: LadderSummary, name: Naming) -> str:
     return f"The fastest, {best}, cannot be told from {library}, the fastest library{at}."
 
 
-def describe_code_age(step: Step) -> Text:
-    """A note if the variant is other code today than when it was measured; empty if not."""
-    if not step.code_changed:
+def describe_code_age(step: Step, of: BackendLadder) -> Text:
+    """A note if the variant is other code today than when it was measured; empty if not, and if `describe_ages` says it of all."""
+    if not step.code_changed or of.outdated:
         return Text("")
     return Text("Its code has changed since this run: the idea is that of today, the time that of the earlier code.")
+
+
+def describe_ages(of: BackendLadder) -> Text:
+    """A note if all rungs are other code today than when they were measured; empty if not."""
+    if not of.outdated:
+        return Text("")
+    return Text("The code of all rungs has changed since this run: the ideas are of today, the times of earlier code.")

@@ -15,6 +15,7 @@ _UNKNOWN: Mapping[SourceUnknown, str] = {
     "not_captured": "no code was captured when this was measured, so the change of the source is unknown; measure it again",
     "not_here": "the source is not on this machine",
 }
+_OTHER_PARTS = "the source files are the same; the two rungs run different parts of them."
 _SAME: Mapping[bool | None, str] = {
     True: "nothing: both run the same compiled code.",
     False: "the source is the same, but the compiled code is not: constants that the kernel is compiled with differ, and they "
@@ -46,7 +47,9 @@ def describe_source_changes(changes: SourceChanges | None) -> Text:
     if changes.unknown is not None:
         return Text(f"{_UNKNOWN[changes.unknown]}.")
     if changes.same_source:
-        return Text(_SAME[changes.same_code])
+        return Text(
+            _OTHER_PARTS if changes.same_code is None and changes.same_variant is False else _SAME[changes.same_code]
+        )
     parts = [*map(_file, changes.files)]
     if not parts and changes.kernels is not None:
         parts.append(f"kernel {_names(changes.kernels[1])} in place of {_names(changes.kernels[0])}, in the same file")
@@ -124,11 +127,12 @@ def _missing_code(changes: CodeChanges) -> str:
 
 
 def describe_unread_code(changes: LadderChanges) -> Text:
-    """Why the machine code of no step is known, and what to do, in one sentence; empty if that of some step is."""
+    """Why the machine code of no rung is known, or neither source nor machine code, and what to do; empty if some is."""
     if changes.code_known or not changes.code:
         return Text("")
     reasons = dict.fromkeys(
         reason for one in changes.code.values() for reason in (one.a_missing, one.b_missing) if reason is not None
     )
     said = "; ".join(f"{_NO_CODE[reason]}{_REMEDIES.get(reason, '')}" for reason in reasons)
-    return sentence_case(f"what changed in the machine code is unknown: {said or 'no step has machine code'}.")
+    what = "the machine code" if changes.sources_known else "source and machine code"
+    return sentence_case(f"what changed in {what} is unknown: {said or 'no rung has machine code'}.")

@@ -8,6 +8,7 @@ from kernelviz.metrics.ladder_summary import summary_of, value_of
 from kernelviz.metrics.source_changes import SourceChanges
 from kernelviz.text.ladder import (
     HOW_TO_READ,
+    describe_ages,
     describe_code_age,
     describe_gain,
     describe_library,
@@ -55,7 +56,7 @@ def markdown(
     parts += [unread] if unread else []
     for of in chosen:
         parts += [f"## {format_backend(of.backend)}", _table(of, by)]
-        parts += [_section(ladder, step, changes, by, diffs=diffs) for step in of.steps]
+        parts += [str(describe_ages(of)), *(_section(ladder, of, step, changes, by, diffs=diffs) for step in of.steps)]
     rest = [of for of in ladder.ladders if backend in (None, of.backend) and not of.correct]
     for of in rest:
         names = ", ".join(code(step.variant) for step in of.steps)
@@ -96,7 +97,9 @@ def _row(step: Step, metric: Metric) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def _section(ladder: Ladder, step: Step, changes: LadderChanges, metric: Metric, *, diffs: bool) -> str:
+def _section(
+    ladder: Ladder, of: BackendLadder, step: Step, changes: LadderChanges, metric: Metric, *, diffs: bool
+) -> str:
     value = value_of(step.row, metric) if step.correct else None
     share = None if step.row is None or not step.correct else step.row.efficiency
     of_roof = f", {format_share(share)} of the roof" if share else ""
@@ -107,12 +110,16 @@ def _section(ladder: Ladder, step: Step, changes: LadderChanges, metric: Metric,
         *([] if step.kind == "first" else [f"- Gain here: {_plain(str(describe_gain(step, code)))}"]),
         *(
             f"- {_plain(str(text))}"
-            for text in (describe_wrong_value(step, metric), describe_code_age(step))
+            for text in (describe_wrong_value(step, metric), describe_code_age(step, of))
             if str(text)
         ),
         *(f"- Published: {_plain(str(text))}." for text in describe_published(step, ladder.problem, code)),
         *([f"- New technique: {adds}."] if adds and step.over is not None else []),
-        *([f"- Source: {_plain(str(describe_source_changes(source)))}"] if source is not None else []),
+        *(
+            [f"- Source: {_plain(str(describe_source_changes(source)))}"]
+            if source is not None and changes.sources_known
+            else []
+        ),
     ]
     said = str(describe_code_changes(changes.code.get(step.variant))) if changes.code_known else ""
     lines += [f"- Machine code: {_plain(said)}"] if said else []

@@ -59,9 +59,7 @@ def run(bench: Bench, op_name: str) -> RunSummary | None:
     """The run that is shown, from the address or the box; None if there is none. A run that is not here, or that shows no ladder,
     is named."""
     runs = {run.id: run for run in use_case.offered(bench, op_name)}
-    wanted, named = st.query_params.get("run"), _run_of_address(bench)
-    if wanted and wanted not in runs:
-        _say_missing(wanted, named, op_name)
+    wanted = st.query_params.get("run")
     if not runs:
         view_filters.write("run", None)
         view_filters.write("op", op_name)
@@ -77,13 +75,17 @@ def run(bench: Bench, op_name: str) -> RunSummary | None:
         help="Runs with at least two rungs of a ladder: those of this machine, the newest first, then those that came with "
         "kernelviz. To add a run of another machine, upload its file on the page History.",
     ) or first  # fmt: skip
-    if not wanted or wanted in runs:
+    if not wanted or wanted in runs or chosen != first:
         view_filters.write("run", chosen)
         view_filters.write("op", None)
     return runs[chosen]
 
 
-def _say_missing(wanted: str, named: RunSummary | None, op_name: str) -> None:
+def say_missing(bench: Bench) -> None:
+    """That the run of the address is not here, or shows no ladder."""
+    wanted, named = st.query_params.get("run"), _run_of_address(bench)
+    if not wanted or (named is not None and use_case.shows_ladder(bench, named)):
+        return
     if named is None:
         st.error(
             f"No run **{plain(wanted)}** on this server: it was deleted, or measured on another machine. Ask for the run as a "
@@ -91,7 +93,7 @@ def _say_missing(wanted: str, named: RunSummary | None, op_name: str) -> None:
             icon=":material/error:",
         )
         st.page_link(site.page("history"), label="Runs on this server, and upload", icon=":material/history:")
-    elif named.op == op_name:
+    else:
         st.warning(
             f"The run **{plain(named.name)}** shows no ladder: it has fewer than two rungs of one backend, or it is a tuning. "
             "Another run is shown.",
@@ -191,14 +193,19 @@ def _box(
 ) -> _Option:
     """A widget whose value the address always names as `param`, because its default depends on the run. An unknown value of the
     address is reported, and the default is used."""
-    key = f"ladder_{name}"
-    asked = st.query_params.get(param)
-    if view_filters.moved(param) or st.session_state.get(key) not in options:
+    key, asked = f"ladder_{name}", st.query_params.get(param)
+    followed = f"{key}_followed"
+    present = st.session_state.get(key)
+    # Until somebody chooses, the box follows its default, which changes while a run is measured.
+    if present in options and present == st.session_state.get(followed) and not view_filters.moved(param):
+        st.session_state[key] = default
+    elif view_filters.moved(param) or present not in options:
         st.session_state[key] = asked if asked in options else default
         if asked and asked not in options:
             st.caption(
                 f":orange[In the address, {plain(param)} {plain(repr(asked))} is unknown: showing {plain(default)}]"
             )
     chosen: _Option = view_filters.widget_with_value(widget, label, options, key=key, **look) or default
+    st.session_state[followed] = default
     view_filters.write(param, chosen)
     return chosen

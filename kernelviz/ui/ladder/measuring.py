@@ -1,5 +1,6 @@
 """Measuring on the page Ladder: the whole ladder at a size of choice, or one rung of it, with progress."""
 
+import shlex
 from collections import Counter
 from functools import partial
 
@@ -8,7 +9,8 @@ import streamlit as st
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench import ladder as use_case
 from kernelviz.bench import ladder_measuring as measuring
-from kernelviz.core import LIVING, BadField, Device, KernelvizError, Problem, UnknownRun
+from kernelviz.core import LIVING, BadField, Device, KernelvizError, Problem
+from kernelviz.core.command import launch_options
 from kernelviz.core.units import typed_size
 from kernelviz.metrics.ladder import Ladder, Metric, Step
 from kernelviz.metrics.ladder_summary import value_of
@@ -102,7 +104,7 @@ def why_not(bench: Bench, op: Op, device: Device) -> str:
 
 
 def _button(bench: Bench, problem: Problem, device: Device) -> None:
-    sizes = " ".join(f"--size {axis}={size}" for axis, size in problem.sizes.items())
+    sizes = shlex.join(launch_options(problem))
     callbacks.button(
         f"Measure the ladder on {device.name}",
         partial(_start, bench, problem, device.id, callbacks.actions(), session.owner()),
@@ -155,13 +157,13 @@ def measure_step(bench: Bench, step: Step, problem: Problem, device: Device, *, 
     reason = "" if possible else _why_step_not(bench, step, problem, device)
     callbacks.button(
         "Measure this rung",
-        partial(_start_step, bench, problem, step.variant, device.id, callbacks.actions(), session.owner()),
+        partial(_start_step, bench, problem, step, device.id, callbacks.actions(), session.owner()),
         key=f"measure_step_{step.variant}", about=f"{problem.key} {device.id}", icon=":material/timer:", type="tertiary",
         disabled=not possible,
         help=plain(
             reason
             or f"Measures this rung, the one before it and the baseline on {device.name}, so that they share rounds. In a "
-            f"terminal: kernelviz ladder {problem.op} --measure --variant {step.variant}"
+            f"terminal: kernelviz ladder {problem.op} --measure --variant {step.variant} {shlex.join(launch_options(problem))}"
         ),
     )  # fmt: skip
 
@@ -177,9 +179,11 @@ def _why_step_not(bench: Bench, step: Step, problem: Problem, device: Device) ->
 
 
 def _start_step(
-    bench: Bench, problem: Problem, variant: str, device_id: str, actions: callbacks.Actions, owner: str
+    bench: Bench, problem: Problem, step: Step, device_id: str, actions: callbacks.Actions, owner: str
 ) -> None:
-    actions.activities[_STEP] = measuring.start_problem(bench, problem, device_id, variant=variant, owner=owner)
+    over = None if step.over is None else step.over.name
+    run_id = measuring.start_problem(bench, problem, device_id, variant=step.variant, over=over, owner=owner)
+    actions.activities[_STEP] = run_id
 
 
 def measured_run(bench: Bench) -> tuple[str, str] | None:
@@ -188,9 +192,9 @@ def measured_run(bench: Bench) -> tuple[str, str] | None:
     if not run_id:
         return None
     try:
-        run = bench.load(run_id)
+        run = bench.load(bench.history.openable(run_id).id)
         op = use_case.op_with_ladder(bench, run.plan.op)
-    except (UnknownRun, KernelvizError):
+    except KernelvizError:
         view_filters.write(MEASURED, None)
         return None
     own = [v.name for v in op.variants if v.backend in OWN and v.name in run.plan.variants]

@@ -16,6 +16,7 @@ from kernelviz.plots.ladder import title_of
 from kernelviz.text import format_share, format_variant
 from kernelviz.text.ladder import (
     HOW_TO_READ,
+    describe_ages,
     describe_code_age,
     describe_gain,
     describe_library,
@@ -122,10 +123,12 @@ def sentence(ladder: Ladder, of: BackendLadder, metric: Metric) -> None:
     st.markdown(f"**{plain(describe_summary(summary_of(ladder, of), metric))}**")
 
 
-def code_note(changes: LadderChanges) -> None:
-    """Why nothing is known of the machine code, and what to do."""
+def notes(of: BackendLadder, changes: LadderChanges) -> None:
+    """Why nothing is known of the machine code, and what to do; and whether all code is older than that of today."""
     if said := str(describe_unread_code(changes)):
         st.info(plain(said), icon=":material/memory:")
+    if said := str(describe_ages(of)):
+        st.info(plain(said), icon=":material/history:")
 
 
 def lines_changed(ladder: Ladder, of: BackendLadder, step: Step, changes: LadderChanges) -> None:
@@ -155,7 +158,7 @@ def worklog(
         with st.container(border=True, gap="xsmall", width=CARD_PX, key=f"ladder_step_{of.backend}_{step.number}"):
             st.markdown(_heading(step))
             st.markdown(plain(step.declared.idea))
-            st.markdown(_facts(ladder, step, metric, changes))
+            st.markdown(_facts(ladder, of, step, metric, changes))
             with st.container(horizontal=True, gap="small", vertical_alignment="center"):
                 links.difference(ladder, step, changes.sources.get(step.variant))
                 if possible:
@@ -171,7 +174,7 @@ def _heading(step: Step) -> str:
     )
 
 
-def _facts(ladder: Ladder, step: Step, metric: Metric, changes: LadderChanges) -> str:
+def _facts(ladder: Ladder, of: BackendLadder, step: Step, metric: Metric, changes: LadderChanges) -> str:
     """The facts of a rung as a list."""
     adds = describe_techniques(step) if step.over is not None else ""
     source = changes.sources.get(step.variant)
@@ -181,8 +184,8 @@ def _facts(ladder: Ladder, step: Step, metric: Metric, changes: LadderChanges) -
         *(("Published", str(text)) for text in describe_published(step, ladder.problem)),
         ("New technique", adds),
         ("Machine code", str(describe_code_changes(changes.code.get(step.variant))) if changes.code_known else ""),
-        ("Source", str(describe_source_changes(source))),
-        ("Note", str(describe_code_age(step))),
+        ("Source", str(describe_source_changes(source)) if changes.sources_known else ""),
+        ("Note", str(describe_code_age(step, of))),
     ]
     return "\n".join(f"- **{name}**: {plain(text)}" for name, text in lines if text)
 
@@ -287,7 +290,7 @@ def page_of(
     with left:
         chart(ladder, of, metric, step)
         basis(run, ladder.run)
-    code_note(changes)
+    notes(of, changes)
     with st.container(horizontal=True, gap="medium", vertical_alignment="center", key="ladder_rungs_row"):
         st.markdown(f"##### The rungs of {plain(format_backend(of.backend))}")
         save(bench, ladder, of, metric, changes)
