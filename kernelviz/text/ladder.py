@@ -385,7 +385,7 @@ def _against_library(summary: LadderSummary, name: Naming) -> str:
 
 
 def describe_code_age(step: Step, of: BackendLadder) -> Text:
-    """A note if the variant is other code today than when it was measured; empty if not, and if `describe_ages` says it of all."""
+    """A note if the variant is other code today than when it was measured; empty if not, or if `describe_ages` says so of all."""
     if not step.code_changed or of.outdated:
         return Text("")
     return Text("Its code has changed since this run: the idea is that of today, the time that of the earlier code.")
