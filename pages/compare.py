@@ -4,7 +4,7 @@ import streamlit as st
 
 from kernelviz.bench.comparison import compare_stored
 from kernelviz.text.caches import format_caches
-from kernelviz.ui.compare import choice, code_panel, no_common_case, panels
+from kernelviz.ui.compare import choice, code_panel, no_common_case, panels, slowdown_panel
 from kernelviz.ui.shared import session, view_filters
 
 bench = session.bench()
@@ -36,6 +36,7 @@ with right:
     panels.environment_differences(comparison)
 with left:
     panels.verdict_bars(comparison)
+slowdown_panel.slower_cases(bench, comparison)
 st.markdown("##### One case")
 pair = panels.case_box(comparison)
 left, right = st.columns([1.6, 1], gap="medium")
@@ -43,6 +44,7 @@ with left:
     panels.samples_of_case(comparison, pair)
 with right:
     panels.verdict_of_case(comparison, pair)
+slowdown_panel.why_slower(bench, comparison, pair)
 code_panel.machine_code_of_case(bench, comparison, pair)
 st.markdown("##### All cases")
 panels.case_table(comparison)

@@ -15,11 +15,15 @@ from kernelviz.bench import comparison, regression
 from kernelviz.bench import fusion as fusing
 from kernelviz.bench import gallery as recorded
 from kernelviz.bench import roofline as placing
+from kernelviz.bench.code_changes import changes_of_pairs
 from kernelviz.bench.code_differences import CodeDifference, code_differences
+from kernelviz.bench.slowdown import slowdowns
 from kernelviz.bench.trends import CaseTrend
 from kernelviz.core import BadField, Run
+from kernelviz.core.code_changes import CodeChanges
 from kernelviz.metrics.comparison import Comparison
 from kernelviz.metrics.library_comparison import ComparisonRow
+from kernelviz.metrics.slowdown import Slowdown
 from kernelviz.text import describe_mean, format_counts
 
 if TYPE_CHECKING:
@@ -48,6 +52,16 @@ class Compared(Comparison):
     def code_differences(self) -> tuple[CodeDifference, ...]:
         """For each pair, which facts about the machine code of its kernels differ, or why that is unknown."""
         return code_differences(use_cases.current().history.code_facts, self)
+
+    def code_changes(self) -> tuple[CodeChanges, ...]:
+        """For each pair, what has changed in the machine code, the likeliest cause of the difference first. `changes.cause` is
+        None if no change can be the reason."""
+        return changes_of_pairs(use_cases.current().history.code_facts, self, self.pairs)
+
+    def slowdowns(self) -> tuple[Slowdown, ...]:
+        """For each pair of which B is slower, the worst first: what differs in A's favour (`reasons`, the likeliest first), by
+        topic (`topics`), and what is unknown."""
+        return slowdowns(use_cases.current().history.code_facts, self)
 
     def __repr__(self) -> str:
         return f"<kernelviz comparison of {self.b.id} with {self.a.id}: {format_counts(self)}; {describe_mean(self)}>"

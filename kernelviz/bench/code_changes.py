@@ -14,6 +14,7 @@ from kernelviz.metrics.code_changes import code_changes, ranked
 from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.figures import Headline
 from kernelviz.text.code_changes import describe_cause, describe_change, describe_changes
+from kernelviz.text.code_mechanisms import describe_mechanism
 
 
 def changes_between(
@@ -57,12 +58,19 @@ def record(changes: CodeChanges) -> dict[str, Any]:
         "same_code": changes.same_code,
         "kernel_a": changes.a_kernel,
         "kernel_b": changes.b_kernel,
+        "library_kernel_a": changes.a_library_kernel,
+        "library_kernel_b": changes.b_library_kernel,
         "missing_a": changes.a_missing,
         "missing_b": changes.b_missing,
         "summary": str(describe_changes(changes)),
         "cause": str(describe_cause(changes)),
         "changes": [
-            {**msgspec.to_builtins(one.change), "explains": one.explains, "text": str(describe_change(one.change))}
+            {
+                **msgspec.to_builtins(one.change),
+                "explains": one.explains,
+                "text": str(describe_change(one.change)),
+                "mechanism": None if (how := describe_mechanism(one.change)) is None else str(how),
+            }
             for one in changes.changes
         ],
     }

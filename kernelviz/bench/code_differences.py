@@ -18,8 +18,8 @@ from kernelviz.metrics.comparison import Comparison, Pair
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class KernelDifference:
-    """Two kernels that correspond: the first is A's. `same_file`: they are the same bytes. `differences` is empty if no fact
-    differs."""
+    """Two kernels that correspond: the first is A's. `same_file`: they are one kernel of the same bytes. `differences` is empty
+    if no fact differs."""
 
     a: CompiledCode
     b: CompiledCode
@@ -46,7 +46,7 @@ class _Two:
 
     @property
     def same_file(self) -> bool:
-        return self.digests[0] == self.digests[1]
+        return self.digests[0] == self.digests[1] and self.a.kernel == self.b.kernel
 
 
 def code_differences(facts: CodeFacts, compared: Comparison) -> tuple[CodeDifference, ...]:

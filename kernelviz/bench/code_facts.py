@@ -212,6 +212,7 @@ def _case_facts(
     architectures = {kernel.facts.architecture for kernel in kernels}
     return CaseFacts(
         result=result,
+        multiprocessors=device.multiprocessors,
         kernels=tuple(kernels),
         declared=_declared(result, next(iter(architectures)), declared) if architectures else None,
         observed=frozenset[Technique]().union(*(techniques_of(kernel.facts) for kernel in kernels)),

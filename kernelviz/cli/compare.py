@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Iterator, Sequence, Sized
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Group, RenderableType
@@ -11,24 +11,34 @@ from rich.text import Text
 
 from kernelviz import bench as use_cases
 from kernelviz.bench import comparison
+from kernelviz.bench.code_changes import changes_of_pairs
+from kernelviz.bench.code_changes import record as changes_record
 from kernelviz.bench.code_differences import CodeDifference, code_differences
 from kernelviz.bench.code_differences import records as code_records
+from kernelviz.bench.slowdown import records as slow_records
+from kernelviz.bench.slowdown import slowdowns
 from kernelviz.cli import console, options
-from kernelviz.core import BadField, Failure, Run, Stage
+from kernelviz.core import BadField, Failure, Run, Stage, units
+from kernelviz.core.code_changes import CodeChanges
 from kernelviz.core.command import commands
 from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.no_common_case import why_no_common_case
+from kernelviz.metrics.slowdown import Slowdown
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.tables.column import View
 from kernelviz.tables.comparison import pair_columns
 from kernelviz.text import describe_mean, describe_noise, describe_refusals, describe_unpaired, format_counts
+from kernelviz.text.code_changes import describe_changes
 from kernelviz.text.code_differences import UNKNOWN_CODE, describe_compilers, describe_fact_difference
 from kernelviz.text.comparison import format_case
 from kernelviz.text.differences import differences
 from kernelviz.text.no_common_case import describe_no_common_case
+from kernelviz.text.slowdown import describe_slowdown, describe_topics_of
 
 SLOWER = 3
 """Exit code if a case is slower, or no longer has a correct time."""
+MOST_EXPLAINED = 10
+"""Slow cases with their reasons in the terminal; all are in the JSON."""
 NOTHING = 2
 """Exit code if no case is in both runs: a check that compared nothing has not passed."""
 
@@ -65,7 +75,8 @@ def compare(
     """Compare run B with run A case by case and list the cases, the largest slow-down first.
 
     A difference counts only if it is larger than the noise between the two runs. To compare two variants, also of one run, give
-    --variant-a and --variant-b.
+    --variant-a and --variant-b. For each slower case, the likeliest reasons are listed: kernels, preconditions, spills,
+    occupancy, error, clock and environment.
 
     Exit code 0: no case is slower; 3: a case is slower, or has no correct time in B but has one in A; 2: bad usage, or no case
     is in both.
@@ -75,8 +86,7 @@ def compare(
     compared = comparison.compare(first, second, variant_a=variant_a, variant_b=variant_b, l2=l2)
     plan = comparison.plan_of_common_cases(use_cases.current(), compared)
     lines = ["To measure the cases of A with the variants of B:", *commands(plan, second.method)] if plan else []
-    listed = code_differences(use_cases.current().history.code_facts, compared) if code else None
-    return print_comparison(compared, limit, as_json=as_json, lines=lines, code=listed)
+    return print_comparison(compared, limit, as_json=as_json, lines=lines, with_code=code)
 
 
 def print_comparison(
@@ -86,21 +96,27 @@ def print_comparison(
     as_json: bool,
     untried: Collection[Stage] = (),
     lines: Sequence[str] = (),
-    code: Sequence[CodeDifference] | None = None,
+    with_code: bool = False,
 ) -> int:
     """Print the comparison and return the exit code.
 
     `limit`: fraction by which a case may be slower; None: no limit was given. `untried`: failure stages which mean that a case of
     B was not tried, so that its missing time is no failure. `lines`: commands that measure cases in common, if there are none.
-    `code`: how the machine code differs, if that was asked for.
+    `with_code`: whether also to say how the machine code differs.
     """
+    facts = use_cases.current().history.code_facts
+    slow = tuple(one for one in slowdowns(facts, compared) if _stage(one.pair) not in untried)
+    code = code_differences(facts, compared) if with_code else ()
+    changes = changes_of_pairs(facts, compared, compared.pairs) if with_code else ()
     failing = tuple(p for p in compared.slower_than(limit or 0.0) if _stage(p) not in untried)
     if as_json:
-        more = {} if code is None else {"code": code_records(code)}
-        console.print_json(comparison.record(compared) | {"failing": [pair.key for pair in failing]} | more)
+        more = {"failing": [pair.key for pair in failing], "slower": slow_records(slow)}
+        if with_code:
+            more |= {"code": code_records(code), "code_changes": _change_records(compared, changes)}
+        console.print_json(comparison.record(compared) | more)
     else:
         console.show(_report(compared))
-        for line in _describe_codes(code or (), compared):
+        for line in (*_describe_slow(slow, compared), *_describe_codes(code, changes, compared)):
             console.echo(line)
         if failing:
             console.err().print(_describe_failing(failing, limit or 0.0))
@@ -168,25 +184,54 @@ def _report(compared: Comparison) -> RenderableType:
     return Group(*parts, *(Text(line) for line in map(str, lines) if line))
 
 
-def _describe_codes(differences: Sequence[CodeDifference], compared: Comparison) -> Iterator[str]:
-    """Lines about the machine code of all pairs of cases; one line for all of which it is unknown for the same reason."""
-    for reason, text in UNKNOWN_CODE.items():
-        cases = [one for one in differences if one.unknown == reason]
-        if cases:
-            yield f"Machine code of {format_cases(cases)}: unknown: {text}"
-    for one in differences:
-        if not one.unknown:
-            yield from _describe_code(one, compared)
+def _change_records(compared: Comparison, changes: Sequence[CodeChanges]) -> list[dict[str, Any]]:
+    """One record for each pair, with its case."""
+    return [
+        {
+            "problem": pair.problem.key,
+            "variant_a": pair.before.variant,
+            "variant_b": pair.after.variant,
+            **changes_record(of_pair),
+        }
+        for pair, of_pair in zip(compared.pairs, changes, strict=True)
+    ]
 
 
-def _describe_code(difference: CodeDifference, compared: Comparison) -> Iterator[str]:
-    """Lines about the machine code of one pair of cases."""
+def _describe_slow(slow: Sequence[Slowdown], compared: Comparison) -> Iterator[str]:
+    """Lines about the likeliest reasons of the cases of which B is slower, the worst first."""
+    if not slow:
+        return
     axes = varying_axes([pair.problem for pair in compared.pairs])
-    yield f"Machine code of {format_case(difference.pair, axes, by_problem=compared.by_problem)}:"
+    yield f"Slower after optimising. {describe_topics_of(slow)}"
+    for one in slow[:MOST_EXPLAINED]:
+        yield f"  {format_case(one.pair, axes, by_problem=compared.by_problem)}: {describe_slowdown(one)}"
+    if len(slow) > MOST_EXPLAINED:
+        yield f"  … and {len(slow) - MOST_EXPLAINED} more (--json lists all)"
+
+
+def _describe_codes(
+    differences: Sequence[CodeDifference], changes: Sequence[CodeChanges], compared: Comparison
+) -> Iterator[str]:
+    """Lines about the machine code of all pairs of cases; one line for all of which nothing is known for the same reason."""
+    explained = [of_pair.known or bool(of_pair.changes) for of_pair in changes]
+    for reason, text in UNKNOWN_CODE.items():
+        count = sum(one.unknown == reason for one, known in zip(differences, explained, strict=True) if not known)
+        if count:
+            yield f"Machine code of {units.counted(count, 'case')}: unknown: {text}"
+    for one, of_pair, known in zip(differences, changes, explained, strict=True):
+        if known:
+            yield from _describe_code(one, of_pair, compared)
+
+
+def _describe_code(difference: CodeDifference, changes: CodeChanges, compared: Comparison) -> Iterator[str]:
+    """Lines about the machine code of one pair of cases: what has changed, then all counts that differ."""
+    axes = varying_axes([pair.problem for pair in compared.pairs])
+    case = format_case(difference.pair, axes, by_problem=compared.by_problem)
+    yield f"Machine code of {case}: {describe_changes(changes)}"
     for kernel in difference.kernels:
-        yield f"  {describe_compilers(kernel.a, kernel.b)}"
-        facts = [str(describe_fact_difference(one)) for one in kernel.differences]
-        yield from (f"    {fact}" for fact in facts or ["the same file" if kernel.same_file else "no fact differs"])
+        if kernel.differences:
+            yield f"  {describe_compilers(kernel.a, kernel.b)}"
+            yield from (f"    {describe_fact_difference(one)}" for one in kernel.differences)
 
 
 def _describe_side(side: str, run: Run, variant: str | None) -> str:

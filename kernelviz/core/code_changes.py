@@ -85,6 +85,24 @@ class KernelCountChange(_Change, frozen=True, kw_only=True, tag="kernel_count"):
     b: int
 
 
+class BusyMultiprocessorsChange(_Change, frozen=True, kw_only=True, tag="busy_multiprocessors"):
+    """Blocks of the grid, of which one side has fewer than the device has multiprocessors: the others have nothing to do."""
+
+    a_blocks: int
+    b_blocks: int
+    a_multiprocessors: int
+    b_multiprocessors: int
+
+    @property
+    def a_fraction(self) -> float:
+        """Multiprocessors with a block, at most."""
+        return min(1.0, self.a_blocks / self.a_multiprocessors)
+
+    @property
+    def b_fraction(self) -> float:
+        return min(1.0, self.b_blocks / self.b_multiprocessors)
+
+
 class TensorChange(_Change, frozen=True, kw_only=True, tag="tensor"):
     """The tensor core instructions of the main loop: of another kind, or one side has none."""
 
@@ -228,6 +246,7 @@ CodeChange = (
     | SpillsChange
     | AtomicsChange
     | KernelCountChange
+    | BusyMultiprocessorsChange
     | TensorChange
     | TensorShapeChange
     | PassesChange
@@ -257,9 +276,10 @@ class RankedChange(Struct, frozen=True, kw_only=True):
 class CodeChanges(Struct, frozen=True, kw_only=True):
     """What differs between two cases, the likeliest cause of their difference first.
 
-    `faster`: the faster side; None if none is. `same_code`: both sides ran the same cubins. `a_missing`, `b_missing`: why the
-    facts of a side are missing, or those of some of its kernels. `a_kernel`, `b_kernel`: the kernels that are compared, those
-    that take the longest; None if a side has no facts.
+    `faster`: the faster side; None if none is. `same_code`: both sides ran the same kernels of the same cubins. `a_missing`,
+    `b_missing`: why the facts of a side are missing, or those of some of its kernels. `a_kernel`, `b_kernel`: the kernels that
+    are compared, those that take the longest; None if a side has no facts of it. `a_library_kernel`, `b_library_kernel`: that
+    kernel, if it has no machine code because it is a library's, although other kernels of the call have.
     """
 
     changes: tuple[RankedChange, ...] = ()
@@ -269,6 +289,8 @@ class CodeChanges(Struct, frozen=True, kw_only=True):
     b_missing: NoFactsReason | None = None
     a_kernel: str | None = None
     b_kernel: str | None = None
+    a_library_kernel: str | None = None
+    b_library_kernel: str | None = None
 
     @property
     def cause(self) -> CodeChange | None:

@@ -58,9 +58,10 @@ class KernelOfCase(Struct, frozen=True, kw_only=True):
 class CaseFacts(Struct, frozen=True, kw_only=True):
     """The facts of a case. `declared`: the techniques that its variant declares for this architecture; None if the variant is not
     in the catalogue, or if its code has changed since the case was measured. `observed`: what its machine code shows. `reason`
-    says why facts are missing; `kernels` then holds those that could be read."""
+    says why facts are missing; `kernels` then holds those that could be read. `multiprocessors`: of the device."""
 
     result: Result
+    multiprocessors: int | None = None
     kernels: tuple[KernelOfCase, ...] = ()
     declared: frozenset[Technique] | None = None
     observed: frozenset[Technique] = frozenset()

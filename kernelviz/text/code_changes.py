@@ -10,6 +10,7 @@ from kernelviz.core.code_changes import (
     ArchitectureChange,
     AtomicsChange,
     BarriersChange,
+    BusyMultiprocessorsChange,
     CodeChange,
     CodeChanges,
     CodeSide,
@@ -44,6 +45,7 @@ from kernelviz.text.machine_code import LIMIT_NAMES, TECHNIQUE_NAMES
 from kernelviz.text.text import Text, join, sentence_case
 
 MOST = 3
+_MOST_LETTERS = 48
 EXPLAINS_NAMES: dict[Explains, str] = {
     "can": "can be the reason",
     "neutral": "no reason by itself",
@@ -104,14 +106,18 @@ def _same_code(changes: CodeChanges) -> Text:
 
 
 def describe_missing_sides(changes: CodeChanges) -> Iterator[Text]:
-    """For each side whose machine code is missing, why."""
-    for side, reason in (("A", changes.a_missing), ("B", changes.b_missing)):
-        if reason is not None:
-            yield Text(
-                f"{side} is {_MISSING[reason]}"
-                if reason in ("library", "no_machine_code")
-                else f"{side}: {_MISSING[reason]}"
-            )
+    """For each side whose machine code is missing, why; also where that of its longest kernel is."""
+    sides = {
+        "A": (changes.a_missing, changes.a_library_kernel),
+        "B": (changes.b_missing, changes.b_library_kernel),
+    }
+    for side, (reason, kernel) in sides.items():
+        if kernel is not None:
+            name = kernel if len(kernel) <= _MOST_LETTERS else f"{kernel[: _MOST_LETTERS - 1]}…"
+            yield Text(f"the longest kernel of {side} ({name}) is a library's: no machine code")
+        elif reason is not None:
+            verb = " is" if reason in ("library", "no_machine_code") else ":"
+            yield Text(f"{side}{verb} {_MISSING[reason]}")
 
 
 def describe_cause(changes: CodeChanges) -> Text:
@@ -164,12 +170,14 @@ def _describe(change: CodeChange) -> str:
             return _atomics(change)
         case KernelCountChange():
             return f"kernels per call {change.a} → {change.b}"
+        case BusyMultiprocessorsChange():
+            return f"multiprocessors with a block {format_percents(change.a_fraction, change.b_fraction)}"
         case TensorChange():
             return _replaced(_KINDS[change.b], _KINDS[change.a], gained=change.a is None, lost=change.b is None)
         case TensorShapeChange():
             return f"{_KINDS[change.tensor]} {_shape(change.a)} → {_shape(change.b)}"
         case PassesChange():
-            return f"passes over global memory {change.a} → {change.b}"
+            return f"passes over the data in global memory {change.a} → {change.b}"
         case SharedStagingChange():
             return _staging(change)
         case SharedLayoutChange():
@@ -192,7 +200,7 @@ def _describe(change: CodeChange) -> str:
         case OccupancyChange():
             return _occupancy(change)
         case WavesChange():
-            return f"waves fill {_percents(change.a.utilisation, change.b.utilisation)} of the slots for blocks"
+            return f"waves fill {format_percents(change.a.utilisation, change.b.utilisation)} of the slots for blocks"
         case RegistersChange():
             return f"registers {change.a} → {change.b}"
         case SharedMemoryChange():
@@ -269,14 +277,14 @@ def _widths(change: AccessWidthChange) -> str:
 def _occupancy(change: OccupancyChange) -> str:
     lower = change.b_limited_by if change.b_fraction < change.a_fraction else ()
     limit = f" (limit: {_limits(lower)})" if lower else ""
-    return f"occupancy {_percents(change.a_fraction, change.b_fraction)}{limit}"
+    return f"occupancy {format_percents(change.a_fraction, change.b_fraction)}{limit}"
 
 
 def _limits(limits: Sequence[OccupancyLimit]) -> str:
     return " and ".join(LIMIT_NAMES[name] for name in limits)
 
 
-def _percents(a: float, b: float) -> str:
+def format_percents(a: float, b: float) -> str:
     """Two fractions with one unit; without decimals if both are whole."""
     whole = all(abs(round(value * 100) - value * 100) < 0.05 for value in (a, b))
     first, second = (f"{value * 100:.0f}" if whole else percent(value).removesuffix(" %") for value in (a, b))

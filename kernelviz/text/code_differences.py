@@ -1,6 +1,6 @@
 """Differences between the machine code of two kernels in text."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from kernelviz.core import CompiledCode
 from kernelviz.core.machine_code import (
@@ -26,23 +26,6 @@ _FACT_NAMES: dict[FactKind, str] = {
     "instructions": "instructions",
     "stall_cycles": "cycles to issue",
 }
-_MOST_IN_SENTENCE = 4
-_ORDER: tuple[FactKind, ...] = (
-    "technique",
-    "warp_roles",
-    "tensor_instruction",
-    "copy",
-    "access",
-    "local_stores",
-    "local_loads",
-    "registers",
-    "static_shared_bytes",
-    "has_loop",
-    "instructions",
-    "special_function",
-    "instruction_class",
-)
-"""What explains most comes first in a sentence; other facts are only in the list."""
 
 
 def describe_fact_difference(difference: FactDifference) -> Text:
@@ -57,22 +40,6 @@ def describe_fact_difference(difference: FactDifference) -> Text:
     place = format_place(difference)
     where = f" in {place}" if difference.region != "kernel" and place else ""
     return Text(f"{format_fact(difference)}{where}: {format_value(difference.a)} → {format_value(difference.b)}")
-
-
-def describe_fact_differences(differences: Sequence[FactDifference]) -> Text:
-    """The differences that explain most, in one sentence; says so if there is none.
-
-    >>> print(describe_fact_differences(()))
-    No fact about the machine code differs
-    """
-    if not differences:
-        return Text("No fact about the machine code differs")
-    known = [d for d in differences if d.fact in _ORDER]
-    first = sorted(known, key=lambda d: (_ORDER.index(d.fact), d.region == "kernel" and d.fact == "instructions"))
-    named = first[:_MOST_IN_SENTENCE] or differences[:_MOST_IN_SENTENCE]
-    more = len(differences) - len(named)
-    rest = f"; {more} more difference{'s' if more > 1 else ''}" if more else ""
-    return join("; ", map(describe_fact_difference, named)) + Text(rest)
 
 
 def describe_compilers(a: CompiledCode, b: CompiledCode) -> Text:

@@ -60,7 +60,7 @@ def test_each_case_has_its_differences_or_the_reason(bench: Bench, capsys: pytes
     main(["compare", "a", "b", "--code"])
     printed = capsys.readouterr().out
     assert "wgmma: no → yes" in printed
-    assert "the same file" in printed
+    assert "Both sides run the same machine code" in printed
     assert "unknown: a side has no machine code" in " ".join(printed.split())
     main(["compare", "a", "b", "--code", "--json"])
     records = json.loads(capsys.readouterr().out)["code"]

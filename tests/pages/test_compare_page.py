@@ -8,11 +8,15 @@ import compared_runs as runs
 import msgspec
 import pandas as pd
 import pytest
+import sample_code as code
 import sample_runs as samples
 from open_page import charts, open_page
 from streamlit.testing.v1 import AppTest
 
 from kernelviz.bench import Bench
+from kernelviz.bench.code_differences import code_difference
+from kernelviz.bench.comparison import compare_stored
+from kernelviz.core import Result
 from kernelviz.formats import encode
 
 
@@ -33,7 +37,7 @@ def words(test: AppTest) -> str:
 
 
 def table(test: AppTest) -> pd.DataFrame:
-    return test.dataframe[0].value
+    return test.dataframe[-1].value  # that of all cases; the one of slow cases is before it
 
 
 def param(test: AppTest, name: str) -> str | None:
@@ -58,6 +62,15 @@ def test_two_runs_give_verdicts_worst_first(both: Bench) -> None:
     assert "among 6 cases with identical code" in said
     assert "None: both sides have the same device, driver, library versions and method." in said
     assert str(test.selectbox(key="case").value).endswith("| triton_persistent")
+    # Why: the source has changed, and the sample's code is a library's, so that spills are unknown. Nothing else differs.
+    assert "##### Slower after optimising" in said
+    assert "6 cases of B slower. The likeliest reasons: kernels (6)." in said
+    assert "**Why is B slower here?** The likeliest reason: the source of the variant has changed." in said
+    assert ":red[**≠ Kernels**]: the source of the variant has changed" in said
+    assert ":orange[**? Spills**]: unknown: a side has no machine code here" in said
+    assert ":gray[**= Environment**]: the same device, driver and versions" in said
+    test.selectbox(key="case").set_value(next(c for c in test.selectbox(key="case").options if "▲" in c)).run()
+    assert "Why is B slower here?" not in words(test)
 
 
 def test_what_differs_is_said_in_red_and_in_words(bench: Bench) -> None:
@@ -80,7 +93,7 @@ def test_the_address_reopens_the_page_as_it_was(both: Bench) -> None:
     shown = {name: param(test, name) or "" for name in (*asked, "case")}
     assert shown == asked | {"case": table_key(3)}
     again = opened(**shown)
-    assert again.dataframe[0].value.equals(table(test))
+    assert table(again).equals(table(test))
     assert again.selectbox(key="case").value == table_key(3)
     assert list(table(again)["Variant A"]) == ["torch eager"] * 6
 
@@ -238,4 +251,35 @@ def test_two_runs_of_the_same_minute_and_name_stay_apart(bench: Bench) -> None:
     assert (boxes[0].value, boxes[1].value) == ("before", "after")
     assert tiles(test)["▼ Slower"] == "6 of 12 slower"
     test.toggle(key="machine_code").set_value(True).run()
-    assert "Unknown: a side has no machine code" in words(test)
+    assert "A is a library: no machine code; B is a library: no machine code." in words(test)
+
+
+def test_the_machine_code_of_two_variants_names_the_likeliest_cause_first(bench: Bench) -> None:
+    pytest.importorskip("triton")  # its wheel has nvdisasm
+    run = code.run_with_cubins()
+
+    def longer(result: Result) -> Result:
+        """Twice the time, in the same rounds."""
+        assert result.timing is not None
+        assert result.timing.device_cold_s is not None
+        cold = samples.figure(2 * result.timing.device_cold_s.estimate, seed=7)
+        outcome = msgspec.structs.replace(result.timing, device_cold_s=cold)
+        return msgspec.structs.replace(result, outcome=outcome)
+
+    results = tuple(longer(r) if r.variant == "cuda_scalar" else r for r in run.results)
+    bench.history.take_in(encode(msgspec.structs.replace(run, results=results)))
+    assert bench.history.code_facts.reading(bench.load(run.id)).wait(30)
+    test = opened(a=run.id, b=run.id, variant_a="cuda_vec16", variant_b="cuda_scalar")
+    assert "The likeliest reasons: precondition (2)." in words(test)
+    test.toggle(key="machine_code").set_value(True).run()
+    said = words(test)
+    assert "**The likeliest reason why A is faster: 4-byte loads and stores replaced 16-byte ones.**" in said
+    assert "Wider accesses keep more bytes in flight" in said
+    changes = next(d.value for d in test.dataframe if "How it can help" in d.value)
+    assert changes["Change from A to B"][0] == "▸ 4-byte loads and stores replaced 16-byte ones"
+    assert changes["Role"][0] == "can be the reason"
+    # Both kernels are in one cubin, and yet they are not the same code.
+    compared = compare_stored(bench, run.id, run.id, variant_a="cuda_vec16", variant_b="cuda_scalar")
+    (kernel,) = code_difference(bench.history.code_facts, compared, compared.pairs[0]).kernels
+    assert kernel.differences
+    assert not kernel.same_file

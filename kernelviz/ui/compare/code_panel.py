@@ -3,34 +3,38 @@
 import streamlit as st
 
 from kernelviz.bench import Bench
+from kernelviz.bench.code_changes import changes_of_pair
 from kernelviz.bench.code_differences import code_difference
 from kernelviz.metrics.comparison import Comparison, Pair
+from kernelviz.tables.code_changes import CODE_CHANGES
 from kernelviz.tables.code_differences import CODE_DIFFERENCES
-from kernelviz.text.code_differences import (
-    UNKNOWN_CODE,
-    describe_compilers,
-    describe_fact_differences,
-)
+from kernelviz.text.code_changes import describe_cause, describe_missing_sides
+from kernelviz.text.code_differences import describe_compilers
+from kernelviz.text.code_mechanisms import describe_mechanism
 from kernelviz.ui.shared import table
 from kernelviz.ui.shared.text import plain
 
 
 def machine_code_of_case(bench: Bench, comparison: Comparison, pair: Pair) -> None:
-    """A switch, and the facts that differ when it is on."""
+    """A switch, and what has changed in the machine code when it is on."""
     if not st.toggle(
-        "Compare the machine code", key="machine_code", help="Which facts about the kernels' machine code differ."
+        "Compare the machine code",
+        key="machine_code",
+        help="What has changed in the machine code of the kernels, the likeliest cause of the difference first.",
     ):
         return
-    difference = code_difference(bench.history.code_facts, comparison, pair)
+    facts = bench.history.code_facts
+    changes = changes_of_pair(facts, comparison, pair)
     with st.container(border=True, key="code_of_pair"):
-        if difference.unknown:
-            st.markdown(plain(f"Unknown: {UNKNOWN_CODE[difference.unknown]}."))
-        for number, kernel in enumerate(difference.kernels):
-            st.markdown(f"**{plain(describe_compilers(kernel.a, kernel.b))}**")
-            if kernel.same_file:
-                st.markdown("Both sides run the same file.")
-                continue
-            st.markdown(plain(f"{describe_fact_differences(kernel.differences)}."))
+        mechanism = describe_mechanism(changes.cause) if changes.cause is not None else None
+        st.markdown(f"**{plain(describe_cause(changes))}** {plain(mechanism or '')}")
+        if changes.known or changes.changes:
+            for line in describe_missing_sides(changes):
+                st.caption(plain(line))
+        if changes.changes:
+            table.show(CODE_CHANGES, changes.changes, key="code_changes", alt="What has changed in the machine code")
+        for number, kernel in enumerate(code_difference(facts, comparison, pair).kernels):
             if kernel.differences:
-                alt = "Facts about the machine code that differ"
-                table.show(CODE_DIFFERENCES, kernel.differences, key=f"code_differences_{number}", alt=alt)
+                with st.expander(plain(f"All counts that differ: {describe_compilers(kernel.a, kernel.b)}")):
+                    alt = "Facts about the machine code that differ"
+                    table.show(CODE_DIFFERENCES, kernel.differences, key=f"code_differences_{number}", alt=alt)

@@ -1,0 +1,104 @@
+"""Slower after optimising: why cases of B are slower than those of A, by what is known of both sides."""
+
+import streamlit as st
+
+from kernelviz.bench import Bench
+from kernelviz.bench.slowdown import slowdown_of_pair, slowdowns
+from kernelviz.core import LIVING
+from kernelviz.metrics.comparison import Comparison, Pair
+from kernelviz.metrics.slowdown import Slowdown, is_slower
+from kernelviz.metrics.slowdown_findings import Status
+from kernelviz.metrics.sweep import varying_axes
+from kernelviz.tables.slowdown import slowdown_columns
+from kernelviz.text import describe_pair, format_case
+from kernelviz.text.slowdown import (
+    TOPIC_HELP,
+    TOPIC_NAMES,
+    describe_likeliest,
+    describe_slowdown,
+    describe_topic,
+    describe_topics_of,
+    format_topic,
+)
+from kernelviz.ui.shared import table, view_filters
+from kernelviz.ui.shared.text import plain
+
+MOST_LISTED = 5
+_WAIT_S = 0.4
+"""A page waits this long for the machine code, so that it is drawn once where it is known or little."""
+_ASK_EVERY = "0.5s"
+_STYLES: dict[Status, str] = {"differs": "red", "same": "gray", "unknown": "orange"}
+_HELP = (
+    "Compares kernels, preconditions, spills, occupancy, error, clock and environment of both sides. What differs in A's favour "
+    "can be the reason; that it is, only a measurement of this one change proves."
+)
+
+
+def slower_cases(bench: Bench, comparison: Comparison) -> None:
+    """All cases of which B is slower with their likeliest reasons, the worst first; nothing if there is none."""
+    if not any(map(is_slower, comparison.pairs)):
+        return
+    st.markdown("##### Slower after optimising", help=_HELP)
+    if not _code_is_read(bench, comparison):
+        return
+    slow = slowdowns(bench.history.code_facts, comparison)
+    with st.container(border=True, key="slower_cases"):
+        st.markdown(f"**{plain(describe_topics_of(slow))}**")
+        axes = varying_axes([p.problem for p in comparison.pairs])
+        lines = []
+        for one in slow[:MOST_LISTED]:
+            case = plain(format_case(one.pair, axes, by_problem=comparison.by_problem))
+            lines.append(f"- **{case}** ({plain(describe_pair(one.pair))}): {plain(describe_slowdown(one))}")
+        st.markdown("\n".join(lines))
+        if len(slow) > MOST_LISTED:
+            with st.expander(f"All {len(slow)} cases, the worst first"):
+                _all_cases(comparison, slow)
+
+
+def _all_cases(comparison: Comparison, slow: tuple[Slowdown, ...]) -> None:
+    """The table of slow cases. A click on a row chooses the case that the page shows below."""
+    chosen = table.show(
+        slowdown_columns(comparison), slow, key="slow_cases", on_select="rerun", selection_mode="single-row",
+        alt="Every case of which B is slower, with its likeliest reasons",
+    )  # fmt: skip
+    key = slow[chosen[0]].pair.key if chosen and chosen[0] < len(slow) else None
+    view_filters.follow({"seen_slow_row": key}, "compare_pending")
+
+
+def why_slower(bench: Bench, comparison: Comparison, pair: Pair) -> None:
+    """All topics of one case with what is known of them, if B is slower there."""
+    if not is_slower(pair) or not _is_read(bench, comparison):
+        return
+    slow = slowdown_of_pair(bench.history.code_facts, comparison, pair)
+    with st.container(border=True, key="why_slower"):
+        st.markdown(f"**Why is B slower here?** {plain(describe_likeliest(slow))}", help=_HELP)
+        st.markdown(
+            "\n".join(
+                f"- :{_STYLES[facts.status]}[**{plain(format_topic(facts))}**]: {plain(describe_topic(facts))}"
+                for facts in slow.topics
+            ),
+            help="  \n".join(f"**{name}**: {TOPIC_HELP[topic]}" for topic, name in TOPIC_NAMES.items()),
+        )
+
+
+def _code_is_read(bench: Bench, comparison: Comparison) -> bool:
+    """Whether the machine code of both runs is read, or will not be. If not, says so, and draws the page again later."""
+    if _is_read(bench, comparison):
+        return True
+
+    @st.fragment(run_every=_ASK_EVERY, key="reading_code_of_runs")
+    def ask_again() -> None:
+        if _is_read(bench, comparison, wait_s=0.0):
+            st.rerun()
+        st.caption("Reading the machine code of the kernels. A run of 100 cases takes about five seconds …")
+
+    ask_again()
+    return False
+
+
+def _is_read(bench: Bench, comparison: Comparison, wait_s: float = _WAIT_S) -> bool:
+    runs = (comparison.a, comparison.b)
+    if any(run.status in LIVING for run in runs):
+        return True
+    readings = [bench.history.code_facts.reading(run) for run in runs]
+    return all(reading.wait(wait_s) for reading in readings)
