@@ -312,7 +312,14 @@ def page_queries(file: Mutated, ids: Sequence[str]) -> list[tuple[str, dict[str,
         ("history", {"run": a}),
     ]
     if file.form.startswith("backup") or turn % 10 == 0:
-        pages += [("history", {"lists": "trends"}), ("device", {}), ("method", {}), ("gallery", {}), ("fusion", {})]
+        pages += [
+            ("history", {"lists": "trends"}),
+            ("device", {}),
+            ("method", {}),
+            ("gallery", {}),
+            ("fusion", {}),
+            ("ladder", {"run": a}),
+        ]
         pages += [
             ("bench", {"run": one, "tab": "inspect", "inspect": "torch_compile"}) for one in dict.fromkeys((a, b))
         ]

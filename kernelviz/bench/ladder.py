@@ -20,7 +20,7 @@ from kernelviz.metrics.ladder_changes import LadderChanges
 from kernelviz.metrics.library_comparison import OWN
 from kernelviz.ops import Op
 from kernelviz.text.ladder import describe_gain
-from kernelviz.text.ladder_changes import describe_code_changes, describe_source_changes
+from kernelviz.text.ladder_changes import describe_code_changes, describe_source_changes, describe_why
 
 FEWEST = 2
 """A run shows a ladder if its plan has so many variants of one backend."""
@@ -207,6 +207,7 @@ def _record(ladder: Ladder, of: BackendLadder, step: Step, changes: LadderChange
         "lines_removed": source.removed if source else None,
         "source": str(describe_source_changes(source)) or None,
         "machine_code": str(describe_code_changes(changes.code.get(step.variant))) or None,
+        "mechanism": str(describe_why(changes.code.get(step.variant))) or None,
         "code_changed_since": step.code_changed,
     }  # fmt: skip
 

@@ -25,14 +25,15 @@ from kernelviz.metrics.ladder_summary import summary_of
 from kernelviz.tables.column import View
 from kernelviz.tables.ladder import ladder_columns, ladder_rows
 from kernelviz.text.ladder import (
-    describe_gain,
     describe_library,
-    describe_published,
     describe_summary,
     format_excluded,
     format_roof,
 )
-from kernelviz.text.ladder_changes import describe_code_changes, describe_source_changes, describe_unread_code
+from kernelviz.text.ladder_changes import (
+    describe_unread_code,
+)
+from kernelviz.text.ladder_facts import facts_of_step
 from kernelviz.text.ladder_markdown import markdown
 
 METRICS = get_args(Metric)
@@ -245,15 +246,10 @@ def _table(shown: Ladder, changes: LadderChanges, metric: Metric, backend: str |
     for row in rows:
         step = row.step
         console.echo(f"\n{step.number} {step.variant}: {step.declared.idea}")
-        console.echo(f"  gain: {describe_gain(step, str)}")
-        for text in describe_published(step, shown.problem, str):
-            console.echo(f"  published: {text}")
-        for name, said in (
-            ("source", describe_source_changes(changes.sources.get(step.variant))),
-            ("machine code", describe_code_changes(changes.code.get(step.variant)) if changes.code_known else ""),
-        ):
-            if str(said):
-                console.echo(f"  {name}: {said}")
+        whole = shown.of(row.backend)
+        assert whole is not None
+        for label, text in facts_of_step(shown, whole, step, changes, metric, str):
+            console.echo(f"  {label.lower()}: {text}")
     for line in (describe_unread_code(changes), *format_excluded(shown.excluded, str)):
         if str(line):
             console.err().print(f"{line}")

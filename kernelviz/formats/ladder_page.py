@@ -24,24 +24,20 @@ from kernelviz.plots.ladder_image import bars_of_step
 from kernelviz.text.ladder import (
     HOW_TO_READ,
     describe_ages,
-    describe_code_age,
-    describe_gain,
     describe_library,
-    describe_published,
     describe_summary,
-    describe_techniques,
-    describe_wrong_value,
     format_backend,
-    format_doubt,
     format_excluded,
     format_gain,
     format_roof,
     format_value,
 )
-from kernelviz.text.ladder_changes import describe_code_changes, describe_source_changes, describe_unread_code
+from kernelviz.text.ladder_changes import (
+    describe_unread_code,
+)
+from kernelviz.text.ladder_facts import facts_of_step
 from kernelviz.text.ladder_markdown import diff_lines
 from kernelviz.text.results import format_variant
-from kernelviz.text.roofs import format_share
 from kernelviz.text.sizes import format_problem
 
 _OPEN_LINES = 60
@@ -152,32 +148,14 @@ def _id(of: BackendLadder, step: Step) -> str:
 
 def _rung(ladder: Ladder, of: BackendLadder, step: Step, changes: LadderChanges, metric: Metric) -> str:
     source = changes.sources.get(step.variant)
-    code = str(describe_code_changes(changes.code.get(step.variant))) if changes.code_known else ""
-    adds = describe_techniques(step) if step.over is not None else ""
-    facts = [
-        ("Reached", _reached(ladder, step, metric)),
-        ("Gain here", "" if step.kind == "first" else str(describe_gain(step))),
-        *(("Published", str(text)) for text in describe_published(step, ladder.problem)),
-        ("New technique", adds),
-        ("Machine code", code),
-        ("Source", str(describe_source_changes(source)) if changes.sources_known else ""),
-        ("Note", str(describe_code_age(step, of))),
-    ]
-    pairs = "".join(f"<dt>{name}<dd>{escape(text)}" for name, text in facts if text)
+    facts = facts_of_step(ladder, of, step, changes, metric)
+    pairs = "".join(f"<dt>{name}<dd>{escape(text)}" for name, text in facts)
     diffs = "".join(_diff(lines) for lines in diff_lines(source)) if source is not None else ""
     return (
         f'<article class="rung" id="{escape(_id(of, step))}" tabindex="-1"><h3>{step.number}. '
         f"{escape(format_variant(step.variant))}</h3><p class=idea>{escape(step.declared.idea)}</p>"
         f"{bars_of_step(ladder, step, metric)}<dl>{pairs}</dl>{diffs}</article>"
     )
-
-
-def _reached(ladder: Ladder, step: Step, metric: Metric) -> str:
-    """The value with its share of the roof and its quality; of a wrong result, what it would have been."""
-    if not step.correct or step.row is None:
-        return str(describe_wrong_value(step, metric))
-    share = "" if step.row.efficiency is None else f", {format_share(step.row.efficiency)} of the roof"
-    return f"{format_value(value_of(step.row, metric), metric)}{share}{format_doubt(ladder, step)}"
 
 
 def _diff(lines: Sequence[str]) -> str:

@@ -168,12 +168,10 @@ def _changed_by(pair: Pair | None) -> Text:
 
 
 def _factor(ratio: Interval) -> str:
-    """A factor above 1 with its interval: with a third decimal where two would not tell it from 1."""
+    """A factor above 1 with its interval, with as many digits as the interval leaves."""
     if ratio.low is None or ratio.high is None:
         return f"{units.factor(ratio.estimate)}×"
-    factor, low, high = units.factor_with_interval(
-        ratio.estimate, ratio.low, ratio.high, most=3 if ratio.estimate < 1.1 else 2
-    )
+    factor, low, high = units.factor_with_interval(ratio.estimate, ratio.low, ratio.high, most=3)
     return f"{factor}× ({low}–{high})"
 
 

@@ -8,6 +8,7 @@ from kernelviz.core.code_facts import NoFactsReason
 from kernelviz.metrics.ladder_changes import LadderChanges
 from kernelviz.metrics.source_changes import FileChange, SourceChanges, SourceUnknown, ValueChange
 from kernelviz.text.code_changes import MOST, describe_change
+from kernelviz.text.code_mechanisms import describe_mechanism
 from kernelviz.text.text import Text, join, sentence_case
 
 _UNKNOWN: Mapping[SourceUnknown, str] = {
@@ -118,6 +119,17 @@ def describe_code_changes(changes: CodeChanges | None) -> Text:
         why = f"the machine code does not show why this rung is {'faster' if changes.faster == 'b' else 'slower'}"
         return Text(f"{why}; what differs: {listed}." if parts else f"{why}.")
     return Text(f"{listed}." if parts else "nothing that is counted differs.")
+
+
+def describe_why(changes: CodeChanges | None) -> Text:
+    """How the likeliest cause in the machine code can make the faster one of two rungs faster; empty if none is known."""
+    if changes is None or changes.cause is None:
+        return Text("")
+    mechanism = describe_mechanism(changes.cause)
+    if mechanism is None:
+        return Text("")
+    before = "the rung before it has the advantage. " if changes.faster == "a" else ""
+    return Text(f"{before}{mechanism}")
 
 
 def _missing_code(changes: CodeChanges) -> str:

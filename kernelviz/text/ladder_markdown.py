@@ -1,5 +1,6 @@
 """A ladder as Markdown that reads like a work log: a table of all rungs, and a section for each one."""
 
+import re
 from collections.abc import Sequence
 
 from kernelviz.metrics.ladder import BackendLadder, Ladder, Metric, Step
@@ -9,13 +10,8 @@ from kernelviz.metrics.source_changes import SourceChanges
 from kernelviz.text.ladder import (
     HOW_TO_READ,
     describe_ages,
-    describe_code_age,
-    describe_gain,
     describe_library,
-    describe_published,
     describe_summary,
-    describe_techniques,
-    describe_wrong_value,
     format_backend,
     format_excluded,
     format_gain,
@@ -23,7 +19,10 @@ from kernelviz.text.ladder import (
     format_roof,
     format_value,
 )
-from kernelviz.text.ladder_changes import describe_code_changes, describe_source_changes, describe_unread_code
+from kernelviz.text.ladder_changes import (
+    describe_unread_code,
+)
+from kernelviz.text.ladder_facts import facts_of_step
 from kernelviz.text.results import format_variant
 from kernelviz.text.roofs import format_share
 from kernelviz.text.sizes import format_problem
@@ -44,26 +43,32 @@ def markdown(
     by = metric or ladder.metric
     chosen = ladder.with_times(backend)
     run = ladder.run
-    measured = f"{run.environment.device.name}, {run.created_at[:10]}, run `{run.id}`"
-    parts = [f"# Ladder of {_plain(format_problem(ladder.problem))}", f"Measured on {_plain(measured)}."]
-    parts += [str(describe_summary(summary_of(ladder, of), by, code)) for of in chosen]
+    where = f"{run.environment.device.name}, {run.created_at[:10]}"
+    parts = [
+        f"# Ladder of {_plain(format_problem(ladder.problem))}",
+        f"Measured on {_plain(where)}, run {code(run.id)}.",
+    ]
+    parts += [_plain(describe_summary(summary_of(ladder, of), by)) for of in chosen]
     if not chosen:
         parts.append("No rung has a correct time yet.")
-    lines = [describe_library(row, by, code) for row in ladder.libraries]
+    lines = [describe_library(row, by) for row in ladder.libraries]
     roof = format_roof(ladder, by)
-    parts.append("\n".join(f"- {_plain(str(line))}" for line in [*lines, *([roof] if roof else [])]))
-    unread = str(describe_unread_code(changes))
+    parts.append("\n".join(f"- {_plain(line)}" for line in [*lines, *([roof] if roof else [])]))
+    unread = _plain(describe_unread_code(changes))
     parts += [unread] if unread else []
     for of in chosen:
         parts += [f"## {format_backend(of.backend)}", _table(of, by)]
-        parts += [str(describe_ages(of)), *(_section(ladder, of, step, changes, by, diffs=diffs) for step in of.steps)]
+        parts += [
+            _plain(describe_ages(of)),
+            *(_section(ladder, of, step, changes, by, diffs=diffs) for step in of.steps),
+        ]
     rest = [of for of in ladder.ladders if backend in (None, of.backend) and not of.correct]
     for of in rest:
         names = ", ".join(code(step.variant) for step in of.steps)
         parts.append(f"{format_backend(of.backend)}: no rung has a correct time in this run ({names}).")
-    excluded = format_excluded(ladder.excluded, code)
+    excluded = format_excluded(ladder.excluded)
     if excluded:
-        parts.append("## No rungs at this size\n\n" + "\n".join(f"- {_plain(str(line))}" for line in excluded))
+        parts.append("## No rungs at this size\n\n" + "\n".join(f"- {_plain(line)}" for line in excluded))
     parts.append("## How to read this\n\n" + "\n".join(f"- {line}" for line in HOW_TO_READ))
     return "\n\n".join(part for part in parts if part)
 
@@ -90,9 +95,9 @@ def _row(step: Step, metric: Metric) -> str:
         code(step.variant),
         str(format_value(value, metric)) if value is not None else "–",
         "–" if share is None else format_share(share),
-        str(format_gain(step)),
+        _plain(format_gain(step)),
         code(step.over.name) if step.over is not None and step.gain is not None else "–",
-        format_published(step) or "–",
+        _plain(format_published(step) or "–"),
     )
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
@@ -100,29 +105,8 @@ def _row(step: Step, metric: Metric) -> str:
 def _section(
     ladder: Ladder, of: BackendLadder, step: Step, changes: LadderChanges, metric: Metric, *, diffs: bool
 ) -> str:
-    value = value_of(step.row, metric) if step.correct else None
-    share = None if step.row is None or not step.correct else step.row.efficiency
-    of_roof = f", {format_share(share)} of the roof" if share else ""
-    adds = describe_techniques(step)
     source = changes.sources.get(step.variant)
-    lines = [
-        *([] if value is None else [f"- Reached: {format_value(value, metric)}{of_roof}"]),
-        *([] if step.kind == "first" else [f"- Gain here: {_plain(str(describe_gain(step, code)))}"]),
-        *(
-            f"- {_plain(str(text))}"
-            for text in (describe_wrong_value(step, metric), describe_code_age(step, of))
-            if str(text)
-        ),
-        *(f"- Published: {_plain(str(text))}." for text in describe_published(step, ladder.problem, code)),
-        *([f"- New technique: {adds}."] if adds and step.over is not None else []),
-        *(
-            [f"- Source: {_plain(str(describe_source_changes(source)))}"]
-            if source is not None and changes.sources_known
-            else []
-        ),
-    ]
-    said = str(describe_code_changes(changes.code.get(step.variant))) if changes.code_known else ""
-    lines += [f"- Machine code: {_plain(said)}"] if said else []
+    lines = [f"- {label}: {_plain(text)}" for label, text in facts_of_step(ladder, of, step, changes, metric)]
     parts = [f"### {step.number}. {_plain(format_variant(step.variant))}", _plain(step.declared.idea), "\n".join(lines)]
     if diffs and source is not None:
         parts += [_diff(text) for text in diff_lines(source)]
@@ -146,10 +130,15 @@ def _diff(lines: Sequence[str]) -> str:
     return "\n".join([f"{fence}diff", *lines, fence])
 
 
-def _plain(text: str) -> str:
-    """Text on one line, without HTML and without the beginning of a link. Code stays code.
+_SPECIAL = re.compile(r"([\\`*\[\]<>$~|&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")
+_MARK = re.compile(r"^(\d*)([-+=#.)])")
+"""What makes a list or a heading at the beginning of a line."""
 
-    >>> _plain("a <b>x</b> [y](z)")
-    'a &lt;b>x&lt;/b> \\\\[y](z)'
+
+def _plain(text: object) -> str:
+    r"""Text on one line that Markdown and HTML do not interpret.
+
+    >>> print(_plain("a_b <b>x</b> [y](z) _c_"), _plain("# 1"), _plain("1. x"))
+    a_b \<b\>x\</b\> \[y\](z) \_c\_ \# 1 1\. x
     """
-    return " ".join(text.split()).replace("<", "&lt;").replace("[", "\\[")
+    return _MARK.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", " ".join(str(text).split())))

@@ -42,7 +42,9 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 def test_every_op_has_rungs_in_the_order_of_its_variants(name: str) -> None:
     op = catalogue()[name]
     sizes = {axis.name: 64 for axis in op.axes}
-    problem = msgspec.structs.replace(shipped_runs.load("h200-add").plan.problems[0], op=name, sizes=sizes, dtype=op.dtypes[0])
+    problem = msgspec.structs.replace(
+        shipped_runs.load("h200-add").plan.problems[0], op=name, sizes=sizes, dtype=op.dtypes[0]
+    )
     variants = declared(op, problem)
     order = [v.name for v in variants]
     assert order == [v.name for v in op.variants]
@@ -59,7 +61,11 @@ def test_the_steps_of_the_bf16_ladder_have_the_published_gains_of_the_claims() -
     op = catalogue()["matmul"]
     variants = {v.name: v for v in declared(op, op.problem({"m": 4096, "n": 4096, "k": 4096}, "bf16"))}
     (wide,) = variants["cuda_wgmma_wide"].published
-    assert (round(wide.factor, 2), wide.over, wide.source) == (1.22, "cuda_wgmma_specialised", "aleksagordic.com/blog/matmul")
+    assert (round(wide.factor, 2), wide.over, wide.source) == (
+        1.22,
+        "cuda_wgmma_specialised",
+        "aleksagordic.com/blog/matmul",
+    )
     assert wide.problem is not None
     (value,) = variants["cuda_wgmma"].published_values
     assert (value.value, value.unit) == (317e12, "flop/s")
@@ -160,11 +166,15 @@ def test_the_machine_code_of_two_rungs_is_compared_by_the_verdict_on_their_times
     run = sample_code.run_with_cubins()
     problem = run.plan.problems[0]
     results = [
-        samples.timed(problem, r.variant, 0.5) if r.variant == "cuda_scalar" else r for r in run.results if r.problem == problem
+        samples.timed(problem, r.variant, 0.5) if r.variant == "cuda_scalar" else r
+        for r in run.results
+        if r.problem == problem
     ]
     codes = {r.variant: r for r in run.results if r.problem == problem}
     slower = tuple(
-        msgspec.structs.replace(r, code=codes[r.variant].code, kernels=codes[r.variant].kernels, backend=codes[r.variant].backend)
+        msgspec.structs.replace(
+            r, code=codes[r.variant].code, kernels=codes[r.variant].kernels, backend=codes[r.variant].backend
+        )
         for r in results
     )
     ladder = use_case.ladder_of(bench, msgspec.structs.replace(run, results=slower), problem)
@@ -191,7 +201,9 @@ def test_records_have_a_line_for_each_rung_with_gain_and_published_gain(bench: B
     assert (wide["over"], wide["verdict"], wide["status"]) == ("cuda_wgmma_specialised", "faster", "faster")
     assert wide["gain_low"] < wide["gain"] < wide["gain_high"]
     assert wide["published"][0]["factor"] == pytest.approx(1.2249, abs=1e-3)
-    assert len(msgspec.json.decode(use_case.as_json(ladder, changes_of(bench, ladder, machine_code=False), "cuda"))) == 13
+    assert (
+        len(msgspec.json.decode(use_case.as_json(ladder, changes_of(bench, ladder, machine_code=False), "cuda"))) == 13
+    )
 
 
 def test_the_plan_measures_all_rungs_and_libraries_and_what_begins_a_ladder_although_it_is_slow(bench: Bench) -> None:
@@ -218,7 +230,7 @@ def test_one_rung_is_measured_with_the_one_it_is_compared_with_and_the_baseline(
 def test_what_cannot_be_measured_is_refused_with_the_reason(bench: Bench) -> None:
     with pytest.raises(BadField, match="no rung of it can run there: cuda_naive on AMD EPYC"):
         measuring.plan_of(bench, "transpose", "cpu", sizes={"m": "64", "n": "64"}, backend="cuda")
-    with pytest.raises(BadField, match="m up to 8 only|up to 8"):
+    with pytest.raises(BadField, match="takes sizes of m up to 8|up to 8"):
         measuring.plan_of(bench, "matmul", "cuda:0", sizes={"m": "64", "n": "64", "k": "64"}, variant="cuda_gemv")
     with pytest.raises(UnknownName, match="transpose"):
         measuring.plan_of(bench, "transposed", "cuda:0")

@@ -245,7 +245,8 @@ def test_values_and_roof_have_the_unit_of_the_metric() -> None:
 def test_other_code_than_today_is_said() -> None:
     run = run_of([samples.timed(PROBLEM, FIRST, 0.5)])
     old, same = (
-        ladder_at(run, PROBLEM, [DeclaredVariant(FIRST, "cuda", "", digest=digest)], ()) for digest in ("other", "0123456789abcdef")
+        ladder_at(run, PROBLEM, [DeclaredVariant(FIRST, "cuda", "", digest=digest)], ())
+        for digest in ("other", "0123456789abcdef")
     )
     assert steps(old)[FIRST].code_changed
     assert not steps(same)[FIRST].code_changed

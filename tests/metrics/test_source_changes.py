@@ -54,11 +54,14 @@ def test_another_kernel_of_the_same_file_shows_the_lines_of_the_two_kernels_only
     (change,) = changes.files
     assert change.kernels == ("copy_one", "copy_four")
     assert change.lines is not None
-    assert "-extern \"C\" __global__ void __launch_bounds__(256) copy_one(" in change.lines
+    assert '-extern "C" __global__ void __launch_bounds__(256) copy_one(' in change.lines
     assert not any("#include" in line for line in change.lines)
     assert (changes.added, changes.removed) == (change.added, change.removed)
     text = str(describe_source_changes(changes))
-    assert text == f"kernel copy_four in place of copy_one in a.cu, {change.added} lines added and {change.removed} removed."
+    assert (
+        text
+        == f"kernel copy_four in place of copy_one in a.cu, {change.added} lines added and {change.removed} removed."
+    )
 
 
 def test_a_kernel_of_another_file_is_compared_with_the_kernel_before_it() -> None:

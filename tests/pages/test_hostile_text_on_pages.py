@@ -39,6 +39,8 @@ PAGES: tuple[tuple[str, dict[str, str]], ...] = (
     ("gallery", {}),
     ("claims", {"results": "cpu"}),
     ("fusion", {"of_run": "{a}"}),
+    ("ladder", {"run": "{a}"}),
+    ("ladder", {"run": "ladder"}),
     ("device", {}),
     ("method", {}),
 )

@@ -13,26 +13,24 @@ from kernelviz.metrics.ladder_changes import LadderChanges
 from kernelviz.metrics.ladder_summary import summary_of, value_of
 from kernelviz.ops import Op
 from kernelviz.plots.ladder import title_of
-from kernelviz.text import format_share, format_variant
+from kernelviz.text import format_variant
 from kernelviz.text.ladder import (
     HOW_TO_READ,
     describe_ages,
-    describe_code_age,
-    describe_gain,
     describe_library,
-    describe_published,
     describe_summary,
-    describe_techniques,
-    describe_wrong_value,
     format_backend,
-    format_doubt,
     format_excluded,
     format_gain,
     format_gain_short,
     format_roof,
     format_value,
 )
-from kernelviz.text.ladder_changes import describe_code_changes, describe_source_changes, describe_unread_code
+from kernelviz.text.ladder_changes import (
+    describe_source_changes,
+    describe_unread_code,
+)
+from kernelviz.text.ladder_facts import facts_of_step
 from kernelviz.text.ladder_markdown import diff_lines, markdown
 from kernelviz.ui.ladder import choice, links, measuring
 from kernelviz.ui.shared import charts, download_button
@@ -158,7 +156,8 @@ def worklog(
         with st.container(border=True, gap="xsmall", width=CARD_PX, key=f"ladder_step_{of.backend}_{step.number}"):
             st.markdown(_heading(step))
             st.markdown(plain(step.declared.idea))
-            st.markdown(_facts(ladder, of, step, metric, changes))
+            facts = facts_of_step(ladder, of, step, changes, metric)
+            st.markdown("\n".join(f"- **{label}**: {plain(text)}" for label, text in facts))
             with st.container(horizontal=True, gap="small", vertical_alignment="center"):
                 links.difference(ladder, step, changes.sources.get(step.variant))
                 if possible:
@@ -172,29 +171,6 @@ def _heading(step: Step) -> str:
     return (
         f"**{step.number} · {plain(format_variant(step.variant))}** :{colour}-badge[{plain(format_gain_short(step))}]"
     )
-
-
-def _facts(ladder: Ladder, of: BackendLadder, step: Step, metric: Metric, changes: LadderChanges) -> str:
-    """The facts of a rung as a list."""
-    adds = describe_techniques(step) if step.over is not None else ""
-    source = changes.sources.get(step.variant)
-    lines = [
-        ("Reached", _reached(ladder, step, metric)),
-        ("Gain here", "" if step.kind == "first" else str(describe_gain(step))),
-        *(("Published", str(text)) for text in describe_published(step, ladder.problem)),
-        ("New technique", adds),
-        ("Machine code", str(describe_code_changes(changes.code.get(step.variant))) if changes.code_known else ""),
-        ("Source", str(describe_source_changes(source)) if changes.sources_known else ""),
-        ("Note", str(describe_code_age(step, of))),
-    ]
-    return "\n".join(f"- **{name}**: {plain(text)}" for name, text in lines if text)
-
-
-def _reached(ladder: Ladder, step: Step, metric: Metric) -> str:
-    if not step.correct or step.row is None:
-        return str(describe_wrong_value(step, metric))
-    share = "" if step.row.efficiency is None else f", {format_share(step.row.efficiency)} of the roof"
-    return f"{format_value(value_of(step.row, metric), metric)}{share}{format_doubt(ladder, step)}"
 
 
 def libraries(ladder: Ladder, metric: Metric) -> None:
