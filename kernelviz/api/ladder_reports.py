@@ -133,5 +133,5 @@ def _opened(op: str | None, run: Run | PathLike | None) -> Run:
 
 def _report(run: Run, problem: Problem, l2: str, *, machine_code: bool) -> LadderReport:
     bench = use_cases.current()
-    shown = use_case.ladder_of(bench, run, problem, cast(Headline, l2))
-    return LadderReport(shown, changes_of(bench, shown, machine_code=machine_code))
+    ladders = use_case.ladder_of(bench, run, problem, cast(Headline, l2))
+    return LadderReport(ladders, changes_of(bench, ladders, machine_code=machine_code))

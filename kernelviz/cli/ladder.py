@@ -61,7 +61,7 @@ def ladder(
     ] = None,
     metric: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help=f"What is climbed: {', '.join(METRICS)}. Default: what limits the problem."),
+        typer.Option(metavar="NAME", help=f"What is ladders: {', '.join(METRICS)}. Default: what limits the problem."),
     ] = None,
     l2: options.Headline = "cold",
     measure: Annotated[
@@ -108,11 +108,11 @@ def ladder(
     _check(metric, l2, variant, output, measure=measure, dtype=dtype, device=device, run=run, problem=problem)
     bench = use_cases.current()
     if not measure:
-        shown = _opened(bench, op, run)
+        run_to_show = _opened(bench, op, run)
         _show(
             bench,
-            shown,
-            _problem(bench, shown, problem, size),
+            run_to_show,
+            _problem(bench, run_to_show, problem, size),
             backend,
             metric,
             l2,
@@ -171,10 +171,10 @@ def _opened(bench: Bench, op: str | None, run: str | None) -> Run:
             raise BadField("--run", run, "the file holds the run; leave it out")
         return use_case.opened_run(bench, op)
     if run is not None:
-        shown = use_case.opened_run(bench, run)
-        if op is not None and shown.plan.op != op:
-            raise BadField("--run", run, f"it is a run of {shown.plan.op}, not of {op}")
-        return shown
+        run_to_show = use_case.opened_run(bench, run)
+        if op is not None and run_to_show.plan.op != op:
+            raise BadField("--run", run, f"it is a run of {run_to_show.plan.op}, not of {op}")
+        return run_to_show
     name = op or use_case.default_op(bench)
     use_case.op_with_ladder(bench, name)
     summary = use_case.default_run(bench, name)
@@ -209,47 +209,47 @@ def _show(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    shown = use_case.ladder_of(bench, run, problem, cast(Headline, l2))
+    ladders = use_case.ladder_of(bench, run, problem, cast(Headline, l2))
     if backend is not None:
-        check_name("backend", backend, [of.backend for of in shown.ladders])
-    by = cast(Metric, metric or shown.metric)
-    changes = changes_of(bench, shown, machine_code=machine_code)
+        check_name("backend", backend, [of.backend for of in ladders.ladders])
+    by = cast(Metric, metric or ladders.metric)
+    changes = changes_of(bench, ladders, machine_code=machine_code)
     if output is not None:
         with console.writable("--output", output):
             if output.suffix == ".md":
-                output.write_text(f"{markdown(shown, changes, metric=by, backend=backend)}\n", encoding="utf-8")
+                output.write_text(f"{markdown(ladders, changes, metric=by, backend=backend)}\n", encoding="utf-8")
             else:
-                output.write_bytes(ladder_page.page(shown, changes, metric=by, backend=backend))
+                output.write_bytes(ladder_page.page(ladders, changes, metric=by, backend=backend))
         console.err().print(f"{output}")
     elif as_json:
-        console.print_json([r for r in use_case.records(shown, changes) if backend in (None, r["backend"])])
+        console.print_json([r for r in use_case.records(ladders, changes) if backend in (None, r["backend"])])
     elif as_markdown:
-        console.print_code(markdown(shown, changes, metric=by, backend=backend))
+        console.print_code(markdown(ladders, changes, metric=by, backend=backend))
     else:
-        _table(shown, changes, by, backend)
+        _table(ladders, changes, by, backend)
 
 
-def _table(shown: Ladder, changes: LadderChanges, metric: Metric, backend: str | None) -> None:
-    chosen = shown.with_times(backend)
-    rows = [row for of in chosen for row in ladder_rows(shown, changes, of.backend)]
-    console.echo(f"{shown.problem.key} · {shown.run.environment.device.name} · run {shown.run.id}")
+def _table(ladders: Ladder, changes: LadderChanges, metric: Metric, backend: str | None) -> None:
+    chosen = ladders.with_times(backend)
+    rows = [row for of in chosen for row in ladder_rows(ladders, changes, of.backend)]
+    console.echo(f"{ladders.problem.key} · {ladders.run.environment.device.name} · run {ladders.run.id}")
     for of in chosen:
-        console.echo(f"{describe_summary(summary_of(shown, of), metric, str)}")
+        console.echo(f"{describe_summary(summary_of(ladders, of), metric, str)}")
     if not rows:
         console.err().print("no rung of this ladder has a correct time in this run")
     else:
         console.show(console.table(ladder_columns(rows, View.TERMINAL), rows))
-    for library in shown.libraries:
+    for library in ladders.libraries:
         console.echo(f"library {describe_library(library, metric, str)}")
-    if roof := format_roof(shown, metric):
+    if roof := format_roof(ladders, metric):
         console.echo(roof)
     for row in rows:
         step = row.step
         console.echo(f"\n{step.number} {step.variant}: {step.declared.idea}")
-        whole = shown.of(row.backend)
+        whole = ladders.of(row.backend)
         assert whole is not None
-        for label, text in facts_of_step(shown, whole, step, changes, metric, str):
+        for label, text in facts_of_step(ladders, whole, step, changes, metric, str):
             console.echo(f"  {label.lower()}: {text}")
-    for line in (describe_unread_code(changes), *format_excluded(shown.excluded, str)):
+    for line in (describe_unread_code(changes), *format_excluded(ladders.excluded, str)):
         if str(line):
             console.err().print(f"{line}")

@@ -134,11 +134,11 @@ def _alt(of: BackendLadder, metric: Metric) -> str:
 
 def _ladder(ladder: Ladder, of: BackendLadder, changes: LadderChanges, metric: Metric) -> str:
     summary = escape(str(describe_summary(summary_of(ladder, of), metric)))
-    rungs = "".join(_rung(ladder, of, step, changes, metric) for step in of.steps)
+    log = "".join(_section(ladder, of, step, changes, metric) for step in of.steps)
     return (
         f"<section><h2>{escape(format_backend(of.backend))}</h2><p><b>{summary}</b></p>"
         f"{_paragraph(str(describe_ages(of)))}"
-        f'<div id="chart-{escape(of.backend)}" class="chart" hidden></div>{rungs}</section>'
+        f'<div id="chart-{escape(of.backend)}" class="chart" hidden></div>{log}</section>'
     )
 
 
@@ -146,7 +146,7 @@ def _id(of: BackendLadder, step: Step) -> str:
     return f"rung-{of.backend}-{step.number}"
 
 
-def _rung(ladder: Ladder, of: BackendLadder, step: Step, changes: LadderChanges, metric: Metric) -> str:
+def _section(ladder: Ladder, of: BackendLadder, step: Step, changes: LadderChanges, metric: Metric) -> str:
     source = changes.sources.get(step.variant)
     facts = facts_of_step(ladder, of, step, changes, metric)
     pairs = "".join(f"<dt>{name}<dd>{escape(text)}" for name, text in facts)

@@ -82,8 +82,6 @@ def test_a_gain_that_the_catalogue_and_a_claim_have_is_stated_once_with_the_numb
         variants = {v.name: v for v in declared(op, problem)}
         (gain,) = variants["cuda_tiled"].published
         assert (gain.factor, gain.over, gain.device) == (1.5, "cuda_naive", "NVIDIA RTX A6000")
-        run = shipped_runs.load(H200_MATMUL)
-        del run
         assert gain.problem is not None
         assert (gain.problem.dtype != problem.dtype) is elsewhere
 
@@ -230,7 +228,7 @@ def test_one_rung_is_measured_with_the_one_it_is_compared_with_and_the_baseline(
 def test_what_cannot_be_measured_is_refused_with_the_reason(bench: Bench) -> None:
     with pytest.raises(BadField, match="no rung of it can run there: cuda_naive on AMD EPYC"):
         measuring.plan_of(bench, "transpose", "cpu", sizes={"m": "64", "n": "64"}, backend="cuda")
-    with pytest.raises(BadField, match="takes sizes of m up to 8|up to 8"):
+    with pytest.raises(BadField, match="up to 8"):
         measuring.plan_of(bench, "matmul", "cuda:0", sizes={"m": "64", "n": "64", "k": "64"}, variant="cuda_gemv")
     with pytest.raises(UnknownName, match="transpose"):
         measuring.plan_of(bench, "transposed", "cuda:0")

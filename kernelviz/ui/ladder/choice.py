@@ -28,12 +28,12 @@ def op(bench: Bench) -> str:
     named = _run_of_address(bench)
     in_hand = None if named is not None else _openable(bench, run_in_hand.current(bench))
     first = next((run.op for run in (named, in_hand) if run is not None and run.op in options), None)
-    asked = st.query_params.get("op")
-    if first is None or (named is None and asked in options):
-        first = asked if asked in options else use_case.default_op(bench)
-    if asked is not None and asked not in options and named is None:
-        first = nearest(asked, options) or first
-        st.caption(f":orange[In the address, the op {plain(repr(asked))} has no ladder: showing {plain(first)}]")
+    of_address = st.query_params.get("op")
+    if first is None or (named is None and of_address in options):
+        first = of_address if of_address in options else use_case.default_op(bench)
+    if of_address is not None and of_address not in options and named is None:
+        first = nearest(of_address, options) or first
+        st.caption(f":orange[In the address, the op {plain(repr(of_address))} has no ladder: showing {plain(first)}]")
     if view_filters.moved("run") or view_filters.moved("op"):
         st.session_state.pop("ladder_op", None)
     st.session_state.setdefault("ladder_op", first)
@@ -193,17 +193,17 @@ def _box(
 ) -> _Option:
     """A widget whose value the address always names as `param`, because its default depends on the run. An unknown value of the
     address is reported, and the default is used."""
-    key, asked = f"ladder_{name}", st.query_params.get(param)
+    key, of_address = f"ladder_{name}", st.query_params.get(param)
     followed = f"{key}_followed"
     present = st.session_state.get(key)
     # Until somebody chooses, the box follows its default, which changes while a run is measured.
     if present in options and present == st.session_state.get(followed) and not view_filters.moved(param):
         st.session_state[key] = default
     elif view_filters.moved(param) or present not in options:
-        st.session_state[key] = asked if asked in options else default
-        if asked and asked not in options:
+        st.session_state[key] = of_address if of_address in options else default
+        if of_address and of_address not in options:
             st.caption(
-                f":orange[In the address, {plain(param)} {plain(repr(asked))} is unknown: showing {plain(default)}]"
+                f":orange[In the address, {plain(param)} {plain(repr(of_address))} is unknown: showing {plain(default)}]"
             )
     chosen: _Option = view_filters.widget_with_value(widget, label, options, key=key, **look) or default
     st.session_state[followed] = default

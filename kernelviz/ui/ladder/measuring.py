@@ -120,18 +120,18 @@ def _start(bench: Bench, problem: Problem, device_id: str, actions: callbacks.Ac
     actions.activities[_LADDER] = f"{problem.op} {measuring.start_problem(bench, problem, device_id, owner=owner)}"
 
 
-def _form(bench: Bench, op: Op, near: Problem, device: Device) -> None:
+def _form(bench: Bench, op: Op, like: Problem, device: Device) -> None:
     """Sizes, number format and direction of another measurement."""
     texts = {
         axis.name: st.text_input(
             axis.name,
-            value=typed_size(near.sizes[axis.name]),
+            value=typed_size(like.sizes[axis.name]),
             key=f"ladder_size_{op.name}_{axis.name}",
             help=plain(axis.caption),
         )
         for axis in op.axes
     }
-    dtype = st.selectbox("Number format", op.dtypes, index=op.dtypes.index(near.dtype), key=f"ladder_dtype_{op.name}")
+    dtype = st.selectbox("Number format", op.dtypes, index=op.dtypes.index(like.dtype), key=f"ladder_dtype_{op.name}")
     computes = op.computes.get(dtype, ())
     compute = st.selectbox("Arithmetic", computes, key=f"ladder_compute_{op.name}") if len(computes) > 1 else None
     direction = (
