@@ -1,5 +1,7 @@
 """The panels of the page Ladder. `pages/ladder.py` puts them in reading order."""
 
+from typing import Any
+
 import streamlit as st
 
 from kernelviz import plots
@@ -37,6 +39,8 @@ from kernelviz.ui.shared import charts, download_button
 from kernelviz.ui.shared.text import bullets, plain
 
 _WAIT_S, _ASK_EVERY = 0.4, "0.5s"
+DIFF_PX, SHORT_LINES = 380, 14
+"""The height of a diff with more lines than SHORT_LINES."""
 CARD_PX = 1000
 """A card is so wide at most, so that its lines can be read."""
 _COLOURS: dict[StepKind, str] = {
@@ -142,8 +146,11 @@ def lines_changed(ladder: Ladder, of: BackendLadder, step: Step, changes: Ladder
         f"{plain(describe_source_changes(source)) if source is not None else 'this rung has no result, so nothing is known.'}"
     )
     if source is not None:
-        for lines in diff_lines(source):
-            st.code("\n".join(lines), language="diff", height=380)
+        for number, lines in enumerate(diff_lines(source)):
+            # The box scrolls, and not the code in it, because the keyboard reaches only the box: it has a button in it.
+            height: Any = DIFF_PX if len(lines) > SHORT_LINES else "content"
+            with st.container(height=height, border=False, key=f"ladder_diff_{number}"):
+                st.code("\n".join(lines), language="diff", wrap_lines=True)
 
 
 def worklog(
