@@ -17,6 +17,7 @@ Explains = Literal["can", "neutral", "against"]
 favours the side that is slower."""
 TensorKind = Literal["mma_sync", "wgmma", "tcgen05"]
 CopyTechnique = Literal["cp_async", "bulk_copy", "tma"]
+StoreTechnique = Literal["bulk_copy", "tma"]
 WorkBasis = Literal["multiply_add", "byte"]
 """What instructions are counted for: 1,024 multiply-adds of a warp on the tensor cores, or a byte that a thread loads from or
 stores to global memory."""
@@ -174,12 +175,24 @@ class TechniqueChange(_Change, frozen=True, kw_only=True, tag="technique"):
 
 class AccessWidthChange(_Change, frozen=True, kw_only=True, tag="access_width"):
     """The width of the accesses that move most of the bytes, of these kinds: bytes that a thread moves with one instruction.
-    Asynchronous copies by cp.async count as loads of global memory."""
+    Asynchronous copies by cp.async count as loads of global memory. `around_loop`: the accesses of a side are not in its main
+    loop, but before or behind it, so that they are few."""
 
     space: MemorySpace
     accesses: tuple[AccessKind, ...]
     a_bytes: int
     b_bytes: int
+    around_loop: bool = False
+
+
+class StoresChange(_Change, frozen=True, kw_only=True, tag="stores"):
+    """How results are stored to global memory: tiles by asynchronous copies, or by the threads, with this width in bytes. None:
+    not so, or unknown."""
+
+    a: StoreTechnique | None
+    b: StoreTechnique | None
+    a_bytes: int | None = None
+    b_bytes: int | None = None
 
 
 class InstructionsChange(_Change, frozen=True, kw_only=True, tag="instructions"):
@@ -256,6 +269,7 @@ CodeChange = (
     | CopiesChange
     | TechniqueChange
     | AccessWidthChange
+    | StoresChange
     | InstructionsChange
     | BarriersChange
     | OccupancyChange

@@ -37,6 +37,7 @@ from kernelviz.core.code_changes import (
     SharedMemoryChange,
     SharedStagingChange,
     SpillsChange,
+    StoresChange,
     TechniqueChange,
     TensorChange,
     TensorShapeChange,
@@ -64,6 +65,7 @@ _CAUSES: tuple[type, ...] = (
     TechniqueChange,
     AccessWidthChange,
     TensorShapeChange,
+    StoresChange,
     InstructionsChange,
     BarriersChange,
     OccupancyChange,
@@ -175,6 +177,10 @@ def _explains(
         return "against"
     if type(change) not in _CAUSES or change.kernel or _is_small(change):
         return "neutral"
+    if isinstance(change, AccessWidthChange) and change.around_loop:
+        return "neutral"
+    if isinstance(change, SpillsChange) and change.a_of_iteration == 0 == change.b_of_iteration:
+        return "neutral"  # each thread has them once, before or behind its loop
     # A few warps keep tensor cores busy: the fastest products have an occupancy of 12 to 25 %, because tiles fill shared memory.
     if isinstance(change, OccupancyChange) and pairs and all(work.tensor_kind(k) for k in pairs[0][:2]):
         return "neutral"

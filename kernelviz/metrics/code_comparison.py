@@ -29,6 +29,7 @@ from kernelviz.core.code_changes import (
     SharedMemoryChange,
     SharedStagingChange,
     SpillsChange,
+    StoresChange,
     TechniqueChange,
     TensorChange,
     TensorShapeChange,
@@ -110,7 +111,9 @@ def _of_code(a: KernelOfCase, b: KernelOfCase, kernel: str) -> Iterator[CodeChan
     yield from _atomics(a, b, kernel)
     yield from _tensor(a, b, kernel)
     passes = a.facts.load_passes, b.facts.load_passes
-    if passes[0] and passes[1] and passes[0] != passes[1]:
+    # A product with parts along K loads its factors in one loop, and the sums of the parts in another.
+    multiplies = work.tensor_kind(a) or work.tensor_kind(b)
+    if passes[0] and passes[1] and passes[0] != passes[1] and not multiplies:
         yield PassesChange(a=passes[0], b=passes[1], favours=_less(passes[0], passes[1]), kernel=kernel)
     roles = work.roles(a), work.roles(b)
     if roles[0] != roles[1] and max(map(len, roles)) > 1:
@@ -128,6 +131,7 @@ def _of_code(a: KernelOfCase, b: KernelOfCase, kernel: str) -> Iterator[CodeChan
             only: CodeSide = "a" if has[0] else "b"
             yield TechniqueChange(technique=technique, only=only, favours=only, kernel=kernel)
     yield from _widths(a, b, kernel)
+    yield from _stores(a, b, kernel)
     for basis in work.BASES if _same_regions(a, b) else ():
         first, second = work.instructions_per(a, basis), work.instructions_per(b, basis)
         if first is not None and second is not None and abs(first / second - 1) >= _LEAST_INSTRUCTIONS:
@@ -180,20 +184,38 @@ def _tensor(a: KernelOfCase, b: KernelOfCase, kernel: str) -> Iterator[CodeChang
 def _widths(a: KernelOfCase, b: KernelOfCase, kernel: str) -> Iterator[CodeChange]:
     """Widths of global and of shared accesses; loads and stores in one change if both have the same widths."""
     for space in work.SPACES:
-        by_widths: dict[tuple[int, int], list[work.LoadOrStore]] = {}
+        by_widths: dict[tuple[int, int, bool], list[work.LoadOrStore]] = {}
         for access in work.LOADS_AND_STORES:
             first, second = work.usual_width(a, space, access), work.usual_width(b, space, access)
-            if first is not None and second is not None and first != second:
-                by_widths.setdefault((first, second), []).append(access)
-        for (first, second), accesses in by_widths.items():
+            if first is not None and second is not None and first.bytes != second.bytes:
+                around = not (first.in_work and second.in_work)
+                by_widths.setdefault((first.bytes, second.bytes, around), []).append(access)
+        for (first_bytes, second_bytes, around), accesses in by_widths.items():
             yield AccessWidthChange(
                 space=space,
                 accesses=tuple(accesses),
-                a_bytes=first,
-                b_bytes=second,
-                favours=_more(first, second),
+                a_bytes=first_bytes,
+                b_bytes=second_bytes,
+                around_loop=around,
+                favours=_more(first_bytes, second_bytes),
                 kernel=kernel,
             )
+
+
+def _stores(a: KernelOfCase, b: KernelOfCase, kernel: str) -> Iterator[CodeChange]:
+    first, second = work.store_technique(a), work.store_technique(b)
+    if first == second:
+        return
+    rank = [work.COPY_RANK[one] if one else 0 for one in (first, second)]
+    widths = [work.usual_width(k, "global", "store") for k in (a, b)]
+    yield StoresChange(
+        a=first,
+        b=second,
+        a_bytes=widths[0].bytes if widths[0] else None,
+        b_bytes=widths[1].bytes if widths[1] else None,
+        favours=_more(*rank),
+        kernel=kernel,
+    )
 
 
 def _of_launch(a: KernelOfCase, b: KernelOfCase, kernel: str) -> Iterator[CodeChange]:

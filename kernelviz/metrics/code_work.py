@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from kernelviz.core.code_changes import CopyTechnique, Role, TensorKind, WorkBasis
+from kernelviz.core.code_changes import CopyTechnique, Role, StoreTechnique, TensorKind, WorkBasis
 from kernelviz.core.code_facts import KernelOfCase
 from kernelviz.core.machine_code import Access, CodeFacts, MemorySpace, Technique, TensorInstruction
 
@@ -44,6 +44,14 @@ class Atomics:
 
     of_global: int
     of_shared: int
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """Bytes of an access. `in_work`: whether the work has such accesses, and not only the code around a loop."""
+
+    bytes: int
+    in_work: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,21 +128,30 @@ def cluster_techniques(kernel: KernelOfCase) -> frozenset[Technique]:
     return frozenset(techniques)
 
 
-def usual_width(kernel: KernelOfCase, space: MemorySpace, access: LoadOrStore) -> int | None:
-    """The width in bytes by which most bytes are moved: in the work; of global memory, in the whole code if the work has no such
-    accesses. None without any, and for global memory that a kernel copies by tiles, whose instructions have no width."""
+def usual_width(kernel: KernelOfCase, space: MemorySpace, access: LoadOrStore) -> Width | None:
+    """The width by which most bytes are moved: in the work; of global memory, in the whole code if the work has no such accesses.
+    None without any, and for global memory that a kernel copies by tiles, whose instructions have no width."""
     whole = kernel.facts.whole
     if space == "global" and access == "load" and any(c.kind in ("bulk_load", "tma_load") for c in whole.copies):
         return None
     if space == "global" and access == "store" and any(c.kind in ("bulk_store", "tma_store") for c in whole.copies):
         return None
-    for regions in (_works(kernel), [whole] if space == "global" else []):
+    whole_code = [whole] if space == "global" else []
+    for regions in (list(_works(kernel)), whole_code):
         moved: Counter[int] = Counter()
         for region in regions:
             moved.update(_bytes_by_width(region, space, access))
         if moved:
-            return max(moved, key=lambda width: (moved[width], width))
+            return Width(max(moved, key=lambda width: (moved[width], width)), regions is not whole_code)
     return None
+
+
+def store_technique(kernel: KernelOfCase) -> StoreTechnique | None:
+    """The copies by which tiles are stored to global memory; None if threads store."""
+    kinds = {copy.kind for copy in kernel.facts.whole.copies}
+    return (
+        "tma" if kinds & {"tma_store", "tma_reduce"} else "bulk_copy" if kinds & {"bulk_store", "bulk_reduce"} else None
+    )
 
 
 def _bytes_by_width(region: CodeFacts, space: MemorySpace, access: LoadOrStore) -> Counter[int]:

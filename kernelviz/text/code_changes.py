@@ -30,6 +30,8 @@ from kernelviz.core.code_changes import (
     SharedMemoryChange,
     SharedStagingChange,
     SpillsChange,
+    StoresChange,
+    StoreTechnique,
     TechniqueChange,
     TensorChange,
     TensorKind,
@@ -41,11 +43,10 @@ from kernelviz.core.code_changes import (
 from kernelviz.core.code_facts import NoFactsReason
 from kernelviz.core.machine_code import OccupancyLimit
 from kernelviz.core.units import counted, percent, significant, size_bytes
-from kernelviz.text.machine_code import LIMIT_NAMES, TECHNIQUE_NAMES
+from kernelviz.text.machine_code import LIMIT_NAMES, TECHNIQUE_NAMES, format_kernel_name
 from kernelviz.text.text import Text, join, sentence_case
 
 MOST = 3
-_MOST_LETTERS = 48
 EXPLAINS_NAMES: dict[Explains, str] = {
     "can": "can be the reason",
     "neutral": "no reason by itself",
@@ -113,8 +114,7 @@ def describe_missing_sides(changes: CodeChanges) -> Iterator[Text]:
     }
     for side, (reason, kernel) in sides.items():
         if kernel is not None:
-            name = kernel if len(kernel) <= _MOST_LETTERS else f"{kernel[: _MOST_LETTERS - 1]}…"
-            yield Text(f"the longest kernel of {side} ({name}) is a library's: no machine code")
+            yield Text(f"the longest kernel of {side} ({format_kernel_name(kernel)}) is a library's: no machine code")
         elif reason is not None:
             verb = " is" if reason in ("library", "no_machine_code") else ":"
             yield Text(f"{side}{verb} {_MISSING[reason]}")
@@ -153,7 +153,7 @@ def describe_change(change: CodeChange) -> Text:
     warps are specialised: 1 role multiplies (232 registers), 1 role copies (40 registers)
     """
     text = _describe(change)
-    return Text(f"{text} (in {change.kernel})") if change.kernel else Text(text)
+    return Text(f"{text} (in {format_kernel_name(change.kernel)})") if change.kernel else Text(text)
 
 
 def _describe(change: CodeChange) -> str:
@@ -192,6 +192,9 @@ def _describe(change: CodeChange) -> str:
             return f"{TECHNIQUE_NAMES[change.technique]} {'gone' if change.only == 'a' else 'used'}"
         case AccessWidthChange():
             return _widths(change)
+        case StoresChange():
+            new, old = _stores(change.b, change.b_bytes), _stores(change.a, change.a_bytes)
+            return f"{new} replaced {old}"
         case InstructionsChange():
             basis = "1,024 multiply-adds of a warp" if change.basis == "multiply_add" else "byte of a thread"
             return f"instructions per {basis} {significant(change.a, 3)} → {significant(change.b, 3)}"
@@ -269,9 +272,15 @@ def _widths(change: AccessWidthChange) -> str:
     shared = "shared " if change.space == "shared" else ""
     kinds = " and ".join(f"{kind}s" for kind in change.accesses)
     what = f"{shared}{kinds}"
-    if len(change.accesses) > 1:
-        return f"{change.b_bytes}-byte {what} replaced {change.a_bytes}-byte ones"
-    return f"{change.b_bytes}-byte {what} replaced {change.a_bytes}-byte {what}"
+    where = " (not in the main loop)" if change.around_loop else ""
+    old = "ones" if len(change.accesses) > 1 else what
+    return f"{change.b_bytes}-byte {what} replaced {change.a_bytes}-byte {old}{where}"
+
+
+def _stores(technique: StoreTechnique | None, width_bytes: int | None) -> str:
+    if technique is not None:
+        return f"stores by {_COPIES[technique]}"
+    return "stores by threads" if width_bytes is None else f"{width_bytes}-byte stores by threads"
 
 
 def _occupancy(change: OccupancyChange) -> str:

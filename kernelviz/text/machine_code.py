@@ -97,6 +97,18 @@ TECHNIQUE_NAMES: dict[Technique, str] = {
 }
 
 
+_MOST_LETTERS = 48
+
+
+def format_kernel_name(name: str) -> str:
+    """The name of a kernel, cut if it is long: a template of torch has hundreds of letters.
+
+    >>> format_kernel_name("row_kernel"), len(format_kernel_name("void at::native::" + "x" * 400))
+    ('row_kernel', 48)
+    """
+    return name if len(name) <= _MOST_LETTERS else f"{name[: _MOST_LETTERS - 1]}…"
+
+
 def describe_kernel(kernel: KernelFacts) -> tuple[Text, ...]:
     """Lines about a kernel: its resources, then for each warp role its main loop and what an iteration consists of."""
     return (

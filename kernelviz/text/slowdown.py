@@ -34,6 +34,7 @@ from kernelviz.metrics.slowdown_findings import (
 from kernelviz.text.code_changes import describe_change, format_percents
 from kernelviz.text.differences import format_uuid
 from kernelviz.text.failures import describe_failure, format_stage
+from kernelviz.text.machine_code import format_kernel_name
 from kernelviz.text.text import Text, join
 
 MOST = 3
@@ -158,7 +159,8 @@ def _describe(finding: Finding) -> str:
         case TuningNotUsed(another=another):
             return f"the tuned configuration was not used, because it is for another version of the {another}"
         case UnusualKernel(kernel=kernel, usual=usual, problems=problems):
-            return f"{kernel} runs here, and {usual} at {units.counted(problems, 'other problem')} of the run"
+            here, elsewhere = format_kernel_name(kernel), format_kernel_name(usual)
+            return f"{here} runs here, and {elsewhere} at {units.counted(problems, 'other problem')} of the run"
         case OtherGrid():
             return _grid(finding)
         case LostInCode(change=change):
@@ -189,7 +191,7 @@ def _kernels(finding: OtherKernels) -> str:
 
 def _names(names: Sequence[str]) -> str:
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return ", ".join(names[:MOST_NAMED]) + more
+    return ", ".join(map(format_kernel_name, names[:MOST_NAMED])) + more
 
 
 def _grid(finding: OtherGrid) -> str:
@@ -198,7 +200,7 @@ def _grid(finding: OtherGrid) -> str:
         parts.append(f"blocks {finding.a_blocks:,} → {finding.b_blocks:,}")
     if finding.a_threads != finding.b_threads:
         parts.append(f"threads per block {finding.a_threads:,} → {finding.b_threads:,}")
-    return f"{', '.join(parts)} (of {finding.kernel})"
+    return f"{', '.join(parts)} (of {format_kernel_name(finding.kernel)})"
 
 
 def _error(finding: LargerError) -> str:
@@ -218,20 +220,6 @@ def _packages(packages: Sequence[OtherEnvironment]) -> Text:
 
 def _or_none(value: int | None) -> str:
     return "none" if value is None else str(value)
-
-
-def describe_slower(count: int) -> Text:
-    """How many cases are slower.
-
-    >>> print(describe_slower(0)); print(describe_slower(2))
-    No case of B is slower than in A beyond the noise.
-    2 cases of B are slower than in A, or have no correct time.
-    """
-    if not count:
-        return Text("No case of B is slower than in A beyond the noise.")
-    verb = "is" if count == 1 else "are"
-    has = "has" if count == 1 else "have"
-    return Text(f"{units.counted(count, 'case')} of B {verb} slower than in A, or {has} no correct time.")
 
 
 def describe_topics_of(slow: Sequence[Slowdown]) -> Text:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kernelviz.machine_code.cubin import read_cubin
 from kernelviz.core.machine_code import RESERVED_SHARED_BYTES
+from kernelviz.machine_code.cubin import read_cubin
 
 
 class Resources(NamedTuple):

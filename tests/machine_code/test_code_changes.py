@@ -35,15 +35,21 @@ from kernelviz.core.code_changes import (
     SharedLayoutChange,
     SharedStagingChange,
     SpillsChange,
+    StoresChange,
     TensorChange,
     WarpRolesChange,
 )
 from kernelviz.core.code_facts import CaseFacts, KernelOfCase
+from kernelviz.core.machine_code import WarpRole
 from kernelviz.core.result import Kernel
 from kernelviz.metrics.code_changes import code_changes, kernel_pairs, ranked
 from kernelviz.metrics.comparison import compare
 from kernelviz.store import Store
-from kernelviz.text.code_changes import describe_cause, describe_changes
+from kernelviz.text.code_changes import describe_cause, describe_change, describe_changes
+
+pytest.importorskip("triton")
+pytest.importorskip("cuda.core")
+import explained_pairs
 
 pytestmark = [
     pytest.mark.xdist_group("compile-0"),
@@ -98,6 +104,8 @@ def test_the_first_change_is_the_one_that_explains(pair: cases.ExplainedPair, fa
     assert measured.kind == "faster"
     changes = ranked(a, b, faster_side(measured))
     assert CAUSES[pair.name](changes.cause), describe_changes(changes)
+    if changes.cause is not None:
+        assert f"| {describe_change(changes.cause)}" in explained_pairs.DOCUMENT.read_text()
     assert changes == code_changes(a, b), "the intervals of the times do not overlap"
     # The other way round, the same change is the cause: A is faster because B lacks it.
     back = ranked(b, a, "b" if changes.faster == "a" else "a")
@@ -197,10 +205,32 @@ def test_measured_sectors_come_before_what_the_code_lets_expect(facts: Facts) ->
     assert isinstance(ranked(counted(a, 110), counted(b, 100), "b").cause, SharedStagingChange)
 
 
+def around_the_loop(case: CaseFacts) -> CaseFacts:
+    """The same spills, but none of them in the main loop."""
+
+    def without(role: WarpRole) -> WarpRole:
+        assert role.main_loop is not None
+        accesses = tuple(a for a in role.main_loop.iteration.accesses if a.space != "local")
+        iteration = replace(role.main_loop.iteration, accesses=accesses)
+        return replace(role, main_loop=replace(role.main_loop, iteration=iteration))
+
+    (kernel,) = case.kernels
+    facts = replace(kernel.facts, roles=tuple(map(without, kernel.facts.roles)))
+    return replace(case, kernels=(replace(kernel, facts=facts),))
+
+
+def test_results_that_are_stored_by_copies_are_a_cause_and_widths_around_a_loop_are_none(facts: Facts) -> None:
+    a, b = facts("matmul")
+    stores = next(one for one in ranked(a, b, "b").changes if isinstance(one.change, StoresChange))
+    assert stores.explains == "can"
+    assert str(describe_change(stores.change)) == "stores by TMA replaced 16-byte stores by threads"
+    a, b = facts("w4a16")
+    widths = next(one for one in ranked(a, b, "a").changes if isinstance(one.change, AccessWidthChange))
+    assert (widths.change.around_loop, widths.explains) == (True, "neutral")
+
+
 def test_spills_are_named_before_everything_that_is_not_measured() -> None:
     """The same tile with 4 and with 8 warps: docs/why.md."""
-    pytest.importorskip("triton")
-    import explained_pairs
 
     def facts_of(kernel: explained_pairs.Compiled) -> CaseFacts:
         one = KernelOfCase(
@@ -216,6 +246,8 @@ def test_spills_are_named_before_everything_that_is_not_measured() -> None:
     cause = ranked(four, eight, "b").cause
     assert isinstance(cause, SpillsChange)
     assert (cause.a, cause.b, cause.a_of_iteration, cause.b_of_iteration) == (590, 0, 194, 0)
+    outside = ranked(around_the_loop(four), around_the_loop(eight), "b")
+    assert {type(one.change): one.explains for one in outside.changes}[SpillsChange] == "neutral"
     appeared = ranked(eight, four, "a")
     assert str(describe_cause(appeared)).endswith("accesses to local memory (spills) 0 → 590, in an iteration 0 → 194.")
 
