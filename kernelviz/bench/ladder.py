@@ -137,7 +137,7 @@ def ladder_of(
     """The ladders of a run at a problem, by default at `default_problem`. Errors: UnknownName for an op without a ladder."""
     op = op_with_ladder(bench, run.plan.op)
     chosen = problem or default_problem(bench, run)
-    return ladder_at(run, chosen, declared(op, chosen), bench.roofs_of(run), headline)
+    return ladder_at(run, chosen, declared(op, chosen, run.environment.device), bench.roofs_of(run), headline)
 
 
 def ladder_of_stored(bench: Bench, run_id: str, problem: str | None = None, headline: Headline = "cold") -> Ladder:

@@ -3,25 +3,28 @@
 from functools import lru_cache
 
 from kernelviz.bench.claims import problem_of
-from kernelviz.core import KernelvizError, Problem
+from kernelviz.core import Device, KernelvizError, Problem
 from kernelviz.core.claim import Claim, RatioTest, TimeTest
 from kernelviz.formats.claim_files import shipped_claims
+from kernelviz.machine_code.techniques import expected_on
 from kernelviz.metrics.ladder import DeclaredVariant, PublishedStep, PublishedValue
 from kernelviz.ops import Op, Variant, catalogue
 
 
-def declared(op: Op, problem: Problem) -> tuple[DeclaredVariant, ...]:
-    """What the catalogue says of the variants of an op, in their order, about a problem."""
-    return tuple(_declared(op, variant, problem) for variant in op.of(problem).variants)
+def declared(op: Op, problem: Problem, device: Device | None = None) -> tuple[DeclaredVariant, ...]:
+    """What the catalogue says of the variants of an op, in their order, about a problem. `device`: whose techniques count."""
+    capability = None if device is None else device.compute_capability
+    architecture = "" if capability is None else f"sm_{capability[0]}{capability[1]}"
+    return tuple(_declared(op, variant, problem, architecture) for variant in op.of(problem).variants)
 
 
-def _declared(op: Op, variant: Variant, problem: Problem) -> DeclaredVariant:
+def _declared(op: Op, variant: Variant, problem: Problem, architecture: str) -> DeclaredVariant:
     published, values = published_of(op, variant, problem)
     return DeclaredVariant(
         name=variant.name,
         backend=variant.backend,
         idea=variant.summary,
-        techniques=frozenset(variant.techniques),
+        techniques=expected_on(variant.techniques, architecture) if architecture else frozenset(),
         published=published,
         published_values=values,
         only_when_named=variant.only_when_named,

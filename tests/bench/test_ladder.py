@@ -184,6 +184,14 @@ def test_the_machine_code_of_two_rungs_is_compared_by_the_verdict_on_their_times
     assert changes_of(bench, ladder, machine_code=False).code == {}
 
 
+def test_only_techniques_that_the_device_has_are_called_new(bench: Bench) -> None:
+    ladder = use_case.ladder_of_stored(bench, H200_MATMUL)
+    steps = {step.variant: step for of in ladder.ladders for step in of.steps}
+    assert steps["triton_tuned"].new_techniques == frozenset()  # tcgen05 is of another architecture
+    assert steps["triton_descriptors"].new_techniques == {"tma"}
+    assert steps["cuda_wgmma"].new_techniques == {"tma", "wgmma"}
+
+
 def test_each_step_is_compared_with_the_step_that_its_gain_refers_to(bench: Bench) -> None:
     ladder = use_case.ladder_of_stored(bench, H200_MATMUL)
     pairs = {after.variant: before.variant for before, after in compared_results(ladder)}
