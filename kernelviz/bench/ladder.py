@@ -12,7 +12,7 @@ from kernelviz.bench.bench import Bench
 from kernelviz.bench.comparison import opened
 from kernelviz.bench.ladder_published import claimed_problem, declared
 from kernelviz.bench.summaries import RunSummary
-from kernelviz.core import LIVING, Problem, Run, check_name
+from kernelviz.core import LIVING, BadField, Problem, Run, check_name
 from kernelviz.formats.claim_files import shipped_claims
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.ladder import BackendLadder, Ladder, Step, ladder_at
@@ -42,8 +42,12 @@ def _longest(op: Op, names: Sequence[str]) -> int:
 
 
 def op_with_ladder(bench: Bench, name: str) -> Op:
-    """The op. Errors: UnknownName with the nearest one."""
-    check_name("op", name, ladder_ops(bench))
+    """The op. Errors: UnknownName with the nearest one; BadField for an op without a ladder."""
+    check_name("op", name, bench.ops())
+    known = ladder_ops(bench)
+    if name not in known:
+        why = f"it has no ladder, because no backend has {FEWEST} variants that are written here"
+        raise BadField("op", name, f"{why}; choose {', '.join(known)}")
     return bench.ops()[name]
 
 

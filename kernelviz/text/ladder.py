@@ -318,9 +318,14 @@ def describe_summary(summary: LadderSummary | None, metric: Metric, name: Naming
     if summary.steps == 1 or first is None or best is None:
         value = format_value(best or first, metric)
         parts = [f"{title}: {name(summary.best.variant)} is the only rung with a correct time, {value}"]
+    elif summary.total is None:
+        value = format_value(best, metric)
+        parts = [
+            f"{title}: {summary.steps} rungs, of which the first, {name(summary.best.variant)}, is the fastest with {value}"
+        ]
     else:
         span = _span(first.estimate, best.estimate, metric)
-        times = "" if summary.total is None or summary.total.ratio is None else _times(summary.total.ratio)
+        times = "" if summary.total.ratio is None else _times(summary.total.ratio)
         parts = [f"{title}: {summary.steps} rungs from {span}{times}"]
     if summary.largest is not None and summary.largest.speed_up is not None and summary.steps > 2:
         gain = units.factor(summary.largest.speed_up.estimate)
@@ -366,20 +371,19 @@ def _tail(count: int, pair: Pair) -> str:
 
 
 def _against_library(summary: LadderSummary, name: Naming) -> str:
-    best = name(summary.best.variant)
+    """How the fastest rung compares with the fastest library and with the roof."""
+    named = summary.steps == 1 or summary.best is summary.first
+    subject = "It" if named else f"The fastest, {name(summary.best.variant)},"
     share = None if summary.best.row is None else summary.best.row.efficiency
     roof = "" if share is None else f"{format_share(share)} of the roof"
     pair = summary.library
     if pair is None:
-        return f"The fastest, {best}, reaches {roof}." if roof else ""
-    library = name(pair.before.variant)
-    at = f", and reaches {roof}" if roof else ""
+        return f"{subject} reaches {roof}." if roof else ""
+    library = f"{name(pair.before.variant)}, the fastest library{f', and reaches {roof}' if roof else ''}"
     if pair.kind in ("faster", "slower") and pair.ratio is not None:
         ratio = pair.ratio.inverse() if pair.kind == "faster" else pair.ratio
-        return f"The fastest, {best}, is {_factor(ratio)} {pair.kind} than {library}, the fastest library{at}."
-    if pair.kind == "same":
-        return f"The fastest, {best}, ties with {library}, the fastest library{at}."
-    return f"The fastest, {best}, cannot be told from {library}, the fastest library{at}."
+        return f"{subject} is {_factor(ratio)} {pair.kind} than {library}."
+    return f"{subject} {'ties with' if pair.kind == 'same' else 'cannot be told from'} {library}."
 
 
 def describe_code_age(step: Step, of: BackendLadder) -> Text:

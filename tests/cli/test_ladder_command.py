@@ -66,6 +66,7 @@ def test_an_op_shows_the_recorded_run_with_the_most_rungs(capsys: pytest.Capture
     ("arguments", "message"),
     [
         (("no-such-op",), "no-such-op"),
+        (("linear_gelu",), "it has no ladder, because no backend has 2 variants"),
         (("transpose",), "no run here shows its ladder; `kernelviz ladder transpose --measure`"),
         (("add", "--run", "h200-matmul"), "it is a run of matmul, not of add"),
         (("--run", "no-such-run"), "no run 'no-such-run'"),

@@ -222,6 +222,10 @@ def test_nothing_correct_has_no_sentence_and_one_step_has_no_gain() -> None:
     one = ladder_of({FIRST: 0.5})
     said = str(describe_summary(summary_of(one, one.ladders[0]), "bandwidth"))
     assert "cuda first is the only rung with a correct time" in said
+    assert ". It is 1.782× (1.782–1.783) slower than torch eager" in said
+    first = ladder_of({FIRST: 0.5, SECOND: 0.4})
+    said = str(describe_summary(summary_of(first, first.ladders[0]), "bandwidth"))
+    assert said.startswith("CUDA C++: 2 rungs, of which the first, cuda first, is the fastest with 2.1")
 
 
 def test_values_and_roof_have_the_unit_of_the_metric() -> None:
