@@ -175,14 +175,14 @@ class TechniqueChange(_Change, frozen=True, kw_only=True, tag="technique"):
 
 class AccessWidthChange(_Change, frozen=True, kw_only=True, tag="access_width"):
     """The width of the accesses that move most of the bytes, of these kinds: bytes that a thread moves with one instruction.
-    Asynchronous copies by cp.async count as loads of global memory. `around_loop`: the accesses of a side are not in its main
+    Asynchronous copies by cp.async count as loads of global memory. `outside_main`: the accesses of a side are not in its main
     loop, but before or behind it, so that they are few."""
 
     space: MemorySpace
     accesses: tuple[AccessKind, ...]
     a_bytes: int
     b_bytes: int
-    around_loop: bool = False
+    outside_main: bool = False
 
 
 class StoresChange(_Change, frozen=True, kw_only=True, tag="stores"):

@@ -177,7 +177,7 @@ def _explains(
         return "against"
     if type(change) not in _CAUSES or change.kernel or _is_small(change):
         return "neutral"
-    if isinstance(change, AccessWidthChange) and change.around_loop:
+    if isinstance(change, AccessWidthChange) and change.outside_main:
         return "neutral"
     if isinstance(change, SpillsChange) and change.a_of_iteration == 0 == change.b_of_iteration:
         return "neutral"  # each thread has them once, before or behind its loop

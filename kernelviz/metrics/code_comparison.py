@@ -183,7 +183,10 @@ def _tensor(a: KernelOfCase, b: KernelOfCase, kernel: str) -> Iterator[CodeChang
 
 def _widths(a: KernelOfCase, b: KernelOfCase, kernel: str) -> Iterator[CodeChange]:
     """Widths of global and of shared accesses; loads and stores in one change if both have the same widths."""
+    staged = work.stages_in_shared_memory(a) and work.stages_in_shared_memory(b)
     for space in work.SPACES:
+        if space == "shared" and not staged:
+            continue  # a reduction exchanges few bytes
         by_widths: dict[tuple[int, int, bool], list[work.LoadOrStore]] = {}
         for access in work.LOADS_AND_STORES:
             first, second = work.usual_width(a, space, access), work.usual_width(b, space, access)
@@ -196,7 +199,7 @@ def _widths(a: KernelOfCase, b: KernelOfCase, kernel: str) -> Iterator[CodeChang
                 accesses=tuple(accesses),
                 a_bytes=first_bytes,
                 b_bytes=second_bytes,
-                around_loop=around,
+                outside_main=around,
                 favours=_more(first_bytes, second_bytes),
                 kernel=kernel,
             )
@@ -266,6 +269,8 @@ def _shared_memory(a: KernelOfCase, b: KernelOfCase, kernel: str) -> Iterator[Co
     if a.shared_bytes is None or b.shared_bytes is None:
         return
     staged = work.stages_in_shared_memory(a), work.stages_in_shared_memory(b)
+    if staged[0] is None or staged[1] is None:
+        return
     if staged[0] != staged[1]:
         side: CodeSide = "a" if staged[0] else "b"
         kernel_of = a if staged[0] else b

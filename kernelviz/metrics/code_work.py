@@ -213,11 +213,11 @@ def shared_uses(kernel: KernelOfCase) -> SharedUses:
     return SharedUses(of("load"), of("store"), whole.barriers.get("block", 0))
 
 
-def stages_in_shared_memory(kernel: KernelOfCase) -> bool:
+def stages_in_shared_memory(kernel: KernelOfCase) -> bool | None:
     """Whether the data go through shared memory: the block has 4 bytes of it per thread or more, and stores to it or copies into
-    it. Less than that is for the partial results of a reduction."""
+    it. Less than that is for the partial results of a reduction. None if the launch is not known."""
     if kernel.shared_bytes is None or kernel.threads is None:
-        return False
+        return None
     enough = kernel.shared_bytes >= _LEAST_STAGED_BYTES * kernel.threads
     return enough and bool(shared_uses(kernel).stores or kernel.facts.whole.copies)
 

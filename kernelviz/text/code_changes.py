@@ -272,7 +272,7 @@ def _widths(change: AccessWidthChange) -> str:
     shared = "shared " if change.space == "shared" else ""
     kinds = " and ".join(f"{kind}s" for kind in change.accesses)
     what = f"{shared}{kinds}"
-    where = " (not in the main loop)" if change.around_loop else ""
+    where = " (not in the main loop)" if change.outside_main else ""
     old = "ones" if len(change.accesses) > 1 else what
     return f"{change.b_bytes}-byte {what} replaced {change.a_bytes}-byte {old}{where}"
 

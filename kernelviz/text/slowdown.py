@@ -33,12 +33,14 @@ from kernelviz.metrics.slowdown_findings import (
 )
 from kernelviz.text.code_changes import describe_change, format_percents
 from kernelviz.text.differences import format_uuid
-from kernelviz.text.failures import describe_failure, format_stage
+from kernelviz.text.failures import format_failure
 from kernelviz.text.machine_code import format_kernel_name
 from kernelviz.text.text import Text, join
 
 MOST = 3
 MOST_NAMED = 3
+_MOST_OF_A_FAILURE = 200
+"""Characters of a failure, which may hold a compiler's log."""
 TOPIC_NAMES: dict[Topic, str] = {
     "kernels": "Kernels",
     "precondition": "Precondition",
@@ -146,7 +148,7 @@ def describe_finding(finding: Finding) -> Text:
 def _describe(finding: Finding) -> str:
     match finding:
         case NoCorrectTime(failure=failure):
-            return f"{format_stage(failure)}: {describe_failure(failure)}"
+            return str(format_failure(failure, most=_MOST_OF_A_FAILURE))
         case OtherKernels():
             return _kernels(finding)
         case OtherKernelCount(a=a, b=b):
@@ -225,13 +227,13 @@ def _or_none(value: int | None) -> str:
 def describe_topics_of(slow: Sequence[Slowdown]) -> Text:
     """Of how many of the slow cases a likely reason is known, and the topics of the likeliest ones, the most frequent first."""
     counts = Counter(topic for one in slow if (topic := _topic_of_likeliest(one)) is not None)
-    cases = units.counted(len(slow), "case")
+    cases = f"{units.counted(len(slow), 'case')} of B {'is' if len(slow) == 1 else 'are'}"
     if not counts:
-        return Text(f"{cases} of B slower. {_NOT_KNOWN}")
+        return Text(f"{cases} slower. {_NOT_KNOWN}")
     parts = (f"{TOPIC_NAMES[topic].lower()} ({count})" for topic, count in counts.most_common())
     unknown = len(slow) - counts.total()
     rest = f"; not known: {unknown}" if unknown else ""
-    return Text(f"{cases} of B slower. The likeliest reasons: {', '.join(parts)}{rest}.")
+    return Text(f"{cases} slower. The likeliest reasons: {', '.join(parts)}{rest}.")
 
 
 def _topic_of_likeliest(slow: Slowdown) -> Topic | None:

@@ -17,6 +17,7 @@ from kernelviz.bench.comparison import compare
 from kernelviz.cli import main
 from kernelviz.core import Run
 from kernelviz.core.code import packed
+from kernelviz.core.code_changes import TensorChange
 from kernelviz.formats import document
 from kernelviz.machine_code.cubin import read_cubin
 
@@ -54,6 +55,9 @@ def test_each_case_has_its_differences_or_the_reason(bench: Bench, capsys: pytes
     others = {one.unknown for name, one in by_variant.items() if name not in VARIANTS}
     assert others == {"not_captured"}
     assert kv.compare("a", "b").code_differences()[0].pair.key == compared.pairs[0].key
+    changes = dict(zip((p.key for p in compared.pairs), kv.compare("a", "b").code_changes(), strict=True))
+    pair = next(p for p in compared.pairs if p.before.variant == code.VARIANT)
+    assert TensorChange(a="mma_sync", b="wgmma", favours="b") in [one.change for one in changes[pair.key].changes]
     pair = next(p for p in compared.pairs if p.before.variant == code.VARIANT)
     assert code_difference(bench.history.code_facts, compared, pair).kernels == (changed,)
 
@@ -63,7 +67,9 @@ def test_each_case_has_its_differences_or_the_reason(bench: Bench, capsys: pytes
     assert "Both sides run the same machine code" in printed
     assert "unknown: a side has no machine code" in " ".join(printed.split())
     main(["compare", "a", "b", "--code", "--json"])
-    records = json.loads(capsys.readouterr().out)["code"]
+    printed_json = json.loads(capsys.readouterr().out)
+    assert "wgmma replaced mma.sync" in next(c for c in printed_json["code_changes"] if c["changes"])["summary"]
+    records = printed_json["code"]
     assert {r["version_b"] for r in records if "version_b" in r} == {"3.7.1"}
     assert next(r["unknown"] for r in records if "unknown" in r) == "not_captured"
 

@@ -205,7 +205,7 @@ def test_measured_sectors_come_before_what_the_code_lets_expect(facts: Facts) ->
     assert isinstance(ranked(counted(a, 110), counted(b, 100), "b").cause, SharedStagingChange)
 
 
-def around_the_loop(case: CaseFacts) -> CaseFacts:
+def outside_the_main_loop(case: CaseFacts) -> CaseFacts:
     """The same spills, but none of them in the main loop."""
 
     def without(role: WarpRole) -> WarpRole:
@@ -226,7 +226,7 @@ def test_results_that_are_stored_by_copies_are_a_cause_and_widths_around_a_loop_
     assert str(describe_change(stores.change)) == "stores by TMA replaced 16-byte stores by threads"
     a, b = facts("w4a16")
     widths = next(one for one in ranked(a, b, "a").changes if isinstance(one.change, AccessWidthChange))
-    assert (widths.change.around_loop, widths.explains) == (True, "neutral")
+    assert (widths.change.outside_main, widths.explains) == (True, "neutral")
 
 
 def test_spills_are_named_before_everything_that_is_not_measured() -> None:
@@ -246,7 +246,7 @@ def test_spills_are_named_before_everything_that_is_not_measured() -> None:
     cause = ranked(four, eight, "b").cause
     assert isinstance(cause, SpillsChange)
     assert (cause.a, cause.b, cause.a_of_iteration, cause.b_of_iteration) == (590, 0, 194, 0)
-    outside = ranked(around_the_loop(four), around_the_loop(eight), "b")
+    outside = ranked(outside_the_main_loop(four), outside_the_main_loop(eight), "b")
     assert {type(one.change): one.explains for one in outside.changes}[SpillsChange] == "neutral"
     appeared = ranked(eight, four, "a")
     assert str(describe_cause(appeared)).endswith("accesses to local memory (spills) 0 → 590, in an iteration 0 → 194.")

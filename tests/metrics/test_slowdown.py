@@ -98,7 +98,7 @@ def test_a_pair_in_which_all_is_equal_has_no_reason() -> None:
     assert slow.likeliest is None
     assert str(describe_likeliest(slow)) == "Nothing that is known of both sides explains it."
     assert str(describe_slowdown(slow)) == "the reason is not known"
-    assert str(describe_topics_of([slow])) == "1 case of B slower. Nothing that is known of both sides explains it."
+    assert str(describe_topics_of([slow])) == "1 case of B is slower. Nothing that is known of both sides explains it."
 
 
 def test_planted_spills_are_named_before_what_follows_from_them() -> None:

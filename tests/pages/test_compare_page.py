@@ -64,7 +64,7 @@ def test_two_runs_give_verdicts_worst_first(both: Bench) -> None:
     assert str(test.selectbox(key="case").value).endswith("| triton_persistent")
     # Why: the source has changed, and the sample's code is a library's, so that spills are unknown. Nothing else differs.
     assert "##### Slower after optimising" in said
-    assert "6 cases of B slower. The likeliest reasons: kernels (6)." in said
+    assert "6 cases of B are slower. The likeliest reasons: kernels (6)." in said
     assert "**Why is B slower here?** The likeliest reason: the source of the variant has changed." in said
     assert ":red[**≠ Kernels**]: the source of the variant has changed" in said
     assert ":orange[**? Spills**]: unknown: a side has no machine code here" in said
