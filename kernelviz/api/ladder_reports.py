@@ -21,8 +21,8 @@ from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.ladder import Ladder
 from kernelviz.metrics.ladder_changes import LadderChanges
 from kernelviz.metrics.ladder_summary import summary_of
-from kernelviz.text.ladder import describe_summary
 from kernelviz.text.ladder_markdown import markdown
+from kernelviz.text.ladder_summary import describe_summary
 
 if TYPE_CHECKING:
     import pandas as pd

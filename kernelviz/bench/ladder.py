@@ -113,21 +113,19 @@ def problem_named(run: Run, key: str) -> Problem:
 
 
 def default_problem(bench: Bench, run: Run, keys: Sequence[str] | None = None) -> Problem:
-    """The problem with the most correct steps; of several the one that most published numbers are about, then the largest.
+    """The problem with the most correct steps; of several the one that a quarter of the published numbers are about, then the
+    largest.
 
     `keys`: only of these. Errors: UnknownName for an op without a ladder."""
     op = op_with_ladder(bench, run.plan.op)
+    claims = [c for c in shipped_claims().claims if c.op == op.name and c.published.value > 0]
 
     def rank(problem: Problem) -> tuple[int, int, int]:
         results = [r for r in run.results if r.problem.key == problem.key]
         names = [r.variant for r in results if r.timing is not None]
-        published = sum(
-            (c.published.value > 0 and claimed_problem(op, c) == problem)
-            for c in shipped_claims().claims
-            if c.op == op.name
-        )
+        about = sum(claimed_problem(op, c) == problem for c in claims)
         size = max((r.cost.work_flop + r.cost.moved_bytes for r in results if r.cost is not None), default=0)
-        return _longest(op, names), published, size
+        return _longest(op, names), about if 4 * about >= len(claims) else 0, size
 
     return max((p for p in problems_of(run) if keys is None or p.key in keys), key=rank)
 

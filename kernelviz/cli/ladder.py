@@ -26,7 +26,6 @@ from kernelviz.tables.column import View
 from kernelviz.tables.ladder import ladder_columns, ladder_rows
 from kernelviz.text.ladder import (
     describe_library,
-    describe_summary,
     format_excluded,
     format_roof,
 )
@@ -35,6 +34,7 @@ from kernelviz.text.ladder_changes import (
 )
 from kernelviz.text.ladder_facts import facts_of_step
 from kernelviz.text.ladder_markdown import markdown
+from kernelviz.text.ladder_summary import describe_summary
 
 METRICS = get_args(Metric)
 

@@ -25,7 +25,6 @@ from kernelviz.text.ladder import (
     HOW_TO_READ,
     describe_ages,
     describe_library,
-    describe_summary,
     format_backend,
     format_excluded,
     format_gain,
@@ -37,6 +36,7 @@ from kernelviz.text.ladder_changes import (
 )
 from kernelviz.text.ladder_facts import facts_of_step
 from kernelviz.text.ladder_markdown import diff_lines
+from kernelviz.text.ladder_summary import describe_summary
 from kernelviz.text.results import format_variant
 from kernelviz.text.sizes import format_problem
 

@@ -1,4 +1,4 @@
-"""The ladder of an op in text: what each rung gains here and as published, what changed, and one sentence about the whole."""
+"""The ladder of an op in text: what each rung gains here and as published, and what changed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
@@ -21,7 +21,7 @@ from kernelviz.metrics.ladder import (
     RunEnded,
     Step,
 )
-from kernelviz.metrics.ladder_summary import SMALL, LadderSummary, roof_value, value_of, wrong_value_of
+from kernelviz.metrics.ladder_summary import roof_value, value_of, wrong_value_of
 from kernelviz.metrics.quality import quality
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.statistics import Interval
@@ -31,7 +31,7 @@ from kernelviz.text.quality import format_badge
 from kernelviz.text.results import format_variant
 from kernelviz.text.roofs import format_share
 from kernelviz.text.sizes import format_problem
-from kernelviz.text.text import Text, join, on_one_line, sentence_case
+from kernelviz.text.text import Text, on_one_line, sentence_case
 from kernelviz.text.verdicts import describe_verdict_reason
 
 Naming = Callable[[str], str]
@@ -69,18 +69,27 @@ def format_value(value: Interval | None, metric: Metric) -> Text:
 
     >>> print(format_value(Interval(790.08e12, 786.6e12, 793.4e12), "rate"))
     790.1 TFLOP/s ± 0.4 %
+    >>> print(format_value(Interval(2e-3, 1e-3, 3e-3), "time"), "|", format_value(Interval(3e12, 2e12, 6e12), "bandwidth"))
+    2.0 ms ± 50.0 % | 3.0 TB/s ± 50.0 %
     >>> print(format_value(Interval(320.0e-6, None, None), "time"), "|", format_value(None, "rate"))
     320.0 µs | unknown
     """
     if value is None:
         return Text("unknown")
-    half = value.half_width
+    half = _half_width(value, metric)
     digits = units.digits_of(half)
     width = "" if half is None else f" ± {units.width(half)}"
-    return Text(f"{_number(value.estimate, metric, digits)}{width}")
+    return Text(f"{format_estimate(value.estimate, metric, digits)}{width}")
 
 
-def _number(value: float, metric: Metric, digits: int = 3) -> str:
+def _half_width(value: Interval, metric: Metric) -> float | None:
+    """Half of the interval of the time, also where the value is a rate: `value` over the time."""
+    if metric == "time" or value.low is None or value.high is None or value.low <= 0:
+        return value.half_width
+    return (value.estimate / value.low - value.estimate / value.high) / 2
+
+
+def format_estimate(value: float, metric: Metric, digits: int = 3) -> str:
     match metric:
         case "time":
             return units.seconds(value, digits)
@@ -164,10 +173,10 @@ def _changed_by(pair: Pair | None) -> Text:
         return Text("unknown")
     slower = pair.kind == "slower"
     ratio = pair.ratio if slower else pair.ratio.inverse()
-    return Text(f"{'▼' if slower else '▲'} {_factor(ratio)} {pair.kind}")
+    return Text(f"{'▼' if slower else '▲'} {format_times(ratio)} {pair.kind}")
 
 
-def _factor(ratio: Interval) -> str:
+def format_times(ratio: Interval) -> str:
     """A factor above 1 with its interval, with as many digits as the interval leaves."""
     if ratio.low is None or ratio.high is None:
         return f"{units.factor(ratio.estimate)}×"
@@ -306,84 +315,7 @@ def format_roof(ladder: Ladder, metric: Metric) -> str | None:
     value = roof_value(ladder, metric)
     if value is None or ladder.light is None:
         return None
-    return f"roof {_number(value, metric)} ({ladder.light.bound}-bound)"
-
-
-def describe_summary(summary: LadderSummary | None, metric: Metric, name: Naming = format_variant) -> Text:
-    """One or two sentences about a ladder: from where to where, the largest gain, what the last rungs give, and the library."""
-    if summary is None:
-        return Text("No rung has a correct time yet.")
-    first, best = (value_of(step.row, metric) for step in (summary.first, summary.best))
-    title = format_backend(summary.backend)
-    if summary.steps == 1 or first is None or best is None:
-        value = format_value(best or first, metric)
-        parts = [f"{title}: {name(summary.best.variant)} is the only rung with a correct time, {value}"]
-    elif summary.total is None:
-        value = format_value(best, metric)
-        parts = [
-            f"{title}: {summary.steps} rungs, of which the first, {name(summary.best.variant)}, is the fastest with {value}"
-        ]
-    else:
-        span = _span(first.estimate, best.estimate, metric)
-        times = "" if summary.total.ratio is None else _times(summary.total.ratio)
-        parts = [f"{title}: {summary.steps} rungs from {span}{times}"]
-    if summary.largest is not None and summary.largest.speed_up is not None and summary.steps > 2:
-        gain = units.factor(summary.largest.speed_up.estimate)
-        adds = describe_techniques(summary.largest)
-        parts.append(f"the largest gain is {name(summary.largest.variant)}{f' ({adds})' if adds else ''}, {gain}×")
-    if summary.slower:
-        slower = [name(step.variant) for step in summary.slower[:2]]
-        slower += [f"{len(summary.slower) - 2} more"] if len(summary.slower) > 2 else []
-        *most, last = slower
-        listed = f"{', '.join(most)} and {last}" if most else last
-        parts.append(f"{listed} {'makes' if len(slower) == 1 else 'make'} it slower")
-    if summary.tail is not None:
-        parts.append(_tail(*summary.tail))
-    against = _against_library(summary, name)
-    return join(" ", [f"{'; '.join(parts)}.", against])
-
-
-def _span(first: float, best: float, metric: Metric) -> str:
-    """Two values of one metric, the unit once if it is the same.
-
-    >>> _span(4.0e12, 799e12, "rate"), _span(0.5e9, 4.46e12, "bandwidth")
-    ('4.00 to 799 TFLOP/s', '500 MB/s to 4.46 TB/s')
-    """
-    low, high = _number(first, metric), _number(best, metric)
-    number, _, unit = low.partition(" ")
-    return f"{number} to {high}" if high.endswith(f" {unit}") else f"{low} to {high}"
-
-
-def _times(ratio: Interval) -> str:
-    factor = 1 / ratio.estimate
-    return f", {units.factor(factor)}×" if factor >= 1 else ""
-
-
-def _tail(count: int, pair: Pair) -> str:
-    if pair.ratio is None:
-        return f"the last {count} together change less than {units.percent(SMALL, 0)}"
-    change = 1 / pair.ratio.estimate - 1
-    if pair.kind == "same":
-        return f"the last {count} together change nothing that can be measured"
-    if pair.kind == "unclear":
-        return f"the last {count} together change no more than the noise ({units.percent(abs(change))})"
-    return f"the last {count} together {'give' if change > 0 else 'cost'} {units.percent(abs(change))}"
-
-
-def _against_library(summary: LadderSummary, name: Naming) -> str:
-    """How the fastest rung compares with the fastest library and with the roof."""
-    named = summary.steps == 1 or summary.best is summary.first
-    subject = "It" if named else f"The fastest, {name(summary.best.variant)},"
-    share = None if summary.best.row is None else summary.best.row.efficiency
-    roof = "" if share is None else f"{format_share(share)} of the roof"
-    pair = summary.library
-    if pair is None:
-        return f"{subject} reaches {roof}." if roof else ""
-    library = f"{name(pair.before.variant)}, the fastest library{f', and reaches {roof}' if roof else ''}"
-    if pair.kind in ("faster", "slower") and pair.ratio is not None:
-        ratio = pair.ratio.inverse() if pair.kind == "faster" else pair.ratio
-        return f"{subject} is {_factor(ratio)} {pair.kind} than {library}."
-    return f"{subject} {'ties with' if pair.kind == 'same' else 'cannot be told from'} {library}."
+    return f"roof {format_estimate(value, metric)} ({ladder.light.bound}-bound)"
 
 
 def describe_code_age(step: Step, of: BackendLadder) -> Text:

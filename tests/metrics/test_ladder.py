@@ -22,7 +22,8 @@ from kernelviz.metrics.ladder import (
     steps_by_backend,
 )
 from kernelviz.metrics.ladder_summary import roof_value, summary_of, value_of, wrong_value_of
-from kernelviz.text.ladder import describe_gain, describe_summary, format_gain, format_gain_short
+from kernelviz.text.ladder import describe_gain, format_gain, format_gain_short
+from kernelviz.text.ladder_summary import describe_summary
 
 (PROBLEM,) = samples.problems("rmsnorm", [{"m": 8192, "n": 8192}])
 FIRST, SECOND, THIRD, LAST = "cuda_first", "cuda_second", "cuda_third", "cuda_last"

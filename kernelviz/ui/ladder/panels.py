@@ -20,7 +20,6 @@ from kernelviz.text.ladder import (
     HOW_TO_READ,
     describe_ages,
     describe_library,
-    describe_summary,
     format_backend,
     format_excluded,
     format_gain,
@@ -34,6 +33,7 @@ from kernelviz.text.ladder_changes import (
 )
 from kernelviz.text.ladder_facts import facts_of_step
 from kernelviz.text.ladder_markdown import diff_lines, markdown
+from kernelviz.text.ladder_summary import describe_summary
 from kernelviz.ui.ladder import choice, links, measuring
 from kernelviz.ui.shared import charts, download_button
 from kernelviz.ui.shared.text import bullets, plain
