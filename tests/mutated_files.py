@@ -319,6 +319,7 @@ def page_queries(file: Mutated, ids: Sequence[str]) -> list[tuple[str, dict[str,
             ("gallery", {}),
             ("fusion", {}),
             ("code", {"run": a}),
+            ("ladder", {"run": a}),
         ]
         pages += [
             ("bench", {"run": one, "tab": "inspect", "inspect": "torch_compile"}) for one in dict.fromkeys((a, b))

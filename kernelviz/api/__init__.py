@@ -11,6 +11,7 @@ from kernelviz.api.checklists import checklist
 from kernelviz.api.comparisons import Compared, compare, fusion, gallery, library_comparison, regress, roofline, trends
 from kernelviz.api.devices import data_sheets
 from kernelviz.api.hardware_counters import counters, profiler_commands
+from kernelviz.api.ladder_reports import LadderReport, ladder
 from kernelviz.api.measurement import Tuned, inspect, resume, resume_tuning, run, selftest, size_text, tune, tunings
 from kernelviz.api.precompilation import precompile
 from kernelviz.api.published_claims import claims, claims_markdown, measure_claims
@@ -21,6 +22,7 @@ ladders = library_comparison
 
 __all__ = [
     "Compared",
+    "LadderReport",
     "Report",
     "Tuned",
     "checklist",
@@ -38,6 +40,7 @@ __all__ = [
     "gallery",
     "history",
     "inspect",
+    "ladder",
     "ladders",
     "library_comparison",
     "load",

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 
 import msgspec
 
+from kernelviz.bench import kernel_sources
 from kernelviz.core import (
     Artifact,
     BadField,
@@ -204,7 +205,7 @@ class Code:
         return tuple(next(iter(by_problem.values()), {}).values())
 
     def contents_of(self, run: Run) -> Contents:
-        """The contents that this run names: of the document itself, of the package, or of the store."""
+        """The contents that this run names: of the document itself, of the package and its kernel files, or of the store."""
         inside = {content.digest: content for content in run.code or ()}
         shipped = run.id if run.id in shipped_runs.names() else None
 
@@ -212,11 +213,11 @@ class Code:
             if digest in inside:
                 return unpacked(inside[digest])
             of_package = None if shipped is None else shipped_runs.code(shipped).get(digest)
-            return of_package or self._store.code.get(digest)
+            return of_package or self._store.code.get(digest) or kernel_sources.content(digest)
 
         def has(digest: str) -> bool:
             of_package = shipped is not None and digest in shipped_runs.code_digests(shipped)
-            return digest in inside or of_package or self._store.code.has(digest)
+            return digest in inside or of_package or self._store.code.has(digest) or kernel_sources.has(digest)
 
         return Contents(get=get, has=has)
 

@@ -19,6 +19,7 @@ from kernelviz.cli.device import device
 from kernelviz.cli.fusion import fusion
 from kernelviz.cli.gallery import gallery
 from kernelviz.cli.inspect import inspect
+from kernelviz.cli.ladder import ladder
 from kernelviz.cli.launch import launch
 from kernelviz.cli.library_comparison import library_comparison
 from kernelviz.cli.ops import ops
@@ -75,6 +76,7 @@ COMMANDS: dict[str, dict[str, Callable[..., int | None]]] = {
         "checklist": checklist,
         "compare": compare,
         "code": code,
+        "ladder": ladder,
         "regress": regress,
         "trends": trends,
         "roofline": roofline,

@@ -10,6 +10,7 @@ from kernelviz.plots.comparison import ratio_by_case, shares_by_time
 from kernelviz.plots.foreign_times import other_times_by_size
 from kernelviz.plots.fusion import fusion_speed_up_by_size
 from kernelviz.plots.inspection import elements_by_error, elements_by_value, share_by_element
+from kernelviz.plots.ladder import value_by_step
 from kernelviz.plots.roofline import rate_by_intensity
 from kernelviz.plots.roofline_of_runs import rates_by_intensity
 from kernelviz.plots.samples import samples_by_order, share_by_time
@@ -40,5 +41,6 @@ __all__ = [
     "styles_of",
     "time_by_run",
     "time_by_variant",
+    "value_by_step",
     "winner_by_size",
 ]

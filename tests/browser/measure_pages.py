@@ -53,6 +53,7 @@ PAGES = {
         "code?run=h200-linear_gelu&variant=cutlass_fused&variant_b=cuda_wgmma_fused&kind=sass", 0, True, True
     ),
     "Claims": Wanted("claims?results=h200", 0, True),
+    "Ladder": Wanted("ladder", 1),
     "Fusion": Wanted("fusion", 1, True),
     "History": Wanted("history"),
     "Device": Wanted("device", 1),

@@ -39,6 +39,7 @@ PAGES = {
     "compare of nothing": ("Compare", "compare", ".st-key-nothing_chosen"),
     "gallery": ("Gallery", "gallery", ".st-key-card_h200-softmax img"),
     "claims": ("Claims", "claims?results=h200&claim=marlin", ".st-key-one_claim"),
+    "ladder": ("Ladder", "ladder", ".st-key-ladder_chart .js-plotly-plot"),
     "fusion": ("Fusion", "fusion", ".st-key-fusion_sweep .js-plotly-plot"),
     "history": ("History", "history", ".st-key-shipped"),
     "method": ("Method", "method", ".st-key-parts table"),

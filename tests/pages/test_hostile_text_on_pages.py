@@ -41,6 +41,8 @@ PAGES: tuple[tuple[str, dict[str, str]], ...] = (
     ("fusion", {"of_run": "{a}"}),
     ("code", {"run": "{a}"}),
     ("code", {"run": "{a}", "run_b": "{b}"}),
+    ("ladder", {"run": "{a}"}),
+    ("ladder", {"run": "ladder"}),
     ("device", {}),
     ("method", {}),
 )

@@ -14,6 +14,7 @@ import plotly.graph_objects as go
 import sample_figures as figures
 import sample_fusions as fusions
 import sample_inspections as inspections
+import sample_ladders as ladders
 import sample_runs as samples
 from sample_device import cpu_sample, gpu_sample
 
@@ -24,6 +25,7 @@ from kernelviz.core.result import Figure
 from kernelviz.core.run import Run
 from kernelviz.metrics.comparison import Comparison, Pair, compare
 from kernelviz.metrics.fusion import FusionRow
+from kernelviz.metrics.ladder import Ladder
 from kernelviz.metrics.placement import Placed, placed
 from kernelviz.metrics.trend import Point, Trend, trend
 from kernelviz.plots.frame import Runs
@@ -81,6 +83,7 @@ GIVEN: Mapping[object, Callable[[Sequence[Run]], Sequence[object]]] = {
         )
     ],
     Sequence[FusionRow]: lambda runs: [fusions.rows(bool(runs))],
+    Ladder: lambda runs: [ladders.ladder_of(run) for run in (*runs, *(() if runs else (samples.run([]),)))],
     Sequence[Sample]: lambda runs: [tuple(_sample(r, second) for r in runs[:1] for second in range(5))],
     Timeline | None: lambda runs: [figures.timeline(len(runs)) if runs else None],
     OutputErrors | None: lambda runs: [inspections.wrong_tile().errors[0] if runs else None],

@@ -22,6 +22,7 @@ _WIDGETS = {
     "bench": (*_FORM, "BidiComponent", "DataFrame"),
     "roofline": ("BidiComponent", "ButtonGroup", "DataFrame", "Multiselect", "Selectbox"),
     "code": ("BidiComponent", "Button", "ButtonGroup", "Checkbox", "DataFrame", "PageLink", "Selectbox"),
+    "ladder": ("BidiComponent", "Button", "ButtonGroup", "CodeBlock", "PageLink", "Selectbox"),
     "fusion": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "PageLink", "Selectbox"),
     "compare": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "Selectbox"),
     "gallery": ("Button", "ImageList", "PageLink", "Selectbox"),

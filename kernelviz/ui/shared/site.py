@@ -14,6 +14,7 @@ _PAGES = {
     "gallery": ("Gallery", ":material/grid_view:"),
     "roofline": ("Roofline", ":material/stacked_line_chart:"),
     "code": ("Code", ":material/code:"),
+    "ladder": ("Ladder", ":material/stairs:"),
     "fusion": ("Fusion", ":material/merge:"),
     "compare": ("Compare", ":material/compare_arrows:"),
     "claims": ("Claims", ":material/fact_check:"),
@@ -50,7 +51,7 @@ def open_run_of_address(present: StreamlitPage) -> None:
     copied or opened in a new tab.
     """
     run_id = st.query_params.get("run")
-    if run_id and present.url_path not in ("", "history", "code"):
+    if run_id and present.url_path not in ("", "code", "history", "ladder"):
         st.switch_page(page("bench"), query_params={"run": run_id})
 
 

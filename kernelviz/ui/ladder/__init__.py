@@ -1,0 +1,1 @@
+"""The page Ladder: its boxes, chart, rungs and buttons."""

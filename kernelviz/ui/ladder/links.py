@@ -1,0 +1,30 @@
+"""Links from a rung to the page Code."""
+
+import streamlit as st
+
+from kernelviz.metrics.ladder import Ladder, Step
+from kernelviz.metrics.source_changes import SourceChanges
+from kernelviz.ui.shared import site
+
+_CODE = "code"
+
+
+def difference(ladder: Ladder, step: Step, source: SourceChanges | None) -> None:
+    """A link that opens the difference to the rung before it on the page Code: of the source, or of the machine code if the
+    source is the same. Nothing if either has no code."""
+    page = next((one for one in site.pages() if one.url_path == _CODE), None)
+    if page is None or source is None or source.unknown is not None or step.over is None:
+        return
+    run, key = ladder.run.id, ladder.problem.key
+    sides = {
+        "run": run,
+        "variant": step.over.name,
+        "problem": key,
+        "run_b": run,
+        "variant_b": step.variant,
+        "problem_b": key,
+    }
+    kind = "source" if not source.same_files or source.kernels else "sass"
+    st.page_link(
+        page, label="Open the difference on Code", query_params={**sides, "kind": kind}, icon=":material/difference:"
+    )
