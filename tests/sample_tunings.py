@@ -58,7 +58,12 @@ def run() -> Run:
     ]
     results = [_result(name, place) for place, name in enumerate(names)]
     made = samples.run(results, id="tuning-1", op="add", sizes=(ADD.sizes,), dtype="fp32", shares={})
-    search = Search(variant="triton_tuned", space=len(names), admitted=len(names))
+    search = Search(
+        variant="triton_tuned",
+        space=len(names),
+        admitted=len(names),
+        parameters={"block": BLOCKS, "warps": WARPS, "parts": PARTS},
+    )
     plan = msgspec.structs.replace(made.plan, variants=tuple(names), baseline=names[0], search=search)
     return msgspec.structs.replace(made, plan=plan)
 

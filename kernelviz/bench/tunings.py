@@ -67,7 +67,13 @@ def tuning_plan(plan: Plan, op: Op, count: int | None, seed: int) -> Plan:
         plan,
         variants=names,
         baseline=names[0],
-        search=Search(variant=name, space=sample.space, admitted=sample.admitted, seed=sample.seed),
+        search=Search(
+            variant=name,
+            space=sample.space,
+            admitted=sample.admitted,
+            seed=sample.seed,
+            parameters=dict(sample.parameters),
+        ),
     )
 
 

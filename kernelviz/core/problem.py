@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from kernelviz.core.configuration import Value
+
 Direction = Literal["forward", "backward"]
 Data = Literal["normal", "uniform", "zeros", "small_integers", "one_value", "sorted", "outliers"]
 """What the inputs hold. ``sorted``: as normal, with ids in ascending order. ``outliers``: as normal, with a few numbers that are
@@ -179,13 +181,20 @@ class Search(Struct, frozen=True, kw_only=True):
     """The search of a tuning. The variants of its plan are configurations of `variant`; the baseline is the default one.
 
     `space`: the number of configurations in the space of the variant. `admitted`: how many of them the variant admits for these
-    problems. `seed`: the seed of the random sample that the plan contains; None: the plan contains all.
+    problems; None if the file of another tool does not say. `seed`: the seed of the random sample that the plan contains; None:
+    the plan contains all. `parameters`: the values of each parameter in the space; left out of documents of before 2026-11-27.
     """
 
     variant: str
     space: int
-    admitted: int
+    admitted: int | None
     seed: int | None = None
+    parameters: dict[str, tuple[Value, ...]] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def parameter_values(self) -> dict[str, tuple[Value, ...]]:
+        """The values of each parameter in the space; empty if they are not known."""
+        return {} if self.parameters is msgspec.UNSET else self.parameters
 
 
 class Plan(Struct, frozen=True, kw_only=True):

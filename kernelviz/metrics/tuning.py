@@ -48,12 +48,23 @@ class Tried:
     preparing_s: float
 
 
+def is_tuning(run: Run) -> bool:
+    """Whether kernelviz measured the run as a tuning. A tuning of another tool has neither a default nor a checked result."""
+    return run.plan.search is not None and bool(run.method.figures)
+
+
 def tried(run: Run, *, finished: bool | None = None) -> Tried:
     """The result of a tuning. `finished`: whether its run has ended, by default as its status says. Errors: BadField for a run
     that is no tuning."""
     search = run.plan.search
     if search is None:
         raise BadField("run", run.id, "it is no tuning; `kernelviz tune` makes one")
+    if not is_tuning(run):
+        raise BadField(
+            "run",
+            run.id,
+            f"another tool measured it, so no configuration of it is used here; `kernelviz tunings show {run.id}` shows it",
+        )
     table = rows(run, ())
     ranked = ranking(table)
     default = next((row for row in table if row.is_baseline), None)

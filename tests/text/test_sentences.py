@@ -237,6 +237,8 @@ NEW_ONLY: tuple[tuple[r.Reason, str, str], ...] = (
         "",
         "it replaced functions that measure or check it (time.perf_counter_ns, a.b, a.c and 1 more)",
     ),
+    (r.FailedElsewhere(how="compile"), "nvcc: no", "the tool could not compile it: nvcc: no"),
+    (r.FailedElsewhere(how="unknown"), "", "the tool has no time for it, and its file does not say why"),
     (r.NotJudged(), "the worker ended during a call", "the judge could not check it: the worker ended during a call"),
     (
         r.OutputType(output="z_N", type="NoneType"),
