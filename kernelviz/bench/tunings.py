@@ -28,8 +28,12 @@ from kernelviz.ops import Op
 from kernelviz.ops.catalog.space import draw
 from kernelviz.store import Store
 
-METHOD = Method(budget_s=0.05, half_width=0.005, ratio_half_width=0.005, decided_is_enough=True)
-"""The method of the sweep: only device cold, until it is decided which is faster than the default. All outputs are checked."""
+EARLY_STOP = 1.5
+"""A configuration of which even the fastest call of the first block takes this many times as long as the best beside it gets no
+further blocks. Blocks of one configuration differ by a few per cent, so such a configuration is not the best of any group."""
+METHOD = Method(budget_s=0.05, half_width=0.005, ratio_half_width=0.005, decided_is_enough=True, early_stop=EARLY_STOP)
+"""The method of the sweep: only device cold, until it is decided which is faster than the default, and one block of what is
+hopeless. All outputs are checked."""
 FINALISTS = 8
 """The number of best configurations that are measured again at the end, because the smallest of many noisy times is too small."""
 FINAL_BUDGET = 4
@@ -45,6 +49,7 @@ def final_method(method: Method) -> Method:
         half_width=min(method.half_width, usual.half_width),
         ratio_half_width=min(method.ratio_half_width, usual.ratio_half_width),
         decided_is_enough=False,
+        early_stop=msgspec.UNSET,
     )
 
 

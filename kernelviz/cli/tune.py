@@ -10,14 +10,14 @@ from rich.text import Text
 
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
-from kernelviz.bench.tunings import METHOD, StoredTuning, TuningReport
+from kernelviz.bench.tunings import EARLY_STOP, METHOD, StoredTuning, TuningReport
 from kernelviz.cli import console, options
 from kernelviz.cli.progress import follow_run
 from kernelviz.core import BadField, check_name, units
 from kernelviz.core.configuration import base_name, configuration_text, parted
 from kernelviz.core.sizes import values
 from kernelviz.metrics.rows import Row
-from kernelviz.metrics.tuning import Tried
+from kernelviz.metrics.tuning import Tried, stopped_early
 from kernelviz.ops import op_named
 from kernelviz.tables.column import Column
 from kernelviz.text import (
@@ -72,6 +72,14 @@ def tune(
     ] = None,
     as_json: options.Json = False,
     no_compile_ahead: options.NoCompileAhead = False,
+    no_early_stop: Annotated[
+        bool,
+        typer.Option(
+            "--no-early-stop",
+            help=f"Measure every configuration to the end. By default, one that takes more than {EARLY_STOP:g} times as long as "
+            "the best beside it gets one block only; its time is then an estimate without an interval.",
+        ),
+    ] = False,
 ) -> int:
     """Measure the configurations of a variant (block sizes, warps, stages) for one problem and store the best one.
 
@@ -112,7 +120,12 @@ def tune(
             plan = bench.tuning(request, configurations=configurations, seed=seed)
             run_id = bench.run(
                 plan,
-                msgspec.structs.replace(METHOD, budget_s=budget_s, ahead=not no_compile_ahead),
+                msgspec.structs.replace(
+                    METHOD,
+                    budget_s=budget_s,
+                    ahead=not no_compile_ahead,
+                    early_stop=msgspec.UNSET if no_early_stop else EARLY_STOP,
+                ),
                 owner=console.owner(),
             )
         follow_run(bench, run_id, plan)
@@ -165,13 +178,13 @@ def _ranked_columns(tried: Tried) -> list[Column[Row]]:
     """A column for each parameter of the variant, then time, gain, correctness and what the configuration is."""
     return [
         *map(_value_column, parted(tried.ranked[0].result.variant)[1] or {}),
-        Column("", "Time", "", units.OWN_TEXT, lambda row: format_time(row.figure)),
+        Column("", "Time", "", units.OWN_TEXT, _time),
         Column(
             "",
             "Over the default",
             "",
             units.OWN_TEXT,
-            lambda row: "1" if row.is_baseline else format_verdict(row.verdict) if row.verdict else "",
+            lambda row: "1" if row.is_baseline else format_verdict(row.verdict) if row.verdict and _whole(row) else "",
         ),
         Column("", "Correct", "", units.TEXT, lambda row: describe_correctness(row.result)),
         Column(
@@ -179,9 +192,19 @@ def _ranked_columns(tried: Tried) -> list[Column[Row]]:
             "",
             "",
             units.OWN_TEXT,
-            lambda row: ", ".join(["default"] * row.is_baseline + ["best"] * (row is tried.best)),
+            lambda row: ", ".join(
+                ["default"] * row.is_baseline + ["best"] * (row is tried.best) + ["stopped early"] * (not _whole(row))
+            ),
         ),
     ]
+
+
+def _whole(row: Row) -> bool:
+    return stopped_early(row.result) is None
+
+
+def _time(row: Row) -> str:
+    return str(format_time(row.figure)) if _whole(row) else f"≈ {format_time(row.figure)} (one block)"
 
 
 def _value_column(key: str) -> Column[Row]:

@@ -23,6 +23,7 @@ def checked(run: Run) -> Run:
     _check_plan(run.plan)
     settings = ["budget_s", "half_width", "ratio_half_width"]
     settings += ["load_s"] if isinstance(run.method.load_s, float) else []
+    settings += ["early_stop"] if isinstance(run.method.early_stop, float) else []
     check_fields(run.method, "$.method", 0.0, MOST_S, *settings)
     check_environment(run.environment, "$.environment")
     problems = {p.key: p for p in run.plan.problems}

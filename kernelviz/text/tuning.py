@@ -7,17 +7,22 @@ import msgspec
 from kernelviz.core import Run, Search, Span, Tuning, units
 from kernelviz.core.configuration import configuration_text, parted
 from kernelviz.metrics.rows import Row
-from kernelviz.metrics.tuning import Reason, Tried, speed_up_span
+from kernelviz.metrics.tuning import Reason, Tried, speed_up_span, stopped_early
 from kernelviz.text.failures import describe_failure, format_failure
 from kernelviz.text.text import Text, join, on_one_line
 
 
 def describe_search(tried: Tried, search: Search | None) -> Text:
-    """How many configurations were tried, and how many of them have no time."""
+    """How many configurations were tried, and how many of them have no time, or that of one block."""
     sample = ""
     if search is not None and search.seed is not None:
         sample = f" drawn with seed {search.seed} from {search.admitted} that make sense"
-    without_time = {"failed": tried.failed, "not for such sizes": tried.refused, "cancelled": tried.cancelled}
+    without_time = {
+        "failed": tried.failed,
+        "stopped after one block": tried.stopped,
+        "not for such sizes": tried.refused,
+        "cancelled": tried.cancelled,
+    }
     return join(
         ", ",
         (
@@ -95,6 +100,7 @@ def record(run: Run, tried: Tried, stored: Tuning | None, seconds: float) -> dic
         "failed": tried.failed,
         "refused": tried.refused,
         "cancelled": tried.cancelled,
+        "stopped": tried.stopped,
         "seconds": seconds,
         "preparing_s": tried.preparing_s,
         "best": parted(tried.best.result.variant)[1] if tried.best is not None else None,
@@ -130,5 +136,6 @@ def _record(row: Row, tried: Tried) -> dict[str, Any]:
         "verdict": row.verdict.kind if row.verdict else None,
         "is_default": row.is_baseline,
         "is_best": row is tried.best,
+        "stopped_early": stopped_early(row.result) is not None,
         "error_of_bound_fraction": row.result.accuracy.worst_of_bound if row.result.accuracy else None,
     }

@@ -3,9 +3,9 @@
     python tests/formats/bombs.py [--scale 0.25] [--turns 3 --turn 1] [GROUP...]
 
 makes the bombs of the groups (json, gbench, kernel-tuner, nvbench, parquet, kvz, backup) and reads each as an upload is read.
-It prints one line of JSON for each: how long reading took, the peak memory of the processes of its group that read, and why the file was
-refused. With a scale, the files and the memory of a reader are so much smaller. tests/formats/test_bombs.py checks the lines.
-"""
+It prints one line of JSON for each: how long reading took, the peak memory of the processes of its group that read, and why the
+file was refused. With a scale, the files and the memory of a reader are so much smaller. tests/formats/test_bombs.py checks the
+lines."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ import sample_figures as figures
 import sample_fusions as fusions
 import sample_inspections as inspections
 import sample_runs as samples
+import sample_tunings as tunings
 from sample_device import cpu_sample, gpu_sample
 
 from kernelviz import plots
@@ -25,6 +26,7 @@ from kernelviz.core.run import Run
 from kernelviz.metrics.comparison import Comparison, Pair, compare
 from kernelviz.metrics.fusion import FusionRow
 from kernelviz.metrics.placement import Placed, placed
+from kernelviz.metrics.transfer import Transfer, transfer
 from kernelviz.metrics.trend import Point, Trend, trend
 from kernelviz.plots.frame import Runs
 
@@ -80,6 +82,7 @@ GIVEN: Mapping[object, Callable[[Sequence[Run]], Sequence[object]]] = {
             for r in runs
         )
     ],
+    Transfer: lambda runs: [_transfer(bool(runs))],
     Sequence[FusionRow]: lambda runs: [fusions.rows(bool(runs))],
     Sequence[Sample]: lambda runs: [tuple(_sample(r, second) for r in runs[:1] for second in range(5))],
     Timeline | None: lambda runs: [figures.timeline(len(runs)) if runs else None],
@@ -88,6 +91,11 @@ GIVEN: Mapping[object, Callable[[Sequence[Run]], Sequence[object]]] = {
 }
 """Values of each type that a chart may take, made of these runs; empty where there is none (the pair of no pairs)."""
 NAMED: Mapping[str, object] = {"op": "rmsnorm", "variant": "torch_eager", "field": "device_cold_s", "gpu": True}
+
+
+def _transfer(there: bool) -> Transfer:
+    made, runs = tunings.shapes()
+    return transfer(made if there else (), lambda problem: [r for r in runs.values() if r.plan.problems[0] == problem])
 
 
 def _sample(run: Run, second: int) -> object:
