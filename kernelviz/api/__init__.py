@@ -15,13 +15,16 @@ from kernelviz.api.measurement import Tuned, inspect, resume, resume_tuning, run
 from kernelviz.api.precompilation import precompile
 from kernelviz.api.published_claims import claims, claims_markdown, measure_claims
 from kernelviz.api.report import Report, history, load, load_all, runs
+from kernelviz.api.tuning_analysis import Configurations, TransferMatrix, configurations, transfer
 
 ladders = library_comparison
 """The former name of `library_comparison`."""
 
 __all__ = [
     "Compared",
+    "Configurations",
     "Report",
+    "TransferMatrix",
     "Tuned",
     "checklist",
     "claims",
@@ -29,6 +32,7 @@ __all__ = [
     "code",
     "code_facts",
     "compare",
+    "configurations",
     "counters",
     "data_sheets",
     "fusion",
@@ -50,6 +54,7 @@ __all__ = [
     "runs",
     "selftest",
     "size_text",
+    "transfer",
     "trends",
     "tune",
     "tunings",

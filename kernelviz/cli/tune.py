@@ -11,7 +11,7 @@ from rich.text import Text
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
 from kernelviz.bench.tunings import EARLY_STOP, METHOD, StoredTuning, TuningReport
-from kernelviz.cli import console, options
+from kernelviz.cli import console, options, tuning_analysis
 from kernelviz.cli.progress import follow_run
 from kernelviz.core import BadField, check_name, units
 from kernelviz.core.configuration import base_name, configuration_text, parted
@@ -234,6 +234,10 @@ def list_tunings(
         nothing="no tuning is stored here; `kernelviz tune OP VARIANT --size …` makes one",
         style=lambda stored: "red" if stored.stale else "",
     )
+
+
+app.command("show")(tuning_analysis.show)
+app.command("transfer")(tuning_analysis.transfer)
 
 
 @app.command()

@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
+
+import msgspec
 
 from kernelviz.core import units
 from kernelviz.core.configuration import configuration_text, format_value
@@ -72,6 +75,21 @@ def describe_time(configuration: Configuration) -> Text:
     return Text(
         f"{units.seconds(time_s)} ({units.seconds(configuration.low_s)} to {units.seconds(configuration.high_s)})"
     )
+
+
+def format_configuration_time(configuration: Configuration) -> Text:
+    """The time for a table that has another column for what the configuration is.
+
+    >>> print(format_configuration_time(Configuration("k[b=1]", {"b": 1}, 1, "unchecked", 1e-5)))
+    10.00 µs
+    """
+    if configuration.time_s is None:
+        return Text("–")
+    if configuration.state == "unchecked":
+        return Text(units.seconds(configuration.time_s))
+    if configuration.state == "stopped":
+        return Text(f"≈ {units.seconds(configuration.time_s, 3)} (one block)")
+    return describe_time(configuration)
 
 
 def format_share(share: float | None) -> Text:
@@ -155,3 +173,48 @@ def describe_counts(space: ConfigurationSpace) -> Text:
         f"{len(space.configurations)} of {space.planned} planned configurations have a result: {listed or 'none yet'}. "
         f"The space has {space.space}{admitted}."
     )
+
+
+def record(space: ConfigurationSpace, effects: ParameterEffects) -> dict[str, Any]:
+    """The configurations of a tuning and what its parameters are worth, as plain values in SI units."""
+    return {
+        "run": space.run_id,
+        "variant": space.variant,
+        "problem": msgspec.to_builtins(space.problem),
+        "device": space.device,
+        "space": space.space,
+        "admitted": space.admitted,
+        "planned": space.planned,
+        "measured_by": space.figure or "kernelviz",
+        "best": dict(space.best.values) if space.best is not None else None,
+        "insight": str(configuration_insight(space, effects)),
+        "parameters": [
+            {
+                "name": effect.name,
+                "share": effect.share,
+                "why_unknown": str(LIMITS[effect.limit]) if effect.limit is not None else None,
+                "values": [
+                    {"value": v.value, "count": v.count, "best_s": v.best_s, "mean_s": v.mean_s} for v in effect.values
+                ],
+            }
+            for effect in effects.parameters
+        ],
+        "unexplained_share": effects.rest,
+        "configurations": [configuration_record(c) for c in space.configurations],
+    }
+
+
+def configuration_record(configuration: Configuration) -> dict[str, Any]:
+    """A configuration as plain values: its parameters, then its outcome."""
+    return {
+        **configuration.values,
+        "state": configuration.state,
+        "time_s": configuration.time_s,
+        "time_low_s": configuration.low_s,
+        "time_high_s": configuration.high_s,
+        "is_default": configuration.is_default,
+        "is_best": configuration.is_best,
+        "registers": configuration.registers,
+        "spills": configuration.spills,
+        "failure": None if configuration.failure is None else str(format_failure(configuration.failure)),
+    }

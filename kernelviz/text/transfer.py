@@ -1,5 +1,9 @@
 """The transfer matrix of a variant in text."""
 
+from typing import Any
+
+import msgspec
+
 from kernelviz.core import units
 from kernelviz.core.configuration import configuration_text
 from kernelviz.metrics.transfer import Cell, Transfer
@@ -81,3 +85,25 @@ def transfer_insight(matrix: Transfer) -> Text:
         f"The choice for {format_sizes(of.problem)} ({configuration_text(of.configuration)}) takes {units.factor(worst)}× "
         f"the time at {format_sizes(at.problem)}, the worst transfer.{unmeasured}"
     )
+
+
+def transfer_record(matrix: Transfer) -> dict[str, Any]:
+    """A matrix as plain values: the shapes with their configurations, and each pair."""
+    return {
+        "insight": str(transfer_insight(matrix)),
+        "tunings": [msgspec.to_builtins(t) for t in matrix.tunings],
+        "pairs": [
+            {
+                "tuned_for": matrix.tunings[a].problem.key,
+                "measured_at": matrix.tunings[b].problem.key,
+                "state": cell.state,
+                "ratio": None if cell.ratio is None else cell.ratio.estimate,
+                "ratio_low": None if cell.ratio is None else cell.ratio.low,
+                "ratio_high": None if cell.ratio is None else cell.ratio.high,
+                "run": cell.run_id,
+            }
+            for a, row in enumerate(matrix.cells)
+            for b, cell in enumerate(row)
+        ],
+        "tunings_of_other_code": matrix.other_code,
+    }
