@@ -155,6 +155,10 @@ class Tunings:
         candidates = self.find(problem.op, variant=variant, device=device)
         return next((t for t in candidates if tuning_key(t.tuning.problem) == key), None)
 
+    def among(self, run_ids: Sequence[str]) -> dict[str, Search]:
+        """The searches of those of these runs that are tunings, by the id of the run; also imported ones."""
+        return self._store.runs.searches(run_ids)
+
     def chosen(self, plan: Plan) -> dict[str, Tuned]:
         """The configuration that each variant of a plan uses for its first problem, by variant. Errors: UnknownName for the
         device."""

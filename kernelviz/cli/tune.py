@@ -10,7 +10,7 @@ from rich.text import Text
 
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
-from kernelviz.bench.tunings import EARLY_STOP, METHOD, StoredTuning, TuningReport
+from kernelviz.bench.tunings import EARLY_STOP, METHOD, TuningReport
 from kernelviz.cli import console, options, tuning_analysis
 from kernelviz.cli.progress import follow_run
 from kernelviz.core import BadField, check_name, units
@@ -20,13 +20,13 @@ from kernelviz.metrics.rows import Row
 from kernelviz.metrics.tuning import Tried, stopped_early
 from kernelviz.ops import op_named
 from kernelviz.tables.column import Column
+from kernelviz.tables.tunings import STORED_TUNINGS
 from kernelviz.text import (
     describe_best,
     describe_correctness,
     describe_cost,
     describe_failures,
     describe_search,
-    format_gain,
     format_time,
     format_verdict,
 )
@@ -227,7 +227,7 @@ def list_tunings(
     if op is not None and not tunings:
         op_named(op, bench.ops())  # raises for an unknown op
     console.show_rows(
-        _STORED,
+        STORED_TUNINGS,
         tunings,
         lambda stored: msgspec.to_builtins(stored.tuning) | {"used": not stored.stale, "stale": stored.stale},
         as_json=as_json,
@@ -280,16 +280,3 @@ def forget(
     tunings.forget(matching)
     for s in matching:
         console.err().print(f"forgotten: {s.tuning.variant} for {s.tuning.problem.key} on {s.tuning.device}")
-
-
-_STORED: tuple[Column[StoredTuning], ...] = (
-    Column("", "Variant", "", units.TEXT, lambda stored: stored.tuning.variant),
-    Column("", "Problem", "", units.TEXT, lambda stored: stored.tuning.problem.key),
-    Column("", "Device", "", units.TEXT, lambda stored: stored.tuning.device),
-    Column("", "Configuration", "", units.TEXT, lambda stored: configuration_text(stored.tuning.configuration)),
-    Column("", "Time", "", units.SECONDS, lambda stored: stored.tuning.time_s.estimate),
-    Column("", "Over the default", "", units.TEXT, lambda stored: format_gain(stored.tuning)),
-    Column("", "When", "", units.TEXT, lambda stored: stored.tuning.created_at[:16].replace("T", " ")),
-    Column("", "Run", "", units.TEXT, lambda stored: stored.tuning.run_id),
-    Column("", "Used", "", units.TEXT, lambda stored: f"no: {stored.stale}" if stored.stale else "yes"),
-)

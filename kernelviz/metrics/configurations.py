@@ -49,6 +49,13 @@ class Configuration:
     local_bytes: int | None = None
     spills: int | None = None
 
+    @property
+    def spilled(self) -> bool | None:
+        """Whether its code uses local memory: by its machine code, else by the tracer. None if neither says so."""
+        if self.spills is not None:
+            return self.spills > 0
+        return True if self.local_bytes else None
+
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationSpace:

@@ -32,12 +32,14 @@ HEIGHT, LOW = 380, 260
 POINT, BEST, DEFAULT, _FAILED = "#4C78A8", "#D9730D", "#8A6FD1", "#DC4A4A"
 NO_TUNING = "This run is no tuning, so it has no configurations."
 NO_TIME = "No configuration has a correct time yet."
-_SPACE = 1.12
-"""Of the axis of times, beyond the shortest and the longest."""
+_SPACE, _BELOW = 1.12, 1.18
+"""Of the axis of times, above the longest and below the shortest, whose label is under it."""
 _JITTER = 0.3
 """Points with the same value of a parameter are spread over so much of the distance to the next value, on either side."""
 _REASON_LETTERS = 34
 """Of a reason beside its bar, so that it fits on a phone."""
+_FEW = 10
+"""Up to so many failures, the axis has a tick at each whole number."""
 Progress = Literal["configurations", "time"]
 
 
@@ -83,7 +85,7 @@ def time_by_registers(run: Run, facts: Sequence[CaseFacts] = ()) -> go.Figure:
         space,
         lambda c: None if c.registers is None else c.registers + _sideways(c.place),
         "registers per thread",
-        split=lambda c: "spills" if c.spills or c.local_bytes else "",
+        split=lambda c: "uses local memory (spills)" if c.spilled else "",
     )
     least, most = (pick(c.registers or 0 for c in known) for pick in (min, max))
     draft.x_axis |= {"range": [least - 4, most + 4]}
@@ -115,11 +117,13 @@ def best_time_by_progress(run: Run, along: Progress = "configurations") -> go.Fi
         *_traces(space.timed, x, scale, name="each configuration", size=5, opacity=0.45),
         _steps(steps, x, scale),
     ]
-    draft.y_axis |= log_axis(min(times) / _SPACE, max(times) * _SPACE, scale)
+    draft.y_axis |= log_axis(min(times) / _BELOW, max(times) * _SPACE, scale)
     _unscaled(draft, scale)
     best = space.best
     if best is not None and best.time_s is not None:
-        draft.traces += _traces([best], x, scale, name="best", symbol="star", colour=BEST, size=15, label=True)
+        draft.traces += _traces(
+            [best], x, scale, name=name_of_best(space), symbol="star", colour=BEST, size=15, label=True
+        )
     return draft.figure()
 
 
@@ -152,7 +156,8 @@ def count_by_reason(run: Run) -> go.Figure:
         }
     ]
     draft.y_axis |= {"autorange": "reversed", "showgrid": False}
-    draft.x_axis |= {"rangemode": "tozero"}
+    few = max(len(reason.variants) for reason in space.failures) <= _FEW
+    draft.x_axis |= {"rangemode": "tozero", **({"dtick": 1} if few else {})}
     draft.layout["showlegend"] = False
     return draft.figure()
 
@@ -182,12 +187,13 @@ def share_by_parameter(run: Run) -> go.Figure:
     draft.traces = [
         {
             "type": "bar", "orientation": "h", "x": [100 * share for share in some], "y": names, "marker": marker, "name": name,
-            "text": [str(format_share(share)) for share in some], "textposition": "auto", "hovertext": texts, "hoverinfo": "text",
+            "text": [str(format_share(share)) for share in some], "textposition": "outside", "cliponaxis": False,
+            "hovertext": texts, "hoverinfo": "text",
         }
         for names, some, texts, marker, name in bars
     ]  # fmt: skip
     draft.y_axis |= {"autorange": "reversed", "showgrid": False}
-    draft.x_axis |= {"range": [0, 105]}
+    draft.x_axis |= {"range": [0, 112]}
     draft.layout["showlegend"] = False
     return draft.figure()
 
@@ -195,6 +201,11 @@ def share_by_parameter(run: Run) -> go.Figure:
 def space_of(run: Run) -> ConfigurationSpace | None:
     """The configurations of a tuning; None for a run that is none."""
     return None if run.plan.search is None or not run.plan.problems else configuration_space(run)
+
+
+def name_of_best(space: ConfigurationSpace) -> str:
+    """What the star is called. Nobody has checked the results of another tool."""
+    return "fastest, not checked" if space.foreign else "best"
 
 
 def _most_worth(space: ConfigurationSpace) -> str | None:
@@ -219,7 +230,7 @@ def _scatter(
     triangles; empty for all others."""
     times = [c.time_s for c in space.timed if c.time_s]
     scale, unit = units.time_unit(min(times)) if times else (1e-6, "µs")
-    low, high = (min(times) / _SPACE, max(times) * _SPACE) if times else (scale, 2 * scale)
+    low, high = (min(times) / _BELOW, max(times) * _SPACE) if times else (scale, 2 * scale)
     failed = [c for c in space.untimed if x(c) is not None]
     edge_s = high * (high / low) ** 0.06
     draft = Draft(HEIGHT, x_title=x_title, y_title=f"time, {unit}")
@@ -232,12 +243,14 @@ def _scatter(
         draft.traces += _traces(some, x, scale, name=name, symbol="triangle-up" if group else "circle")
     draft.traces += _traces(stopped, x, scale, name="stopped early (one block)", symbol="circle-open")
     draft.traces += _traces(failed, x, scale, name="no time", symbol="x", colour=_FAILED, at_s=edge_s)
-    marks = ((space.default, "default", "diamond", DEFAULT), (space.best, "best", "star", BEST))
+    marks = ((space.default, "default", "diamond", DEFAULT), (space.best, name_of_best(space), "star", BEST))
     for one, name, symbol, colour in marks:
         if one is not None and one.time_s is not None and x(one) is not None:
             draft.traces += _traces([one], x, scale, name=name, symbol=symbol, colour=colour, size=15, label=True)
     draft.y_axis |= log_axis(low, edge_s * _SPACE if failed else high, scale)
     _unscaled(draft, scale)
+    if not times:
+        draft.y_axis |= {"showticklabels": False, "showgrid": False}
     if failed:
         draft.note(
             "no time",

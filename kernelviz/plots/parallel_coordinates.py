@@ -17,6 +17,7 @@ from kernelviz.plots.configurations import (
     NO_TUNING,
     POINT,
     hover_of_configuration,
+    name_of_best,
     space_of,
 )
 from kernelviz.plots.frame import Draft, Props, neutral_line, nothing, shorten
@@ -52,7 +53,7 @@ def time_by_all_parameters(run: Run) -> go.Figure:
          {"color": NEUTRAL, "width": 1}, 0.35),
         (fast, f"fastest tenth ({len(fast)})", {"color": POINT, "width": 1.5}, 0.8),
         (default, "default", {"color": DEFAULT, "width": 2.5, "dash": "dash"}, 1.0),
-        (best, "best", {"color": BEST, "width": 3.5}, 1.0),
+        (best, name_of_best(space), {"color": BEST, "width": 3.5}, 1.0),
     )  # fmt: skip
     draft.traces = [
         _lines(some, space, axes, name, line, opacity, height) for some, name, line, opacity in drawn if some

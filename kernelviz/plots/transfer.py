@@ -14,7 +14,8 @@ _ROW_PX, _FRAME_PX = 44, 120
 _WORST = 2.0
 """The colour of a configuration that takes this many times as long, and of every worse one."""
 _LETTERS = 22
-_COLOURS = [[0.0, "#3D9A5B"], [0.25, "#8E8A1E"], [1.0, "#DC4A4A"]]
+_COLOURS = [[0.0, "rgba(61,154,91,0.35)"], [0.25, "rgba(217,160,13,0.35)"], [1.0, "rgba(220,74,74,0.5)"]]
+"""Faint, so that the number in a cell can be read in the colour of the page's text, light or dark."""
 
 
 def ratio_by_shape(matrix: Transfer) -> go.Figure:
@@ -48,18 +49,12 @@ def ratio_by_shape(matrix: Transfer) -> go.Figure:
     ]
     for a, row in enumerate(matrix.cells):
         for b, cell in enumerate(row):
-            ink = {} if _ratio(cell) is None else {"color": "#FFFFFF"}
-            draft.note(escape(str(format_cell(cell))), x=b, y=a, font={"size": 12, **ink}, bgcolor=_paper(cell))
+            draft.note(escape(str(format_cell(cell))), x=b, y=a, font={"size": 12})
     labels = {"tickvals": list(range(count)), "ticktext": names, "showgrid": False}
     draft.x_axis |= {**labels, "side": "top"}
     draft.y_axis |= {**labels, "autorange": "reversed"}
     draft.layout["meta"] = {"x": {"labels": names}, "y": {"labels": names}}
     return draft.figure()
-
-
-def _paper(cell: Cell) -> str:
-    """Dark behind the white number, because the colours of the cells are not dark enough for it."""
-    return "rgba(0,0,0,0)" if _ratio(cell) is None else "rgba(15,20,19,0.75)"
 
 
 def _ratio(cell: Cell) -> float | None:

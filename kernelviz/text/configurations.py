@@ -11,12 +11,14 @@ from kernelviz.core.configuration import configuration_text, format_value
 from kernelviz.metrics.configurations import Configuration, ConfigurationSpace, ConfigurationState
 from kernelviz.metrics.parameter_effects import FEWEST_EACH, EffectLimit, ParameterEffect, ParameterEffects
 from kernelviz.text.failures import format_failure
+from kernelviz.text.results import format_variant
+from kernelviz.text.sizes import format_problem, format_sizes
 from kernelviz.text.text import Text
 
 STATES: Mapping[ConfigurationState, Text] = MappingProxyType(
     {
         "measured": Text("correct"),
-        "stopped": Text("correct, stopped early"),
+        "stopped": Text("correct, but stopped early"),
         "unchecked": Text("not checked"),
         "wrong": Text("wrong result"),
         "failed": Text("failed"),
@@ -123,7 +125,8 @@ def configuration_insight(space: ConfigurationSpace, effects: ParameterEffects) 
         )
     if space.untimed:
         wrong = sum(c.state == "wrong" for c in space.untimed)
-        parts.append(f"{len(space.untimed)} have no time{f', {wrong} of them wrong' if wrong else ''}.")
+        count = len(space.untimed)
+        parts.append(f"{count} {'has' if count == 1 else 'have'} no time{f', {wrong} of them wrong' if wrong else ''}.")
     return Text(" ".join(parts))
 
 
@@ -162,15 +165,50 @@ def describe_worst_value(effect: ParameterEffect) -> Text:
     )
 
 
+def describe_heading(space: ConfigurationSpace) -> Text:
+    """Variant, problem and device."""
+    problem, name = space.problem, format_variant(space.variant)
+    if space.foreign:
+        sizes = format_sizes(problem)
+        return Text(f"{name}{f', {sizes}' if sizes else ''}, number format unknown, {space.device}, by another tool")
+    return Text(f"{name}, {format_problem(problem)}, {space.device}")
+
+
+def describe_registers(space: ConfigurationSpace) -> Text:
+    """How many configurations spill, and what that goes with."""
+    known = [c for c in space.timed if c.registers is not None]
+    if not known:
+        return Text(
+            "The registers of no configuration with a time are known: no code was captured, and no GPU was traced."
+        )
+    least, most = (pick(c.registers or 0 for c in known) for pick in (min, max))
+    span = f"{least} registers per thread" if least == most else f"{least} to {most} registers per thread"
+    read = [c for c in known if c.spills is not None]
+    spilling = [c for c in known if c.spilled]
+    if not spilling:
+        what = "and none spills" if read else "and whether they spill is not known"
+        return Text(f"{len(known)} configurations use {span}, {what}.")
+    fastest = min(spilling, key=lambda c: c.time_s or 0.0)
+    best = space.best.time_s if space.best is not None else None
+    ratio = f", {(fastest.time_s or 0.0) / best:.3g}× the time of the best" if best else ""
+    return Text(
+        f"{len(known)} configurations use {span}. {len(spilling)} use local memory (spills); the fastest of these takes "
+        f"{units.seconds(fastest.time_s)}{ratio}."
+    )
+
+
 def describe_counts(space: ConfigurationSpace) -> Text:
     """How many configurations have a time, and what the others are."""
     counts: dict[ConfigurationState, int] = {}
     for configuration in space.configurations:
         counts[configuration.state] = counts.get(configuration.state, 0) + 1
-    listed = ", ".join(f"{counts[state]} {text}" for state, text in STATES.items() if state in counts)
-    admitted = "" if space.admitted is None else f" ({space.admitted} of them for such sizes)"
+    listed = "; ".join(
+        f"{counts[state]} {text}" for state, text in STATES.items() if state in counts and state != "cancelled"
+    )
+    done = len(space.configurations) - counts.get("cancelled", 0)
+    admitted = "" if space.admitted in (None, space.space) else f" ({space.admitted} of them for such sizes)"
     return Text(
-        f"{len(space.configurations)} of {space.planned} planned configurations have a result: {listed or 'none yet'}. "
+        f"{done} of {space.planned} planned configurations have a result: {listed or 'none yet'}. "
         f"The space has {space.space}{admitted}."
     )
 

@@ -1,15 +1,18 @@
 """A tuning in text, and as plain values."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from kernelviz.core import Run, Search, Span, Tuning, units
+from kernelviz.core import Method, Plan, Run, Search, Span, Tuning, units
 from kernelviz.core.configuration import configuration_text, parted
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.tuning import Reason, Tried, speed_up_span, stopped_early
 from kernelviz.text.failures import describe_failure, format_failure
 from kernelviz.text.text import Text, join, on_one_line
+
+_MOST_VALUES = 6
 
 
 def describe_search(tried: Tried, search: Search | None) -> Text:
@@ -30,6 +33,36 @@ def describe_search(tried: Tried, search: Search | None) -> Text:
             f"the space has {tried.space}",
             *(f"{count} {what}" for what, count in without_time.items() if count),
         ),
+    )
+
+
+def describe_space(space: Mapping[str, Sequence[int]]) -> Text:
+    """The parameters with their values.
+
+    >>> print(describe_space({"block": (256, 512), "warps": (4, 8)}))
+    Parameters: block (256, 512), warps (4, 8).
+    """
+    return Text(f"Parameters: {', '.join(f'{key} ({_listed(values)})' for key, values in space.items())}.")
+
+
+def _listed(values: Sequence[int]) -> str:
+    return (
+        ", ".join(map(str, values))
+        if len(values) <= _MOST_VALUES
+        else f"{values[0]}, {values[1]}, … {len(values)} values"
+    )
+
+
+def describe_plan(plan: Plan, method: Method) -> Text:
+    """What a tuning would measure, and for how long at most."""
+    search, count = plan.search, len(plan.variants)
+    if search is None:
+        return Text("")
+    of = f" of {search.admitted}" if search.admitted is not None and search.admitted != count else ""
+    which = "" if search.seed is None else f", drawn with seed {search.seed}"
+    return Text(
+        f"{count}{of} configurations that make sense at this size{which}; the space has {search.space}. At most "
+        f"{units.seconds(method.budget_s * count, 2)} of measuring, and compilation."
     )
 
 

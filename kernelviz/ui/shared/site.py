@@ -13,6 +13,7 @@ _PAGES = {
     "bench": ("Bench", ":material/speed:"),
     "gallery": ("Gallery", ":material/grid_view:"),
     "roofline": ("Roofline", ":material/stacked_line_chart:"),
+    "autotune": ("Autotune", ":material/tune:"),
     "fusion": ("Fusion", ":material/merge:"),
     "compare": ("Compare", ":material/compare_arrows:"),
     "claims": ("Claims", ":material/fact_check:"),
@@ -42,6 +43,11 @@ def run_link(label: str, run_id: str) -> None:
     st.page_link(page("bench"), label=label, query_params={"run": run_id}, icon=":material/monitoring:")
 
 
+def history_link() -> None:
+    """A link to the runs of this server, and the upload of files."""
+    st.page_link(page("history"), label="Runs on this server, and upload", icon=":material/history:")
+
+
 def open_run_of_address(present: StreamlitPage) -> None:
     """Open the run that the address names on a page that shows no single run.
 
@@ -49,7 +55,7 @@ def open_run_of_address(present: StreamlitPage) -> None:
     copied or opened in a new tab.
     """
     run_id = st.query_params.get("run")
-    if run_id and present.url_path not in ("", "history"):
+    if run_id and present.url_path not in ("", "history", "autotune"):
         st.switch_page(page("bench"), query_params={"run": run_id})
 
 
