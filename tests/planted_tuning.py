@@ -59,6 +59,21 @@ def breaks(x_N, y_N, *, how: int = 0) -> Launch:
     return launch
 
 
+@variant(op="add", backend="torch", space={"number": tuple(range(40))})
+def many(x_N, y_N, *, number: int = 0) -> Launch:
+    """Forty configurations that are the same, but every seventh raises an exception."""
+    import torch
+
+    out_N = torch.empty_like(x_N)
+
+    def launch():
+        if number % 7 == 5:
+            raise RuntimeError("an exception of a configuration")
+        return torch.add(x_N, y_N, out=out_N)
+
+    return launch
+
+
 @variant(op="add", backend="torch", space={"broken": (1, 2, 3)})
 def never_right(x_N, y_N, *, broken: int = 1) -> Launch:
     """Wrong with every configuration."""

@@ -18,9 +18,8 @@ _MOST_KEYS = 500
 
 def of_tuning(bench: Bench, tuning: Tuning) -> Transfer:
     """The matrix of the tunings that can be compared with this one, of which it is always one."""
-    stored = [s.tuning for s in bench.tunings.find(tuning.problem.op, variant=tuning.variant)]
-    if tuning.key not in {t.key for t in stored}:
-        stored.append(tuning)
+    others = (s.tuning for s in bench.tunings.find(tuning.problem.op, variant=tuning.variant))
+    stored = [tuning, *(t for t in others if t.key != tuning.key)]
     newest = sorted(stored, key=lambda t: (t.key != tuning.key, _age(t, stored)))
     tunings, other_code = comparable(tuning, newest[:MOST_SHAPES])
     return transfer(tunings, lambda problem: _runs_at(bench, tunings, problem), other_code)

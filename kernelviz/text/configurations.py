@@ -130,6 +130,21 @@ def configuration_insight(space: ConfigurationSpace, effects: ParameterEffects) 
     return Text(" ".join(parts))
 
 
+def describe_failed(space: ConfigurationSpace) -> Text:
+    """How many configurations have no time, and how many were not tried."""
+    refused = sum(c.state == "refused" for c in space.configurations)
+    parts = []
+    if space.untimed:
+        parts.append(f"{_counted(len(space.untimed))} no time")
+    if refused:
+        parts.append(f"{refused} {'was' if refused == 1 else 'were'} not tried")
+    return Text(" and ".join(parts) or "No configuration failed")
+
+
+def _counted(count: int) -> str:
+    return f"{count} configuration has" if count == 1 else f"{count} configurations have"
+
+
 def _best(space: ConfigurationSpace, best: Configuration) -> str:
     values = configuration_text(best.values)
     time = units.seconds(best.time_s)

@@ -48,6 +48,7 @@ PAGES = {
     "Compare": Wanted("compare?a=h200-softmax&b=h200-softmax&variant_a=torch_eager&variant_b=triton_online", 1, True),
     "Gallery": Wanted("gallery"),
     "Claims": Wanted("claims?results=h200", 0, True),
+    "Autotune": Wanted("autotune"),
     "Fusion": Wanted("fusion", 1, True),
     "History": Wanted("history"),
     "Device": Wanted("device", 1),

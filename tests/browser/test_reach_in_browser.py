@@ -40,6 +40,7 @@ PAGES = {
     "gallery": ("Gallery", "gallery", ".st-key-card_h200-softmax img"),
     "claims": ("Claims", "claims?results=h200&claim=marlin", ".st-key-one_claim"),
     "fusion": ("Fusion", "fusion", ".st-key-fusion_sweep .js-plotly-plot"),
+    "autotune": ("Autotune", "autotune?op=add&variant=triton_tuned", ".st-key-autotune_form"),
     "history": ("History", "history", ".st-key-shipped"),
     "method": ("Method", "method", ".st-key-parts table"),
 }

@@ -42,7 +42,8 @@ def controls(bench: Bench, run: Run) -> None:
         live_progress.running_activity(
             bench, run.id, progress,
             f"Measuring {run.plan.search.variant if run.plan.search else run.plan.op} on {run.environment.device.name}. "
-            "The charts grow as results arrive; a configuration that fails does not end the search.",
+            "The charts grow as results arrive, and a configuration that fails does not end the search. At the end, the best "
+            "ones are measured again together.",
             key="autotune", box="autotune_progress",
         )  # fmt: skip
         return
@@ -52,9 +53,13 @@ def controls(bench: Bench, run: Run) -> None:
     if run.status in ("cancelled", "interrupted") and is_tuning(run):
         done = sum(not r.given_up for r in run.results)
         nothing = tried(run).best is None
+        keep_help = (
+            "No configuration is correct so far." if nothing else f"In a terminal: kernelviz tunings keep {run.id}"
+        )
+        stored = any(one.tuning.run_id == run.id for one in bench.tunings.find(run.plan.op))
+        later = "the best so far is stored for later runs" if stored else "none is stored for later runs yet"
         st.warning(
-            f"This tuning was {run.status}: {done} of {len(run.plan.variants)} configurations have a result, and none is stored "
-            "for later runs unless you store the best so far.",
+            f"This tuning was {run.status}: {done} of {len(run.plan.variants)} configurations have a result, and {later}.",
             icon=":material/pause_circle:",
         )
         with st.container(horizontal=True, gap="small", key="autotune_resume_row"):
@@ -65,7 +70,7 @@ def controls(bench: Bench, run: Run) -> None:
             callbacks.button(
                 "Store the best so far", partial(_keep, bench, run.id, callbacks.actions()), key="autotune_keep", about=run.id,
                 icon=":material/save:", disabled=nothing,
-                help=plain("No configuration is correct so far." if nothing else f"In a terminal: kernelviz tunings keep {run.id}"),
+                help=plain(keep_help),
             )  # fmt: skip
             site.run_link("Open on Bench: samples, code, export", run.id)
         return

@@ -14,7 +14,13 @@ from kernelviz.metrics.configurations import ConfigurationSpace, configuration_s
 from kernelviz.metrics.parameter_effects import ParameterEffects, parameter_effects
 from kernelviz.tables.configurations import EFFECTS, configuration_columns
 from kernelviz.text import describe_failures
-from kernelviz.text.configurations import METHOD, configuration_insight, describe_counts, describe_heading
+from kernelviz.text.configurations import (
+    METHOD,
+    configuration_insight,
+    describe_counts,
+    describe_failed,
+    describe_heading,
+)
 from kernelviz.ui.autotune import choice, code_panel, transfer_panel
 from kernelviz.ui.shared import charts, download_button, snapshot, table, view_filters
 from kernelviz.ui.shared.text import plain
@@ -125,7 +131,7 @@ def _overview(run: Run, space: ConfigurationSpace) -> None:
 
 
 def _failures(run: Run, space: ConfigurationSpace) -> None:
-    st.markdown(f"**{sum(len(r.variants) for r in space.failures)} configurations have no time, for these reasons**")
+    st.markdown(f"**{describe_failed(space)}, for these reasons**")
     charts.draw(
         partial(plots.count_by_reason, run), key="autotune_reasons", picture=_picture(run, "failures by reason"),
         alt="How many configurations failed, by reason. The reasons follow as text.",
@@ -160,11 +166,11 @@ def _parameters(run: Run, space: ConfigurationSpace, effects: ParameterEffects) 
             alt="Parallel coordinates: a line for each configuration over its parameters and its time. The table of all "
             "configurations has the same values.",
         )  # fmt: skip
-    if effects.parameters:
-        table.show(list(EFFECTS), list(effects.parameters), key="autotune_effects", alt="What each parameter is worth")
     st.caption(plain(METHOD))
     if effects.estimated:
         st.caption(f"{effects.estimated} of the {effects.count} times are estimates of one block (stopped early).")
+    if effects.parameters:
+        table.show(list(EFFECTS), list(effects.parameters), key="autotune_effects", alt="What each parameter is worth")
 
 
 def _configurations(run: Run, space: ConfigurationSpace) -> None:

@@ -37,7 +37,7 @@ def other_shapes(bench: Bench, run: Run, space: ConfigurationSpace) -> None:
         )
         return
     matrix = use_case.of_tuning(bench, tuning)
-    st.markdown(f"**{plain(transfer_insight(matrix))}**", help=plain(METHOD))
+    st.markdown(f"**{plain(transfer_insight(matrix))}**")
     if len(matrix.tunings) < 2:
         st.caption(
             "Tune the same variant at another size: the matrix then shows what the choice for one shape costs at the other."
