@@ -18,8 +18,8 @@ _MOST_KEYS = 500
 
 def of_tuning(bench: Bench, tuning: Tuning) -> Transfer:
     """The matrix of the tunings that can be compared with this one, of which it is always one."""
-    others = (s.tuning for s in bench.tunings.find(tuning.problem.op, variant=tuning.variant))
-    stored = [tuning, *(t for t in others if t.key != tuning.key)]
+    known = (s.tuning for s in bench.tunings.find(tuning.problem.op, variant=tuning.variant))
+    stored = [tuning, *(t for t in known if t.key != tuning.key)]
     newest = sorted(stored, key=lambda t: (t.key != tuning.key, _age(t, stored)))
     tunings, other_code = comparable(tuning, newest[:MOST_SHAPES])
     return transfer(tunings, lambda problem: _runs_at(bench, tunings, problem), other_code)
@@ -34,11 +34,11 @@ def _runs_at(bench: Bench, tunings: Sequence[Tuning], problem: Problem) -> list[
     """The runs that have measured one of these configurations at the problem: runs for this purpose first, because their
     configurations share all rounds, then tunings; the newest first."""
     keys = [case_key(problem, name_of(t)) for t in tunings]
-    found: dict[str, None] = {}
+    run_ids: dict[str, None] = {}
     for some in parts(keys, _MOST_KEYS):
-        found.update(dict.fromkeys(run_id for _, run_id, _ in bench.history.results_on(tunings[0].device_uuid, some)))
+        run_ids.update(dict.fromkeys(run_id for _, run_id, _ in bench.history.results_on(tunings[0].device_uuid, some)))
     runs: list[Run] = []
-    for run_id in found:
+    for run_id in run_ids:
         try:
             runs.append(bench.load(run_id))
         except UnknownRun:  # deleted meanwhile

@@ -48,7 +48,7 @@ def show(
 def report(space: ConfigurationSpace, effects: ParameterEffects, most: int) -> RenderableType:
     """The sentence, the counts, the parameters, the fastest configurations, and the failures by reason."""
     ranked = sorted(space.timed, key=lambda c: (not c.is_best, c.state == "stopped", c.time_s or 0.0))
-    shown = [c for number, c in enumerate(ranked) if number < most or c.is_default]
+    listed = [c for number, c in enumerate(ranked) if number < most or c.is_default]
     parts: list[RenderableType] = [
         Text(f"{format_problem(space.problem)}, {space.variant}, on {space.device}"),
         Text(str(configuration_insight(space, effects))),
@@ -56,8 +56,8 @@ def report(space: ConfigurationSpace, effects: ParameterEffects, most: int) -> R
     ]  # fmt: skip
     if effects.parameters and effects.count:
         parts += [console.table(list(EFFECTS), list(effects.parameters)), Text(str(METHOD), style="dim")]
-    if shown:
-        parts.append(console.table(configuration_columns(space), shown))
+    if listed:
+        parts.append(console.table(configuration_columns(space), listed))
     parts += [Text(f"✕ {len(reason.variants)} × {describe_failures(reason)}", style="red") for reason in space.failures]
     return Group(*parts, Text(f"run {space.run_id}", style="dim"))
 

@@ -15,7 +15,7 @@ Value = int | float | bool | str
 """The value of a parameter."""
 
 _NAME = re.compile(r"([^\[\]]+)\[([^\[\]]*)\]")
-_WORD = re.compile(r"[A-Za-z_][\w.+-]*", re.ASCII)
+_BARE_TEXT = re.compile(r"[A-Za-z_][\w.+-]*", re.ASCII)
 _NUMBER = re.compile(r"-?\d{1,19}(\.\d{1,40})?([eE][+-]?\d{1,4})?", re.ASCII)
 _CONSTANTS: Mapping[str, Value] = {"true": True, "false": False}
 _FORM = "write VARIANT[parameter=number,…], as triton_tuned[block=256,warps=4]"
@@ -60,7 +60,7 @@ def parameter_name(kernel: str, values: Mapping[str, Value]) -> str:
 
 
 def _written(value: Value) -> str:
-    if isinstance(value, str) and _WORD.fullmatch(value) and value not in (*_CONSTANTS, "null"):
+    if isinstance(value, str) and _BARE_TEXT.fullmatch(value) and value not in (*_CONSTANTS, "null"):
         return value
     text = json.dumps(value)
     return re.sub(r"[\[\],=]", lambda match: f"\\u{ord(match[0]):04x}", text) if isinstance(value, str) else text
@@ -91,7 +91,7 @@ def _read(text: str) -> Value | None:
     """The value of a text; None if it is no value."""
     if text in _CONSTANTS:
         return _CONSTANTS[text]
-    if _WORD.fullmatch(text):
+    if _BARE_TEXT.fullmatch(text):
         return text
     if _NUMBER.fullmatch(text):
         number = json.loads(text) if text.lstrip("-").isdecimal() is False else int(text)

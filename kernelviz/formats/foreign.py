@@ -97,6 +97,6 @@ def milliseconds(time_s: float) -> float:
     >>> all(milliseconds(n * 1.1e-7) / 1000 == n * 1.1e-7 for n in range(1, 5000))
     True
     """
-    near = time_s * 1000
-    candidates = (near, math.nextafter(near, 0.0), math.nextafter(near, math.inf))
-    return next((c for c in candidates if c / 1000 == time_s), near)
+    estimate = time_s * 1000
+    candidates = (estimate, math.nextafter(estimate, 0.0), math.nextafter(estimate, math.inf))
+    return next((c for c in candidates if c / 1000 == time_s), estimate)

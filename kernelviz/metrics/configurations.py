@@ -112,8 +112,8 @@ def _space(run: Run) -> ConfigurationSpace:
     results = in_plan_order(run)
     foreign = not is_tuning(run)
     name = next(iter(foreign_times.names(run)), "") if foreign else ""
-    found = None if foreign else tried(run)
-    best_name = found.best.result.variant if found and found.best else ""
+    result = None if foreign else tried(run)
+    best_name = result.best.result.variant if result and result.best else ""
     after_s = _times_of_search(run, results)
     listed = [
         _configuration(place, result, name, after)
@@ -136,7 +136,7 @@ def _space(run: Run) -> ConfigurationSpace:
         failures=failure_reasons(run.results),
         best=next((c for c in marked if c.is_best), None),
         default=next((c for c in marked if c.is_default), None),
-        gain=speed_up_span(found.best) if found is not None and found.best is not None else None,
+        gain=speed_up_span(result.best) if result is not None and result.best is not None else None,
         space=search.space,
         admitted=search.admitted,
         planned=len(run.plan.variants),
@@ -222,11 +222,11 @@ def _values(
     stated: Mapping[str, tuple[Value, ...]], configurations: Sequence[Configuration]
 ) -> Mapping[str, tuple[Value, ...]]:
     """The values of each parameter: those of the space that occur, in ascending order where all are numbers."""
-    found: dict[str, dict[str, Value]] = {key: {} for key in stated}
+    values_by_name: dict[str, dict[str, Value]] = {key: {} for key in stated}
     for configuration in configurations:
         for key, value in configuration.values.items():
-            found.setdefault(key, {})[repr(value)] = value
-    return {key: _ordered(tuple(values.values())) for key, values in found.items() if values}
+            values_by_name.setdefault(key, {})[repr(value)] = value
+    return {key: _ordered(tuple(values.values())) for key, values in values_by_name.items() if values}
 
 
 def _ordered(values: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -239,7 +239,7 @@ def _ordered(values: tuple[Value, ...]) -> tuple[Value, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class BestSoFar:
+class RunningBest:
     """The best time after a configuration was tried. `improved`: whether that configuration is the new best."""
 
     configuration: Configuration
@@ -247,11 +247,11 @@ class BestSoFar:
     improved: bool
 
 
-def best_so_far(space: ConfigurationSpace) -> tuple[BestSoFar, ...]:
+def running_best(space: ConfigurationSpace) -> tuple[RunningBest, ...]:
     """The best time after each configuration of the search, from the first one with a time on. Configurations that were stopped
     early, failed or are wrong do not change it."""
     best: float | None = None
-    steps: list[BestSoFar] = []
+    steps: list[RunningBest] = []
     for configuration in space.configurations:
         if configuration.state in ("refused", "cancelled"):
             continue
@@ -259,7 +259,7 @@ def best_so_far(space: ConfigurationSpace) -> tuple[BestSoFar, ...]:
         improved = time_s is not None and (best is None or time_s < best)
         best = time_s if improved else best
         if best is not None:
-            steps.append(BestSoFar(configuration, best, improved))
+            steps.append(RunningBest(configuration, best, improved))
     return tuple(steps)
 
 

@@ -15,11 +15,11 @@ from kernelviz.core import Run, units
 from kernelviz.core.code_facts import CaseFacts
 from kernelviz.core.configuration import configuration_text, format_value
 from kernelviz.metrics.configurations import (
-    BestSoFar,
     Configuration,
     ConfigurationSpace,
-    best_so_far,
+    RunningBest,
     configuration_space,
+    running_best,
     with_code_facts,
 )
 from kernelviz.metrics.parameter_effects import parameter_effects
@@ -100,7 +100,7 @@ def best_time_by_progress(run: Run, along: Progress = "configurations") -> go.Fi
     space = space_of(run)
     if space is None:
         return nothing(NO_TUNING, height=LOW)
-    steps = best_so_far(space)
+    steps = running_best(space)
     if not steps:
         return nothing(NO_TIME, height=LOW)
     if along == "time" and any(s.configuration.after_s is None for s in steps):
@@ -317,19 +317,19 @@ def hover_of_configuration(configuration: Configuration) -> str:
     return "<br>".join(lines)
 
 
-def _steps(steps: Sequence[BestSoFar], x: Callable[[Configuration], float], scale: float) -> Props:
+def _steps(steps: Sequence[RunningBest], x: Callable[[Configuration], float], scale: float) -> Props:
     """The best time so far, as a line with steps. Only changes and the end are points, so the line is never thinned."""
-    kept = [s for s in steps if s.improved]
-    if steps[-1] is not kept[-1]:
-        kept.append(steps[-1])
+    corners = [s for s in steps if s.improved]
+    if steps[-1] is not corners[-1]:
+        corners.append(steps[-1])
     return {
         "type": "scatter",
         "mode": "lines+markers",
-        "x": [x(s.configuration) for s in kept],
-        "y": [s.time_s / scale for s in kept],
+        "x": [x(s.configuration) for s in corners],
+        "y": [s.time_s / scale for s in corners],
         "name": "shortest so far",
         "line": {"color": BEST, "width": 2.5, "shape": "hv"},
         "marker": {"color": BEST, "symbol": "circle", "size": 6},
-        "hovertext": [hover_of_configuration(s.configuration) if s.improved else "end of the search" for s in kept],
+        "hovertext": [hover_of_configuration(s.configuration) if s.improved else "end of the search" for s in corners],
         "hoverinfo": "text",
     }

@@ -31,7 +31,7 @@ _MOST_TICKS = 8
 
 def time_by_all_parameters(run: Run) -> go.Figure:
     """Parallel coordinates: a line for each configuration over an axis for each parameter with several values, and an axis of
-    time, fast at the bottom. Of many configurations, the best ones and some of the others are drawn, evenly spaced by their
+    time, fast at the bottom. Of many configurations, the best ones and some of the slower ones are drawn, evenly spaced by their
     time."""
     space = space_of(run)
     if space is None:
@@ -45,18 +45,18 @@ def time_by_all_parameters(run: Run) -> go.Figure:
     default = [c for c in ranked if c.is_default and not c.is_best]
     rest = [c for c in ranked if not (c.is_best or c.is_default)]
     tenth = max(1, len(rest) // 10)
-    fast, others = rest[: min(tenth, _MOST_LINES)], _spaced(rest[tenth:], _MOST_LINES)
+    fast, slower = rest[: min(tenth, _MOST_LINES)], _spaced(rest[tenth:], _MOST_LINES)
     times = [c.time_s or 0.0 for c in ranked]
     height = _time_height(min(times), max(times))
-    drawn = (
-        (others, f"others ({len(others)} of {len(rest) - tenth} drawn)" if len(others) < len(rest) - tenth else "others",
+    groups = (
+        (slower, f"others ({len(slower)} of {len(rest) - tenth} drawn)" if len(slower) < len(rest) - tenth else "others",
          {"color": NEUTRAL, "width": 1}, 0.35),
         (fast, f"fastest tenth ({len(fast)})", {"color": POINT, "width": 1.5}, 0.8),
         (default, "default", {"color": DEFAULT, "width": 2.5, "dash": "dash"}, 1.0),
         (best, name_of_best(space), {"color": BEST, "width": 3.5}, 1.0),
     )  # fmt: skip
     draft.traces = [
-        _lines(some, space, axes, name, line, opacity, height) for some, name, line, opacity in drawn if some
+        _lines(some, space, axes, name, line, opacity, height) for some, name, line, opacity in groups if some
     ]
     for place, axis in enumerate(axes):
         draft.line(x0=place, x1=place, y0=0, y1=1, line=neutral_line("solid", 1))

@@ -205,8 +205,8 @@ class Runs(StorePart):
         with self._database.read() as connection:
             rows = list(rows_with(connection, select(runs.c.id, runs.c.header), runs.c.id, run_ids))
         headers = {row.id: self._readable(row.header, RunHeader, f"run {row.id}") for row in rows}
-        found = {run_id: header.plan.search for run_id, header in headers.items() if header is not None}
-        return {run_id: search for run_id, search in found.items() if search is not None}
+        searches = {run_id: header.plan.search for run_id, header in headers.items() if header is not None}
+        return {run_id: search for run_id, search in searches.items() if search is not None}
 
     def variants(self, run_id: str) -> tuple[str, ...]:
         """The variants of the plan of a run; none if it was removed meanwhile or cannot be read."""

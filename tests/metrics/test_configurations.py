@@ -18,7 +18,7 @@ from kernelviz.core.problem import Problem
 from kernelviz.core.result import Conditions, Result
 from kernelviz.core.run import Run
 from kernelviz.formats import read
-from kernelviz.metrics.configurations import best_so_far, configuration_space
+from kernelviz.metrics.configurations import configuration_space, running_best
 from kernelviz.metrics.parameter_effects import parameter_effects
 from kernelviz.metrics.transfer import comparable, transfer
 from kernelviz.metrics.tuning import tried
@@ -66,7 +66,7 @@ def test_a_configuration_of_one_block_is_an_estimate_and_never_best() -> None:
     assert str(describe_time(stopped)) == "≈ 10.0 µs: the estimate of one block, stopped early"
     assert tried(run).stopped == 1
     assert [row.result.variant for row in tried(run).ranked][-1] == stopped.variant
-    assert {s.time_s for s in best_so_far(space)} == {20e-6, 15e-6}, "nor the shortest so far"
+    assert {s.time_s for s in running_best(space)} == {20e-6, 15e-6}, "nor the shortest so far"
 
 
 def test_a_tuning_of_another_tool_is_shown_as_not_checked() -> None:

@@ -46,14 +46,14 @@ def mode(bench: Bench, tunings: Mapping[str, RunSummary]) -> Mode:
     return chosen or "results"
 
 
-def show(shown: Mode) -> None:
-    """Show that part from the next redraw on."""
-    st.session_state[_PENDING] = shown
+def show(part: Mode) -> None:
+    """Show the results or the form from the next redraw on."""
+    st.session_state[_PENDING] = part
 
 
 def run_box(bench: Bench, tunings: Mapping[str, RunSummary]) -> Run | None:
-    """The tuning that is shown: of the address, else the run in hand if it is one, else the newest. A run that is not here, or
-    that is no tuning, is named."""
+    """The tuning that the page shows: of the address, else the run in hand if it is one, else the newest. A run that is not
+    here, or that is no tuning, is named."""
     _forget_form()
     wanted = st.query_params.get(RUN)
     run = _loaded(bench, wanted) if wanted else None

@@ -46,12 +46,12 @@ def new_tuning(bench: Bench) -> None:
 
 def _tunable(bench: Bench) -> dict[str, tuple[Op, tuple[Variant, ...]]]:
     """By op, the variants with parameters that can be tuned."""
-    found = {}
+    tunable = {}
     for name, op in bench.ops().items():
         variants = tuple(v for v in op.variants if v.space and tuned_keys(v))
         if variants:
-            found[name] = (op, variants)
-    return found
+            tunable[name] = (op, variants)
+    return tunable
 
 
 def _boxes(
@@ -102,8 +102,8 @@ def _boxes(
 def _size(op: Op, axis: str, device: Device) -> str:
     """The largest size of the default sweep, because a tuning is of one problem; or the default as an expression of other "
     "axes."""
-    found = next(a for a in op.axes if a.name == axis)
-    text = found.cpu_default if device.kind == "cpu" else found.default
+    one = next(a for a in op.axes if a.name == axis)
+    text = one.cpu_default if device.kind == "cpu" else one.default
     try:
         return units.typed_size(values(axis, text)[-1])
     except UsageError:  # an expression of other axes
@@ -116,12 +116,12 @@ def _box(
     """A box whose value the address repeats under `name`."""
     key = f"tune_{name}"
     used = default if default in options else options[0]
-    asked = st.query_params.get(name)
+    given = st.query_params.get(name)
     if st.session_state.get(key) not in options or view_filters.moved(name):
-        st.session_state[key] = asked if asked in options else used
-        if asked is not None and asked not in options:
+        st.session_state[key] = given if given in options else used
+        if given is not None and given not in options:
             st.caption(
-                f":orange[In the address, {plain(name)} {plain(repr(asked))} is not known here: showing {plain(used)}]"
+                f":orange[In the address, {plain(name)} {plain(repr(given))} is not known here: showing {plain(used)}]"
             )
     chosen = view_filters.widget_with_value(
         st.selectbox, label, options, key=key, width=width, format_func=format_func
@@ -145,11 +145,11 @@ def _text(label: str, short: str, name: str, default: str, about: str, *, help: 
 def _count() -> tuple[int | None, int]:
     """The number of configurations, None for all, and the seed of their choice."""
     key = "tune_search"
-    asked = st.query_params.get("configurations", str(_USUAL_COUNT))
+    given = st.query_params.get("configurations", str(_USUAL_COUNT))
     if key not in st.session_state or view_filters.moved("configurations"):
-        st.session_state[key] = "all" if asked == "all" else "random sample"
+        st.session_state[key] = "all" if given == "all" else "random sample"
         st.session_state["tune_count"] = (
-            int(asked) if asked.isdecimal() and 2 <= int(asked) <= MOST_IN_PLAN else _USUAL_COUNT
+            int(given) if given.isdecimal() and 2 <= int(given) <= MOST_IN_PLAN else _USUAL_COUNT
         )
     search = view_filters.widget_with_value(
         st.segmented_control, "Search", ["random sample", "all"], key=key,

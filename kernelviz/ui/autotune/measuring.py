@@ -12,7 +12,7 @@ from kernelviz.ui.autotune import choice
 from kernelviz.ui.shared import callbacks, live_progress, session, site
 from kernelviz.ui.shared.text import plain
 
-_KIND, _KEPT = "autotune", "autotune_kept"
+_KIND, _STORED = "autotune", "autotune_kept"
 
 
 def open_started_run() -> None:
@@ -47,9 +47,9 @@ def controls(bench: Bench, run: Run) -> None:
             key="autotune", box="autotune_progress",
         )  # fmt: skip
         return
-    kept = callbacks.actions().activities.get(_KEPT, "")
-    if kept.startswith(f"{run.id} "):
-        st.success(plain(kept.removeprefix(f"{run.id} ")), icon=":material/check:")
+    stored_message = callbacks.actions().activities.get(_STORED, "")
+    if stored_message.startswith(f"{run.id} "):
+        st.success(plain(stored_message.removeprefix(f"{run.id} ")), icon=":material/check:")
     if run.status in ("cancelled", "interrupted") and is_tuning(run):
         done = sum(not r.given_up for r in run.results)
         nothing = tried(run).best is None
@@ -81,8 +81,8 @@ def _keep(bench: Bench, run_id: str, actions: callbacks.Actions) -> None:
     try:
         stored = bench.tunings.keep(run_id)
     except BadField:
-        actions.activities.pop(_KEPT, None)
+        actions.activities.pop(_STORED, None)
         raise
-    actions.activities[_KEPT] = (
+    actions.activities[_STORED] = (
         f"{run_id} {stored.variant} uses {configuration_text(stored.configuration)} from now on for {stored.problem.key}."
     )
