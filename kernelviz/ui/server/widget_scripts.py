@@ -21,6 +21,7 @@ _FORM = ("Button", "ButtonGroup", "Checkbox", "Metric", "NumberInput", "PageLink
 _WIDGETS = {
     "bench": (*_FORM, "BidiComponent", "DataFrame"),
     "roofline": ("BidiComponent", "ButtonGroup", "DataFrame", "Multiselect", "Selectbox"),
+    "autotune": (*(name for name in _FORM if name != "Metric"), "BidiComponent", "DataFrame"),
     "fusion": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "PageLink", "Selectbox"),
     "compare": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "Selectbox"),
     "gallery": ("Button", "ImageList", "PageLink", "Selectbox"),
