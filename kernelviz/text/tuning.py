@@ -40,9 +40,10 @@ def describe_space(space: Mapping[str, Sequence[int]]) -> Text:
     """The parameters with their values.
 
     >>> print(describe_space({"block": (256, 512), "warps": (4, 8)}))
-    Parameters: block (256, 512), warps (4, 8).
+    Parameters, the default value first: block (256, 512), warps (4, 8).
     """
-    return Text(f"Parameters: {', '.join(f'{key} ({_listed(values)})' for key, values in space.items())}.")
+    listed = ", ".join(f"{key} ({_listed(values)})" for key, values in space.items())
+    return Text(f"Parameters, the default value first: {listed}.")
 
 
 def _listed(values: Sequence[int]) -> str:

@@ -126,6 +126,8 @@ def test_an_imported_cache_is_shown_as_not_checked(bench: Bench) -> None:
         test = opened(run=run_id, autotune_view=part)
         assert "nobody checked the results here" in words(test)
         assert not [b for b in test.button if b.key in ("autotune_resume", "autotune_keep")]
+    on_bench = open_page({"run": run_id})
+    assert "Open on Autotune" in [link.proto.label for link in on_bench.get("page_link")]
     assert "its file does not say which code was measured" in words(test)
     assert "is not compared" in words(test)
 

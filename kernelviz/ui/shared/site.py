@@ -43,6 +43,14 @@ def run_link(label: str, run_id: str) -> None:
     st.page_link(page("bench"), label=label, query_params={"run": run_id}, icon=":material/monitoring:")
 
 
+def autotune_link(run_id: str) -> None:
+    """A link that opens a tuning on the page Autotune."""
+    st.page_link(
+        page("autotune"), label="Open on Autotune", query_params={"run": run_id}, icon=":material/tune:",
+        help="What each parameter is worth, failures by reason, and how the choice does at other shapes.",
+    )  # fmt: skip
+
+
 def history_link() -> None:
     """A link to the runs of this server, and the upload of files."""
     st.page_link(page("history"), label="Runs on this server, and upload", icon=":material/history:")
