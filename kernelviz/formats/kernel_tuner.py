@@ -1,8 +1,8 @@
 """Export of a run as a cache file of Kernel Tuner, which it continues from or simulates, and which tools for such caches read.
 
 A case is an entry, with its parameters, its time in milliseconds and the means of its blocks as single times. Kernel Tuner has no
-name for a wrong result, so such a case is a failure at run time whose `error` says more. Entries may have the keys `error` and
-`method`, which Kernel Tuner ignores. A duration that is not known is 0, as in Kernel Tuner's own files.
+name for a wrong result, so such a case is a failure at run time whose `error` says more. Entries may have the keys `error`,
+`method` and `stopped_early`, which Kernel Tuner ignores. A duration that is not known is 0, as in Kernel Tuner's own files.
 """
 
 from collections.abc import Mapping
@@ -17,6 +17,7 @@ from kernelviz.formats.export_format import Export
 from kernelviz.formats.foreign import milliseconds
 from kernelviz.formats.kernel_tuner_read import AXES, ERRORS, NO_TIME, method_of
 from kernelviz.formats.parameters_of_cases import Cases, cases_of, figure_of_case, times_of
+from kernelviz.metrics.tuning import stopped_early
 from kernelviz.text import describe_failure
 from kernelviz.text.text import on_one_line
 
@@ -86,6 +87,8 @@ def _outcome(result: Result) -> dict[str, Any]:
         return {"time": _NAMES["unknown"], "error": "none of its calls was timed"}
     times = times_of(figure)
     entry: dict[str, Any] = {"time": milliseconds(figure.estimate), "times": [milliseconds(t) for t in times]}
+    if stopped_early(result) is not None:
+        entry["stopped_early"] = True
     if figure.method and figure.method != method_of(len(times)):
         entry["method"] = figure.method
     return entry

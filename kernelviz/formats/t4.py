@@ -16,6 +16,7 @@ from kernelviz.core.result import Stage
 from kernelviz.formats.export_format import Export
 from kernelviz.formats.foreign import milliseconds
 from kernelviz.formats.parameters_of_cases import cases_of, figure_of_case, times_of
+from kernelviz.metrics.tuning import stopped_early
 from kernelviz.text import describe_failure
 from kernelviz.text.text import on_one_line
 
@@ -82,6 +83,8 @@ def _measurements(result: Result) -> list[dict[str, Any]]:
                 listed.append({"name": name, "value": milliseconds(bound), "unit": "ms"})
         if figure.method:
             listed.append({"name": "method", "value": figure.method, "unit": ""})
+    if stopped_early(result) is not None:
+        listed.append({"name": "stopped early", "value": "the time is that of one block", "unit": ""})
     if isinstance(result.outcome, Failure):
         listed.append({"name": "error", "value": str(on_one_line(describe_failure(result.outcome)))[:2000], "unit": ""})
     return [*listed, {"name": "correctness check", "value": _checked(result), "unit": ""}]

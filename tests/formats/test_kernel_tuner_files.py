@@ -218,6 +218,16 @@ def test_t4_says_correct_only_of_what_was_checked() -> None:
     assert theirs[0]["times"]["runtimes"][0] == 0.1268800050020218
 
 
+def test_a_time_of_one_block_is_marked_in_both_files() -> None:
+    run = tunings.many(40)
+    entries = json.loads(write(run))["cache"].values()
+    stopped = [e for e in entries if e.get("stopped_early")]
+    assert len(stopped) == 3
+    assert all(len(e["times"]) == 1 for e in stopped)
+    t4 = json.loads(exports()["t4"].encode(run))["results"]
+    assert sum(m["name"] == "stopped early" for r in t4 for m in r["measurements"]) == 3
+
+
 def test_what_was_cancelled_is_in_neither_file() -> None:
     run = tunings.run()
     last = run.results[-1]
