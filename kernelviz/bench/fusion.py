@@ -186,6 +186,9 @@ def rows_of_sources(bench: Bench, sources: Sequence[str]) -> tuple[FusionRow, ..
     collected: list[FusionRow] = []
     for source in sources:
         path = Path(source)
+        if not path.is_file() and source in bench.ops():
+            remedy = f"it is an op; name a run or a file, or measure it: `kernelviz fusion --measure {source}`"
+            raise BadField("RUN", source, remedy)
         several = run_files.read(path) if path.is_file() else (opened(bench, source),)
         for run in several:
             if len(several) == 1 or run.plan.op in _names(bench):

@@ -176,6 +176,7 @@ def test_a_recorded_run_shows_the_same_rows(bench: Bench, tmp_path: Path) -> Non
     [
         (["fusion", "--family", "pointwis"], "pointwise"),
         (["fusion", "no-such-run"], "no-such-run"),
+        (["fusion", "linear_gelu"], "--measure linear_gelu"),
         (["fusion", "--size", "m=4"], "--measure"),
         (["fusion", "h200-linear_gelu", "--measure", "all"], "leave out the runs"),
         (["fusion", "--measure", "linear_gelu", "--device", "cpu"], "no fused variant"),
