@@ -20,7 +20,7 @@ from kernelviz.tables.configurations import EFFECTS, configuration_columns, tran
 from kernelviz.text import describe_failures, format_problem
 from kernelviz.text.configurations import METHOD, configuration_insight, describe_counts, record
 from kernelviz.text.transfer import METHOD as TRANSFER_METHOD
-from kernelviz.text.transfer import transfer_insight, transfer_record
+from kernelviz.text.transfer import describe_other_code, transfer_insight, transfer_record
 
 MOST_ROWS = 10
 
@@ -114,5 +114,5 @@ def transfer_report(matrix: Transfer) -> RenderableType:
             Text(f"`kernelviz tunings transfer {first.problem.op} {first.variant} --measure` measures what is missing")
         )
     if matrix.other_code:
-        parts.append(Text(f"{matrix.other_code} tunings of other code are left out", style="dim"))
+        parts.append(Text(str(describe_other_code(matrix)), style="dim"))
     return Group(*parts)

@@ -61,6 +61,13 @@ def _interval(cell: Cell) -> str:
     return f"{factor}× the time ({low}–{high})"
 
 
+def describe_other_code(matrix: Transfer) -> Text:
+    """How many tunings are left out, because they were measured with other code."""
+    count = matrix.other_code
+    which = "tuning of this variant is" if count == 1 else "tunings of this variant are"
+    return Text(f"{count} {which} left out: measured with other code." if count else "")
+
+
 def transfer_insight(matrix: Transfer) -> Text:
     """The sentence about a matrix: the worst transfer, or that all do alike."""
     if len(matrix.tunings) < 2:
@@ -72,9 +79,8 @@ def transfer_insight(matrix: Transfer) -> Text:
         if a != b and cell.ratio is not None
     ]
     missing = len(matrix.missing)
-    unmeasured = (
-        f" {missing} of {len(matrix.tunings) * (len(matrix.tunings) - 1)} pairs are not measured." if missing else ""
-    )
+    pairs = len(matrix.tunings) * (len(matrix.tunings) - 1)
+    unmeasured = f" {missing} of {pairs} pairs {'is' if missing == 1 else 'are'} not measured." if missing else ""
     if not known:
         return Text(f"No configuration was measured at another shape yet.{unmeasured}")
     worst, a, b = max(known)

@@ -166,7 +166,7 @@ def test_a_matrix_has_only_what_was_measured() -> None:
     assert cell.ratio.low is not None, "both were measured in the same rounds"
     assert cell.run_id == "tuned-67108864"
     said = str(transfer_insight(matrix))
-    assert "takes 1.50× the time at n = 67,108,864, the worst transfer. 1 of 6 pairs are not measured." in said
+    assert "takes 1.50× the time at n = 67,108,864, the worst transfer. 1 of 6 pairs is not measured." in said
 
 
 def test_tunings_of_other_code_are_never_compared() -> None:

@@ -102,7 +102,7 @@ def test_all_configurations_are_in_the_table_the_best_first(stored: Bench) -> No
 def test_the_matrix_of_shapes_says_what_nobody_measured(stored: Bench) -> None:
     test = opened(run="tuned-67108864", autotune_view="shapes")
     said = words(test)
-    assert "takes 1.50× the time at n = 67,108,864, the worst transfer. 1 of 6 pairs are not measured." in said
+    assert "takes 1.50× the time at n = 67,108,864, the worst transfer. 1 of 6 pairs is not measured." in said
     assert "Missing pairs can be measured on NVIDIA H200, which is not here." in said
     assert [c.key for c in charts(test)] == ["autotune_matrix"]
 

@@ -13,7 +13,7 @@ from kernelviz.metrics.transfer import Transfer
 from kernelviz.metrics.tuning import is_tuning, tried, tuning_of
 from kernelviz.tables.configurations import transfer_columns
 from kernelviz.text import format_sizes
-from kernelviz.text.transfer import METHOD, transfer_insight
+from kernelviz.text.transfer import METHOD, describe_other_code, transfer_insight
 from kernelviz.ui.shared import callbacks, charts, live_progress, session, site, table
 from kernelviz.ui.shared.text import plain
 
@@ -55,9 +55,7 @@ def other_shapes(bench: Bench, run: Run, space: ConfigurationSpace) -> None:
         )
         st.caption(plain(METHOD))
     if matrix.other_code:
-        st.caption(
-            f"{matrix.other_code} tunings of this variant are left out, because they were measured with other code."
-        )
+        st.caption(plain(describe_other_code(matrix)))
     _measure(bench, matrix)
 
 
