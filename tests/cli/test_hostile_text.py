@@ -52,13 +52,7 @@ def test_no_text_of_a_cache_of_kernel_tuner_controls_the_terminal(
     bench: Bench, capsys: pytest.CaptureFixture[str]
 ) -> None:
     entries = {"1": {"b": TEXT, "time": 1.0}, "2": {"b": 2, "time": "RuntimeFailedConfig", "error": TEXT}}
-    cache = {
-        "device_name": TEXT,
-        "kernel_name": TEXT,
-        "tune_params_keys": ["b"],
-        "tune_params": {"b": [TEXT, 2]},
-        "cache": entries,
-    }
+    head = {"device_name": TEXT, "kernel_name": TEXT, "tune_params_keys": ["b"], "tune_params": {"b": [TEXT, 2]}}
     (run_id,) = bench.history.take_in_all(json.dumps({**head, "cache": entries}).encode())
     for command in (["runs", "show", run_id], ["tunings", "show", run_id], ["tunings", "show", run_id, "--json"]):
         main(command)
