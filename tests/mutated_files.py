@@ -295,6 +295,8 @@ class _Ignored(io.RawIOBase):
 # Pages
 
 TABS = ("table", "figures", "samples", "failures", "kernels", "inspect", "variants")
+VIEWS = ("overview", "parameters", "registers", "configurations", "shapes")
+"""Of a tuning on the page Autotune; another run is named as none there."""
 
 
 def page_queries(file: Mutated, ids: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
@@ -310,6 +312,7 @@ def page_queries(file: Mutated, ids: Sequence[str]) -> list[tuple[str, dict[str,
         ("roofline", {"runs": ",".join(dict.fromkeys(ids[:8]))} | ({"level": "l2"} if turn % 3 == 0 else {})),
         ("compare", {"a": WHOLE, "b": a} if turn % 2 else {"a": a, "b": b if b != a else WHOLE}),
         ("history", {"run": a}),
+        ("autotune", {"run": a, "autotune_view": VIEWS[turn % len(VIEWS)]}),
     ]
     if file.form.startswith("backup") or turn % 10 == 0:
         pages += [

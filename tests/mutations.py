@@ -228,6 +228,19 @@ def google_benchmark_files() -> tuple[bytes, ...]:
 
 
 @cache
+def kernel_tuner_files() -> tuple[bytes, ...]:
+    """Caches of few configurations: whole numbers; texts, numbers and constants; failures in their three forms."""
+    made = []
+    for name, failures in (("cache", ()), ("mixed", ("InvalidConfig", "CompilationFailedConfig", 1e20))):
+        whole = json.loads(peers.kernel_tuner(name))
+        whole["cache"] = dict(list(whole["cache"].items())[:5])
+        for entry, time in zip(whole["cache"].values(), failures, strict=False):
+            entry["time"] = time
+        made.append(json.dumps(whole).encode())
+    return tuple(made)
+
+
+@cache
 def parquet_files() -> tuple[bytes, ...]:
     return tuple(parquet.encode(document.decode(one)) for one in documents())
 
@@ -265,7 +278,8 @@ def sealed_backup(lines: Sequence[bytes]) -> bytes:
 def every_sample() -> tuple[bytes, ...]:
     """What a file is spliced with."""
     return (
-        *documents(), *older_documents(), *nvbench_files(), *google_benchmark_files(), *parquet_files(), *backups(),
+        *documents(), *older_documents(), *nvbench_files(), *google_benchmark_files(), *kernel_tuner_files(), *parquet_files(),
+        *backups(),
         gzip.compress(backups()[0]),
     )  # fmt: skip
 
@@ -769,6 +783,7 @@ FORMATS: dict[str, dict[str, Callable[[Change], bytes]]] = {
     "parquet": _of_parquet(),
     "nvbench.json": _of_json(nvbench_files),
     "google-benchmark.json": _of_json(google_benchmark_files),
+    "kernel-tuner.json": _of_json(kernel_tuner_files),
     "backup.jsonl": _of_backups(lambda raw: raw),
     "backup.jsonl.gz": _of_backups(_packed_backup)
     | {"members of gzip": lambda change: _gzip_members(change, change.pick(backups()))},

@@ -12,5 +12,9 @@ def nvbench() -> bytes:
     return gzip.decompress((FOLDER / "nvbench_ref.json.gz").read_bytes())
 
 
+def kernel_tuner(name: str = "cache") -> bytes:
+    return (FOLDER / f"kernel_tuner_{name}.json").read_bytes()
+
+
 def gbench(name: str = "1") -> bytes:
     return (FOLDER / f"google_benchmark_{name}.json").read_bytes()

@@ -1,5 +1,8 @@
 """A variant of `add` with a configuration space that holds every kind of trouble. Given to a worker as a plug-in."""
 
+import os
+import time
+
 from kernelviz.ops import Launch, variant
 from kernelviz.ops.kernels.nvrtc import DoesNotLaunch
 
@@ -30,6 +33,43 @@ def in_blocks(x_N, y_N, *, block: int = 64, way: int = 0) -> Launch:
         if way == 3:
             out_N[-1] = 0
         return out_N
+
+    return launch
+
+
+@variant(op="add", backend="torch", space={"how": (0, 1, 2, 3, 4, 5)})
+def breaks(x_N, y_N, *, how: int = 0) -> Launch:
+    """Right (0 and 5), raises an exception (1), ends its process (2), never returns (3), is wrong (4)."""
+    import torch
+
+    out_N = torch.empty_like(x_N)
+
+    def launch():
+        if how == 1:
+            raise RuntimeError("an exception of a configuration")
+        if how == 2:
+            os._exit(7)
+        if how == 3:
+            time.sleep(3600)
+        torch.add(x_N, y_N, out=out_N)
+        if how == 4:
+            out_N[-1] = 0
+        return out_N
+
+    return launch
+
+
+@variant(op="add", backend="torch", space={"number": tuple(range(40))})
+def many(x_N, y_N, *, number: int = 0) -> Launch:
+    """Forty configurations that are the same, but every seventh raises an exception."""
+    import torch
+
+    out_N = torch.empty_like(x_N)
+
+    def launch():
+        if number % 7 == 5:
+            raise RuntimeError("an exception of a configuration")
+        return torch.add(x_N, y_N, out=out_N)
 
     return launch
 

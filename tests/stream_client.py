@@ -24,14 +24,23 @@ class StreamClient:
             connect(address, subprotocols=[Subprotocol("streamlit")], max_size=None, compression=None)
         )
         self._query = ""
+        self._page = ""
         self._ids: dict[str, str] = {}
         self._values: dict[str, bool | str] = {}
         self.messages = 0
 
-    def open(self, **query: str) -> None:
-        """The first page with these parameters; returns when its script has ended."""
-        self._query = urlencode(query)
+    def open(self, *, page_name: str = "", **query: str) -> None:
+        """A page with these parameters, by default the first one; returns when its script has ended."""
+        self._page, self._query = page_name, urlencode(query)
         self._rerun()
+
+    def redraw(self) -> float:
+        """Let the script run again, as a page does while it follows a run; seconds until it ended."""
+        return self._rerun()
+
+    def shows(self, key: str) -> bool:
+        """Whether the page has drawn a widget of that key."""
+        return key in self._ids
 
     def set(self, key: str, value: bool | str) -> float:
         """Change a widget and let the script run; seconds until it ended. Raises KeyError for a widget that is not there."""
@@ -53,6 +62,7 @@ class StreamClient:
     def _rerun(self, pressed: str | None = None) -> float:
         asked = BackMsg()
         asked.rerun_script.query_string = self._query
+        asked.rerun_script.page_name = self._page
         for widget_id, value in self._values.items():
             state = asked.rerun_script.widget_states.widgets.add(id=widget_id)
             if isinstance(value, bool):

@@ -80,6 +80,7 @@ ON_A_DEVICE = (
     "--watch",
     "--with",
     "--measure",
+    "RUN",
 )
 """Commands that need a device, an earlier run, or do not end; tests/cli runs them on planted runs and devices. Here, their
 options have to exist."""
@@ -118,7 +119,8 @@ def test_an_example_does_what_its_comment_says(
         assert (ROOT / arguments[1]).is_file()
         return
     if any(word in arguments for word in ON_A_DEVICE) or command.startswith(MEASURES_ALL):
-        assert main([arguments[0], "--help"]) == 0
+        names = arguments[:2] if arguments[0] == "tunings" else arguments[:1]  # a command, or one of a group
+        assert main([*names, "--help"]) == 0
         shown = capsys.readouterr().out
         assert all(word in shown for word in arguments if word.startswith("-"))
         return

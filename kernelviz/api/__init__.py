@@ -16,14 +16,17 @@ from kernelviz.api.measurement import Tuned, inspect, resume, resume_tuning, run
 from kernelviz.api.precompilation import precompile
 from kernelviz.api.published_claims import claims, claims_markdown, measure_claims
 from kernelviz.api.report import Report, history, load, load_all, runs
+from kernelviz.api.tuning_analysis import Configurations, TransferMatrix, configurations, transfer
 
 ladders = library_comparison
 """The former name of `library_comparison`."""
 
 __all__ = [
     "Compared",
+    "Configurations",
     "LadderReport",
     "Report",
+    "TransferMatrix",
     "Tuned",
     "checklist",
     "claims",
@@ -34,6 +37,7 @@ __all__ = [
     "code_listing",
     "code_page",
     "compare",
+    "configurations",
     "counters",
     "data_sheets",
     "fusion",
@@ -56,6 +60,7 @@ __all__ = [
     "runs",
     "selftest",
     "size_text",
+    "transfer",
     "trends",
     "tune",
     "tunings",

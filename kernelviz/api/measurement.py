@@ -14,7 +14,7 @@ import msgspec
 
 from kernelviz import bench as use_cases
 from kernelviz.api.report import PathLike, Report, frame
-from kernelviz.bench.tunings import METHOD, StoredTuning, TuningReport
+from kernelviz.bench.tunings import EARLY_STOP, METHOD, StoredTuning, TuningReport
 from kernelviz.core import (
     USUAL_FIGURES,
     BadField,
@@ -170,12 +170,14 @@ def tune(
     budget_s: float = METHOD.budget_s,
     device: str | None = None,
     compile_ahead: bool = True,
+    early_stop: bool = True,
     plugins: Sequence[PathLike] = (),
 ) -> Tuned:
     """Measure the configurations of a variant for one problem, and wait for them. Later runs use the best one.
 
     configurations: how many, chosen at random with `seed`; None: all of the variant's space. budget_s: largest device time for
-    each, in seconds. compile_ahead: as for `run`. An interrupt cancels the tuning and is raised again;
+    each, in seconds. compile_ahead: as for `run`. early_stop: measure one block only of a configuration that takes more than 1.5
+    times as long as the best beside it. An interrupt cancels the tuning and is raised again;
     `kernelviz.resume_tuning` continues it. Errors: UnknownName; BadField for several problems, or for a variant that has nothing
     to tune or cannot run there.
     """
@@ -194,7 +196,9 @@ def tune(
     )
     run_id = bench.run(
         bench.tuning(request, configurations=configurations, seed=seed),
-        msgspec.structs.replace(METHOD, budget_s=budget_s, ahead=compile_ahead),
+        msgspec.structs.replace(
+            METHOD, budget_s=budget_s, ahead=compile_ahead, early_stop=EARLY_STOP if early_stop else msgspec.UNSET
+        ),
         owner=owner(),
     )
     wait_for_run(bench, run_id)

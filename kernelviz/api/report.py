@@ -111,11 +111,10 @@ class Report(Run, frozen=True, kw_only=True):
     ) -> Path:
         """Write the run to a file. `kernelviz.load` reads documents and Parquet on any machine.
 
-        to: json, parquet, csv, md, html, gbench or nvbench. Default: by the ending of the file name, otherwise the native
-        document. with_code: also the code that compilers made, as far as it is on this machine (json and parquet only).
-        with_plugin_code: also that of your own variants' files. Warns with UserWarning if the file is too large to be read
-        again. Errors: UnknownName, BadField.
-        """
+        to: json, parquet, csv, md, html, gbench, nvbench, kernel-tuner or t4. Default: by the ending of the file name,
+        otherwise the native document. with_code: also the code that compilers made, as far as it is on this machine (json and
+        parquet only). with_plugin_code: also that of your own variants' files. Warns with UserWarning if the file is too large
+        to be read again. Errors: UnknownName, BadField."""
         target = Path(path)
         form = formats.export_named(to or formats.format_of(target.name))
         if with_code and not form.holds_code:

@@ -133,6 +133,9 @@ def checked_method(method: Method) -> Method:
             )
         if not (math.isfinite(method.load_s) and least <= method.load_s <= most):
             raise BadField("load_s", f"{method.load_s:g}", f"give a number of seconds from {least:g} to {most:g}")
+    factor = method.stop_factor
+    if factor is not None and not (math.isfinite(factor) and 1.1 <= factor <= 1000):
+        raise BadField("early_stop", factor, "give a factor from 1.1 to 1000, or leave it out")
     for name in method.figures:
         check_name("figure", name, get_args(FigureName))
     if "cold" not in method.figures:

@@ -28,8 +28,12 @@ from kernelviz.ops import Op
 from kernelviz.ops.catalog.space import draw
 from kernelviz.store import Store
 
-METHOD = Method(budget_s=0.05, half_width=0.005, ratio_half_width=0.005, decided_is_enough=True)
-"""The method of the sweep: only device cold, until it is decided which is faster than the default. All outputs are checked."""
+EARLY_STOP = 1.5
+"""A configuration of which even the fastest call of the first block takes this many times as long as the best beside it gets no
+further blocks. Blocks of one configuration differ by a few per cent, so such a configuration is not the best of any group."""
+METHOD = Method(budget_s=0.05, half_width=0.005, ratio_half_width=0.005, decided_is_enough=True, early_stop=EARLY_STOP)
+"""The method of the sweep: only device cold, until it is decided which is faster than the default, and one block of what is
+hopeless. All outputs are checked."""
 FINALISTS = 8
 """The number of best configurations that are measured again at the end, because the smallest of many noisy times is too small."""
 FINAL_BUDGET = 4
@@ -45,6 +49,7 @@ def final_method(method: Method) -> Method:
         half_width=min(method.half_width, usual.half_width),
         ratio_half_width=min(method.ratio_half_width, usual.ratio_half_width),
         decided_is_enough=False,
+        early_stop=msgspec.UNSET,
     )
 
 
@@ -67,7 +72,13 @@ def tuning_plan(plan: Plan, op: Op, count: int | None, seed: int) -> Plan:
         plan,
         variants=names,
         baseline=names[0],
-        search=Search(variant=name, space=sample.space, admitted=sample.admitted, seed=sample.seed),
+        search=Search(
+            variant=name,
+            space=sample.space,
+            admitted=sample.admitted,
+            seed=sample.seed,
+            parameters=dict(sample.parameters),
+        ),
     )
 
 
@@ -143,6 +154,10 @@ class Tunings:
         key = tuning_key(problem)
         candidates = self.find(problem.op, variant=variant, device=device)
         return next((t for t in candidates if tuning_key(t.tuning.problem) == key), None)
+
+    def among(self, run_ids: Sequence[str]) -> dict[str, Search]:
+        """The searches of those of these runs that are tunings, by the id of the run; also imported ones."""
+        return self._store.runs.searches(run_ids)
 
     def chosen(self, plan: Plan) -> dict[str, Tuned]:
         """The configuration that each variant of a plan uses for its first problem, by variant. Errors: UnknownName for the

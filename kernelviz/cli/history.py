@@ -21,9 +21,10 @@ from kernelviz.cli.run import print_run
 from kernelviz.core import BadField, KernelvizError, Run, units
 from kernelviz.formats import integrity
 from kernelviz.metrics.rows import rows
+from kernelviz.metrics.tuning import is_tuning
 from kernelviz.tables.column import Column
 
-FORMATS = "json, parquet, csv, md, html, gbench, nvbench"
+FORMATS = "json, parquet, csv, md, html, gbench, nvbench, kernel-tuner, t4"
 """The values of `--to`. They are written out because asking the formats would import all of them at each start."""
 
 app = typer.Typer(
@@ -94,7 +95,7 @@ def show(
         console.show(tables.samples(rows(stored, ()), stored))
         return
     console.show(tables.report(stored, bench.roofs_of(stored)))
-    if stored.plan.search is not None:
+    if is_tuning(stored):
         console.show(tune.report(bench.tunings.report(run)))
 
 
@@ -172,7 +173,7 @@ def resume(run: options.RunId, as_json: options.Json = False) -> int:
             )
         bench.resume(run, owner=console.owner())
         follow_run(bench, run, stored.plan)
-        if stored.plan.search is not None:
+        if is_tuning(stored):
             return tune.print_report(bench, run, as_json=as_json)
         return print_run(bench, bench.load(run), as_json=as_json)
 
@@ -182,7 +183,8 @@ def import_files(
         list[Path],
         typer.Argument(
             metavar="FILE…",
-            help="Files: kernelviz JSON, Parquet or .kvz, JSON of nvbench or google-benchmark, CSV of ncu, or a backup.",
+            help="Files: kernelviz JSON, Parquet or .kvz, JSON of nvbench, google-benchmark or Kernel Tuner, CSV of ncu, or a "
+            "backup.",
         ),
     ],
 ) -> int:

@@ -10,23 +10,23 @@ from rich.text import Text
 
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
-from kernelviz.bench.tunings import METHOD, StoredTuning, TuningReport
-from kernelviz.cli import console, options
+from kernelviz.bench.tunings import EARLY_STOP, METHOD, TuningReport
+from kernelviz.cli import console, options, tuning_analysis
 from kernelviz.cli.progress import follow_run
 from kernelviz.core import BadField, check_name, units
 from kernelviz.core.configuration import base_name, configuration_text, parted
 from kernelviz.core.sizes import values
 from kernelviz.metrics.rows import Row
-from kernelviz.metrics.tuning import Tried
+from kernelviz.metrics.tuning import Tried, stopped_early
 from kernelviz.ops import op_named
 from kernelviz.tables.column import Column
+from kernelviz.tables.tunings import STORED_TUNINGS
 from kernelviz.text import (
     describe_best,
     describe_correctness,
     describe_cost,
     describe_failures,
     describe_search,
-    format_gain,
     format_time,
     format_verdict,
 )
@@ -72,6 +72,14 @@ def tune(
     ] = None,
     as_json: options.Json = False,
     no_compile_ahead: options.NoCompileAhead = False,
+    no_early_stop: Annotated[
+        bool,
+        typer.Option(
+            "--no-early-stop",
+            help=f"Measure every configuration to the end. By default, one that takes more than {EARLY_STOP:g} times as long as "
+            "the best beside it gets one block only; its time is then an estimate without an interval.",
+        ),
+    ] = False,
 ) -> int:
     """Measure the configurations of a variant (block sizes, warps, stages) for one problem and store the best one.
 
@@ -112,7 +120,12 @@ def tune(
             plan = bench.tuning(request, configurations=configurations, seed=seed)
             run_id = bench.run(
                 plan,
-                msgspec.structs.replace(METHOD, budget_s=budget_s, ahead=not no_compile_ahead),
+                msgspec.structs.replace(
+                    METHOD,
+                    budget_s=budget_s,
+                    ahead=not no_compile_ahead,
+                    early_stop=msgspec.UNSET if no_early_stop else EARLY_STOP,
+                ),
                 owner=console.owner(),
             )
         follow_run(bench, run_id, plan)
@@ -165,13 +178,13 @@ def _ranked_columns(tried: Tried) -> list[Column[Row]]:
     """A column for each parameter of the variant, then time, gain, correctness and what the configuration is."""
     return [
         *map(_value_column, parted(tried.ranked[0].result.variant)[1] or {}),
-        Column("", "Time", "", units.OWN_TEXT, lambda row: format_time(row.figure)),
+        Column("", "Time", "", units.OWN_TEXT, _time),
         Column(
             "",
             "Over the default",
             "",
             units.OWN_TEXT,
-            lambda row: "1" if row.is_baseline else format_verdict(row.verdict) if row.verdict else "",
+            lambda row: "1" if row.is_baseline else format_verdict(row.verdict) if row.verdict and _whole(row) else "",
         ),
         Column("", "Correct", "", units.TEXT, lambda row: describe_correctness(row.result)),
         Column(
@@ -179,9 +192,19 @@ def _ranked_columns(tried: Tried) -> list[Column[Row]]:
             "",
             "",
             units.OWN_TEXT,
-            lambda row: ", ".join(["default"] * row.is_baseline + ["best"] * (row is tried.best)),
+            lambda row: ", ".join(
+                ["default"] * row.is_baseline + ["best"] * (row is tried.best) + ["stopped early"] * (not _whole(row))
+            ),
         ),
     ]
+
+
+def _whole(row: Row) -> bool:
+    return stopped_early(row.result) is None
+
+
+def _time(row: Row) -> str:
+    return str(format_time(row.figure)) if _whole(row) else f"≈ {format_time(row.figure)} (one block)"
 
 
 def _value_column(key: str) -> Column[Row]:
@@ -204,13 +227,17 @@ def list_tunings(
     if op is not None and not tunings:
         op_named(op, bench.ops())  # raises for an unknown op
     console.show_rows(
-        _STORED,
+        STORED_TUNINGS,
         tunings,
         lambda stored: msgspec.to_builtins(stored.tuning) | {"used": not stored.stale, "stale": stored.stale},
         as_json=as_json,
         nothing="no tuning is stored here; `kernelviz tune OP VARIANT --size …` makes one",
         style=lambda stored: "red" if stored.stale else "",
     )
+
+
+app.command("show")(tuning_analysis.show)
+app.command("transfer")(tuning_analysis.transfer)
 
 
 @app.command()
@@ -253,16 +280,3 @@ def forget(
     tunings.forget(matching)
     for s in matching:
         console.err().print(f"forgotten: {s.tuning.variant} for {s.tuning.problem.key} on {s.tuning.device}")
-
-
-_STORED: tuple[Column[StoredTuning], ...] = (
-    Column("", "Variant", "", units.TEXT, lambda stored: stored.tuning.variant),
-    Column("", "Problem", "", units.TEXT, lambda stored: stored.tuning.problem.key),
-    Column("", "Device", "", units.TEXT, lambda stored: stored.tuning.device),
-    Column("", "Configuration", "", units.TEXT, lambda stored: configuration_text(stored.tuning.configuration)),
-    Column("", "Time", "", units.SECONDS, lambda stored: stored.tuning.time_s.estimate),
-    Column("", "Over the default", "", units.TEXT, lambda stored: format_gain(stored.tuning)),
-    Column("", "When", "", units.TEXT, lambda stored: stored.tuning.created_at[:16].replace("T", " ")),
-    Column("", "Run", "", units.TEXT, lambda stored: stored.tuning.run_id),
-    Column("", "Used", "", units.TEXT, lambda stored: f"no: {stored.stale}" if stored.stale else "yes"),
-)

@@ -73,6 +73,7 @@ from kernelviz.core.notes import (
     OtherKernelsInGraph,
     SlowBlocks,
     StaleTuning,
+    StoppedEarly,
     TracingCostUnknown,
     TracingShortens,
 )
@@ -241,6 +242,7 @@ __all__ = [
     "StaleTuning",
     "Status",
     "Step",
+    "StoppedEarly",
     "StreamName",
     "Struct",
     "TensorFacts",

@@ -105,7 +105,8 @@ def _line(plan: Plan, method: Method, like: Problem, sizes: dict[str, str]) -> s
             [] if search.seed is None else ["--configurations", str(len(plan.variants)), "--seed", str(search.seed)]
         )
         in_line = [] if method.ahead is not False else ["--no-compile-ahead"]
-        how = [*sample, "--budget-s", repr(method.budget_s), *in_line]
+        to_the_end = [] if method.stop_factor is not None else ["--no-early-stop"]
+        how = [*sample, "--budget-s", repr(method.budget_s), *in_line, *to_the_end]
     for axis, text in sizes.items():
         command += ["--size" if search or text.isdigit() else "--sweep", f"{axis}={text}"]
     plugins = [argument for path in plan.plugins for argument in ("--with", path)]

@@ -103,6 +103,14 @@ class StaleTuning(_Note, frozen=True, kw_only=True, tag="stale_tuning"):
     another: Literal["source", "space"]
 
 
+class StoppedEarly(_Note, frozen=True, kw_only=True, tag="stopped_early"):
+    """The time is that of one block, without an interval: its fastest call took `ratio` times as long as the fastest variant
+    beside it, more than the `factor` of the method, so it got no further blocks."""
+
+    ratio: float
+    factor: float
+
+
 class LaterFailure(_Note, frozen=True, kw_only=True, tag="later_failure"):
     """A later measurement of the same case failed. The times measured before it remain valid."""
 
@@ -149,6 +157,7 @@ Note = (
     | EnergyCounterStill
     | NoNaiveTiming
     | StaleTuning
+    | StoppedEarly
     | LaterFailure
     | ClockConfirmed
     | ClockUnverified

@@ -4,6 +4,8 @@ from typing import Literal
 
 import msgspec
 
+from kernelviz.core.configuration import Value
+
 Direction = Literal["forward", "backward"]
 Data = Literal["normal", "uniform", "zeros", "small_integers", "one_value", "sorted", "outliers"]
 """What the inputs hold. ``sorted``: as normal, with ids in ascending order. ``outliers``: as normal, with a few numbers that are
@@ -115,14 +117,16 @@ class Method(Struct, frozen=True, kw_only=True):
     """How times are measured. Whether the headline is cold or warm is not part of it; that is chosen when results are shown.
 
     `budget_s`: the most device time a case may take. `half_width`: relative half-width of the 95 % interval at which measuring
-    stops early; at 0.5 % five fresh processes differed by ±0.6 % on a 3.6 µs kernel (docs/measuring.md). `ratio_half_width`: the
-    same for a comparison that stays undecided. `decided_is_enough`: the measurement ends when all comparisons are decided,
-    however wide the single intervals are (for live mode). `judge`: True if each variant was measured in a process of its own and
-    checked by a judge process (`untrusted`); otherwise the field is left out of documents. `ahead`: False if the worker compiled
-    every kernel itself (`compiles_ahead`); otherwise the field is left out, too. `seeds`: how many fills of the inputs
+    stops early; at 0.5 % five fresh processes differed by ±0.6 % on a 3.6 µs kernel (docs/measuring.md). `ratio_half_width`:
+    the same for a comparison that stays undecided. `decided_is_enough`: the measurement ends when all comparisons are decided,
+    however wide the single intervals are (for live mode). `judge`: True if each variant was measured in a process of its own
+    and checked by a judge process (`untrusted`); otherwise the field is left out of documents. `ahead`: False if the worker
+    compiled every kernel itself (`compiles_ahead`); otherwise the field is left out, too. `seeds`: how many fills of the inputs
     the correctness gate checks. `load_s`: under sustained load, the seconds of its own load before each variant of a pass, if
-    they are not STEADY_S. `figures`: what is measured; documents that do not say have device cold only. For the times of
-    another tool, `figures` is empty, `clock` is None, and all numbers are 0."""
+    they are not STEADY_S. `early_stop`: a variant of which every call of the first block takes more than this many times as
+    long as the fastest variant beside it gets no further blocks, unless it is the baseline (`stop_factor`); left out where
+    every variant is measured to the end. `figures`: what is measured; documents that do not say have device cold only. For the
+    times of another tool, `figures` is empty, `clock` is None, and all numbers are 0."""
 
     clock: Clock | None = "burst"
     budget_s: float = 1.0
@@ -134,6 +138,7 @@ class Method(Struct, frozen=True, kw_only=True):
     judge: bool | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="untrusted")
     ahead: bool | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="compile_ahead")
     load_s: float | msgspec.UnsetType = msgspec.UNSET
+    early_stop: float | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         if self.judge is False:
@@ -160,6 +165,11 @@ class Method(Struct, frozen=True, kw_only=True):
         return self.budget_s * variants + PASSES * self.steady_s * (variants + 1)
 
     @property
+    def stop_factor(self) -> float | None:
+        """The factor of the early stop; None if every variant is measured to the end."""
+        return None if self.early_stop is msgspec.UNSET else self.early_stop
+
+    @property
     def untrusted(self) -> bool:
         """Whether the variants were measured as code that is not trusted."""
         return self.judge is True
@@ -179,13 +189,20 @@ class Search(Struct, frozen=True, kw_only=True):
     """The search of a tuning. The variants of its plan are configurations of `variant`; the baseline is the default one.
 
     `space`: the number of configurations in the space of the variant. `admitted`: how many of them the variant admits for these
-    problems. `seed`: the seed of the random sample that the plan contains; None: the plan contains all.
+    problems; None if the file of another tool does not say. `seed`: the seed of the random sample that the plan contains; None:
+    the plan contains all. `parameters`: the values of each parameter in the space; left out of documents of before 2026-11-27.
     """
 
     variant: str
     space: int
-    admitted: int
+    admitted: int | None
     seed: int | None = None
+    parameters: dict[str, tuple[Value, ...]] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def parameter_values(self) -> dict[str, tuple[Value, ...]]:
+        """The values of each parameter in the space; empty if they are not known."""
+        return {} if self.parameters is msgspec.UNSET else self.parameters
 
 
 class Plan(Struct, frozen=True, kw_only=True):

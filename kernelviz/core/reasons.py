@@ -230,6 +230,13 @@ class Skipped(_Reason, frozen=True, kw_only=True, tag="skipped"):
     """Another tool skipped the case; the message is its own, empty where it gives none."""
 
 
+class FailedElsewhere(_Reason, frozen=True, kw_only=True, tag="failed_elsewhere"):
+    """Another tool has no time for the case. `how`: what its file says: it did not compile, did not run, was not a valid
+    configuration, or nothing (``unknown``)."""
+
+    how: Literal["compile", "runtime", "invalid", "unknown"]
+
+
 Refusal = NoDtype | NoCompute | NoDirection | SizeTooLarge | NotAdmitted | NeedMissing
 """Why a variant cannot solve a problem, on any machine or on this one."""
 
@@ -371,7 +378,18 @@ Ended = (
 )
 OutputFault = OutputCount | OutputType | OutputShape | OutputDtype | OutputStrides
 Judged = ClockContradicted | NotJudged | ReplacedFunctions
-Reason = Cheating | NotFinite | ErrorTooLarge | OutputFault | ImpossiblyFast | Judged | Refusal | Skipped | Ended
+Reason = (
+    Cheating
+    | NotFinite
+    | ErrorTooLarge
+    | OutputFault
+    | ImpossiblyFast
+    | Judged
+    | Refusal
+    | Skipped
+    | FailedElsewhere
+    | Ended
+)
 
 
 class Refused(KernelvizError):

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import msgspec
 
-from kernelviz.core import Device, DocumentError, Environment, Method, Plan, Problem, Result, Run
+from kernelviz.core import Device, DocumentError, Environment, Method, Plan, Problem, Result, Run, Search
 from kernelviz.formats import document
 from kernelviz.formats.validation import LEAST_S, MAX_CASES, MOST_S, checked
 
@@ -28,9 +28,10 @@ def run_of(
     versions: Mapping[str, str] | None = None,
     host: str = UNKNOWN_MACHINE,
     created_at: str = "",
+    search: Search | None = None,
     path: str,
 ) -> Run:
-    """A checked run of those results; its id follows from its facts. An empty `created_at` means unknown.
+    """A checked run of those results; its id follows from its facts. An empty `created_at` means unknown. `search`: of a tuning.
 
     Errors: DocumentError at `path`, the field of the file that the results come from.
     """
@@ -47,7 +48,7 @@ def run_of(
             device=device, host=host, platform=UNKNOWN, python=UNKNOWN, kernelviz=UNKNOWN, versions=dict(versions or {})
         ),
         method=THEIR_METHOD,
-        plan=Plan(problems=problems, variants=variants, baseline=variants[0], device=device.id),
+        plan=Plan(problems=problems, variants=variants, baseline=variants[0], device=device.id, search=search),
         results=tuple(results),
     )
     try:
@@ -88,3 +89,14 @@ def seconds(value: float | None, path: str) -> float | None:
     if not LEAST_S <= value <= MOST_S:
         raise DocumentError(f"{value:.6g} s is outside {LEAST_S:g} to {MOST_S:g}", path=path)
     return value
+
+
+def milliseconds(time_s: float) -> float:
+    """A time in ms that is exactly the same time when it is divided by 1000 again.
+
+    >>> all(milliseconds(n * 1.1e-7) / 1000 == n * 1.1e-7 for n in range(1, 5000))
+    True
+    """
+    estimate = time_s * 1000
+    candidates = (estimate, math.nextafter(estimate, 0.0), math.nextafter(estimate, math.inf))
+    return next((c for c in candidates if c / 1000 == time_s), estimate)

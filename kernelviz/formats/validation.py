@@ -3,7 +3,7 @@
 import math
 from datetime import UTC, datetime
 
-from kernelviz.core import DocumentError, Environment, Failure, Figure, Plan, Problem, Result, Roof, Run
+from kernelviz.core import DocumentError, Environment, Failure, Figure, Plan, Problem, Result, Roof, Run, Search
 from kernelviz.formats.code_validation import check_code
 from kernelviz.formats.counter_validation import check_counters
 
@@ -23,6 +23,7 @@ def checked(run: Run) -> Run:
     _check_plan(run.plan)
     settings = ["budget_s", "half_width", "ratio_half_width"]
     settings += ["load_s"] if isinstance(run.method.load_s, float) else []
+    settings += ["early_stop"] if isinstance(run.method.early_stop, float) else []
     check_fields(run.method, "$.method", 0.0, MOST_S, *settings)
     check_environment(run.environment, "$.environment")
     problems = {p.key: p for p in run.plan.problems}
@@ -76,6 +77,8 @@ def _check_plan(plan: Plan) -> None:
             "$.plan.baseline",
         ),
     )
+    if plan.search is not None:
+        _check_search(plan.search)
     first = plan.problems[0]
     seen: set[str] = set()
     for i, problem in enumerate(plan.problems):
@@ -87,6 +90,23 @@ def _check_plan(plan: Plan) -> None:
             (problem.key in seen, "this problem is in the plan twice", path),
         )
         seen.add(problem.key)
+
+
+def _check_search(search: Search) -> None:
+    """Errors: DocumentError for a count that cannot be, and for a value of a parameter that no configuration has."""
+    path = "$.plan.search"
+    check_fields(search, path, 0, MAX_SIZE, "space", "admitted")
+    count = sum(map(len, search.parameter_values.values()))
+    many = f"it has {count:,} values of parameters; at most {MAX_CASES:,} are read"
+    refuse(_too_long(search.variant, f"{path}.variant"), (count > MAX_CASES, many, f"{path}.parameters"))
+    for key, values in search.parameter_values.items():
+        refuse(_too_long(key, f"{path}.parameters"))
+        for place, value in enumerate(values):
+            inside = f"{path}.parameters.{key[:40]}[{place}]"
+            if isinstance(value, str):
+                refuse(_too_long(value, inside))
+            else:
+                check_between(value, -MAX_RATE, MAX_RATE, inside)
 
 
 def check_problem(problem: Problem, path: str) -> None:

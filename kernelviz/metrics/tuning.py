@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kernelviz.core import BadField, Failure, Figure, Problem, Result, Run, Span, Tuning
+from kernelviz.core import BadField, Failure, Figure, Problem, Result, Run, Span, StoppedEarly, Tuning
 from kernelviz.core.configuration import parted
 from kernelviz.core.reasons import NotAdmitted
 from kernelviz.metrics.figures import first_call_s
@@ -28,10 +28,10 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A tuning, also an unfinished one. `ranked`: the correct configurations, best first. `best`: the one to use, None while none
-    is correct. `default`: the row of the default configuration, None without a result. `cancelled`: those without a result
-    because the run was cancelled. `refused`: those that were not measured because the variant does not admit them at such sizes.
-    """
+    """A tuning, also an unfinished one. `ranked`: the correct configurations, best first. `best`: the one to use, None while
+    none is correct. `default`: the row of the default configuration, None without a result. `stopped`: those that got one block
+    only, which can never be the best. `cancelled`: those without a result because the run was cancelled. `refused`: those that
+    were not measured because the variant does not admit them at such sizes."""
 
     problem: Problem
     variant: str
@@ -43,9 +43,15 @@ class Tried:
     failed: int
     refused: int
     cancelled: int
+    stopped: int
     planned: int
     space: int
     preparing_s: float
+
+
+def is_tuning(run: Run) -> bool:
+    """Whether kernelviz measured the run as a tuning. A tuning of another tool has neither a default nor a checked result."""
+    return run.plan.search is not None and bool(run.method.figures)
 
 
 def tried(run: Run, *, finished: bool | None = None) -> Tried:
@@ -54,6 +60,12 @@ def tried(run: Run, *, finished: bool | None = None) -> Tried:
     search = run.plan.search
     if search is None:
         raise BadField("run", run.id, "it is no tuning; `kernelviz tune` makes one")
+    if not is_tuning(run):
+        raise BadField(
+            "run",
+            run.id,
+            f"another tool measured it, so no configuration of it is used here; `kernelviz tunings show {run.id}` shows it",
+        )
     table = rows(run, ())
     ranked = ranking(table)
     default = next((row for row in table if row.is_baseline), None)
@@ -67,11 +79,12 @@ def tried(run: Run, *, finished: bool | None = None) -> Tried:
         ranked=ranked,
         default=default,
         best=_best(_of_final(ranked) if ended else ranked, default),
-        failures=_reasons(run.results),
+        failures=failure_reasons(run.results),
         tried=len(table) - cancelled - refused,
         failed=len(failed) - cancelled - refused,
         refused=refused,
         cancelled=cancelled,
+        stopped=sum(stopped_early(row.result) is not None for row in ranked),
         planned=len(run.plan.variants),
         space=search.space,
         preparing_s=sum(first_call_s(r.preparation) or 0.0 for r in run.results),
@@ -79,10 +92,19 @@ def tried(run: Run, *, finished: bool | None = None) -> Tried:
 
 
 def ranking(table: Sequence[Row]) -> tuple[Row, ...]:
-    """The rows with a correct cold time, best first: by the ratio to the default in shared rounds, which does not depend on when
-    a group of configurations was measured; by the time itself if the default has none."""
+    """The rows with a correct cold time, best first: by the ratio to the default in shared rounds, which does not depend on
+    when a group of configurations was measured; by the time itself if the default has none. Those that were stopped early come
+    last."""
     timed = [row for row in table if row.figure is not None]
-    return tuple(sorted(timed, key=lambda row: (-(row.speed_up or 0.0), row.time_s)))
+    return tuple(
+        sorted(timed, key=lambda row: (stopped_early(row.result) is not None, -(row.speed_up or 0.0), row.time_s))
+    )
+
+
+def stopped_early(result: Result) -> StoppedEarly | None:
+    """The note that the case got one block only; None if it was measured to the end."""
+    notes = result.conditions.notes if result.conditions is not None else ()
+    return next((note for note in notes if isinstance(note, StoppedEarly)), None)
 
 
 def _of_final(ranked: Sequence[Row]) -> list[Row]:
@@ -102,6 +124,7 @@ def _best(candidates: Sequence[Row], default: Row | None) -> Row | None:
 
     Of a hundred equal configurations the fastest one looks faster than it is.
     """
+    candidates = [row for row in candidates if stopped_early(row.result) is None]
     if not candidates:
         return None
     first = candidates[0]
@@ -110,7 +133,7 @@ def _best(candidates: Sequence[Row], default: Row | None) -> Row | None:
     return first if first.verdict is not None and first.verdict.kind == "faster" else default
 
 
-def _reasons(results: Sequence[Result]) -> tuple[Reason, ...]:
+def failure_reasons(results: Sequence[Result]) -> tuple[Reason, ...]:
     """The reasons of the failures that were not cancelled, the most frequent first; those that differ only in numbers as one."""
     failures = [(r.variant, _without_time(r.outcome)) for r in results if isinstance(r.outcome, Failure)]
     groups = grouped(
@@ -179,7 +202,7 @@ def best_names(table: Sequence[Row], count: int) -> tuple[str, ...]:
         (row.result.variant, rank)
         for group in problems
         for rank, row in enumerate(ranking(group))
-        if not row.is_baseline
+        if not row.is_baseline and stopped_early(row.result) is None
     ]
     by_variant = grouped(ranks, key=lambda pair: pair[0])
     # A variant without a time at some size comes after those that have one at all sizes.

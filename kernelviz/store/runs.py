@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, update
 
-from kernelviz.core import LIVING, Environment, Run, Status, TracerFailure, UnknownRun, version_1
+from kernelviz.core import LIVING, Environment, Run, Search, Status, TracerFailure, UnknownRun, version_1
 from kernelviz.store.code_references import put_references
 from kernelviz.store.database import DamagedRow, Database, StoreError, StorePart, rows_with
 from kernelviz.store.process_presence import Presence
@@ -199,6 +199,14 @@ class Runs(StorePart):
             rows = list(rows_with(connection, select(runs.c.id, runs.c.header), runs.c.id, run_ids))
         headers = {row.id: self._readable(row.header, RunHeader, f"run {row.id}") for row in rows}
         return {run_id: header.environment for run_id, header in headers.items() if header is not None}
+
+    def searches(self, run_ids: Sequence[str]) -> dict[str, Search]:
+        """The searches of those of these runs that are tunings, by id."""
+        with self._database.read() as connection:
+            rows = list(rows_with(connection, select(runs.c.id, runs.c.header), runs.c.id, run_ids))
+        headers = {row.id: self._readable(row.header, RunHeader, f"run {row.id}") for row in rows}
+        searches = {run_id: header.plan.search for run_id, header in headers.items() if header is not None}
+        return {run_id: search for run_id, search in searches.items() if search is not None}
 
     def variants(self, run_id: str) -> tuple[str, ...]:
         """The variants of the plan of a run; none if it was removed meanwhile or cannot be read."""

@@ -68,7 +68,13 @@ def _method(comparison: Comparison) -> Iterator[Difference]:
     yield from _unlike("method", "launched", *_codes(comparison, _launch), text=_named(LAUNCHES), stops=True)
     yield from _unlike("method", "device time a case, at most", f"{a.budget_s:g} s", f"{b.budget_s:g} s")
     yield from _unlike("method", "interval asked for", f"±{units.width(a.half_width)}", f"±{units.width(b.half_width)}")
+    yield from _unlike("method", "early stop", a.stop_factor or 0.0, b.stop_factor or 0.0, text=_stop)
     yield from _unlike("method", "ends at", a.decided_is_enough, b.decided_is_enough, text=_ENDS.__getitem__)
+
+
+def _stop(factor: float) -> str:
+    """The factor of the early stop; 0: off."""
+    return f"above {factor:g} times the best" if factor else "off"
 
 
 def _unlike(

@@ -26,6 +26,7 @@ STAGES: Mapping[Stage, Text] = MappingProxyType(
 _NOT_SUPPORTED: Mapping[type, Text] = MappingProxyType(
     {
         r.SizeTooLarge: Text("size not supported"),
+        r.FailedElsewhere: Text("not valid"),
         **dict.fromkeys((r.NoDtype, r.NoCompute, r.NoDirection, r.NotAdmitted), Text("not supported")),
     }
 )
@@ -39,6 +40,13 @@ _OTHER_STREAM: Mapping[str, str] = {
     "early": "work of the call starts {reason.early_ns} ns before its flush ends",
     "late": "work of the call ends behind its end marker",
     "not_captured": "what it launches is not captured with it",
+}
+
+_FAILED_ELSEWHERE: Mapping[str, str] = {
+    "compile": "the tool could not compile it",
+    "runtime": "the tool could not run it",
+    "invalid": "no valid configuration for the tool",
+    "unknown": "the tool has no time for it, and its file does not say why",
 }
 
 
@@ -121,6 +129,7 @@ REASONS: Mapping[type, Template] = {
     r.NotAdmitted: "this configuration is not for such sizes: {0.text}",
     r.NeedMissing: _need_missing,
     r.Skipped: "skipped",
+    r.FailedElsewhere: lambda reason: _FAILED_ELSEWHERE[reason.how],
     r.CancelledBefore: "cancelled before it was measured",
     r.CancelledDuring: "cancelled after {0.blocks} of {0.needed} blocks",
     r.Cancelled: "cancelled",
@@ -166,6 +175,8 @@ def format_stage(failure: Failure) -> Text:
     >>> str(format_stage(Failure(stage="unavailable", reasons=(r.NeedMissing(text="needs CUDA"),))))
     'not available here'
     """
+    if any(isinstance(reason, r.FailedElsewhere) and reason.how == "unknown" for reason in failure.reasons):
+        return Text("failed")
     texts = (_NOT_SUPPORTED.get(type(reason)) for reason in failure.reasons) if failure.unavailable else ()
     return next((text for text in texts if text is not None), STAGES[failure.stage])
 

@@ -64,6 +64,10 @@ NOTES: Mapping[type, Template] = {
     n.EnergyCounterStill: "the energy counter did not change twice in {0.seconds:.0f} s",
     n.NoNaiveTiming: describe_no_naive_timing,
     n.StaleTuning: lambda note: f"not tuned: what run {note.run_id} found was for {_OTHER[note.another]}",
+    n.StoppedEarly: lambda note: (
+        f"stopped early: the time of one block, without an interval, because its fastest call took {note.ratio:.3g} times as "
+        f"long as the best beside it (more than {note.factor:g})"
+    ),
     n.LaterFailure: lambda note: f"{note.stage}: {describe_failure(note)}",
     n.ClockConfirmed: lambda note: (
         f"confirmed by the judge: {units.seconds(note.at_most_s)} at most, shortest of {note.trials} calls by its own clock"

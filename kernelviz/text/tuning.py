@@ -1,23 +1,31 @@
 """A tuning in text, and as plain values."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from kernelviz.core import Run, Search, Span, Tuning, units
+from kernelviz.core import Method, Plan, Run, Search, Span, Tuning, units
 from kernelviz.core.configuration import configuration_text, parted
 from kernelviz.metrics.rows import Row
-from kernelviz.metrics.tuning import Reason, Tried, speed_up_span
+from kernelviz.metrics.tuning import Reason, Tried, speed_up_span, stopped_early
 from kernelviz.text.failures import describe_failure, format_failure
 from kernelviz.text.text import Text, join, on_one_line
 
+_MOST_VALUES = 6
+
 
 def describe_search(tried: Tried, search: Search | None) -> Text:
-    """How many configurations were tried, and how many of them have no time."""
+    """How many configurations were tried, and how many of them have no time, or that of one block."""
     sample = ""
     if search is not None and search.seed is not None:
         sample = f" drawn with seed {search.seed} from {search.admitted} that make sense"
-    without_time = {"failed": tried.failed, "not for such sizes": tried.refused, "cancelled": tried.cancelled}
+    without_time = {
+        "failed": tried.failed,
+        "stopped after one block": tried.stopped,
+        "not for such sizes": tried.refused,
+        "cancelled": tried.cancelled,
+    }
     return join(
         ", ",
         (
@@ -25,6 +33,37 @@ def describe_search(tried: Tried, search: Search | None) -> Text:
             f"the space has {tried.space}",
             *(f"{count} {what}" for what, count in without_time.items() if count),
         ),
+    )
+
+
+def describe_space(space: Mapping[str, Sequence[int]]) -> Text:
+    """The parameters with their values.
+
+    >>> print(describe_space({"block": (256, 512), "warps": (4, 8)}))
+    Parameters, the default value first: block (256, 512), warps (4, 8).
+    """
+    listed = ", ".join(f"{key} ({_listed(values)})" for key, values in space.items())
+    return Text(f"Parameters, the default value first: {listed}.")
+
+
+def _listed(values: Sequence[int]) -> str:
+    return (
+        ", ".join(map(str, values))
+        if len(values) <= _MOST_VALUES
+        else f"{values[0]}, {values[1]}, … {len(values)} values"
+    )
+
+
+def describe_plan(plan: Plan, method: Method) -> Text:
+    """What a tuning would measure, and for how long at most."""
+    search, count = plan.search, len(plan.variants)
+    if search is None:
+        return Text("")
+    of = f" of {search.admitted}" if search.admitted is not None and search.admitted != count else ""
+    which = "" if search.seed is None else f", drawn with seed {search.seed}"
+    return Text(
+        f"{count}{of} configurations that make sense at this size{which}; the space has {search.space}. At most "
+        f"{units.seconds(method.budget_s * count, 2)} of measuring, and compilation."
     )
 
 
@@ -95,6 +134,7 @@ def record(run: Run, tried: Tried, stored: Tuning | None, seconds: float) -> dic
         "failed": tried.failed,
         "refused": tried.refused,
         "cancelled": tried.cancelled,
+        "stopped": tried.stopped,
         "seconds": seconds,
         "preparing_s": tried.preparing_s,
         "best": parted(tried.best.result.variant)[1] if tried.best is not None else None,
@@ -130,5 +170,6 @@ def _record(row: Row, tried: Tried) -> dict[str, Any]:
         "verdict": row.verdict.kind if row.verdict else None,
         "is_default": row.is_baseline,
         "is_best": row is tried.best,
+        "stopped_early": stopped_early(row.result) is not None,
         "error_of_bound_fraction": row.result.accuracy.worst_of_bound if row.result.accuracy else None,
     }

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from kernelviz.bench import Bench
+from kernelviz.bench.tunings import EARLY_STOP
 from kernelviz.core.errors import BadField
 from kernelviz.core.events import CaseDone, RunEnded
 from kernelviz.core.problem import Method
@@ -17,12 +18,16 @@ from kernelviz.core.result import Timing
 from kernelviz.formats import decode, encode
 from kernelviz.hardware.discovery import discover
 from kernelviz.metrics.rows import rows
+from kernelviz.metrics.tuning import stopped_early
 from kernelviz.store import Store
+from kernelviz.worker.limits import Limits
 
 pytestmark = pytest.mark.xdist_group("device")
 PLUGIN = str(Path(__file__).parents[1] / "planted_tuning.py")
 SIZES = {"n": "2048"}
-QUICK = Method(budget_s=0.02, half_width=0.05, ratio_half_width=0.05, decided_is_enough=True, seeds=1)
+QUICK = Method(
+    budget_s=0.02, half_width=0.05, ratio_half_width=0.05, decided_is_enough=True, seeds=1, early_stop=EARLY_STOP
+)
 SHORT = Method(budget_s=0.02, seeds=1)
 
 
@@ -97,6 +102,13 @@ def test_resumed_it_goes_on_where_it_was_and_keeps_the_best(bench: Bench, cancel
     assert kept.speed_up.estimate > 1.5
     assert kept.seconds == report.seconds > before.seconds
     assert 0 < kept.preparing_s < kept.seconds
+    assert tried.stopped > 0, "blocks of 32 take 4,096 additions, and the whole vector one"
+    stopped = [r for r in report.run.results if stopped_early(r) is not None]
+    assert all(r.accuracy is not None for r in stopped), "checked like every other one"
+    figures = [r.timing.device_cold_s for r in stopped if r.timing is not None]
+    assert all(f is not None and f.blocks is not None and (len(f.blocks), f.low) == (1, None) for f in figures)
+    assert tried.best is not None
+    assert stopped_early(tried.best.result) is None
     again = {r.variant for r in report.run.results if measured.get(r.variant) not in (None, r.measured_at)}
     assert len(again) <= 9, "the eight finalists and the default"
     assert decode(encode(report.run)) == msgspec.structs.replace(report.run)
@@ -168,6 +180,25 @@ def test_where_nothing_is_right_nothing_is_kept(bench: Bench) -> None:
     assert (report.tried.tried, report.tried.failed, report.tried.best, report.tuning) == (3, 3, None, None)
     with pytest.raises(BadField, match="none of its configurations is correct"):
         bench.tunings.keep(run_id)
+
+
+def test_a_configuration_that_raises_crashes_hangs_or_is_wrong_never_ends_a_tuning(tmp_path: Path) -> None:
+    cpu = next(d for d in discover() if d.id == "cpu")
+    bench = Bench(Store.open(tmp_path), (cpu,), lock_directory=tmp_path, limits=Limits(bind_s=5.0, check_s=5.0))
+    try:
+        request = RunRequest(op="add", variants=("breaks",), sizes={"n": "64"}, device="cpu", plugins=(PLUGIN,))
+        run_id = bench.run(bench.tuning(request), QUICK)
+        assert follow(bench, run_id) == "finished"
+        report = bench.tunings.report(run_id)
+        stages = {name: r.failure.stage for r in report.tried.failures for name in r.variants}
+        assert stages == {
+            "breaks[how=1]": "crash", "breaks[how=2]": "crash", "breaks[how=3]": "timeout", "breaks[how=4]": "wrong",
+        }  # fmt: skip
+        assert {row.result.variant for row in report.tried.ranked} == {"breaks[how=0]", "breaks[how=5]"}
+        assert report.tuning is not None
+        assert report.tuning.configuration["how"] in (0, 5)
+    finally:
+        bench.close()
 
 
 def test_a_finished_tuning_is_not_measured_again_by_a_resume(bench: Bench, finished: str) -> None:

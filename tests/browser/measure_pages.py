@@ -54,6 +54,7 @@ PAGES = {
     ),
     "Claims": Wanted("claims?results=h200", 0, True),
     "Ladder": Wanted("ladder", 1),
+    "Autotune": Wanted("autotune"),
     "Fusion": Wanted("fusion", 1, True),
     "History": Wanted("history"),
     "Device": Wanted("device", 1),

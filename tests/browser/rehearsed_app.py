@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import rehearsed_bench  # noqa: E402
+import replayed_tuning  # noqa: E402
 import sample_runs  # noqa: E402
 
 import kernelviz  # noqa: E402
@@ -47,6 +48,9 @@ _STAGES = {
                 shares={"torch_eager": 1.2, "triton_grouped": 1.05, "cuda_naive": 0.01, "cuda_tiled": 0.04},
             ),
         ),
+    ),
+    "tuning": lambda: replayed_tuning.ReplayedTuning(
+        Path(os.environ["TUNING"]), speed=float(os.environ.get("TUNING_SPEED", "10"))
     ),
     "cpu": lambda: rehearsed_bench.RehearsedBench(case_s=0.05, compile_s=0.4),
     "slow": lambda: rehearsed_bench.RehearsedBench(case_s=0.05, compile_s=120.0),

@@ -41,6 +41,7 @@ PAGES = {
     "claims": ("Claims", "claims?results=h200&claim=marlin", ".st-key-one_claim"),
     "ladder": ("Ladder", "ladder", ".st-key-ladder_chart .js-plotly-plot"),
     "fusion": ("Fusion", "fusion", ".st-key-fusion_sweep .js-plotly-plot"),
+    "autotune": ("Autotune", "autotune?op=add&variant=triton_tuned", ".st-key-autotune_form"),
     "history": ("History", "history", ".st-key-shipped"),
     "method": ("Method", "method", ".st-key-parts table"),
 }

@@ -48,6 +48,21 @@ def test_no_text_of_a_document_controls_the_terminal(bench: Bench, capsys: pytes
             assert not steering, (command, name, steering)
 
 
+def test_no_text_of_a_cache_of_kernel_tuner_controls_the_terminal(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries = {"1": {"b": TEXT, "time": 1.0}, "2": {"b": 2, "time": "RuntimeFailedConfig", "error": TEXT}}
+    head = {"device_name": TEXT, "kernel_name": TEXT, "tune_params_keys": ["b"], "tune_params": {"b": [TEXT, 2]}}
+    (run_id,) = bench.history.take_in_all(json.dumps({**head, "cache": entries}).encode())
+    for command in (["runs", "show", run_id], ["tunings", "show", run_id], ["tunings", "show", run_id, "--json"]):
+        main(command)
+        printed = capsys.readouterr()
+        assert "31m" in printed.out, command
+        assert not {c for c in printed.out if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs")} - {"\n"}, (
+            command
+        )
+
+
 def test_what_waits_for_the_device_says_the_note_of_another_program_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     with progress.Progress(progress.TextColumn("{task.description}"), console=console.err()) as bar:
         bar.add_task(TEXT)

@@ -155,6 +155,42 @@ def test_bad_usage_is_one_line_and_exit_code_2(
         bench.close()
 
 
+def test_what_a_tuning_says_and_how_the_choice_for_one_shape_does_at_another(
+    bench: LastingBench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def kernelviz(*arguments: str) -> Printed:
+        return Printed(main(arguments), *capsys.readouterr())
+
+    ids = []
+    for n, count in (("256", "8"), ("128", "6")):
+        case = ["add", "in_blocks", "--size", f"n={n}", *ASKED[4:], "--configurations", count, "--seed", "2"]
+        tuned = kernelviz("tune", *case, "--budget-s", "0.01", "--json")
+        assert tuned.returncode == 0, tuned.stderr
+        ids.append(json.loads(tuned.stdout)["run"])
+    shown = kernelviz("tunings", "show", ids[0])
+    assert shown.returncode == 0, shown.stderr
+    assert re.search(r"^(Best: block=|No configuration is measurably faster)", shown.stdout, re.MULTILINE)
+    assert "8 of 8 planned configurations have a result" in shown.stdout
+    found = json.loads(kernelviz("tunings", "show", ids[0], "--json").stdout)
+    assert {p["name"] for p in found["parameters"]} == {"block", "way"}
+    assert len(found["configurations"]) == 8
+    best = found["best"]
+    assert kv.configurations(ids[0]).best == best
+    assert len(kv.configurations(ids[0]).to_frame()) == 8
+    before = kernelviz("tunings", "transfer", "add", "in_blocks", "--json")
+    known = {(p["tuned_for"], p["measured_at"]): p for p in json.loads(before.stdout)["pairs"]}
+    measured = kernelviz("tunings", "transfer", "add", "in_blocks", "--measure", "--json")
+    assert measured.returncode == 0, measured.stderr
+    after = {(p["tuned_for"], p["measured_at"]): p for p in json.loads(measured.stdout)["pairs"]}
+    assert known.keys() == after.keys() >= {("add fp32 n=256", "add fp32 n=128")}
+    assert "not_measured" not in {p["state"] for p in after.values()}
+    assert all(p["ratio"] and p["run"] for p in after.values() if p["state"] == "measured")
+    frame = kv.transfer("add", "in_blocks").to_frame()
+    assert frame.loc["add fp32 n=256", "add fp32 n=256"] == 1.0
+    refused = kernelviz("tunings", "transfer", "add", "torch_eager")
+    assert (refused.returncode, refused.stdout) == (2, "")
+
+
 def test_from_python(bench: LastingBench) -> None:
     made = kv.tune(
         "add", "in_blocks", sizes={"n": 1024}, device="cpu", plugins=[PLUGIN], configurations=8, seed=3, budget_s=0.01

@@ -2,10 +2,10 @@
 
     python tests/formats/bombs.py [--scale 0.25] [--turns 3 --turn 1] [GROUP...]
 
-makes the bombs of the groups (json, gbench, nvbench, parquet, kvz, backup) and reads each as an upload is read. It prints one
-line of JSON for each: how long reading took, the peak memory of the processes of its group that read, and why the file was
-refused. With a scale, the files and the memory of a reader are so much smaller. tests/formats/test_bombs.py checks the lines.
-"""
+makes the bombs of the groups (json, gbench, kernel-tuner, nvbench, parquet, kvz, backup) and reads each as an upload is read.
+It prints one line of JSON for each: how long reading took, the peak memory of the processes of its group that read, and why the
+file was refused. With a scale, the files and the memory of a reader are so much smaller. tests/formats/test_bombs.py checks the
+lines."""
 
 from __future__ import annotations
 
@@ -167,6 +167,8 @@ def _lzma(pieces: Iterable[bytes], packer: lzma.LZMACompressor) -> bytes:
 HEAD = b'{"schema":"kernelviz-backup/2","kernelviz":"0.1.0","created_at":"2026-11-24T00:00:00+00:00"}\n'
 DEEP = 1_000_000
 GBENCH = '{"context":{},"benchmarks":['
+CACHE = '{"tune_params_keys":["b"],"tune_params":{"b":[1]},"cache":{'
+VALUES = '{"cache":{"1":{"b":1,"time":1}},"tune_params_keys":["b"],"tune_params":{"b":['
 NVBENCH = '{"devices":[{"id":0}],"benchmarks":['
 STATES = NVBENCH + '{"name":"b","states":['
 
@@ -203,6 +205,11 @@ BOMBS: dict[str, Bomb] = {
     "gbench: lists beside NaN": _json('{"context":{},"a":NaN,"x":[', "[],", 50 * MB, "[]]}"),
     "gbench: counters": _counted('{"context":{},"benchmarks":[{"name":"a",', '"c%d":1', 3_000_000, "}]}"),
     "gbench: one long name": lambda: _repeated(b'{"context":{},"benchmarks":[{"real_time":1,"name":"', b"a/", 50 * MB, b'"}]}'),
+    "kernel-tuner: configurations": _counted(CACHE, '"%d":{"b":1,"time":1}', 1_000_000, "}}"),
+    "kernel-tuner: objects": _counted(CACHE + '"1":{"b":1,"time":1,"x":{', '"k%d":{}', 3_000_000, "}}}}"),
+    "kernel-tuner: not closed": _counted(CACHE, '"%d":{"b":1,"time":1}', 1_000_000, ',"cut":{"b'),
+    "kernel-tuner: texts without an end": lambda: _repeated(CACHE.encode() + b'"a":{"b":1},"', b'\\"', 30 * MB, b""),
+    "kernel-tuner: values": _json(VALUES, "1,", 30 * MB, "1]}}"),
     "nvbench: states": _counted(STATES, '{"axis_values":[{"name":"n","type":"int64","value":"%d"}]}', 800_000, "]}]}"),
     "nvbench: states of nothing": _json(STATES, "{},", 50 * MB, "{}]}]}"),
     "nvbench: benchmarks": _json(NVBENCH, '{"name":"b","states":null},', 50 * MB, '{"name":"b","states":null}]}'),

@@ -24,6 +24,7 @@ START_BYTES = 130e6
     [
         ("json", 20, MAX_BYTES),
         ("gbench", 7, MAX_BYTES),  # one of them is not recognised
+        ("kernel-tuner", 5, MAX_BYTES),
         ("nvbench", 5, MOST_FOREIGN_BYTES),
         ("parquet", 9, MAX_BYTES),
         ("kvz", 5, MAX_BYTES),

@@ -1,4 +1,4 @@
-"""Files of every format, each damaged in one of 138 ways, through the code of an upload and of `kernelviz import`: a file is
+"""Files of every format, each damaged in one of 154 ways, through the code of an upload and of `kernelviz import`: a file is
 stored as a whole, or not at all with a reason, and what is stored can be drawn. tests/mutated_files.py examines 20,000 files."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import turns
 
 TESTS = Path(__file__).parents[1]
 FILES = 80
-"""Of 138 formats and damages, other ones at each commit."""
+"""Of 154 formats and damages, other ones at each commit."""
 
 
 @pytest.mark.timeout(300)

@@ -79,7 +79,7 @@ def uploaded(history: History, data: bytes) -> bool:
         plots.latency_by_size(kept).to_dict()
         with console.out().capture():
             console.out().print(tables.report(kept, ()))
-        for form in ("csv", "md", "gbench", "nvbench"):
+        for form in ("csv", "md", "gbench", "nvbench", "kernel-tuner", "t4"):
             exports()[form].encode(kept)
     for run_id in set(ids):
         history.delete(run_id)

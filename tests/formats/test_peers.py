@@ -265,8 +265,8 @@ def test_a_mean_that_is_unknown_is_no_time() -> None:
     [
         (
             b"{}",
-            "its format is not supported; supported are kernelviz JSON, google-benchmark JSON, kernelviz compact run (.kvz), "
-            "Nsight Compute CSV, nvbench JSON, kernelviz Parquet",
+            "its format is not supported; supported are kernelviz JSON, google-benchmark JSON, Kernel Tuner cache, "
+            "kernelviz compact run (.kvz), Nsight Compute CSV, nvbench JSON, kernelviz Parquet",
         ),
         (b"a,b\n1,2\n", "its format is not supported"),
         (b"[1, 2]", "its format is not supported"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kernelviz.core.notes import BaselineMoved, MeasuredAgain, SlowBlocks
+from kernelviz.core.notes import BaselineMoved, MeasuredAgain, SlowBlocks, StoppedEarly
 from kernelviz.core.problem import PASSES, STEADY_S, Method
 from kernelviz.measure.timing.cuda import LOAD_S, WINDOW_S, CudaTimer
 from kernelviz.measure.timing.rounds import RETRIES, TIMES_AGAIN, Rounds, Series
@@ -109,6 +109,55 @@ def test_every_round_holds_every_series_once() -> None:
     rounds = [[b.round for b in s.blocks] for s in found.values()]
     assert all(r == list(range(rounds[0][0], rounds[0][0] + len(rounds[0]))) for r in rounds)
     assert len(rounds[0]) >= 10
+
+
+def test_a_hopeless_series_gets_one_block_and_says_by_how_much() -> None:
+    timer = KnownTimer(noise=0.02)
+    times = {"base": 3e-5, "best": 1e-5, "near": 1.4e-5, "hopeless": 2e-5}
+    found = measured(timer, times, Method(budget_s=0.2, early_stop=1.5))
+    assert {name: len(s.blocks) > 1 for name, s in found.items()} == {
+        "base": True, "best": True, "near": True, "hopeless": False, "again": True,
+    }  # fmt: skip
+    stopped = found["hopeless"]
+    (note,) = stopped.stop_note(Method(early_stop=1.5))
+    assert isinstance(note, StoppedEarly)
+    assert note.factor == 1.5
+    assert note.ratio == pytest.approx(2.0, rel=0.1)
+    assert note.ratio == pytest.approx(min(stopped.samples) / found["best"].means()[0])
+    figure = stopped.figure(timer)
+    assert (figure.low, figure.high, len(figure.blocks or ())) == (None, None, 1)
+    assert verdict(figure, found["base"].figure(timer)).kind == "unclear", "one round decides nothing"
+    assert found["base"].stop_note(Method(early_stop=1.5)) == [], "the baseline is never stopped, however slow it is"
+
+
+def test_without_the_early_stop_every_series_has_every_round() -> None:
+    found = measured(KnownTimer(), {"base": 1e-5, "hopeless": 9e-5}, Method(budget_s=0.2))
+    assert len(found["hopeless"].blocks) == len(found["base"].blocks) >= MIN_BLOCKS
+
+
+def test_a_block_with_one_fast_call_is_not_hopeless() -> None:
+    """Somebody else used the machine for most of the first block: its fastest call says so."""
+
+    class Disturbed(KnownTimer):
+        def block(self, timed: KnownTimed) -> BlockSamples:
+            made = super().block(timed)
+            if timed.time_s == 1.1e-5 and self.blocks < 4:
+                made.samples[1:] = [9 * s for s in made.samples[1:]]
+            return made
+
+    found = measured(Disturbed(), {"base": 1e-5, "unlucky": 1.1e-5}, Method(budget_s=0.2, early_stop=1.5))
+    assert found["unlucky"].stopped is None
+    assert len(found["unlucky"].blocks) == len(found["base"].blocks)
+
+
+def test_rounds_that_are_measured_again_decide_again_who_is_hopeless() -> None:
+    timer = KnownTimer(noise=0.001)
+    series = [Series("base", KnownTimed(1e-5)), Series("slow", KnownTimed(4e-5))]
+    usual = [2e-5] * MIN_BLOCKS  # another level than before, so all rounds are repeated
+    rounds = Rounds(timer, Method(budget_s=0.05, early_stop=1.5), lambda: False)
+    assert rounds.take_stable(series, series[0], None, lambda _: None, usual)
+    assert series[1].again == TIMES_AGAIN
+    assert (len(series[1].blocks), series[1].stopped is not None) == (1, True)
 
 
 def test_a_stop_is_heard_between_batches() -> None:

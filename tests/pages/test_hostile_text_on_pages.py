@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import hostile_documents as hostile
+import msgspec
 import sample_runs as samples
+import sample_tunings as tunings
 from google.protobuf.message import Message
 from open_page import open_page
 
 from kernelviz.bench import Bench
+from kernelviz.core.run import Run
 
 TEXT = "![p](https://evil.example/p.png) <b>h</b> $x$ :red[y] `qq"
 INTERPRETED = ("![p](", "<b>h", " $x$", ":red[y]", " `qq")
@@ -43,6 +46,11 @@ PAGES: tuple[tuple[str, dict[str, str]], ...] = (
     ("code", {"run": "{a}", "run_b": "{b}"}),
     ("ladder", {"run": "{a}"}),
     ("ladder", {"run": "ladder"}),
+    *(
+        ("autotune", {"run": run, "autotune_view": view})
+        for run in ("{tuned}", "hostile-tuning")
+        for view in ("overview", "parameters", "registers", "configurations", "shapes")
+    ),
     ("device", {}),
     ("method", {}),
 )
@@ -75,15 +83,46 @@ def interpreted(kind: str, field: str, text: str) -> bool:
     return (kind, field) not in PLAIN and any(sign in text for sign in INTERPRETED)
 
 
+def cache() -> bytes:
+    """A cache of Kernel Tuner whose names, values and errors are that text."""
+    values = [TEXT, f"{TEXT}, again", 1, True]
+    entries = {
+        str(n): {"b": value, "time": 1.0 + n} | ({"time": "RuntimeFailedConfig", "error": TEXT} if n == 3 else {})
+        for n, value in enumerate(values)
+    }
+    head = {"device_name": TEXT, "kernel_name": TEXT, "problem_size": [64], "tune_params_keys": ["b"]}
+    return json.dumps({**head, "tune_params": {"b": values}, "cache": entries}).encode()
+
+
+def tuning() -> Run:
+    """A tuning of this project whose title, device, variant, parameters and failures are that text."""
+    run = tunings.run()
+    results = tuple(
+        samples.failed(tunings.ADD, result.variant, "compile", TEXT) if number % 6 == 5 else result
+        for number, result in enumerate(run.results)
+    )
+    assert run.plan.search is not None
+    search = msgspec.structs.replace(run.plan.search, variant=TEXT, parameters={TEXT: (TEXT,)})
+    environment = msgspec.structs.replace(
+        run.environment, device=msgspec.structs.replace(run.environment.device, name=TEXT)
+    )
+    plan = msgspec.structs.replace(run.plan, search=search)
+    return msgspec.structs.replace(
+        run, id="hostile-tuning", title=TEXT, note=TEXT, environment=environment, plan=plan, results=results
+    )
+
+
 def test_no_text_of_a_document_is_interpreted_on_a_page(bench: Bench) -> None:
     content = hostile.hostile(TEXT)
     second = json.loads(content)
     second["environment"]["device"]["uuid"] = samples.CPU.uuid  # shown as a run of this machine
     a, b = (bench.history.take_in_all(one)[0] for one in (content, json.dumps(second).encode()))
+    (tuned,) = bench.history.take_in_all(cache())
+    bench.history.add(tuning())
     found: set[tuple[str, str, str, str]] = set()
     drawn = 0
     for page, query in PAGES:
-        test = open_page({name: value.format(a=a, b=b) for name, value in query.items()}, page)
+        test = open_page({name: value.format(a=a, b=b, tuned=tuned) for name, value in query.items()}, page)
         for root in (test.main, test.sidebar):
             for kind, field, text in shown(root):
                 drawn += "evil.example" in text

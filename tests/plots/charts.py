@@ -16,6 +16,7 @@ import sample_fusions as fusions
 import sample_inspections as inspections
 import sample_ladders as ladders
 import sample_runs as samples
+import sample_tunings as tunings
 from sample_device import cpu_sample, gpu_sample
 
 from kernelviz import plots
@@ -27,6 +28,7 @@ from kernelviz.metrics.comparison import Comparison, Pair, compare
 from kernelviz.metrics.fusion import FusionRow
 from kernelviz.metrics.ladder import Ladder
 from kernelviz.metrics.placement import Placed, placed
+from kernelviz.metrics.transfer import Transfer, transfer
 from kernelviz.metrics.trend import Point, Trend, trend
 from kernelviz.plots.frame import Runs
 
@@ -82,6 +84,7 @@ GIVEN: Mapping[object, Callable[[Sequence[Run]], Sequence[object]]] = {
             for r in runs
         )
     ],
+    Transfer: lambda runs: [_transfer(bool(runs))],
     Sequence[FusionRow]: lambda runs: [fusions.rows(bool(runs))],
     Ladder: lambda runs: [ladders.ladder_of(run) for run in (*runs, *(() if runs else (samples.run([]),)))],
     Sequence[Sample]: lambda runs: [tuple(_sample(r, second) for r in runs[:1] for second in range(5))],
@@ -91,6 +94,11 @@ GIVEN: Mapping[object, Callable[[Sequence[Run]], Sequence[object]]] = {
 }
 """Values of each type that a chart may take, made of these runs; empty where there is none (the pair of no pairs)."""
 NAMED: Mapping[str, object] = {"op": "rmsnorm", "variant": "torch_eager", "field": "device_cold_s", "gpu": True}
+
+
+def _transfer(there: bool) -> Transfer:
+    made, runs = tunings.shapes()
+    return transfer(made if there else (), lambda problem: [r for r in runs.values() if r.plan.problems[0] == problem])
 
 
 def _sample(run: Run, second: int) -> object:

@@ -8,9 +8,11 @@ import math
 from collections.abc import Callable
 
 import msgspec
+import peers
 import plotly.graph_objects as go
 import pytest
 import sample_runs as samples
+import sample_tunings as tunings
 from charts import charts, drawn
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from hypothesis import strategies as st
 from kernelviz import plots
 from kernelviz.core.result import Figure, Timing
 from kernelviz.core.run import Run
+from kernelviz.formats import read
 from kernelviz.metrics.figures import figure_of
 from kernelviz.plots import line_labels
 from kernelviz.plots.frame import format_run
@@ -57,6 +60,8 @@ RUNS: dict[str, Callable[[], Run | tuple[Run, ...]]] = {
     "not calibrated": lambda: samples.run(roofs=()),
     "grid": lambda: samples.run(sizes=[{"m": m, "n": n} for m in (16, 4096) for n in (1024, 2048, 4096)]),
     "many": _many,
+    "tuning": tunings.run,
+    "another tool's tuning": lambda: read(peers.kernel_tuner("mixed"))[0],
 }
 
 

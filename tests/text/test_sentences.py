@@ -82,6 +82,11 @@ LATER_NOTES: tuple[tuple[n.Note, str], ...] = (
         n.NoNaiveTiming(figure="naive", fault="raised", message="ValueError: no"),
         "the call failed in a new process: ValueError: no",
     ),
+    (
+        n.StoppedEarly(ratio=2.345, factor=1.5),
+        "stopped early: the time of one block, without an interval, because its fastest call took 2.35 times as long as the best "
+        "beside it (more than 1.5)",
+    ),
     (n.NoNaiveTiming(figure="naive", fault="time_limit", seconds=90.0), "its process did not end within 90 s"),
     (n.NoNaiveTiming(figure="naive", fault="ended", exit_code=-9), "its process ended with code -9 without an answer"),
     (
@@ -237,6 +242,8 @@ NEW_ONLY: tuple[tuple[r.Reason, str, str], ...] = (
         "",
         "it replaced functions that measure or check it (time.perf_counter_ns, a.b, a.c and 1 more)",
     ),
+    (r.FailedElsewhere(how="compile"), "nvcc: no", "the tool could not compile it: nvcc: no"),
+    (r.FailedElsewhere(how="unknown"), "", "the tool has no time for it, and its file does not say why"),
     (r.NotJudged(), "the worker ended during a call", "the judge could not check it: the worker ended during a call"),
     (
         r.OutputType(output="z_N", type="NoneType"),

@@ -1,7 +1,8 @@
 // What a chart shows, as a table: one row for each point, with its interval where it has one. Axis titles, which contain the
 // unit, are the headings. Stands before chart.js in one module. `layout.meta` tells where drawn coordinates are not the data:
-// {x: {title, log, scale, labels, omit}, y: …}: another title, natural logarithms of the data, the unit of the title in that of
-// the data, the names of the positions 0, 1, …, or nothing that means anything.
+// {x: {title, log, scale, labels, spread, omit}, y: …}: another title, natural logarithms of the data, the unit of the title in
+// that of the data, the names of the positions 0, 1, …, points that are drawn beside the whole number that they stand for, or
+// nothing that means anything. A trace with `meta: {table: false}` is a picture of points that another table lists.
 
 // The headings and the rows. Cells are numbers, texts, or null. `plain` turns Plotly's text into plain text.
 function tableOf({ data, layout }, plain) {
@@ -38,7 +39,7 @@ function isSpan(trace) {
 
 // A trace with points that a hover explains, or a named line, such as a roof. Others are decoration.
 function isShown(trace) {
-  if (trace.visible === false || trace.visible === "legendonly") return false;
+  if (trace.visible === false || trace.visible === "legendonly" || trace.meta?.table === false) return false;
   return trace.hoverinfo !== "skip" || (trace.type !== "bar" && trace.mode === "lines" && Boolean(trace.name));
 }
 
@@ -59,8 +60,9 @@ function axisOf(trace, letter, layout, plain) {
   const { tickvals = [], ticktext = [] } = axis;
   const values = (trace[letter] ?? []).filter((v) => v !== null && v !== undefined);
   const labelled = axis.type !== "log" && ticktext.length > 0 && values.every((v) => tickvals.includes(v));
-  const value = (v) => {
-    if (v === null || v === undefined) return null;
+  const value = (drawn) => {
+    if (drawn === null || drawn === undefined) return null;
+    const v = meta.spread && typeof drawn === "number" ? Math.round(drawn) : drawn;
     if (meta.scale) return tidy(v / meta.scale);
     if (meta.log) return Number(Math.exp(v).toPrecision(6));
     if (meta.labels && Number.isInteger(v) && v in meta.labels) return plain(String(meta.labels[v]));

@@ -281,7 +281,7 @@ class ProblemMeasurement:
         return progress
 
     def _measured(self, bound: BoundVariant, series: Series, now: Conditions) -> Result:
-        if len(series.blocks) < MIN_BLOCKS and self.stop():
+        if len(series.blocks) < MIN_BLOCKS and self.stop() and series.stopped is None:
             cut_short = CancelledDuring(blocks=len(series.blocks), needed=MIN_BLOCKS)
             return self.result(bound.variant, Failure(stage="cancelled", reasons=(cut_short,)), bound)
         timer = self.state.timer
@@ -300,7 +300,7 @@ class ProblemMeasurement:
             now,
             sm_clock_hz=clocks[len(clocks) // 2] if clocks else now.sm_clock_hz,
             retried_blocks=series.retried,
-            notes=tuple(series.notes()),
+            notes=(*series.notes(), *series.stop_note(self.method)),
         )
         outcome = self._judged(timing, bound.accuracy, conditions.sm_clock_hz)
         return self.result(bound.variant, outcome, bound, conditions)

@@ -4,6 +4,7 @@ Conditions that a round shares (clock, temperature, neighbours) cancel in its ra
 comparison, which gives the noise floor of every verdict.
 """
 
+import math
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -12,7 +13,17 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from kernelviz.core import BaselineMoved, Block, Figure, MeasuredAgain, Method, Note, NoteFigure, SlowBlocks
+from kernelviz.core import (
+    BaselineMoved,
+    Block,
+    Figure,
+    MeasuredAgain,
+    Method,
+    Note,
+    NoteFigure,
+    SlowBlocks,
+    StoppedEarly,
+)
 from kernelviz.core.problem import PASSES
 from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.timing.timer import BlockSamples, DeviceTimer, Timed
@@ -51,6 +62,8 @@ class Series:
     """How often rounds were measured again because a time was not stable."""
     moved: tuple[float, float] | None = None
     """The baseline's level beside this series, and before it, if they differ."""
+    stopped: float | None = None
+    """If it got no further blocks after its first one: its fastest call over the fastest series of that round."""
 
     def mark(self) -> tuple[int, int, int]:
         """The state to which `rewind` returns."""
@@ -99,6 +112,12 @@ class Series:
             notes.append(BaselineMoved(figure=figure, baseline_s=self.moved[0], usual_s=self.moved[1]))
         return notes
 
+    def stop_note(self, method: Method) -> list[Note]:
+        """The note that it was stopped early, if it was."""
+        if self.stopped is None or method.stop_factor is None:
+            return []
+        return [StoppedEarly(ratio=self.stopped, factor=method.stop_factor)]
+
     def loses_clock(self, block: BlockSamples) -> bool:
         """Whether the block must be repeated, because its SM clock is too far below that of the series' first block."""
         first = next((b.clock_hz for b in self.blocks if b.clock_hz), None)
@@ -135,7 +154,7 @@ class Rounds:
         earlier = len(baseline.blocks) if baseline is not None else 0
         for attempt in range(TIMES_AGAIN + 1):
             for s in series:
-                s.again, s.moved = s.again + bool(attempt), None
+                s.again, s.moved, s.stopped = s.again + bool(attempt), None, None
             if not self.take(series, baseline, again, progress):
                 return False
             if self.method.clock == "sustained":
@@ -163,10 +182,13 @@ class Rounds:
         budget_s = self.method.budget_s * len(series)
         started = time.monotonic()
         done = repeated = 0
+        stops = self.method.stop_factor is not None
         while not self.stop():
             per_round = max(sum(self.timer.block_s(s.timed) for s in series), 1e-6)
             count = max(1, min(self.least, int(BATCH_S / per_round)))
-            if done < self.least:
+            if stops and not done:
+                count = 1  # the first round alone decides which series are hopeless
+            elif done < self.least:
                 count = min(count, self.least - done)
             else:
                 # A rest that would last until the budget's end counts as spent.
@@ -185,9 +207,29 @@ class Rounds:
                     series[index].slow_clock += series[index].loses_clock(block)
                     series[index].add(block, self.number)
                 self.number += 1
+            if stops and not done:
+                series = self._without_hopeless(series, baseline, again)
+                budget_s = self.method.budget_s * len(series)
             done += count
             progress(min(1.0, max(done / (2 * self.least), (time.monotonic() - started) / budget_s)))
         return False
+
+    def _without_hopeless(
+        self, series: Sequence[Series], baseline: Series | None, again: Series | None
+    ) -> list[Series]:
+        """The series that are worth further rounds, after their first common one. The others are marked as stopped.
+
+        A series is hopeless if even its fastest call took more than the factor of the method times as long as the fastest
+        series of the round. The baseline is never stopped, because all others are compared with it."""
+        factor = self.method.stop_factor or math.inf
+        level_s = {id(s): float(s.means()[-1]) for s in series}
+        best_s = min(level_s.values())
+        for s in series:
+            if s is baseline or s is again or len(s.blocks) != 1:
+                continue
+            ratio = min(s.samples) / best_s
+            s.stopped = ratio if ratio > factor else None
+        return [s for s in series if s.stopped is None]
 
     def _take_sustained(self, series: Sequence[Series], progress: Callable[[float], None]) -> bool:
         """Measure each series after some seconds of its own load, in several passes over all series in random order.

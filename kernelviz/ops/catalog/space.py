@@ -21,9 +21,11 @@ MOST_IN_PLAN = 2048
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Configurations to measure, the default first, in the order of the space. `seed`: None if all admitted ones are here."""
+    """Configurations to measure, the default first, in the order of the space. `parameters`: the values of each in the space.
+    `seed`: None if all admitted ones are here."""
 
     configurations: tuple[dict[str, int], ...]
+    parameters: dict[str, tuple[int, ...]]
     space: int
     admitted: int
     seed: int | None
@@ -51,6 +53,7 @@ def draw(op: Op, variant: str, problem: Problem, count: int | None = None, seed:
         {**tuned.default, **dict(zip(keys, values, strict=True))}
         for values in itertools.product(*(tuned.space[key] for key in keys))
     ]
+    parameters = {key: tuple(tuned.space[key]) if key in keys else (value,) for key, value in tuned.default.items()}
     first, rest = everything[0], [c for c in everything[1:] if _admitted(tuned, c, problem)]
     wanted = len(rest) + 1 if count is None else count
     if min(wanted, len(rest) + 1) > MOST_IN_PLAN:
@@ -58,8 +61,8 @@ def draw(op: Op, variant: str, problem: Problem, count: int | None = None, seed:
             "configurations", wanted, f"there are {len(rest) + 1}, a plan holds at most {MOST_IN_PLAN}: give a number"
         )
     if wanted > len(rest):
-        return Selection((first, *rest), space, len(rest) + 1, None)
-    return Selection((first, *_some(rest, wanted - 1, seed)), space, len(rest) + 1, seed)
+        return Selection((first, *rest), parameters, space, len(rest) + 1, None)
+    return Selection((first, *_some(rest, wanted - 1, seed)), parameters, space, len(rest) + 1, seed)
 
 
 def format_space(variant: Variant) -> str:

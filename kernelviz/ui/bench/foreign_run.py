@@ -14,7 +14,7 @@ from kernelviz.tables.other_times import other_times_columns
 from kernelviz.text import describe_foreign_times, describe_methods
 from kernelviz.text.counters import describe_counting
 from kernelviz.text.foreign_times import NOT_OURS
-from kernelviz.ui.shared import charts, share, table, view_filters
+from kernelviz.ui.shared import charts, share, site, table, view_filters
 from kernelviz.ui.shared.text import plain, when
 
 
@@ -23,6 +23,8 @@ def foreign_heading(bench: Bench, run: Run) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="heading"):
         st.markdown(f"#### {plain(run.title or run.plan.op)}", width="content")
         st.caption(plain(f"{run.environment.device.name} · {when(run.created_at)}"), width="content")
+        if run.plan.search is not None:
+            site.autotune_link(run.id)
         share.fill(share.button("share"), bench, run.id)
     if run.note:
         st.text(run.note)

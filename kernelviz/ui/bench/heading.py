@@ -19,7 +19,7 @@ from kernelviz.text.events import describe_under_way
 from kernelviz.text.memory_of_calls import describe_memory_of_calls
 from kernelviz.text.method import format_load
 from kernelviz.text.text import sentence_case
-from kernelviz.ui.shared import callbacks, live_progress, session, share, view_filters
+from kernelviz.ui.shared import callbacks, live_progress, session, share, site, view_filters
 from kernelviz.ui.shared.text import plain, when
 
 _TWO_LINES = 80
@@ -47,6 +47,8 @@ def run_heading(
                 "Resume", partial(bench.resume, run.id, owner=session.owner()), key="resume", about=run.id,
                 icon=":material/play_arrow:", help="Measures the cases that have no result yet.",
             )  # fmt: skip
+        if run.plan.search is not None:
+            site.autotune_link(run.id)
         if run.note:
             with st.popover("Note", icon=":material/sticky_note_2:", key="note_popover"):
                 st.text(run.note)

@@ -44,6 +44,7 @@ from kernelviz.core import (
 from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.rows import rows
 from kernelviz.metrics.summary import summary
+from kernelviz.metrics.tuning import stopped_early
 from kernelviz.text import describe_check, describe_queue_position, format_roof_name, format_time
 from kernelviz.text.counters import describe_uncounted
 from kernelviz.text.events import describe_compiled, describe_remaining
@@ -151,9 +152,10 @@ def event_message(event: Event, progress: Progress) -> dict[str, object]:
 
 def _format_outcome(result: Result) -> str:
     outcome = result.outcome
-    return (
-        f"✕ {format_stage(outcome)}" if isinstance(outcome, Failure) else str(format_time(figure_of(outcome, "cold")))
-    )
+    if isinstance(outcome, Failure):
+        return f"✕ {format_stage(outcome)}"
+    time = str(format_time(figure_of(outcome, "cold")))
+    return time if stopped_early(result) is None else f"≈ {time}, by one block: stopped early"
 
 
 async def events(request: Request) -> Response:

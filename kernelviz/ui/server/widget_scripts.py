@@ -23,6 +23,7 @@ _WIDGETS = {
     "roofline": ("BidiComponent", "ButtonGroup", "DataFrame", "Multiselect", "Selectbox"),
     "code": ("BidiComponent", "Button", "ButtonGroup", "Checkbox", "DataFrame", "PageLink", "Selectbox"),
     "ladder": ("BidiComponent", "Button", "ButtonGroup", "CodeBlock", "PageLink", "Selectbox"),
+    "autotune": (*(name for name in _FORM if name != "Metric"), "BidiComponent", "DataFrame"),
     "fusion": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "PageLink", "Selectbox"),
     "compare": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "Selectbox"),
     "gallery": ("Button", "ImageList", "PageLink", "Selectbox"),

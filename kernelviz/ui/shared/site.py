@@ -15,6 +15,7 @@ _PAGES = {
     "roofline": ("Roofline", ":material/stacked_line_chart:"),
     "code": ("Code", ":material/code:"),
     "ladder": ("Ladder", ":material/stairs:"),
+    "autotune": ("Autotune", ":material/tune:"),
     "fusion": ("Fusion", ":material/merge:"),
     "compare": ("Compare", ":material/compare_arrows:"),
     "claims": ("Claims", ":material/fact_check:"),
@@ -44,6 +45,19 @@ def run_link(label: str, run_id: str) -> None:
     st.page_link(page("bench"), label=label, query_params={"run": run_id}, icon=":material/monitoring:")
 
 
+def autotune_link(run_id: str) -> None:
+    """A link that opens a tuning on the page Autotune."""
+    st.page_link(
+        page("autotune"), label="Open on Autotune", query_params={"run": run_id}, icon=":material/tune:",
+        help="What each parameter is worth, failures by reason, and how the choice does at other shapes.",
+    )  # fmt: skip
+
+
+def history_link() -> None:
+    """A link to the runs of this server, and the upload of files."""
+    st.page_link(page("history"), label="Runs on this server, and upload", icon=":material/history:")
+
+
 def open_run_of_address(present: StreamlitPage) -> None:
     """Open the run that the address names on a page whose address names no single run.
 
@@ -51,7 +65,7 @@ def open_run_of_address(present: StreamlitPage) -> None:
     copied or opened in a new tab.
     """
     run_id = st.query_params.get("run")
-    if run_id and present.url_path not in ("", "code", "history", "ladder"):
+    if run_id and present.url_path not in ("", "autotune", "code", "history", "ladder"):
         st.switch_page(page("bench"), query_params={"run": run_id})
 
 

@@ -1,0 +1,273 @@
+"""The configurations of a tuning in text: one configuration, what each parameter is worth, and the sentence about all of them."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from kernelviz.core import units
+from kernelviz.core.configuration import configuration_text, format_value
+from kernelviz.metrics.configurations import Configuration, ConfigurationSpace, ConfigurationState
+from kernelviz.metrics.parameter_effects import FEWEST_EACH, EffectLimit, ParameterEffect, ParameterEffects
+from kernelviz.text.failures import format_failure
+from kernelviz.text.results import format_variant
+from kernelviz.text.sizes import format_problem, format_sizes
+from kernelviz.text.text import Text
+
+STATES: Mapping[ConfigurationState, Text] = MappingProxyType(
+    {
+        "measured": Text("correct"),
+        "stopped": Text("correct, but stopped early"),
+        "unchecked": Text("not checked"),
+        "wrong": Text("wrong result"),
+        "failed": Text("failed"),
+        "refused": Text("not for such sizes"),
+        "cancelled": Text("cancelled"),
+    }
+)
+"""The state of a configuration."""
+LIMITS: Mapping[EffectLimit, Text] = MappingProxyType(
+    {
+        "few": Text(f"too few configurations ({FEWEST_EACH} for each value are needed)"),
+        "alike": Text("all times are alike"),
+        "one_value": Text("the configurations have one value of it"),
+    }
+)
+METHOD = Text(
+    "The share of a parameter is the variance between the mean logarithms of time of its values, divided by the variance of "
+    "all logarithms of time, over the configurations that are correct and have a time. What as many values would explain by "
+    "chance is subtracted (epsilon squared). It is the effect of one parameter alone: what several do together "
+    "(interactions) and noise are not in it. With a random sample of the space, the values of two parameters may occur "
+    "together, and their shares overlap."
+)
+"""How the shares are made, and when they mislead."""
+
+
+def format_state(configuration: Configuration) -> Text:
+    """What the configuration is, on one line.
+
+    >>> print(format_state(Configuration("t[b=1]", {"b": 1}, 1, "measured", 1e-5, is_best=True)))
+    correct, best
+    """
+    marks = [mark for mark, there in (("default", configuration.is_default), ("best", configuration.is_best)) if there]
+    state = STATES[configuration.state]
+    if configuration.failure is not None and configuration.state not in ("refused", "cancelled"):
+        state = format_failure(configuration.failure)
+    return state + "".join(f", {mark}" for mark in marks)
+
+
+def describe_time(configuration: Configuration) -> Text:
+    """The time of a configuration with its interval, or why it has none.
+
+    >>> print(describe_time(Configuration("t[b=1]", {"b": 1}, 1, "measured", 1e-5, 0.99e-5, 1.02e-5)))
+    10.00 µs (9.900 µs to 10.20 µs)
+    >>> print(describe_time(Configuration("t[b=1]", {"b": 1}, 1, "stopped", 3e-5)))
+    ≈ 30.0 µs: the estimate of one block, stopped early
+    """
+    time_s = configuration.time_s
+    if time_s is None:
+        return format_state(configuration)
+    if configuration.state == "stopped":
+        return Text(f"≈ {units.seconds(time_s, 3)}: the estimate of one block, stopped early")
+    if configuration.state == "unchecked":
+        return Text(f"{units.seconds(time_s)}, by another tool, not checked")
+    if configuration.low_s is None or configuration.high_s is None:
+        return Text(units.seconds(time_s))
+    return Text(
+        f"{units.seconds(time_s)} ({units.seconds(configuration.low_s)} to {units.seconds(configuration.high_s)})"
+    )
+
+
+def format_configuration_time(configuration: Configuration) -> Text:
+    """The time for a table that has another column for what the configuration is.
+
+    >>> print(format_configuration_time(Configuration("k[b=1]", {"b": 1}, 1, "unchecked", 1e-5)))
+    10.00 µs
+    """
+    if configuration.time_s is None:
+        return Text("–")
+    if configuration.state == "unchecked":
+        return Text(units.seconds(configuration.time_s))
+    if configuration.state == "stopped":
+        return Text(f"≈ {units.seconds(configuration.time_s, 3)} (one block)")
+    return describe_time(configuration)
+
+
+def format_share(share: float | None) -> Text:
+    """
+    >>> str(format_share(0.1234)), str(format_share(0.002)), str(format_share(None))
+    ('12 %', '< 1 %', 'unknown')
+    """
+    if share is None:
+        return Text("unknown")
+    return Text("< 1 %" if share < 0.01 else f"{100 * share:.0f} %")
+
+
+def format_effect(effect: ParameterEffect) -> Text:
+    """The share of a parameter, or why it has none."""
+    return format_share(effect.share) if effect.limit is None else LIMITS[effect.limit]
+
+
+def configuration_insight(space: ConfigurationSpace, effects: ParameterEffects) -> Text:
+    """The sentence about a tuning: the best configuration and its gain, what matters most, and what has no time."""
+    best = space.best
+    if best is None or best.time_s is None:
+        tried = len([c for c in space.configurations if c.state not in ("refused", "cancelled")])
+        none = "No configuration is correct" if tried else "No configuration has a result yet"
+        return Text(f"{none}{f' so far, of {tried} that were tried' if tried else ''}.")
+    parts = [f"{_best(space, best)}."]
+    first = next((e for e in effects.parameters if e.share), None)
+    if first is not None and effects.factor is not None:
+        parts.append(
+            f"{first.name} explains {format_share(first.share)} of the spread of times, which is {_factor(effects.factor)}× from "
+            f"the fastest to the slowest of {effects.count}."
+        )
+    if space.untimed:
+        wrong = sum(c.state == "wrong" for c in space.untimed)
+        count = len(space.untimed)
+        parts.append(f"{count} {'has' if count == 1 else 'have'} no time{f', {wrong} of them wrong' if wrong else ''}.")
+    return Text(" ".join(parts))
+
+
+def describe_failed(space: ConfigurationSpace) -> Text:
+    """How many configurations have no time, and how many were not tried."""
+    refused = sum(c.state == "refused" for c in space.configurations)
+    parts = []
+    if space.untimed:
+        parts.append(f"{_counted(len(space.untimed))} no time")
+    if refused:
+        parts.append(f"{refused} {'was' if refused == 1 else 'were'} not tried")
+    return Text(" and ".join(parts) or "No configuration failed")
+
+
+def _counted(count: int) -> str:
+    return f"{count} configuration has" if count == 1 else f"{count} configurations have"
+
+
+def _best(space: ConfigurationSpace, best: Configuration) -> str:
+    values = configuration_text(best.values)
+    time = units.seconds(best.time_s)
+    if space.foreign:
+        return f"Fastest by its file: {values}, {time}; nobody checked the results here"
+    if best.is_default:
+        return f"No configuration is measurably faster than the default, {values}, {time}"
+    return f"Best: {values}, {time}{_gain(space)}"
+
+
+def _gain(space: ConfigurationSpace) -> str:
+    gain = space.gain
+    if gain is None:
+        return ", and the default has no time"
+    if gain.low is None or gain.high is None:
+        return f", {units.factor(gain.estimate)}× the default"
+    factor, low, high = units.factor_with_interval(gain.estimate, gain.low, gain.high)
+    return f", {factor}× the default ({low}–{high})"
+
+
+def _factor(factor: float) -> str:
+    return f"{factor:.3g}" if factor < 100 else f"{factor:,.0f}"
+
+
+def describe_worst_value(effect: ParameterEffect) -> Text:
+    """The values of a parameter with the shortest and the longest mean time."""
+    if len(effect.values) < 2:
+        return Text("")
+    fastest, slowest = (pick(effect.values, key=lambda v: v.mean_s) for pick in (min, max))
+    return Text(
+        f"mean time from {units.seconds(fastest.mean_s, 3)} at {format_value(fastest.value)} "
+        f"to {units.seconds(slowest.mean_s, 3)} at {format_value(slowest.value)}"
+    )
+
+
+def describe_heading(space: ConfigurationSpace) -> Text:
+    """Variant, problem and device."""
+    problem, name = space.problem, format_variant(space.variant)
+    if space.foreign:
+        sizes = format_sizes(problem)
+        return Text(f"{name}{f', {sizes}' if sizes else ''}, number format unknown, {space.device}, by another tool")
+    return Text(f"{name}, {format_problem(problem)}, {space.device}")
+
+
+def describe_registers(space: ConfigurationSpace) -> Text:
+    """How many configurations spill, and what that goes with."""
+    known = [c for c in space.timed if c.registers is not None]
+    if not known:
+        return Text(
+            "The registers of no configuration with a time are known: no code was captured, and no GPU was traced."
+        )
+    least, most = (pick(c.registers or 0 for c in known) for pick in (min, max))
+    span = f"{least} registers per thread" if least == most else f"{least} to {most} registers per thread"
+    read = [c for c in known if c.spills is not None]
+    spilling = [c for c in known if c.spilled]
+    if not spilling:
+        what = "and none spills" if read else "and whether they spill is not known"
+        return Text(f"{len(known)} configurations use {span}, {what}.")
+    fastest = min(spilling, key=lambda c: c.time_s or 0.0)
+    best = space.best.time_s if space.best is not None else None
+    ratio = f", {(fastest.time_s or 0.0) / best:.3g}× the time of the best" if best else ""
+    return Text(
+        f"{len(known)} configurations use {span}. {len(spilling)} use local memory (spills); the fastest of these takes "
+        f"{units.seconds(fastest.time_s)}{ratio}."
+    )
+
+
+def describe_counts(space: ConfigurationSpace) -> Text:
+    """How many configurations have a time, and what the others are."""
+    counts: dict[ConfigurationState, int] = {}
+    for configuration in space.configurations:
+        counts[configuration.state] = counts.get(configuration.state, 0) + 1
+    listed = "; ".join(
+        f"{counts[state]} {text}" for state, text in STATES.items() if state in counts and state != "cancelled"
+    )
+    done = len(space.configurations) - counts.get("cancelled", 0)
+    admitted = "" if space.admitted in (None, space.space) else f" ({space.admitted} of them for such sizes)"
+    return Text(
+        f"{done} of {space.planned} planned configurations have a result: {listed or 'none yet'}. "
+        f"The space has {space.space}{admitted}."
+    )
+
+
+def record(space: ConfigurationSpace, effects: ParameterEffects) -> dict[str, Any]:
+    """The configurations of a tuning and what its parameters are worth, as plain values in SI units."""
+    return {
+        "run": space.run_id,
+        "variant": space.variant,
+        "problem": msgspec.to_builtins(space.problem),
+        "device": space.device,
+        "space": space.space,
+        "admitted": space.admitted,
+        "planned": space.planned,
+        "measured_by": space.figure or "kernelviz",
+        "best": dict(space.best.values) if space.best is not None else None,
+        "insight": str(configuration_insight(space, effects)),
+        "parameters": [
+            {
+                "name": effect.name,
+                "share": effect.share,
+                "why_unknown": str(LIMITS[effect.limit]) if effect.limit is not None else None,
+                "values": [
+                    {"value": v.value, "count": v.count, "best_s": v.best_s, "mean_s": v.mean_s} for v in effect.values
+                ],
+            }
+            for effect in effects.parameters
+        ],
+        "unexplained_share": effects.rest,
+        "configurations": [configuration_record(c) for c in space.configurations],
+    }
+
+
+def configuration_record(configuration: Configuration) -> dict[str, Any]:
+    """A configuration as plain values: its parameters, then its outcome."""
+    return {
+        **configuration.values,
+        "state": configuration.state,
+        "time_s": configuration.time_s,
+        "time_low_s": configuration.low_s,
+        "time_high_s": configuration.high_s,
+        "is_default": configuration.is_default,
+        "is_best": configuration.is_best,
+        "registers": configuration.registers,
+        "spills": configuration.spills,
+        "failure": None if configuration.failure is None else str(format_failure(configuration.failure)),
+    }
