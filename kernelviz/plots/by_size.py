@@ -19,6 +19,7 @@ from kernelviz.plots.frame import (
     Draft,
     Props,
     Runs,
+    companions,
     end_of_axis,
     hover,
     intervals,
@@ -369,7 +370,8 @@ def _axis_title(chart: _Chart) -> str:
     tied = tied_axes(problems, chart.axis)
     fixed = [a for a in problems[0].sizes if a not in tied and len({p.sizes.get(a) for p in problems}) == 1]
     name = " = ".join(tied) + (f" ({caption})" if caption and len(tied) == 1 else "")
-    return escape(f"{name} · {format_sizes(problems[0], fixed)}" if fixed else name)
+    parts = (name, companions(problems, chart.axis), format_sizes(problems[0], fixed) if fixed else "")
+    return escape(" · ".join(filter(None, parts)))
 
 
 def _mark_cache(draft: Draft, chart: _Chart) -> None:

@@ -56,7 +56,9 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
         return nothing("A and B have no case in common, so there is nothing to compare.", height=FRAME_PX + 2 * ROW_PX)
     if all(p.ratio is None for p in comparison.pairs):
         reasons = Counter(str(describe_verdict_reason(p.reason)) for p in comparison.pairs)
-        return nothing(f"No case has two times to compare: {reasons.most_common(1)[0][0]}.", height=FRAME_PX + 2 * ROW_PX)
+        return nothing(
+            f"No case has two times to compare: {reasons.most_common(1)[0][0]}.", height=FRAME_PX + 2 * ROW_PX
+        )
     axes = varying_axes([p.problem for p in comparison.pairs])
     names = dict(zip((p.key for p in visible), _labels(visible, axes, comparison), strict=True))
     draft = Draft(FRAME_PX + ROW_PX * len(visible), x_title="B is faster ←  → B is slower")

@@ -36,12 +36,12 @@ def test_the_time_stands_beside_the_variant_and_the_sizes_that_tell_rows_apart()
     runs = {
         "": samples.run(op="attention", sizes=[sizes], shares={"torch_eager": 0.5}),
         "s": samples.run(op="attention", sizes=[sizes | {"b": 2**12 // s, "s": s} for s in (1024, 2048)]),
-        "c k": samples.run(op="conv2d", sizes=stages, shares={"torch_eager": 0.5}),
+        "h = w|c = k": samples.run(op="conv2d", sizes=stages, shares={"torch_eager": 0.5}),
     }
     for leading, run in runs.items():
         shown = cases(run, rows(run, run.environment.roofs))
         headings = [column.heading for column in case_columns(shown, View.WIDE)]
         before = headings.index("Cold time")
-        assert headings[:before] == ["Variant", *leading.split()]
+        assert headings[:before] == ["Variant", *filter(None, leading.split("|"))]
         last = {"": list(sizes), "s": ["b"], "c k": ["h", "w"]}[leading]
         assert headings[-len(last) :] == last
