@@ -137,7 +137,7 @@ def size_ticks(sizes: Sequence[int]) -> tuple[list[int], list[str]]:
 
 
 def companions(problems: Sequence[Problem], axis: str) -> str:
-    """The sizes of the axes that vary together with the shown one, from its smallest size to its largest; empty if there are none.
+    """The sizes of the axes that vary together with the shown one, from its smallest size to its largest; else empty.
 
     >>> shrinking = [Problem(op="conv2d", sizes={"h": 512 // c, "c": c}, dtype="bf16") for c in (8, 16)]
     >>> companions(shrinking, "c"), companions(shrinking[:1], "c")
