@@ -82,8 +82,8 @@ def companion_axes(problems: Sequence[Problem], axis: str) -> tuple[str, ...]:
     >>> companion_axes([Problem(op="rmsnorm", sizes={"m": 2**20 // n, "n": n}, dtype="fp32") for n in (64, 128)], "n")
     ('m',)
     """
-    others = {*tied_axes(problems, axis), *line_axes(problems, axis)}
-    return tuple(a for a in varying_axes(problems) if a not in others)
+    independent = {*tied_axes(problems, axis), *line_axes(problems, axis)}
+    return tuple(a for a in varying_axes(problems) if a not in independent)
 
 
 def telling_axes(problems: Sequence[Problem]) -> tuple[str, ...]:

@@ -39,12 +39,7 @@ from kernelviz.plots.frame import (
 from kernelviz.plots.line_labels import End, name_ends
 from kernelviz.plots.quantities import BANDWIDTH, RATE, SPEED_UP, TIME, Quantity, brief_hover, interval_of
 from kernelviz.plots.variant_styles import BAD, NEUTRAL, Style
-from kernelviz.text import (
-    format_roof_name,
-    format_size,
-    format_sizes,
-    format_variant,
-)
+from kernelviz.text import format_roof_name, format_size, format_sizes, format_variant
 from kernelviz.text.caches import format_caches
 
 HEIGHT = 350

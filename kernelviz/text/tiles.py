@@ -110,8 +110,8 @@ def _unreliable(summary: Summary, plan: Plan) -> str:
         return ""
     first, more = summary.unreliable[0], len(summary.unreliable) - 1
     where = f" at {format_sizes(first.problem, varying_axes(plan.problems))}" if len(plan.problems) > 1 else ""
-    others = f", and at {units.counted(more, 'other size')}" if more else ""
-    return f"{format_level('suspect')}{where}: {describe_part(first.reason)}{others}"
+    rest = f", and at {units.counted(more, 'other size')}" if more else ""
+    return f"{format_level('suspect')}{where}: {describe_part(first.reason)}{rest}"
 
 
 def _most_wins(summary: Summary) -> tuple[str, str]:

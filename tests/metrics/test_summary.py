@@ -160,7 +160,9 @@ def test_the_tiles_say_what_the_best_at_each_size_brings_and_which_time_is_unrel
     best, _, speed_up = tiles(found, run.plan)[:3]
     assert "another variant is faster at 2 of 3" in best.whole_basis
     assert found.at_each_size.speed_up == pytest.approx((1.2 * 1.2 * 1.0) ** (1 / 3), rel=0.01)
-    assert speed_up.whole_basis.startswith("the baseline is the best overall; the best one of each size (2 variants): 1.1")
+    assert speed_up.whole_basis.startswith(
+        "the baseline is the best overall; the best one of each size (2 variants): 1.1"
+    )
     shared = msgspec.structs.replace(made[0], conditions=msgspec.structs.replace(made[0].conditions, other_processes=2))
     doubted = summary(rows(msgspec.structs.replace(run, results=(shared, *made[1:])), ()))
     assert doubted is not None

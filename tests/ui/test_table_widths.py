@@ -43,5 +43,5 @@ def test_the_time_stands_beside_the_variant_and_the_sizes_that_tell_rows_apart()
         headings = [column.heading for column in case_columns(shown, View.WIDE)]
         before = headings.index("Cold time")
         assert headings[:before] == ["Variant", *filter(None, leading.split("|"))]
-        last = list(sizes) if not leading else []
-        assert headings[-len(last) :] == last
+        last = [] if leading else list(sizes)
+        assert headings[len(headings) - len(last) :] == last

@@ -53,13 +53,13 @@ def widget_with_value(
 
 def _send_changed_label(key: str, options: Sequence[str], label: Callable[[str], str]) -> None:
     """Send the value of the widget again if its label has changed: a browser stores the label, and would show the old one."""
-    value, shown = st.session_state.get(key), f"{key}_label"
+    value, label_key = st.session_state.get(key), f"{key}_label"
     if not isinstance(value, str) or value not in options:
         return
-    before, now = st.session_state.get(shown), (value, label(value))
+    before, now = st.session_state.get(label_key), (value, label(value))
     if before is not None and before[0] == value and before != now:
         st.session_state[key] = value
-    st.session_state[shown] = now
+    st.session_state[label_key] = now
 
 
 def device_choice(bench: Bench) -> Device:
