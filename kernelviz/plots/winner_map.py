@@ -231,7 +231,11 @@ def _finish(
         tickvals=list(range(0, count, step)), ticktext=labels[::step], range=[-0.5, count - 0.5],
         showgrid=False, showticklabels=bool(other_sizes),
     )  # fmt: skip
-    names = {"x": {"labels": [format_size(s) for s in sizes]}, "y": {"labels": labels, "omit": not other_sizes}}
+    axis_name = " = ".join(tied_axes(problems, along)) or along
+    names = {
+        "x": {"title": axis_name, "labels": [format_size(s) for s in sizes]},
+        "y": {"labels": labels, "omit": not other_sizes},
+    }
     legend = {"y": -48 / max(80, 30 * count), "traceorder": "normal"}
     # Another revision than that of the charts with lines, so that Plotly does not keep the range of this axis for theirs.
     figure.update_layout(barmode="overlay", meta=names, legend=legend, uirevision="winners")
