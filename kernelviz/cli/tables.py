@@ -12,7 +12,7 @@ from kernelviz.metrics import foreign_times
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.rows import Row, rows
 from kernelviz.metrics.samples import spread
-from kernelviz.metrics.summary import summary
+from kernelviz.metrics.summary import best_of, summary
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.metrics.winner import winners
 from kernelviz.tables.cases import Case, case_columns, cases
@@ -96,7 +96,7 @@ def leads(table: Sequence[Row], headline: Headline = "cold") -> list[str]:
     obvious = len(by_size) == 1 and len(by_size[0].names) == 1
     if obvious or len({r.result.variant for r in table}) < 2 or not any(w.names for w in by_size):
         return []
-    lines = describe_winners(table, by_size, None, str, format_size)
+    lines = describe_winners(table, by_size, None, str, format_size, best_of(table, headline))
     return [f"By size: {line}" if not number else f"         {line}" for number, line in enumerate(lines)]
 
 

@@ -49,7 +49,7 @@ def reason_against(
             return Failed(side, "wrong")
     time, other = figure_of(after.timing, headline), figure_of(before.timing, headline)
     if time is None or other is None:
-        return NoTime("A" if other is None else "B", headline)
+        return NoTime(_sides(other is None, time is None), headline)
     if one_run:
         return None
     tracing = _subtracted(other, time) if same_code else _tracing(before, after, headline)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 
-from kernelviz.core import Device, Failure, Figure, Result, Roof, Run
+from kernelviz.core import Clock, Failure, Figure, Result, Roof, Run
 from kernelviz.core.run_cache import RunCache
 from kernelviz.metrics import roofline
 from kernelviz.metrics.above_roof import AboveRoof, above_roof
@@ -44,6 +44,7 @@ class Row:
     `efficiency` of a time that is not stable are None as well, because they would be those of neither level. `in_shared_rounds`:
     both times in the rounds that they share, if their ratio is not that of the two times as shown. `above_roof`: why `efficiency`
     is above 1. `issue`: the share of the issue rate at the measured clock, for a problem of arithmetic whose clock is known.
+    `clock`: the clock mode of the run's method, from which the quality of the time follows.
     """
 
     result: Result
@@ -58,6 +59,7 @@ class Row:
     in_shared_rounds: SharedRounds | None = None
     above_roof: AboveRoof | None = None
     issue: IssueShare | None = None
+    clock: Clock | None = None
 
     @property
     def failure(self) -> Failure | None:
@@ -87,8 +89,7 @@ def rows(run: Run, roofs: Sequence[Roof], headline: Headline = "cold") -> tuple[
 def _rows(run: Run, roofs: Sequence[Roof], headline: Headline) -> tuple[Row, ...]:
     results = in_plan_order(run)
     baselines = {r.problem.key: r for r in results if r.variant == run.plan.baseline}
-    device = run.environment.device
-    return tuple(_row(r, baselines.get(r.problem.key), roofs, headline, device) for r in results)
+    return tuple(_row(r, baselines.get(r.problem.key), roofs, headline, run) for r in results)
 
 
 def in_plan_order(run: Run) -> tuple[Result, ...]:
@@ -98,7 +99,7 @@ def in_plan_order(run: Run) -> tuple[Result, ...]:
     return (*planned, *newest.values())
 
 
-def _row(result: Result, base: Result | None, roofs: Sequence[Roof], headline: Headline, device: Device) -> Row:
+def _row(result: Result, base: Result | None, roofs: Sequence[Roof], headline: Headline, run: Run) -> Row:
     figure, cost = figure_of(result.timing, headline), result.cost
     failure = result.outcome if isinstance(result.outcome, Failure) else None
     is_baseline = base is not None and result.variant == base.variant
@@ -119,7 +120,8 @@ def _row(result: Result, base: Result | None, roofs: Sequence[Roof], headline: H
         is_baseline=is_baseline,
         in_shared_rounds=_in_shared_rounds(figure, base_figure, judged),
         above_roof=above_roof(cost, light, level, headline) if light and level and cost else None,
-        issue=issue_share(result.problem, cost, level, device),
+        issue=issue_share(result.problem, cost, level, run.environment.device),
+        clock=run.method.clock,
     )
 
 

@@ -9,6 +9,7 @@ from kernelviz.core.run_cache import TableCache
 from kernelviz.metrics.above_roof import AboveRoof
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.grouping import grouped
+from kernelviz.metrics.quality import Part, quality
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.statistics import LEAST_DIFFERENCE, geometric_mean
 from kernelviz.metrics.winner import Winner, never_winning, winners
@@ -28,8 +29,29 @@ class Wins:
 
 
 @dataclass(frozen=True, slots=True)
+class Unreliable:
+    """A size at which the time of the best variant may be wrong by more than its interval, and the worst reason."""
+
+    problem: Problem
+    reason: Part
+
+
+@dataclass(frozen=True, slots=True)
+class AtEachSize:
+    """The fastest variant of each size, in place of one for all sizes.
+
+    `variants`: how many different ones lead. `slower`: at how many sizes the best variant overall is slower than the leader.
+    `speed_up`: the geometric mean of the leaders' speed-ups over the baseline, None if one of them is unknown.
+    """
+
+    variants: int
+    slower: int
+    speed_up: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
-    """The answers above the charts. All but `wins` and `most_wins` are about one variant: the best one overall.
+    """The answers above the charts. All but `wins`, `most_wins` and `at_each_size` are about one variant: the best one overall.
 
     `fastest`: the best variant overall, by the geometric mean of its times over `common` of `problems` sizes; 0 if the variants
     that could be it have no size at which the time of each is stable. `alike`: variants whose mean is within 0.5 % of its own.
@@ -37,7 +59,9 @@ class Summary:
     baseline is undecided; `unclear_speed_ups` of these have a speed-up, which is part of the mean. `efficiency`: its mean share
     of the measured roof over `efficiencies` sizes; `best_efficiency`: the largest; both are None without a calibration.
     `worst`: the size with its lowest share or, without a calibration, its lowest speed-up. `excluded`: variants with a wrong or
-    impossible result at some size, which cannot be fastest. `above_roof`: why `best_efficiency` is above 1.
+    impossible result at some size, which cannot be fastest. `tied_sizes` and `unclear_sizes`: at how many sizes several variants
+    are the fastest, or may be. `unreliable`: the sizes at which the time of the best variant is unreliable. `above_roof`: why
+    `best_efficiency` is above 1.
     """
 
     fastest: str
@@ -57,6 +81,10 @@ class Summary:
     worst_efficiency: float | None
     worst_speed_up: float | None
     excluded: tuple[str, ...]
+    tied_sizes: int
+    unclear_sizes: int
+    at_each_size: AtEachSize
+    unreliable: tuple[Unreliable, ...]
     above_roof: AboveRoof | None = None
 
     @property
@@ -83,6 +111,12 @@ def summary(table: Sequence[Row], headline: Headline = "cold") -> Summary | None
     if not isinstance(table, tuple):  # a list may change
         return _summary(table, headline)
     return _computed.get(table, headline, lambda: _summary(table, headline))
+
+
+def best_of(table: Sequence[Row], headline: Headline = "cold") -> str | None:
+    """The best variant overall, None while there is no correct time."""
+    answers = summary(table, headline)
+    return None if answers is None else answers.fastest
 
 
 def _summary(table: Sequence[Row], headline: Headline) -> Summary | None:
@@ -117,7 +151,27 @@ def _summary(table: Sequence[Row], headline: Headline) -> Summary | None:
         worst_efficiency=worst.efficiency if worst else None,
         worst_speed_up=worst.speed_up if worst else None,
         excluded=excluded,
+        tied_sizes=sum(lead.outcome == "tied" for lead in leads),
+        unclear_sizes=sum(lead.outcome == "unclear" for lead in leads),
+        at_each_size=_at_each_size(fastest, leads),
+        unreliable=_unreliable(own, headline),
     )
+
+
+def _at_each_size(fastest: str, leads: Sequence[Winner]) -> AtEachSize:
+    leaders = [lead.leader for lead in leads if lead.leader is not None]
+    speed_ups = [row.speed_up for row in leaders]
+    known = [speed_up for speed_up in speed_ups if speed_up is not None]
+    return AtEachSize(
+        variants=len({row.result.variant for row in leaders}),
+        slower=sum(fastest not in lead.names for lead in leads if lead.names),
+        speed_up=geometric_mean(known) if len(known) == len(speed_ups) else None,
+    )
+
+
+def _unreliable(own: Sequence[Row], headline: Headline) -> tuple[Unreliable, ...]:
+    judged = ((row.result.problem, quality(row.result, headline, row.clock)) for row in own)
+    return tuple(Unreliable(p, q.reasons[0]) for p, q in judged if q is not None and q.level == "suspect")
 
 
 def _wins(variant: str, leads: Sequence[Winner]) -> Wins:

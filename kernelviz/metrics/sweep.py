@@ -76,6 +76,16 @@ def line_axes(problems: Sequence[Problem], axis: str) -> tuple[str, ...]:
     return tuple(a for a in varying_axes(problems) if len({(p.sizes.get(axis), p.sizes[a]) for p in problems}) > sizes)
 
 
+def companion_axes(problems: Sequence[Problem], axis: str) -> tuple[str, ...]:
+    """The varying axes whose size follows from that of `axis` and differs from it (a smaller image with more channels).
+
+    >>> companion_axes([Problem(op="rmsnorm", sizes={"m": 2**20 // n, "n": n}, dtype="fp32") for n in (64, 128)], "n")
+    ('m',)
+    """
+    independent = {*tied_axes(problems, axis), *line_axes(problems, axis)}
+    return tuple(a for a in varying_axes(problems) if a not in independent)
+
+
 def telling_axes(problems: Sequence[Problem]) -> tuple[str, ...]:
     """The axes that distinguish the problems of a plan: the swept one, those tied to it, and all other free axes.
 

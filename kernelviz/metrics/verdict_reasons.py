@@ -95,9 +95,9 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class NoTime:
-    """One side has no such time."""
+    """One side or both have no such time."""
 
-    side: Side
+    sides: tuple[Side, ...]
     headline: Headline
 
 

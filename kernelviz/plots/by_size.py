@@ -19,6 +19,7 @@ from kernelviz.plots.frame import (
     Draft,
     Props,
     Runs,
+    companions,
     end_of_axis,
     hover,
     intervals,
@@ -38,12 +39,7 @@ from kernelviz.plots.frame import (
 from kernelviz.plots.line_labels import End, name_ends
 from kernelviz.plots.quantities import BANDWIDTH, RATE, SPEED_UP, TIME, Quantity, brief_hover, interval_of
 from kernelviz.plots.variant_styles import BAD, NEUTRAL, Style
-from kernelviz.text import (
-    format_roof_name,
-    format_size,
-    format_sizes,
-    format_variant,
-)
+from kernelviz.text import format_roof_name, format_size, format_sizes, format_variant
 from kernelviz.text.caches import format_caches
 
 HEIGHT = 350
@@ -369,7 +365,8 @@ def _axis_title(chart: _Chart) -> str:
     tied = tied_axes(problems, chart.axis)
     fixed = [a for a in problems[0].sizes if a not in tied and len({p.sizes.get(a) for p in problems}) == 1]
     name = " = ".join(tied) + (f" ({caption})" if caption and len(tied) == 1 else "")
-    return escape(f"{name} · {format_sizes(problems[0], fixed)}" if fixed else name)
+    parts = (name, companions(problems, chart.axis), format_sizes(problems[0], fixed) if fixed else "")
+    return escape(" · ".join(filter(None, parts)))
 
 
 def _mark_cache(draft: Draft, chart: _Chart) -> None:

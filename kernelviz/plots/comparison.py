@@ -54,6 +54,11 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
     visible = comparison.pairs[:most]
     if not visible:
         return nothing("A and B have no case in common, so there is nothing to compare.", height=FRAME_PX + 2 * ROW_PX)
+    if all(p.ratio is None for p in comparison.pairs):
+        reasons = Counter(str(describe_verdict_reason(p.reason)) for p in comparison.pairs)
+        return nothing(
+            f"No case has two times to compare: {reasons.most_common(1)[0][0]}.", height=FRAME_PX + 2 * ROW_PX
+        )
     axes = varying_axes([p.problem for p in comparison.pairs])
     names = dict(zip((p.key for p in visible), _labels(visible, axes, comparison), strict=True))
     draft = Draft(FRAME_PX + ROW_PX * len(visible), x_title="B is faster ←  → B is slower")
@@ -199,6 +204,14 @@ def _tick(side: int, factor: float) -> str:
     return f"{factor:g}× {'slower' if side > 0 else 'faster'}" if side else "equal"
 
 
+def _no_samples(comparison: Comparison, untimed: Sequence[str]) -> str:
+    """Why the distribution of a case cannot be drawn. `untimed`: the sides without a time."""
+    if not untimed:
+        return "The samples of this case are not stored, so their distribution cannot be drawn."
+    who = f"Neither {' nor '.join(untimed)} has a" if len(untimed) > 1 else f"{untimed[0]} has no"
+    return f"{who} correct {comparison.headline} time of this case, so there are no samples to draw."
+
+
 def shares_by_time(comparison: Comparison, pair: Pair) -> go.Figure:
     """The cumulative distribution of the samples of both sides of one pair. A is grey and dashed.
 
@@ -209,9 +222,7 @@ def shares_by_time(comparison: Comparison, pair: Pair) -> go.Figure:
         (side, r.variant, f, np.sort(np.asarray(f.samples))) for side, r, f in sides if f is not None and f.samples
     ]
     if not known:
-        return nothing(
-            "The samples of this case are not stored, so their distribution cannot be drawn.", height=SAMPLES_PX
-        )
+        return nothing(_no_samples(comparison, [side for side, _, f in sides if f is None]), height=SAMPLES_PX)
     scale, unit = units.time_unit(float(np.median([f.estimate for _, _, f, _ in known])))
     of = vertices_of(f for _, _, f, _ in known)
     draft = Draft(SAMPLES_PX, x_title=f"{of} time, {unit}", y_title=f"share of {of}s up to this time, %")

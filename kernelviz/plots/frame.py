@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from kernelviz.core import Problem, Roof, Run, units
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.rows import Row, rows
-from kernelviz.metrics.sweep import varying_axes
+from kernelviz.metrics.sweep import companion_axes, varying_axes
 from kernelviz.plots.variant_styles import NEUTRAL, Style, styles_of
 from kernelviz.text import (
     describe_quality_of,
@@ -134,6 +134,20 @@ def size_ticks(sizes: Sequence[int]) -> tuple[list[int], list[str]]:
     most = max(2, _TICK_LETTERS // (len(format_size(ordered[-1])) + 1)) if ordered else 1
     ticks = evenly_spaced(ordered, min(most, _MOST_TICKS))
     return ticks, [format_size(s) for s in ticks]
+
+
+def companions(problems: Sequence[Problem], axis: str) -> str:
+    """The sizes of the axes that vary together with the shown one, from its smallest size to its largest; else empty.
+
+    >>> shrinking = [Problem(op="conv2d", sizes={"h": 512 // c, "c": c}, dtype="bf16") for c in (8, 16)]
+    >>> companions(shrinking, "c"), companions(shrinking[:1], "c")
+    ('h from 64 to 32', '')
+    """
+    ordered = sorted((p for p in problems if axis in p.sizes), key=lambda p: p.sizes[axis])
+    alike: dict[tuple[int, ...], list[str]] = {}
+    for name in companion_axes(ordered, axis):
+        alike.setdefault(tuple(p.sizes[name] for p in ordered), []).append(name)
+    return ", ".join(f"{' = '.join(a)} from {format_size(s[0])} to {format_size(s[-1])}" for s, a in alike.items())
 
 
 def evenly_spaced(values: Sequence[int], most: int) -> list[int]:

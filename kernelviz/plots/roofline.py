@@ -105,7 +105,7 @@ def rate_by_intensity(
         sentence = (
             "This op does no arithmetic, so it has no roofline: see its bandwidth."
             if done
-            else "No case has a correct result yet."
+            else f"No case has a correct {headline} time yet."
         )
         return nothing(sentence, height=HEIGHT)
     chosen_spots = [s for s in spots if s.chosen] or spots

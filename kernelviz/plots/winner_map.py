@@ -1,7 +1,7 @@
 """The fastest variant at each size: a strip of cells for one axis, a map for two."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 
 import plotly.graph_objects as go
@@ -9,12 +9,13 @@ import plotly.graph_objects as go
 from kernelviz.core import Roof, Run, units
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.grouping import grouped
+from kernelviz.metrics.summary import best_of
 from kernelviz.metrics.sweep import swept_axis, tied_axes
 from kernelviz.metrics.winner import Outcome, Winner, winners
-from kernelviz.plots.frame import folded, framed, nothing, roofs_of, size_ticks, table_of
+from kernelviz.plots.frame import companions, folded, framed, nothing, roofs_of, size_ticks, table_of
 from kernelviz.plots.variant_styles import NEUTRAL, Styles, styles_of
 from kernelviz.text import describe_verdict_reason, format_size, format_sizes, format_time, format_variant
-from kernelviz.text.winners import Beside, strips
+from kernelviz.text.winners import Beside, regions, strips
 
 ROW_PX, FRAME_PX, LEAST_PX = 46, 130, 220
 _INK, _PAPER = "#0F1413", "#FFFFFF"
@@ -44,18 +45,21 @@ def winner_by_size(
     one it is unclear which variant is the fastest. The first two variants of such a cell are drawn, and how many more there are.
     A thick line separates neighbours that have no fastest variant in common. A click gives the key of the problem.
     """
-    winner_list = winners(table_of(run, roofs_of(run, roofs), headline), headline)
+    table = table_of(run, roofs_of(run, roofs), headline)
+    winner_list = winners(table, headline)
     strip_rows = strips(winner_list, axis)
     if not strip_rows or not any(w.names for w in winner_list):
         return nothing(f"No case has a correct {headline} time yet.", height=LEAST_PX)
     along = axis or swept_axis([w.problem for w in winner_list]) or ""
+    best = best_of(table, headline)
+    named = {w.problem.key: r.variant for s in strip_rows.values() for r in regions(s, best) for w in r.winners}
     sizes = sorted({w.problem.sizes[along] for w in winner_list})
     cells = {(sizes.index(w.problem.sizes[along]), row): w for row, s in enumerate(strip_rows.values()) for w in s}
     undecided_last = sorted(cells.items(), key=lambda cell: len(cell[1].names) > 1)
-    styles = grouped(undecided_last, key=lambda cell: (_marked_variants(run, cell[1]), cell[1].outcome))
+    styles = grouped(undecided_last, key=lambda cell: (_marked_variants(run, cell[1], named), cell[1].outcome))
     looks = styles_of(run.plan.op, (r.variant for r in run.results), beside or run.plan.variants)
     tiles = [_tiles(run, dict(some), names, outcome, looks) for (names, outcome), some in styles.items()]
-    markers = _markers(run, cells, len(sizes), looks)
+    markers = _markers(run, cells, len(sizes), looks, named)
     figure = go.Figure([*tiles, *_crossovers(cells), *markers, *_more_variants(cells), *_legend(winner_list)])
     _finish(figure, strip_rows, winner_list, sizes, along)
     return figure
@@ -64,9 +68,11 @@ def winner_by_size(
 Cells = dict[tuple[int, int], Winner]
 
 
-def _marked_variants(run: Run, one: Winner) -> tuple[str, ...]:
-    """The variants drawn in a cell, in the order of the plan, so that cells with the same two look alike."""
-    return tuple(sorted(one.names[:_MOST_MARKERS], key=lambda name: _plan_order(run, name)))
+def _marked_variants(run: Run, one: Winner, named: Mapping[str, str | None]) -> tuple[str, ...]:
+    """The variants drawn in a cell, in the order of the plan, so that cells with the same two look alike. `named`: the variant
+    that the sentence below the chart names at each problem, which is always drawn."""
+    first = sorted(one.names, key=lambda name: name != named.get(one.problem.key))  # stable
+    return tuple(sorted(first[:_MOST_MARKERS], key=lambda name: _plan_order(run, name)))
 
 
 def _plan_order(run: Run, variant: str) -> int:
@@ -155,12 +161,14 @@ def _crossovers(cells: Cells) -> list[go.Scatter]:
     ]
 
 
-def _markers(run: Run, cells: Cells, columns: int, looks: Styles) -> Iterator[go.Scatter]:
+def _markers(
+    run: Run, cells: Cells, columns: int, looks: Styles, named: Mapping[str, str | None]
+) -> Iterator[go.Scatter]:
     """The marker of the fastest variant on each cell. The markers of two possible ones are beside or above each other."""
     size = 11 if columns <= 9 else 9 if columns <= 18 else 6
     positions: dict[str, list[tuple[float, float]]] = {}
     for (x, y), one in cells.items():
-        variants = _marked_variants(run, one)
+        variants = _marked_variants(run, one, named)
         for offset, name in zip((0.0,) if len(variants) < 2 else (-0.22, 0.22), variants, strict=False):
             # In narrow cells, markers side by side would touch.
             positions.setdefault(name, []).append((x + offset, y) if columns <= 9 else (x, y - offset))
@@ -204,10 +212,13 @@ def _finish(
     along: str,
 ) -> None:
     count, other_sizes = len(strip_rows), next(iter(strip_rows))
+    problems = [w.problem for w in winner_list]
     framed(
         figure,
         height=max(LEAST_PX, FRAME_PX + (ROW_PX if count < 5 else 30) * count),
-        x_title=escape(" = ".join(tied_axes([w.problem for w in winner_list], along)) or along),
+        x_title=escape(
+            " · ".join(filter(None, (" = ".join(tied_axes(problems, along)) or along, companions(problems, along))))
+        ),
         y_title=escape(", ".join(a for a, _ in other_sizes)),
     )
     ticks, labels = size_ticks(sizes)
@@ -220,7 +231,11 @@ def _finish(
         tickvals=list(range(0, count, step)), ticktext=labels[::step], range=[-0.5, count - 0.5],
         showgrid=False, showticklabels=bool(other_sizes),
     )  # fmt: skip
-    names = {"x": {"labels": [format_size(s) for s in sizes]}, "y": {"labels": labels, "omit": not other_sizes}}
+    axis_name = " = ".join(tied_axes(problems, along)) or along
+    names = {
+        "x": {"title": axis_name, "labels": [format_size(s) for s in sizes]},
+        "y": {"labels": labels, "omit": not other_sizes},
+    }
     legend = {"y": -48 / max(80, 30 * count), "traceorder": "normal"}
     # Another revision than that of the charts with lines, so that Plotly does not keep the range of this axis for theirs.
     figure.update_layout(barmode="overlay", meta=names, legend=legend, uirevision="winners")

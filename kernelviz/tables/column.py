@@ -8,7 +8,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from kernelviz.core import Problem, Result, units
 from kernelviz.core.units import Unit
-from kernelviz.metrics.sweep import telling_axes, varying_axes
+from kernelviz.metrics.sweep import varying_axes
 from kernelviz.text import Text, format_variant
 
 Value = str | float | int | bool | None
@@ -160,13 +160,22 @@ def axes_of(problems: Sequence[Problem]) -> tuple[str, ...]:
 
 
 def leading_axes_of(problems: Sequence[Problem]) -> tuple[str, ...]:
-    """The axes without which two rows of a variant are the same: none if all rows have one size. Others follow the times.
+    """The axes that follow the variant: those with more than one size, also where they vary together, and none if all rows have
+    one size. Others follow the times.
 
     >>> p = [Problem(op="attention", sizes={"b": 2**14 // s, "s": s, "d": 64}, dtype="bf16") for s in (512, 1024)]
     >>> axes_of(p), leading_axes_of(p), axes_of(p[:1]), leading_axes_of(p[:1])
-    (('b', 's'), ('s',), ('b', 's', 'd'), ())
+    (('b', 's'), ('b', 's'), ('b', 's', 'd'), ())
     """
-    return telling_axes(problems) if varying_axes(problems) else ()
+    return varying_axes(problems)
+
+
+def merged_size_columns(problems: Sequence[Problem], axes: Iterable[str]) -> list[Column[Any]]:
+    """The size columns of a wide table. Axes that have the same size in every row share one: ``h = w``."""
+    alike: dict[tuple[int | None, ...], list[str]] = {}
+    for axis in axes:
+        alike.setdefault(tuple(p.sizes.get(axis) for p in problems), []).append(axis)
+    return [replace(size_columns(some[:1])[0], subject=" = ".join(some)) for some in alike.values()]
 
 
 def select_with_sizes(
@@ -183,4 +192,4 @@ def select_with_sizes(
     present = [row.result.problem for row in rows]
     leading = leading_axes_of(present)
     rest = size_columns(axis for axis in axes_of(present) if axis not in leading)
-    return [*selected[:1], *size_columns(leading), *selected[1:], *rest]
+    return [*selected[:1], *merged_size_columns(present, leading), *selected[1:], *rest]

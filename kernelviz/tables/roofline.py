@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from kernelviz.core import units
 from kernelviz.metrics.compute_ceilings import CeilingKind, ceiling_of
 from kernelviz.metrics.counters import call_counters
+from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.placement import Placed
+from kernelviz.metrics.sweep import varying_axes
 from kernelviz.tables.column import ISSUE_HELP, Column, View, select
 from kernelviz.text import (
     describe_limiter_reason,
@@ -24,13 +26,16 @@ def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
     """The columns; op, run and device only if there are several."""
     ops, runs = len({c.problem.op for c in cases}) > 1, len({c.run_id for c in cases}) > 1
     of_runs = View.WIDE if runs else View(0)
+    by_op = grouped(cases, key=lambda c: c.problem.op)
+    axes = {op: varying_axes([c.problem for c in some]) for op, some in by_op.items()}
     columns: list[Column[Placed]] = [
         Column("", "Run", "", units.TEXT, lambda c: c.run_id, View.TERMINAL if runs else View(0)),
         Column("", "Op", "", units.TEXT, lambda c: c.problem.op, View.WIDE if ops else View(0)),
         Column("", "Case", "", units.TEXT, lambda c: format_problem(c.problem), View.TERMINAL),
         Column("", "Variant", "", units.TEXT, lambda c: format_variant(c.variant), View.WIDE),
         Column("", "Variant", "", units.TEXT, lambda c: c.variant, View.TERMINAL),
-        Column("", "Sizes", "", units.TEXT, lambda c: format_sizes(c.problem), View.WIDE),
+        Column("", "Sizes", "The sizes that differ between the cases.", units.TEXT,
+               lambda c: format_sizes(c.problem, axes[c.problem.op]), View.WIDE if any(axes.values()) else View(0)),
         Column("", "Time", "", units.OWN_NUMBER, lambda c: format_time(c.figure, c.levels), View.TERMINAL),
         Column("", "Share of roof", "Shortest time that the shown roofs allow, divided by the time.",
                units.SHARE, lambda c: c.share),

@@ -141,7 +141,9 @@ def describe_mean(comparison: Comparison) -> Text:
 def mean_basis(comparison: Comparison) -> Text:
     """The pairs over which the geometric mean is taken, or why there is no mean."""
     if comparison.judged:
-        return Text(f"geometric mean of {units.counted(len(comparison.judged), 'case')} with a verdict")
+        unclear = comparison.counts["unclear"]
+        doubt = f", {unclear} of them unclear" if unclear else ""
+        return Text(f"geometric mean of {units.counted(len(comparison.judged), 'case')} with a verdict{doubt}")
     same_code = [p for p in comparison.pairs if p.kind == "same code"]
     mean = mean_ratio(same_code)
     if mean is None:

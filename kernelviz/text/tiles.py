@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from kernelviz.core import Plan, units
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.summary import Summary
-from kernelviz.metrics.sweep import telling_axes
+from kernelviz.metrics.sweep import varying_axes
 from kernelviz.text.above_roof import describe_above_roof
+from kernelviz.text.quality import SIGNS, describe_part, format_level
 from kernelviz.text.results import format_variant
 from kernelviz.text.roofs import format_share
 from kernelviz.text.sizes import format_sizes
@@ -15,17 +16,24 @@ from kernelviz.text.winners import describe_mean_time, describe_most_wins, forma
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A label, a value with unit, its basis, and how it is computed."""
+    """A label, a value with unit, its basis, and how it is computed. `more`: what a reader of the value has to know besides, for
+    which a small picture has no space."""
 
     label: str
     value: str
     basis: str
     how: str = ""
+    more: str = ""
+
+    @property
+    def whole_basis(self) -> str:
+        """The basis, and what has to be known besides."""
+        return "; ".join(filter(None, (self.basis, self.more)))
 
 
 def tiles(summary: Summary | None, plan: Plan, headline: Headline = "cold") -> tuple[Tile, ...]:
     """The tiles of a run; without a correct time each says what is missing. At a single size the best variant overall is the one
-    that wins the most sizes, so that they share a tile."""
+    that wins the most sizes, so that they share a tile, and there is no worst size."""
     base, best, above = format_variant(plan.baseline), "the best variant", ""
     if summary is not None:
         best = format_variant(summary.fastest)
@@ -37,14 +45,30 @@ def tiles(summary: Summary | None, plan: Plan, headline: Headline = "cold") -> t
         "mean over the sizes. The difference is unclear at a size with too much noise, too few rounds or a time with two levels.",
         "Share of the measured roof": f"The shortest time that the measured bandwidth and arithmetic rate of this device "
         f"allow, divided by the measured time of {best}.{above}",
-        "Worst size": f"The size at which {best} has the lowest share of the roof; without roofs, the lowest speed-up.",
     }
+    if len(plan.problems) > 1:
+        labels["Worst size"] = (
+            f"The size at which {best} has the lowest share of the roof; without roofs, the lowest speed-up."
+        )
     if summary is None:
         values = [("–", "no correct time yet" if headline == "cold" else "no correct warm time")] * len(labels)
     else:
         ranking = [_best(summary), _most_wins(summary)] if len(plan.problems) > 1 else [_fastest(summary)]
-        values = [*ranking, _speed_up(summary, plan), _share(summary), _worst(summary, plan)]
-    return tuple(Tile(label, *value, how) for (label, how), value in zip(labels.items(), values, strict=True))
+        values = [*ranking, _speed_up(summary, plan), _share(summary), _worst(summary, plan)][: len(labels)]
+    named = zip(labels.items(), values, strict=True)
+    return tuple(Tile(label, value, basis, how, _more(label, summary, plan)) for (label, how), (value, basis) in named)
+
+
+def _more(label: str, summary: Summary | None, plan: Plan) -> str:
+    if summary is None:
+        return ""
+    if label in ("Best overall", "Fastest"):
+        slower = summary.at_each_size.slower
+        faster = (
+            f"another variant is faster at {slower} of {summary.problems}" if slower and len(plan.problems) > 1 else ""
+        )
+        return "; ".join(filter(None, (faster, _unreliable(summary, plan))))
+    return _of_each_size(summary, plan) if label.startswith("Speed-up") else ""
 
 
 def _ranking_labels(summary: Summary | None) -> dict[str, str]:
@@ -80,6 +104,16 @@ def _best(summary: Summary) -> tuple[str, str]:
     return format_variant(summary.fastest), describe_mean_time(summary, format_variant)
 
 
+def _unreliable(summary: Summary, plan: Plan) -> str:
+    """The sizes at which the time of the best variant is unreliable, with the reason of the first."""
+    if not summary.unreliable:
+        return ""
+    first, more = summary.unreliable[0], len(summary.unreliable) - 1
+    where = f" at {format_sizes(first.problem, varying_axes(plan.problems))}" if len(plan.problems) > 1 else ""
+    rest = f", and at {units.counted(more, 'other size')}" if more else ""
+    return f"{format_level('suspect')}{where}: {describe_part(first.reason)}{rest}"
+
+
 def _most_wins(summary: Summary) -> tuple[str, str]:
     return format_most_wins(summary, format_variant), describe_most_wins(summary)
 
@@ -98,6 +132,15 @@ def _speed_up(summary: Summary, plan: Plan) -> tuple[str, str]:
         return "1.00×", f"the baseline is the {'best overall' if len(plan.problems) > 1 else 'fastest'}"
     mean = "at 1 size" if summary.speed_ups == 1 else f"geometric mean, {summary.speed_ups} sizes"
     return f"{units.factor(summary.speed_up)}×", _of_best(summary) + mean + _unclear(summary)
+
+
+def _of_each_size(summary: Summary, plan: Plan) -> str:
+    """If the baseline is the best single variant and others are faster at some sizes: what the fastest variant of each size would
+    bring."""
+    each = summary.at_each_size
+    if summary.fastest != plan.baseline or not each.slower or each.speed_up is None:
+        return ""
+    return f"the best one of each size ({units.counted(each.variants, 'variant')}): {units.factor(each.speed_up)}×"
 
 
 def _unclear(summary: Summary) -> str:
@@ -125,10 +168,12 @@ def _share(summary: Summary) -> tuple[str, str]:
 
 def _worst(summary: Summary, plan: Plan) -> tuple[str, str]:
     if summary.worst is None:
-        return "unknown", "nothing to compare with"
+        return "unknown", "needs a measured roof, or a time of the baseline"
     if summary.worst_efficiency is None and summary.fastest == plan.baseline:
-        return "unknown", "the best is the baseline itself, and its roof is unknown"
-    sizes = format_sizes(summary.worst, telling_axes(plan.problems))
+        return "unknown", "needs a measured roof, because the best variant is the baseline itself"
+    sizes = format_sizes(summary.worst, varying_axes(plan.problems))
+    if any(one.problem == summary.worst for one in summary.unreliable):
+        sizes += f" {SIGNS['suspect']}"
     if summary.worst_efficiency is not None:
         return sizes, f"{_of_best(summary)}{format_share(summary.worst_efficiency)} of the roof"
     if summary.worst_speed_up is None:

@@ -1,6 +1,6 @@
 """Text of verdicts: which of two times is shorter, by how much, and why."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kernelviz.core import LaunchMode, units
@@ -34,6 +34,10 @@ def _floor(floor: float) -> str:
     return f"±{units.width(floor)} noise floor"
 
 
+def _lacking(sides: Sequence[v.Side]) -> str:
+    return f"neither {' nor '.join(sides)} has a" if len(sides) > 1 else f"{sides[0]} has no"
+
+
 VERDICT_REASONS: Mapping[type, Template] = {
     v.NoSharedRounds: lambda reason: f"no round measured both{_WITH_BASELINE[reason.with_baseline]}",
     v.FewSharedRounds: "only {0.rounds} rounds measured both, and an interval needs {0.needed}",
@@ -52,7 +56,7 @@ VERDICT_REASONS: Mapping[type, Template] = {
     v.ByBaseline: lambda reason: f"compared through the baseline: {describe_verdict_reason(reason.reason)}",
     v.SameCode: "source, kernels and compilers are identical, so the difference is noise",
     v.Failed: lambda reason: f"{reason.side} has no correct time ({STAGES[reason.stage]})",
-    v.NoTime: "{0.side} has no {0.headline} time",
+    v.NoTime: lambda reason: f"{_lacking(reason.sides)} {reason.headline} time",
     v.OtherMethod: lambda reason: (
         f"the {_METHOD_PARTS[reason.what]} differs: "
         + " in A, ".join(_METHODS[reason.what](v) for v in (reason.before, reason.after))

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.summary import Summary
-from kernelviz.metrics.sweep import line_sizes, swept_axis, tied_axes
+from kernelviz.metrics.sweep import companion_axes, line_sizes, swept_axis, tied_axes
 from kernelviz.metrics.winner import Winner, never_winning
+from kernelviz.text.sizes import format_sizes
 from kernelviz.text.verdicts import describe_verdict_reason
 
 Name = Callable[[str], str]
@@ -54,22 +55,23 @@ def strips(winners: Sequence[Winner], axis: str | None = None) -> dict[Beside, l
     return dict(sorted(by_other_sizes.items()))
 
 
-def regions(strip: Sequence[Winner]) -> list[Region]:
+def regions(strip: Sequence[Winner], best: str | None = None) -> list[Region]:
     """Divide the strip into as few regions as possible, so that in each a variant may be the fastest at all sizes. Unclear
     sizes at the end of a region belong to the next one if another variant leads there, unless no size of the region is decided.
 
-    If there are several such variants, the region is named after the one that leads alone at the most sizes, and then after the
-    one that leads at the most sizes.
+    If there are several such variants, the region is named after the one that leads alone at the most sizes, then after `best`
+    (the best variant overall, so that no other one is named the fastest beside it), and then after the one that leads at the
+    most sizes.
     """
     finished: list[Region] = []
     rest = strip
     while rest:
-        finished.append(_first_region(rest))
+        finished.append(_first_region(rest, best))
         rest = rest[len(finished[-1].winners) :]
     return finished
 
 
-def _first_region(strip: Sequence[Winner]) -> Region:
+def _first_region(strip: Sequence[Winner], best: str | None) -> Region:
     """The region at the beginning of a strip: as long as possible, but for unclear sizes at its end."""
     common, count = set(strip[0].names), 1
     for one in strip[1:]:
@@ -77,37 +79,39 @@ def _first_region(strip: Sequence[Winner]) -> Region:
         if not left and (common or one.names):
             break
         common, count = left, count + 1
-    region = _region(strip[:count], common)
+    region = _region(strip[:count], common, best)
     if any(w.outcome != "unclear" for w in region.winners):
         while strip[count - 1].outcome == "unclear" and strip[count - 1].names[0] != region.variant:
             count -= 1
     return Region(region.variant, region.winners[:count])
 
 
-def _region(part: Sequence[Winner], common: set[str]) -> Region:
+def _region(part: Sequence[Winner], common: set[str], best: str | None) -> Region:
     if not common:
         return Region(None, tuple(part))
     alone = Counter(w.names[0] for w in part if len(w.names) == 1)
     first = Counter(w.names[0] for w in part)
-    return Region(max(sorted(common), key=lambda v: (alone[v], first[v])), tuple(part))
+    return Region(max(sorted(common), key=lambda v: (alone[v], v == best, first[v])), tuple(part))
 
 
 def describe_winners(
-    table: Sequence[Row], winners: Sequence[Winner], axis: str | None, name: Name, size: Size
+    table: Sequence[Row], winners: Sequence[Winner], axis: str | None, name: Name, size: Size, best: str | None = None
 ) -> list[str]:
     """A line for each strip; strips with the same text share a line.
 
     If there are several strips, the first line counts the sizes at which each variant leads. The last line lists variants that
-    are excluded. `name` and `size` format a variant and a size.
+    are excluded. `name` and `size` format a variant and a size. `best`: the best variant overall, see
+    `regions`.
     """
     by_other_sizes = strips(winners, axis)
     if not by_other_sizes:
         return []
     along = axis or swept_axis([w.problem for w in winners]) or ""
-    tied = tied_axes([w.problem for w in winners], along)
+    axes = " = ".join(tied_axes([w.problem for w in winners], along))
+    together = companion_axes([w.problem for w in winners], along)
     said: dict[str, list[Beside]] = {}
     for beside, strip in by_other_sizes.items():
-        said.setdefault(_describe_strip(strip, " = ".join(tied), along, name, size), []).append(beside)
+        said.setdefault(_describe_strip(regions(strip, best), axes, along, name, size, together), []).append(beside)
     lines = [_count_winners(winners, name)] if len(by_other_sizes) > 1 else []
     lines += [f"{_format_other_sizes(where, size)}{line}" for line, where in said.items()]
     wrong = [name(v) for v in never_winning(table)]
@@ -133,15 +137,19 @@ def _count_winners(winners: Sequence[Winner], name: Name) -> str:
     return f"Of {len(winners)} sizes: {', '.join(parts)}."
 
 
-def _describe_strip(strip: Sequence[Winner], axes: str, along: str, name: Name, size: Size) -> str:
-    parts = regions(strip)
+def _describe_strip(
+    parts: Sequence[Region], axes: str, along: str, name: Name, size: Size, together: Sequence[str]
+) -> str:
     if len(parts) == 1:
+        count = len(parts[0].winners)
         if parts[0].variant is None:
             return "no correct time at any size."
-        return _sentence(parts[0], name, f" at all {len(strip)} sizes" if len(strip) > 1 else "") + "."
+        return _sentence(parts[0], name, f" at all {count} sizes" if count > 1 else "") + "."
     said = []
     for number, region in enumerate(parts):
-        last = size(region.winners[-1].problem.sizes[along])
+        problem = region.winners[-1].problem
+        beside = format_sizes(problem, together)
+        last = size(problem.sizes[along]) + (f" ({beside})" if beside else "")
         up_to = "" if number == len(parts) - 1 else f" up to {f'{axes} = ' if not number else ''}{last}"
         said.append(f"then {_who(region, name)}{up_to}{_doubts(region)}" if number else _sentence(region, name, up_to))
     return ", ".join(said) + "."
@@ -196,15 +204,23 @@ def describe_mean_time(summary: Summary, name: Name) -> str:
 
 
 def format_most_wins(summary: Summary, name: Name) -> str:
-    """The variants that win the most sizes: "cuda vec16", "cuda vec16, triton block", "3 variants", or "undecided"."""
-    most = summary.most_wins
+    """The variants that win the most sizes: "cuda vec16", "cuda vec16, triton block", "cuda vec16 and 2 others", or "undecided".
+    Of several, the best variant overall is first; without it, more than two are counted: "3 variants"."""
+    most = sorted(summary.most_wins, key=lambda one: one.variant != summary.fastest)  # stable
     if not most:
         return "undecided"
-    return ", ".join(name(one.variant) for one in most) if len(most) < 3 else f"{len(most)} variants"
+    if len(most) < 3:
+        return ", ".join(name(one.variant) for one in most)
+    return (
+        f"{name(most[0].variant)} and {len(most) - 1} others"
+        if most[0].variant == summary.fastest
+        else f"{len(most)} variants"
+    )
 
 
 def describe_most_wins(summary: Summary) -> str:
-    """At how many sizes they win: "alone at 4 of 11 sizes, tied at 3, unclear at 1". Unclear sizes are counted only for one."""
+    """At how many sizes they win: "alone at 4 of 11 sizes, tied at 3, unclear at 1". Of several variants, unclear sizes are
+    counted only if no variant wins any size alone: then those of the run."""
     most = summary.most_wins
     of = "1 size" if summary.problems == 1 else f"{summary.problems} sizes"
     if not most:
@@ -212,7 +228,8 @@ def describe_most_wins(summary: Summary) -> str:
     first = most[0]
     parts = [f"alone at {first.won} of {of}" if first.won else f"alone at none of {of}"]
     parts += [f"tied at {first.tied}"] if first.tied else []
-    parts += [f"unclear at {first.unclear}"] if first.unclear and len(most) == 1 else []
+    unclear = first.unclear if len(most) == 1 else 0 if first.won else summary.unclear_sizes
+    parts += [f"unclear at {unclear}"] if unclear else []
     return ("each " if len(most) > 1 else "") + ", ".join(parts)
 
 

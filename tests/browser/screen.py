@@ -187,7 +187,7 @@ def _read_table(screen: Screen, table: list[list[str]]) -> list[str]:
     versus = next((h for h in heads if h.startswith("Versus ")), "")
     screen.headline, screen.baseline = name.split()[0].lower(), versus.removeprefix("Versus ")
     start, end = heads.index("Variant") + 1, column[name][0]
-    axes = heads[start:end]
+    axes = [axis for head in heads[start:end] for axis in head.split(" = ")]  # axes of the same sizes share a column
 
     def value(row: list[str], title: str, scale: float | None = None) -> float | None:
         if title not in column:
@@ -198,7 +198,9 @@ def _read_table(screen: Screen, table: list[list[str]]) -> list[str]:
 
     for row in rows:
         cells = dict(zip(heads, row, strict=True))
-        size = frozenset((axis, int(float(cells[axis].replace(",", "")))) for axis in axes)
+        size = frozenset(
+            (axis, int(float(cells[head].replace(",", "")))) for head in heads[start:end] for axis in head.split(" = ")
+        )
         screen.lines.append(
             Line(
                 cells["Variant"], size, value(row, name), value(row, "±", 0.01), value(row, "Bandwidth", 1e9),

@@ -227,8 +227,11 @@ def test_what_has_no_correct_time_has_no_ratio_and_counts_as_broken() -> None:
     lost = next(p for p in back.pairs if p.kind == "not comparable")
     assert (lost.reason, lost.broken) == (Failed("A", "wrong"), False)
     assert {p.reason for p in compare(a, samples.run(id="cold", shares=runs.VARIANTS), headline="warm").pairs} == {
-        NoTime("B", "warm")
+        NoTime(("B",), "warm")
     }
+    cold = samples.run(id="cold", shares=runs.VARIANTS)
+    neither = compare(cold, cold, variant_a="torch_eager", variant_b="triton_persistent", headline="warm")
+    assert {p.reason for p in neither.pairs} == {NoTime(("A", "B"), "warm")}, "both sides are named"
 
 
 def test_too_few_blocks_are_unclear() -> None:

@@ -148,6 +148,27 @@ def test_the_best_overall_and_the_variant_that_wins_most_sizes_are_two_answers()
     assert (kv.Report.of(run).fastest, kv.Report.of(run).most_wins) == ("triton_block", ("cuda_vec16",))
 
 
+def test_the_tiles_say_what_the_best_at_each_size_brings_and_which_time_is_unreliable() -> None:
+    sizes = [{"n": 2**22}, {"n": 2**24}, {"n": 2**26}]
+    asked = samples.problems("add", sizes, "fp32")
+    made = [samples.timed(p, "torch_eager", 0.5, again=True) for p in asked]
+    made += [noisy(p, "triton_block", share, 0.0005) for p, share in zip(asked, (0.6, 0.6, 0.2), strict=True)]
+    run = samples.run(made, op="add", sizes=sizes, dtype="fp32", shares={})
+    found = summary(rows(run, ()))
+    assert found is not None
+    assert (found.fastest, found.at_each_size.variants, found.at_each_size.slower) == ("torch_eager", 2, 2)
+    best, _, speed_up = tiles(found, run.plan)[:3]
+    assert "another variant is faster at 2 of 3" in best.whole_basis
+    assert found.at_each_size.speed_up == pytest.approx((1.2 * 1.2 * 1.0) ** (1 / 3), rel=0.01)
+    assert speed_up.whole_basis.startswith(
+        "the baseline is the best overall; the best one of each size (2 variants): 1.1"
+    )
+    shared = msgspec.structs.replace(made[0], conditions=msgspec.structs.replace(made[0].conditions, other_processes=2))
+    doubted = summary(rows(msgspec.structs.replace(run, results=(shared, *made[1:])), ()))
+    assert doubted is not None
+    assert "⚠ unreliable at n = 4,194,304: 2 other processes" in tiles(doubted, run.plan)[0].more
+
+
 def test_nobody_wins_where_every_size_is_unclear() -> None:
     asked = samples.problems("add", [{"n": 2**24}, {"n": 2**26}], "fp32")
     made = [noisy(p, name, 0.5, 0.2) for p in asked for name in ("torch_eager", "triton_block")]

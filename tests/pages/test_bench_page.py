@@ -153,7 +153,13 @@ def test_the_page_says_how_much_will_be_measured(page: Open) -> None:
 
 def test_a_stored_run_is_shown_with_its_plan_on_the_form(page: Open) -> None:
     test = page(RehearsedBench((samples.H200,), stored=(samples.run(id="kept"),)), run="kept")
-    assert [m.value for m in test.metric] == ["triton persistent", "triton persistent", "1.59×", "95 %", "n = 8,192"]
+    assert [m.value for m in test.metric] == [
+        "triton persistent",
+        "triton persistent",
+        "1.59×",
+        "95 %",
+        "m = 16,384, n = 8,192",
+    ]
     assert test.text_input(key="size_rmsnorm_n").value == "2^10..2^15"
     assert test.query_params["run"] == "kept"
 

@@ -98,6 +98,20 @@ def test_the_address_reopens_the_page_as_it_was(both: Bench) -> None:
     assert list(table(again)["Variant A"]) == ["torch eager"] * 6
 
 
+def test_a_label_that_changes_is_sent_to_the_browser(bench: Bench) -> None:
+    # A browser stores the label of a chosen case, so a verdict in it would stay that of the cold times.
+    bench.history.add(samples.run(id="cold", shares=runs.VARIANTS))
+    test = opened(a="cold", b="cold", variant_a="torch_eager", variant_b="triton_persistent")
+    case = test.selectbox(key="case").value
+    test.segmented_control(key="l2").set_value("warm").run()
+    box = test.selectbox(key="case")
+    assert box.value == case
+    assert box.proto.set_value
+    assert "not comparable: neither A nor B has a warm time" in box.proto.raw_value
+    test.run()
+    assert not test.selectbox(key="case").proto.set_value, "once is enough"
+
+
 def table_key(number: int) -> str:
     return [r.case.key for r in runs.before().results if r.variant == "torch_eager"][number]
 

@@ -59,7 +59,7 @@ def test_cold_is_shown_first_and_warm_by_the_switch_and_from_the_address(page: O
     ("status", "says"),
     [
         ("running", "No case has a warm time yet: warm times are measured after"),
-        ("finished", "this run did not measure them. Run it again."),
+        ("finished", "this run did not measure them. Measure it again on a machine with NVIDIA H200."),
     ],
 )
 def test_the_switch_says_when_no_case_has_a_warm_time(page: Open, status: str, says: str) -> None:

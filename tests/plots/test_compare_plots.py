@@ -133,6 +133,17 @@ def test_no_samples_is_a_sentence() -> None:
     assert "The samples of this case are not stored" in shares_by_time(found, found.pairs[0]).layout.annotations[0].text
 
 
+def test_times_that_were_not_measured_are_a_sentence_and_no_empty_axis() -> None:
+    cold = samples.run(id="cold", shares=runs.VARIANTS)
+    found = compare(cold, cold, variant_a="torch_eager", variant_b="triton_persistent", headline="warm")
+    bars, samples_of_case = ratio_by_case(found), shares_by_time(found, found.pairs[0])
+    assert "neither A nor B has a warm time" in bars.layout.annotations[0].text
+    assert not bars.layout.xaxis.visible
+    assert "Neither A nor B has a correct warm time" in samples_of_case.layout.annotations[0].text
+    one = compare(cold, runs.before(), headline="warm")
+    assert "A has no warm time" in ratio_by_case(one).layout.annotations[0].text
+
+
 def test_real_runs_are_drawn() -> None:
     run = shipped_runs.load("h200-matmul")
     found = compare(run, run, variant_a="torch_eager", variant_b="cuda_naive")

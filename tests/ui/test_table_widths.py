@@ -35,13 +35,13 @@ def test_the_time_stands_beside_the_variant_and_the_sizes_that_tell_rows_apart()
     stages = [{"n": 256, "h": h, "w": h, "c": 3584 // h, "k": 3584 // h, "r": 3, "s": 1} for h in (56, 28, 14)]
     runs = {
         "": samples.run(op="attention", sizes=[sizes], shares={"torch_eager": 0.5}),
-        "s": samples.run(op="attention", sizes=[sizes | {"b": 2**12 // s, "s": s} for s in (1024, 2048)]),
-        "c k": samples.run(op="conv2d", sizes=stages, shares={"torch_eager": 0.5}),
+        "b|s": samples.run(op="attention", sizes=[sizes | {"b": 2**12 // s, "s": s} for s in (1024, 2048)]),
+        "h = w|c = k": samples.run(op="conv2d", sizes=stages, shares={"torch_eager": 0.5}),
     }
     for leading, run in runs.items():
         shown = cases(run, rows(run, run.environment.roofs))
         headings = [column.heading for column in case_columns(shown, View.WIDE)]
         before = headings.index("Cold time")
-        assert headings[:before] == ["Variant", *leading.split()]
-        last = {"": list(sizes), "s": ["b"], "c k": ["h", "w"]}[leading]
-        assert headings[-len(last) :] == last
+        assert headings[:before] == ["Variant", *filter(None, leading.split("|"))]
+        last = [] if leading else list(sizes)
+        assert headings[len(headings) - len(last) :] == last

@@ -15,6 +15,7 @@ from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.placement import placed
 from kernelviz.metrics.rows import Row, by_rate, rows
 from kernelviz.metrics.samples import spread
+from kernelviz.metrics.summary import best_of
 from kernelviz.metrics.sweep import line_sizes, swept_axis, tied_axes, varying_axes
 from kernelviz.metrics.winner import winners
 from kernelviz.text import (
@@ -114,7 +115,9 @@ def _by_size(view: View, table: Sequence[Row], headline: Headline) -> _Charts:
                 draw(run, roofs=roofs, axis=axis, headline=headline),
                 describe_chart_by_size(name),
             )
-        leads = describe_winners(table, winners(table, headline), axis, format_variant, format_size)
+        leads = describe_winners(
+            table, winners(table, headline), axis, format_variant, format_size, best_of(table, headline)
+        )
         figure = plots.winner_by_size(run, axis=axis, roofs=roofs, headline=headline)
         yield f"by/winner/{axis or ''}", figure, describe_chart_by_size("winner", leads)
     cases = placed(run, run.title or run.id, roofs, roofs, headline)

@@ -63,7 +63,7 @@ def answers(run: Run, headlines: Sequence[Headline]) -> str:
     boxes = {
         headline: "".join(
             f'<div class=tile title="{escape(t.how)}"><dt>{escape(t.label)}</dt>'
-            f"<dd>{escape(t.value)}<small>{escape(t.basis)}</small></dd></div>"
+            f"<dd>{escape(t.value)}<small>{escape(t.whole_basis)}</small></dd></div>"
             for t in tiles(summary(rows(run, run.environment.roofs, headline)), run.plan, headline)
         )
         for headline in headlines

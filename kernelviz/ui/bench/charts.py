@@ -14,6 +14,7 @@ from kernelviz.hardware.datasheet import ceilings_by_device
 from kernelviz.metrics.chart_selection import charted_run
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.rows import Row, by_rate, rows
+from kernelviz.metrics.summary import best_of
 from kernelviz.metrics.sweep import line_sizes, swept_axis, tied_axes, varying_axes
 from kernelviz.metrics.winner import winners
 from kernelviz.plots.frame import format_run
@@ -78,7 +79,9 @@ def chart_by_size(runs: Sequence[Run], results: Sequence[Row], headline: Headlin
     )
     sentences = []
     if chosen == "winner":
-        sentences = describe_winners(results, winners(results, headline), axis, format_variant, format_size)
+        sentences = describe_winners(
+            results, winners(results, headline), axis, format_variant, format_size, best_of(results, headline)
+        )
     names = {p.key: _size_name(p) for p in problems}
     at = st.session_state.get("at")
     charts.draw_clickable(

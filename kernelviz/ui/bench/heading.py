@@ -89,7 +89,8 @@ def _describe_warm(run: Run) -> str:
         return "No case has a warm time yet: warm times are measured after the cold ones."
     if "warm" in run.method.figures:
         return "No case has a warm time: the run ended before they were measured. Resume or repeat it."
-    return "No case has a warm time: this run did not measure them. Run it again."
+    device = run.environment.device.name
+    return f"No case has a warm time: this run did not measure them. Measure it again on a machine with {device}."
 
 
 def memory_caption(results: Sequence[Row], plan: Plan, answers: Summary | None) -> None:

@@ -1,4 +1,4 @@
-"""Tiles: a label, a value and its basis. A run has five of them, or four if it has a single size."""
+"""Tiles: a label, a value and its basis. A run has five of them, or three if it has a single size."""
 
 from collections.abc import Sequence
 
@@ -30,7 +30,7 @@ def draw(row: Sequence[Tile]) -> None:
             column.metric(
                 plain(tile.label),
                 plain(tile.value),
-                delta=plain(tile.basis),
+                delta=plain(tile.whole_basis),
                 delta_color="off",
                 delta_arrow="off",
                 help=plain(tile.how) or None,

@@ -44,10 +44,22 @@ def widget_with_value(
         look["required"] = True
     if "format_func" in look:
         look["format_func"] = distinct_labels(options, look["format_func"])
+        _send_changed_label(key, options, look["format_func"])
     if value in options:
         look |= {"default": value} if widget is st.segmented_control else {"index": options.index(value)}
     chosen: _Option | None = widget(label, options, key=key, **look)
     return chosen
+
+
+def _send_changed_label(key: str, options: Sequence[str], label: Callable[[str], str]) -> None:
+    """Send the value of the widget again if its label has changed: a browser stores the label, and would show the old one."""
+    value, label_key = st.session_state.get(key), f"{key}_label"
+    if not isinstance(value, str) or value not in options:
+        return
+    before, now = st.session_state.get(label_key), (value, label(value))
+    if before is not None and before[0] == value and before != now:
+        st.session_state[key] = value
+    st.session_state[label_key] = now
 
 
 def device_choice(bench: Bench) -> Device:
