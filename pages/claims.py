@@ -29,5 +29,6 @@ if described is not None:
     measuring.measure_one(bench, of_device, one, state)
 with st.container(horizontal=True, gap="small", key="claims_out"):
     panels.as_file(bench, of_device, listed)
+panels.rule()
 panels.contradictions()
 panels.sources()

@@ -121,8 +121,8 @@ def named(assessments: Iterable[Assessment], claim_id: str) -> Assessment:
 def selected(
     assessments: Sequence[Assessment], *, source: str | None = None, verdict: str | None = None, op: str | None = None
 ) -> tuple[Assessment, ...]:
-    """Those of a source, with a verdict, or of an op; None: all. Those with a number here come first, then those that can be
-    measured, each in the order of the sources. Errors: UnknownName with the known names."""
+    """Those of a source, with a verdict, or of an op; None: all. Those measured on the device come first, then those that can be
+    measured, then data sheets and arithmetic, each in the order of the sources. Errors: UnknownName with the known names."""
     if source is not None:
         check_name("source", source, [s.name for s in shipped_claims().sources])
     if verdict is not None:
@@ -138,10 +138,10 @@ def selected(
 
 
 def _rank(assessment: Assessment) -> int:
-    """Measured cases first, then what is known without measuring, then what can be measured, then the rest."""
+    """Measured cases first, then what can be measured, then data sheets and arithmetic, then the rest."""
     if assessment.measured is not None:
-        return 0 if assessment.run_ids else 1
-    return 3 if assessment.verdict == "cannot be tested here" else 2
+        return 0 if assessment.by_measurement else 2
+    return 3 if assessment.verdict == "cannot be tested here" else 1
 
 
 def ops_of(assessments: Iterable[Assessment]) -> tuple[str, ...]:
@@ -288,6 +288,7 @@ def _facts(
         scale=scale_of(claim, device),
         obstacle=lacks,
         results=results,
+        device=device.name,
     )
 
 
@@ -337,10 +338,3 @@ def measured_at(bench: Bench, of_device: ClaimsOnDevice) -> str | None:
         return max(run.created_at for run in _recorded_runs(of_device.recorded))
     used = {run_id for a in of_device.assessments for run_id in a.run_ids}
     return max((bench.history.summary(run_id).created_at for run_id in used), default=None)
-
-
-def run_of(of_device: ClaimsOnDevice, run_id: str) -> Run | None:
-    """A recorded run by its id; None for the results of this machine, whose runs the bench loads."""
-    if of_device.recorded is None:
-        return None
-    return next((run for run in _recorded_runs(of_device.recorded) if run.id == run_id), None)

@@ -207,7 +207,7 @@ class Code:
     def contents_of(self, run: Run) -> Contents:
         """The contents that this run names: of the document itself, of the package and its kernel files, or of the store."""
         inside = {content.digest: content for content in run.code or ()}
-        shipped = run.id if run.id in shipped_runs.names() else None
+        shipped = run.id if shipped_runs.is_shipped(run.id) else None
 
         def get(digest: str) -> bytes | None:
             if digest in inside:

@@ -61,8 +61,8 @@ class History:
 
     def summary(self, run_id: str) -> RunSummary:
         """The summary of one run, deleted or not. Raises UnknownRun."""
-        if run_id in shipped_runs.names():
-            return _shipped_summary(shipped_runs.lines()[run_id])
+        if shipped_runs.is_shipped(run_id):
+            return _shipped_summary(shipped_runs.line(run_id))
         return _summary(self._store.runs.row(run_id))
 
     def openable(self, run_id: str) -> RunSummary:
@@ -168,7 +168,7 @@ class History:
                 new[run_id] = msgspec.structs.replace(importable, id=run_id)
         self._store.runs.create(*new.values(), owner=owner, deleted_at=deleted_at)
         self.code.take_in(runs)
-        known = set(ids) - new.keys() - shipped_runs.lines().keys()
+        known = {i for i in ids if i not in new and not shipped_runs.is_shipped(i)}
         for run_id in known if deleted_at is None else ():
             self._store.runs.set_deleted(run_id, None)
         return tuple(ids)
@@ -214,7 +214,7 @@ class History:
         )
 
     def _known(self, run_id: str) -> Run | None:
-        if run_id in shipped_runs.names():
+        if shipped_runs.is_shipped(run_id):
             return shipped_runs.load(run_id)
         try:
             return self._store.runs.load(run_id)
@@ -222,7 +222,7 @@ class History:
             return None
 
     def _changeable(self, run_id: str) -> None:
-        if run_id in shipped_runs.names():
+        if shipped_runs.is_shipped(run_id):
             raise BadField(
                 "run", run_id, "it came with the package and cannot be changed; download it and upload the copy"
             )

@@ -13,7 +13,7 @@ POLL_S = 0.3
 
 def row(store: Store, run_id: str) -> RunRow | shipped_runs.Line:
     """The header of a run that is stored or came with the package. Raises UnknownRun."""
-    return shipped_runs.lines().get(run_id) or store.runs.row(run_id)
+    return shipped_runs.line(run_id) if shipped_runs.is_shipped(run_id) else store.runs.row(run_id)
 
 
 def follow(store: Store, run_id: str, after: int, timeout_s: float | None) -> Iterator[tuple[int, Event]]:

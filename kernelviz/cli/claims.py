@@ -15,13 +15,13 @@ from kernelviz.cli import console, options
 from kernelviz.cli.progress import follow_run
 from kernelviz.core import BadField
 from kernelviz.formats.claim_files import shipped_claims
-from kernelviz.tables.claims import COLUMNS, counts_of, record
+from kernelviz.tables.claims import COLUMNS, describe_counts_of, record
 from kernelviz.tables.column import View
+from kernelviz.text.claim_reasons import describe_assessment, describe_limits
 from kernelviz.text.claims import (
     RULE,
     VERDICTS,
-    describe_assessment,
-    describe_counts,
+    describe_qualities,
     describe_test,
     format_claimed,
     format_interval,
@@ -79,7 +79,7 @@ def claims(
         return
     columns = [c for c in COLUMNS if c.name in _IN_TERMINAL and View.TERMINAL & c.view]
     console.show_rows(columns, chosen, record, as_json=False, nothing="no claim has all of these properties")
-    console.err().print(f"{of_device.device.name}: {describe_counts(counts_of(chosen))}")
+    console.err().print(f"{of_device.device.name}: {describe_counts_of(chosen)}")
 
 
 @app.command()
@@ -107,8 +107,10 @@ def show(
             of_device.device.name,
             f"{format_measured(one) or 'no number'} ({format_interval(one)})" if one.measured else "",
         ),
+        *(("quality", str(text)) for text in describe_qualities(one)),
         ("verdict", str(VERDICTS[one.verdict])),
         ("reason", str(describe_assessment(one))),
+        ("limit", str(describe_limits(one))),
         ("remark", one.claim.remark),
         ("runs", ", ".join(one.run_ids)),
         *(("contradiction", c.sentence) for c in collection.about(one.claim)),
@@ -151,7 +153,7 @@ def run(
     listed = [a for a in chosen if not claims or a.claim.id in claims]
     columns = [c for c in COLUMNS if c.name in _IN_TERMINAL]
     console.show_rows(columns, listed, record, as_json=False, nothing="no claim")
-    console.err().print(f"{describe_counts(counts_of(listed))}")
+    console.err().print(f"{describe_counts_of(listed)}")
     return 1 if any(a.verdict == "not measured yet" for a in listed) else 0
 
 

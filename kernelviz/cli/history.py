@@ -165,7 +165,7 @@ def resume(run: options.RunId, as_json: options.Json = False) -> int:
     """Measure those cases of an interrupted or cancelled run that have no result yet."""
     with closing(use_cases.current()) as bench:
         stored = bench.load(run)
-        if run in (known.id for known in bench.history.shipped()):
+        if bench.history.openable(run).shipped:
             raise BadField(
                 "RUN",
                 run,

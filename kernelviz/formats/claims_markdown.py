@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from kernelviz.core import Device
 from kernelviz.core.claim import ClaimCollection
 from kernelviz.metrics.claims import Assessment
-from kernelviz.tables.claims import COLUMNS, by_source, cells, counts_of
+from kernelviz.tables.claims import COLUMNS, by_source, cells, describe_counts_of
 from kernelviz.tables.column import View
-from kernelviz.text.claims import RULE, describe_counts, describe_test, format_source
+from kernelviz.text.claims import RULE, describe_test, format_source
 
 
 def _escaped(text: object) -> str:
@@ -28,7 +28,7 @@ def claims_document(
         "",
         f"Written by `kernelviz claims --markdown` for {_escaped(device.name)}"
         + (f", with results up to {measured_at[:10]}." if measured_at else ". Nothing was measured."),
-        str(describe_counts(counts_of(assessments))),
+        str(describe_counts_of(assessments)),
         "",
         f"**Rule.** {RULE}",
     ]

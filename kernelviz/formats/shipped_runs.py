@@ -55,7 +55,8 @@ _reading = threading.Lock()
 
 
 def load(name: str) -> Run:
-    """The run of one of `names`; it carries that name as its id. A test checks the files as documents from elsewhere are."""
+    """The run of one of `names`, or one that `is_shipped`; it carries that name as its id. A test checks the
+    files as documents from elsewhere are."""
     # Fifty sessions that open the same run at once would otherwise read it fifty times, for half a second each.
     with _reading:
         return _load(name)
@@ -63,21 +64,37 @@ def load(name: str) -> Run:
 
 @lru_cache(maxsize=16)
 def _load(name: str) -> Run:
-    return load_from(_FOLDER, name)
+    return load_from(_folder_of(name), name)
+
+
+@lru_cache(maxsize=1)
+def _of_claims() -> dict[str, Traversable]:
+    """The folder of each recorded run that tests claims, by id."""
+    top = _FOLDER / "claims"
+    return {name: one for one in (top.iterdir() if top.is_dir() else ()) for name in names_in(one)}
+
+
+def _folder_of(name: str) -> Traversable:
+    return _FOLDER if name in names() else _of_claims().get(name, _FOLDER)
+
+
+def is_shipped(run_id: str) -> bool:
+    """Whether a run came with the package: one of `names`, or one that tests claims, which no list shows."""
+    return run_id in names() or run_id in _of_claims()
 
 
 def load_from(folder: Traversable, name: str) -> Run:
-    """The run of one of `names_in` the folder. Errors: DocumentError."""
+    """The run of one of `names_in` the folder, with that name as its id. Errors: DocumentError."""
     small = folder / f"{name}{_COMPACT}"
     if small.is_file():
-        return compact.decode(small.read_bytes())
+        return msgspec.structs.replace(compact.decode(small.read_bytes()), id=name)
     return document.decode(_unpacked(name, folder), most_bytes=None)
 
 
 @lru_cache(maxsize=2)
 def code(name: str) -> dict[str, bytes]:
     """The contents of the code of one of `names`, by digest; empty where it was recorded without. Errors: DocumentError."""
-    small = _FOLDER / f"{name}{_COMPACT}"
+    small = _folder_of(name) / f"{name}{_COMPACT}"
     if small.is_file():
         return compact.code_of(small.read_bytes())
     return {content.digest: unpacked(content) for content in load(name).code or ()}
@@ -86,7 +103,7 @@ def code(name: str) -> dict[str, bytes]:
 @lru_cache(maxsize=16)
 def code_digests(name: str) -> frozenset[str]:
     """The digests of the code of one of `names`, without unpacking it. Errors: DocumentError."""
-    small = _FOLDER / f"{name}{_COMPACT}"
+    small = _folder_of(name) / f"{name}{_COMPACT}"
     if small.is_file():
         return compact.code_digests(small.read_bytes())
     return frozenset(content.digest for content in load(name).code or ())
@@ -136,6 +153,11 @@ def lines() -> dict[str, Line]:
     known = msgspec.json.decode(index.read_bytes(), type=dict[str, Line]) if index.is_file() else {}
     by_name = [known.get(name) or line_of(load(name)) for name in names_in(_FOLDER)]
     return {line.id: line for line in sorted(by_name, key=lambda line: (-_bandwidth(line.device), line.device))}
+
+
+def line(run_id: str) -> Line:
+    """The line of a run that `is_shipped`."""
+    return lines().get(run_id) or line_of(load(run_id))
 
 
 def _bandwidth(device: str) -> float:

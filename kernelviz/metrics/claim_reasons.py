@@ -5,6 +5,7 @@ from typing import Literal
 
 from kernelviz.core import DeviceKind, Failure
 from kernelviz.core.reasons import Refusal
+from kernelviz.metrics.quality import Part
 from kernelviz.metrics.verdict_reasons import VerdictReason
 
 ClaimVerdict = Literal["holds", "does not hold", "wrong result", "unclear", "not measured yet", "cannot be tested here"]
@@ -33,6 +34,21 @@ class WithoutInterval:
     """The number has no interval: too few blocks, or two levels. `reason`: of the verdict on two times, where there is one."""
 
     reason: VerdictReason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unreliable:
+    """The quality of a time that counts is suspect: it may be wrong by more than its interval. `part`: why."""
+
+    variant: str
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class TooWide:
+    """The interval of the number is so wide that something disturbed the measurement. `half_width`: a fraction."""
+
+    half_width: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,4 +171,16 @@ Obstacle = (
     | NoDataSheet
 )
 """Why a claim cannot be tested on a device."""
-ClaimReason = Reached | Missed | Straddling | WithoutInterval | Decided | Wrong | NotMeasured | NotCalibrated | Obstacle
+ClaimReason = (
+    Reached
+    | Missed
+    | Straddling
+    | WithoutInterval
+    | Unreliable
+    | TooWide
+    | Decided
+    | Wrong
+    | NotMeasured
+    | NotCalibrated
+    | Obstacle
+)

@@ -3,19 +3,20 @@
 A number of the source may be missed by its tolerance (`core.claim.Published.tolerance`). ``at_least`` holds if the whole 95 %
 interval is above the lower limit, ``at_most`` if it is below the upper one, ``about`` if it is between both; if all of it
 is on the other side, the claim does not hold, otherwise it is unclear. ``above`` takes the verdict on two times
-(metrics.statistics).
+(metrics.statistics). A number whose measurement is suspect (metrics.quality), or whose interval is wider than MOST_HALF_WIDTH,
+decides nothing: the claim is unclear, however far the number is from the published one.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Literal, assert_never
 
-from kernelviz.core import Failure, Figure, Result, Run
+from kernelviz.core import Failure, Figure, FigureName, Result, Run
 from kernelviz.core.claim import (
     ArithmeticTest,
     CaseTest,
     Claim,
-    ClaimCase,
     ClaimDirection,
     DataSheetTest,
     MemoryTest,
@@ -40,11 +41,14 @@ from kernelviz.metrics.claim_reasons import (
     Obstacle,
     Reached,
     Straddling,
+    TooWide,
+    Unreliable,
     WithoutInterval,
     Wrong,
 )
 from kernelviz.metrics.comparability import one_run
 from kernelviz.metrics.figures import Headline, again_of, figure_of
+from kernelviz.metrics.quality import PartName, Quality, quality_of_figure
 from kernelviz.metrics.statistics import (
     LEAST_DIFFERENCE,
     MIN_BLOCKS,
@@ -59,6 +63,13 @@ from kernelviz.metrics.winner import NEVER_WINNING, compared
 
 _HEADLINES: Mapping[str, Headline] = {"cold": "cold", "warm": "warm"}
 """The figures with a second series of the baseline, and so with a noise floor of their own."""
+MOST_HALF_WIDTH = 0.25
+"""A number whose 95 % interval is wider than this share of it on either side is that of a disturbed measurement. Beside other
+processes on both cores of a machine, the loops of eager calls that a claim needs had 51 and 84 %."""
+_JUDGED_OTHERWISE: frozenset[PartName] = frozenset({"interval"})
+"""Parts of the quality that have reasons of their own: a time without an interval."""
+Basis = Literal["measurement", "roof", "data_sheet", "arithmetic", "none"]
+"""What a claim is tested by: measured cases, a calibration of the device, a data sheet, a calculation, or nothing here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +91,19 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
+class CaseQuality:
+    """The measurement quality of a time that counts for a claim."""
+
+    variant: str
+    quality: Quality
+
+
+@dataclass(frozen=True, slots=True)
 class Assessment:
     """A claim with its verdict. `measured`: the number here, in the unit of the claim; None without one. `expected`: the
     published number, converted to this card by `scale` if there is one. `fastest`: of a ratio, the variant that `case` was
-    compared with. `run_ids`: of the runs whose results were used.
+    compared with. `run_ids`: of the runs whose results were used. `qualities`: of the times that count, in the order of the
+    cases. `device`: its name.
     """
 
     claim: Claim
@@ -94,6 +114,36 @@ class Assessment:
     scale: Scale | None = None
     fastest: str | None = None
     run_ids: tuple[str, ...] = ()
+    qualities: tuple[CaseQuality, ...] = ()
+    device: str = ""
+
+    @property
+    def basis(self) -> Basis:
+        """What the claim is tested by."""
+        match self.claim.test:
+            case TimeTest() | RatioTest() | MemoryTest():
+                return "measurement"
+            case RoofTest():
+                return "roof"
+            case DataSheetTest():
+                return "data_sheet"
+            case ArithmeticTest():
+                return "arithmetic"
+            case NoTest():
+                return "none"
+            case _ as unknown:
+                assert_never(unknown)
+
+    @property
+    def by_measurement(self) -> bool:
+        """Whether the verdict is about the device: neither a data sheet nor arithmetic."""
+        return self.basis not in ("data_sheet", "arithmetic")
+
+    @property
+    def other_card(self) -> str | None:
+        """The device of the source, if it is another one and the number stays as it was published; None else."""
+        there, stays = self.claim.published_on, self.scale is None or self.scale.factor == 1.0
+        return there if stays and there and self.device not in ("", there) else None
 
     @property
     def ratio(self) -> Interval | None:
@@ -121,20 +171,21 @@ class Assessment:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What a device gives besides results: `data_sheet` and `roof` return the value of a test, None where there is none. `scale`:
-    the conversion of a published number to this device; None: as it stands."""
+    the conversion of a published number to this device; None: as it stands. `device`: its name."""
 
     data_sheet: Callable[[DataSheetTest], float | None]
     roof: Callable[[RoofTest], Interval | None]
     scale: Scale | None = None
     obstacle: Obstacle | None = None
     results: Mapping[str, Evidence] = field(default_factory=dict)
+    device: str = ""
 
 
 def assess(claim: Claim, facts: Facts) -> Assessment:
     """The verdict on a claim. `facts.results`: of its cases that were measured, by the key of the case."""
     scale = facts.scale
     expected = claim.published.value * (scale.factor if scale is not None else 1.0)
-    assessed = partial(Assessment, claim, expected=expected, scale=scale)
+    assessed = partial(Assessment, claim, expected=expected, scale=scale, device=facts.device)
     if facts.obstacle is not None:
         return assessed("cannot be tested here", facts.obstacle)
     match claim.test:
@@ -178,10 +229,16 @@ def _of_cases(
         return _of_memory(assessed, claim, test, expected, of_claim[0].result)
     wrong = next((w for e in of_claim if (w := _wrong(e.result)) is not None), None)
     # A wrong result has its cold time only: other figures are measured of correct variants.
-    figures = [_figure(e.result, "cold" if wrong is not None else case.figure) for case, e in _pairs(claim, of_claim)]
+    names: list[FigureName] = ["cold" if wrong is not None else case.figure for case in claim.cases]
+    figures = [_figure(e.result, name) for name, e in zip(names, of_claim, strict=True)]
     if any(figure is None for figure in figures):
         return assessed("not measured yet", NotMeasured(sum(figure is None for figure in figures)))
     times = [figure for figure in figures if figure is not None]
+    qualities = tuple(
+        CaseQuality(e.result.variant, quality_of_figure(e.result, time, name, e.run.method.clock))
+        for name, e, time in zip(names, of_claim, times, strict=True)
+    )
+    assessed = partial(assessed, qualities=qualities)
     if isinstance(test, TimeTest):
         number = _from_time(claim.published, of_claim[0].result, times[0])
         verdict = None
@@ -190,15 +247,16 @@ def _of_cases(
         assessed = partial(assessed, fastest=fastest)
     if wrong is not None:
         return assessed("wrong result", wrong, measured=number)
-    if claim.direction == "above":
-        return _decided(assessed, number, verdict)
     if verdict is not None and verdict.ratio is None:
         return assessed("unclear", WithoutInterval(verdict.reason), measured=number)
+    # The rule for two times of shared rounds says itself whether two levels decide.
+    together = verdict is not None and all(one_run(of_claim[0].run, e.run) for e in of_claim)
+    unreliable = _unreliable(qualities, _JUDGED_OTHERWISE | {"stability"} if together else _JUDGED_OTHERWISE)
+    if unreliable is not None:
+        return assessed("unclear", unreliable, measured=number)
+    if claim.direction == "above":
+        return _decided(assessed, number, verdict)
     return _compared(assessed, claim, expected, number)
-
-
-def _pairs(claim: Claim, of_claim: list[Evidence]) -> list[tuple[ClaimCase, Evidence]]:
-    return list(zip(claim.cases, of_claim, strict=True))
 
 
 def _timed(result: Result) -> Result | None:
@@ -211,6 +269,15 @@ def _wrong(result: Result) -> Wrong | None:
     outcome = result.outcome
     if isinstance(outcome, Failure) and outcome.stage in NEVER_WINNING:
         return Wrong(result.variant, outcome)
+    return None
+
+
+def _unreliable(qualities: tuple[CaseQuality, ...], ignored: frozenset[PartName]) -> Unreliable | None:
+    """The worst objection to the times; None if none of them is suspect."""
+    for one in qualities:
+        for part in one.quality.reasons:
+            if part.level == "suspect" and part.name not in ignored:
+                return Unreliable(one.variant, part)
     return None
 
 
@@ -293,6 +360,8 @@ def _of_memory(assessed: _Assessed, claim: Claim, test: MemoryTest, expected: fl
 def _compared(assessed: _Assessed, claim: Claim, expected: float, number: Interval) -> Assessment:
     if number.low is None or number.high is None:
         return assessed("unclear", WithoutInterval(), measured=number)
+    if (number.half_width or 0.0) > MOST_HALF_WIDTH:
+        return assessed("unclear", TooWide(number.half_width or 0.0), measured=number)
     least, most = limits(claim.direction, expected, claim.published.tolerance)
     if number.low >= least and number.high <= most:
         return assessed("holds", Reached(), measured=number)

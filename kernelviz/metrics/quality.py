@@ -25,6 +25,7 @@ from kernelviz.core import (
     EventReason,
     Failure,
     Figure,
+    FigureName,
     LaunchMode,
     Note,
     Result,
@@ -212,18 +213,21 @@ def quality(result: Result, headline: Headline = "cold", clock: Clock | None = N
     """The quality of the result's time, also of a wrong one; None without a time. `clock`: that of the run's method."""
     outcome = result.outcome
     figure = figure_of(outcome.timing if isinstance(outcome, Failure) else outcome, headline)
-    if figure is None:
-        return None
+    return None if figure is None else quality_of_figure(result, figure, headline, clock)
+
+
+def quality_of_figure(result: Result, figure: Figure, name: FigureName, clock: Clock | None = None) -> Quality:
+    """The quality of one figure of a result, for example of its loop of eager calls. `name`: which figure it is."""
     conditions = result.conditions or Conditions()
     on_host = figure.timer == "host"  # The clock of a processor and what slows it down are unknown.
     width = figure.half_width
-    retried = conditions.retried_blocks if headline == "cold" else conditions.retried_warm_blocks
+    retried = {"cold": conditions.retried_blocks, "warm": conditions.retried_warm_blocks}.get(name)
     repeated = retried if result.conditions else None
     processes = conditions.other_processes
     configuration = configured(result)
     of_clock = _clock(figure, clock, conditions.sm_clock_hz)
     # The part on the clock contains what a note on slow blocks says.
-    notes = [n for n in conditions.notes if n.figure == headline and not isinstance(n, SlowBlocks)]
+    notes = [n for n in conditions.notes if n.figure == name and not isinstance(n, SlowBlocks)]
     # Of an untrusted variant, whether the judge confirmed the time matters most, so it is named first among equal reasons.
     of_judge = [n for n in notes if isinstance(n, ClockConfirmed | ClockUnverified)]
     return Quality(
@@ -232,7 +236,7 @@ def quality(result: Result, headline: Headline = "cold", clock: Clock | None = N
             _samples(figure),
             Part("interval", Width(width, len(figure.blocks or ())), _width_level(width)),
             *_stability(figure),
-            Part("caches", Caches(headline, on_host)),
+            *([Part("caches", Caches(name, on_host))] if name in ("cold", "warm") else []),
             of_clock,
             _throttle(conditions, clock, of_clock),
             # Blocks that were measured again are not part of the time.

@@ -6,29 +6,39 @@ from kernelviz.core import units
 from kernelviz.core.claim import Contradiction
 from kernelviz.metrics.claim_reasons import ClaimVerdict
 from kernelviz.metrics.claims import Assessment
+from kernelviz.metrics.quality import LEVELS
 from kernelviz.tables.column import Column, View
+from kernelviz.text.claim_reasons import describe_assessment
 from kernelviz.text.claims import (
+    BASES,
     VERDICTS,
-    describe_assessment,
+    describe_counts,
+    describe_qualities,
     describe_test,
     format_claimed,
     format_measured,
 )
+from kernelviz.text.text import Text, join
 
 COLUMNS: tuple[Column[Assessment], ...] = (
     Column("claim", "Claim", "The name of the claim; `kernelviz claims show NAME` prints all of it.", units.OWN_TEXT,
            lambda a: a.claim.id),
     Column("setup", "What was published", "The setup of the source, in short.", units.OWN_TEXT, lambda a: a.claim.setup,
            width="medium"),
-    Column("verdict", "Verdict", "Holds, does not hold, wrong result, unclear, not measured yet, or cannot be tested here.",
+    Column("verdict", "Verdict", "Holds, does not hold, wrong result, unclear, not measured yet, or cannot be tested.",
            units.OWN_TEXT, lambda a: VERDICTS[a.verdict]),
     Column("published", "Published", "The number as printed, and whether the source means about, at least or at most.",
            units.OWN_NUMBER, lambda a: format_claimed(a.claim)),
-    Column("here", "Here", "The number on this device, with the digits that its 95 % interval leaves. That of a wrong result is "
-           "marked.", units.OWN_NUMBER, format_measured),
-    Column("ratio", "Here / published", "The number here over the published one, which is converted to this card first where the "
-           "claim says so.", units.RATIO, lambda a: None if a.ratio is None else a.ratio.estimate),
+    Column("here", "Result", "The number on the device above, with the digits that its 95 % interval leaves. That of a wrong "
+           "result is marked. One of a data sheet or of arithmetic is not of this device.", units.OWN_NUMBER, format_measured),
+    Column("basis", "Tested by", "Cases measured on the device above, its calibration, a data sheet, or arithmetic. Only the "
+           "first two say something about this device.", units.OWN_TEXT, lambda a: BASES[a.basis]),
+    Column("ratio", "Result / published", "The result over the published number, which is converted to the device's card first "
+           "where the claim says so.", units.RATIO, lambda a: None if a.ratio is None else a.ratio.estimate),
     Column("reason", "Reason", "Why, in one sentence.", units.TEXT, describe_assessment, width="large"),
+    Column("quality", "Quality", "The measurement quality of each time that counts: good, caveats or unreliable, with the worst "
+           "reason.", units.OWN_TEXT, lambda a: join("; ", describe_qualities(a)) if a.qualities else None,
+           View.RECORD | View.WIDE, optional=True),
     Column("source", "Source", "Who published it; below are all sources.", units.OWN_TEXT, lambda a: a.claim.source),
     Column("published_on", "On", "The device of the source; empty where it names none.", units.OWN_TEXT,
            lambda a: a.claim.published_on, View.RECORD | View.WIDE),
@@ -54,6 +64,8 @@ def record(assessment: Assessment) -> dict[str, object]:
         "low": None if number is None else number.low,
         "high": None if number is None else number.high,
         "ratio": None if assessment.ratio is None else assessment.ratio.estimate,
+        "basis": assessment.basis,
+        "quality": max((one.quality.level for one in assessment.qualities), key=LEVELS.index, default=None),
         "compared_with": assessment.fastest,
         "verdict": assessment.verdict,
         "reason": str(describe_assessment(assessment)),
@@ -65,6 +77,11 @@ def counts_of(assessments: Sequence[Assessment]) -> dict[ClaimVerdict, int]:
     """How many claims have each verdict, all verdicts named."""
     verdicts = [a.verdict for a in assessments]
     return {verdict: verdicts.count(verdict) for verdict in VERDICTS}
+
+
+def describe_counts_of(assessments: Sequence[Assessment]) -> Text:
+    """How many claims have each verdict, and how many of these not by measurement, in one sentence."""
+    return describe_counts(counts_of(assessments), counts_of([a for a in assessments if not a.by_measurement]))
 
 
 def cells(assessment: Assessment, columns: Sequence[Column[Assessment]]) -> list[str]:

@@ -98,7 +98,7 @@ def test_recorded_results_have_numbers_without_their_device(bench: Bench) -> Non
     ladder = on_device.named(of_device.assessments, "step-hilbert")
     assert ladder.measured is not None
     assert 0.9 < ladder.measured.estimate < 1.1
-    run = on_device.run_of(of_device, ladder.run_ids[0])
+    run = bench.load(ladder.run_ids[0])
     assert run is not None
     assert run.plan.op == "matmul"
     with pytest.raises(UnknownName):

@@ -30,7 +30,7 @@ from kernelviz.core.result import Failure, PeakMemory, Result, Timing
 from kernelviz.metrics import claim_reasons as r
 from kernelviz.metrics.claims import Assessment, Evidence, Facts, Scale, assess
 from kernelviz.metrics.statistics import Interval
-from kernelviz.text.claims import describe_assessment
+from kernelviz.text.claim_reasons import describe_assessment
 
 N = 1 << 20
 PROBLEM = Problem(op="add", sizes={"n": N}, dtype="fp32")
@@ -204,3 +204,54 @@ def test_arithmetic_data_sheets_roofs_and_rows_without_a_test() -> None:
     assert (none.verdict, said(none)) == ("cannot be tested here", "It would take a second machine.")
     lacking = replace(facts(), obstacle=r.NeedsGpus(2))
     assert said(assess(claim(RoofTest(), 1.0, "B/s"), lacking)) == "It needs 2 GPUs."
+
+
+def with_interval(one: Result, low_s: float, high_s: float) -> Result:
+    figure = msgspec.structs.replace(one.timing.device_cold_s, low=low_s, high=high_s)  # type: ignore[union-attr,type-var]
+    return msgspec.structs.replace(one, outcome=Timing(device_cold_s=figure, again_s=figure))
+
+
+def test_a_disturbed_time_decides_nothing_however_far_it_is_from_the_published_one() -> None:
+    """As on a busy processor: 7.1 ms (1.5 to 13 ms) where 0.12 ms was published."""
+    of_claim = claim(TimeTest(case=OWN), 0.12e-3, "s", "at_most")
+    one = assess(of_claim, facts(with_interval(result("own", 7.1e-3), 1.5e-3, 13.3e-3)))
+    assert (one.verdict, type(one.reason)) == ("unclear", r.TooWide)
+    assert "disturbed" in said(one)
+    assert assess(of_claim, facts(with_interval(result("own", 7.1e-3), 7.0e-3, 7.2e-3))).verdict == "does not hold"
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_a_suspect_time_is_unclear_with_the_reason(processes: int) -> None:
+    shared = result("own", 0.5e-3)
+    assert shared.conditions is not None
+    shared = msgspec.structs.replace(
+        shared, conditions=msgspec.structs.replace(shared.conditions, other_processes=processes)
+    )
+    verdicts = []
+    for test, value, unit, results in (
+        (TimeTest(case=OWN), 1e-3, "s", (shared,)),
+        (RatioTest(case=OWN, over=(OTHER,)), 4.0, "x", (shared, result("torch_eager", 1e-3, 9))),
+        (RatioTest(case=OWN, over=(OTHER,)), 1.5, "x", (shared, result("torch_eager", 1e-3, 9))),
+    ):
+        one = assess(claim(test, value, unit, "at_least"), facts(*results))  # type: ignore[arg-type]
+        verdicts.append(one.verdict)
+        if processes:
+            assert "the time of own is unreliable (2 other processes)" in said(one).lower()
+    assert verdicts == (["unclear"] * 3 if processes else ["does not hold", "does not hold", "holds"])
+
+
+def test_no_claim_fails_while_its_interval_contains_the_published_number() -> None:
+    directions: tuple[ClaimDirection, ...] = ("about", "at_least", "at_most")
+    for direction in directions:
+        for low, high in ((0.8, 1.1), (0.99, 1.3), (0.9, 1.0), (1.0, 1.01), (0.85, 1.0)):
+            ran = with_interval(result("own", (low + high) / 2 * 1e-3), low * 1e-3, high * 1e-3)
+            assert assess(claim(TimeTest(case=OWN), 1e-3, "s", direction), facts(ran)).verdict in ("holds", "unclear")
+
+
+def test_a_missed_number_says_the_limit_and_that_it_is_of_another_card() -> None:
+    of_claim = claim(TimeTest(case=OWN), 1e-3, "s", published_on="NVIDIA H100 80GB HBM3")
+    one = assess(of_claim, replace(facts(result("own", 0.7e-3)), device="NVIDIA H200"))
+    assert "it holds from 900 µs to 1.1 ms" in said(one).replace("1.10 ms", "1.1 ms")
+    assert "of NVIDIA H100 80GB HBM3, and this one of NVIDIA H200, which is faster than published" in said(one)
+    same = assess(of_claim, replace(facts(result("own", 0.7e-3)), device="NVIDIA H100 80GB HBM3"))
+    assert "NVIDIA H100" not in said(same)

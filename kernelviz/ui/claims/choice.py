@@ -35,7 +35,7 @@ class Choice:
 
 def title() -> None:
     """The title, and what the page shows."""
-    st.markdown("#### Claims: which published numbers hold here?")
+    st.markdown("#### Claims: which published numbers hold?")
     st.caption(
         "Blogs, papers and projects publish times, rates and gains. Each is tested by a plan of its own. Choose a row to see its "
         "source, its test, and why it holds or not."
@@ -53,14 +53,14 @@ def results(bench: Bench) -> ClaimsOnDevice:
     default = bench.default_device() if gpu or not recorded else next(iter(recorded))
     options = [*usable, *recorded]
     labels = {
-        **{i: f"here: {bench.device(i).name}" for i in usable},
+        **{i: f"this machine: {bench.device(i).name}" for i in usable},
         **{n: f"recorded: {d}" for n, d in recorded.items()},
     }
     if len(options) == 1:
         return claims_on(bench, options[0])
     chosen = view_filters.choose(
         st.segmented_control, "Results", options, default, key="results", format_func=labels.__getitem__,
-        help="Here: what was measured on this machine. Recorded: runs that were measured on that device and come with kernelviz.",
+        help="This machine: what was measured here. Recorded: runs that were measured on that device and come with kernelviz.",
     )  # fmt: skip
     # The default depends on the machine, so the address always names the choice: it opens the same page anywhere.
     st.query_params["results"] = chosen

@@ -6,19 +6,19 @@ from functools import partial
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.bench.claims import ClaimsOnDevice, measured_at, run_of
+from kernelviz.bench.claims import ClaimsOnDevice, measured_at
 from kernelviz.bench.claims_document import markdown
 from kernelviz.core import UnknownRun
 from kernelviz.formats.claim_files import shipped_claims
 from kernelviz.metrics.claims import Assessment
-from kernelviz.tables.claims import COLUMNS, by_source, counts_of
+from kernelviz.tables.claims import COLUMNS, by_source, describe_counts_of
 from kernelviz.tables.column import View
+from kernelviz.text.claim_reasons import describe_assessment, describe_limits
 from kernelviz.text.claims import (
     RULE,
     VERDICTS,
     command_of,
-    describe_assessment,
-    describe_counts,
+    describe_qualities,
     describe_test,
     format_claimed,
     format_interval,
@@ -36,7 +36,7 @@ def counts(bench: Bench, of_device: ClaimsOnDevice) -> None:
     newest = measured_at(bench, of_device)
     measured = "nothing is measured yet" if newest is None else f"newest result {when(newest)}"
     st.markdown(
-        f"**{plain(of_device.device.name)}**: {plain(describe_counts(counts_of(of_device.assessments)))} "
+        f"**{plain(of_device.device.name)}**: {plain(describe_counts_of(of_device.assessments))} "
         f":gray[{plain(measured)}]",
         help=plain(RULE),
     )
@@ -64,32 +64,40 @@ def one_claim(bench: Bench, of_device: ClaimsOnDevice, one: Assessment) -> None:
     with st.container(border=True, key="one_claim"):
         st.markdown(f"**{plain(VERDICTS[one.verdict])}** · {plain(claim.setup)}")
         st.markdown(plain(describe_assessment(one)))
+        if (limits := str(describe_limits(one))) and limits not in str(describe_assessment(one)):
+            st.markdown(plain(f"{limits[:1].upper()}{limits[1:]}."))
         published_on = f" on {claim.published_on}" if claim.published_on else ""
         facts = [f"Published: {plain(f'{format_claimed(claim)}{published_on}')}"]
         if one.measured is not None:
-            facts.append(f"Here: {plain(format_measured(one))} ({plain(format_interval(one))})")
+            facts.append(f"Result: {plain(format_measured(one))} ({plain(format_interval(one))})")
+        facts += [f"Measurement quality of {plain(text)}" for text in describe_qualities(one)]
         facts.append(f"Test: {plain(describe_test(claim))}")
         facts += [f"Measured in its place: {plain(claim.substitute)}"] if claim.substitute else []
         facts += [f"Remark: {plain(claim.remark)}"] if claim.remark else []
         facts.append(f"Source: {plain(format_source(collection.source_of(claim)))}")
         facts += [f"Contradiction in the source: {plain(c.sentence)}" for c in collection.about(claim)]
         st.markdown("\n".join(f"- {fact}" for fact in facts))
-        if command_of(claim):
-            st.markdown("To measure it in a terminal:")
+        if one.measurable:
+            where = "" if of_device.recorded is None else f" of a machine with {plain(of_device.device.name)}"
+            st.markdown(f"To measure it in a terminal{where}:")
             st.code(command_of(claim), language=None, wrap_lines=True)
         _runs(bench, of_device, one)
 
 
 def _runs(bench: Bench, of_device: ClaimsOnDevice, one: Assessment) -> None:
     for run_id in one.run_ids:
-        recorded = run_of(of_device, run_id)
-        if recorded is not None:
-            st.caption(f"Measured in {plain(recorded.title)}, recorded {recorded.created_at[:10]}.")
-            continue
         try:
-            site.run_link(f"Open {plain(bench.history.openable(run_id).name)}", run_id)
+            run = bench.history.openable(run_id)
+            recorded = f", recorded {run.created_at[:10]}" if run.shipped else ""
+            site.run_link(f"Open {plain(run.name)}{recorded}", run_id)
         except UnknownRun:
             st.caption("Its run was deleted.")
+
+
+def rule() -> None:
+    """How a verdict follows from the two numbers."""
+    with st.expander("How a verdict is made", icon=":material/rule:"):
+        st.markdown(plain(RULE))
 
 
 def contradictions() -> None:
