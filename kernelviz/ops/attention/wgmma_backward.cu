@@ -236,20 +236,30 @@ struct Gradients {
     }
 };
 
-// Which tiles of queries a block computes: from `first_tile` on, or if PARTS the steps `first` to `end` of `tiles` a head.
+// Which tiles of queries a block computes of which heads: from `first_tile` on, or if PARTS the steps `first` to `end` of `tiles` a head.
 struct Steps {
-    int first_tile, query_tiles, tiles, first, end;
+    int key_head, group, first_tile, query_tiles, tiles, first, end;
 
-    __device__ __forceinline__ Steps(int first_key, int query_tiles, int4 part)
-        : first_tile(CAUSAL ? first_key / QUERIES : 0), query_tiles(query_tiles), tiles(query_tiles - first_tile), first(part.y), end(part.z) {}
+    __device__ __forceinline__ Steps(int key_head, int group, int first_key, int query_tiles, int4 part)
+        : key_head(key_head),
+          group(group),
+          first_tile(CAUSAL ? first_key / QUERIES : 0),
+          query_tiles(query_tiles),
+          tiles(query_tiles - first_tile),
+          first(part.y),
+          end(part.z) {}
 
-    __device__ __forceinline__ int first_head() const { return PARTS ? first / tiles : 0; }
+    __device__ __forceinline__ int first_head() const { return PARTS ? key_head * group + first / tiles : key_head * group; }
 
-    __device__ __forceinline__ int end_head(int group) const { return PARTS ? (end + tiles - 1) / tiles : group; }
+    __device__ __forceinline__ int end_head() const { return PARTS ? key_head * group + (end + tiles - 1) / tiles : (key_head + 1) * group; }
 
-    __device__ __forceinline__ int begin_of(int head) const { return PARTS ? first_tile + max(0, first - head * tiles) : first_tile; }
+    __device__ __forceinline__ int begin_of(int head) const {
+        return PARTS ? first_tile + max(0, first - (head - key_head * group) * tiles) : first_tile;
+    }
 
-    __device__ __forceinline__ int end_of(int head) const { return PARTS ? first_tile + min(tiles, end - head * tiles) : query_tiles; }
+    __device__ __forceinline__ int end_of(int head) const {
+        return PARTS ? first_tile + min(tiles, end - (head - key_head * group) * tiles) : query_tiles;
+    }
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) attention_backward(
@@ -259,11 +269,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) attention_backward(
     const Shared shared;
     const int warpgroup = threadIdx.x / WARPGROUP;
     const int query_tiles = (length + QUERIES - 1) / QUERIES, key_tiles = (length + KEYS - 1) / KEYS, group = heads / key_heads;
-    const int4 part = PARTS ? table[blockIdx.x] : make_int4(blockIdx.x, 0, 0, 0);
-    const unsigned tile_of_all = part.x;
+    const int4 part = PARTS ? table[blockIdx.x] : make_int4(0, 0, 0, 0);
+    const unsigned tile_of_all = PARTS ? part.x : blockIdx.x;
     const int first_key = tile_of_all % key_tiles * KEYS, key_head = tile_of_all / key_tiles % key_heads;
     const int batch = tile_of_all / key_tiles / key_heads;
-    const Steps steps(first_key, query_tiles, part);
+    const Steps steps(key_head, group, first_key, query_tiles, part);
 
     if (threadIdx.x == 0) {
         barrier_init(shared.kv_full, 1);
@@ -288,11 +298,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) attention_backward(
             load_blocks<BOXES>(shared.v, KEY_BOX, maps + 256, first_key, key_head, batch, shared.kv_full);
             Stage stage;
 #pragma unroll 1
-            for (int i = steps.first_head(); i < steps.end_head(group); ++i) {
-                const int head = key_head * group + i;
+            for (int head = steps.first_head(); head < steps.end_head(); ++head) {
                 const long long vectors = ((long long)batch * heads + head) * query_tiles * QUERIES;
 #pragma unroll 1
-                for (int tile = steps.begin_of(i); tile < steps.end_of(i); ++tile, stage.next()) {
+                for (int tile = steps.begin_of(head); tile < steps.end_of(head); ++tile, stage.next()) {
                     const unsigned q_full = shared.q_full + 8 * stage.number, do_full = shared.do_full + 8 * stage.number;
                     barrier_wait(shared.q_empty + 8 * stage.number, stage.parity ^ 1);
                     barrier_expect(q_full, QUERY_BYTES + VECTOR_BYTES);
@@ -318,11 +327,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) attention_backward(
         Stage stage;
         int round = 0;
 #pragma unroll 1
-        for (int i = steps.first_head(); i < steps.end_head(group); ++i) {
-            const int head = key_head * group + i;
+        for (int head = steps.first_head(); head < steps.end_head(); ++head) {
             float* head_sums = dq_sums + ((long long)batch * heads + head) * query_tiles * QUERIES * DIMENSION;
-            const int end = steps.end_of(i), masked_end = PARTS ? min(masked_tiles, end) : masked_tiles;
-            int tile = steps.begin_of(i);
+            const int end = steps.end_of(head), masked_end = PARTS ? min(masked_tiles, end) : masked_tiles;
+            int tile = steps.begin_of(head);
 #pragma unroll 1
             for (; tile < masked_end; ++tile, ++round) {
                 gradients.add<true>(
