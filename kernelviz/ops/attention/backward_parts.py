@@ -1,9 +1,9 @@
 """How attention's backward pass divides the queries of a tile of keys among blocks. Imports no torch at its top.
 
 dk and dv of a tile of keys of a key head are sums over steps: a step is a tile of queries of one of the query heads that share
-the key head. Usually a block computes all steps of its tile of keys. Where that leaves SMs idle, several blocks have a part of the
-steps each; they write partial sums in fp32, which another kernel adds in the order of the parts, so that dk and dv are the same
-each time.
+the key head. Usually a block computes all steps of its tile of keys. Where that leaves SMs idle, several blocks have a part of
+the steps each; they write partial sums in fp32, which another kernel adds in the order of the parts, so that dk and dv are the
+same each time.
 """
 
 from __future__ import annotations
@@ -52,7 +52,9 @@ def steps_of_tiles(length: int, group: int, queries: int, keys: int, *, causal: 
 
 
 def divide(steps: Sequence[int], copies: int, longest: int) -> Division:
-    """Each tile of keys in as few parts of nearly equal length as have at most `longest` steps. `copies`: batches times key heads.
+    """Each tile of keys in as few parts of nearly equal length as have at most `longest` steps.
+
+    `copies`: batches times key heads.
 
     >>> divide([5, 2], copies=2, longest=3).parts
     ((0, 0, 2), (0, 2, 5), (1, 0, 2), (2, 0, 2), (2, 2, 5), (3, 0, 2))

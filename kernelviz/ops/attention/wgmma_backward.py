@@ -88,9 +88,7 @@ def bind(
     division = divided(steps, copies, limits(q_BSHD.device)[0], longest)
     macros = defines(nvrtc.element_type(q_BSHD.dtype), dimension, causal=causal, parts=division is not None)
     memory = shared_bytes(dimension)
-    delta, query = (
-        nvrtc.kernel(ROW_SOURCE, f"attention_{name}", macros, specific=True) for name in ("delta", "query")
-    )
+    delta, query = (nvrtc.kernel(ROW_SOURCE, f"attention_{name}", macros, specific=True) for name in ("delta", "query"))
     backward = nvrtc.kernel(SOURCE, "attention_backward", macros, shared_bytes=memory, specific=True)
     boxes = [(q_BSHD, QUERIES), (k_BSHD, KEYS), (v_BSHD, KEYS), (do_BSHD, QUERIES)]
     maps = head_maps([HeadBoxes(tensor, rows) for tensor, rows in boxes])
