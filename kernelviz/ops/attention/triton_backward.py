@@ -92,17 +92,18 @@ def keys_kernel(q_ptr, k_ptr, v_ptr, do_ptr, log_sums_ptr, delta_ptr, dk_ptr, dv
     within = tl.arange(0, QUERIES)[:, None] * stride + columns[None, :]
     first_row = key // QUERIES * QUERIES if CAUSAL else 0
     steps = tl.cdiv(length - first_row, QUERIES)
-    first_head, end_head = heads_of_part(first_step, end_step, steps, group, PARTS)
-    for of_group in range(first_head, end_head):
-        head = key_head * group + of_group
-        first, end = positions_of_part(first_step, end_step, of_group, first_row, steps, length, QUERIES, PARTS)
+    first_head, end_head = heads_of_part(first_step, end_step, steps, key_head, group, PARTS)
+    for head in range(first_head, end_head):
+        first, end = positions_of_part(
+            first_step, end_step, head - key_head * group, first_row, steps, length, QUERIES, PARTS
+        )
         start = ((batch * length + first) * heads + head) * D
         q_start = q_ptr + start
         do_start = do_ptr + start
         sums = (batch * heads + head) * length
         unmasked = first
         if CAUSAL:
-            unmasked = tl.minimum(tl.cdiv(key + KEYS - 1, QUERIES), tl.cdiv(end, QUERIES)) * QUERIES
+            unmasked = tl.minimum(tl.cdiv(key + KEYS - 1, QUERIES) * QUERIES, tl.cdiv(end, QUERIES) * QUERIES)
             dk, dv, q_start, do_start = _add_queries(
                 dk, dv, k, v, q_start, do_start, log_sums_ptr + sums, delta_ptr + sums, within, first,
                 unmasked, keys, length, stride, scale, QUERIES, True,

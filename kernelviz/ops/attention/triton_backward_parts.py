@@ -34,13 +34,13 @@ def part_of_program(table_ptr, PARTS: tl.constexpr):
 
 
 @triton.jit
-def heads_of_part(first, end, tiles, group, PARTS: tl.constexpr):
-    """The first head of a group, and that after the last one; `tiles` steps a head."""
-    first_head = 0
-    end_head = group
+def heads_of_part(first, end, tiles, key_head, group, PARTS: tl.constexpr):
+    """The first head of a key head, and that after the last one; `tiles` steps a head."""
+    first_head = key_head * group
+    end_head = key_head * group + group
     if PARTS:
-        first_head = first // tiles
-        end_head = tl.cdiv(end, tiles)
+        end_head = first_head + tl.cdiv(end, tiles)
+        first_head += first // tiles
     return first_head, end_head
 
 

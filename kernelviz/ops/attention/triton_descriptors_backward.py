@@ -84,10 +84,11 @@ def keys_kernel(q_ptr, k_ptr, v_ptr, do_ptr, log_sums_ptr, delta_ptr, dk_ptr, dv
     dv = tl.zeros((KEYS, D), tl.float32)
     first_row = key // QUERIES * QUERIES if CAUSAL else 0
     steps = tl.cdiv(length - first_row, QUERIES)
-    first_head, end_head = heads_of_part(first_step, end_step, steps, group, PARTS)
-    for of_group in range(first_head, end_head):
-        head = key_head * group + of_group
-        first, end = positions_of_part(first_step, end_step, of_group, first_row, steps, length, QUERIES, PARTS)
+    first_head, end_head = heads_of_part(first_step, end_step, steps, key_head, group, PARTS)
+    for head in range(first_head, end_head):
+        first, end = positions_of_part(
+            first_step, end_step, head - key_head * group, first_row, steps, length, QUERIES, PARTS
+        )
         sums = (batch.to(tl.int64) * heads + head) * length
         unmasked = first
         if CAUSAL:
