@@ -10,12 +10,13 @@ With w the weights, ∂w = do vᵀ and Δ = Σ do o over the dimension: ∂s = w
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import triton
 import triton.language as tl
 
+from kernelviz.ops.attention.tile_schedule import rows_of_program
 from kernelviz.ops.attention.triton import LOG2_E, SIZES, _tile_of_program, bind_flash
 from kernelviz.ops.attention.triton_backward_parts import (
     bind_key_programs,
@@ -191,6 +192,14 @@ class Passes:
     keys: Part
     queries: Part
 
+    def for_rows(self, dimension: int, rows: int, heads: int, device: torch.device) -> Passes:
+        """With half of the queries in the pass over queries where SMs would be idle; `heads` of all batches."""
+        part = self.queries
+        queries, warps = rows_of_program(
+            part.queries, part.warps, dimension, rows=rows, heads=heads, multiprocessors=limits(device)[0]
+        )
+        return replace(self, queries=replace(part, queries=queries, warps=warps))
+
 
 PASSES = {
     64: (Passes(Part(64, 64, 4, 2), Part(128, 128, 8, 2)), Passes(Part(32, 64, 4, 2), Part(64, 32, 4, 2))),
@@ -220,7 +229,10 @@ def bind_two_passes(
     require_head_dimension(dimension)
     group = group_of(heads, k_BSHD.shape[2])
     shared_bytes = limits(q_BSHD.device, MOST_SHARED_BYTES)[1]
-    passes = passes or PASSES[dimension][shared_bytes < MOST_SHARED_BYTES]
+    if passes is None:
+        passes = PASSES[dimension][shared_bytes < MOST_SHARED_BYTES].for_rows(
+            dimension, length, batches * heads, q_BSHD.device
+        )
     log_sums_BHS = torch.empty((batches, heads, length), device=q_BSHD.device)
     delta_BHS = torch.empty_like(log_sums_BHS)
     o_BSHD = torch.empty_like(q_BSHD)

@@ -212,7 +212,8 @@ def bind_two_passes(
     batches, length, heads, dimension = q_BSHD.shape
     require_head_dimension(dimension)
     group = group_of(heads, k_BSHD.shape[2])
-    passes = passes or passes_for(dimension, q_BSHD.device)
+    if passes is None:
+        passes = passes_for(dimension, q_BSHD.device).for_rows(dimension, length, batches * heads, q_BSHD.device)
     by_keys, by_queries = passes.keys, passes.queries
     log_sums_BHS = torch.empty((batches, heads, length), device=q_BSHD.device)
     delta_BHS = torch.empty_like(log_sums_BHS)
