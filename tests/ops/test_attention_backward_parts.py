@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from checking import compare, inputs_of
-from emulator import Emulator, Grid, needs_compiler
+from emulator import Argument, Emulator, Grid, needs_compiler
 from test_bounds_of_attention import gradients
 
 from kernelviz.ops import op_named
@@ -63,7 +63,7 @@ def in_order_of_threads(sums: torch.Tensor) -> torch.Tensor:
     row = threads // 128 * 64 + threads % 128 // 32 * 16 + threads % 32 // 4
     rows = row[:, None] + 8 * (numbers // 2 % 2)
     columns = numbers // 4 * 8 + 2 * (threads % 4)[:, None] + numbers % 2
-    fours = sums[..., rows, columns].unflatten(-1, (-1, 4))
+    fours = sums[..., rows, columns].reshape(*sums.shape[:-2], 256, -1, 4)
     return fours.transpose(-3, -2).contiguous()
 
 
@@ -91,7 +91,19 @@ def test_the_last_kernel_adds_all_parts(dimension: int, left_out: bool, emulator
     dq = torch.full((batches, length, heads, dimension), float("nan"), dtype=torch.float16)
     dk, dv = (torch.full((batches, length, key_heads, dimension), float("nan"), dtype=torch.float16) for _ in range(2))
     add_blocks = tiles * 2 * (dimension // wgmma.ADDED_COLUMNS)
-    arguments = [dq_sums, dq, 1, length, heads, key_heads, add_blocks, in_order_of_threads(sums), firsts, dk, dv]
+    arguments: list[Argument] = [
+        dq_sums,
+        dq,
+        1,
+        length,
+        heads,
+        key_heads,
+        add_blocks,
+        in_order_of_threads(sums),
+        firsts,
+        dk,
+        dv,
+    ]
     grid = Grid(blocks=add_blocks + dq_tiles, threads=wgmma.ROW_THREADS)
     assert program.run(arguments, grid, kernel="attention_query") == ""
     edges = firsts.tolist()
