@@ -94,6 +94,14 @@ def cuda_wgmma_fused(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor, *, s: int) -> 
     return kernels.bind_by_size(x_NHWC, w_KRRC, b_K, s, resident=True, parts=True)
 
 
+@variant(**WGMMA)
+def cuda_wgmma_padded(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor, *, s: int) -> Launch:
+    """CUDA C++, wgmma for any c and k: kernels copy rows to multiples of 8 elements and back, in the time; else no copies."""
+    from kernelviz.ops.convolution import wgmma_padded as kernels
+
+    return kernels.bind(x_NHWC, w_KRRC, b_K, s)
+
+
 BIAS_RELU_VARIANTS = (
     torch_eager,
     torch_cudnn_fused,
@@ -103,4 +111,5 @@ BIAS_RELU_VARIANTS = (
     triton_implicit,
     gluon_boxes,
     cuda_wgmma_fused,
+    cuda_wgmma_padded,
 )

@@ -76,4 +76,19 @@ def cuda_wgmma_parts(
     return kernels.bind(x_NHWC, w_KRRC, None, s, options)
 
 
-WGMMA_VARIANTS = (gluon_boxes, cuda_wgmma, cuda_wgmma_by_size, cuda_wgmma_resident, cuda_wgmma_parts)
+@variant(**WGMMA)
+def cuda_wgmma_padded(x_NHWC: Tensor, w_KRRC: Tensor, *, s: int) -> Launch:
+    """CUDA C++, wgmma for any c and k: kernels copy rows to multiples of 8 elements and back, in the time; else no copies."""
+    from kernelviz.ops.convolution import wgmma_padded as kernels
+
+    return kernels.bind(x_NHWC, w_KRRC, None, s)
+
+
+WGMMA_VARIANTS = (
+    gluon_boxes,
+    cuda_wgmma,
+    cuda_wgmma_by_size,
+    cuda_wgmma_resident,
+    cuda_wgmma_parts,
+    cuda_wgmma_padded,
+)

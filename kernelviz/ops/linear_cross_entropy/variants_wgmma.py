@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.variant import Configuration, Launch, variant
+from kernelviz.ops.catalog.variant import Configuration, Launch, Staged, variant
 from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES
 from kernelviz.ops.linear_cross_entropy.variants_backward import wgmma_backward
 from kernelviz.ops.linear_cross_entropy.wgmma import Options
@@ -68,4 +68,25 @@ def cuda_wgmma_cluster(
     return _bind(x_MH, w_VH, labels_M, _options(stages=stages, cluster=cluster, group=group))
 
 
-WGMMA_VARIANTS = (cuda_wgmma, cuda_wgmma_cluster)
+def padded_backward(x_MH: Tensor, w_VH: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Launch:
+    """As the wgmma kernel's, for any h: x and w are copied to padded rows, and both gradients back without the padding."""
+    from kernelviz.ops.kernels.torch_precision import in_precision
+    from kernelviz.ops.linear_cross_entropy import wgmma_padded
+
+    passes = wgmma_padded.bind_backward(x_MH, w_VH, labels_M, dloss_M)
+    return Staged(passes.forward, in_precision(passes.call, x_MH, None))
+
+
+@variant(
+    **_NEEDS,
+    techniques=("tma", "wgmma", "warp_specialised", "multicast"),
+    backward=padded_backward,
+)
+def cuda_wgmma_padded(x_MH: Tensor, w_VH: Tensor, labels_M: Tensor) -> Launch:
+    """CUDA C++, wgmma for any h: a kernel copies x and w to rows of a multiple of 8 elements, in the time; else no copies."""
+    from kernelviz.ops.linear_cross_entropy import wgmma_padded
+
+    return wgmma_padded.bind_loss(x_MH, w_VH, labels_M, CLUSTER)
+
+
+WGMMA_VARIANTS = (cuda_wgmma, cuda_wgmma_cluster, cuda_wgmma_padded)
