@@ -36,7 +36,13 @@ RECORD = HERE / "passed.json"
 FILES = (
     *("test_attention*.py", "test_bounds*.py", "test_convolution*.py", "test_grouped_*.py", "test_interpreter.py"),
     *("test_linear_*.py", "test_matmul_*.py"),
-    *("test_source_digest.py", "test_special_values.py", "test_variants.py", "test_varlen_*.py", "test_w4a16_matmul.py"),
+    *(
+        "test_source_digest.py",
+        "test_special_values.py",
+        "test_variants.py",
+        "test_varlen_*.py",
+        "test_w4a16_matmul.py",
+    ),
 )
 """The files whose tests depend on nothing but kernels and the code that judges them, by the pattern of their names. New files of
 tests that call kernels on the processor are among them by themselves."""

@@ -77,10 +77,10 @@ def test_rows_are_copied_exactly_on_the_processor(lengths: tuple[int, int], elem
 
 MISTAKES = {
     "a row too long by one part": ("column < from_length", "column <= from_length"),
-    "the padding is what was there": ("Vector copied = {};", "Vector copied;\n    copied = *reinterpret_cast<Vector*>(to + first);"),
+    "the padding is what was there": ("Vector copied = {};", "Vector copied = *reinterpret_cast<Vector*>(to + first);"),
     "the next row is not begun": ("            ++row;\n", ""),
     "elements after the last one are written": ("if (first + VECTOR <= elements) {", "if (true) {"),
-    "the last elements are not written": ("        if (first + i * LOAD < elements) {\n            *", "        if (false) {\n            *"),
+    "the last elements are not written": ("        if (first + i * LOAD < elements) {", "        if (false) {"),
     "the second matrix is the first": ("copy_vector(from_other,", "copy_vector(from,"),
     "the second matrix begins later": ("to_length, number - vectors)", "to_length, number - vectors + 1)"),
 }  # fmt: skip

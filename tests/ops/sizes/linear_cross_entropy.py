@@ -18,6 +18,7 @@ LARGE = {
         {"m": 1025, "h": 520, "v": 128256},
         {"m": 1, "h": 4096, "v": 128256},
         {"m": 513, "h": 1031, "v": 8193},
+        {"m": 1300, "h": 1772, "v": 4099},  # rows of a multiple of 8 bytes, which TMA cannot address
     )
 }
 COMPILED = {
