@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.convolution import wgmma
@@ -37,7 +37,8 @@ def bind(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor | None, s: int) -> Launch:
     inputs = [(w_KRRC, w_padded), *([(x_NHWC, x_padded)] if c != g.c else [])]
     copy_inputs = row_copy(g.c, c, sum(t.numel() for t, _ in inputs) // g.c, *(t for t, _ in inputs))
     copy_bias, b_padded = _bias(b_K, k)
-    convolve = wgmma.bind_by_size(x_padded, w_padded, b_padded, s, resident=True, parts=True)
+    launch_padded = wgmma.bind_by_size(x_padded, w_padded, b_padded, s, resident=True, parts=True)
+    convolve = cast("Callable[[], Tensor]", launch_padded)  # it has one result
     y_NPQK = x_NHWC.new_empty((g.n, g.p, g.q, g.k))
     copy_result = row_copy(k, g.k, g.pixels) if k != g.k else None
 
