@@ -96,7 +96,7 @@ def cuda_wgmma_fused(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor, *, s: int) -> 
 
 @variant(**WGMMA)
 def cuda_wgmma_padded(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor, *, s: int) -> Launch:
-    """CUDA C++, wgmma for any c and k: kernels copy rows to multiples of 8 elements and back, in the time; else no copies."""
+    """CUDA C++, wgmma for any c and k: what is no multiple of 8 is padded by copies in the launch, whose time counts."""
     from kernelviz.ops.convolution import wgmma_padded as kernels
 
     return kernels.bind(x_NHWC, w_KRRC, b_K, s)

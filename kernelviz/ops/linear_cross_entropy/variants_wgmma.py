@@ -83,7 +83,7 @@ def padded_backward(x_MH: Tensor, w_VH: Tensor, labels_M: Tensor, dloss_M: Tenso
     backward=padded_backward,
 )
 def cuda_wgmma_padded(x_MH: Tensor, w_VH: Tensor, labels_M: Tensor) -> Launch:
-    """CUDA C++, wgmma for any h: a kernel copies x and w to rows of a multiple of 8 elements, in the time; else no copies."""
+    """CUDA C++, wgmma for any h: where it is no multiple of 8, copies in the launch pad x and w, and their time counts."""
     from kernelviz.ops.linear_cross_entropy import wgmma_padded
 
     return wgmma_padded.bind_loss(x_MH, w_VH, labels_M, CLUSTER)
