@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-FOUND_BY_TRITON = 16
+SPECIALISED_MULTIPLE = 16
 """Triton compiles a kernel of its own for integers that are multiples of this."""
 WIDEST = 8
 """16-bit elements of 16 bytes, the widest load."""
@@ -19,4 +19,4 @@ def divisor_of(length: int) -> int:
     >>> [divisor_of(length) for length in (53, 82, 164, 168, 176)]
     [1, 2, 4, 8, 1]
     """
-    return 1 if length % FOUND_BY_TRITON == 0 else math.gcd(length, WIDEST)
+    return 1 if length % SPECIALISED_MULTIPLE == 0 else math.gcd(length, WIDEST)
