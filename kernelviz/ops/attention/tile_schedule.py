@@ -1,4 +1,4 @@
-"""Which tiles of queries each of some persistent programs computes, in which order."""
+"""How many queries a tile has, which tiles each of some persistent programs computes, and in which order."""
 
 from __future__ import annotations
 
@@ -7,6 +7,25 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import torch
+
+
+def rows_of_program(
+    queries: int, warps: int, dimension: int, *, rows: int, heads: int, multiprocessors: int
+) -> tuple[int, int]:
+    """Queries and warps of a program for `heads` heads of all batches with `rows` queries: half of both where SMs are idle.
+
+    That is where each of the smaller programs still has an SM of its own. They have at least 64 queries and 4 warps, as many as a
+    tensor core instruction of Hopper takes. Only for heads of 64: Triton spills registers of half a tile of larger heads.
+
+    >>> rows_of_program(128, 8, 64, rows=1403, heads=4, multiprocessors=132)
+    (64, 4)
+    >>> rows_of_program(128, 8, 64, rows=1403, heads=8, multiprocessors=132)
+    (128, 8)
+    """
+    half = queries // 2
+    if dimension != 64 or half < 64 or -(-rows // half) * heads > multiprocessors:
+        return queries, warps
+    return half, max(4, warps // 2)
 
 
 def causal_schedule(tiles: int, heads: int, programs: int) -> list[list[int]]:

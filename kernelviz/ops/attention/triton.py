@@ -6,13 +6,14 @@ Tensors are contiguous, (batch B, positions S, heads, dimension D). Several quer
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import triton
 import triton.language as tl
 
 from kernelviz.core.errors import BadField
+from kernelviz.ops.attention.tile_schedule import rows_of_program
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.attention_heads import group_of, require_head_dimension
 from kernelviz.ops.kernels.layout import require_contiguous
@@ -179,6 +180,16 @@ With more than two stages, ptxas serialises wgmma (message C7515, seen with Trit
 """
 
 
+def tile_for(dimension: int, rows: int, heads: int, device: torch.device) -> Tile:
+    """That of `TILES` for that GPU, with half of the queries where SMs would be idle."""
+    multiprocessors, shared_bytes = limits(device, MOST_SHARED_BYTES)
+    tile = TILES[dimension][shared_bytes < MOST_SHARED_BYTES]
+    queries, warps = rows_of_program(
+        tile.queries, tile.warps, dimension, rows=rows, heads=heads, multiprocessors=multiprocessors
+    )
+    return replace(tile, queries=queries, warps=warps)
+
+
 def bind_flash(
     q_BSHD: torch.Tensor,
     k_BSHD: torch.Tensor,
@@ -199,7 +210,7 @@ def bind_flash(
     batches, length, heads, dimension = q_BSHD.shape
     require_head_dimension(dimension)
     group = group_of(heads, k_BSHD.shape[2])
-    tile = tile or TILES[dimension][limits(q_BSHD.device, MOST_SHARED_BYTES)[1] < MOST_SHARED_BYTES]
+    tile = tile or tile_for(dimension, length, batches * heads, q_BSHD.device)
     o_BSHD = torch.empty_like(q_BSHD) if o_BSHD is None else o_BSHD
     log_sums = torch.empty(1, device=q_BSHD.device) if log_sums_BHS is None else log_sums_BHS
     grid = (triton.cdiv(length, tile.queries) * batches * heads,)

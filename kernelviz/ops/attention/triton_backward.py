@@ -1,20 +1,30 @@
 """Triton kernels of the backward pass of attention: a pass over tiles of keys for dk and dv, another over queries for dq.
 
 Each pass computes scores and weights again from the logarithms of the forward pass. Each gradient is summed by one program, in a
-fixed order, so the results are the same each time. With w the weights, ∂w = do vᵀ and Δ = Σ do o over the dimension:
-∂s = w (∂w - Δ), dq = ∂s k / √D, dk = ∂sᵀ q / √D, dv = wᵀ do.
+fixed order, so the results are the same each time. Where a program for each tile of keys would leave SMs idle, several programs
+have a part of its queries each (`backward_parts`), and another kernel adds what they found, also in a fixed order.
+
+With w the weights, ∂w = do vᵀ and Δ = Σ do o over the dimension: ∂s = w (∂w - Δ), dq = ∂s k / √D, dk = ∂sᵀ q / √D, dv = wᵀ do.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import triton
 import triton.language as tl
 
+from kernelviz.ops.attention.tile_schedule import rows_of_program
 from kernelviz.ops.attention.triton import LOG2_E, SIZES, _tile_of_program, bind_flash
+from kernelviz.ops.attention.triton_backward_parts import (
+    bind_key_programs,
+    heads_of_part,
+    part_of_program,
+    positions_of_part,
+    store_gradients,
+)
 from kernelviz.ops.catalog.tensors import Tensors
 from kernelviz.ops.catalog.variant import Staged
 from kernelviz.ops.kernels.attention_heads import group_of, require_head_dimension
@@ -61,14 +71,15 @@ def _add_queries(dk, dv, k, v, q_start, do_start, log_sums_start, delta_start, w
 
 
 @triton.jit(do_not_specialize=SIZES)
-def keys_kernel(q_ptr, k_ptr, v_ptr, do_ptr, log_sums_ptr, delta_ptr, dk_ptr, dv_ptr, length, heads, group, scale,
-                factor, D: tl.constexpr, QUERIES: tl.constexpr, KEYS: tl.constexpr,
-                CAUSAL: tl.constexpr):  # fmt: skip
-    """dk and dv of a tile of keys of a key head, from all queries of its heads. `factor` is 1 / √D."""
+def keys_kernel(q_ptr, k_ptr, v_ptr, do_ptr, log_sums_ptr, delta_ptr, dk_ptr, dv_ptr, table_ptr, length, heads, group,
+                scale, factor, D: tl.constexpr, QUERIES: tl.constexpr, KEYS: tl.constexpr,
+                CAUSAL: tl.constexpr, PARTS: tl.constexpr):  # fmt: skip
+    """dk and dv of a tile of keys of a key head, from all queries of its heads or a part of them. `factor` is 1 / √D."""
     key_heads = heads // group
     tiles = tl.cdiv(length, KEYS)
-    of_all = tl.program_id(0) // tiles
-    key = tl.program_id(0) % tiles * KEYS  # if causal, the first keys have most queries
+    tile_of_all, first_step, end_step = part_of_program(table_ptr, PARTS)
+    of_all = tile_of_all // tiles
+    key = tile_of_all % tiles * KEYS  # if causal, the first keys have most queries
     key_head = of_all % key_heads
     batch = (of_all // key_heads).to(tl.int64)
     keys = key + tl.arange(0, KEYS)
@@ -80,25 +91,31 @@ def keys_kernel(q_ptr, k_ptr, v_ptr, do_ptr, log_sums_ptr, delta_ptr, dk_ptr, dv
     dv = tl.zeros((KEYS, D), tl.float32)
     stride = heads * D
     within = tl.arange(0, QUERIES)[:, None] * stride + columns[None, :]
-    for head in range(key_head * group, key_head * group + group):
-        first = key // QUERIES * QUERIES if CAUSAL else 0
+    first_row = key // QUERIES * QUERIES if CAUSAL else 0
+    steps = tl.cdiv(length - first_row, QUERIES)
+    first_head, end_head = heads_of_part(first_step, end_step, steps, key_head, group, PARTS)
+    for head in range(first_head, end_head):
+        first, end = positions_of_part(
+            first_step, end_step, head - key_head * group, first_row, steps, length, QUERIES, PARTS
+        )
         start = ((batch * length + first) * heads + head) * D
         q_start = q_ptr + start
         do_start = do_ptr + start
         sums = (batch * heads + head) * length
-        unmasked = 0
+        unmasked = first
         if CAUSAL:
-            unmasked = tl.minimum(tl.cdiv(key + KEYS - 1, QUERIES) * QUERIES, tl.cdiv(length, QUERIES) * QUERIES)
+            unmasked = tl.minimum(tl.cdiv(key + KEYS - 1, QUERIES) * QUERIES, tl.cdiv(end, QUERIES) * QUERIES)
             dk, dv, q_start, do_start = _add_queries(
                 dk, dv, k, v, q_start, do_start, log_sums_ptr + sums, delta_ptr + sums, within, first,
                 unmasked, keys, length, stride, scale, QUERIES, True,
             )  # fmt: skip
+            if PARTS:
+                unmasked = tl.maximum(first, unmasked)
         dk, dv, q_start, do_start = _add_queries(
-            dk, dv, k, v, q_start, do_start, log_sums_ptr + sums, delta_ptr + sums, within, unmasked, length,
+            dk, dv, k, v, q_start, do_start, log_sums_ptr + sums, delta_ptr + sums, within, unmasked, end,
             keys, length, stride, scale, QUERIES, False,
         )  # fmt: skip
-    tl.store(dk_ptr + offsets, (dk * factor).to(dk_ptr.dtype.element_ty), mask=(keys < length)[:, None])
-    tl.store(dv_ptr + offsets, dv.to(dv_ptr.dtype.element_ty), mask=(keys < length)[:, None])
+    store_gradients(dk * factor, dv, dk_ptr, dv_ptr, offsets, keys < length, KEYS, D, PARTS)
 
 
 @triton.jit
@@ -175,6 +192,14 @@ class Passes:
     keys: Part
     queries: Part
 
+    def for_rows(self, dimension: int, rows: int, heads: int, device: torch.device) -> Passes:
+        """With half of the queries in the pass over queries where SMs would be idle; `heads` of all batches."""
+        part = self.queries
+        queries, warps = rows_of_program(
+            part.queries, part.warps, dimension, rows=rows, heads=heads, multiprocessors=limits(device)[0]
+        )
+        return replace(self, queries=replace(part, queries=queries, warps=warps))
+
 
 PASSES = {
     64: (Passes(Part(64, 64, 4, 2), Part(128, 128, 8, 2)), Passes(Part(32, 64, 4, 2), Part(64, 32, 4, 2))),
@@ -192,18 +217,22 @@ def bind_two_passes(
     *,
     causal: bool,
     passes: Passes | None = None,
+    longest: int | None = None,
 ) -> Staged:
     """dq, dk and dv of contiguous tensors of 16-bit floats, by `delta_kernel`, `keys_kernel` and `queries_kernel`.
 
+    `longest`: most tiles of queries of a program of the pass over keys; None for those of `backward_parts.choose_longest`.
     `forward()` is `flash_kernel`. Raises BadField as `bind_flash`.
     """
     require_contiguous(do_BSHD=do_BSHD)
     batches, length, heads, dimension = q_BSHD.shape
     require_head_dimension(dimension)
-    key_heads = k_BSHD.shape[2]
-    group = group_of(heads, key_heads)
+    group = group_of(heads, k_BSHD.shape[2])
     shared_bytes = limits(q_BSHD.device, MOST_SHARED_BYTES)[1]
-    passes = passes or PASSES[dimension][shared_bytes < MOST_SHARED_BYTES]
+    if passes is None:
+        passes = PASSES[dimension][shared_bytes < MOST_SHARED_BYTES].for_rows(
+            dimension, length, batches * heads, q_BSHD.device
+        )
     log_sums_BHS = torch.empty((batches, heads, length), device=q_BSHD.device)
     delta_BHS = torch.empty_like(log_sums_BHS)
     o_BSHD = torch.empty_like(q_BSHD)
@@ -212,18 +241,22 @@ def bind_two_passes(
     rows = batches * length * heads
     scale, factor = LOG2_E / math.sqrt(dimension), dimension**-0.5
     by_keys, by_queries = passes.keys, passes.queries
-    key_grid = (triton.cdiv(length, by_keys.keys) * batches * key_heads,)
+    programs = bind_key_programs(
+        dk_BSHD, dv_BSHD, group, queries=by_keys.queries, keys=by_keys.keys, warps=by_keys.warps, causal=causal,
+        longest=longest,
+    )  # fmt: skip
     query_grid = (triton.cdiv(length, by_queries.queries) * batches * heads,)
 
     def call() -> Tensors:
         delta_kernel[(triton.cdiv(rows, 32),)](
             o_BSHD, do_BSHD, delta_BHS, rows, length, heads, D=dimension, ROWS=32, num_warps=4
         )
-        keys_kernel[key_grid](
-            q_BSHD, k_BSHD, v_BSHD, do_BSHD, log_sums_BHS, delta_BHS, dk_BSHD, dv_BSHD, length, heads, group,
-            scale, factor, D=dimension, QUERIES=by_keys.queries, KEYS=by_keys.keys, CAUSAL=causal,
+        keys_kernel[(programs.count,)](
+            q_BSHD, k_BSHD, v_BSHD, do_BSHD, log_sums_BHS, delta_BHS, *programs.to, programs.table, length, heads, group,
+            scale, factor, D=dimension, QUERIES=by_keys.queries, KEYS=by_keys.keys, CAUSAL=causal, PARTS=programs.parts,
             num_warps=by_keys.warps, num_stages=by_keys.stages,
         )  # fmt: skip
+        programs.add()
         queries_kernel[query_grid](
             q_BSHD, k_BSHD, v_BSHD, do_BSHD, log_sums_BHS, delta_BHS, dq_BSHD, length, heads, group,
             scale, factor, D=dimension, QUERIES=by_queries.queries, KEYS=by_queries.keys, CAUSAL=causal,

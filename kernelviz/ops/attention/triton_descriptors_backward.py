@@ -10,6 +10,13 @@ import triton.language as tl
 
 from kernelviz.ops.attention.triton import LOG2_E, SIZES, _tile_of_program
 from kernelviz.ops.attention.triton_backward import Part, Passes, delta_kernel
+from kernelviz.ops.attention.triton_backward_parts import (
+    bind_key_programs,
+    heads_of_part,
+    part_of_program,
+    positions_of_part,
+    store_gradients,
+)
 from kernelviz.ops.attention.triton_descriptors import bind_descriptors
 from kernelviz.ops.catalog.tensors import Tensors
 from kernelviz.ops.catalog.variant import Staged
@@ -44,10 +51,10 @@ def _add_queries(dk, dv, k, v, q_map, do_map, log_sums_start, delta_start, batch
 
 
 @triton.jit(do_not_specialize=SIZES)
-def keys_kernel(q_ptr, k_ptr, v_ptr, do_ptr, log_sums_ptr, delta_ptr, dk_ptr, dv_ptr, batches, length, heads,
-                    group, scale, factor, D: tl.constexpr, QUERIES: tl.constexpr, KEYS: tl.constexpr,
-                    CAUSAL: tl.constexpr):  # fmt: skip
-    """dk and dv of a tile of keys of a key head, from all queries of its heads. `factor` is 1 / √D."""
+def keys_kernel(q_ptr, k_ptr, v_ptr, do_ptr, log_sums_ptr, delta_ptr, dk_ptr, dv_ptr, table_ptr, batches, length,
+                heads, group, scale, factor, D: tl.constexpr, QUERIES: tl.constexpr, KEYS: tl.constexpr,
+                CAUSAL: tl.constexpr, PARTS: tl.constexpr):  # fmt: skip
+    """dk and dv of a tile of keys of a key head, from all queries of its heads or a part of them. `factor` is 1 / √D."""
     key_heads = heads // group
     row_elements = heads * D
     key_elements = key_heads * D
@@ -65,8 +72,9 @@ def keys_kernel(q_ptr, k_ptr, v_ptr, do_ptr, log_sums_ptr, delta_ptr, dk_ptr, dv
         v_ptr, [batches, length, key_elements], [sequence * key_elements, key_elements, 1], [1, KEYS, D]
     )
     tiles = tl.cdiv(length, KEYS)
-    of_all = tl.program_id(0) // tiles
-    key = tl.program_id(0) % tiles * KEYS  # if causal, the first keys have most queries
+    tile_of_all, first_step, end_step = part_of_program(table_ptr, PARTS)
+    of_all = tile_of_all // tiles
+    key = tile_of_all % tiles * KEYS  # if causal, the first keys have most queries
     key_head = of_all % key_heads
     batch = of_all // key_heads
     keys = key + tl.arange(0, KEYS)
@@ -74,24 +82,30 @@ def keys_kernel(q_ptr, k_ptr, v_ptr, do_ptr, log_sums_ptr, delta_ptr, dk_ptr, dv
     v = v_map.load([batch, key, key_head * D]).reshape(KEYS, D)
     dk = tl.zeros((KEYS, D), tl.float32)
     dv = tl.zeros((KEYS, D), tl.float32)
-    for head in range(key_head * group, key_head * group + group):
+    first_row = key // QUERIES * QUERIES if CAUSAL else 0
+    steps = tl.cdiv(length - first_row, QUERIES)
+    first_head, end_head = heads_of_part(first_step, end_step, steps, key_head, group, PARTS)
+    for head in range(first_head, end_head):
+        first, end = positions_of_part(
+            first_step, end_step, head - key_head * group, first_row, steps, length, QUERIES, PARTS
+        )
         sums = (batch.to(tl.int64) * heads + head) * length
-        unmasked = 0
+        unmasked = first
         if CAUSAL:
-            first = key // QUERIES * QUERIES
-            unmasked = tl.minimum(tl.cdiv(key + KEYS - 1, QUERIES), tl.cdiv(length, QUERIES)) * QUERIES
+            unmasked = tl.minimum(tl.cdiv(key + KEYS - 1, QUERIES), tl.cdiv(end, QUERIES)) * QUERIES
             dk, dv = _add_queries(
                 dk, dv, k, v, q_map, do_map, log_sums_ptr + sums, delta_ptr + sums, batch, head * D, first,
                 unmasked, keys, length, scale, D, QUERIES, True,
             )  # fmt: skip
+            if PARTS:
+                unmasked = tl.maximum(first, unmasked)
         dk, dv = _add_queries(
             dk, dv, k, v, q_map, do_map, log_sums_ptr + sums, delta_ptr + sums, batch, head * D, unmasked,
-            length, keys, length, scale, D, QUERIES, False,
+            end, keys, length, scale, D, QUERIES, False,
         )  # fmt: skip
     columns = tl.arange(0, D)
     offsets = ((batch.to(tl.int64) * length + keys[:, None]) * key_heads + key_head) * D + columns[None, :]
-    tl.store(dk_ptr + offsets, (dk * factor).to(dk_ptr.dtype.element_ty), mask=(keys < length)[:, None])
-    tl.store(dv_ptr + offsets, dv.to(dv_ptr.dtype.element_ty), mask=(keys < length)[:, None])
+    store_gradients(dk * factor, dv, dk_ptr, dv_ptr, offsets, keys < length, KEYS, D, PARTS)
 
 
 @triton.jit
@@ -187,17 +201,19 @@ def bind_two_passes(
     *,
     causal: bool,
     passes: Passes | None = None,
+    longest: int | None = None,
 ) -> Staged:
     """dq, dk and dv of contiguous tensors of 16-bit floats, by `delta_kernel`, `keys_kernel` and `queries_kernel`.
 
+    `longest`: most tiles of queries of a program of the pass over keys; None for those of `backward_parts.choose_longest`.
     `forward()` is `descriptors_kernel`. Raises BadField as `bind_descriptors`.
     """
     require_contiguous(do_BSHD=do_BSHD)
     batches, length, heads, dimension = q_BSHD.shape
     require_head_dimension(dimension)
-    key_heads = k_BSHD.shape[2]
-    group = group_of(heads, key_heads)
-    passes = passes or passes_for(dimension, q_BSHD.device)
+    group = group_of(heads, k_BSHD.shape[2])
+    if passes is None:
+        passes = passes_for(dimension, q_BSHD.device).for_rows(dimension, length, batches * heads, q_BSHD.device)
     by_keys, by_queries = passes.keys, passes.queries
     log_sums_BHS = torch.empty((batches, heads, length), device=q_BSHD.device)
     delta_BHS = torch.empty_like(log_sums_BHS)
@@ -206,7 +222,11 @@ def bind_two_passes(
     dq_BSHD, dk_BSHD, dv_BSHD = (torch.empty_like(t) for t in (q_BSHD, k_BSHD, v_BSHD))
     rows = batches * length * heads
     numbers = (batches, length, heads, group, LOG2_E / math.sqrt(dimension), dimension**-0.5)
-    of_keys = keys_kernel[(triton.cdiv(length, by_keys.keys) * batches * key_heads,)]
+    programs = bind_key_programs(
+        dk_BSHD, dv_BSHD, group, queries=by_keys.queries, keys=by_keys.keys, warps=by_keys.warps, causal=causal,
+        longest=longest,
+    )  # fmt: skip
+    of_keys = keys_kernel[(programs.count,)]
     of_queries = queries_kernel[(triton.cdiv(length, by_queries.queries) * batches * heads,)]
     key_scratch, query_scratch = ScratchContext(q_BSHD.device), ScratchContext(q_BSHD.device)
 
@@ -215,10 +235,11 @@ def bind_two_passes(
             o_BSHD, do_BSHD, delta_BHS, rows, length, heads, D=dimension, ROWS=32, num_warps=4
         )
         key_scratch.launch(
-            of_keys, q_BSHD, k_BSHD, v_BSHD, do_BSHD, log_sums_BHS, delta_BHS, dk_BSHD, dv_BSHD, *numbers,
-            D=dimension, QUERIES=by_keys.queries, KEYS=by_keys.keys, CAUSAL=causal, num_warps=by_keys.warps,
-            num_stages=by_keys.stages,
+            of_keys, q_BSHD, k_BSHD, v_BSHD, do_BSHD, log_sums_BHS, delta_BHS, *programs.to, programs.table, *numbers,
+            D=dimension, QUERIES=by_keys.queries, KEYS=by_keys.keys, CAUSAL=causal, PARTS=programs.parts,
+            num_warps=by_keys.warps, num_stages=by_keys.stages,
         )  # fmt: skip
+        programs.add()
         query_scratch.launch(
             of_queries, q_BSHD, k_BSHD, v_BSHD, do_BSHD, log_sums_BHS, delta_BHS, dq_BSHD, *numbers, D=dimension,
             QUERIES=by_queries.queries, KEYS=by_queries.keys, CAUSAL=causal, num_warps=by_queries.warps,

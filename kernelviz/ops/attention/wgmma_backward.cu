@@ -3,15 +3,18 @@
 //
 // With the weights W = exp2(Q Kᵀ scale - log sum) and Δ = Σ dO O:  dS = W (dO Vᵀ - Δ),  dV = Wᵀ dO,  dK = dSᵀ Q / √D,  dQ = dS K / √D.
 //
-// Three kernels, one after the other:
+// Three kernels, one after the other, the first and the last in wgmma_backward_rows.cu:
 //   attention_delta     Δ of each query, and zeros for the sums of dQ
 //   attention_backward  a block computes dK and dV of KEYS keys, QUERIES queries at a time. One warpgroup copies by TMA, two others compute 64 keys
 //                       each. Scores are computed as their transpose, so that weights and dS are in the registers from which the tensor cores
 //                       multiply them with dO and Q. dS goes through shared memory to the other warpgroup, too: each computes half of the
 //                       columns of dQ from all keys of the block, and TMA adds that to sums in memory, in fp32. The order of these additions is
 //                       not determined, so dQ differs between calls by roundings; dK and dV do not.
-//   attention_query     dQ from its sums
-// Query heads that share a key head are computed one after the other by the same block. The definition CAUSAL is as in wgmma.cu.
+//   attention_query     dQ from its sums, and if PARTS dK and dV from those of the parts
+// Query heads that share a key head are computed one after the other by the same block. If PARTS, a block has only some of these steps, each of
+// which is a tile of queries of a head: `table` has for each block the tile of keys, the first step and that after the last one
+// (backward_parts.py). It writes its sums of dK and dV, in fp32 and in the order in which the threads have them, to `sums`.
+// The definition CAUSAL is as in wgmma.cu.
 // `maps` holds four tensor maps of boxes of 64 elements of the dimension, swizzled by 128 bytes: Q, K, V and dO, those of Q and dO with
 // QUERIES rows, those of K and V with KEYS rows. `log_sums` and `deltas` are (batch, heads, sequence rounded up to QUERIES).
 // The sums of dQ are stored by tiles of QUERIES rows, warpgroups and threads, in the order in which the threads have them.
@@ -173,6 +176,13 @@ __device__ __forceinline__ void add_dq(const float (&dq)[DQ_SUMS], unsigned thro
     }
 }
 
+__device__ __forceinline__ void store_sums(const float (&sums)[SUMS], float4* to) {
+#pragma unroll
+    for (int i = 0; i < SUMS / 4; ++i) {
+        to[i * 2 * WARPGROUP] = make_float4(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]);
+    }
+}
+
 struct Gradients {
     float dk[SUMS], dv[SUMS];
 
@@ -226,15 +236,44 @@ struct Gradients {
     }
 };
 
+// Which tiles of queries a block computes of which heads: from `first_tile` on, or if PARTS the steps `first` to `end` of `tiles` a head.
+struct Steps {
+    int key_head, group, first_tile, query_tiles, tiles, first, end;
+
+    __device__ __forceinline__ Steps(int key_head, int group, int first_key, int query_tiles, int4 part)
+        : key_head(key_head),
+          group(group),
+          first_tile(CAUSAL ? first_key / QUERIES : 0),
+          query_tiles(query_tiles),
+          tiles(query_tiles - first_tile),
+          first(part.y),
+          end(part.z) {}
+
+    __device__ __forceinline__ int first_head() const { return PARTS ? key_head * group + first / tiles : key_head * group; }
+
+    __device__ __forceinline__ int end_head() const { return PARTS ? key_head * group + (end + tiles - 1) / tiles : (key_head + 1) * group; }
+
+    __device__ __forceinline__ int begin_of(int head) const {
+        return PARTS ? first_tile + max(0, first - (head - key_head * group) * tiles) : first_tile;
+    }
+
+    __device__ __forceinline__ int end_of(int head) const {
+        return PARTS ? first_tile + min(tiles, end - (head - key_head * group) * tiles) : query_tiles;
+    }
+};
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1) attention_backward(
     const char* __restrict__ maps, const float* __restrict__ log_sums, const float* __restrict__ deltas, float* __restrict__ dq_sums,
-    ELEMENT* __restrict__ dk, ELEMENT* __restrict__ dv, float log2_scale, float scale, int length, int heads, int key_heads) {
+    ELEMENT* __restrict__ dk, ELEMENT* __restrict__ dv, float log2_scale, float scale, int length, int heads, int key_heads,
+    const int4* __restrict__ table, float4* __restrict__ sums) {
     const Shared shared;
     const int warpgroup = threadIdx.x / WARPGROUP;
     const int query_tiles = (length + QUERIES - 1) / QUERIES, key_tiles = (length + KEYS - 1) / KEYS, group = heads / key_heads;
-    const int first_key = blockIdx.x % key_tiles * KEYS, key_head = blockIdx.x / key_tiles % key_heads;
-    const int batch = blockIdx.x / key_tiles / key_heads;
-    const int first_tile = CAUSAL ? first_key / QUERIES : 0;
+    const int4 part = PARTS ? table[blockIdx.x] : make_int4(0, 0, 0, 0);
+    const unsigned tile_of_all = PARTS ? part.x : blockIdx.x;
+    const int first_key = tile_of_all % key_tiles * KEYS, key_head = tile_of_all / key_tiles % key_heads;
+    const int batch = tile_of_all / key_tiles / key_heads;
+    const Steps steps(key_head, group, first_key, query_tiles, part);
 
     if (threadIdx.x == 0) {
         barrier_init(shared.kv_full, 1);
@@ -259,10 +298,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) attention_backward(
             load_blocks<BOXES>(shared.v, KEY_BOX, maps + 256, first_key, key_head, batch, shared.kv_full);
             Stage stage;
 #pragma unroll 1
-            for (int head = key_head * group; head < (key_head + 1) * group; ++head) {
+            for (int head = steps.first_head(); head < steps.end_head(); ++head) {
                 const long long vectors = ((long long)batch * heads + head) * query_tiles * QUERIES;
 #pragma unroll 1
-                for (int tile = first_tile; tile < query_tiles; ++tile, stage.next()) {
+                for (int tile = steps.begin_of(head); tile < steps.end_of(head); ++tile, stage.next()) {
                     const unsigned q_full = shared.q_full + 8 * stage.number, do_full = shared.do_full + 8 * stage.number;
                     barrier_wait(shared.q_empty + 8 * stage.number, stage.parity ^ 1);
                     barrier_expect(q_full, QUERY_BYTES + VECTOR_BYTES);
@@ -288,86 +327,40 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) attention_backward(
         Stage stage;
         int round = 0;
 #pragma unroll 1
-        for (int head = key_head * group; head < (key_head + 1) * group; ++head) {
-            float* sums = dq_sums + ((long long)batch * heads + head) * query_tiles * QUERIES * DIMENSION;
-            int tile = first_tile;
+        for (int head = steps.first_head(); head < steps.end_head(); ++head) {
+            float* head_sums = dq_sums + ((long long)batch * heads + head) * query_tiles * QUERIES * DIMENSION;
+            const int end = steps.end_of(head), masked_end = PARTS ? min(masked_tiles, end) : masked_tiles;
+            int tile = steps.begin_of(head);
 #pragma unroll 1
-            for (; tile < masked_tiles; ++tile, ++round) {
+            for (; tile < masked_end; ++tile, ++round) {
                 gradients.add<true>(
-                    shared, stage, round, warpgroup, sums + tile * QUERIES * DIMENSION, log2_scale, first_key, tile * QUERIES, length);
+                    shared, stage, round, warpgroup, head_sums + tile * QUERIES * DIMENSION, log2_scale, first_key, tile * QUERIES, length);
             }
 #pragma unroll 1
-            for (; tile < query_tiles; ++tile, ++round) {
+            for (; tile < end; ++tile, ++round) {
                 gradients.add<false>(
-                    shared, stage, round, warpgroup, sums + tile * QUERIES * DIMENSION, log2_scale, first_key, tile * QUERIES, length);
+                    shared, stage, round, warpgroup, head_sums + tile * QUERIES * DIMENSION, log2_scale, first_key, tile * QUERIES, length);
             }
         }
 #pragma unroll
         for (int i = 0; i < SUMS; ++i) {
             gradients.dk[i] *= scale;
         }
+        if (PARTS) {
+            float4* to = sums + (long long)blockIdx.x * (2 * SUMS / 4 * 2 * WARPGROUP) + threadIdx.x;
+            store_sums(gradients.dk, to);
+            store_sums(gradients.dv, to + SUMS / 4 * 2 * WARPGROUP);
+        } else {
 #pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const int key = first_key + 64 * warpgroup + row_of_thread(half);
-            const long long to = (((long long)batch * length + key) * key_heads + key_head) * DIMENSION;
-            store_row(gradients.dk, half, dk + to, key < length);
-            store_row(gradients.dv, half, dv + to, key < length);
+            for (int half = 0; half < 2; ++half) {
+                const int key = first_key + 64 * warpgroup + row_of_thread(half);
+                const long long to = (((long long)batch * length + key) * key_heads + key_head) * DIMENSION;
+                store_row(gradients.dk, half, dk + to, key < length);
+                store_row(gradients.dv, half, dv + to, key < length);
+            }
         }
         if (threadIdx.x % WARPGROUP == 0) {
             store_wait();
         }
-    }
-}
-
-// A block has QUERIES queries of a head; a warp has a query at a time. Behind the end of the sequence, Δ is 0.
-extern "C" __global__ void __launch_bounds__(256) attention_delta(
-    const ELEMENT* __restrict__ o, const ELEMENT* __restrict__ d_o, float* __restrict__ deltas, float4* __restrict__ dq_sums, int length, int heads) {
-    const int tiles = (length + QUERIES - 1) / QUERIES, tile = blockIdx.x % tiles, head = blockIdx.x / tiles % heads;
-    const int batch = blockIdx.x / tiles / heads, lane = threadIdx.x % 32;
-    constexpr int EACH = DIMENSION / 32;  // elements of a thread
-    for (int i = threadIdx.x; i < QUERIES * DIMENSION / 4; i += 256) {
-        dq_sums[(long long)blockIdx.x * (QUERIES * DIMENSION / 4) + i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-    }
-#pragma unroll
-    for (int row = threadIdx.x / 32; row < QUERIES; row += 8) {
-        const int query = tile * QUERIES + row;
-        float sum = 0.0f;
-        if (query < length) {
-            const long long from = (((long long)batch * length + query) * heads + head) * DIMENSION + EACH * lane;
-#pragma unroll
-            for (int i = 0; i < EACH; ++i) {
-                sum += static_cast<float>(o[from + i]) * static_cast<float>(d_o[from + i]);
-            }
-        }
-#pragma unroll
-        for (int offset = 16; offset > 0; offset /= 2) {
-            sum += __shfl_xor_sync(~0u, sum, offset);
-        }
-        if (lane == 0) {
-            deltas[(long long)blockIdx.x * QUERIES + row] = sum;
-        }
-    }
-}
-
-// A block has QUERIES queries of a head, as two warpgroups have added them up.
-extern "C" __global__ void __launch_bounds__(256) attention_query(
-    const float4* __restrict__ dq_sums, ELEMENT* __restrict__ dq, float scale, int length, int heads) {
-    const int tiles = (length + QUERIES - 1) / QUERIES, tile = blockIdx.x % tiles, head = blockIdx.x / tiles % heads;
-    const int batch = blockIdx.x / tiles / heads, warpgroup = threadIdx.x / WARPGROUP, t = threadIdx.x % WARPGROUP;
-    const float4* from = dq_sums + ((long long)blockIdx.x * 2 + warpgroup) * (DQ_BYTES / 16) + t;
-    float sums[DQ_SUMS];
-#pragma unroll
-    for (int i = 0; i < DQ_SUMS / 4; ++i) {
-        const float4 four = from[i * WARPGROUP];
-        sums[4 * i] = four.x * scale;
-        sums[4 * i + 1] = four.y * scale;
-        sums[4 * i + 2] = four.z * scale;
-        sums[4 * i + 3] = four.w * scale;
-    }
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-        const int query = tile * QUERIES + row_of_thread(half);
-        ELEMENT* row = dq + (((long long)batch * length + query) * heads + head) * DIMENSION + warpgroup * (DIMENSION / 2);
-        store_row(sums, half, row, query < length);
     }
 }

@@ -11,6 +11,7 @@ import triton.language as tl
 from kernelviz.ops.catalog.variant import Launch, Staged
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES, limits
+from kernelviz.ops.kernels.triton_divisors import divisor_of
 from kernelviz.ops.linear_cross_entropy.tiles import Tile, tile_for
 from kernelviz.ops.linear_cross_entropy.vocabulary_chunks import bind_products, scratch
 
@@ -77,6 +78,7 @@ def _logits_of_tile(
     m,
     v,
     h,
+    DIVISOR: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     BH: tl.constexpr,
@@ -85,6 +87,8 @@ def _logits_of_tile(
     EVEN_H: tl.constexpr,
 ):
     """Logits of some rows and columns, added up in fp32. What is outside of x or w is multiplied as zero."""
+    # The same number, of which the compiler now knows a divisor: loads of so many elements are aligned.
+    h = h // DIVISOR * DIVISOR
     depth = tl.arange(0, BH)
     # 64-bit where a row number is multiplied by a row length: M * H and V * H may pass 2^31.
     x_ptrs = x_ptr + rows.to(tl.int64)[:, None] * h + depth[None, :]
@@ -111,6 +115,7 @@ def tiles_kernel(
     m,
     v,
     h,
+    DIVISOR: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     BH: tl.constexpr,
@@ -122,7 +127,7 @@ def tiles_kernel(
     tile_m, tile_v = _tile_position(tl.program_id(0), tl.cdiv(m, BM), tl.cdiv(v, BV), GROUP)
     rows = tile_m * BM + tl.arange(0, BM)
     columns = tile_v * BV + tl.arange(0, BV)
-    acc = _logits_of_tile(x_ptr, w_ptr, rows, columns, m, v, h, BM, BV, BH, EVEN_M, EVEN_V, EVEN_H)
+    acc = _logits_of_tile(x_ptr, w_ptr, rows, columns, m, v, h, DIVISOR, BM, BV, BH, EVEN_M, EVEN_V, EVEN_H)
     _reduce_tile(acc, tile_m, tile_v, label_ptr, top_ptr, sum_ptr, chosen_ptr, m, v, BM, BV, True)
 
 
@@ -161,6 +166,7 @@ def gradient_kernel(
     h,
     first,
     pitch,
+    DIVISOR: tl.constexpr,
     BM: tl.constexpr,
     BV: tl.constexpr,
     BH: tl.constexpr,
@@ -173,7 +179,7 @@ def gradient_kernel(
     tile_m, tile_v = _tile_position(tl.program_id(0), tl.cdiv(m, BM), tl.cdiv(v, BV), GROUP)
     rows = tile_m * BM + tl.arange(0, BM)
     columns = tile_v * BV + tl.arange(0, BV)
-    acc = _logits_of_tile(x_ptr, w_ptr, rows, columns, m, v, h, BM, BV, BH, EVEN_M, EVEN_V, EVEN_H)
+    acc = _logits_of_tile(x_ptr, w_ptr, rows, columns, m, v, h, DIVISOR, BM, BV, BH, EVEN_M, EVEN_V, EVEN_H)
     label = tl.load(label_ptr + rows, mask=rows < m, other=-1).to(tl.int32)
     whole = tl.load(whole_ptr + rows, mask=rows < m, other=0.0)
     dloss = tl.load(dloss_ptr + rows, mask=rows < m, other=0.0).to(tl.float32)
@@ -256,6 +262,7 @@ def bind_backward(x_MH: torch.Tensor, w_VH: torch.Tensor, labels_M: torch.Tensor
             h,
             first,
             dz_MC.shape[1],
+            DIVISOR=divisor_of(h),
             BM=tile.bm,
             BV=tile.bv,
             BH=tile.bh,
@@ -290,6 +297,7 @@ def _tiles(x_MH: torch.Tensor, w_VH: torch.Tensor, labels_M: torch.Tensor) -> tu
             m,
             v,
             h,
+            DIVISOR=divisor_of(h),
             BM=tile.bm,
             BV=tile.bv,
             BH=tile.bh,

@@ -21,6 +21,7 @@ struct alignas(16) float4 {
 };
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 
 #define __global__
 #define __device__
@@ -77,6 +78,9 @@ void ldmatrix(unsigned* to, unsigned row, bool transposed);
 void stmatrix(unsigned to, const unsigned* values, bool transposed = false);
 float of_lane_with(float value, int mask);
 float of_lane(float value, int lane);
+inline unsigned of_lane_with(unsigned value, int mask) {
+    return __builtin_bit_cast(unsigned, of_lane_with(__builtin_bit_cast(float, value), mask));
+}
 int warp_sum(int value);
 void mma(float* d, const unsigned* a, const unsigned* b, Format format);
 void mma_of_bytes(int* d, const unsigned* a, const unsigned* b);  // a without signs, b with
