@@ -64,7 +64,7 @@ VARLEN_ATTENTION = Op(
     bound=bound,
     rule="that of causal_attention for each sequence",
     baseline="torch_eager",
-    first=("torch_eager", "torch_varlen", "cuda_wgmma"),
+    first=("torch_eager", "torch_varlen", "triton_flash", "cuda_wgmma"),
     variants=VARLEN_VARIANTS,
     presets=(
         Preset(

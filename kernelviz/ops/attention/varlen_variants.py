@@ -27,6 +27,14 @@ def torch_varlen(q_THD: Tensor, k_THD: Tensor, v_THD: Tensor, ends_B: Tensor) ->
     return bind_varlen(q_THD, k_THD, v_THD, ends_B)
 
 
+@variant(backend="triton", needs=("triton", "cuda"), techniques=("cp_async", "mma_sync", "wgmma", "tcgen05"))
+def triton_flash(q_THD: Tensor, k_THD: Tensor, v_THD: Tensor, ends_B: Tensor) -> Launch:
+    """Triton, online softmax as in `causal_attention`; programs find their sequence from the positions where sequences end."""
+    from kernelviz.ops.attention import triton_varlen as kernels
+
+    return kernels.bind_varlen_flash(q_THD, k_THD, v_THD, ends_B)
+
+
 @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90a"), techniques=("tma", "wgmma", "warp_specialised"))
 def cuda_wgmma(q_THD: Tensor, k_THD: Tensor, v_THD: Tensor, ends_B: Tensor) -> Launch:
     """CUDA C++, wgmma: the best rung of `causal_attention`; blocks find their sequence from the positions where sequences end."""
@@ -37,4 +45,4 @@ def cuda_wgmma(q_THD: Tensor, k_THD: Tensor, v_THD: Tensor, ends_B: Tensor) -> L
     return wgmma.bind_variable(q_THD, k_THD, v_THD, ends_B, options, causal=True)
 
 
-VARLEN_VARIANTS = (torch_eager, torch_varlen, cuda_wgmma)
+VARLEN_VARIANTS = (torch_eager, torch_varlen, triton_flash, cuda_wgmma)
