@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from kernelviz.core import Device
+from kernelviz.core import BadField, Device
 
 PROC = Path("/proc")
 SYS = Path("/sys")
@@ -20,7 +20,10 @@ machine may report less than its host has, or the 260 MiB that it shares with ma
 
 
 def cpu() -> Device:
-    """The processor as a device; `memory_bytes` is the smaller of the machine's memory and the container's limit."""
+    """The processor as a device; `memory_bytes` is the smaller of the machine's memory and the container's limit.
+
+    Errors: BadField where `CACHE_VARIABLE` is no whole number above 0.
+    """
     return Device(
         id="cpu",
         kind="cpu",
@@ -52,9 +55,12 @@ def last_level_cache_bytes(sys: Path = SYS) -> int | None:
     """Bytes of the data caches of the highest level, summed over the instances that this process may use.
 
     A flush must read more than this sum. None where the kernel does not report it. `CACHE_VARIABLE` has priority.
+    Errors: BadField where that is no whole number above 0.
     """
-    given = os.environ.get(CACHE_VARIABLE, "").strip()
-    if given.isdigit() and int(given):
+    if given := os.environ.get(CACHE_VARIABLE, "").strip():
+        if not (given.isascii() and given.isdecimal() and int(given)):
+            remedy = "give a whole number of bytes above 0, for example 33554432, or unset it to use what the machine reports"
+            raise BadField(CACHE_VARIABLE, given, remedy)
         return int(given)
     caches: dict[tuple[int, str], int] = {}
     for index in sys.glob("devices/system/cpu/cpu[0-9]*/cache/index*"):

@@ -37,7 +37,10 @@ _LEAST_DRIVER = {12: 525, 13: 580}
 
 
 def discover() -> tuple[Device, ...]:
-    """The devices of this machine, GPUs first in CUDA's numbering, ``cpu`` always last. Never raises."""
+    """The devices of this machine, GPUs first in CUDA's numbering, ``cpu`` always last.
+
+    Errors: BadField where `cpu.CACHE_VARIABLE` is no whole number above 0; what the machine does not report raises nothing.
+    """
     return (*gpus(), cpu())
 
 

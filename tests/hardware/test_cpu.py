@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kernelviz.core import BadField
 from kernelviz.hardware import cpu
 
 
@@ -35,9 +36,17 @@ def test_a_machine_that_hides_its_caches_has_none_known(tmp_path: Path) -> None:
 
 def test_the_environment_can_say_how_large_the_last_level_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _cache(tmp_path, 0, 3, 3, "Unified", "16384K", "0")
-    for given, size in (("2097152", 2 * 2**20), ("", 16 * 2**20), ("0", 16 * 2**20), ("2 MiB", 16 * 2**20)):
+    for given, size in (("2097152", 2 * 2**20), (" 2097152\n", 2 * 2**20), ("", 16 * 2**20)):
         monkeypatch.setenv(cpu.CACHE_VARIABLE, given)
         assert cpu.last_level_cache_bytes(tmp_path) == size
+
+
+@pytest.mark.parametrize("given", ["0", "2 MiB", "-1", "1e6", "2²"])
+def test_what_is_no_size_of_a_cache_is_refused(given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _cache(tmp_path, 0, 3, 3, "Unified", "16384K", "0")
+    monkeypatch.setenv(cpu.CACHE_VARIABLE, given)
+    with pytest.raises(BadField, match=f"{cpu.CACHE_VARIABLE}: .*{given}.*whole number of bytes above 0.*unset it"):
+        cpu.last_level_cache_bytes(tmp_path)
 
 
 def test_the_name_and_its_fallback(tmp_path: Path) -> None:
