@@ -59,14 +59,20 @@ class Cache:
         return self.q_BHD, self.keys, self.values, self.q_BHD if self.table_BN is None else self.table_BN
 
 
-def contiguous_cache(q_BHD: Tensor, k_BLHD: Tensor, v_BLHD: Tensor) -> Cache:
-    """Errors: BadField for tensors that are not contiguous, and sizes that the kernels written here do not take."""
+def cache_of(inputs: tuple[Tensor, ...], length: int, *, paged: bool) -> Cache:
+    """From the inputs of `attention_decode` or, if `paged`, of `paged_attention_decode`, and the tokens of a sequence.
+
+    Errors: BadField for tensors that are not contiguous, and sizes that the kernels written here do not take.
+    """
+    return _paged(*inputs, length=length) if paged else _contiguous(*inputs)
+
+
+def _contiguous(q_BHD: Tensor, k_BLHD: Tensor, v_BLHD: Tensor) -> Cache:
     require_contiguous(q_BHD=q_BHD, k_BLHD=k_BLHD, v_BLHD=v_BLHD)
     return _checked(Cache(q_BHD, k_BLHD, v_BLHD, None, k_BLHD.shape[1]))
 
 
-def paged_cache(q_BHD: Tensor, k_pages_NPHD: Tensor, v_pages_NPHD: Tensor, table_BN: Tensor, length: int) -> Cache:
-    """Errors: as `contiguous_cache`."""
+def _paged(q_BHD: Tensor, k_pages_NPHD: Tensor, v_pages_NPHD: Tensor, table_BN: Tensor, *, length: int) -> Cache:
     require_contiguous(q_BHD=q_BHD, k_pages_NPHD=k_pages_NPHD, v_pages_NPHD=v_pages_NPHD, table_BN=table_BN)
     return _checked(Cache(q_BHD, k_pages_NPHD, v_pages_NPHD, table_BN, length))
 

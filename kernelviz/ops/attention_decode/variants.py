@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.attention_decode import mma, tiles
-from kernelviz.ops.catalog.variant import TARGETS, Launch, variant
+from kernelviz.ops.attention_decode.variants_kernels import kernel_variants
+from kernelviz.ops.catalog.variant import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -67,108 +67,11 @@ def sdpa_cudnn(q_BHD: Tensor, k_BLHD: Tensor, v_BLHD: Tensor) -> Launch:
     return forced("CUDNN_ATTENTION", lambda: attention(q_BHD, k_BLHD, v_BLHD))
 
 
-@variant(backend="triton", needs=("triton", "cuda"))
-def triton_heads(q_BHD: Tensor, k_BLHD: Tensor, v_BLHD: Tensor) -> Launch:
-    """Triton, a program per query head, sums in fp32: the heads of a group read the same keys and values."""
-    from kernelviz.ops.attention_decode import triton as kernels
-    from kernelviz.ops.attention_decode.cache import contiguous_cache
-
-    return kernels.bind_heads(contiguous_cache(q_BHD, k_BLHD, v_BLHD))
-
-
-@variant(backend="triton", needs=("triton", "cuda"), techniques=("cp_async", "mma_sync"))
-def triton_packed(q_BHD: Tensor, k_BLHD: Tensor, v_BLHD: Tensor) -> Launch:
-    """Triton, a program per key/value head: its query heads are the rows of tl.dot, so the cache is read once."""
-    from kernelviz.ops.attention_decode import triton as kernels
-    from kernelviz.ops.attention_decode.cache import contiguous_cache
-
-    return kernels.bind_packed(contiguous_cache(q_BHD, k_BLHD, v_BLHD), tiles.PACKED)
-
-
-@variant(
-    backend="triton",
-    needs=("triton", "cuda"),
-    techniques=("cp_async", "mma_sync"),
-    space=tiles.SPLIT_SPACE,
-    admits=tiles.admits,
-)
-def triton_split(
-    q_BHD: Tensor,
-    k_BLHD: Tensor,
-    v_BLHD: Tensor,
-    *,
-    keys_kib: int = 16,
-    warps: int = 4,
-    stages: int = 3,
-    blocks: int = 2,
-) -> Launch:
-    """Triton, the tokens are divided among programs until the GPU is full; a second kernel combines the parts."""
-    from kernelviz.ops.attention_decode import triton as kernels
-    from kernelviz.ops.attention_decode.cache import contiguous_cache
-
-    tile = tiles.Tile(keys_kib=keys_kib, warps=warps, stages=stages, blocks=blocks)
-    return kernels.bind_split(contiguous_cache(q_BHD, k_BLHD, v_BLHD), tile)
-
-
-@variant(
-    backend="triton",
-    needs=("triton", "cuda"),
-    techniques=("cp_async", "mma_sync"),
-    space=tiles.SCHEDULED_SPACE,
-    admits=tiles.admits,
-)
-def triton_scheduled(
-    q_BHD: Tensor,
-    k_BLHD: Tensor,
-    v_BLHD: Tensor,
-    *,
-    keys_kib: int = 32,
-    warps: int = 8,
-    stages: int = 3,
-    blocks: int = 1,
-) -> Launch:
-    """Triton, one wave of programs with equal shares of all tokens; a second kernel combines what several share."""
-    from kernelviz.ops.attention_decode import triton as kernels
-    from kernelviz.ops.attention_decode.cache import contiguous_cache
-
-    tile = tiles.Tile(keys_kib=keys_kib, warps=warps, stages=stages, blocks=blocks)
-    return kernels.bind_scheduled(contiguous_cache(q_BHD, k_BLHD, v_BLHD), tile)
-
-
-@variant(
-    backend="cuda",
-    needs=("nvrtc", "cuda"),
-    targets=(*TARGETS, "sm_120"),
-    techniques=("cp_async", "mma_sync"),
-    space=mma.SPACE,
-    admits=mma.admits,
-)
-def cuda_mma(
-    q_BHD: Tensor,
-    k_BLHD: Tensor,
-    v_BLHD: Tensor,
-    *,
-    heads: int = 0,
-    warps: int = 0,
-    stages: int = 0,
-    blocks: int = 0,
-) -> Launch:
-    """CUDA C++, equal shares of tokens; each warp streams its own by cp.async to mma.sync, the last block of a row combines."""
-    from kernelviz.ops.attention_decode.cache import contiguous_cache
-
-    parameters = {"heads": heads, "warps": warps, "stages": stages, "blocks": blocks}
-    return mma.bind(contiguous_cache(q_BHD, k_BLHD, v_BLHD), parameters)
-
-
 VARIANTS = (
     composite_eager,
     torch_eager,
     torch_compile,
     sdpa_flash,
     sdpa_cudnn,
-    triton_heads,
-    triton_packed,
-    triton_split,
-    triton_scheduled,
-    cuda_mma,
+    *kernel_variants(paged=False),
 )
