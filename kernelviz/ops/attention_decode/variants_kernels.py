@@ -11,6 +11,8 @@ from kernelviz.ops.catalog.variant import TARGETS, Launch, Variant, variant
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from kernelviz.core.machine_code import Technique
+
 
 def kernel_variants(*, paged: bool) -> tuple[Variant, ...]:
     """Each adds one idea to the one before it. `inputs` of a bind function are those of the op, and `l` the axis."""
@@ -88,20 +90,21 @@ def kernel_variants(*, paged: bool) -> tuple[Variant, ...]:
         f"CUDA C++, equal shares of {shared_out}; "
         "each warp streams its own by cp.async to mma.sync, the last block of a row combines."
     )
-    needs, dot = ("triton", "cuda"), ("cp_async", "mma_sync")
+    needs = ("triton", "cuda")
+    techniques: tuple[Technique, ...] = ("cp_async", "mma_sync")
     spaces = (tiles.PAGED_SPACE, tiles.PAGED_SPACE) if paged else (tiles.SPLIT_SPACE, tiles.SCHEDULED_SPACE)
     return (
         variant(backend="triton", needs=needs)(triton_heads),
-        variant(backend="triton", needs=needs, techniques=dot)(triton_packed),
+        variant(backend="triton", needs=needs, techniques=techniques)(triton_packed),
         *(
-            variant(backend="triton", needs=needs, techniques=dot, space=space, admits=tiles.admits)(bind)
+            variant(backend="triton", needs=needs, techniques=techniques, space=space, admits=tiles.admits)(bind)
             for bind, space in zip((triton_split, triton_scheduled), spaces, strict=True)
         ),
         variant(
             backend="cuda",
             needs=("nvrtc", "cuda"),
             targets=(*TARGETS, "sm_120"),
-            techniques=dot,
+            techniques=techniques,
             space=mma.SPACE,
             admits=mma.admits,
         )(cuda_mma),
