@@ -21,6 +21,7 @@
 #include <cuda_fp16.h>
 
 #include "row_fragments.cuh"
+#include "row_parts.cuh"
 #include "tma_blocks.cuh"
 #include "warpgroups.cuh"
 #include "wgmma_attention.cuh"
@@ -155,26 +156,15 @@ __device__ __forceinline__ Tile read_tile(const Shared& shared, int round) {
                  : "=r"(tile.row), "=r"(tile.key_tiles), "=r"(tile.start), "=r"(tile.length)
                  : "r"(from)
                  : "memory");
-    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(tile.head), "=r"(tile.batch) : "r"(from + 16) : "memory");
+    unsigned head, batch;
+    load_two(head, batch, from + 16);
+    tile.head = head;
+    tile.batch = batch;
     return tile;
-}
-
-__device__ __forceinline__ void load_tile(
-    unsigned to, int box_bytes, const char* map, int row, int head, int batch, unsigned full) {
-#pragma unroll
-    for (int box = 0; box < BOXES; ++box) {
-        load_block(to + box * box_bytes, map, 64 * box, row, head, batch, full);
-    }
 }
 
 __device__ __forceinline__ float infinity() {
     return __int_as_float(0x7f800000);
-}
-
-__device__ __forceinline__ float exp2_approximate(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
 }
 
 // What one warpgroup knows of its 64 queries. A thread has two of them, `t / 4` and eight further, of each of 16 rows of its warp, and of each
@@ -213,13 +203,13 @@ struct Rows {
             most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
             // Where all keys so far are masked, any finite number serves: all weights are 0.
             const float reference = most == -infinity() ? 0.0f : most * scale;
-            factors[half] = First ? 1.0f : exp2_approximate(maximum[half] * scale - reference);
+            factors[half] = First ? 1.0f : exp2_fast(maximum[half] * scale - reference);
             maximum[half] = most;
             float added = 0.0f;
 #pragma unroll
             for (int i = 2 * half; i < SCORES; i += 4) {
-                scores[i] = exp2_approximate(scores[i] * scale - reference);
-                scores[i + 1] = exp2_approximate(scores[i + 1] * scale - reference);
+                scores[i] = exp2_fast(scores[i] * scale - reference);
+                scores[i + 1] = exp2_fast(scores[i + 1] * scale - reference);
                 added += scores[i] + scores[i + 1];
             }
             sum[half] = First ? added : sum[half] * factors[half] + added;
@@ -441,21 +431,23 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) attention_wgmma(
                 }
                 const int key_head = tile.head / (heads / key_heads);
                 barrier_expect(shared.q_full, Q_BYTES);
-                load_tile(shared.q, Q_BOX, maps, tile.start + tile.row, tile.head, tile.batch, shared.q_full);
+                load_blocks<BOXES>(shared.q, Q_BOX, maps, tile.start + tile.row, tile.head, tile.batch, shared.q_full);
 #pragma unroll 1
                 for (int i = tile.key_tiles - 1; i >= -1; --i) {
                     if (i >= 0) {
                         const unsigned full = shared.k_full + 8 * k_stage.number;
                         barrier_wait(shared.k_empty + 8 * k_stage.number, k_stage.parity ^ 1);
                         barrier_expect(full, KEY_BYTES);
-                        load_tile(shared.k + k_stage.number * KEY_BYTES, KEY_BOX, maps + 128, tile.start + i * KEYS, key_head, tile.batch, full);
+                        load_blocks<BOXES>(
+                            shared.k + k_stage.number * KEY_BYTES, KEY_BOX, maps + 128, tile.start + i * KEYS, key_head, tile.batch, full);
                         k_stage.next();
                     }
                     if (i < tile.key_tiles - 1) {
                         const unsigned full = shared.v_full + 8 * v_stage.number;
                         barrier_wait(shared.v_empty + 8 * v_stage.number, v_stage.parity ^ 1);
                         barrier_expect(full, KEY_BYTES);
-                        load_tile(shared.v + v_stage.number * KEY_BYTES, KEY_BOX, maps + 256, tile.start + (i + 1) * KEYS, key_head, tile.batch, full);
+                        load_blocks<BOXES>(
+                            shared.v + v_stage.number * KEY_BYTES, KEY_BOX, maps + 256, tile.start + (i + 1) * KEYS, key_head, tile.batch, full);
                         v_stage.next();
                     }
                 }

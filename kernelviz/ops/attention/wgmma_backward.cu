@@ -19,6 +19,7 @@
 #include <cuda_fp16.h>
 
 #include "row_fragments.cuh"
+#include "row_parts.cuh"
 #include "tma_blocks.cuh"
 #include "warpgroups.cuh"
 #include "wgmma_attention.cuh"
@@ -55,24 +56,10 @@ struct Shared {
     }
 };
 
-__device__ __forceinline__ void load_tile(
-    unsigned to, int box_bytes, const char* map, int row, int head, int batch, unsigned full) {
-#pragma unroll
-    for (int box = 0; box < BOXES; ++box) {
-        load_block(to + box * box_bytes, map, 64 * box, row, head, batch, full);
-    }
-}
-
 __device__ __forceinline__ void load_vector(unsigned to, const float* from, unsigned full) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from),
                  "n"(VECTOR_BYTES), "r"(full)
                  : "memory");
-}
-
-__device__ __forceinline__ float exp2_approximate(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
 }
 
 // (64 keys × QUERIES): of a warpgroup's rows of K or V, and all rows of Q or dO.
@@ -103,8 +90,11 @@ __device__ __forceinline__ void multiply_by_keys(float (&d)[DQ_SUMS], unsigned d
 }
 
 // Two numbers for two neighbouring queries.
-__device__ __forceinline__ void load_two(float& first, float& second, unsigned from) {
-    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(first), "=f"(second) : "r"(from) : "memory");
+__device__ __forceinline__ void load_numbers(float (&two)[2], unsigned from) {
+    unsigned first, second;
+    load_two(first, second, from);
+    two[0] = __uint_as_float(first);
+    two[1] = __uint_as_float(second);
 }
 
 __device__ __forceinline__ void round_to_pairs(const float (&numbers)[SCORES], unsigned (&pairs)[WEIGHTS]) {
@@ -121,11 +111,11 @@ template <bool Masked> __device__ __forceinline__ void weigh(
 #pragma unroll
     for (int eight = 0; eight < QUERIES / 8; ++eight) {
         float sums[2];
-        load_two(sums[0], sums[1], log_sums + (8 * eight + 2 * quarter) * 4);
+        load_numbers(sums, log_sums + (8 * eight + 2 * quarter) * 4);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             float& score = scores[4 * eight + i];
-            score = exp2_approximate(score * scale - sums[i % 2]);
+            score = exp2_fast(score * scale - sums[i % 2]);
             if (Masked) {
                 const int key = first_key + row_of_thread(i / 2);
                 const int query = first_query + 8 * eight + 2 * quarter + i % 2;
@@ -142,7 +132,7 @@ __device__ __forceinline__ void differentiate(float (&products)[SCORES], const f
 #pragma unroll
     for (int eight = 0; eight < QUERIES / 8; ++eight) {
         float delta[2];
-        load_two(delta[0], delta[1], deltas + (8 * eight + 2 * quarter) * 4);
+        load_numbers(delta, deltas + (8 * eight + 2 * quarter) * 4);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             products[4 * eight + i] = weights[4 * eight + i] * (products[4 * eight + i] - delta[i % 2]);
@@ -265,8 +255,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) attention_backward(
                 acquire_map(maps + 128 * map);
             }
             barrier_expect(shared.kv_full, 2 * KEY_BYTES);
-            load_tile(shared.k, KEY_BOX, maps + 128, first_key, key_head, batch, shared.kv_full);
-            load_tile(shared.v, KEY_BOX, maps + 256, first_key, key_head, batch, shared.kv_full);
+            load_blocks<BOXES>(shared.k, KEY_BOX, maps + 128, first_key, key_head, batch, shared.kv_full);
+            load_blocks<BOXES>(shared.v, KEY_BOX, maps + 256, first_key, key_head, batch, shared.kv_full);
             Stage stage;
 #pragma unroll 1
             for (int head = key_head * group; head < (key_head + 1) * group; ++head) {
@@ -276,11 +266,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) attention_backward(
                     const unsigned q_full = shared.q_full + 8 * stage.number, do_full = shared.do_full + 8 * stage.number;
                     barrier_wait(shared.q_empty + 8 * stage.number, stage.parity ^ 1);
                     barrier_expect(q_full, QUERY_BYTES + VECTOR_BYTES);
-                    load_tile(shared.q + stage.number * QUERY_BYTES, QUERY_BOX, maps, tile * QUERIES, head, batch, q_full);
+                    load_blocks<BOXES>(shared.q + stage.number * QUERY_BYTES, QUERY_BOX, maps, tile * QUERIES, head, batch, q_full);
                     load_vector(shared.log_sums + stage.number * VECTOR_BYTES, log_sums + vectors + tile * QUERIES, q_full);
                     barrier_wait(shared.do_empty + 8 * stage.number, stage.parity ^ 1);
                     barrier_expect(do_full, QUERY_BYTES + VECTOR_BYTES);
-                    load_tile(shared.d_o + stage.number * QUERY_BYTES, QUERY_BOX, maps + 384, tile * QUERIES, head, batch, do_full);
+                    load_blocks<BOXES>(shared.d_o + stage.number * QUERY_BYTES, QUERY_BOX, maps + 384, tile * QUERIES, head, batch, do_full);
                     load_vector(shared.deltas + stage.number * VECTOR_BYTES, deltas + vectors + tile * QUERIES, do_full);
                 }
             }
