@@ -20,6 +20,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from kernelviz.ops.kernels import nvrtc
+
 HEADERS = Path(__file__).parent / "cuda"
 RUNTIME = sorted((HEADERS / "runtime").glob("*.cpp"))
 COMPILER = ("g++", "-std=c++20", "-march=native", "-w", "-fPIC", "-fvisibility=hidden", "-fno-gnu-unique", "-DNDEBUG")
@@ -231,6 +233,14 @@ class Emulator:
                 all_of_it.write_text("".join(f'#include "{one}"\n' for one in RUNTIME))
                 subprocess.run([*COMPILER, "-O2", "-c", str(all_of_it), "-o", str(file)], check=True)
         return [file]
+
+
+def with_header(source: Path, name: str) -> str:
+    """The text of a kernel file with a header of ours in place of its `#include`, so that a fault can be planted there."""
+    include = f'#include "{name}"\n'
+    text = source.read_text()
+    assert text.count(include) == 1
+    return text.replace(include, (nvrtc.HEADERS / name).read_text())
 
 
 def translated_text(text: str) -> str:

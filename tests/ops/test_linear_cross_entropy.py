@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from emulator import MODES, Emulator, Grid, Output, needs_compiler, tensor_maps
+from emulator import MODES, Emulator, Grid, Output, needs_compiler, tensor_maps, with_header
 
 from kernelviz.core.errors import BadField
 from kernelviz.machine_code.facts import facts_of
@@ -138,7 +138,7 @@ def gradient_faults(
     m, h, columns = sizes
     v, first = OF_VOCABULARY
     macros = {name: value for name, value in options.defines("__half").items() if name != "ELEMENT_PTX"}
-    text = SOURCE.read_text().replace(*changed) if changed[0] else None
+    text = with_header(SOURCE, "boxes_by_tma.cuh").replace(*changed) if changed[0] else None
     program = emulator.program(SOURCE, "linear_cross_entropy", macros, text=text)
     generator = torch.Generator().manual_seed(m + h + columns)
     x, w = (torch.randint(-2, 3, shape, generator=generator).half() / 8 for shape in ((m, h), (v, h)))
@@ -185,7 +185,7 @@ MISTAKES_OF_GRADIENTS = {
 @pytest.mark.parametrize("mistake", MISTAKES_OF_GRADIENTS)
 def test_the_processor_notices_mistakes_of_the_gradients(mistake: str, emulator: Emulator) -> None:
     correct, _ = MISTAKES_OF_GRADIENTS[mistake]
-    assert SOURCE.read_text().count(correct) == 1
+    assert with_header(SOURCE, "boxes_by_tma.cuh").count(correct) == 1
     options = replace(GRADIENT, columns=128, stages=3, c_boxes=1)
     assert gradient_faults(emulator, options, (200, 72, 300)) == []
     assert gradient_faults(emulator, options, (200, 72, 300), MISTAKES_OF_GRADIENTS[mistake])

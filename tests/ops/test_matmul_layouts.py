@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from emulator import LATE, Emulator, Grid, Mode, Output, needs_compiler, tensor_maps
+from emulator import LATE, Emulator, Grid, Mode, Output, needs_compiler, tensor_maps, with_header
 
 from kernelviz.core.errors import BadField
 from kernelviz.machine_code.facts import facts_of
@@ -125,7 +125,7 @@ def test_without_a_fault_nothing_is_seen(emulator: Emulator) -> None:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_seen(fault: str, emulator: Emulator) -> None:
     old, new = FAULTS[fault]
-    code = SOURCE.read_text()
+    code = with_header(SOURCE, "boxes_by_tma.cuh")
     assert code.count(old) == 1
     text = code.replace(old, new)
     assert faults(emulator, WITH_FAULTS, (False, False), SIZES_WITH_FAULTS, text=text, blocks=1)

@@ -2,12 +2,7 @@
 #include "conversions.cuh"
 #include "gelu.cuh"
 
-// 2^v and 1/v by one instruction of the special-function unit each; subnormal results are flushed to zero.
-__device__ __forceinline__ float power_of_two(float v) {
-    float out;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(v));
-    return out;
-}
+// 1/v by one instruction of the special-function unit; subnormal results are flushed to zero.
 __device__ __forceinline__ float reciprocal(float v) {
     float out;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(v));
@@ -33,7 +28,7 @@ __device__ __forceinline__ float gelu(float x) { return 0.5f * x * (1.0f + erff(
 
 // A product, a power of two, a sum and a reciprocal, where the accurate ones take about 20 instructions.
 __device__ __forceinline__ float sigmoid_fast(float x) {
-    return reciprocal(1.0f + power_of_two(x * -1.4426950408889634f));
+    return reciprocal(1.0f + exp2_fast(x * -1.4426950408889634f));
 }
 __device__ __forceinline__ float silu_fast(float x) { return x * sigmoid_fast(x); }
 
@@ -41,7 +36,7 @@ __device__ __forceinline__ float silu_fast(float x) { return x * sigmoid_fast(x)
 __device__ __forceinline__ float gelu_fast(float x) {
     const float a = gelu_magnitude(x);
     const float q = gelu_exponent<sizeof(ELEMENT) == 4 ? 8 : 6>(a);
-    return fmaf(-a, power_of_two(q), positive(x));
+    return fmaf(-a, exp2_fast(q), positive(x));
 }
 
 // 1. One element a thread.

@@ -3,9 +3,8 @@
 
 // 1 / (1 + exp(-v)) by one power of two and one reciprocal of the special-function unit; subnormal results are flushed.
 __device__ __forceinline__ float logistic(float v) {
-    float power, out;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(v * -1.4426950408889634f));
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(1.0f + power));
+    float out;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(1.0f + exp2_fast(v * -1.4426950408889634f)));
     return out;
 }
 

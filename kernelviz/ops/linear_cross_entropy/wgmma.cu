@@ -34,6 +34,9 @@ constexpr float LOWEST = -1e38f, OUTSIDE = -3e38f;
 #define HILBERT 0
 #include "stages.cuh"
 #include "tiles_in_order.cuh"
+#if GRADIENT
+#include "boxes_by_tma.cuh"
+#endif
 
 // All shared memory is dynamic: the stages, then dz, then the barriers.
 struct Shared {
@@ -142,11 +145,6 @@ __device__ __forceinline__ void store_chosen(const float (&sums)[SUMS], float* _
 }
 
 #if GRADIENT
-__device__ __forceinline__ unsigned pair(float low, float high) {
-    const ELEMENT two[2] = {static_cast<ELEMENT>(low), static_cast<ELEMENT>(high)};
-    return *reinterpret_cast<const unsigned*>(two);
-}
-
 // What a thread needs of a row: ln Σ exp in base 2, the gradient of the loss, and the column of the label.
 struct Row {
     float minus_whole, slope;
@@ -179,37 +177,6 @@ __device__ __forceinline__ void differentiate(float (&sums)[SUMS], const Row& ro
     for (int i = 2 * HALF; i < SUMS; i += 4) {
         sums[i] *= row.slope;
         sums[i + 1] *= row.slope;
-    }
-}
-
-// Through shared memory, a box of 64 columns at a time, with TMA's swizzle: the eight rows of a matrix lie in different banks.
-__device__ __forceinline__ void store_by_tma(
-    const float (&sums)[SUMS], unsigned boxes, const char* map, int row0, int column0, int warpgroup) {
-    const int t = threadIdx.x % WARPGROUP;
-    const int lane = t % 32;
-    // The matrices of a store: rows 0 to 7 and 8 to 15 of eight columns, and of the next eight columns.
-    const int row = t / 32 * 16 + lane / 8 % 2 * 8 + lane % 8;
-    const int next_eight = lane / 16;
-#pragma unroll
-    for (int box = 0; box < COLUMNS / 64; ++box) {
-        const unsigned to = boxes + box % C_BOXES * BOX_BYTES;
-        if (t == 0) {
-            store_wait_read<C_BOXES - 1>();  // the store that read this box has ended
-        }
-        warpgroup_barrier(warpgroup);
-#pragma unroll
-        for (int eight = 0; eight < 8; eight += 2) {
-            const float* part = sums + 32 * box + 4 * eight;
-            store_matrices(
-                to + row * 128 + ((eight + next_eight ^ lane % 8) << 4), pair(part[0], part[1]), pair(part[2], part[3]),
-                pair(part[4], part[5]), pair(part[6], part[7]));
-        }
-        fence_for_tma();
-        warpgroup_barrier(warpgroup);
-        if (t == 0) {
-            store_box(to, map, column0 + 64 * box, row0);
-            store_commit();
-        }
     }
 }
 #endif

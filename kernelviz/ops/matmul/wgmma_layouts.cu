@@ -27,6 +27,7 @@ constexpr int C_BYTES = CONSUMERS * C_BOXES * BOX_BYTES;
 constexpr int BOXES_OF_B = COLUMNS / 64;
 constexpr int SUMS = COLUMNS / 2;  // of one thread
 
+#include "boxes_by_tma.cuh"
 #include "stages.cuh"
 #include "tiles_in_order.cuh"
 
@@ -67,8 +68,6 @@ __device__ __forceinline__ void multiply(float (&sums)[SUMS], unsigned a_tile, u
     }
 }
 
-// --- tiles ------------------------------------------------------------------------------------------------------------------------
-// --- copies -----------------------------------------------------------------------------------------------------------------------
 // Fill one stage; by one thread.
 __device__ __forceinline__ void fill(const Shared& shared, const char* maps, int stage, const Tile& tile, int depth, int rank) {
     const unsigned full = shared.full + 8 * stage;
@@ -89,43 +88,6 @@ __device__ __forceinline__ void fill(const Shared& shared, const char* maps, int
         for (int i = 0; i < BOXES_OF_B / CLUSTER; ++i) {
             const int box = rank * (BOXES_OF_B / CLUSTER) + i;
             load_for_cluster(shared.b(stage) + box * BOX_BYTES, maps + 128, tile.column + 64 * box, depth, full);
-        }
-    }
-}
-
-__device__ __forceinline__ unsigned pair(float low, float high) {
-    const ELEMENT two[2] = {static_cast<ELEMENT>(low), static_cast<ELEMENT>(high)};
-    return *reinterpret_cast<const unsigned*>(two);
-}
-
-// Through shared memory, a box of 64 columns at a time, with TMA's swizzle: the eight rows of a matrix lie in different banks.
-__device__ __forceinline__ void store(
-    const float (&sums)[SUMS], unsigned boxes, const char* map, int row0, int column0, int warpgroup) {
-    const int t = threadIdx.x % WARPGROUP;
-    const int lane = t % 32;
-    const bool leader = t == 0;
-    // The matrices of a store: rows 0 to 7 and 8 to 15 of eight columns, and of the next eight columns.
-    const int row = t / 32 * 16 + lane / 8 % 2 * 8 + lane % 8;
-    const int next_eight = lane / 16;
-#pragma unroll
-    for (int box = 0; box < BOXES_OF_B; ++box) {
-        const unsigned to = boxes + box % C_BOXES * BOX_BYTES;
-        if (leader) {
-            store_wait_read<C_BOXES - 1>();  // the store that read this box has ended
-        }
-        warpgroup_barrier(warpgroup);
-#pragma unroll
-        for (int eight = 0; eight < 8; eight += 2) {
-            const float* part = sums + 32 * box + 4 * eight;
-            store_matrices(
-                to + row * 128 + ((eight + next_eight ^ lane % 8) << 4), pair(part[0], part[1]), pair(part[2], part[3]),
-                pair(part[4], part[5]), pair(part[6], part[7]));
-        }
-        fence_for_tma();
-        warpgroup_barrier(warpgroup);
-        if (leader) {
-            store_box(to, map, column0 + 64 * box, row0);
-            store_commit();
         }
     }
 }
@@ -191,7 +153,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) matmul_wgmma_layouts(
             if (threadIdx.x % WARPGROUP < CLUSTER) {
                 barrier_arrive_at(shared.empty + 8 * before, threadIdx.x % WARPGROUP);
             }
-            store(sums, shared.c + warpgroup * C_BOXES * BOX_BYTES, maps + 256, tile.row + 64 * warpgroup, tile.column, warpgroup);
+            store_by_tma(sums, shared.c + warpgroup * C_BOXES * BOX_BYTES, maps + 256, tile.row + 64 * warpgroup, tile.column, warpgroup);
         }
         if (threadIdx.x % WARPGROUP == 0) {
             store_wait();
