@@ -1,4 +1,4 @@
-"""The variants that `add`, `mul` and `div` share, in ladder order, and those of `add` that were published with wrong results."""
+"""The variants that `add`, `mul` and `div` share, in ladder order, and those of `add` that were published."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.variant import Configuration, Launch, Staged, Variant, variant
+from kernelviz.ops.catalog.variant import Configuration, Launch, PublishedGain, Staged, Variant, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -187,11 +187,25 @@ def torch_fp16_storage(x_N: Tensor, y_N: Tensor) -> Launch:
     return Staged(forward, lambda: torch.add(x16_N, y16_N, out=out_N))
 
 
+def _published_gain(factor: float) -> PublishedGain:
+    return PublishedGain(factor=factor, over="torch_eager", gpu="a card of the RTX 5090 series", source="source 1")
+
+
+@variant(backend="torch", needs=("cuda",), only_when_named=True, published=_published_gain(12.5 / 3.2))
+def torch_graph(x_N: Tensor, y_N: Tensor) -> Launch:
+    """Published as a CUDA graph of x + y, 3.9 times as fast. It saves the host's time of a call; the device's time is the same."""
+    from kernelviz.ops.arithmetic import graph
+
+    return graph.bind_sum(x_N, y_N)
+
+
 @variant(backend="torch", dtypes=("fp32",), only_when_named=True)
 def torch_combined(x_N: Tensor, y_N: Tensor) -> Launch:
-    """Published as everything at once, 5.95 times as fast: the overlapping rows, added in fp16, in a graph."""
+    """Published as everything at once, 5.95 times as fast: the overlapping rows, added in fp16, on a GPU as a CUDA graph."""
+    from kernelviz.ops.arithmetic import graph
+
     x_RC, y_RC = _matrices(x_N, y_N)
-    return lambda: _aligned(x_RC).half().add_(_aligned(y_RC).half()).float().view(-1)
+    return graph.bind_half_sum(lambda: (_aligned(x_RC), _aligned(y_RC)), x_N)
 
 
-PUBLISHED = (torch_aligned, torch_fp16_compute, torch_fp16_storage, torch_combined)
+PUBLISHED = (torch_aligned, torch_graph, torch_fp16_compute, torch_fp16_storage, torch_combined)

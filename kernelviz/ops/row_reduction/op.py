@@ -13,6 +13,7 @@ from kernelviz.ops.row_reduction.reference import (
     row_sum_reference,
 )
 from kernelviz.ops.row_reduction.variants import argmax_variants, row_sum_variants
+from kernelviz.ops.row_reduction.variants_published import triton_published
 
 
 def row_sum_cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
@@ -70,7 +71,7 @@ ROW_SUM = Op(
     rule="|error| ≤ 1.01 u |y| + √N (2 ‖x‖ + |y|) 2⁻²⁴: added in fp32 in any order, rounded once to the output's format",
     baseline="torch_eager",
     first=_FIRST,
-    variants=row_sum_variants(),
+    variants=(*row_sum_variants(), triton_published),
     presets=_ROWS,
     slab="m",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.variant import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, PublishedGain, variant
 from kernelviz.ops.scale.reference import FACTOR
 
 if TYPE_CHECKING:
@@ -47,6 +47,20 @@ def triton_block(x_N: Tensor) -> Launch:
     return kernels.bind_scale(x_N, FACTOR, block=1024)
 
 
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda"),
+    dtypes=("fp32",),
+    only_when_named=True,
+    published=PublishedGain(factor=0.05 / 0.03, over="torch_eager", gpu="a GPU that is not named", source="source 2"),
+)
+def cuda_published(x_N: Tensor) -> Launch:
+    """Published as a first CUDA extension (source 2): each call allocates its result, and waits until the device is idle."""
+    from kernelviz.ops.scale import published as kernels
+
+    return kernels.bind_published(x_N, FACTOR)
+
+
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalar(x_N: Tensor) -> Launch:
     """CUDA C++, one element per thread: every load and store moves 4 bytes (2 in half precision)."""
@@ -84,6 +98,7 @@ VARIANTS = (
     cpp_extension,
     torch_compile,
     triton_block,
+    cuda_published,
     cuda_scalar,
     cuda_vec16,
     cuda_vec16_unrolled,

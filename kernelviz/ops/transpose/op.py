@@ -7,6 +7,7 @@ from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
 from kernelviz.ops.transpose.reference import bound, reference
 from kernelviz.ops.transpose.variants import VARIANTS
+from kernelviz.ops.transpose.variants_published import triton_published
 
 
 def cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
@@ -37,7 +38,7 @@ TRANSPOSE = Op(
     rule="exact: y = xᵀ, no rounding",
     baseline="torch_eager",
     first=("torch_eager", "torch_compile", "triton_tile", "cuda_naive", "cuda_padded_tile", "cuda_vec16"),
-    variants=VARIANTS,
+    variants=(*VARIANTS, triton_published),
     presets=(
         Preset(name="large", caption="16384 × 16384: 2 GiB moved in fp32", sizes={"m": "2^14", "n": "2^14"}),
         Preset(name="tall", caption="Many short rows: 2^26 elements", sizes={"m": "2^26/n", "n": "16,64,256,1024"}),
