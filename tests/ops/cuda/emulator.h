@@ -54,6 +54,11 @@ inline unsigned atomicAdd(unsigned* to, unsigned more) {  // fibers give way onl
     *to += more;
     return before;
 }
+inline float atomicAdd(float* to, float more) {
+    const float before = *to;
+    *to += more;
+    return before;
+}
 
 namespace emulated {
 enum class Format { BF16, FP16, TF32, E4M3 };

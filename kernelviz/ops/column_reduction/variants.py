@@ -1,0 +1,82 @@
+"""The variants of `column_sum` in the order of the ladder: one thread or program per column, then parts of the rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernelviz.ops.catalog.variant import TARGETS, Launch, variant
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+EVERY_TARGET = (*TARGETS, "sm_120")
+
+
+def column_sum(x_MN: Tensor) -> Tensor:
+    """What is compiled."""
+    return x_MN.sum(0)
+
+
+@variant(backend="torch")
+def torch_eager(x_MN: Tensor) -> Launch:
+    """Tensor.sum along columns: one kernel on a GPU."""
+    return lambda: x_MN.sum(0)
+
+
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
+def torch_compile(x_MN: Tensor) -> Launch:
+    """torch.compile of sum: inductor makes two Triton kernels for many rows, one for few."""
+    from kernelviz.ops.kernels.inductor import compiled
+
+    return compiled(column_sum, x_MN)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), targets=EVERY_TARGET)
+def cuda_column_per_thread(x_MN: Tensor) -> Launch:
+    """CUDA C++, one thread per column: its loads are coalesced, but few columns are few threads, and memory is not busy."""
+    from kernelviz.ops.column_reduction import cuda as kernels
+
+    return kernels.bind_per_thread(x_MN)
+
+
+@variant(backend="triton", needs=("triton", "cuda"), targets=EVERY_TARGET)
+def triton_columns(x_MN: Tensor) -> Launch:
+    """Triton, one program per 128 columns, which walks down all rows in blocks of 16 KiB."""
+    from kernelviz.ops.column_reduction import triton as kernels
+
+    return kernels.bind_columns(x_MN)
+
+
+@variant(backend="triton", needs=("triton", "cuda"), targets=EVERY_TARGET)
+def triton_split(x_MN: Tensor) -> Launch:
+    """Triton, the rows in as many parts as fill the GPU; a second launch adds up the sums of the parts."""
+    from kernelviz.ops.column_reduction import triton as kernels
+
+    return kernels.bind_split(x_MN)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), targets=EVERY_TARGET)
+def cuda_atomics(x_MN: Tensor) -> Launch:
+    """CUDA C++, parts of the rows, 16 bytes per load; each block adds its sums by atomics. Three launches, any order of additions."""
+    from kernelviz.ops.column_reduction import cuda as kernels
+
+    return kernels.bind_atomics(x_MN)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), targets=EVERY_TARGET)
+def cuda_split(x_MN: Tensor) -> Launch:
+    """CUDA C++, parts of the rows, 16 bytes per load; the last block of a strip adds up their sums: one launch, fixed order."""
+    from kernelviz.ops.column_reduction import cuda as kernels
+
+    return kernels.bind_split(x_MN)
+
+
+VARIANTS = (
+    torch_eager,
+    torch_compile,
+    cuda_column_per_thread,
+    triton_columns,
+    triton_split,
+    cuda_atomics,
+    cuda_split,
+)
