@@ -74,11 +74,13 @@ def test_names_inside_an_op_agree(op: Op) -> None:
             assert all(t.axes[0] == one.slab for t in one.reference_outputs)
 
 
-# Ops that need not read all of an input, and so count what they must: the rows that ids name, one element of each stride, the
-# weights of groups that have rows, the pixels that a filter covers in one of its positions, the tokens of a page.
+# Ops that need not read all of an input, and so count what they must: nothing (a number of launches, a format), the rows that ids
+# name, one element of each stride, the weights of groups that have rows, the pixels that a filter covers in one of its positions,
+# the tokens of a page.
 READ_IN_PART = {
     "strided_copy",
     "empty_launch",
+    "uniform_fill",
     "embedding",
     "gather",
     "index_select",

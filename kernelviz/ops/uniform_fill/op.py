@@ -20,7 +20,7 @@ def cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
 
 UNIFORM_FILL = Op(
     name="uniform_fill",
-    family="elementwise",
+    family="random",
     summary="Uniform random numbers from 0 to below 1",
     formula="y uniform in [0, 1), independent",
     axes=(Axis(name="n", caption="elements", default="2^12..2^28", cpu_default="2^14,2^16,2^18,2^20,2^22"),),
