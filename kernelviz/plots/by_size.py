@@ -333,8 +333,11 @@ def _failures(chart: _Chart, failed: Sequence[_CasePoint]) -> Iterator[Props]:
 
 def _set_axes(draft: Draft, chart: _Chart, points_of_runs: Sequence[Sequence[_CasePoint]], *, below: float) -> None:
     """Set the ranges and ticks. `below` is the factor of space below the lines of a logarithmic chart for the row of crosses."""
-    ticks, names = size_ticks([p.sizes[chart.axis] for p in problems_of(chart.runs) if chart.axis in p.sizes])
-    draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": names, "showgrid": False}
+    sizes = [p.sizes[chart.axis] for p in problems_of(chart.runs) if chart.axis in p.sizes]
+    ticks, names = size_ticks(sizes)
+    # An offset may be 0, which has no logarithm.
+    scale = "log" if min(sizes, default=1) > 0 else "linear"
+    draft.x_axis |= {"type": scale, "tickvals": ticks, "ticktext": names, "showgrid": False}
     lines = [trace for trace in draft.traces if trace.get("yaxis") != "y2"]
     heights = _heights(lines)
     if not heights:
