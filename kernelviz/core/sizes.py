@@ -15,8 +15,8 @@ MAX_PROBLEMS = 2048
 """The largest number of problems of a plan. A larger number is almost certainly a typing mistake."""
 _LARGEST = 2**48
 OFFSET_AXES = frozenset({"o"})
-"""Axes that count the bytes by which the tensors of a problem begin after an aligned address. Their size may be 0, and is 0 where a
-problem does not state it, as in every document from before there were such axes."""
+"""Axes that count the bytes by which the tensors of a problem begin after an aligned address. Their size may be 0, and is 0 where
+a problem does not state it, as in every document from before there were such axes."""
 
 _REMEDY = (
     "write a whole number (4096, 4k, 2^20), a list (64,128), a sweep (2^10..2^24 or 128..1024:128) "
@@ -38,8 +38,8 @@ _BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
 def expand(axes: tuple[str, ...], texts: Mapping[str, str]) -> list[dict[str, int]]:
     """All combinations of sizes that `texts` (one expression for each axis) describes. The first axis varies slowest.
 
-    Errors: BadSize for text that cannot be parsed or a size below 1 (an offset: below 0), UnknownName for an axis that the op does
-    not have.
+    Errors: BadSize for text that cannot be parsed or a size below 1 (an offset: below 0), UnknownName for an axis that the op
+    does not have.
 
     >>> expand(("n",), {"n": "2^10..2^12"})
     [{'n': 1024}, {'n': 2048}, {'n': 4096}]
@@ -116,6 +116,8 @@ def _sweep(axis: str, text: str) -> list[int]:
         if (high - low) // width >= MAX_PROBLEMS:
             raise BadSize(axis, text.strip(), f"a plan has at most {MAX_PROBLEMS} problems; use a larger step")
         return list(range(low, high + 1, width))
+    if low == 0:
+        raise BadSize(axis, text.strip(), "a sweep without a step doubles, so it cannot start at 0; write 0..64:4")
     return [low << doublings for doublings in range((high // low).bit_length())]
 
 

@@ -95,7 +95,10 @@ def check_problem(problem: Problem, path: str) -> None:
     names = (problem.op, problem.dtype, problem.compute or "", *problem.sizes)
     refuse(
         *(_too_long(name, path) for name in names),
-        *((not least_size(a) <= n <= MAX_SIZE, f"{n} is no size", f"{path}.sizes.{a[:40]}") for a, n in problem.sizes.items()),
+        *(
+            (not least_size(a) <= n <= MAX_SIZE, f"{n} is no size", f"{path}.sizes.{a[:40]}")
+            for a, n in problem.sizes.items()
+        ),
     )
 
 

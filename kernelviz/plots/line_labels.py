@@ -86,8 +86,9 @@ def name_ends(draft: Draft, ends: Sequence[End], plot_px: float) -> None:
     chosen = named(alone)
     for column in _columns(chosen):
         for end, shift in zip(column, shifts([(e.y - low) * px for e in column]), strict=True):
+            x = math.log10(end.x) if logarithmic_x else end.x
             draft.note(
-                end.label, x=math.log10(end.x) if logarithmic_x else end.x, y=end.y, xref="x", yref="y", xanchor="left", yanchor="middle",
+                end.label, x=x, y=end.y, xref="x", yref="y", xanchor="left", yanchor="middle",
                 xshift=_BESIDE_PX, yshift=round(shift, 1), font={"size": 11},
             )  # fmt: skip
     room = _BESIDE_PX + _LETTER_PX * max(len(e.label) for e in chosen)

@@ -220,7 +220,9 @@ def _largest_taken(op: Op, variant: Variant) -> tuple["Launch", "tuple[Tensor, .
     raise AssertionError(f"{variant.name} takes none of the odd sizes")
 
 
-@pytest.mark.parametrize(("op", "variant"), [(o, v) for o, v in OWN if (o.name, v.name) not in WAITS], ids=lambda x: x.name)
+@pytest.mark.parametrize(
+    ("op", "variant"), [(o, v) for o, v in OWN if (o.name, v.name) not in WAITS], ids=lambda x: x.name
+)
 def test_a_call_lands_in_the_current_stream_of_torch(op: Op, variant: Variant) -> None:
     """CUDA C++ goes through another library than torch; its launch must queue behind what torch's current stream holds."""
     import torch

@@ -45,7 +45,7 @@ MISTAKES = {
 
 
 def explained(op: Op, variant: Variant, problem: Problem) -> bool | None:
-    """Whether the outputs of one call are those of the mistake that is known of the variant; None if it is right, or none is known."""
+    """Whether the outputs of one call are those of the mistake that is known; None if it is right, or none is known."""
     mistake = MISTAKES.get((op.name, variant.name))
     if mistake is None or not wrong_at(op, variant, problem.sizes):
         return None

@@ -75,7 +75,8 @@ def test_the_branch_is_one_and_the_selection_is_none() -> None:
     names = ("branch_divergent", "branch_select")
     cubins = [read_cubin(nvrtc.compile_cubin(cuda.SOURCE, "sm_90", cuda.DEFINES, name)) for name in names]
     opcodes = [
-        {i.mnemonic for i in of_kernel[name]} for name, of_kernel in zip(names, instructions_of_many(cubins), strict=True)
+        {i.mnemonic for i in of_kernel[name]}
+        for name, of_kernel in zip(names, instructions_of_many(cubins), strict=True)
     ]
     # BSSY and BSYNC: where the lanes of a warp that took two branches meet again.
     assert {"BSSY", "BSYNC"} <= opcodes[0]

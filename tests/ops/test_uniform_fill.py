@@ -1,4 +1,4 @@
-"""What the gate of `uniform_fill` proves, and its kernels by fibers of the processor: Philox's known answers, and each element's bits."""
+"""What the gate of `uniform_fill` proves, and its kernels by fibers of the processor: known answers, each element's bits."""
 
 from __future__ import annotations
 

@@ -49,6 +49,8 @@ BRANCH_DIVERGENCE = Op(
             caption="Lanes (1, 16), parts of a warp beside each other (24, 33), whole warps (32, 256)",
             sizes={"n": "2^24", "g": "1,16,24,32,33,256"},
         ),
-        Preset(name="small", caption="Small enough for the L2 of any GPU", sizes={"n": "2^18", "g": "1,2,4,8,16,32,64"}),
+        Preset(
+            name="small", caption="Small enough for the L2 of any GPU", sizes={"n": "2^18", "g": "1,2,4,8,16,32,64"}
+        ),
     ),
 )

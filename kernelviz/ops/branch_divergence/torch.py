@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from kernelviz.ops.branch_divergence.reference import RATE, STEPS, takes_first
 from kernelviz.ops.catalog.variant import Launch
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 def bind_both(x_N: Tensor, g: int) -> Launch:
     """Both branches in buffers of their own, an operator a step, then a selection by a mask that was made before."""
+    import torch
+
     first_N, second_N, out_N = (torch.empty_like(x_N) for _ in range(3))
     one, mask_N = x_N.new_ones(()), takes_first(x_N.numel(), g, x_N)
 

@@ -28,7 +28,7 @@ MOST_COLUMNS = 2**31 - 1 - 8 * THREADS
 
 @dataclass(frozen=True, slots=True)
 class Strips:
-    """How blocks of 256 threads share a matrix: columns of a thread, threads side by side, strips of columns, parts of the rows."""
+    """How blocks of 256 threads share a matrix: columns of a thread, threads side by side, strips, parts of the rows."""
 
     each: int
     lanes: int
@@ -92,9 +92,7 @@ def bind_atomics(x_MN: Tensor) -> Launch:
     def launch() -> Tensor:
         totals_N.zero_()
         nvrtc.launch(add, tile.strips * tile.parts, THREADS, x_MN.data_ptr(), totals_N.data_ptr(), *sizes)
-        nvrtc.launch(
-            finish, -(-n // THREADS), THREADS, totals_N.data_ptr(), out_N.data_ptr(), ctypes.c_int(n)
-        )
+        nvrtc.launch(finish, -(-n // THREADS), THREADS, totals_N.data_ptr(), out_N.data_ptr(), ctypes.c_int(n))
         return out_N
 
     return launch

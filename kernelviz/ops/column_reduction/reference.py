@@ -18,7 +18,7 @@ def reference(x_MN: Tensor) -> Tensors:
 
 
 def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
-    """1.01 u |y| + √M (2 ‖x‖ + |y|) 2^-24, ‖x‖ of the column: any order of additions in fp32, one rounding to the output's format.
+    """1.01 u |y| + √M (2 ‖x‖ + |y|) 2^-24, ‖x‖ of the column: added in fp32 in any order, rounded once to the output's format.
 
     It is the bound of `row_sum`, with M terms in each sum: `row_reduction/reference.py` says where it comes from.
     """

@@ -57,7 +57,7 @@ def triton_split(x_MN: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), targets=EVERY_TARGET)
 def cuda_atomics(x_MN: Tensor) -> Launch:
-    """CUDA C++, parts of the rows, 16 bytes per load; each block adds its sums by atomics. Three launches, any order of additions."""
+    """CUDA C++, parts of the rows, 16 bytes per load; each block adds its sums by atomics: three launches, no fixed order."""
     from kernelviz.ops.column_reduction import cuda as kernels
 
     return kernels.bind_atomics(x_MN)

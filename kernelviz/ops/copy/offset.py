@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def empty_at(x_N: Tensor, offset_bytes: int) -> Tensor:
-    """An uninitialised vector like x that begins so many bytes after an address which is aligned as torch's allocator aligns it."""
+    """An uninitialised vector like x that begins so many bytes after an address of torch's allocator, which is aligned."""
     import torch
 
     skipped = offset_bytes // x_N.element_size()

@@ -1,4 +1,4 @@
-"""Triton kernel of `row_sum` as a guide to GPU operations publishes it (source 3): every block of columns writes to the same sums."""
+"""Triton kernel of `row_sum` as a guide to GPU operations publishes it (source 3): all blocks of columns write the same sums."""
 
 from __future__ import annotations
 

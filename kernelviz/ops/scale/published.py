@@ -1,4 +1,4 @@
-"""The CUDA extension of `scale` as a tutorial publishes it (source 2): each call allocates its result and waits for the device."""
+"""The CUDA extension of `scale` as a tutorial publishes it (source 2): a call allocates its result and waits for the device."""
 
 from __future__ import annotations
 

@@ -36,7 +36,15 @@ UNIFORM_FILL = Op(
         "distances: within six standard deviations (Bernstein) and one rounding to the format"
     ),
     baseline="torch_eager",
-    first=("torch_eager", "torch_compile", "triton_rand", "triton_philox", "cuda_scalar", "cuda_philox", "cuda_philox_7"),
+    first=(
+        "torch_eager",
+        "torch_compile",
+        "triton_rand",
+        "triton_philox",
+        "cuda_scalar",
+        "cuda_philox",
+        "cuda_philox_7",
+    ),
     variants=VARIANTS,
     presets=(
         Preset(name="small", caption="Small enough for the L2 of any GPU", sizes={"n": "2^10..2^20"}),

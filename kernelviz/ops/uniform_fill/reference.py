@@ -21,8 +21,8 @@ BINS = 32
 PARTS = 64
 """Parts of the vector in each of which the mean is checked."""
 LAGS = tuple(2**e for e in range(31))
-"""Distances at which elements are compared: numbers that a 16-byte vector shares, or that repeat in each block, agree too often at
-one of them, since kernels divide the output at powers of two."""
+"""Distances at which elements are compared: numbers that a 16-byte vector shares, or that repeat in each block, agree too often
+at one of them, since kernels divide the output at powers of two."""
 LEVEL = 18.0
 """The logarithm of the chance in Bernstein's inequality: six standard deviations squared, halved."""
 FINE = {"fp32": 14, "fp16": 5, "bf16": 3}
@@ -51,7 +51,7 @@ def compared(inputs: Tensors, outputs: Tensors) -> Tensors:
     outside = y_N.new_zeros(1, dtype=torch.float64)
     coarse, fine = (y_N.new_zeros(BINS, dtype=torch.float64) for _ in range(2))
     means = y_N.new_full((PARTS,), 0.5, dtype=torch.float64)
-    for at, part_N in enumerate(y_N.split(part_length(n))):  # in parts, because every number is widened
+    for at, part_N in enumerate(torch.split(y_N, part_length(n))):  # in parts, because every number is widened
         wide_N = part_N.float()
         outside += (~((wide_N >= 0) & (wide_N < 1))).sum()
         wide_N = wide_N.nan_to_num(0.0).clamp(0.0, 1.0)

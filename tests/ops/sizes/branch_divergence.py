@@ -1,4 +1,4 @@
-"""Sizes of `branch_divergence`: groups of a lane, of part of a warp, of warps, more than half a block, and more than all elements."""
+"""Sizes of `branch_divergence`: groups of a lane, parts of a warp, warps, more than half a block, more than all elements."""
 
 ODD = {
     "branch_divergence": (

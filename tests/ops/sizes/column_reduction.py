@@ -1,4 +1,4 @@
-"""Sizes of `column_sum`: columns of every remainder of a 16-byte vector, narrow and wide, in one part of the rows and in several."""
+"""Sizes of `column_sum`: columns of every remainder of a 16-byte vector, narrow and wide, one part of the rows and several."""
 
 ODD = {
     "column_sum": (

@@ -1,4 +1,7 @@
-"""Sizes of `copy` and `strided_copy`, of `copy` also at addresses that are not aligned. Two blocks of the unrolled and persistent kernels, a tail of less than 16 bytes."""
+"""Sizes of `copy` (also at addresses that are not aligned) and `strided_copy`.
+
+Two blocks of the unrolled and persistent kernels, a tail of less than 16 bytes.
+"""
 
 ODD = {
     "copy": (
