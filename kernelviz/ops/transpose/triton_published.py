@@ -29,11 +29,12 @@ def published_kernel(x_ptr, out_ptr, m, n, BLOCK: tl.constexpr):
 
 
 def bind_published(x_MN: torch.Tensor) -> Launch:
-    """Launch of `published_kernel` over a contiguous matrix (M, N): a program for each tile of 32 × 32 that the kernel can number.
+    """Launch of `published_kernel` over a contiguous matrix (M, N): a program for each tile of 32 × 32 that it can number.
 
     The source does not say the grid. More programs would write nothing else: the kernel numbers n // 32 tiles in a row of
-    tiles, and those after the last row are masked. Raises BadField for a matrix that is not contiguous, for fewer columns than a tile
-    has (the kernel divides by n // 32), and for more elements than 32 bits count.
+    tiles, and those after the last row are masked.
+    Raises BadField for a matrix that is not contiguous, for fewer columns than a tile has (the kernel divides by n // 32), and
+    for more elements than 32 bits count.
     """
     require_contiguous(x_MN=x_MN)
     m, n = x_MN.shape
