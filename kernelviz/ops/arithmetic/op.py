@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kernelviz.core.problem import Cost
 from kernelviz.ops.arithmetic.reference import add_reference, bound, div_bound, div_reference, mul_reference, quotients
-from kernelviz.ops.arithmetic.variants import PUBLISHED, ladder
+from kernelviz.ops.arithmetic.variants import PUBLISHED, ladder, torch_graph
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
 
@@ -64,7 +64,7 @@ OPS = (
         rule="|error| ≤ 1.01 u |x + y|: one rounding to the output's format",
         baseline="torch_eager",
         first=_FIRST,
-        variants=(*_ADD[:2], *PUBLISHED, *_ADD[2:]),
+        variants=(*_ADD[:2], *PUBLISHED, *_ADD[2:], torch_graph),
         presets=(
             Preset(
                 name="published",

@@ -208,4 +208,4 @@ def torch_combined(x_N: Tensor, y_N: Tensor) -> Launch:
     return graph.bind_half_sum(lambda: (_aligned(x_RC), _aligned(y_RC)), x_N)
 
 
-PUBLISHED = (torch_aligned, torch_graph, torch_fp16_compute, torch_fp16_storage, torch_combined)
+PUBLISHED = (torch_aligned, torch_fp16_compute, torch_fp16_storage, torch_combined)

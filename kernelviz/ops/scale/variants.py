@@ -98,9 +98,9 @@ VARIANTS = (
     cpp_extension,
     torch_compile,
     triton_block,
-    cuda_published,
     cuda_scalar,
     cuda_vec16,
     cuda_vec16_unrolled,
     cuda_adaptive,
+    cuda_published,
 )
