@@ -78,6 +78,7 @@ NOT_CLICKED_YET = {
     *("scaled_matmul", "transpose_matmul", "w4a16_matmul"),
     *("attention", "causal_attention", "varlen_attention", "attention_decode", "paged_attention_decode"),
     *("conv2d", "conv_bias_relu", "linear_cross_entropy"),
+    *("column_sum", "uniform_fill", "branch_divergence"),
 }
 """New ops, of 2026-11-26 and 27, until the part one_click runs again."""
 NOT_ASKED_YET = {
@@ -87,6 +88,7 @@ NOT_ASKED_YET = {
         ("matmul", f"triton_{name}")
         for name in ("tuned", "persistent", "descriptors", "warp_specialised", "tile_by_size")
     ),
+    *(("add", "torch_graph"), ("scale", "cuda_published")),
     *(("matmul", name) for name in ("cuda_mma", "cuda_wmma", "cutlass_builder", "gluon_warp_specialised")),
 }
 """New variants of other ops, until then."""
