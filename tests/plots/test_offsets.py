@@ -8,6 +8,7 @@ from kernelviz.formats import document
 from kernelviz.metrics.sketch import sketch
 from kernelviz.plots.sketch_image import thumbnail
 
+
 def over_offsets() -> Run:
     sizes = [{"n": 2**26, "o": o} for o in (0, 4, 16)]
     return samples.run(op="copy", sizes=sizes, dtype="fp32", shares={"torch_eager": 0.8, "cuda_vec16": 0.9})
