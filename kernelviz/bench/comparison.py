@@ -57,7 +57,7 @@ def plan_of_common_cases(bench: Bench, compared: Comparison) -> Plan | None:
     if not reasons or "op" in parts or op is None or not compared.only_a:
         return None
     problems = tuple({r.problem.key: r.problem for r in compared.only_a}.values())
-    if any(p.dtype not in op.dtypes or set(p.sizes) != set(op.axis_names) for p in problems):
+    if any(p.dtype not in op.dtypes or not op.has_axes_of(p.sizes) for p in problems):
         return None  # another tool measured A
     source = compared.a.plan if "variant" in parts else compared.b.plan
     wanted = source.variants if compared.variant_b is None else (compared.variant_b,)

@@ -19,7 +19,7 @@ from kernelviz.core import (
     RunRequest,
     check_name,
 )
-from kernelviz.core.sizes import MAX_PROBLEMS, expand
+from kernelviz.core.sizes import MAX_PROBLEMS, expand, without_unused_offsets
 from kernelviz.core.units import size_bytes, typed_size
 from kernelviz.ops import Op
 
@@ -45,7 +45,7 @@ def problems(op: Op, device: Device, request: RunRequest) -> tuple[Problem, ...]
             direction=cast(Direction, request.direction),
             data=request.data,
         )
-        for sizes in expand(op.axis_names, texts)
+        for sizes in without_unused_offsets(expand(op.axis_names, texts))
     ]
     distinct = {p.key: p for p in every}
     if len(distinct) > MAX_PROBLEMS:
@@ -154,7 +154,7 @@ def checked_method(method: Method) -> Method:
 def check_axes(plan: Plan, op: Op) -> None:
     """Check the axes of a plan, which may come from an earlier version or another machine. Raises BadField."""
     for problem in plan.problems:
-        if set(problem.sizes) != set(op.axis_names):
+        if not op.has_axes_of(problem.sizes):
             known, given = ", ".join(op.axis_names), ", ".join(problem.sizes)
             raise BadField(
                 "sizes",

@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from kernelviz.core.configuration import Value
+from kernelviz.core.sizes import OFFSET_AXES
 
 Direction = Literal["forward", "backward"]
 Data = Literal["normal", "uniform", "zeros", "small_integers", "one_value", "sorted", "outliers"]
@@ -50,7 +51,8 @@ class Problem(Struct, frozen=True, kw_only=True):
     @property
     def key(self) -> str:
         """One line that is equal for equal problems, for dictionaries and for people."""
-        sizes = " ".join(f"{axis}={size}" for axis, size in self.sizes.items())
+        # An offset of 0 is the same problem whether it is stated or not.
+        sizes = " ".join(f"{axis}={size}" for axis, size in self.sizes.items() if size or axis not in OFFSET_AXES)
         extra = [
             text
             for text, default in ((self.compute, None), (self.direction, "forward"), (self.data, "normal"))

@@ -14,6 +14,9 @@ from kernelviz.core.errors import BadSize, UnknownName
 MAX_PROBLEMS = 2048
 """The largest number of problems of a plan. A larger number is almost certainly a typing mistake."""
 _LARGEST = 2**48
+OFFSET_AXES = frozenset({"o"})
+"""Axes that count the bytes by which the tensors of a problem begin after an aligned address. Their size may be 0, and is 0 where
+a problem does not state it, as in every document from before there were such axes."""
 
 _REMEDY = (
     "write a whole number (4096, 4k, 2^20), a list (64,128), a sweep (2^10..2^24 or 128..1024:128) "
@@ -35,7 +38,8 @@ _BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
 def expand(axes: tuple[str, ...], texts: Mapping[str, str]) -> list[dict[str, int]]:
     """All combinations of sizes that `texts` (one expression for each axis) describes. The first axis varies slowest.
 
-    Errors: BadSize for text that cannot be parsed or a size below 1, UnknownName for an axis that the op does not have.
+    Errors: BadSize for text that cannot be parsed or a size below 1 (an offset: below 0), UnknownName for an axis that the op
+    does not have.
 
     >>> expand(("n",), {"n": "2^10..2^12"})
     [{'n': 1024}, {'n': 2048}, {'n': 4096}]
@@ -112,6 +116,8 @@ def _sweep(axis: str, text: str) -> list[int]:
         if (high - low) // width >= MAX_PROBLEMS:
             raise BadSize(axis, text.strip(), f"a plan has at most {MAX_PROBLEMS} problems; use a larger step")
         return list(range(low, high + 1, width))
+    if low == 0:
+        raise BadSize(axis, text.strip(), "a sweep without a step doubles, so it cannot start at 0; write 0..64:4")
     return [low << doublings for doublings in range((high // low).bit_length())]
 
 
@@ -160,13 +166,34 @@ def _size(axis: str, text: str, sizes: Mapping[str, int]) -> int:
 
 
 def _checked(axis: str, text: str, value: int) -> int:
-    if not 1 <= value <= _LARGEST:
-        raise BadSize(axis, text.strip(), f"a size must be from 1 to 2^48, but this is {value}")
+    least = least_size(axis)
+    if not least <= value <= _LARGEST:
+        raise BadSize(axis, text.strip(), f"a size must be from {least} to 2^48, but this is {value}")
     return value
 
 
+def least_size(axis: str) -> int:
+    """The smallest size of an axis.
+
+    >>> least_size("n"), least_size("o")
+    (1, 0)
+    """
+    return 0 if axis in OFFSET_AXES else 1
+
+
+def without_unused_offsets(problems: Sequence[Mapping[str, int]]) -> list[dict[str, int]]:
+    """The sizes of the problems of a plan, without an offset that is 0 in all of them: so they are the same as those of a plan
+    from before there was that axis.
+
+    >>> without_unused_offsets([{"n": 4, "o": 0}]), without_unused_offsets([{"n": 4, "o": 0}, {"n": 4, "o": 8}])
+    ([{'n': 4}], [{'n': 4, 'o': 0}, {'n': 4, 'o': 8}])
+    """
+    unused = {axis for axis in OFFSET_AXES if not any(sizes.get(axis) for sizes in problems)}
+    return [{axis: size for axis, size in sizes.items() if axis not in unused} for sizes in problems]
+
+
 def written(axes: tuple[str, ...], problems: Sequence[Mapping[str, int]]) -> dict[str, str] | None:
-    """Texts that `expand` turns into exactly these sizes, or None if there are none.
+    """Texts that `expand` turns into exactly these sizes, or None if there are none. An offset that is not stated is 0.
 
     >>> written(("m", "n"), expand(("m", "n"), {"m": "2^20/n", "n": "2^8..2^12"}))
     {'m': '2^20/n', 'n': '2^8..2^12'}
@@ -176,7 +203,7 @@ def written(axes: tuple[str, ...], problems: Sequence[Mapping[str, int]]) -> dic
     >>> written(tuple(stages), expand(tuple(stages), stages))
     {'h': '56,28,14', 'w': 'h', 'c': '3584/h', 'k': '14336/h'}
     """
-    wanted = [{a: p[a] for a in axes} for p in problems]
+    wanted = [{a: p.get(a, 0) if a in OFFSET_AXES else p[a] for a in axes} for p in problems]
     listed = {a: _listed(list(dict.fromkeys(p[a] for p in wanted))) for a in axes}
     candidates = [listed]
     for axis in axes:

@@ -4,6 +4,7 @@ import math
 from datetime import UTC, datetime
 
 from kernelviz.core import DocumentError, Environment, Failure, Figure, Plan, Problem, Result, Roof, Run, Search
+from kernelviz.core.sizes import least_size
 from kernelviz.formats.code_validation import check_code
 from kernelviz.formats.counter_validation import check_counters
 
@@ -114,7 +115,10 @@ def check_problem(problem: Problem, path: str) -> None:
     names = (problem.op, problem.dtype, problem.compute or "", *problem.sizes)
     refuse(
         *(_too_long(name, path) for name in names),
-        *((not 1 <= n <= MAX_SIZE, f"{n} is no size", f"{path}.sizes.{a[:40]}") for a, n in problem.sizes.items()),
+        *(
+            (not least_size(a) <= n <= MAX_SIZE, f"{n} is no size", f"{path}.sizes.{a[:40]}")
+            for a, n in problem.sizes.items()
+        ),
     )
 
 

@@ -109,7 +109,7 @@ def cache_boundary(points: Sequence[Point], cache_bytes: int | None) -> float | 
         return None
     ordered = sorted(set(points), key=lambda p: p.size)
     for low, high in itertools.pairwise(ordered):
-        if 0 < low.moved_bytes < cache_bytes <= high.moved_bytes:
+        if low.size and 0 < low.moved_bytes < cache_bytes <= high.moved_bytes:
             share = math.log(cache_bytes / low.moved_bytes) / math.log(high.moved_bytes / low.moved_bytes)
             return round(math.exp(math.log(low.size) + share * math.log(high.size / low.size)), 6)
     return None

@@ -329,8 +329,10 @@ def _failures(chart: _Chart, failed: Sequence[_CasePoint]) -> Iterator[Props]:
 
 def _set_axes(draft: Draft, chart: _Chart, points_of_runs: Sequence[Sequence[_CasePoint]], *, below: float) -> None:
     """Set the ranges and ticks. `below` is the factor of space below the lines of a logarithmic chart for the row of crosses."""
-    ticks, names = size_ticks([p.sizes[chart.axis] for p in problems_of(chart.runs) if chart.axis in p.sizes])
-    draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": names, "showgrid": False}
+    sizes = [p.sizes[chart.axis] for p in problems_of(chart.runs) if chart.axis in p.sizes]
+    ticks, names = size_ticks(sizes)
+    scale = "log" if min(sizes, default=1) > 0 else "linear"  # An offset may be 0.
+    draft.x_axis |= {"type": scale, "tickvals": ticks, "ticktext": names, "showgrid": False}
     lines = [trace for trace in draft.traces if trace.get("yaxis") != "y2"]
     heights = _heights(lines)
     if not heights:
@@ -385,9 +387,8 @@ def _mark_cache(draft: Draft, chart: _Chart) -> None:
     draft.line_at(boundary, {"color": NEUTRAL, "dash": "dot", "width": 1})
     draft.note(
         f"◂ fits in the {name}, {units.size_bytes(device.last_level_cache_bytes)}",
-        x=math.log10(
-            boundary
-        ),  # On a logarithmic axis, Plotly places an annotation by its exponent, and a shape by its value.
+        # On a logarithmic axis, Plotly places an annotation by its exponent, and a shape by its value.
+        x=math.log10(boundary),
         y=1,
         xref="x",
         yref="paper",

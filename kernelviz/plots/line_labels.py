@@ -71,7 +71,7 @@ def _columns(ends: Sequence[End]) -> list[list[End]]:
 
 
 def name_ends(draft: Draft, ends: Sequence[End], plot_px: float) -> None:
-    """Add the labels to the right of the lines, without overlaps. The axes must be complete (x logarithmic, y with a range).
+    """Add the labels to the right of the lines, without overlaps. The axes must be complete (x with a type, y with a range).
 
     `plot_px`: about how high the plot is without its margins.
     """
@@ -80,13 +80,15 @@ def name_ends(draft: Draft, ends: Sequence[End], plot_px: float) -> None:
     low, high = draft.y_axis["range"]
     logarithmic = draft.y_axis.get("type") == "log"
     px = plot_px / (high - low)
+    logarithmic_x = draft.x_axis.get("type") == "log"
     at = [replace(e, y=math.log10(e.y) if logarithmic else e.y) for e in ends]
     alone = [replace(some[0], y=fmean(e.y for e in some)) for c in _columns(at) for some in merged(c, _LINE_PX / px)]
     chosen = named(alone)
     for column in _columns(chosen):
         for end, shift in zip(column, shifts([(e.y - low) * px for e in column]), strict=True):
+            x = math.log10(end.x) if logarithmic_x else end.x
             draft.note(
-                end.label, x=math.log10(end.x), y=end.y, xref="x", yref="y", xanchor="left", yanchor="middle",
+                end.label, x=x, y=end.y, xref="x", yref="y", xanchor="left", yanchor="middle",
                 xshift=_BESIDE_PX, yshift=round(shift, 1), font={"size": 11},
             )  # fmt: skip
     room = _BESIDE_PX + _LETTER_PX * max(len(e.label) for e in chosen)

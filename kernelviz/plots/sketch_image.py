@@ -40,7 +40,7 @@ class Frame:
 
     def place(self, x: float, y: float) -> tuple[float, float]:
         """The pixel of a point."""
-        across = _share(math.log(x), self.x)
+        across = _share(_log(x), self.x)
         up = _share(math.log(y) if self.log_y else y, self.y)
         return self.left + across * self.width, self.top + (1 - up) * self.height
 
@@ -115,7 +115,16 @@ def _path(points: Sequence[tuple[float, float]]) -> str:
 def _ends(sketch: Sketch) -> tuple[float, float]:
     """The logarithms of the smallest and the largest size."""
     sizes = [x for line in sketch.lines for x in line.x]
-    return math.log(min(sizes)), math.log(max(sizes))
+    return _log(min(sizes)), _log(max(sizes))
+
+
+def _log(size: float) -> float:
+    """The logarithm of a size; an offset of 0 is drawn as half a byte.
+
+    >>> _log(1), round(math.exp(_log(0)), 3)
+    (0.0, 0.5)
+    """
+    return math.log(size or 0.5)
 
 
 def _values(sketch: Sketch) -> tuple[float, float]:

@@ -24,7 +24,8 @@ def dimensions(spec: Any) -> list[str | int]:
 def catalogue() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, op in adapter.catalogue().items():
-        sizes = [dict.fromkeys(op.axis_names, n) for n in (32, 257, 4096)]
+        axes = [axis for axis in op.axis_names if axis != "o"]  # an offset is 0 where it is not stated
+        sizes = [dict.fromkeys(axes, n) for n in (32, 257, 4096)]
         one: dict[str, Any] = {
             "axes": [[a.name, a.default, a.cpu_default] for a in op.axes],
             "dtypes": op.dtypes,

@@ -16,12 +16,18 @@ from sizes import COMPILED, LARGE, ODD
 from kernelviz.core.backends import BACKENDS
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Direction, Problem
+from kernelviz.core.sizes import OFFSET_AXES
 from kernelviz.ops import Op, Variant, catalogue
 
 
 def odd_sizes(op: Op) -> tuple[dict[str, int], ...]:
     """An op without an entry is tested at sizes 1, 7 and 131 along every axis."""
     return ODD.get(op.name) or tuple(dict.fromkeys(op.axis_names, size) for size in (1, 7, 131))
+
+
+def same_sizes(op: Op, size: int) -> dict[str, int]:
+    """This size along every axis that needs one; offsets are 0."""
+    return dict.fromkeys((axis for axis in op.axis_names if axis not in OFFSET_AXES), size)
 
 
 def large_sizes(op: Op) -> tuple[dict[str, int], ...]:

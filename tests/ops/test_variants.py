@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 import torch
-from cases import WRONG, odd_sizes, problems, variants, ways
+from cases import WRONG, odd_sizes, problems, same_sizes, variants, ways
 from checking import bind, checked, compare, inputs_of, reasons_of
 
 from kernelviz.core.backends import BACKENDS
@@ -87,7 +87,7 @@ def test_inputs_that_are_not_contiguous_are_understood_or_refused(op: Op, varian
     """torch reads strides; our own kernels index memory themselves, and their bind says which input it cannot take."""
     if "liger" in variant.needs:
         pytest.importorskip("liger_kernel")
-    problem = next(iter(ways(op, variant))).problem(op, dict.fromkeys(op.axis_names, 37))
+    problem = next(iter(ways(op, variant))).problem(op, same_sizes(op, 37))
     plain = inputs_of(op, problem)
     for position, spec in enumerate(op.inputs):
         if plain[position].numel() < 2:
@@ -114,7 +114,7 @@ def test_a_launch_reads_the_inputs_as_they_are_when_it_is_called(tried: list[tup
             forward = [w for w in ways(op, variant) if w.direction == "forward" and w.compute != "tf32"]
             problem = forward[-1].problem(op, odd_sizes(op)[-1])
         else:
-            problem = next(iter(ways(op, variant))).problem(op, dict.fromkeys(op.axis_names, 16))
+            problem = next(iter(ways(op, variant))).problem(op, same_sizes(op, 16))
         inputs = inputs_of(op, problem)
         launch = bind(variant, problem, inputs)
         launch()

@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 
 from kernelviz.core import Problem
 from kernelviz.measure.compile_ahead.messages import DeviceFacts
-from kernelviz.measure.session.inputs import torch_dtype
+from kernelviz.measure.session.inputs import allocate
 from kernelviz.ops import TensorSpec
 
 _ADDRESS = 2**32
@@ -87,12 +87,8 @@ def _stand_ins(value: Any) -> Any:
 
 def stand_ins(specs: Sequence[TensorSpec], problem: Problem) -> tuple[torch.Tensor, ...]:
     """Contiguous stand-ins of the given specs, as `measure.session.inputs.allocate` allocates the tensors themselves."""
-    return tuple(
-        torch.empty(
-            spec.shape(problem.sizes), dtype=torch_dtype(spec.dtype or problem.dtype), device="meta"
-        ).as_subclass(StandIn)
-        for spec in specs
-    )
+    on_meta = torch.device("meta")
+    return tuple(tensor.as_subclass(StandIn) for tensor in allocate(specs, problem, on_meta))
 
 
 @contextlib.contextmanager

@@ -24,13 +24,14 @@ def allocate(
 ) -> tuple[Tensor, ...]:
     """Uninitialised tensors of the given specs, contiguous, in the problem's dtype unless the spec has one.
 
-    Each tensor starts its own block of memory of at least `least_bytes`.
+    Each tensor starts its own block of memory of at least `least_bytes`, or begins by its offset after its start.
     """
 
     def one(spec: TensorSpec) -> Tensor:
         dtype, elements = torch_dtype(spec.dtype or problem.dtype), spec.elements(problem.sizes)
-        block = torch.empty(max(elements, least_bytes // dtype.itemsize), dtype=dtype, device=device)
-        return block[:elements].view(spec.shape(problem.sizes))
+        skipped = spec.offset_bytes(problem.sizes) // dtype.itemsize
+        block = torch.empty(max(skipped + elements, least_bytes // dtype.itemsize), dtype=dtype, device=device)
+        return block[skipped : skipped + elements].view(spec.shape(problem.sizes))
 
     return tuple(one(spec) for spec in specs)
 

@@ -12,6 +12,7 @@ from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import Cost, Data, Direction, Problem
 from kernelviz.ops.catalog.fusion import Fusion
+from kernelviz.core.sizes import OFFSET_AXES, least_size
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, Tensors, TensorSpec
 from kernelviz.ops.catalog.variant import Variant
 
@@ -124,6 +125,11 @@ class Op:
     def axis_names(self) -> tuple[str, ...]:
         return tuple(a.name for a in self.axes)
 
+    def has_axes_of(self, sizes: Sizes) -> bool:
+        """Whether these are sizes of the op's axes, and of each of them but for offsets, which need not be stated."""
+        stated, every = set(sizes), set(self.axis_names)
+        return stated | (OFFSET_AXES & every) == every
+
     def variant_named(self, name: str) -> Variant:
         """The variant of that name, which may name a configuration: ``triton_tuned[block=256]`` (others: its defaults).
 
@@ -163,18 +169,25 @@ class Op:
         if data == "sorted" and not any(t.below for t in self.inputs):
             raise BadField("data", data, f"op {self.name!r} has no input of ids that could be sorted; choose normal")
         for axis in self.axis_names:
+            if axis not in sizes and axis in OFFSET_AXES:
+                continue
             if axis not in sizes:
                 raise BadField(
                     f"size {axis}", "", f"op {self.name!r} needs a size for each of {', '.join(self.axis_names)}"
                 )
-            if sizes[axis] < 1:
-                raise BadField(f"size {axis}", sizes[axis], "give a whole number of at least 1")
+            if sizes[axis] < least_size(axis):
+                raise BadField(f"size {axis}", sizes[axis], f"give a whole number of at least {least_size(axis)}")
         for axis in sizes:
             if axis not in self.axis_names:
                 raise UnknownName("axis", axis, self.axis_names, of=f"op {self.name!r}")
         if self.check is not None:
             self.check(sizes)
-        ordered = {a: int(sizes[a]) for a in self.axis_names}
+        itemsize_bytes = dtype_named(dtype).itemsize_bytes
+        for spec in self.inputs:
+            if spec.offset is not None and spec.offset_bytes(sizes) % itemsize_bytes:
+                remedy = f"numbers of {dtype} begin at multiples of {itemsize_bytes} bytes"
+                raise BadField(f"size {spec.offset}", sizes[spec.offset], remedy)
+        ordered = {a: int(sizes[a]) for a in self.axis_names if a in sizes}
         return Problem(op=self.name, sizes=ordered, dtype=dtype, compute=compute, direction=direction, data=data)  # type: ignore[arg-type]
 
     def cost_of(self, problem: Problem) -> Cost:

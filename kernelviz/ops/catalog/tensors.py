@@ -107,7 +107,8 @@ class TensorSpec:
     says. `data`: the kind of data that it always holds, whatever the problem asks for. `values`: the whole numbers that it always
     holds, as a function of the sizes. `scales`: the tensor always holds scales of quantised numbers, uniform from 1/256 to
     3/256, as they are where 448 stands for a number from 2 to 5. `as_stored`: the reference gets the tensor
-    in its own dtype, not in float64, because it reads a part of it for each slab.
+    in its own dtype, not in float64, because it reads a part of it for each slab. `offset`: the axis whose size is the number of
+    bytes by which the tensor begins after an address that is aligned as torch's allocator aligns it.
 
     >>> TensorSpec(name="x_MN", axes=("m", "n")).shape({"m": 2, "n": 3})
     (2, 3)
@@ -126,6 +127,7 @@ class TensorSpec:
     values: Callable[[Sizes], Sequence[int]] | None = None
     scales: bool = False
     as_stored: bool = False
+    offset: str | None = None
 
     def shape(self, sizes: Sizes) -> tuple[int, ...]:
         def count(dimension: Dimension) -> int:
@@ -146,6 +148,15 @@ class TensorSpec:
         6
         """
         return self.below.count(sizes) if isinstance(self.below, Product) else sizes[self.below] if self.below else None
+
+    def offset_bytes(self, sizes: Sizes) -> int:
+        """The bytes by which the tensor begins after an aligned address; 0 where the problem does not state an offset.
+
+        >>> spec = TensorSpec(name="x_N", axes=("n",), offset="o")
+        >>> spec.offset_bytes({"n": 4, "o": 8}), spec.offset_bytes({"n": 4})
+        (8, 0)
+        """
+        return 0 if self.offset is None else sizes.get(self.offset, 0)
 
     def elements(self, sizes: Sizes) -> int:
         return prod(self.shape(sizes))

@@ -160,8 +160,9 @@ class Variant:
         if problem.direction not in self.directions:
             return NoDirection(direction=problem.direction)
         for axis, most in self.largest.items():
-            if problem.sizes[axis] > most:
-                return SizeTooLarge(axis=axis, size=problem.sizes[axis], most=most)
+            size = problem.sizes.get(axis, 0)  # an offset that is not stated is 0
+            if size > most:
+                return SizeTooLarge(axis=axis, size=size, most=most)
         if self.admits is not None and self.configuration not in (None, self.default):  # the default is always admitted
             text = self.admits(self.configuration, problem)
             return None if text is None else NotAdmitted(text=text)

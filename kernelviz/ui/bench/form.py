@@ -24,7 +24,7 @@ from kernelviz.core import (
 from kernelviz.core.configuration import base_name
 from kernelviz.core.problem import STEADY_S
 from kernelviz.core.reasons import Refusal
-from kernelviz.core.sizes import expand, is_list, written
+from kernelviz.core.sizes import expand, is_list, least_size, written
 from kernelviz.ops import Op, Variant
 from kernelviz.text import describe_reason
 
@@ -111,7 +111,7 @@ def choices(
     bench: Bench, op: Op, device_id: str, dtype: str, compute: str | None, direction: Direction | None = None
 ) -> tuple[Choice, ...]:
     """Every variant in the order of the op; a variant that cannot run on this machine or for this problem has the reason."""
-    sizes = dict.fromkeys(op.axis_names, 1)
+    sizes = {axis: least_size(axis) for axis in op.axis_names}
     sample = Problem(op=op.name, sizes=sizes, dtype=dtype, compute=compute, direction=direction or "forward")
     return tuple(Choice(o.variant, o.variant.refuses(sample) or o.lack) for o in bench.offers(op.name, device_id))
 

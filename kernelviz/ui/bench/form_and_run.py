@@ -3,7 +3,7 @@
 from kernelviz.bench import Bench
 from kernelviz.core import Run, UsageError
 from kernelviz.core.configuration import base_name
-from kernelviz.core.sizes import expand
+from kernelviz.core.sizes import expand, without_unused_offsets
 from kernelviz.ui.bench.form import Form, choices
 
 
@@ -36,6 +36,7 @@ def unavailable(form: Form, run: Run, bench: Bench) -> tuple[str, ...]:
 def _sizes(form: Form, bench: Bench) -> set[tuple[tuple[str, int], ...]]:
     """Every size of the form; empty if they cannot be read."""
     try:
-        return {tuple(sorted(sizes.items())) for sizes in expand(bench.ops()[form.op].axis_names, form.sizes)}
+        every = without_unused_offsets(expand(bench.ops()[form.op].axis_names, form.sizes))
+        return {tuple(sorted(sizes.items())) for sizes in every}
     except UsageError:
         return set()

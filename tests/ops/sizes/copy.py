@@ -1,4 +1,7 @@
-"""Sizes of `copy` and `strided_copy`. Two blocks of the unrolled and persistent kernels, a tail of less than 16 bytes."""
+"""Sizes of `copy` (also at addresses that are not aligned) and `strided_copy`.
+
+Two blocks of the unrolled and persistent kernels, a tail of less than 16 bytes.
+"""
 
 ODD = {
     "copy": (
@@ -10,8 +13,11 @@ ODD = {
         {"n": 1024},
         {"n": 1025},
         {"n": 4099},
-        {"n": 16389},
         {"n": 32767},
+        {"n": 3, "o": 4},
+        {"n": 1025, "o": 16},
+        {"n": 16389},
+        {"n": 16385, "o": 12},
     ),
     "strided_copy": (
         {"n": 1, "s": 1},
@@ -29,6 +35,8 @@ LARGE = {
         {"n": 8388613},
         {"n": 1048576},
         {"n": 2147483661},
+        {"n": 67108867, "o": 4},
+        {"n": 8388613, "o": 16},
     ),
     "strided_copy": (
         {"n": 16777259, "s": 7},
@@ -40,6 +48,8 @@ COMPILED = {
     "copy": (
         {"n": 4096},
         {"n": 4194305},
+        {"n": 4099, "o": 8},
+        {"n": 4096, "o": 32},
     ),
     "strided_copy": (
         {"n": 4096, "s": 16},
