@@ -11,8 +11,8 @@ from kernelviz.core.configuration import parted
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import Cost, Data, Direction, Problem
-from kernelviz.ops.catalog.fusion import Fusion
 from kernelviz.core.sizes import OFFSET_AXES, least_size
+from kernelviz.ops.catalog.fusion import Fusion
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, Tensors, TensorSpec
 from kernelviz.ops.catalog.variant import Variant
 
