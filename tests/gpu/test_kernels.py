@@ -130,7 +130,6 @@ def right_or_compiled_again(op: Op, variant: Variant, problem: Problem) -> list[
 
 def _answers(op: Op, variant: Variant, problem: Problem) -> list[tuple[str, Accuracy]]:
     """`right_or_compiled_again`, without a block of memory kept afterwards: other processes need it."""
-    import torch
 
     try:
         return right_or_compiled_again(op, variant, problem)
