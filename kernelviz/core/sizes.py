@@ -223,10 +223,10 @@ def written(axes: tuple[str, ...], problems: Sequence[Mapping[str, int]]) -> dic
 
 def _by(axis: str, other: str, problems: Sequence[Mapping[str, int]]) -> str | None:
     """The size of `other` as an expression of that of `axis`: equal, a multiple, a part or a constant over it; None if it is
-    none of these, or is always the same."""
+    none of these, or is always the same, or if a size of `axis` is 0."""
     pairs = [(p[axis], p[other]) for p in problems]
     first, size = pairs[0] if pairs else (1, 1)
-    if other == axis or len({b for _, b in pairs}) == 1:
+    if other == axis or len({b for _, b in pairs}) == 1 or not all(a for a, _ in pairs):
         return None
     if all(b * first == a * size for a, b in pairs):
         if size == first:
