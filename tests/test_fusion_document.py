@@ -16,7 +16,7 @@ def test_the_section_is_made_of_the_runs_that_it_names() -> None:
         r"<!-- fusion: made by `kernelviz fusion (.*?) --markdown` -->\n(.*?)\n?<!-- /fusion -->", PAGE, re.DOTALL
     )
     bench = use_cases.current()
-    paths = [str(ROOT / source) if (ROOT / source).is_file() else source for source in sources.split()]
+    paths = [str(path) for source in sources.split() for path in sorted(ROOT.glob(source)) or [source]]
     rows = fusion.rows_of_sources(bench, paths)
     assert rows
     assert written == markdown(rows, fusion.payoffs_of(bench, rows)), (

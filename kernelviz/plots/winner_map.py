@@ -233,7 +233,7 @@ def _finish(
     )  # fmt: skip
     axis_name = " = ".join(tied_axes(problems, along)) or along
     names = {
-        "x": {"title": axis_name, "labels": [format_size(s) for s in sizes]},
+        "x": {"title": escape(axis_name), "labels": [format_size(s) for s in sizes]},
         "y": {"labels": labels, "omit": not other_sizes},
     }
     legend = {"y": -48 / max(80, 30 * count), "traceorder": "normal"}

@@ -15,8 +15,8 @@ ON_GPU = [(op, v) for op, v in variants() if "cpu" not in v.needs]
 
 
 NOT_PASSED_YET: dict[str, tuple[str, ...]] = {}
-"""New variants, by op, whose kernels were compiled, emulated or interpreted only. The gate checks each result of theirs like every
-other one. Each leaves this list with the next report of the part `kernels`."""
+"""New variants, by op, whose kernels were compiled, emulated or interpreted only. The gate checks each result of theirs like
+every other one. Each leaves this list with the next report of the part `kernels`."""
 
 
 @pytest.fixture(scope="module")

@@ -74,7 +74,7 @@ def _describe_run(run: Run) -> str:
 def warm_caption(run: Run, headline: Headline) -> None:
     """While warm times are shown: what they are, or why there are none."""
     if headline == "warm":
-        st.caption(_describe_warm(run))
+        st.caption(plain(_describe_warm(run)))
 
 
 def _describe_warm(run: Run) -> str:
