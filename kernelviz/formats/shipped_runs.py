@@ -75,7 +75,8 @@ def _of_claims() -> dict[str, Traversable]:
 
 
 def _folder_of(name: str) -> Traversable:
-    return _FOLDER if name in names() else _of_claims().get(name, _FOLDER)
+    here = any((_FOLDER / f"{name}{ending}").is_file() for ending in (_ENDING, _COMPACT))
+    return _FOLDER if here else _of_claims().get(name, _FOLDER)
 
 
 def is_shipped(run_id: str) -> bool:
