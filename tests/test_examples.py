@@ -55,7 +55,7 @@ PROMISES: dict[str, tuple[str, ...]] = {
     "kernelviz roofline": ("Share of roof", "Limiter", "bandwidth-limited", "h200-matmul"),
     "kernelviz fusion h200-linear_gelu": ("1.27 ×", "faster", "−0.0"),
     "kernelviz ladder matmul --run h200-matmul --backend": ("13 rungs from 3.96 to 799 TFLOP/s", "published: 1.22×"),
-    "kernelviz ladder matmul -o": (r"ladder\.html",),
+    "kernelviz ladder matmul --output": ("<!doctype html>", "rung-cuda-8"),
     "kernelviz ladder matmul --run h200-matmul --output": ("<!doctype html>", "rung-cuda-8"),
     "kernelviz claims": ("✓ holds", "✕ does not hold", "Published"),
     "kernelviz compare h200-add": ("only torch_eager", "only triton_block", "faster", "same"),
