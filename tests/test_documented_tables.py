@@ -38,10 +38,7 @@ def test_every_run_belongs_to_a_table_and_is_small() -> None:
     assert sum(file.stat().st_size for file in files) < MOST_BYTES
     for file in files:
         card = next(c for c in cells.CARDS if file.name.startswith(f"{c}-"))
-        name = file.stem.removeprefix(f"{card}-")
-        if name.startswith("fusion-"):
-            continue  # tests/test_fusion_document.py
-        assert name in RUNS.keys() | EARLIER
+        assert file.stem.removeprefix(f"{card}-") in RUNS.keys() | EARLIER
         assert f"(runs/{file.name})" in PAGE or "one-row" in file.name, f"{file.name} is in no table"
 
 
