@@ -44,7 +44,7 @@ def test_a_run_an_id_and_a_file_give_the_same_ladder(tmp_path: Path) -> None:
 def test_the_report_says_what_it_is_and_is_saved_in_three_formats(tmp_path: Path) -> None:
     report = kv.ladder("matmul", problem="matmul bf16 m=4096 n=4096 k=4096", machine_code=False)
     assert repr(report).startswith(
-        "<kernelviz ladder of matmul bf16 m=4096 n=4096 k=4096, run h200-matmul: CUDA C++: 13 rungs"
+        "<kernelviz ladder of matmul bf16 m=4096 n=4096 k=4096, run h200-matmul-ladder: CUDA C++: 13 rungs"
     )
     assert report.save(tmp_path / "x.html").read_bytes().startswith(b"<!doctype html>")
     assert report.save(tmp_path / "x.md", "cuda").read_text().startswith("# Ladder of matmul")

@@ -104,7 +104,7 @@ def ladder(
         run_id = measuring.start(bench, plan, budget_s=budget_s, owner=owner())
         measured = wait_for_run(bench, run_id)
         return _report(measured, plan.problems[-1], l2, machine_code=machine_code)
-    opened = _opened(op, run)
+    opened = _opened(op, run, texts)
     keys = at_sizes(opened, texts) if texts else None
     chosen = (
         use_case.problem_named(opened, problem)
@@ -114,7 +114,7 @@ def ladder(
     return _report(opened, chosen, l2, machine_code=machine_code)
 
 
-def _opened(op: str | None, run: Run | PathLike | None) -> Run:
+def _opened(op: str | None, run: Run | PathLike | None, sizes: Mapping[str, str] | None) -> Run:
     """Errors: UnknownName, UnknownRun, BadField."""
     bench = use_cases.current()
     if run is not None:
@@ -125,7 +125,7 @@ def _opened(op: str | None, run: Run | PathLike | None) -> Run:
         return opened
     name = op or use_case.default_op(bench)
     use_case.op_with_ladder(bench, name)
-    summary = use_case.default_run(bench, name)
+    summary = use_case.default_run(bench, name, sizes)
     if summary is None:
         raise BadField("op", name, f"no run here shows its ladder; ladder({name!r}, measure=True) measures it")
     return bench.load(summary.id)

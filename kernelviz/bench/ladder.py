@@ -2,7 +2,7 @@
 measuring it or one step of it here. For page, CLI and Python."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,8 +11,9 @@ import msgspec
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.comparison import opened
 from kernelviz.bench.ladder_published import claimed_problem, declared
+from kernelviz.bench.snapshots import at_sizes
 from kernelviz.bench.summaries import RunSummary
-from kernelviz.core import LIVING, BadField, Problem, Run, check_name
+from kernelviz.core import LIVING, BadField, Problem, Run, UnknownName, check_name
 from kernelviz.formats.claim_files import shipped_claims
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.ladder import BackendLadder, Ladder, Step, ladder_at
@@ -63,15 +64,26 @@ def offered(bench: Bench, op: str) -> tuple[RunSummary, ...]:
     return tuple(run for run in (*own, *shipped) if shows_ladder(bench, run))
 
 
-def default_run(bench: Bench, op: str) -> RunSummary | None:
+def default_run(bench: Bench, op: str, sizes: Mapping[str, str] | None = None) -> RunSummary | None:
     """The run with the most steps of one ladder. Of several, the newest one of this machine, else one that came with the package,
-    of the device that most of these are of."""
+    of the device that most of these are of.
+
+    `sizes`: sizes as text by axis, as `at_sizes` reads them; a run that has them goes first."""
     recorded = Counter(run.device for run in bench.history.shipped())
 
     def rank(run: RunSummary) -> tuple[int, bool, int, str]:
         return _steps_of(bench, run), not run.shipped, recorded[run.device] if run.shipped else 0, run.created_at
 
-    return max((run for run in offered(bench, op) if run.done), key=rank, default=None)
+    ranked = sorted((run for run in offered(bench, op) if run.done), key=rank, reverse=True)
+    fitting = (run for run in ranked if sizes and _has_sizes(bench.load(run.id), sizes))
+    return next(fitting, ranked[0] if ranked else None)
+
+
+def _has_sizes(run: Run, sizes: Mapping[str, str]) -> bool:
+    try:
+        return bool(at_sizes(run, sizes))
+    except (BadField, UnknownName):
+        return False
 
 
 def default_op(bench: Bench) -> str:

@@ -108,7 +108,7 @@ def ladder(
     _check(metric, l2, variant, output, measure=measure, dtype=dtype, device=device, run=run, problem=problem)
     bench = use_cases.current()
     if not measure:
-        run_to_show = _opened(bench, op, run)
+        run_to_show = _opened(bench, op, run, size)
         _show(
             bench,
             run_to_show,
@@ -164,7 +164,7 @@ def _check(
             raise BadField(name, value, "it says what --measure measures; add --measure, or leave it out")
 
 
-def _opened(bench: Bench, op: str | None, run: str | None) -> Run:
+def _opened(bench: Bench, op: str | None, run: str | None, size: list[str] | None) -> Run:
     """The run to show. Errors: UnknownName, UnknownRun, BadField, DocumentError."""
     if op is not None and (Path(op).is_file() or Path(op).suffix):
         if run is not None:
@@ -177,7 +177,7 @@ def _opened(bench: Bench, op: str | None, run: str | None) -> Run:
         return run_to_show
     name = op or use_case.default_op(bench)
     use_case.op_with_ladder(bench, name)
-    summary = use_case.default_run(bench, name)
+    summary = use_case.default_run(bench, name, options.parse_sizes(size) if size else None)
     if summary is None:
         raise BadField(
             "OP",

@@ -174,6 +174,7 @@ def _by_size(
     chart = _Chart(run_list, quantity, chosen, scale, unit, headline, tuple(beside), one_hover)
     draft = Draft(HEIGHT, x_title=_axis_title(chart), y_title=_y_title(chart))
     draft.layout["legend"] |= {"maxheight": _LEGEND_SHARE}
+    draft.layout["meta"] = {"x": {"title": _axis_title(chart, beside=False)}}
     for run, group, dash in zip(run_list, points_of_runs, cycle(DASHES), strict=False):
         draft.traces += _variants(chart, run, group, dash)
     draft.traces += [roof for run in run_list for roof in _roof(chart, run, roofs_of(run, roofs))]
@@ -360,14 +361,19 @@ def _heights(lines: Sequence[Props]) -> list[float]:
     return [y for line in lines for y in line["y"] if y]
 
 
-def _axis_title(chart: _Chart) -> str:
+def _axis_title(chart: _Chart, *, beside: bool = True) -> str:
+    """`beside`: also the sizes that vary together with the shown one, which tables and speech do not need."""
     problems = problems_of(chart.runs)
     op = catalogue().get(problems[0].op)
     caption = next((a.caption for a in op.axes if a.name == chart.axis), "") if op else ""
     tied = tied_axes(problems, chart.axis)
     fixed = [a for a in problems[0].sizes if a not in tied and len({p.sizes.get(a) for p in problems}) == 1]
     name = " = ".join(tied) + (f" ({caption})" if caption and len(tied) == 1 else "")
-    parts = (name, companions(problems, chart.axis), format_sizes(problems[0], fixed) if fixed else "")
+    parts = (
+        name,
+        companions(problems, chart.axis) if beside else "",
+        format_sizes(problems[0], fixed) if fixed else "",
+    )
     return escape(" · ".join(filter(None, parts)))
 
 

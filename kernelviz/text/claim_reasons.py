@@ -67,7 +67,7 @@ def _tolerance(assessment: Assessment) -> str:
 def describe_limits(assessment: Assessment) -> Text:
     """With which numbers the claim holds, and why these; empty where it has no limit.
 
-    >>> from kernelviz.core.claim import NoTest
+    >>> from kernelviz.core.claim import Claim, NoTest, Published
     >>> published = Published(value=1.016, unit="x", rounded_to=0.001)
     >>> gain = Claim(id="a", source="s", setup="", published=published, direction="at_least", test=NoTest(takes=""))
     >>> str(describe_limits(Assessment(gain, "unclear", r.Straddling(), expected=1.016)))

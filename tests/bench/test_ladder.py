@@ -90,7 +90,7 @@ def test_the_recorded_ladder_of_an_h200_is_shown_where_nothing_was_measured(benc
     assert use_case.default_op(bench) == "matmul"
     default = use_case.default_run(bench, "matmul")
     assert default is not None
-    assert default.id == H200_MATMUL
+    assert default.id == "h200-matmul-ladder"
     scale = use_case.default_run(bench, "scale")
     assert scale is not None
     assert scale.device == "NVIDIA H200"

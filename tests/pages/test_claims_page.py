@@ -78,7 +78,7 @@ def test_a_claim_is_described_with_its_source_its_test_and_its_run(bench: Bench)
         link.proto.query_string.partition("run=")[2]
         for link in test.get("page_link")
         if "run=" in link.proto.query_string
-    ] == ["h200-matmul-fp32-ladder"]
+    ] == ["claims-matmul-fp32-m-2-12-n-2-12-k-2-12-237a8c"]
     assert test.code[0].value == "kernelviz claims run fp32-column"
     none = opened(results="h200", claim="amp-memory")
     assert "amp_step" in said(none)

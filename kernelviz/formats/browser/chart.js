@@ -226,7 +226,8 @@ export class Chart {
     const own = Array.isArray(hovertext) ? hovertext[point] : hovertext, { xaxis, hovermode } = this.#plot._fullLayout;
     if (hovermode === "x unified" && typeof own === "string") {
       const x = this.#plot.data[curve].x[point];
-      const place = `${xaxis.title.text ?? "x"} ${typeof x === "number" ? x.toLocaleString("en") : x}`;
+      const title = this.#plot._fullLayout.meta?.x?.title ?? xaxis.title.text ?? "x";
+      const place = `${title} ${typeof x === "number" ? x.toLocaleString("en") : x}`;
       this.#spoken.textContent = [own, place].map(withoutTags).join(", ");
       return;
     }
