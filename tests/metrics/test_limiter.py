@@ -122,8 +122,10 @@ def test_no_shipped_result_is_contradicted(all_shipped: Shipped) -> None:
         assert cold["matmul", "triton_grouped", size, size, size] == "compute"
     hand_made = {word for (op, v, *_), word in cold.items() if op == "matmul" and v in ("cuda_naive", "cuda_tiled")}
     assert hand_made == {"unclear"}
-    assert {word for (op, v, *_), word in cold.items() if v == "composite_eager"} == {"bandwidth"}
-    assert "compute" not in {word for (op, *_), word in cold.items() if op != "matmul"}
+    large = {"softmax", "rmsnorm"}  # of the other ops, small sizes were recorded, too
+    assert {word for (op, v, *_), word in cold.items() if v == "composite_eager" and op in large} == {"bandwidth"}
+    products = {"matmul", "linear_gelu", "linear_relu", "transpose_matmul", "conv_bias_relu"}
+    assert "compute" not in {word for (op, *_), word in cold.items() if op not in products}
 
 
 def test_who_reaches_a_roof_is_limited_by_it_and_who_does_not_is_not(all_shipped: Shipped) -> None:
@@ -131,14 +133,16 @@ def test_who_reaches_a_roof_is_limited_by_it_and_who_does_not_is_not(all_shipped
     for run, result, headline, found in all_shipped:
         light = speed_of_light(result.problem, result.cost, run.environment.roofs, headline)
         share = efficiency(light, figure_of(result.timing, headline))
-        if share is None or len(result.kernels) > 2:
-            continue
-        at_roof = {"compute"} if intense(result.cost) else {"bandwidth", "L2"}
+        if share is None or len(result.kernels) > 1:
+            continue  # what several kernels pass on moves more than the problem's bytes
+        at_roof = {"bandwidth", "L2"}
+        if light is not None and intense(result.cost):
+            at_roof = {"compute"} if light.bound == "compute" else {"compute", *at_roof}  # near the ridge, either one
         if share >= ROOF_SHARE:
             assert found.kind in at_roof, line(found)
         elif share >= HALF:
             assert found.kind in at_roof | {"launch", "latency"}, line(found)
-        else:
+        elif found.kind != "bandwidth" or found.evidence[0].kind not in ("queued_wave", "chain"):  # moved more than needed
             assert found.kind in ("launch", "latency", "L2", "unclear"), line(found)
         seen.add(found.kind)
     # `issue` needs counters: tests/metrics/test_limiter_with_counters.py.

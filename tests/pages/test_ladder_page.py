@@ -135,7 +135,7 @@ def test_an_op_without_a_run_says_what_to_do(bench: Bench) -> None:
     said = words(test)
     assert param(test, "op") == "transpose"
     assert "No run shows the ladder of transpose**, and this machine cannot measure it" in said
-    assert "choose add or copy or matmul or rmsnorm or scale or softmax above" in said
+    assert "choose add or conv_bias_relu or copy or matmul or norm_activation or " in said
     assert charts(test) == []
 
 

@@ -81,7 +81,7 @@ def nothing_measured(bench: Bench, op: Op, device: Device) -> None:
 
 def _with_runs(bench: Bench) -> str:
     """Which ladders can be looked at."""
-    ops = dict.fromkeys(run.op for run in bench.history.shipped() if use_case.shows_ladder(bench, run))
+    ops = sorted({run.op for run in bench.history.shipped() if use_case.shows_ladder(bench, run)})
     return f"Ladders that can be looked at now: choose {' or '.join(ops)} above." if ops else ""
 
 
