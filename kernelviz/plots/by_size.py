@@ -351,9 +351,8 @@ def _set_axes(draft: Draft, chart: _Chart, points_of_runs: Sequence[Sequence[_Ca
     else:
         ends = [d.high / chart.scale for points in points_of_runs for d in points if d.y and d.high is not None]
         draft.y_axis["range"] = [0, end_of_axis(max(heights), 1.12, ends)]
-    draft.layout["yaxis2"] = {
-        "overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True, "type": "linear",
-    }  # fmt: skip
+    hidden = {"visible": False, "fixedrange": True}
+    draft.layout["yaxis2"] = {"overlaying": "y", "range": [0, 1], "type": "linear", **hidden}
 
 
 def _heights(lines: Sequence[Props]) -> list[float]:
@@ -369,11 +368,8 @@ def _axis_title(chart: _Chart, *, beside: bool = True) -> str:
     tied = tied_axes(problems, chart.axis)
     fixed = [a for a in problems[0].sizes if a not in tied and len({p.sizes.get(a) for p in problems}) == 1]
     name = " = ".join(tied) + (f" ({caption})" if caption and len(tied) == 1 else "")
-    parts = (
-        name,
-        companions(problems, chart.axis) if beside else "",
-        format_sizes(problems[0], fixed) if fixed else "",
-    )
+    also = companions(problems, chart.axis) if beside else ""
+    parts = (name, also, format_sizes(problems[0], fixed) if fixed else "")
     return escape(" · ".join(filter(None, parts)))
 
 
