@@ -10,6 +10,7 @@ import gzip
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -485,9 +486,44 @@ def times_table() -> str:
     return "\n".join(rows)
 
 
+WITH_CODE = HERE.parents[1] / "docs" / "pairs"
+"""Runs of two or three variants with their code, as `kernelviz run` measured them."""
+COMPARED = (
+    ("add", "cuda_scalar", "cuda_vec16"),
+    ("transpose", "cuda_naive", "cuda_padded_tile"),
+    ("matmul", "triton_grouped", "triton_warp_specialised"),
+    ("softmax", "triton_online", "triton_block_per_row"),
+    ("w4a16_matmul", "triton_fused", "cuda_mma_shuffled"),
+)
+"""The op, and the variants that are A and B."""
+
+
+def causes_table() -> str:
+    """The measured difference of the pairs with code, and what is said of its cause, in Markdown."""
+    from kernelviz.bench import Bench
+    from kernelviz.bench.code_changes import changes_of_pairs
+    from kernelviz.bench.comparison import compare
+    from kernelviz.formats import compact
+    from kernelviz.store import Store
+    from kernelviz.text.code_changes import describe_cause
+    from kernelviz.text.comparison import describe_pair
+
+    rows = ["| case | A | B | B against A | what is said of the cause |", "|---|---|---|---|---|"]
+    with tempfile.TemporaryDirectory() as folder:
+        facts = Bench(Store.open(Path(folder)), ()).history.code_facts
+        for op, before, after in COMPARED:
+            run = compact.read((WITH_CODE / f"h200-{op}.kvz").read_bytes())
+            compared = compare(run, run, variant_a=before, variant_b=after)
+            for pair, changes in zip(compared.pairs, changes_of_pairs(facts, compared, compared.pairs), strict=True):
+                said = f"{describe_pair(pair)} | {describe_cause(changes)}"
+                rows.append(f"| {pair.problem.key} | `{before}` | `{after}` | {said} |")
+    return "\n".join(rows)
+
+
 DOCUMENT = HERE.parents[1] / "docs" / "why.md"
 BLOCKS: dict[str, Callable[[], str]] = {
     "times": times_table,
+    "measured with code": causes_table,
     **{f"facts of {name}": partial(table, name) for name in PAIRS},
 }
 
