@@ -124,8 +124,7 @@ def test_no_shipped_result_is_contradicted(all_shipped: Shipped) -> None:
     assert hand_made == {"unclear"}
     large = {"softmax", "rmsnorm"}  # of the other ops, small sizes were recorded, too
     assert {word for (op, v, *_), word in cold.items() if v == "composite_eager" and op in large} == {"bandwidth"}
-    products = {"matmul", "linear_gelu", "linear_relu", "transpose_matmul", "conv_bias_relu"}
-    assert "compute" not in {word for (op, *_), word in cold.items() if op not in products}
+    assert "compute" not in {f.kind for _, r, _, f in all_shipped if not intense(r.cost)}
 
 
 MORE_MOVED = ("queued_wave", "chain")
@@ -137,8 +136,8 @@ def test_who_reaches_a_roof_is_limited_by_it_and_who_does_not_is_not(all_shipped
     for run, result, headline, found in all_shipped:
         light = speed_of_light(result.problem, result.cost, run.environment.roofs, headline)
         share = efficiency(light, figure_of(result.timing, headline))
-        if share is None or len(result.kernels) > 1:
-            continue  # what several kernels pass on moves more than the problem's bytes
+        if share is None or len(result.kernels) > 2:
+            continue
         at_roof = {"bandwidth", "L2"}
         if light is not None and intense(result.cost):
             at_roof = {"compute"} if light.bound == "compute" else {"compute", *at_roof}  # near the ridge, either one
