@@ -130,7 +130,6 @@ def right_or_compiled_again(op: Op, variant: Variant, problem: Problem) -> list[
 
 def _answers(op: Op, variant: Variant, problem: Problem) -> list[tuple[str, Accuracy]]:
     """`right_or_compiled_again`, without a block of memory kept afterwards: other processes need it."""
-
     try:
         return right_or_compiled_again(op, variant, problem)
     finally:
@@ -184,11 +183,13 @@ def test_variant_on_the_gpu(op: Op, variant: Variant, way: Way, entries: list[En
                 if not accuracy.passed:
                     failures.append(f"{problem.key} ({how}): {describe_failure(accuracy)}")
         except BadField:
-            pass  # sizes that it refuses, with the reason
+            continue  # sizes that it refuses, with the reason
         except Exception as error:
             shares.append(float("inf"))
             failures.append(f"{problem.key}: {type(error).__name__}: {error}"[:500])
-        _give_memory_back()  # also what the frames of an exception held
+        else:
+            continue
+        _give_memory_back()  # what the frames of the exception held
     assert shares, "it refused every size"
     worst = max(shares)
     wrong = (op.name, variant.name) in WRONG
