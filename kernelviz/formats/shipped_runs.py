@@ -18,6 +18,7 @@ from kernelviz.hardware.datasheet import datasheet
 _FOLDER = files("kernelviz") / "shipped"
 _ENDING = ".json.gz"
 _COMPACT = ".kvz"
+_ENDINGS = (_ENDING, _COMPACT)
 """The ending of a run in the compact form, see `formats.compact`."""
 _SELFTEST = "selftest-"
 """How the names of files with a selftest begin; all others are runs."""
@@ -43,8 +44,7 @@ def folder() -> Traversable:
 
 def _files(folder: Traversable) -> list[str]:
     entries = folder.iterdir() if folder.is_dir() else ()
-    endings = (_ENDING, _COMPACT)
-    return sorted(f.name.removesuffix(_ENDING).removesuffix(_COMPACT) for f in entries if f.name.endswith(endings))
+    return sorted(f.name.removesuffix(_ENDING).removesuffix(_COMPACT) for f in entries if f.name.endswith(_ENDINGS))
 
 
 def _unpacked(name: str, folder: Traversable) -> bytes:
@@ -75,7 +75,7 @@ def _of_claims() -> dict[str, Traversable]:
 
 
 def _folder_of(name: str) -> Traversable:
-    here = any((_FOLDER / f"{name}{ending}").is_file() for ending in (_ENDING, _COMPACT))
+    here = any((_FOLDER / f"{name}{ending}").is_file() for ending in _ENDINGS)
     return _FOLDER if here else _of_claims().get(name, _FOLDER)
 
 

@@ -213,12 +213,11 @@ def _finish(
 ) -> None:
     count, other_sizes = len(strip_rows), next(iter(strip_rows))
     problems = [w.problem for w in winner_list]
+    axis_name = " = ".join(tied_axes(problems, along)) or along
     framed(
         figure,
         height=max(LEAST_PX, FRAME_PX + (ROW_PX if count < 5 else 30) * count),
-        x_title=escape(
-            " · ".join(filter(None, (" = ".join(tied_axes(problems, along)) or along, companions(problems, along))))
-        ),
+        x_title=escape(" · ".join(filter(None, (axis_name, companions(problems, along))))),
         y_title=escape(", ".join(a for a, _ in other_sizes)),
     )
     ticks, labels = size_ticks(sizes)
@@ -231,7 +230,6 @@ def _finish(
         tickvals=list(range(0, count, step)), ticktext=labels[::step], range=[-0.5, count - 0.5],
         showgrid=False, showticklabels=bool(other_sizes),
     )  # fmt: skip
-    axis_name = " = ".join(tied_axes(problems, along)) or along
     names = {
         "x": {"title": escape(axis_name), "labels": [format_size(s) for s in sizes]},
         "y": {"labels": labels, "omit": not other_sizes},
