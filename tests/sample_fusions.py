@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import count
+from zlib import crc32
 
 import msgspec
 import sample_runs as samples
@@ -34,16 +34,16 @@ ROOFS = (
 """Roofs that leave nothing to interpolate in memory."""
 LARGE = {"m": 16384, "n": 8192}
 """An intermediate tensor of 256 MiB, more than four times the cache of 60 MiB."""
-_seeds = count()
 
 
 def result(problem: Problem, variant: str, time_s: float, *, kernels: int = 1, local_bytes: int = 0) -> Result:
     """A correct result of that time."""
     op = catalogue()[problem.op]
+    seed = crc32(f"{problem.key} {variant} {time_s}".encode())  # whatever the order of the tests
     return Result(
         problem=problem,
         variant=variant,
-        outcome=Timing(device_cold_s=samples.figure(time_s, seed=next(_seeds))),
+        outcome=Timing(device_cold_s=samples.figure(time_s, seed=seed)),
         accuracy=Accuracy(passed=True, relative_l2=1e-3, max_abs=0.01, worst_of_bound=0.4, seeds=3),
         cost=op.cost_of(problem),
         kernels=tuple(
