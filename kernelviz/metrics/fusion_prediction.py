@@ -13,6 +13,7 @@ No function here takes a time of the fused variant: `UnfusedFacts` and `Cost` ar
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from kernelviz.core import Cost, Roof
@@ -149,34 +150,55 @@ def predict_by_unfused_time(
 
 
 def bandwidth_at(tensor_bytes: int, roofs: Sequence[Roof]) -> float | None:
-    """The bandwidth in bytes/s at which a tensor of this size is written and read again.
+    """The bandwidth in bytes/s of one more tensor of this size that is written and read again.
 
-    Measured copies give the points: those inside the last-level cache at the size of their working set, those in memory at the
-    size of one of their two tensors. Between two points it is interpolated in the logarithm of the size; outside of them the
-    nearest point is used. None without a measured copy in memory.
+    Measured copies give it. Inside the last-level cache it is the bandwidth of the copy with that working set. In memory it is the
+    bandwidth of what a larger copy moves more than a smaller one, in the time that it takes longer: alone, a copy leaves its last
+    writes in the cache and does not wait for them, but in a sequence of steps each step also waits for those of the step before.
+    A size belongs to the two copies whose tensors are next to it. Between the largest copy in the cache and the smallest one in
+    memory the bandwidth is interpolated in the logarithm of the size. None without a measured copy in memory.
 
     >>> cached = Roof(name="copy", level="l2", moved_bytes=10, bandwidth_bytes_per_s=8.0)
     >>> stored = Roof(name="copy", level="dram", moved_bytes=2000, bandwidth_bytes_per_s=4.0)
     >>> [bandwidth_at(size, (cached, stored)) for size in (5, 100, 5000)]
     [8.0, 6.0, 4.0]
+    >>> larger = Roof(name="copy", level="dram", moved_bytes=8000, bandwidth_bytes_per_s=3.2)
+    >>> bandwidth_at(5000, (cached, stored, larger))  # 6000 bytes more in 2000 s more
+    3.0
     """
     copies = [r for r in roofs if r.name == "copy" and r.bandwidth_bytes_per_s and r.moved_bytes]
-    stored = {(r.moved_bytes or 0) // 2: r for r in copies if r.level in ("dram", None) and not is_wide(r)}
+    stored = {(r.moved_bytes or 0): r for r in copies if r.level in ("dram", None) and not is_wide(r)}
     if not stored:
         return None
-    smallest = min(stored)
+    in_memory = _marginal([(size, stored[size].bandwidth_bytes_per_s or 0.0) for size in sorted(stored)])
+    smallest = in_memory[0][0]
+    if tensor_bytes >= smallest:
+        return next(rate for size, rate in reversed(in_memory) if size <= tensor_bytes)
     cached = {
-        size: r
+        size: r.bandwidth_bytes_per_s or 0.0
         for r in copies
         if r.level == "l2" and (size := r.moved_bytes or 0) < smallest and refusal(r, roofs) is None
     }
-    points = sorted((size, r.bandwidth_bytes_per_s or 0.0) for size, r in (cached | stored).items())
-    below = next((p for p in reversed(points) if p[0] <= tensor_bytes), None)
-    above = next((p for p in points if p[0] >= tensor_bytes), None)
-    if below is None or above is None or below == above:
-        return (below or above or points[0])[1]
+    points = [*sorted(cached.items()), in_memory[0]]
+    below = next((p for p in reversed(points) if p[0] <= tensor_bytes), points[0])
+    above = next(p for p in points if p[0] >= tensor_bytes)
+    if below[0] >= above[0]:
+        return above[1]
     share = math.log(tensor_bytes / below[0]) / math.log(above[0] / below[0])
     return below[1] + (above[1] - below[1]) * share
+
+
+def _marginal(copies: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    """From each size on (bytes of one of the two tensors), the bandwidth of what the next larger copy moves more.
+
+    `copies`: moved bytes and bytes/s, the smallest first. A pair in which the larger copy is not the longer one is left out; with
+    no pair left, each copy has its own bandwidth."""
+    pairs = [
+        (one // 2, (more - one) / (more / fast - one / slow))
+        for (one, slow), (more, fast) in pairwise(copies)
+        if more / fast > one / slow
+    ]
+    return pairs or [(moved // 2, rate) for moved, rate in copies]
 
 
 def ln_error(predicted: float, measured: float) -> float:

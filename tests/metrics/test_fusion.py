@@ -127,11 +127,21 @@ def test_a_tensor_in_the_cache_is_written_and_read_at_the_bandwidth_of_the_cache
 
 def test_the_bandwidth_does_not_rise_beyond_the_points_that_were_measured() -> None:
     assert bandwidth_at(1, plant.ROOFS) == plant.CACHED
-    assert bandwidth_at(2**40, plant.ROOFS) == plant.BANDWIDTH
+    assert bandwidth_at(2**40, plant.ROOFS) == pytest.approx(plant.BANDWIDTH)
     between = bandwidth_at(2**25, plant.ROOFS)
     assert between is not None
     assert plant.BANDWIDTH < between < plant.CACHED
     assert bandwidth_at(2**25, ()) is None
+    alone, more = (
+        Roof(name="copy", level="dram", moved_bytes=m, bandwidth_bytes_per_s=b)
+        for m, b in ((2**29, 4e12), (2**30, 3e12))
+    )
+    assert bandwidth_at(2**30, (alone, more)) == pytest.approx(2.4e12), (
+        "what the larger copy moves more takes 223.7 µs more"
+    )
+    assert bandwidth_at(2**28, (alone, msgspec.structs.replace(more, bandwidth_bytes_per_s=9e12))) == 4e12, (
+        "a larger copy that is not longer"
+    )
     wide = Roof(name="copy", level="dram", moved_bytes=2**27, bandwidth_bytes_per_s=4e12, low=2e12, high=6e12)
     assert bandwidth_at(2**25, (wide,)) is None, "a roof that is too uncertain is not used"
 

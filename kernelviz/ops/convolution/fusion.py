@@ -63,7 +63,9 @@ FUSION = Fusion(
     family="conv_bias_activation",
     compositions=(
         Composition(variants=("torch_eager",), steps=eager_steps),
-        Composition(variants=("torch_compile", "cuda_stepwise", "torch_cudnn_stepwise"), steps=two_steps),
+        Composition(
+            variants=("torch_compile", "cuda_stepwise", "torch_cudnn_stepwise", "triton_stepwise"), steps=two_steps
+        ),
     ),
     fused=("torch_cudnn_fused", "triton_implicit", "gluon_boxes", "cuda_wgmma_fused"),
     grows="n",

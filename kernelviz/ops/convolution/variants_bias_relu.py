@@ -73,6 +73,19 @@ def cuda_stepwise(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor, *, s: int) -> Lau
 
 @variant(
     backend="triton",
+    needs=("triton", "nvrtc", "cuda"),
+    techniques=("cp_async", "mma_sync", "wgmma", "tcgen05"),
+)
+def triton_stepwise(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor, *, s: int) -> Launch:
+    """Triton, the implicit GEMM of conv2d, then bias and relu in one kernel of CUDA C++."""
+    from kernelviz.ops.convolution import stepwise
+    from kernelviz.ops.convolution import triton as kernels
+
+    return stepwise.then_bias_relu(kernels.bind_implicit(x_NHWC, w_KRRC, None, s, None), b_K)
+
+
+@variant(
+    backend="triton",
     needs=("triton", "cuda"),
     techniques=("cp_async", "mma_sync", "wgmma", "tcgen05"),
     space=SPACE,
@@ -128,6 +141,7 @@ BIAS_RELU_VARIANTS = (
     cuda_im2col,
     torch_cudnn_stepwise,
     cuda_stepwise,
+    triton_stepwise,
     triton_implicit,
     gluon_boxes,
     cuda_wgmma_fused,
