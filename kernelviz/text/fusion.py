@@ -48,9 +48,9 @@ METHOD_A = (
     "its bytes at the measured memory bandwidth; the speed-up is the sum over the steps divided by the same of the fused op."
 )
 METHOD_B = (
-    "Prediction B uses the measured time of the steps. It subtracts the saved bytes divided by the bandwidth that was measured "
-    "for copies of tensors of that size (in the last-level cache if the tensors fit there), and the saved launches times the "
-    "measured cost of a launch. It never reads the time of the fused variant."
+    "Prediction B uses the measured time of the steps. It subtracts the saved bytes divided by the bandwidth of what a "
+    "larger measured copy moves more than a smaller one (of a copy in the last-level cache if the tensors fit there), and the saved "
+    "launches times the measured cost of a launch. It never reads the time of the fused variant."
 )
 LAUNCH_SOURCES: dict[LaunchSource, str] = {
     "empty_launch": "the slope of the recorded run of empty_launch on a GPU of this model",
