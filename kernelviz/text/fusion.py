@@ -49,8 +49,8 @@ METHOD_A = (
 )
 METHOD_B = (
     "Prediction B uses the measured time of the steps. It subtracts the saved bytes divided by the bandwidth of what a "
-    "larger measured copy moves more than a smaller one (of a copy in the last-level cache if the tensors fit there), and the saved "
-    "launches times the measured cost of a launch. It never reads the time of the fused variant."
+    "larger measured copy moves more than a smaller one (of a copy in the last-level cache if the tensors fit there), and the "
+    "saved launches times the measured cost of a launch. It never reads the time of the fused variant."
 )
 LAUNCH_SOURCES: dict[LaunchSource, str] = {
     "empty_launch": "the slope of the recorded run of empty_launch on a GPU of this model",
