@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.sequence import in_sequence
-from kernelviz.ops.pointwise_chain.cuda import bind_rows
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-def then_bias_relu(convolution: Launch, b_K: Tensor) -> Launch:
-    """A step of the chain with factors of one: max(y · 1 + b, 0). Raises BadField for a bias that is not contiguous."""
+def then_bias_relu(convolution: Launch, b_K: Tensor, bind_rows: Callable[[Tensor, Tensor, Tensor], Launch]) -> Launch:
+    """A step of the chain with factors of one: max(y · 1 + b, 0). `bind_rows`: that of `pointwise_chain`, for x (M, N), factors
+    and summands (1, N). Raises BadField for a bias that is not contiguous."""
     require_contiguous(b_K=b_K)
     ones_1K, b_1K = b_K.new_ones((1, b_K.numel())), b_K.view(1, -1)
 

@@ -58,8 +58,9 @@ def torch_cudnn_stepwise(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor, *, s: int)
     """cuDNN's convolution as its search found it, then bias and relu in one kernel of CUDA C++."""
     from kernelviz.ops.convolution import stepwise
     from kernelviz.ops.convolution import torch as launches
+    from kernelviz.ops.pointwise_chain.cuda import bind_rows
 
-    return stepwise.then_bias_relu(launches.bind_searched(x_NHWC, w_KRRC, s), b_K)
+    return stepwise.then_bias_relu(launches.bind_searched(x_NHWC, w_KRRC, s), b_K, bind_rows)
 
 
 @variant(**WGMMA)
@@ -67,21 +68,24 @@ def cuda_stepwise(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor, *, s: int) -> Lau
     """CUDA C++, the wgmma kernel of conv2d, then bias and relu in one kernel: what fusing alone saves."""
     from kernelviz.ops.convolution import stepwise
     from kernelviz.ops.convolution import wgmma as kernels
+    from kernelviz.ops.pointwise_chain.cuda import bind_rows
 
-    return stepwise.then_bias_relu(kernels.bind_by_size(x_NHWC, w_KRRC, None, s, resident=True, parts=True), b_K)
+    convolution = kernels.bind_by_size(x_NHWC, w_KRRC, None, s, resident=True, parts=True)
+    return stepwise.then_bias_relu(convolution, b_K, bind_rows)
 
 
 @variant(
     backend="triton",
-    needs=("triton", "nvrtc", "cuda"),
+    needs=("triton", "cuda"),
     techniques=("cp_async", "mma_sync", "wgmma", "tcgen05"),
 )
 def triton_stepwise(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor, *, s: int) -> Launch:
-    """Triton, the implicit GEMM of conv2d, then bias and relu in one kernel of CUDA C++."""
+    """Triton, the implicit GEMM of conv2d, then bias and relu in one kernel: what fusing alone saves."""
     from kernelviz.ops.convolution import stepwise
     from kernelviz.ops.convolution import triton as kernels
+    from kernelviz.ops.pointwise_chain.triton import bind_rows
 
-    return stepwise.then_bias_relu(kernels.bind_implicit(x_NHWC, w_KRRC, None, s, None), b_K)
+    return stepwise.then_bias_relu(kernels.bind_implicit(x_NHWC, w_KRRC, None, s, None), b_K, bind_rows)
 
 
 @variant(
