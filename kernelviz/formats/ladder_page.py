@@ -160,11 +160,13 @@ def _section(ladder: Ladder, of: BackendLadder, step: Step, changes: LadderChang
 
 def _diff(lines: Sequence[str]) -> str:
     head, *rest = lines
-    heading = f"{head.removeprefix('--- ')} → {rest[0].removeprefix('+++ ')}" if rest else head
+    of_diff = bool(rest) and rest[0].startswith("+++ ")
+    heading = f"Changed lines: {head.removeprefix('--- ')} → {rest[0].removeprefix('+++ ')}" if of_diff else head
+    lines = lines if of_diff else rest
     body = "\n".join(map(_line, lines))
     opened = " open" if len(lines) <= _OPEN_LINES else ""
     return (
-        f"<details{opened}><summary>Changed lines: {escape(heading)}</summary>"
+        f"<details{opened}><summary>{escape(heading)}</summary>"
         f'<pre class="diff" tabindex=0 role=region aria-label="Changed lines">{body}</pre></details>'
     )
 

@@ -51,6 +51,7 @@ from kernelviz.metrics.slowdown_findings import (
     OtherGrid,
     OtherKernelCount,
     OtherKernels,
+    OtherMachineCode,
     OtherSource,
     SlowedDown,
     Topic,
@@ -140,10 +141,14 @@ def _rank(finding: Finding, pair: Pair, changes: CodeChanges | None) -> int:
             return 1
         case LostInCode(change=change) if changes is not None and change == changes.cause:
             return 2
+        case LostInCode(change=change) if not _can_explain(change, changes):
+            return _NO_REASON  # as the page Code and the ladder say it
         case LostInCode(change=SpillsChange()):
             return 3
-        case OtherKernels() if pair.before.variant != pair.after.variant:
-            return _NO_REASON  # two variants launch other kernels by design
+        case OtherKernels() | OtherGrid() if pair.before.variant != pair.after.variant:
+            return _NO_REASON  # two variants launch other kernels, with other grids, by design
+        case OtherMachineCode():
+            return _NO_REASON
         case OtherKernels() | OtherKernelCount() | UnusualKernel():
             return 4
         case LostInCode():
@@ -160,6 +165,11 @@ def _rank(finding: Finding, pair: Pair, changes: CodeChanges | None) -> int:
             return 9
         case LargerError():
             return _NO_REASON  # it makes nothing slower, but shows that something else is computed
+
+
+def _can_explain(change: CodeChange, changes: CodeChanges | None) -> bool:
+    """Whether the machine code lets a change be a reason of the difference."""
+    return any(one.change == change and one.explains == "can" for one in (changes.changes if changes else ()))
 
 
 def clock_share(clock: LowerClock, pair: Pair) -> float:
@@ -181,6 +191,8 @@ def _kernels(pair: Pair, changes: CodeChanges | None) -> TopicFacts:
         if first.keys() != second.keys():
             only = tuple(first.keys() - second.keys()), tuple(second.keys() - first.keys())
             findings.append(OtherKernels(tuple(sorted(only[0])), tuple(sorted(only[1])), same_source))
+        elif changes is not None and changes.known and not changes.same_code:
+            findings.append(OtherMachineCode())
         if len(b.kernels) > len(a.kernels):
             findings.append(OtherKernelCount(len(a.kernels), len(b.kernels)))
     if same_source is False:

@@ -33,6 +33,11 @@ class OtherKernels:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherMachineCode:
+    """Both sides launch kernels of the same names, which were compiled to other machine code."""
+
+
+@dataclass(frozen=True, slots=True)
 class OtherKernelCount:
     """B launches more kernels for a call."""
 
@@ -141,6 +146,7 @@ class OtherEnvironment:
 Finding = (
     NoCorrectTime
     | OtherKernels
+    | OtherMachineCode
     | OtherKernelCount
     | OtherSource
     | OtherConfiguration

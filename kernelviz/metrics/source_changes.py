@@ -56,6 +56,15 @@ class ValueChange:
 
 
 @dataclass(frozen=True, slots=True)
+class MacroLine:
+    """A line of a source that reads a macro whose value has changed. `number`: from 1."""
+
+    file: str
+    number: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class FileChange:
     """A file that took the place of another one, or the same file with other content. `kernels`: set if the lines are only those
     of these two kernels; the names of the files are empty where a kernel is no part of one. `lines`: a unified diff; None if a
@@ -79,13 +88,15 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class SourceChanges:
-    """What differs between the sources of two cases. `same_files`: every file of both is the same. `kernels`: the names of the
-    kernels on both sides if they differ. `included`, `dropped`: headers that only the second or only the first has. `same_code`:
-    whether what was compiled is the same; `same_variant`: whether the code of the variants is; None if that is not known."""
+    """What differs between the sources of two cases. `same_files`: every file of both is the same. `macro_lines`: the lines of
+    the second source that read one of `macros`. `kernels`: the names of the kernels on both sides if they differ. `included`,
+    `dropped`: headers that only the second or only the first has. `same_code`: whether what was compiled is the same;
+    `same_variant`: whether the code of the variants is; None if that is not known."""
 
     files: tuple[FileChange, ...] = ()
     same_files: bool = False
     macros: tuple[ValueChange, ...] = ()
+    macro_lines: tuple[MacroLine, ...] = ()
     parameters: tuple[ValueChange, ...] = ()
     kernels: tuple[tuple[str, ...], tuple[str, ...]] | None = None
     included: tuple[str, ...] = ()
@@ -127,11 +138,13 @@ def source_changes(before: CaseSource, after: CaseSource) -> SourceChanges:
     of_kernels = _kernels(before, after) if other_kernels else None
     headers = [_change(first[n], second[n]) for n in first if n in second and first[n].digest != second[n].digest]
     macros = value_changes(before.macros, after.macros)
+    # Macros of another file have other meanings, so only those count that both files have.
+    common = tuple(v for v in macros if not main or (v.before is not None and v.after is not None))
     return SourceChanges(
         files=(*((of_kernels,) if of_kernels is not None else main), *headers),
         same_files=same,
-        # Macros of another file have other meanings, so only those count that both files have.
-        macros=tuple(v for v in macros if not main or (v.before is not None and v.after is not None)),
+        macros=common,
+        macro_lines=macro_lines(after.files, [value.name for value in common]),
         parameters=value_changes(*_common(before.parameters, after.parameters)),
         same_code=before.compiled == after.compiled if before.compiled and after.compiled else None,
         same_variant=before.variant == after.variant if before.variant and after.variant else None,
@@ -155,6 +168,23 @@ def value_changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[
     """
     names = dict.fromkeys((*before, *after))
     return tuple(ValueChange(n, before.get(n), after.get(n)) for n in names if before.get(n) != after.get(n))
+
+
+def macro_lines(files: Sequence[SourceFile], names: Sequence[str]) -> tuple[MacroLine, ...]:
+    """The lines of these files that have one of these names as a word, those of headers last.
+
+    >>> macro_lines([SourceFile("k.cu", "", "#if WIDE\\nint a;\\n#endif  // WIDER")], ["WIDE"])
+    (MacroLine(file='k.cu', number=1, text='#if WIDE'),)
+    """
+    if not names:
+        return ()
+    word = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b")
+    return tuple(
+        MacroLine(file.name, number, line)
+        for file in sorted(files, key=lambda f: f.is_header)
+        for number, line in enumerate((file.text or "").splitlines(), 1)
+        if word.search(line)
+    )
 
 
 def _changed(before: Sequence[SourceFile], after: Sequence[SourceFile]) -> list[FileChange]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import assert_never
+
+import msgspec
 
 from kernelviz.core.code_changes import (
     AccessWidthChange,
@@ -63,6 +66,10 @@ _MISSING: dict[NoFactsReason, str] = {
     "unreadable": "its machine code cannot be read",
 }
 _SIDE_NAMES: dict[CodeSide, str] = {"a": "A", "b": "B"}
+_OTHER_NAME = re.compile(r"^[ab](?=_|$)")
+"""What is swapped in the name of a field of one side: ``a``, or ``a_bytes``."""
+_SIDES = frozenset({"favours", "staged", "only"})
+_OTHER_SIDE: dict[CodeSide | None, CodeSide | None] = {"a": "b", "b": "a", None: None}
 _KINDS: dict[TensorKind | None, str] = {
     None: "no tensor cores",
     "mma_sync": "mma.sync",
@@ -128,17 +135,35 @@ def describe_cause(changes: CodeChanges) -> Text:
     >>> one = RankedChange(change=fewer, explains="can")
     >>> print(describe_cause(CodeChanges(changes=(one,), faster="b", a_kernel="k", b_kernel="k")))
     The likeliest reason why B is faster: accesses to local memory (spills) 590 → 0, in an iteration 194 → 0.
+    >>> lost = RankedChange(change=KernelCountChange(a=1, b=2, favours="a"), explains="can")
+    >>> print(describe_cause(CodeChanges(changes=(lost,), faster="a", a_kernel="k", b_kernel="k")))
+    The likeliest reason why A is faster, told from B to A: kernels per call 2 → 1.
     """
     cause = changes.cause
     if changes.same_code:
         return _same_code(changes) + "."
     if cause is not None and changes.faster is not None:
-        return Text(f"The likeliest reason why {_SIDE_NAMES[changes.faster]} is faster: {describe_change(cause)}.")
+        if changes.faster == "a":
+            return Text(f"The likeliest reason why A is faster, told from B to A: {describe_change(mirrored(cause))}.")
+        return Text(f"The likeliest reason why B is faster: {describe_change(cause)}.")
     if not changes.known:
         return sentence_case(join("; ", describe_missing_sides(changes)) + ".")
     if changes.faster is None:
         return Text("Neither side is faster beyond the noise, so there is no difference to explain.")
     return Text(f"The machine code does not show why {_SIDE_NAMES[changes.faster]} is faster.")
+
+
+def mirrored(change: CodeChange) -> CodeChange:
+    """The same change seen from B to A.
+
+    >>> mirrored(WarpRolesChange(a=(), b=(Role(does="copies"),), favours="b"))
+    WarpRolesChange(favours='a', kernel='', a=(Role(does='copies', registers=None),), b=())
+    """
+    values = msgspec.structs.asdict(change)
+    swapped = {_OTHER_NAME.sub(lambda m: "b" if m[0] == "a" else "a", name): value for name, value in values.items()}
+    for name in _SIDES & values.keys():
+        swapped[name] = _OTHER_SIDE[values[name]]
+    return type(change)(**swapped)
 
 
 def describe_change(change: CodeChange) -> Text:

@@ -10,6 +10,7 @@ from kernelviz.core.code_changes import (
     BusyMultiprocessorsChange,
     CodeChange,
     CopiesChange,
+    CopyTechnique,
     InstructionsChange,
     KernelCountChange,
     OccupancyChange,
@@ -21,6 +22,7 @@ from kernelviz.core.code_changes import (
     StoresChange,
     TechniqueChange,
     TensorChange,
+    TensorKind,
     TensorShapeChange,
     TrafficChange,
     WarpRolesChange,
@@ -36,13 +38,11 @@ _MECHANISMS: Mapping[type, str] = MappingProxyType(
         AtomicsChange: "L2 reads, adds and writes for each atomic on global memory, and does those on one address in turn.",
         KernelCountChange: "Each kernel less saves a launch, and a result that goes to the next kernel through memory.",
         BusyMultiprocessorsChange: "With fewer blocks than multiprocessors, the others have nothing to do.",
-        TensorChange: "A newer tensor core instruction multiplies more per cycle, and wgmma runs in the background.",
         PassesChange: "Data that stays on chip is not read from memory or L2 again.",
         SharedStagingChange: "Threads can load in one order and store in another, or use data again, without more accesses to "
         "global memory.",
         SharedLayoutChange: "Padded rows put the elements of a column into different banks, which a warp accesses at once.",
         WarpRolesChange: "Some warps copy while others multiply, so that the tensor cores wait less for data.",
-        CopiesChange: "Copies in the background need no registers for data on the way. TMA copies a tile by one instruction.",
         TechniqueChange: "Blocks of a cluster share data, so that one copy can serve several blocks.",
         AccessWidthChange: "Wider accesses keep more bytes in flight with the same number of warps, by fewer instructions.",
         StoresChange: "Copies store a tile from shared memory in the background, by few instructions and whole lines.",
@@ -53,6 +53,21 @@ _MECHANISMS: Mapping[type, str] = MappingProxyType(
         WavesChange: "Fewer slots for blocks are idle while the last blocks run.",
     }
 )
+_TENSOR: Mapping[TensorKind, str] = MappingProxyType(
+    {
+        "mma_sync": "mma.sync multiplies tiles that are in registers, and needs no tiles in shared memory.",
+        "wgmma": "wgmma multiplies larger tiles, reads them from shared memory, and runs in the background.",
+        "tcgen05": "tcgen05 multiplies larger tiles, keeps the sums in tensor memory, and runs in the background.",
+    }
+)
+_COPIES: Mapping[CopyTechnique, str] = MappingProxyType(
+    {
+        "tma": "TMA copies a tile by one instruction of one thread, in the background and without registers for data on the way.",
+        "bulk_copy": "One instruction copies many bytes in the background, without registers for data on the way.",
+        "cp_async": "Copies in the background need no registers for data on the way, and the warps compute meanwhile.",
+    }
+)
+_NEWEST_FIRST: tuple[CopyTechnique, ...] = ("tma", "bulk_copy", "cp_async")
 
 
 def describe_mechanism(change: CodeChange) -> Text | None:
@@ -62,6 +77,36 @@ def describe_mechanism(change: CodeChange) -> Text | None:
     Data that stays on chip is not read from memory or L2 again.
     >>> print(describe_mechanism(PassesChange(a=2, b=1)))
     None
+    >>> print(describe_mechanism(CopiesChange(a=(), b=("cp_async",), favours="b")))
+    Copies in the background need no registers for data on the way, and the warps compute meanwhile.
     """
-    sentence = _MECHANISMS.get(type(change)) if change.favours is not None else None
+    if change.favours is None:
+        return None
+    match change:
+        case TensorChange():
+            new, old = (change.a, change.b) if change.favours == "a" else (change.b, change.a)
+            sentence = _tensor(new, old)
+        case CopiesChange():
+            new_copies = change.a if change.favours == "a" else change.b
+            sentence = next((_COPIES[kind] for kind in _NEWEST_FIRST if kind in new_copies), None)
+        case _:
+            sentence = _MECHANISMS.get(type(change))
     return None if sentence is None else Text(sentence)
+
+
+def describe_favour(change: CodeChange) -> Text | None:
+    """`describe_mechanism`, and the side that it is about, for a table in which some changes favour A and others B.
+
+    >>> print(describe_favour(BarriersChange(a=2, b=6, favours="a")))
+    In favour of A: The warps of a block wait for each other less often.
+    """
+    mechanism = describe_mechanism(change)
+    return None if mechanism is None else Text(f"In favour of {'A' if change.favours == 'a' else 'B'}: {mechanism}")
+
+
+def _tensor(new: TensorKind | None, old: TensorKind | None) -> str | None:
+    if new is None:
+        return None
+    if old is None:
+        return "Tensor cores multiply tiles by one instruction of a warp, in place of one multiply-add of each thread."
+    return _TENSOR[new]

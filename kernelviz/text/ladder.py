@@ -252,8 +252,8 @@ def _published_gain(published: PublishedStep, problem: Problem, name: Naming) ->
     elsewhere = published.problem is not None and published.problem.key != problem.key
     at = f", at {format_problem(published.problem)}" if elsewhere and published.problem is not None else ""
     return Text(
-        f"{units.factor(published.factor)}× over {name(published.over)}{_on(published.device)}{at} ({published.source})"
-        f"{_remark(published.remark)}"
+        f"{units.factor(published.factor)}× by the source's own kernels over its form of {name(published.over)}"
+        f"{_on(published.device)}{at} ({published.source}){_remark(published.remark)}"
     )
 
 

@@ -19,8 +19,8 @@ _UNKNOWN: Mapping[SourceUnknown, str] = {
 _OTHER_PARTS = "the source files are the same; the two rungs run different parts of them."
 _SAME: Mapping[bool | None, str] = {
     True: "nothing: both run the same compiled code.",
-    False: "the source is the same, but the compiled code is not: constants that the kernel is compiled with differ, and they "
-    "were not recorded.",
+    False: "the source is the same, but the compiled code is not: constants that the kernel is compiled with differ. What "
+    "is recorded of them is the configuration.",
     None: "nothing: source, macros and parameters are the same.",
 }
 _NO_CODE: Mapping[NoFactsReason, str] = {

@@ -14,7 +14,7 @@ from kernelviz.text.ladder import (
     format_value,
 )
 from kernelviz.text.ladder_changes import describe_code_changes, describe_source_changes, describe_why
-from kernelviz.text.results import format_variant
+from kernelviz.text.results import format_configuration, format_variant
 from kernelviz.text.roofs import format_share
 
 
@@ -34,6 +34,7 @@ def facts_of_step(
         ("Reached", _reached(ladder, step, metric)),
         ("Gain here", "" if step.kind == "first" else str(describe_gain(step, name))),
         *(("Published", f"{text}.") for text in describe_published(step, ladder.problem, name)),
+        ("Configuration", _configuration(step)),
         ("New technique", f"{adds}." if adds else ""),
         ("Machine code", str(describe_code_changes(code)) if changes.code_known else ""),
         ("Why", str(describe_why(code))),
@@ -41,6 +42,12 @@ def facts_of_step(
         ("Note", str(describe_code_age(step, of))),
     ]
     return tuple((label, text) for label, text in facts if text)
+
+
+def _configuration(step: Step) -> str:
+    """Which configuration of a variant with parameters was measured, so that nobody takes a default for a tuned one."""
+    said = str(format_configuration(step.result)) if step.result is not None else ""
+    return f"{said}." if said else ""
 
 
 def _reached(ladder: Ladder, step: Step, metric: Metric) -> str:

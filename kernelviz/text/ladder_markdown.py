@@ -1,7 +1,8 @@
 """A ladder as Markdown that reads like a work log: a table of all rungs, and a section for each one."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from kernelviz.metrics.ladder import BackendLadder, Ladder, Metric, Step
 from kernelviz.metrics.ladder_changes import LadderChanges
@@ -114,20 +115,33 @@ def _section(
 
 
 def diff_lines(changes: SourceChanges) -> list[Sequence[str]]:
-    """The diffs of a step, each cut after MOST_DIFF_LINES lines."""
+    """The diffs of a step, and the lines that read the macros which have changed, each cut after MOST_DIFF_LINES lines. The first
+    line says what follows: those of a diff begin with ``---`` and ``+++``."""
     listed: list[Sequence[str]] = []
     for change in changes.files:
         if change.lines:
             more = len(change.lines) - MOST_DIFF_LINES
             cut = [f"… {more:,} more lines"] if more > 0 else []
             listed.append([*change.lines[:MOST_DIFF_LINES], *cut])
+    if not any(change.lines for change in changes.files):
+        listed += _macro_lines(changes)
     return listed
+
+
+def _macro_lines(changes: SourceChanges) -> Iterator[Sequence[str]]:
+    """For each file, the lines that read the macros which have changed."""
+    values = ", ".join(f"{value.name} ({value.before or 'none'} → {value.after or 'none'})" for value in changes.macros)
+    for file, lines in groupby(changes.macro_lines, key=lambda line: line.file):
+        listed = [f"{line.number:>5}  {line.text}" for line in lines]
+        more = len(listed) - MOST_DIFF_LINES
+        cut = [f"… {more:,} more lines"] if more > 0 else []
+        yield [f"{file}: the lines that read {values}", *listed[:MOST_DIFF_LINES], *cut]
 
 
 def _diff(lines: Sequence[str]) -> str:
     """A diff as a fenced block, which nothing in it can close."""
     fence = "`" * (3 + max((len(line) - len(line.lstrip("`")) for line in lines), default=0))
-    return "\n".join([f"{fence}diff", *lines, fence])
+    return "\n".join([f"{fence}{'diff' if lines[0].startswith('---') else 'cpp'}", *lines, fence])
 
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>$~|&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")

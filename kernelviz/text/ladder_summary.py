@@ -38,7 +38,8 @@ def describe_summary(summary: LadderSummary | None, metric: Metric, name: Naming
     if summary.largest is not None and summary.largest.speed_up is not None and summary.steps > 2:
         gain = units.factor(summary.largest.speed_up.estimate)
         adds = describe_techniques(summary.largest)
-        parts.append(f"the largest gain is {name(summary.largest.variant)}{f' ({adds})' if adds else ''}, {gain}×")
+        largest = f"{name(summary.largest.variant)}{f' ({adds})' if adds else ''}"
+        parts.append(f"the largest gain is {largest}, {gain}× over the one before")
     if summary.slower:
         slower = [name(step.variant) for step in summary.slower[:2]]
         slower += [f"{len(summary.slower) - 2} more"] if len(summary.slower) > 2 else []

@@ -22,6 +22,7 @@ from kernelviz.metrics.slowdown_findings import (
     OtherGrid,
     OtherKernelCount,
     OtherKernels,
+    OtherMachineCode,
     OtherSource,
     SlowedDown,
     Status,
@@ -61,7 +62,7 @@ TOPIC_HELP: dict[Topic, str] = {
 }
 STATUS_SIGNS: dict[Status, str] = {"differs": "≠", "same": "=", "unknown": "?"}
 _SAME: dict[Topic, str] = {
-    "kernels": "the same kernels and configuration",
+    "kernels": "kernels of the same names, and the same configuration",
     "precondition": "no technique and no width of accesses is lost",
     "spills": "no more accesses to local memory than in A",
     "occupancy": "not lower than in A",
@@ -151,6 +152,8 @@ def _describe(finding: Finding) -> str:
             return str(format_failure(failure, most=_MOST_OF_A_FAILURE))
         case OtherKernels():
             return _kernels(finding)
+        case OtherMachineCode():
+            return "kernels of the same names, but other machine code"
         case OtherKernelCount(a=a, b=b):
             return f"kernels per call {a} → {b}"
         case OtherSource():

@@ -13,21 +13,26 @@ import sample_runs as samples
 from kernelviz.bench import Bench, kernel_sources
 from kernelviz.bench import ladder as use_case
 from kernelviz.bench import ladder_measuring as measuring
-from kernelviz.bench.ladder_changes import changes_of, compared_results
+from kernelviz.bench.ladder_changes import changes_of, compared_results, sources_of
 from kernelviz.bench.ladder_published import declared
+from kernelviz.bench.slowdown import slowdown_of_pair
 from kernelviz.core import BadField, Run, UnknownName, UnknownRun
 from kernelviz.core.backends import BACKENDS
 from kernelviz.core.code import digest_of
 from kernelviz.formats import shipped_runs
+from kernelviz.metrics.comparison import compare
 from kernelviz.metrics.ladder import steps_by_backend
 from kernelviz.metrics.ladder_summary import summary_of
 from kernelviz.metrics.library_comparison import OWN
+from kernelviz.metrics.slowdown_findings import LostInCode
 from kernelviz.ops import catalogue
 from kernelviz.store import Store
 from kernelviz.text.ladder import describe_published
 from kernelviz.text.ladder_changes import describe_code_changes, describe_source_changes, describe_unread_code
+from kernelviz.text.ladder_markdown import diff_lines
 
 H200_MATMUL = "h200-matmul"
+LADDER_WITH_CODE = "h200-matmul-ladder"
 RUNS = Path(__file__).parents[2] / "docs" / "runs"
 
 
@@ -265,6 +270,38 @@ def test_the_documented_ladder_run_opens_as_a_file(bench: Bench) -> None:
     assert steps["cuda_naive"].kind == "absent"
     said = [str(text) for text in describe_published(steps["cuda_wgmma_cluster"], ladder.problem)]
     assert said == [
-        "1.11× over cuda wgmma persistent on NVIDIA H100 80GB HBM3 (aleksagordic.com/blog/matmul). The step between them, "
+        "1.11× by the source's own kernels over its form of cuda wgmma persistent on NVIDIA H100 80GB HBM3 "
+        "(aleksagordic.com/blog/matmul). The step between them, "
         "barriers with fewer arrivals (704 TFLOP/s), has no variant of its own here"
     ]
+
+
+def test_compare_says_of_each_slower_rung_what_the_ladder_says(bench: Bench) -> None:
+    """The likeliest reason is the change that the machine code shows as a cause, or none is named."""
+    run = bench.load(LADDER_WITH_CODE)
+    facts = bench.history.code_facts
+    facts.reading(run).wait(60)
+    ladder = use_case.ladder_of_stored(bench, LADDER_WITH_CODE)
+    changes = changes_of(bench, ladder)
+    slower = [s for of in ladder.ladders for s in of.steps if s.gain is not None and s.gain.kind == "slower"]
+    assert len(slower) > 2
+    told = set()
+    for step in slower:
+        assert step.over is not None
+        compared = compare(run, run, variant_a=step.over.name, variant_b=step.variant)
+        found = slowdown_of_pair(facts, compared, compared.pairs[0])
+        cause = changes.code[step.variant].cause
+        named = found.likeliest
+        assert (named.change if isinstance(named, LostInCode) else None) == cause, step.variant
+        told.add(cause is None)
+    assert told == {True, False}, "some steps have a cause in the machine code, and some have none"
+
+
+def test_a_step_that_changes_macros_only_shows_the_lines_that_read_them(bench: Bench) -> None:
+    ladder = use_case.ladder_of_stored(bench, LADDER_WITH_CODE)
+    source = sources_of(bench, ladder)["cuda_wgmma_specialised"]
+    assert source.same_files
+    (excerpt,) = diff_lines(source)
+    assert excerpt[0] == "wgmma.cu: the lines that read SPECIALISED (0 → 1)"
+    assert any("#if SPECIALISED" in line for line in excerpt)
+    assert len(excerpt) == 1 + len(source.macro_lines)

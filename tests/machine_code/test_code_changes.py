@@ -37,7 +37,6 @@ from kernelviz.core.code_changes import (
     SpillsChange,
     StoresChange,
     TensorChange,
-    WarpRolesChange,
 )
 from kernelviz.core.code_facts import CaseFacts, KernelOfCase
 from kernelviz.core.machine_code import WarpRole
@@ -60,7 +59,8 @@ CAUSES: dict[str, Callable[[CodeChange | None], bool]] = {
     "add": lambda c: isinstance(c, AccessWidthChange) and (c.space, c.a_bytes, c.b_bytes) == ("global", 4, 16),
     "transpose": lambda c: isinstance(c, SharedStagingChange) and (c.staged, c.bytes) == ("b", 4224),
     "padding": lambda c: isinstance(c, SharedLayoutChange) and (c.a_bytes, c.b_bytes) == (4096, 4224),
-    "matmul": lambda c: isinstance(c, WarpRolesChange) and [r.does for r in c.b] == ["multiplies"] * 2 + ["copies"],
+    # In the recorded ladder of matmul, TMA alone brings 1.51 times, and specialised warps after it nothing.
+    "matmul": lambda c: isinstance(c, CopiesChange) and (c.a, c.b) == (("cp_async",), ("tma",)),
     "softmax": lambda c: isinstance(c, PassesChange) and (c.a, c.b) == (2, 1),
     "w4a16": lambda c: isinstance(c, InstructionsChange) and c.basis == "multiply_add" and c.a > 2 * c.b,
     "shuffled": lambda c: c is None,  # the weights lie in another order, which no count shows
@@ -249,7 +249,8 @@ def test_spills_are_named_before_everything_that_is_not_measured() -> None:
     outside = ranked(outside_the_main_loop(four), outside_the_main_loop(eight), "b")
     assert {type(one.change): one.explains for one in outside.changes}[SpillsChange] == "neutral"
     appeared = ranked(eight, four, "a")
-    assert str(describe_cause(appeared)).endswith("accesses to local memory (spills) 0 → 590, in an iteration 0 → 194.")
+    told = "from B to A: accesses to local memory (spills) 590 → 0, in an iteration 194 → 0."
+    assert str(describe_cause(appeared)).endswith(told)
 
 
 def test_the_use_case_reads_the_code_of_one_or_two_runs(reader: CodeFacts) -> None:

@@ -150,7 +150,7 @@ def lines_changed(ladder: Ladder, of: BackendLadder, step: Step, changes: Ladder
             # The box scrolls, and not the code in it, because the keyboard reaches only the box: it has a button in it.
             height: Any = DIFF_PX if len(lines) > SHORT_LINES else "content"
             with st.container(height=height, border=False, key=f"ladder_diff_{number}"):
-                st.code("\n".join(lines), language="diff", wrap_lines=True)
+                st.code("\n".join(lines), language="diff" if lines[0].startswith("---") else "cpp", wrap_lines=True)
 
 
 def worklog(
