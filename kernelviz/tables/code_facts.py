@@ -7,7 +7,7 @@ from kernelviz.core import Result, units
 from kernelviz.core.code_facts import CaseFacts, KernelOfCase
 from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View
 from kernelviz.text.code_facts import format_limits, format_proofs, format_tail, format_waves
-from kernelviz.text.machine_code import format_accesses, format_tensor
+from kernelviz.text.machine_code import format_memory, format_tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ CODE_FACTS: tuple[Column[KernelRow], ...] = (
            units.OWN_NUMBER, lambda row: format_tail(row.kernel)),
     Column("instructions", "Main loop", f"Instructions of a thread. {_OF_ITERATION}", units.COUNT,
            lambda row: row.kernel.role.work.executable),
-    Column("accesses", "Memory", f"Memory instructions and their width. {_OF_ITERATION}", units.OWN_TEXT,
-           lambda row: format_accesses(row.kernel.role.work.accesses)),
+    Column("accesses", "Memory", f"Asynchronous copies, and memory instructions with their width. {_OF_ITERATION}",
+           units.OWN_TEXT, lambda row: format_memory(row.kernel.facts, row.kernel.role)),
     Column("tensor", "Tensor core", _OF_ITERATION, units.OWN_TEXT,
            lambda row: format_tensor(row.kernel.role.work.tensor) if row.kernel.role.work.tensor else None, optional=True),
     Column("kernel", "Kernel", "Its name in the compiled module.", units.TEXT, lambda row: row.kernel.facts.name),

@@ -315,7 +315,12 @@ def format_roof(ladder: Ladder, metric: Metric) -> str | None:
     value = roof_value(ladder, metric)
     if value is None or ladder.light is None:
         return None
-    return f"roof {format_estimate(value, metric)} ({ladder.light.bound}-bound)"
+    reached = (
+        ""
+        if metric != "bandwidth" or ladder.light.bound == "memory"
+        else ": the bandwidth at which arithmetic is the limit"
+    )
+    return f"roof {format_estimate(value, metric)} ({ladder.light.bound}-bound{reached})"
 
 
 def describe_code_age(step: Step, of: BackendLadder) -> Text:

@@ -118,8 +118,11 @@ def describe_kernel(kernel: KernelFacts) -> tuple[Text, ...]:
     )
 
 
-def format_resources(kernel: KernelFacts) -> Text:
-    """Registers, stack, spills, shared memory and the size of the code, in one line."""
+def format_resources(kernel: KernelFacts, shared_bytes: int | None = None) -> Text:
+    """Registers, stack, spills, shared memory and the size of the code, in one line. `shared_bytes`: of a block, static and
+    dynamic together; None if it is not known, as without a launch."""
+    static = f"{kernel.static_shared_bytes:,} bytes of static shared memory"
+    shared = static if shared_bytes is None else f"{shared_bytes:,} bytes of shared memory per block"
     threads = kernel.required_threads or kernel.max_threads
     return join(
         ", ",
@@ -130,7 +133,7 @@ def format_resources(kernel: KernelFacts) -> Text:
             f"{kernel.spill_stores} stores to and {kernel.spill_loads} loads from local memory"
             if kernel.spill_stores or kernel.spill_loads
             else "no access to local memory",
-            f"{kernel.static_shared_bytes} bytes of static shared memory",
+            shared,
             f"{'exactly' if kernel.required_threads else 'at most'} {' × '.join(map(str, threads))} threads"
             if threads
             else "",
@@ -180,6 +183,13 @@ def format_accesses(accesses: Iterable[Access]) -> Text:
     return join(
         ", ", (f"{a.count} {a.space} {a.kind}{'s' if a.count > 1 else ''} of {a.width_bytes} bytes" for a in accesses)
     )
+
+
+def format_memory(kernel: KernelFacts, role: WarpRole) -> Text:
+    """Accesses and asynchronous copies of the main loop of a role; without such copies, those that other roles start."""
+    others = [copy for other in kernel.roles if other is not role for copy in other.work.copies]
+    by_others = f"{format_copies(others)} (by another warp role)" if others and not role.work.copies else ""
+    return join(", ", (format_copies(role.work.copies), by_others, format_accesses(role.work.accesses)))
 
 
 def format_copies(copies: Iterable[AsynchronousCopy]) -> Text:

@@ -89,7 +89,7 @@ def insight(case: CaseFacts | None, kernel: KernelOfCase | None) -> None:
         return
     launch = list(map(str, describe_launch(kernel)))[1:2]
     region = str(format_region(kernel.role))
-    st.markdown(plain(f"{'; '.join((str(format_resources(kernel.facts)), *launch, region))}."))
+    st.markdown(plain(f"{'; '.join((str(format_resources(kernel.facts, kernel.shared_bytes)), *launch, region))}."))
 
 
 def badges(case: CaseFacts | None, name: str = "") -> None:

@@ -75,8 +75,9 @@ def nothing_measured(bench: Bench, op: Op, device: Device) -> None:
             return
         st.markdown(
             f"**No run shows the ladder of {plain(op.name)}**, and this machine cannot measure it. Measure it on a GPU "
-            f"(`kernelviz ladder {plain(op.name)} --measure`), and upload the run on the page History. {_with_runs(bench)}"
+            f"and upload the run on the page History. {_with_runs(bench)}"
         )
+        st.code(f"kernelviz ladder {op.name} --measure", language="console")
 
 
 def _with_runs(bench: Bench) -> str:
