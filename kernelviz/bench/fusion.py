@@ -150,9 +150,10 @@ def record(bench: Bench, run_id: str, folder: Path) -> Path:
 
 
 def shows_fusion(bench: Bench, summary: RunSummary) -> bool:
-    """Whether the plan of a run has a composition and a fused variant of an op that declares a fusion."""
+    """Whether the plan of a run has a composition and a fused variant of an op that declares a fusion. It need not have results: a
+    run that was cancelled before the first one can be resumed."""
     op = bench.ops().get(summary.op)
-    if op is None or op.fusion is None or not summary.done:
+    if op is None or op.fusion is None:
         return False
     variants = set(bench.load(summary.id).plan.variants)
     return bool(variants & set(op.fusion.unfused)) and bool(variants & set(op.fusion.fused))

@@ -188,6 +188,14 @@ def test_an_interrupted_run_can_be_resumed(
     monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
     made.history.add(msgspec.structs.replace(sweep(), status="interrupted"))  # type: ignore[type-var]
     test = opened(fusion_family="reshape_elementwise")
-    assert "This run was interrupted: 9 of 9 cases were measured." in words(test)
+    assert "This measurement was interrupted: 9 of 9 cases have a result." in words(test)
     assert [b.label for b in test.button if b.key == "resume_fusion"] == ["Resume"]
+    # Cancelled before its first result: it is shown as cancelled, and a new visit shows the run that has results.
+    empty = msgspec.structs.replace(sweep(), id="empty", status="cancelled", results=())  # type: ignore[type-var]
+    made.history.add(empty)
+    test = opened(fusion_family="reshape_elementwise", of_run="empty")
+    assert not test.error
+    assert "This measurement was cancelled: 0 of 9 cases have a result." in words(test)
+    assert [b.label for b in test.button if b.key == "resume_fusion"] == ["Resume"]
+    assert param(opened(fusion_family="reshape_elementwise"), "of_run") == "fusion-reshape_elementwise"
     made.close()

@@ -8,7 +8,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench import fusion as use_case
-from kernelviz.core import Device, UnknownRun
+from kernelviz.core import LIVING, Device, UnknownRun
 from kernelviz.core.fusion import FusionFamily
 from kernelviz.metrics.fusion import FusionRow
 from kernelviz.ops import Op
@@ -120,7 +120,8 @@ def run_box(bench: Bench, chosen: Selection) -> RunSummary | None:
         st.page_link(site.page("history"), label="Runs on this server, and upload", icon=":material/history:")
     if not runs:
         return None
-    first = next((run_id for run_id in (run_in_hand.current(bench),) if run_id in runs), next(iter(runs)))
+    with_results = [run.id for run in runs.values() if run.done or run.status in LIVING]
+    first = next((i for i in (run_in_hand.current(bench), *with_results) if i in runs), next(iter(runs)))
     key = f"fusion_run_{chosen.op.name}"
     if view_filters.moved(RUN) or st.session_state.get(key) not in runs:
         st.session_state[key] = wanted if wanted in runs else first
