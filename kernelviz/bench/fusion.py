@@ -150,8 +150,8 @@ def record(bench: Bench, run_id: str, folder: Path) -> Path:
 
 
 def shows_fusion(bench: Bench, summary: RunSummary) -> bool:
-    """Whether the plan of a run has a composition and a fused variant of an op that declares a fusion. It need not have results: a
-    run that was cancelled before the first one can be resumed."""
+    """Whether the plan of a run has a composition and a fused variant of an op that declares a fusion. It need not have results:
+    a run that was cancelled before the first one can be resumed."""
     op = bench.ops().get(summary.op)
     if op is None or op.fusion is None:
         return False
@@ -290,6 +290,7 @@ def _record(row: FusionRow) -> dict[str, Any]:
         "cache_bytes": row.cache_bytes,
         "saved_bytes": row.saved.moved_bytes,
         "saved_launches": row.saved.launches,
+        "saved_memsets": row.saved.memsets,
         "unfused_s": row.unfused_figure.estimate,
         "unfused_low_s": row.unfused_figure.low,
         "unfused_high_s": row.unfused_figure.high,

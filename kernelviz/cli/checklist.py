@@ -1,4 +1,4 @@
-"""`kernelviz checklist`: bandwidth, block size, launch cost, fusion, occupancy and accuracy of each case, ticked from facts."""
+"""`kernelviz checklist`: share of the roof, block size, launch cost, fusion, occupancy and accuracy of each case, by facts."""
 
 from typing import Annotated
 
@@ -23,7 +23,7 @@ def checklist(
     l2: options.Headline = "cold",
     as_json: options.Json = False,
 ) -> None:
-    """Tick six points of each case of a run: bandwidth, block size, launch cost, fusion, occupancy, accuracy.
+    """Tick six points of each case of a run: share of the roof, block size, launch cost, fusion, occupancy, accuracy.
 
     Each point is passed (✓), not passed (✕) or unknown (?), by a rule with a threshold and from facts of the case: its time, the
     measured roofs, its kernels and the correctness gate. The rules are printed below the table. A point says where to look, not

@@ -90,7 +90,7 @@ _REASONS: dict[type, Template] = {
     why.OtherKernels: lambda r: (
         f"other kernels: the product is by {r.unfused_backend} in the steps and by {r.fused_backend} in the fused variant"
     ),
-    why.SeveralKernels: lambda r: f"several kernels: the fused variant launches {r.kernels}",
+    why.SeveralKernels: lambda r: f"several kernels: the fused variant has {count_launches(r.kernels, r.memsets)}",
     why.WideInterval: lambda r: (
         f"uncertain measurement: the interval of the measured speed-up is ± {units.percent(r.half_width, 0)}, so the prediction "
         "may be right"
@@ -99,13 +99,16 @@ _REASONS: dict[type, Template] = {
 }
 
 
-def count_launches(launches: int) -> str:
-    """A number of launches with its noun.
+def count_launches(launches: int, memsets: int = 0) -> str:
+    """A number of launches with its noun, and how many of them are fills of memory.
 
-    >>> count_launches(1), count_launches(12)
-    ('1 launch', '12 launches')
+    >>> count_launches(1), count_launches(12), count_launches(2, 1), count_launches(1, 1)
+    ('1 launch', '12 launches', '2 launches (1 of them a memset)', '1 launch (a memset)')
     """
-    return f"{launches:,} launch{'' if launches == 1 else 'es'}"
+    number = f"{launches:,} launch{'' if launches == 1 else 'es'}"
+    if not memsets:
+        return number
+    return f"{number} ({'a memset' if launches == memsets == 1 else f'{memsets} of them a memset'})"
 
 
 def describe_reasons(reasons: Sequence[why.FusionReason]) -> tuple[Text, ...]:
@@ -206,7 +209,7 @@ def describe_row(row: FusionRow) -> Text:
     """One sentence about a row: what is saved, and what that brings."""
     saved = (
         f"Fusing {format_steps(row.steps)} at {format_sizes(row.problem)} saves {units.rate(row.saved.moved_bytes, 'B', 3)} and "
-        f"{count_launches(row.saved.launches)}"
+        f"{count_launches(row.saved.launches, row.saved.memsets)}"
     )
     if row.fused is None:
         return Text(f"{saved}. No fused variant has a correct time here.")

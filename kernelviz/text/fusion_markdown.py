@@ -47,7 +47,8 @@ def format_row(row: FusionRow) -> tuple[str, ...]:
         format_problem(row.problem),
         f"`{row.unfused.variant}`",
         f"{units.size_bytes(row.intermediate_bytes)}{of_cache}",
-        f"{units.rate(row.saved.moved_bytes, 'B', 3)}, {row.saved.launches}",
+        f"{units.rate(row.saved.moved_bytes, 'B', 3)}, {row.saved.launches}"
+        + (f" ({row.saved.memsets} memset)" if row.saved.memsets else ""),
         str(format_time(row.unfused_figure)),
         f"`{row.fused.variant}`" if row.fused else "none is correct",
         str(format_time(row.fused_figure)) if row.fused_figure else "–",

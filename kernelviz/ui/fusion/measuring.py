@@ -54,7 +54,8 @@ def controls(bench: Bench, chosen: choice.Selection, device: Device, run: RunSum
         if run.status in ("cancelled", "interrupted"):
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.warning(
-                    f"This measurement was {run.status}: {run.done} of {run.cases} cases have a result. Resume measures the rest.",
+                    f"This measurement was {run.status}: {run.done} of {run.cases} cases have a result. "
+                    "Resume measures the rest.",
                     icon=":material/pause_circle:",
                 )
                 callbacks.button(

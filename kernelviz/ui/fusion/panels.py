@@ -156,7 +156,10 @@ def _steps(row: FusionRow) -> str:
         if cost is not None and row.fused is not None
         else []
     )
-    return "\n".join(["| Step | Moves | FLOP | Leaves |", "|---|--:|--:|--:|", *lines, *fused])
+    fills = [f"| {row.saved.memsets} × memset of the library (a launch, no step) | – | 0 | – |"] * bool(
+        row.saved.memsets
+    )
+    return "\n".join(["| Step | Moves | FLOP | Leaves |", "|---|--:|--:|--:|", *lines, *fills, *fused])
 
 
 def _flop(flop: int) -> str:
