@@ -41,6 +41,7 @@ from kernelviz.plots.quantities import BANDWIDTH, RATE, SPEED_UP, TIME, Quantity
 from kernelviz.plots.variant_styles import BAD, NEUTRAL, Style
 from kernelviz.text import format_roof_name, format_size, format_sizes, format_variant
 from kernelviz.text.caches import format_caches
+from kernelviz.text.charts import describe_no_time
 
 HEIGHT = 350
 _AROUND_PX = 110
@@ -164,7 +165,7 @@ def _by_size(
     points_of_runs = [_points(run, quantity, roofs, chosen, headline) for run in run_list]
     all_points = list(chain.from_iterable(points_of_runs))
     if headline == "warm" and all(d.y is None and d.row.failure is None for d in all_points):
-        return nothing("No case has a warm time yet.", height=HEIGHT)
+        return nothing(str(describe_no_time(run_list, headline)), height=HEIGHT)
     largest = max((d.y for d in all_points if d.y is not None), default=0.0)
     scale, unit = next((p for p in quantity.prefixes if largest >= p[0]), quantity.prefixes[-1])
     one_hover = (
