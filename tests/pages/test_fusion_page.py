@@ -122,6 +122,36 @@ def test_another_family_in_the_box_shows_its_run_without_an_error(bench: Bench) 
     assert not test.error
 
 
+def test_ordinary_clicks_leave_nothing_in_the_address_that_the_page_complains_about(bench: Bench) -> None:
+    bench.history.add(sweep())  # type: ignore[arg-type]
+    test = opened(fusion_family="reshape_elementwise")
+    test.selectbox(key="fusion_case").set_value("reshape_elementwise bf16 m=256 n=8192").run()
+    assert param(test, "fusion_case") == "reshape_elementwise bf16 m=256 n=8192"
+    test.selectbox(key="fusion_family").set_value("linear_activation").run()
+    test.selectbox(key="fusion_op").set_value("linear_silu").run()
+    assert param(test, "fusion_case") is None
+    test.button(key="show_pointwise").click().run()
+    assert "In the address" not in words(test)
+    assert test.selectbox(key="fusion_family").value == "pointwise"
+
+
+def test_an_op_alone_in_the_address_opens_its_family_and_what_is_unknown_is_named(bench: Bench) -> None:
+    for name in ("op", "fusion_op"):
+        test = opened(**{name: "linear_silu"})
+        assert (test.selectbox(key="fusion_family").value, test.selectbox(key="fusion_op").value) == (
+            "linear_activation",
+            "linear_silu",
+        )
+        assert "In the address" not in words(test.run())
+        assert test.selectbox(key="fusion_op").value == "linear_silu"
+    assert "In the address, 'familie' is ignored: this page knows fusion_family, fusion_op" in words(
+        opened(familie="x")
+    )
+    assert "In the address, fusion_family 'x' is not among" in words(opened(family="x"))
+    assert "No run **nonsense** of " in words(opened(run="nonsense"))
+    assert param(opened(run="h200-linear_gelu"), "of_run") == "h200-linear_gelu"
+
+
 def test_a_run_alone_in_the_address_is_enough(bench: Bench) -> None:
     bench.history.add(sweep())  # type: ignore[arg-type]
     test = opened(of_run="fusion-reshape_elementwise")

@@ -18,9 +18,13 @@ from kernelviz.ui.shared import run_in_hand, site, view_filters
 from kernelviz.ui.shared.text import distinct_labels, plain, run_label
 
 _Option = TypeVar("_Option", bound=str)
+_SHOWN = "fusion_op_shown"
 RUN = "of_run"
 """The parameter of the address that names the run. `run` opens a run on the page Bench."""
 PENDING = "fusion_case_clicked"
+_SHORT = {"family": "fusion_family", "op": "fusion_op", "run": RUN}
+_KNOWN = ("fusion_family", "fusion_op", RUN, "fusion_case", "along", "compositions", "on")
+"""The parameters of the address of this page, and the short names that are read as these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +42,16 @@ def device(bench: Bench) -> Device:
 
 def selection(bench: Bench) -> Selection:
     """The family and the op, which the address repeats. A family begins with the op of its newest run."""
+    for short, key in _SHORT.items():
+        view_filters.adopt(short, key)
+    view_filters.report_unknown(_KNOWN)
     pending = st.session_state.pop("family_pending", None)
     if pending is not None:
         st.session_state["fusion_family"] = pending
-        st.session_state.pop("fusion_op", None)
+        view_filters.forget("fusion_op")
         view_filters.write(RUN, None)
     families = [family for family, ops in use_case.fused_ops(bench).items() if ops]
+    _family_of_named_op(bench)
     begin = _first_run(bench)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="fusion_choice"):
         family = _box(
@@ -54,10 +62,22 @@ def selection(bench: Bench) -> Selection:
         newest = use_case.newest_of(bench, family)
         likely = [run.op for run in (begin, newest) if run is not None and run.op in ops]
         if st.session_state.get("fusion_op") not in (None, *ops):
-            st.session_state.pop("fusion_op")
-            st.query_params.pop("fusion_op", None)
+            view_filters.forget("fusion_op")
         op = _box("Op", list(ops), (*likely, *ops)[0], "fusion_op", 280, str)
+    if st.session_state.get(_SHOWN, op) != op:
+        view_filters.forget("fusion_case", "along")  # they are about the op that was shown before
+    st.session_state[_SHOWN] = op
     return Selection(family, ops[op])
+
+
+def _family_of_named_op(bench: Bench) -> None:
+    """An address that names an op and no family means the family of the op."""
+    named = st.query_params.get("fusion_op")
+    if named is None or "fusion_family" in st.query_params or "fusion_family" in st.session_state:
+        return
+    for family, ops in use_case.fused_ops(bench).items():
+        if named in [op.name for op in ops]:
+            st.query_params["fusion_family"] = family
 
 
 def _box(
@@ -152,8 +172,7 @@ def case(rows: Sequence[FusionRow], default: FusionRow) -> FusionRow:
     if pending in by_key:
         st.session_state["fusion_case"] = pending
     elif st.session_state.get("fusion_case") not in (None, *by_key):
-        st.session_state.pop("fusion_case")
-        st.query_params.pop("fusion_case", None)
+        view_filters.forget("fusion_case")
     key = view_filters.choose(
         st.selectbox, "Sizes", list(by_key), default.problem.key, key="fusion_case", width="stretch",
         format_func=lambda k: f"{format_sizes(by_key[k].problem)} · {by_key[k].problem.precision}",
