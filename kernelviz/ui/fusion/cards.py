@@ -45,8 +45,10 @@ def _card(bench: Bench, family: FusionFamily, chosen: choice.Selection, device: 
     with st.container(border=True, width=CARD_PX, gap="xsmall", key=f"fusion_card_{family}"):
         mark = " :gray[· shown below]" if family == chosen.family else ""
         st.markdown(f"**{plain(FAMILIES[family])}**{mark}")
+        measured_now = measuring.card_progress(bench, family)
         if row is None:
-            _not_measured(bench, family, device)
+            if not measured_now:
+                _not_measured(bench, family, device)
         else:
             problem = row.problem
             sizes = f"{problem.op} {problem.precision} · {format_sizes(problem)} · {row.device}"

@@ -122,6 +122,14 @@ def choose_family(family: FusionFamily) -> None:
     st.session_state["family_pending"] = family
 
 
+def choose_op(bench: Bench, op: str) -> None:
+    """Show an op and its family in this redraw, before their boxes are drawn."""
+    for family, ops in use_case.fused_ops(bench).items():
+        if op in [one.name for one in ops]:
+            view_filters.forget("fusion_op")
+            st.session_state["fusion_family"], st.session_state["fusion_op"] = family, op
+
+
 def run_box(bench: Bench, chosen: Selection) -> RunSummary | None:
     """The run that is shown, from the address or the box; None if there is none. A run that is not here, or that shows no fusion
     of this op, is named."""
