@@ -10,9 +10,9 @@ from pathlib import Path
 
 from kernelviz.bench import recording
 from kernelviz.bench.bench import Bench
-from kernelviz.bench.claims import ClaimsOnDevice, claims_on, problem_of
+from kernelviz.bench.claims import ClaimsOnDevice, claims_on, named, problem_of
 from kernelviz.bench.summaries import RunSummary
-from kernelviz.core import LIVING, FigureName, Method, Plan, Problem, check_name
+from kernelviz.core import LIVING, FigureName, Method, Plan, Problem
 from kernelviz.core.claim import ClaimCollection
 from kernelviz.core.units import typed_size
 from kernelviz.metrics.claim_reasons import NotMeasured
@@ -70,9 +70,8 @@ class ClaimProgress:
 
 def claim_runs(bench: Bench, of_device: ClaimsOnDevice, claims: Sequence[str] | None = None) -> tuple[ClaimRun, ...]:
     """The runs that test everything that can be tested on the device, or only these claims. Errors: UnknownName."""
-    ids = [a.claim.id for a in of_device.assessments]
     for claim_id in claims or ():
-        check_name("claim", claim_id, ids)
+        named(of_device.assessments, claim_id)
     by_problem: dict[str, list[tuple[Problem, str, FigureName, str]]] = {}
     for one in of_device.assessments:
         if not one.measurable or (claims is not None and one.claim.id not in claims):

@@ -192,8 +192,13 @@ def rows_of_sources(bench: Bench, sources: Sequence[str]) -> tuple[FusionRow, ..
             raise BadField("RUN", source, remedy)
         several = run_files.read(path) if path.is_file() else (opened(bench, source),)
         for run in several:
-            if len(several) == 1 or run.plan.op in _names(bench):
+            if run.plan.op in _names(bench):
                 collected += rows_of_run(bench, run)
+            elif len(several) == 1:
+                having = ", ".join(sorted(_names(bench)))
+                raise BadField(
+                    "RUN", source, f"it is a run of {run.plan.op}, which declares no fusion. Ops that do: {having}"
+                )
     return tuple(collected)
 
 

@@ -52,6 +52,10 @@ a block; the time of an empty kernel (on a CPU: of a torch call) is not measured
 limits of the GPU, are not known; the outputs were not checked."""
 
 
+NEEDS_ROOFS: tuple[WhyUnknown, ...] = ("no_roof", "no_empty_kernel")
+"""What a calibration of the device would make known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Unknown:
     """A point that cannot be ticked, and why."""

@@ -57,10 +57,10 @@ WHY_UNKNOWN: dict[WhyUnknown, str] = {
     "wrong": "the result is wrong, so its time does not count",
     "no_time": "it has no time with these caches",
     "not_stable": "its time is not stable",
-    "no_roof": "the roof is not measured",
+    "no_roof": "the roof is not measured (calibrate)",
     "no_kernels": "no kernels were recorded",
     "no_block": "the tracer did not say the size of a block",
-    "no_empty_kernel": "the time of an empty launch is not measured",
+    "no_empty_kernel": "the time of an empty launch is not measured (calibrate)",
     "no_resources": "the resources of the kernel or the limits of the GPU are not known",
     "not_checked": "its outputs were not checked",
 }
@@ -70,7 +70,7 @@ def describe_fact(fact: Fact) -> Text:
     """The fact behind a tick, with its numbers.
 
     >>> str(describe_fact(KernelCount(3))), str(describe_fact(BlockSize(256, 8))), str(describe_fact(Unknown("no_roof")))
-    ('3 kernels in a call', '256 threads, 8 blocks on a multiprocessor', 'the roof is not measured')
+    ('3 kernels in a call', '256 threads, 8 blocks on a multiprocessor', 'the roof is not measured (calibrate)')
     >>> str(describe_fact(KernelCount(1, memsets=1)))
     '1 kernel and 1 memset in a call'
     >>> str(describe_fact(LaunchShare(0.7e-6, 7e-6, 1))), str(describe_fact(GateResult(True, 0.412, 3)))

@@ -6,6 +6,7 @@ from kernelviz.core import units
 from kernelviz.core.fusion import FusionFamily
 from kernelviz.metrics.fusion import FusionRow, Payoff
 from kernelviz.metrics.fusion_reasons import MOST_ERROR
+from kernelviz.metrics.grouping import grouped
 from kernelviz.text.fusion import (
     FAMILIES,
     METHOD_A,
@@ -67,21 +68,27 @@ def markdown(
     """A section: the method, the table, and a line for each axis about where fusing pays. `every`: also the compositions that
     are not the fastest."""
     selected = [row for row in rows if row.fastest or every]
-    heading, *lines = (f"| {' | '.join(cells)} |" for cells in (HEADINGS, *map(format_row, selected)))
-    sides = "|".join(["---", "---", "--:", "--:", "--:", "---", "--:", "--:", "--:", "--:", "--:", "--:", "---"])
+    of_devices = grouped(selected, key=lambda row: row.device)
     said = [
         f"- {FAMILIES[family]}, {_at(payoff)}{describe_payoff(payoff)}"
         for family, of in payoffs.items()
         for payoff in of
     ]
-    parts = [METHOD_B, METHOD_A, _errors(selected), "\n".join((heading, f"|{sides}|", *lines)), "\n".join(said)]
+    tables = [f"Measured on {device}:\n\n{_table(of)}" for device, of in of_devices.items()]
+    parts = [METHOD_B, METHOD_A, _errors(selected), *tables, "\n".join(said)]
     return "\n\n".join(map(str, filter(None, parts)))
+
+
+def _table(rows: Sequence[FusionRow]) -> str:
+    heading, *lines = (f"| {' | '.join(cells)} |" for cells in (HEADINGS, *map(format_row, rows)))
+    sides = "|".join(["---", "---", "--:", "--:", "--:", "---", "--:", "--:", "--:", "--:", "--:", "--:", "---"])
+    return "\n".join((heading, f"|{sides}|", *lines))
 
 
 def _at(payoff: Payoff) -> str:
     problem = payoff.rows[0].problem
     sizes = format_line_sizes([row.problem for row in payoff.rows], payoff.axis)
-    return f"`{problem.op}` {problem.precision} at {sizes}: "
+    return f"`{problem.op}` {problem.precision} on {payoff.rows[0].device} at {sizes}: "
 
 
 def _errors(rows: Sequence[FusionRow]) -> str:
