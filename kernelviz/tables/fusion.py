@@ -1,5 +1,6 @@
 """The columns of what fusing saves: one row for each composition at each problem."""
 
+import math
 from collections.abc import Sequence
 
 from kernelviz.core import units
@@ -21,8 +22,8 @@ from kernelviz.text.fusion import (
 from kernelviz.text.times import format_time
 
 _ERROR_HELP = (
-    f"Natural logarithm of predicted over measured speed-up. Above 0, the prediction promises too much. Beyond ±{MOST_ERROR} "
-    "(15 %) a reason is given."
+    "By how much the predicted speed-up is above (+) or below (−) the measured one. Where they differ by a factor of more than "
+    f"{math.exp(MOST_ERROR):.2f}, a reason is given."
 )
 _PREDICTED = View.WIDE | View.TERMINAL
 

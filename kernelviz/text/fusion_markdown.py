@@ -1,5 +1,6 @@
 """What fusing saves as Markdown: the section of a document that `kernelviz fusion --markdown` prints."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from kernelviz.core import units
@@ -105,12 +106,11 @@ def describe_errors(rows: Sequence[FusionRow]) -> Text:
         if known:
             right = sum(error <= MOST_ERROR for error in known)
             sentences.append(
-                f"prediction {name} is within ±{MOST_ERROR} (15 %) in {right} of {len(known)} cases, and off by at most "
-                f"{max(known):.2f}"
+                f"prediction {name} is within a factor of {math.exp(MOST_ERROR):.2f} of the measured speed-up in {right} of "
+                f"{len(known)} cases, and off by a factor of at most {units.factor(math.exp(max(known)))}"
             )
     if not sentences:
         return Text("No case has intermediate tensors of at least four times the last-level cache and a prediction.")
     return Text(
-        "As logarithms of predicted over measured speed-up, where the intermediate tensors have at least four times the "
-        f"last-level cache: {'; '.join(sentences)}."
+        "Where the intermediate tensors have at least four times the last-level cache: " + f"{'; '.join(sentences)}."
     )

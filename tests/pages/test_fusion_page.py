@@ -89,6 +89,7 @@ def test_the_address_opens_the_same_case_again(bench: Bench) -> None:
     said = words(test)
     assert test.selectbox(key="fusion_case").value == key
     assert "verdict slower" in said
+    assert "saves 8.39 MB and 1 launch, but takes 1." in said
     assert "cache-resident" in said
     again = opened(**{name: param(test, name) or "" for name in test.query_params})
     assert again.selectbox(key="fusion_case").value == key
@@ -179,6 +180,13 @@ def test_what_cannot_run_here_says_so_and_offers_no_button(bench: Bench) -> None
     assert "linear_silu cannot be measured on AMD EPYC 9654" in said
     assert "cuda_wgmma_fused" in said
     assert not [b for b in test.button if b.key == "measure_fusion"]
+    recorded = use_case.newest_of(bench, "linear_activation")
+    assert recorded is not None
+    assert f"Of the same family, {recorded.op} was measured on NVIDIA H200." in said
+    assert "**Linear + activation** :gray[· shown below]" not in said, "its card is about another op"
+    test.button(key="show_near").click().run()
+    assert param(test, "of_run") == recorded.id
+    assert "**Linear + activation** :gray[· shown below]" in words(test)
 
 
 def test_an_op_without_a_run_offers_to_measure_it(bench: Bench) -> None:
