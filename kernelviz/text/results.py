@@ -22,6 +22,8 @@ def format_variant(variant: str) -> str:
 
 def describe_configuration(configuration: Configured) -> Text:
     """The values of the parameters, and where they come from."""
+    if configuration.tuned_by is None and not configuration.named and not any(configuration.values.values()):
+        return Text("default configuration: chosen by the sizes")  # 0 leaves each parameter to the variant
     values = configuration_text(configuration.values)
     if configuration.tuned_by is not None:
         return Text(f"tuned: {values} (run {configuration.tuned_by})")
@@ -39,6 +41,8 @@ def format_configuration(result: Result) -> Text:
     default configuration: block=64
     >>> print(format_configuration(one(variant="t[block=64]", configuration={"block": 64})))
     configuration: block=64
+    >>> print(format_configuration(one(variant="t", configuration={"heads": 0, "warps": 0})))
+    default configuration: chosen by the sizes
     """
     configuration = configured(result)
     return describe_configuration(configuration) if configuration else Text("")
