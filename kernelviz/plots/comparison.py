@@ -82,6 +82,7 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
         "tickvals": [math.log(t) for t in ticks],
         "ticktext": [label.replace(" ", "<br>") for label in labels],  # on a phone, longer lines would overlap
         "tickangle": 0,
+        "title": {**draft.x_axis["title"], "standoff": draft.x_axis["title"]["standoff"] + _SECOND_LINE_PX},
         "range": [math.log(low), math.log(high)],
     }
     draft.y_axis |= {
