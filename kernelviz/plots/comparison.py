@@ -82,7 +82,6 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
         "tickvals": [math.log(t) for t in ticks],
         "ticktext": [label.replace(" ", "<br>") for label in labels],  # on a phone, longer lines would overlap
         "tickangle": 0,
-        "title": {**draft.x_axis["title"], "standoff": draft.x_axis["title"]["standoff"] + _SECOND_LINE_PX},
         "range": [math.log(low), math.log(high)],
     }
     draft.y_axis |= {
@@ -100,6 +99,7 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
         "bargap": 0.25,
         "legend": {**draft.layout["legend"], "y": 1, "yanchor": "bottom"},
         "margin": {**draft.layout["margin"], "t": 40, "b": draft.layout["margin"]["b"] + _SECOND_LINE_PX},
+        "minreducedheight": ROW_PX,  # by default, Plotly takes the space of the ticks for a plot of less than 64 pixels
     }
     return draft.figure()
 

@@ -45,7 +45,7 @@ COLUMNS: tuple[Column[Assessment], ...] = (
 )  # fmt: skip
 
 
-_FIRST_ON_PAGE = ("claim", "verdict", "here", "published", "setup")
+_FIRST_ON_PAGE = ("claim", "verdict", "here", "published", "setup", "ratio", "reason")
 
 
 def page_columns() -> tuple[Column[Assessment], ...]:
