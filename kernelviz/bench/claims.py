@@ -35,7 +35,7 @@ from kernelviz.ops import Op, catalogue
 
 VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 _MOST_ASSESSED = 4096
-_MOST_NEAR = 3
+_MOST_ALIKE = 3
 # By bench, because an id of a run says nothing about a run of another store.
 _assessed: weakref.WeakKeyDictionary[Bench, dict[tuple[object, ...], Assessment]] = weakref.WeakKeyDictionary()
 _assessing = threading.Lock()
@@ -50,8 +50,8 @@ class UnknownClaim(UnknownName):
 
     def __init__(self, claim_id: str, known: Iterable[str]) -> None:
         super().__init__("claim", claim_id, known)
-        near = difflib.get_close_matches(claim_id.lower(), self.known, n=_MOST_NEAR, cutoff=0.5)
-        nearest = f"; nearest: {', '.join(near)}" if near else ""
+        alike = difflib.get_close_matches(claim_id.lower(), self.known, n=_MOST_ALIKE, cutoff=0.5)
+        nearest = f"; nearest: {', '.join(alike)}" if alike else ""
         self.args = (f"no claim {claim_id!r}{nearest}. `kernelviz claims` lists all {len(self.known)}",)
 
 

@@ -11,7 +11,7 @@ from kernelviz.text import format_size
 
 Dash = Literal["solid", "dot", "dash", "dashdot"]
 DASHES: tuple[Dash, ...] = get_args(Dash)
-_DRAWN: Mapping[Dash, str] = {"solid": "—", "dot": "···", "dash": "- -", "dashdot": "-·-"}
+_SIGNS: Mapping[Dash, str] = {"solid": "—", "dot": "···", "dash": "- -", "dashdot": "-·-"}
 """A dash as characters, before the name of its lines."""
 Sizes = tuple[tuple[str, int], ...]
 """The sizes of the other axes, which tell the lines of a variant apart."""
@@ -51,7 +51,7 @@ def line_name(sizes: Sizes, dashes: Dashes) -> str:
     ('l = 65,536', '··· l = 65,536')
     """
     name = ", ".join(f"{axis} = {format_size(size)}" for axis, size in sizes)
-    return f"{_DRAWN[dashes[sizes]]} {name}" if sizes in dashes else name
+    return f"{_SIGNS[dashes[sizes]]} {name}" if sizes in dashes else name
 
 
 def merged(ends: Sequence[End], least: float) -> list[list[End]]:

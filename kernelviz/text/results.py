@@ -50,27 +50,27 @@ def format_configuration(result: Result) -> Text:
     return describe_configuration(configuration) if configuration else Text("")
 
 
-NEAR_TOLERANCE = 0.9
+CLOSE_TO_TOLERANCE = 0.9
 """From this share of the tolerance on, a right result looks nearly wrong."""
 
 
-def describe_near_tolerance(results: Sequence[Result]) -> Text:
+def describe_close_to_tolerance(results: Sequence[Result]) -> Text:
     """Why the largest error of right results is close to the tolerance; empty if none is.
 
     >>> from kernelviz.core import Accuracy, Problem, Timing
-    >>> near = Accuracy(passed=True, relative_l2=1e-3, max_abs=0.1, worst_of_bound=0.98, seeds=3)
+    >>> close = Accuracy(passed=True, relative_l2=1e-3, max_abs=0.1, worst_of_bound=0.98, seeds=3)
     >>> one = Problem(op="matmul", sizes={"m": 1}, dtype="bf16")
-    >>> str(describe_near_tolerance([Result(problem=one, variant="v", outcome=Timing(), accuracy=near)]))[:56]
+    >>> str(describe_close_to_tolerance([Result(problem=one, variant="v", outcome=Timing(), accuracy=close)]))[:56]
     'An error of more than 90 % of the tolerance is right: ro'
-    >>> str(describe_near_tolerance([]))
+    >>> str(describe_close_to_tolerance([]))
     ''
     """
     checked = (result.accuracy for result in results)
-    if not any(a is not None and a.passed and (a.worst_of_bound or 0.0) >= NEAR_TOLERANCE for a in checked):
+    if not any(a is not None and a.passed and (a.worst_of_bound or 0.0) >= CLOSE_TO_TOLERANCE for a in checked):
         return Text("")
     return Text(
-        f"An error of more than {units.percent(NEAR_TOLERANCE, 0)} of the tolerance is right: rounding an exact result to its "
-        "number format alone can reach 99 % of it, because the tolerance is this rounding, 1 % more, and what the arithmetic of "
+        f"An error of more than {units.percent(CLOSE_TO_TOLERANCE, 0)} of the tolerance is right: rounding an exact result to "
+        "its number format alone can reach 99 % of it, because the tolerance is this rounding, 1 % more, and what the arithmetic of "
         "the op adds."
     )
 

@@ -43,8 +43,8 @@ def _card(bench: Bench, family: FusionFamily, chosen: choice.Selection, device: 
     rows = use_case.rows_of(bench, run.id) if run is not None else ()
     row = main_row(rows)
     with st.container(border=True, width=CARD_PX, gap="xsmall", key=f"fusion_card_{family}"):
-        shown = family == chosen.family and (run is None or run.op == chosen.op.name)
-        mark = " :gray[· shown below]" if shown else ""
+        is_below = family == chosen.family and (run is None or run.op == chosen.op.name)
+        mark = " :gray[· shown below]" if is_below else ""
         st.markdown(f"**{plain(FAMILIES[family])}**{mark}")
         measured_now = measuring.card_progress(bench, family)
         if row is None:
@@ -55,7 +55,7 @@ def _card(bench: Bench, family: FusionFamily, chosen: choice.Selection, device: 
             sizes = f"{problem.op} {problem.precision} · {format_sizes(problem)} · {row.device}"
             st.caption(plain(f"{format_steps(row.steps)} · {sizes}"))
             st.markdown(_table(row))
-        if not shown:
+        if not is_below:
             st.button(
                 "Show", key=f"show_{family}", on_click=partial(choice.choose_family, family), icon=":material/visibility:",
                 type="tertiary", help=plain(f"Show the chart and the table of {FAMILIES[family]}."),

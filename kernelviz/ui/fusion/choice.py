@@ -18,7 +18,7 @@ from kernelviz.ui.shared import run_in_hand, site, view_filters
 from kernelviz.ui.shared.text import distinct_labels, plain, run_label
 
 _Option = TypeVar("_Option", bound=str)
-_SHOWN = "fusion_op_shown"
+_LAST_OP = "fusion_op_shown"
 RUN = "of_run"
 """The parameter of the address that names the run. `run` opens a run on the page Bench."""
 PENDING = "fusion_case_clicked"
@@ -64,9 +64,9 @@ def selection(bench: Bench) -> Selection:
         if st.session_state.get("fusion_op") not in (None, *ops):
             view_filters.forget("fusion_op")
         op = _box("Op", list(ops), (*likely, *ops)[0], "fusion_op", 280, str)
-    if st.session_state.get(_SHOWN, op) != op:
+    if st.session_state.get(_LAST_OP, op) != op:
         view_filters.forget("fusion_case", "along")  # they are about the op that was shown before
-    st.session_state[_SHOWN] = op
+    st.session_state[_LAST_OP] = op
     return Selection(family, ops[op])
 
 

@@ -62,15 +62,15 @@ def nothing_measured(bench: Bench, chosen: choice.Selection, device: Device) -> 
             )
             return
         assert chosen.op.fusion is not None
-        near = use_case.newest_of(bench, chosen.family)
+        measured = use_case.newest_of(bench, chosen.family)
         st.markdown(
             f"**{plain(chosen.op.name)} cannot be measured on {plain(device.name)}**, because no fused variant of it can run "
             f"there: {plain(', '.join(chosen.op.fusion.fused))}. Measure it on a GPU and import the run on the page History."
         )
-        if near is not None and near.op != chosen.op.name:
-            st.markdown(plain(f"Of the same family, {near.op} was measured on {near.device}."))
+        if measured is not None and measured.op != chosen.op.name:
+            st.markdown(plain(f"Of the same family, {measured.op} was measured on {measured.device}."))
             st.button(
-                f"Show {near.op}", key="show_near", on_click=partial(choice.choose_op, bench, near.op),
+                f"Show {measured.op}", key="show_near", on_click=partial(choice.choose_op, bench, measured.op),
                 icon=":material/visibility:",
             )  # fmt: skip
 
