@@ -70,8 +70,8 @@ def describe_close_to_tolerance(results: Sequence[Result]) -> Text:
         return Text("")
     return Text(
         f"An error of more than {units.percent(CLOSE_TO_TOLERANCE, 0)} of the tolerance is right: rounding an exact result to "
-        "its number format alone can reach 99 % of it, because the tolerance is this rounding, 1 % more, and what the arithmetic of "
-        "the op adds."
+        "its number format alone can reach 99 % of it, because the tolerance is this rounding, 1 % more, and what the arithmetic "
+        "of the op adds."
     )
 
 
