@@ -5,7 +5,7 @@ from kernelviz.ui.shared import session
 
 bench = session.bench()
 panels.title()
-measuring.open_started_run()
+measuring.open_started_run(bench)
 device = choice.device(bench)
 chosen = choice.selection(bench)
 cards.families(bench, chosen, device)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from kernelviz.bench import recording
 from kernelviz.bench.bench import Bench
-from kernelviz.bench.claims import ClaimsOnDevice, claims_on, problem_of
+from kernelviz.bench.claims import ClaimsOnDevice, claims_on, named, problem_of
 from kernelviz.bench.summaries import RunSummary
-from kernelviz.core import LIVING, FigureName, Method, Plan, Problem, check_name
+from kernelviz.core import LIVING, FigureName, Method, Plan, Problem
 from kernelviz.core.claim import ClaimCollection
 from kernelviz.core.units import typed_size
 from kernelviz.metrics.claim_reasons import NotMeasured
@@ -70,9 +70,8 @@ class ClaimProgress:
 
 def claim_runs(bench: Bench, of_device: ClaimsOnDevice, claims: Sequence[str] | None = None) -> tuple[ClaimRun, ...]:
     """The runs that test everything that can be tested on the device, or only these claims. Errors: UnknownName."""
-    ids = [a.claim.id for a in of_device.assessments]
     for claim_id in claims or ():
-        check_name("claim", claim_id, ids)
+        named(of_device.assessments, claim_id)
     by_problem: dict[str, list[tuple[Problem, str, FigureName, str]]] = {}
     for one in of_device.assessments:
         if not one.measurable or (claims is not None and one.claim.id not in claims):
@@ -148,20 +147,22 @@ def start_all(
     return tuple(_start(bench, run, device_id, earlier.get(run.title), owner) for run in runs)
 
 
-def cancel_all(bench: Bench, device_id: str) -> None:
-    """Cancel every run of claims that is measured or waits on the device; results so far stay. Errors: BadField for one that
-    another process measures."""
+def cancel_all(bench: Bench, device_id: str, runs: Sequence[ClaimRun] | None = None) -> None:
+    """Cancel every run of claims that is measured or waits on the device, or only these; results so far stay. Errors: BadField
+    for one that another process measures."""
+    titles = None if runs is None else {run.title for run in runs}
     for run in reversed(_earlier(bench, device_id).values()):
-        if run.status in LIVING:
+        if run.status in LIVING and (titles is None or run.title in titles):
             bench.cancel(run.id)
 
 
-def progress(bench: Bench, of_device: ClaimsOnDevice) -> ClaimProgress:
-    """Where the measurements of claims are on that device."""
-    runs = claim_runs(bench, of_device)
+def progress(bench: Bench, of_device: ClaimsOnDevice, claims: Sequence[str] | None = None) -> ClaimProgress:
+    """Where the measurements of claims are on that device, or only of these claims. Errors: UnknownName."""
+    runs = claim_runs(bench, of_device, claims)
+    titles = {run.title for run in runs}
     missing = unmeasured(of_device, runs)
     earlier = _earlier(bench, of_device.device.id)
-    living = [run for run in earlier.values() if run.status in LIVING]
+    living = [r for r in earlier.values() if r.status in LIVING and (claims is None or r.title in titles)]
     # What is measured now, else what is measured next.
     living.sort(key=lambda run: (run.status != "running", bench.progress(run.id).ahead, run.id))
     stopped = sum(run.title in earlier and earlier[run.title].status in ("cancelled", "interrupted") for run in missing)

@@ -150,9 +150,10 @@ def record(bench: Bench, run_id: str, folder: Path) -> Path:
 
 
 def shows_fusion(bench: Bench, summary: RunSummary) -> bool:
-    """Whether the plan of a run has a composition and a fused variant of an op that declares a fusion."""
+    """Whether the plan of a run has a composition and a fused variant of an op that declares a fusion. It need not have results:
+    a run that was cancelled before the first one can be resumed."""
     op = bench.ops().get(summary.op)
-    if op is None or op.fusion is None or not summary.done:
+    if op is None or op.fusion is None:
         return False
     variants = set(bench.load(summary.id).plan.variants)
     return bool(variants & set(op.fusion.unfused)) and bool(variants & set(op.fusion.fused))
@@ -191,8 +192,13 @@ def rows_of_sources(bench: Bench, sources: Sequence[str]) -> tuple[FusionRow, ..
             raise BadField("RUN", source, remedy)
         several = run_files.read(path) if path.is_file() else (opened(bench, source),)
         for run in several:
-            if len(several) == 1 or run.plan.op in _names(bench):
+            if run.plan.op in _names(bench):
                 collected += rows_of_run(bench, run)
+            elif len(several) == 1:
+                having = ", ".join(sorted(_names(bench)))
+                raise BadField(
+                    "RUN", source, f"it is a run of {run.plan.op}, which declares no fusion. Ops that do: {having}"
+                )
     return tuple(collected)
 
 
@@ -289,6 +295,7 @@ def _record(row: FusionRow) -> dict[str, Any]:
         "cache_bytes": row.cache_bytes,
         "saved_bytes": row.saved.moved_bytes,
         "saved_launches": row.saved.launches,
+        "saved_memsets": row.saved.memsets,
         "unfused_s": row.unfused_figure.estimate,
         "unfused_low_s": row.unfused_figure.low,
         "unfused_high_s": row.unfused_figure.high,

@@ -172,10 +172,15 @@ def title_of(plan: Plan, device: Device, method: Method) -> str:
     >>> plan = Plan(problems=made, variants=("a",), baseline="a", device="cpu")
     >>> title_of(plan, cpu, Method()), title_of(plan, cpu, Method(clock="sustained"))
     ('add fp32, 2 sizes, EPYC', 'add fp32 sustained, 2 sizes, EPYC')
+    >>> from msgspec.structs import replace
+    >>> heads = tuple(Problem(op="attention", sizes={"s": s, "hq": 32, "hk": 8}, dtype="bf16") for s in (4, 8))
+    >>> title_of(replace(plan, problems=heads), cpu, Method())
+    'attention bf16, 2 sizes, hq=32 hk=8, EPYC'
     """
     first = plan.problems[0]
-    named = " ".join(f"{axis}={size}" for axis, size in first.sizes.items())
-    sizes = named if len(plan.problems) == 1 else f"{len(plan.problems)} sizes"
+    shared = {a: size for a, size in first.sizes.items() if all(p.sizes.get(a) == size for p in plan.problems)}
+    named = " ".join(f"{axis}={size}" for axis, size in shared.items())
+    sizes = named if len(plan.problems) == 1 else ", ".join(filter(None, (f"{len(plan.problems)} sizes", named)))
     backward = ["backward"] if first.direction == "backward" else []
     data = [] if first.data in (None, "normal") else [f"{first.data} data".replace("_", " ")]
     load = [method.clock] if method.clock == "sustained" else []

@@ -1,6 +1,6 @@
-"""`kernelviz checklist`: bandwidth, block size, launch cost, fusion, occupancy and accuracy of each case, ticked from facts."""
+"""`kernelviz checklist`: share of the roof, block size, launch cost, fusion, occupancy and accuracy of each case, by facts."""
 
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 from rich.console import Group
@@ -8,22 +8,29 @@ from rich.text import Text
 
 from kernelviz import bench as use_cases
 from kernelviz.bench.checklist import checked_cases, newest_run, records
+from kernelviz.bench.comparison import opened
 from kernelviz.cli import console, options
 from kernelviz.core import BadField
+from kernelviz.metrics.checklist import NEEDS_ROOFS, Unknown
+from kernelviz.metrics.figures import Headline
 from kernelviz.tables.checklist import CHECKLIST
 from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.text.checklist import NAMES, RULES
+from kernelviz.text.report import heading
 
 
 def checklist(
     run: Annotated[
-        str | None, typer.Argument(metavar="RUN", help="Id of a run. Default: the newest run of this machine.")
+        str | None,
+        typer.Argument(
+            metavar="RUN|FILE", help="Id of a run, or a file with one. Default: the newest run of this machine."
+        ),
     ] = None,
     variant: options.OnlyVariant = None,
     l2: options.Headline = "cold",
     as_json: options.Json = False,
 ) -> None:
-    """Tick six points of each case of a run: bandwidth, block size, launch cost, fusion, occupancy, accuracy.
+    """Tick six points of each case of a run: share of the roof, block size, launch cost, fusion, occupancy, accuracy.
 
     Each point is passed (✓), not passed (✕) or unknown (?), by a rule with a threshold and from facts of the case: its time, the
     measured roofs, its kernels and the correctness gate. The rules are printed below the table. A point says where to look, not
@@ -35,7 +42,7 @@ def checklist(
         raise BadField(
             "RUN", "", "no run is stored here; `kernelviz run` makes one, or name one of `kernelviz gallery`"
         )
-    stored = bench.load(run_id)
+    stored = opened(bench, run_id)
     cases = checked_cases(bench, stored, variant=variant, l2=l2)
     if as_json:
         console.print_json(records(cases))
@@ -44,4 +51,15 @@ def checklist(
         console.err().print(f"run {run_id} has no results yet")
         return
     columns = select_with_sizes(CHECKLIST, cases, View.TERMINAL, stored.plan.problems)
-    console.show(Group(console.table(columns, cases), *(Text(f"{NAMES[n]}: {RULES[n]}", style="dim") for n in NAMES)))
+    of_run = Text(console.plain(f"run {stored.id}, measured {stored.created_at}"), style="dim")
+    rules = (Text(f"{NAMES[n]}: {RULES[n]}", style="dim") for n in NAMES)
+    title = Text(console.plain(str(heading(stored, cast(Headline, l2)))), style="bold")
+    console.show(Group(title, of_run, console.table(columns, cases), *rules))
+    device = stored.environment.device
+    if any(isinstance(c.fact, Unknown) and c.fact.why in NEEDS_ROOFS for case in cases for c in case.checks):
+        console.err().print(
+            f"the roofs of {device.name} are not measured; on that machine, `kernelviz device --device {device.id} "
+            "--calibrate` measures them"
+        )
+    if run is None:
+        console.err().print("this is the newest run of this machine; name another one of `kernelviz runs`")

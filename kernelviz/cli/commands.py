@@ -30,7 +30,7 @@ from kernelviz.cli.run import run
 from kernelviz.cli.selftest import selftest
 from kernelviz.cli.serve import serve
 from kernelviz.cli.trends import trends
-from kernelviz.core import KernelvizError
+from kernelviz.core import KernelvizError, UnknownRun
 from kernelviz.core.errors import one_line
 from kernelviz.text.notices import format_notice
 
@@ -110,6 +110,9 @@ def invoke(arguments: Sequence[str] | None = None) -> int:
         for notice in () if bench is None else bench.history.unwritable:
             console.warn(f"{format_notice(notice)}")
         return int(code or 0)
+    except UnknownRun as error:
+        lists = "`kernelviz runs` lists those of this machine, `kernelviz gallery` those that came with kernelviz"
+        return console.fail(f"{error} {lists}.")
     except KernelvizError as error:
         return console.fail(f"{error}")
     except typer.Abort:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
@@ -14,6 +15,7 @@ from kernelviz.cli.progress import follow_run
 from kernelviz.cli.run import exit_code
 from kernelviz.core import BadField, check_name
 from kernelviz.metrics.fusion import FusionRow
+from kernelviz.metrics.grouping import grouped
 from kernelviz.tables.column import View
 from kernelviz.tables.fusion import fusion_columns
 from kernelviz.text.fusion import FAMILIES, describe_payoff, describe_reasons
@@ -73,10 +75,11 @@ def fusion(
         check_name("family", family, use_case.FAMILIES)
     bench = use_cases.current()
     if measure is None:
-        if size or sweep or dtype or device or record:
-            raise BadField(
-                "--measure", "", "sizes, dtype, device and --record are about what is measured; name an op, or all"
-            )
+        about_measuring = {"--size": size, "--sweep": sweep, "--dtype": dtype, "--device": device, "--record": record}
+        for option, value in about_measuring.items():
+            if value:
+                given = ", ".join(value) if isinstance(value, list) else value
+                raise BadField(option, given, "it is about what is measured; add `--measure OP`, or leave it out")
         _show(bench, _rows(bench, sources, family), every=every, as_markdown=as_markdown, as_json=as_json)
         return 0
     if sources:
@@ -101,15 +104,17 @@ def _measured(
     budget_s: float,
 ) -> tuple[list[str], int]:
     where = bench.device(device or bench.default_device())
+    ops = [measure] if measure != "all" else _first_ops(bench, family, where.id)
+    sizes = options.parse_sizes(size, sweep) or None
+    if sizes is not None and measure == "all":
+        raise BadField("--size", ", ".join(sizes), "the axes differ from op to op; name one op with --measure")
+    for op in ops:
+        use_case.plan_of(bench, op, where.id, sizes=sizes, dtype=dtype)  # what cannot be measured is refused first
     if not bench.roofs(where.id):
         console.err().print(
             f"{where.id} is not calibrated, so there will be no prediction; "
             f"`kernelviz device --device {where.id} --calibrate` measures its roofs"
         )
-    ops = [measure] if measure != "all" else _first_ops(bench, family, where.id)
-    sizes = options.parse_sizes(size, sweep) or None
-    if sizes is not None and measure == "all":
-        raise BadField("--size", ", ".join(sizes), "the axes differ from op to op; name one op with --measure")
     run_ids, code = [], 0
     for op in ops:
         run_id = use_case.start(bench, op, where.id, sizes=sizes, dtype=dtype, budget_s=budget_s, owner=console.owner())
@@ -156,7 +161,10 @@ def _show(bench: Bench, rows: tuple[FusionRow, ...], *, every: bool, as_markdown
     if as_markdown:
         console.echo(markdown(rows, payoffs, every=every))
         return
-    console.show(console.table(fusion_columns(selected, View.TERMINAL), selected))
+    for (run_id, on), mine in grouped(selected, key=lambda row: (row.run_id, row.device)).items():
+        title = f"{mine[0].problem.op} {mine[0].problem.precision}, {on}, run {run_id}"
+        console.show(Text(console.plain(title), style="bold"))
+        console.show(console.table(fusion_columns(mine, View.TERMINAL), mine))
     for name, of in payoffs.items():
         for one in of:
             console.err().print(f"{FAMILIES[name]}: {describe_payoff(one)}")

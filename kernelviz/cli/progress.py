@@ -47,7 +47,7 @@ class Reporter:
     def __init__(self, plan: Plan | None) -> None:
         self._console = console.err()
         self._live = self._console.is_terminal
-        self._done: set[str] = set()
+        self._done: dict[str, str] = {}
         self._total = len(plan.cases()) if plan is not None else 0
         self._bars = Progress(
             SpinnerColumn(),
@@ -119,12 +119,15 @@ class Reporter:
         key = result.case.key
         if key in self._steps:
             self._bars.remove_task(self._steps.pop(key))
-        first = key not in self._done
-        self._done.add(key)
+        outcome = describe_outcome(result)
+        before = self._done.get(key)
+        self._done[key] = outcome
         self._bars.update(self._whole, completed=len(self._done), count=f"{len(self._done)}/{self._total} cases")
         # In a terminal, the bar shows the progress and the table follows at the end, so only failures get a line.
-        if isinstance(result.outcome, Failure) or (first and not self._live):
-            self.say(f"{len(self._done):>4}/{self._total} {format_case(result.case)}: {describe_outcome(result)}")
+        # The time of a case that is measured further gets a line of its own, so that the last one is that of the table.
+        if isinstance(result.outcome, Failure) or (before != outcome and not self._live):
+            more = "" if before is None else " (measured further)"
+            self.say(f"{len(self._done):>4}/{self._total} {format_case(result.case)}: {outcome}{more}")
 
 
 def follow_run(bench: Bench, run_id: str, plan: Plan | None = None) -> None:

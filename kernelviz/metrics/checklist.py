@@ -1,18 +1,19 @@
-"""The checklist of a case: bandwidth, block size, launch cost, fusion, occupancy, accuracy, each ticked from facts.
+"""The checklist of a case: share of the roof, block size, launch cost, fusion, occupancy, accuracy, each ticked from facts.
 
 The six points are those of a published guide to GPU kernels (source 3 of this project). A point is ticked by a rule with a
 threshold, from facts of the case only; where a fact is unknown, the point is unknown. No point says that a kernel is fast: the
 points say where to look.
 
-- **bandwidth**: the share of the roof, as in the table of cases: the shortest time that the measured roofs allow (moving the
-  fewest bytes, or computing, if that takes longer) over the time. Passed from 80 % on: from there on, Nsight Compute's "speed of
-  light" rule says that work has to be shifted or removed, because the unit is well used.
+- **bandwidth** (shown as share of the roof): as in the table of cases: the shortest time that the measured roofs allow (moving
+  the fewest bytes, or computing, if that takes longer) over the time. Passed from 80 % on: from there on, Nsight Compute's
+  "speed of light" rule says that work has to be shifted or removed, because the unit is well used.
 - **block size**: the threads of a block of the longest kernel. Passed if they are a multiple of 32, because a warp has 32 threads
   and a partial one wastes the rest, and at least 128, or 64 if several blocks are resident on a multiprocessor (NVIDIA, CUDA C++
   Best Practices Guide, "Thread and Block Heuristics").
 - **launch cost**: the time of an empty kernel for each kernel of the call, and the gaps between kernels, over the time; on a CPU
   the time of one torch call of one element. Passed below 40 %, the limiter's threshold of a launch-limited case.
-- **fusion**: the number of kernels of one call. Passed with one: nothing is left to fuse inside of the call.
+- **fusion**: the number of kernels of one call. Passed with one: nothing is left to fuse inside of the call. A memset of the
+  driver is a launch and is named, but it computes nothing that could be fused.
 - **occupancy**: the warps of the longest kernel that are on the GPU at once, by its resources and its grid, over all that the GPU
   can hold. Passed above 25 %, below which the limiter names it as a reason for waiting. Kernels that keep asynchronous copies and
   tensor cores busy can be fast below that.
@@ -25,6 +26,7 @@ from math import prod
 from typing import Literal, assert_never, get_args
 
 from kernelviz.core import Device, Failure, Roof
+from kernelviz.core.driver_operations import count_memsets
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.limiter import LOW_OCCUPANCY, MOSTLY_LAUNCH
 from kernelviz.metrics.limiter_facts import CaseFacts, case_facts
@@ -48,6 +50,10 @@ WhyUnknown = Literal["no_result", "wrong", "no_time", "not_stable", "no_roof", "
 its time has two levels; the roof is not measured; no kernels were recorded (always on a CPU); the tracer did not say the size of
 a block; the time of an empty kernel (on a CPU: of a torch call) is not measured; registers or shared memory of the kernel, or the
 limits of the GPU, are not known; the outputs were not checked."""
+
+
+NEEDS_ROOFS: tuple[WhyUnknown, ...] = ("no_roof", "no_empty_kernel")
+"""What a calibration of the device would make known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +81,13 @@ class BlockSize:
 
 @dataclass(frozen=True, slots=True)
 class LaunchShare:
-    """What launching takes at least, and the time: seconds. `kernels` of one call; None on a CPU, where a torch call counts."""
+    """What launching takes at least, and the time: seconds. `kernels` of one call, without its `memsets`, which are launches too;
+    None on a CPU, where a torch call counts."""
 
     launching_s: float
     time_s: float
     kernels: int | None
+    memsets: int = 0
 
     @property
     def fraction(self) -> float:
@@ -88,9 +96,10 @@ class LaunchShare:
 
 @dataclass(frozen=True, slots=True)
 class KernelCount:
-    """The number of kernels of one call."""
+    """The number of kernels of one call, and of its fills of memory by the driver, which are launches but no kernels."""
 
     kernels: int
+    memsets: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +169,7 @@ def _passes(fact: Fact) -> bool | None:
         case LaunchShare():
             return fact.fraction < MOSTLY_LAUNCH
         case KernelCount(kernels=kernels):
-            return kernels == 1
+            return kernels <= 1
         case ResidentShare(fraction=fraction):
             return fraction > LOW_OCCUPANCY
         case GateResult(passed=passed):
@@ -209,13 +218,17 @@ def _launch_share(facts: CaseFacts | Unknown, roofs: Sequence[Roof]) -> Fact:
         return Unknown("no_kernels")
     if facts.empty_s is None:
         return Unknown("no_empty_kernel")
-    return LaunchShare(facts.launching_s, facts.time_s, facts.kernels)
+    memsets = count_memsets(facts.result.kernels)
+    return LaunchShare(facts.launching_s, facts.time_s, facts.kernels - memsets, memsets)
 
 
 def _kernel_count(facts: CaseFacts | Unknown) -> Fact:
     if isinstance(facts, Unknown):
         return facts
-    return KernelCount(len(facts.result.kernels)) if facts.result.kernels else Unknown("no_kernels")
+    if not facts.result.kernels:
+        return Unknown("no_kernels")
+    memsets = count_memsets(facts.result.kernels)
+    return KernelCount(len(facts.result.kernels) - memsets, memsets)
 
 
 def _resident_share(facts: CaseFacts | Unknown) -> Fact:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kernelviz.core import Cost, Figure, Problem, Result, Roof, Run
+from kernelviz.core.driver_operations import count_memsets
 from kernelviz.core.fusion import FusionFamily, Step
 from kernelviz.metrics.figures import again_of
 from kernelviz.metrics.fusion_prediction import (
@@ -202,7 +203,13 @@ def _row(
 def _facts(result: Result, figure: Figure, steps: tuple[Step, ...]) -> UnfusedFacts:
     """What the predictions may know: nothing of the fused variant is here."""
     launches = len(result.kernels) or sum(step.launches for step in steps)
-    return UnfusedFacts(steps=steps, time_s=figure.estimate, launches=launches, precision=result.problem.precision)
+    return UnfusedFacts(
+        steps=steps,
+        time_s=figure.estimate,
+        launches=launches,
+        precision=result.problem.precision,
+        memsets=count_memsets(result.kernels),
+    )
 
 
 def _predictions(

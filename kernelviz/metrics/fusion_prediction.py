@@ -40,12 +40,14 @@ class LaunchCost:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class UnfusedFacts:
     """What is known of the steps without fusing them. `time_s`: their measured device time; `launches`: the kernels of a call as
-    the tracer counted them, else as declared. `precision`: of the arithmetic."""
+    the tracer counted them, else as declared; `memsets`: how many of these are fills of memory by the driver. `precision`: of the
+    arithmetic."""
 
     steps: tuple[Step, ...]
     time_s: float
     launches: int
     precision: str
+    memsets: int = 0
 
     @property
     def intermediate_bytes(self) -> int:
@@ -55,10 +57,12 @@ class UnfusedFacts:
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """What one kernel saves. `moved_bytes`: bytes that are neither written nor read again. `launches`: kernels."""
+    """What one kernel saves. `moved_bytes`: bytes that are neither written nor read again. `launches`: kernels and, among them,
+    `memsets`: fills of memory by the driver."""
 
     moved_bytes: int
     launches: int
+    memsets: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,9 @@ class PredictionB:
 
 def saving(facts: UnfusedFacts, fused: Cost) -> Saving:
     """The bytes and launches that one kernel of this cost saves."""
-    return Saving(max(unfused_bytes(facts.steps) - fused.moved_bytes, 0), max(facts.launches - 1, 0))
+    launches = max(facts.launches - 1, 0)
+    moved_bytes = max(unfused_bytes(facts.steps) - fused.moved_bytes, 0)
+    return Saving(moved_bytes, launches, min(facts.memsets, launches))
 
 
 def shortest_s(

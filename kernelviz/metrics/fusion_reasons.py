@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernelviz.core import Device, Result, Roof
+from kernelviz.core.driver_operations import count_memsets
 from kernelviz.metrics.fusion_prediction import LaunchCost, PredictionA, Saving, UnfusedFacts
 from kernelviz.metrics.limiter import limiter
 from kernelviz.metrics.limiter_evidence import LimiterKind
@@ -70,9 +71,11 @@ class OtherKernels:
 
 @dataclass(frozen=True, slots=True)
 class SeveralKernels:
-    """The variant that counts as fused launches this many kernels."""
+    """The variant that counts as fused launches this many kernels; `memsets`: how many of these are fills of memory by the
+    driver."""
 
     kernels: int
+    memsets: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +184,7 @@ def _of_fused(case: Explained, *, too_high: bool) -> list[FusionReason]:
     if too_high and spilled:
         reasons.append(Spills(spilled))
     if too_high and len(case.fused.kernels) > 1:
-        reasons.append(SeveralKernels(len(case.fused.kernels)))
+        reasons.append(SeveralKernels(len(case.fused.kernels), count_memsets(case.fused.kernels)))
     first, second = case.unfused.backend, case.fused.backend
     if any(step.contraction for step in case.facts.steps) and first and second and first != second:
         reasons.append(OtherKernels(first, second))

@@ -36,11 +36,12 @@ from kernelviz.plots.frame import (
     table_of,
     trace_name,
 )
-from kernelviz.plots.line_labels import End, name_ends
+from kernelviz.plots.line_labels import DASHES, Dashes, End, dashes_of, line_name, name_ends
 from kernelviz.plots.quantities import BANDWIDTH, RATE, SPEED_UP, TIME, Quantity, brief_hover, interval_of
 from kernelviz.plots.variant_styles import BAD, NEUTRAL, Style
-from kernelviz.text import format_roof_name, format_size, format_sizes, format_variant
+from kernelviz.text import format_roof_name, format_sizes, format_variant
 from kernelviz.text.caches import format_caches
+from kernelviz.text.charts import describe_no_time
 
 HEIGHT = 350
 _AROUND_PX = 110
@@ -51,7 +52,6 @@ MOST_HOVERED = 16
 """The hover of all variants at a size has at most this many lines."""
 _LOG_FROM = 100.0
 """From this ratio of the largest to the smallest value on, a bandwidth or rate has a logarithmic axis."""
-DASHES = ("solid", "dot", "dash", "dashdot")
 
 
 def latency_by_size(
@@ -164,7 +164,7 @@ def _by_size(
     points_of_runs = [_points(run, quantity, roofs, chosen, headline) for run in run_list]
     all_points = list(chain.from_iterable(points_of_runs))
     if headline == "warm" and all(d.y is None and d.row.failure is None for d in all_points):
-        return nothing("No case has a warm time yet.", height=HEIGHT)
+        return nothing(str(describe_no_time(run_list, headline)), height=HEIGHT)
     largest = max((d.y for d in all_points if d.y is not None), default=0.0)
     scale, unit = next((p for p in quantity.prefixes if largest >= p[0]), quantity.prefixes[-1])
     one_hover = (
@@ -175,8 +175,9 @@ def _by_size(
     draft = Draft(HEIGHT, x_title=_axis_title(chart), y_title=_y_title(chart))
     draft.layout["legend"] |= {"maxheight": _LEGEND_SHARE}
     draft.layout["meta"] = {"x": {"title": _axis_title(chart, beside=False)}}
+    dashes = dashes_of([d.other_sizes for d in all_points]) if len(run_list) == 1 else {}
     for run, group, dash in zip(run_list, points_of_runs, cycle(DASHES), strict=False):
-        draft.traces += _variants(chart, run, group, dash)
+        draft.traces += _variants(chart, run, group, {**dashes, (): dash})
     draft.traces += [roof for run in run_list for roof in _roof(chart, run, roofs_of(run, roofs))]
     failed = [d for d in all_points if d.y is None and d.row.failure is not None]
     draft.traces += _failures(chart, failed)
@@ -186,7 +187,7 @@ def _by_size(
         draft.x_axis |= {"hoverformat": ",d", "showspikes": False, "unifiedhovertitle": {"text": title}}
     _set_axes(draft, chart, points_of_runs, below=1.8 if failed else 1.25)
     _mark_cache(draft, chart)
-    name_ends(draft, _ends(chart, points_of_runs), HEIGHT - _AROUND_PX)
+    name_ends(draft, _ends(chart, points_of_runs, dashes), HEIGHT - _AROUND_PX)
     return draft.figure()
 
 
@@ -219,18 +220,18 @@ def _points(
     ]
 
 
-def _ends(chart: _Chart, points_of_runs: Sequence[Sequence[_CasePoint]]) -> list[End]:
+def _ends(chart: _Chart, points_of_runs: Sequence[Sequence[_CasePoint]], dashes: Dashes) -> list[End]:
     """The last point of each line of a variant with several lines, with the sizes that identify the line."""
     last: dict[tuple[str, str, str], End] = {}
     for run, group in zip(chart.runs, points_of_runs, strict=True):
         for point in sorted(group, key=lambda d: d.x):
             if point.other_sizes and point.y and point.row.figure is not None:
-                label = ", ".join(f"{axis} = {format_size(size)}" for axis, size in point.other_sizes)
+                label = line_name(point.other_sizes, dashes)
                 last[run.id, point.row.result.variant, label] = End(point.x, point.y / chart.scale, escape(label))
     return list(last.values())
 
 
-def _variants(chart: _Chart, run: Run, points: Sequence[_CasePoint], dash: str) -> Iterator[Props]:
+def _variants(chart: _Chart, run: Run, points: Sequence[_CasePoint], dashes: Dashes) -> Iterator[Props]:
     """A line for each variant and each size of the other axes. Wrong results are crosses without a line."""
     for variant in dict.fromkeys(d.row.result.variant for d in points):
         known = (d for d in points if d.row.result.variant == variant and d.y is not None)
@@ -238,7 +239,7 @@ def _variants(chart: _Chart, run: Run, points: Sequence[_CasePoint], dash: str) 
         first_of = {key[0]: key for key in reversed(lines)}
         for key, line in lines.items():
             wrong = key[0]
-            yield _line(chart, line, dash, wrong=wrong) | {
+            yield _line(chart, line, dashes.get(key[1], dashes[()]), wrong=wrong) | {
                 "name": trace_name(run, variant, chart.runs) + (" ✕ wrong" if wrong else ""),
                 "legendgroup": f"{run.id} {variant} {wrong}",
                 "showlegend": key == first_of[wrong],

@@ -99,6 +99,7 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
         "bargap": 0.25,
         "legend": {**draft.layout["legend"], "y": 1, "yanchor": "bottom"},
         "margin": {**draft.layout["margin"], "t": 40, "b": draft.layout["margin"]["b"] + _SECOND_LINE_PX},
+        "minreducedheight": ROW_PX,  # by default, Plotly takes the space of the ticks for a plot of less than 64 pixels
     }
     return draft.figure()
 

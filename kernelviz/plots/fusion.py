@@ -22,7 +22,7 @@ from kernelviz.plots.frame import (
 )
 from kernelviz.plots.variant_styles import NEUTRAL
 from kernelviz.text import format_sizes, format_time, format_variant
-from kernelviz.text.fusion import describe_prediction_b, format_error, format_prediction, format_speed_up, join_reasons
+from kernelviz.text.fusion import describe_prediction_b, format_prediction_with_error, format_speed_up, join_reasons
 
 HEIGHT = 380
 _MEASURED, _B, _A = "#2E7D6B", "#C77B1E", "#7A5BC7"
@@ -150,4 +150,4 @@ def _hover_a(row: FusionRow) -> str:
 
 
 def _hover_prediction(row: FusionRow, value: float | None, error: float | None, more: list[str]) -> str:
-    return "<br>".join([*_head(row), f"predicted {format_prediction(value)}, error {format_error(error)}", *more])
+    return "<br>".join([*_head(row), f"predicted {format_prediction_with_error(value, error)}", *more])

@@ -1,12 +1,21 @@
 """Labels after the last point of lines, which identify lines of the same colour."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import Literal, get_args
 
 from kernelviz.plots.frame import Draft
+from kernelviz.text import format_size
 
+Dash = Literal["solid", "dot", "dash", "dashdot"]
+DASHES: tuple[Dash, ...] = get_args(Dash)
+_SIGNS: Mapping[Dash, str] = {"solid": "—", "dot": "···", "dash": "- -", "dashdot": "-·-"}
+"""A dash as characters, before the name of its lines."""
+Sizes = tuple[tuple[str, int], ...]
+"""The sizes of the other axes, which tell the lines of a variant apart."""
+Dashes = Mapping[Sizes, Dash]
 MOST = 12
 """With more lines than this, only the line with the highest end of each group is labelled."""
 _LINE_PX = 13
@@ -21,6 +30,28 @@ class End:
     x: float
     y: float
     label: str
+
+
+def dashes_of(sizes: Iterable[Sizes]) -> Dashes:
+    """A dash for the lines of each of these sizes; empty if there is one line for each variant, or more than there are dashes.
+
+    >>> dashes_of([(("l", 8192),), (("l", 65536),), (("l", 8192),)])
+    {(('l', 8192),): 'solid', (('l', 65536),): 'dot'}
+    >>> dashes_of([(), ()]), dashes_of([(("k", k),) for k in range(9)])
+    ({}, {})
+    """
+    several = list(dict.fromkeys(one for one in sizes if one))
+    return dict(zip(several, DASHES, strict=False)) if 1 < len(several) <= len(DASHES) else {}
+
+
+def line_name(sizes: Sizes, dashes: Dashes) -> str:
+    """The sizes of a line, after its dash if it has one of its own.
+
+    >>> line_name((("l", 65536),), {}), line_name((("l", 65536),), {(("l", 65536),): "dot"})
+    ('l = 65,536', '··· l = 65,536')
+    """
+    name = ", ".join(f"{axis} = {format_size(size)}" for axis, size in sizes)
+    return f"{_SIGNS[dashes[sizes]]} {name}" if sizes in dashes else name
 
 
 def merged(ends: Sequence[End], least: float) -> list[list[End]]:

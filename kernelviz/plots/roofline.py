@@ -40,6 +40,7 @@ from kernelviz.plots.frame import (
 )
 from kernelviz.plots.variant_styles import NEUTRAL, Style
 from kernelviz.text import format_roof_name, format_share
+from kernelviz.text.charts import describe_no_time
 
 HEIGHT = 330
 _UNITS = ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"))
@@ -105,7 +106,7 @@ def rate_by_intensity(
         sentence = (
             "This op does no arithmetic, so it has no roofline: see its bandwidth."
             if done
-            else f"No case has a correct {headline} time yet."
+            else str(describe_no_time(run_list, headline))
         )
         return nothing(sentence, height=HEIGHT)
     chosen_spots = [s for s in spots if s.chosen] or spots

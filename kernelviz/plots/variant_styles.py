@@ -101,13 +101,14 @@ def _ladders() -> dict[str, dict[str, int]]:
 
 
 def _numbers(op: Op) -> dict[str, int]:
-    """A variant's position in the op. If there are more variants than markers, variants of different number formats or
-    directions, which no run has together, have the same number."""
-    if len(op.variants) < len(MARKERS):
-        return {v.name: place for place, v in enumerate(op.variants)}
+    """A variant's position in the op, the baseline first, so that torch looks the same in most ops. If there are more variants
+    than markers, variants of different number formats or directions, which no run has together, have the same number."""
+    ordered = sorted(op.variants, key=lambda variant: variant.name != op.baseline)
+    if len(ordered) < len(MARKERS):
+        return {v.name: place for place, v in enumerate(ordered)}
     numbers: dict[str, int] = {}
     passes: list[set[tuple[str, str]]] = []
-    for variant in op.variants:
+    for variant in ordered:
         own = set(product(variant.dtypes or op.dtypes, variant.directions))
         free = next((i for i, used in enumerate(passes) if own.isdisjoint(used)), len(passes))
         if free == len(passes):

@@ -15,6 +15,7 @@ from kernelviz.metrics.winner import Outcome, Winner, winners
 from kernelviz.plots.frame import companions, folded, framed, nothing, roofs_of, size_ticks, table_of
 from kernelviz.plots.variant_styles import NEUTRAL, Styles, styles_of
 from kernelviz.text import describe_verdict_reason, format_size, format_sizes, format_time, format_variant
+from kernelviz.text.charts import describe_no_time
 from kernelviz.text.winners import Beside, regions, strips
 
 ROW_PX, FRAME_PX, LEAST_PX = 46, 130, 220
@@ -49,7 +50,7 @@ def winner_by_size(
     winner_list = winners(table, headline)
     strip_rows = strips(winner_list, axis)
     if not strip_rows or not any(w.names for w in winner_list):
-        return nothing(f"No case has a correct {headline} time yet.", height=LEAST_PX)
+        return nothing(str(describe_no_time([run], headline)), height=LEAST_PX)
     along = axis or swept_axis([w.problem for w in winner_list]) or ""
     best = best_of(table, headline)
     named = {w.problem.key: r.variant for s in strip_rows.values() for r in regions(s, best) for w in r.winners}

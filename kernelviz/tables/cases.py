@@ -148,7 +148,9 @@ _CACHES: dict[Headline, str] = {
 }
 _QUANTILE_HELP = "One Python call from idle to done, by the host clock: {} % of the calls take at most this long."
 _VERDICT_HELP = "From the rounds that measured both variants. A difference has to be larger than the noise floor."
-_RESULT_HELP = "The check against the float64 reference, or why there is no time."
+_RESULT_HELP = (
+    "The check against the float64 reference, or why there is no time. Any error up to 100 % of the tolerance is right."
+)
 _ENERGY_HELP = (
     "From the driver's energy counter, during back-to-back calls. Their clock is not that of the time, so joules divided "
     "by the time are not the power."

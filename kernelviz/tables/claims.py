@@ -22,7 +22,7 @@ from kernelviz.text.text import Text, join
 
 COLUMNS: tuple[Column[Assessment], ...] = (
     Column("claim", "Claim", "The name of the claim; `kernelviz claims show NAME` prints all of it.", units.OWN_TEXT,
-           lambda a: a.claim.id),
+           lambda a: a.claim.id, width="medium"),
     Column("setup", "What was published", "The setup of the source, in short.", units.OWN_TEXT, lambda a: a.claim.setup,
            width="medium"),
     Column("verdict", "Verdict", "Holds, does not hold, wrong result, unclear, not measured yet, or cannot be tested.",
@@ -43,6 +43,16 @@ COLUMNS: tuple[Column[Assessment], ...] = (
     Column("published_on", "On", "The device of the source; empty where it names none.", units.OWN_TEXT,
            lambda a: a.claim.published_on, View.RECORD | View.WIDE),
 )  # fmt: skip
+
+
+_FIRST_ON_PAGE = ("claim", "verdict", "here", "published", "setup", "ratio", "reason")
+
+
+def page_columns() -> tuple[Column[Assessment], ...]:
+    """The columns on the page: the verdict and the numbers first, because a phone shows two columns."""
+    wide = [column for column in COLUMNS if View.WIDE & column.view]
+    rank = {name: place for place, name in enumerate(_FIRST_ON_PAGE)}
+    return tuple(sorted(wide, key=lambda column: rank.get(column.name, len(rank))))
 
 
 def record(assessment: Assessment) -> dict[str, object]:

@@ -1,5 +1,6 @@
 """The columns of what fusing saves: one row for each composition at each problem."""
 
+import math
 from collections.abc import Sequence
 
 from kernelviz.core import units
@@ -11,6 +12,7 @@ from kernelviz.text.fusion import (
     FAMILIES,
     METHOD_A,
     METHOD_B,
+    count_launches,
     describe_missing,
     format_error,
     format_speed_up,
@@ -20,8 +22,8 @@ from kernelviz.text.fusion import (
 from kernelviz.text.times import format_time
 
 _ERROR_HELP = (
-    f"Natural logarithm of predicted over measured speed-up. Above 0, the prediction promises too much. Beyond ±{MOST_ERROR} "
-    "(15 %) a reason is given."
+    "By how much the predicted speed-up is above (+) or below (−) the measured one. Where they differ by a factor of more than "
+    f"{math.exp(MOST_ERROR):.2f}, a reason is given."
 )
 _PREDICTED = View.WIDE | View.TERMINAL
 
@@ -35,17 +37,17 @@ def fusion_columns(rows: Sequence[FusionRow], view: View) -> list[Column[FusionR
         Column("", "Family", "", units.OWN_TEXT, lambda r: FAMILIES[r.family], View.WIDE if families else View(0)),
         Column("", "Device", "", units.TEXT, lambda r: r.device, View.EVERYWHERE if devices else View(0)),
         Column("", "Case", "", units.TEXT, lambda r: format_problem(r.problem), narrow),
-        Column("", "Sizes", "", units.TEXT, lambda r: format_sizes(r.problem), View.WIDE),
+        Column("", "Sizes", "", units.TEXT, lambda r: format_sizes(r.problem), View.WIDE, width="medium"),
+        Column("", "Verdict", "Whether the fused variant is faster than the steps, beyond the noise floor.", units.OWN_TEXT,
+               lambda r: r.verdict.kind if r.verdict else None, _PREDICTED),
+        Column("", "Measured", "Time of the steps divided by the time of the fused variant, in shared rounds, with its 95 % "
+               "interval.", units.OWN_NUMBER, lambda r: format_speed_up(r.speed_up), _PREDICTED),
         Column("", "Not fused", "The variant that launches the steps one after the other.", units.TEXT,
                lambda r: format_variant(r.unfused.variant), View.WIDE),
         Column("", "Not fused", "", units.TEXT, lambda r: r.unfused.variant, narrow),
         Column("", "Fused", "The fastest fused variant with a correct result.", units.TEXT,
                lambda r: format_variant(r.fused.variant) if r.fused else "none is correct", View.WIDE),
         Column("", "Fused", "", units.TEXT, lambda r: r.fused.variant if r.fused else "none is correct", narrow),
-        Column("", "Measured", "Time of the steps divided by the time of the fused variant, in shared rounds, with its 95 % "
-               "interval.", units.OWN_NUMBER, lambda r: format_speed_up(r.speed_up), _PREDICTED),
-        Column("", "Verdict", "Whether the fused variant is faster than the steps, beyond the noise floor.", units.OWN_TEXT,
-               lambda r: r.verdict.kind if r.verdict else None, _PREDICTED),
         Column("", "Prediction B", METHOD_B, units.OWN_NUMBER, lambda r: _predicted(r.predicted_b, r.b), _PREDICTED),
         Column("", "Error B", _ERROR_HELP, units.OWN_NUMBER, lambda r: format_error(r.error_b), _PREDICTED),
         Column("", "Prediction A", METHOD_A, units.OWN_NUMBER, lambda r: _predicted(r.predicted_a, r.a), _PREDICTED),
@@ -60,7 +62,8 @@ def fusion_columns(rows: Sequence[FusionRow], view: View) -> list[Column[FusionR
                units.FACTOR, lambda r: r.intermediate_bytes / r.cache_bytes if r.cache_bytes else None, View.WIDE),
         Column("", "Saved bytes", "Bytes that one kernel neither writes nor reads again.", units.TRAFFIC,
                lambda r: r.saved.moved_bytes, View.WIDE),
-        Column("", "Saved launches", "Kernels that one kernel saves.", units.COUNT, lambda r: r.saved.launches, View.WIDE),
+        Column("", "Saved launches", "Kernels, and memsets of the driver, that one kernel saves.", units.OWN_NUMBER,
+               lambda r: count_launches(r.saved.launches, r.saved.memsets), View.WIDE),
         Column("", "Why B fails", "Facts that prediction B does not contain.", units.OWN_TEXT,
                lambda r: join_reasons(r.reasons_b), View.WIDE, width="large"),
         Column("", "Why A fails", "Facts that prediction A does not contain.", units.OWN_TEXT,

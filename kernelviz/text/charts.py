@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from kernelviz.core import Problem, Run
+from kernelviz.core import LIVING, Problem, Run
 from kernelviz.metrics.chart_selection import charted_variants
 from kernelviz.metrics.comparison import Comparison
+from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.text.comparison import describe_pair
 from kernelviz.text.results import format_variant
 from kernelviz.text.sizes import format_sizes
@@ -44,6 +45,21 @@ def describe_selection(run: Run) -> Text | None:
         return None
     best = f"the best {len(charted) - 1} of {len(variants)} variants and the baseline"
     return Text(f"Charts show {best}; the tables contain all of them.")
+
+
+def describe_no_time(runs: Sequence[Run], headline: Headline) -> Text:
+    """Why a chart of these times is empty: a run that has ended gets no more times, and its other times are named.
+
+    >>> str(describe_no_time([], "cold"))
+    'No case has a correct cold time.'
+    """
+    if any(run.status in LIVING for run in runs):
+        return Text(f"No case has a correct {headline} time yet.")
+    other: Headline = "cold" if headline == "warm" else "warm"
+    timed = any(figure_of(result.timing, other) for run in runs for result in run.results)
+    if timed:
+        return Text(f"No case has a {headline} time: only {other} times were measured.")
+    return Text(f"No case has a correct {headline} time.")
 
 
 def describe_samples(variants: Sequence[str], figure_name: str) -> Text:

@@ -1,5 +1,6 @@
 """What fusing saves, in text: families, steps, predictions, their reasons, and where fusing pays."""
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import groupby
 
@@ -90,7 +91,7 @@ _REASONS: dict[type, Template] = {
     why.OtherKernels: lambda r: (
         f"other kernels: the product is by {r.unfused_backend} in the steps and by {r.fused_backend} in the fused variant"
     ),
-    why.SeveralKernels: lambda r: f"several kernels: the fused variant launches {r.kernels}",
+    why.SeveralKernels: lambda r: f"several kernels: the fused variant has {count_launches(r.kernels, r.memsets)}",
     why.WideInterval: lambda r: (
         f"uncertain measurement: the interval of the measured speed-up is ± {units.percent(r.half_width, 0)}, so the prediction "
         "may be right"
@@ -99,13 +100,16 @@ _REASONS: dict[type, Template] = {
 }
 
 
-def count_launches(launches: int) -> str:
-    """A number of launches with its noun.
+def count_launches(launches: int, memsets: int = 0) -> str:
+    """A number of launches with its noun, and how many of them are fills of memory.
 
-    >>> count_launches(1), count_launches(12)
-    ('1 launch', '12 launches')
+    >>> count_launches(1), count_launches(12), count_launches(2, 1), count_launches(1, 1)
+    ('1 launch', '12 launches', '2 launches (1 of them a memset)', '1 launch (a memset)')
     """
-    return f"{launches:,} launch{'' if launches == 1 else 'es'}"
+    number = f"{launches:,} launch{'' if launches == 1 else 'es'}"
+    if not memsets:
+        return number
+    return f"{number} ({'a memset' if launches == memsets == 1 else f'{memsets} of them a memset'})"
 
 
 def describe_reasons(reasons: Sequence[why.FusionReason]) -> tuple[Text, ...]:
@@ -146,12 +150,17 @@ def format_speed_up(speed_up: Interval | None) -> Text:
 
     >>> str(format_speed_up(Interval(2.0, 1.98, 2.02))), str(format_speed_up(None))
     ('2.00 × (1.98 to 2.02)', 'unknown')
+    >>> str(format_speed_up(Interval(0.01315, 0.0129, 0.0134)))
+    '0.0132 × (0.0129 to 0.0134)'
     """
     if speed_up is None:
         return Text("unknown")
     if speed_up.low is None or speed_up.high is None:
         return Text(f"{units.factor(speed_up.estimate)} × (no interval)")
-    value, low, high = units.factor_with_interval(speed_up.estimate, speed_up.low, speed_up.high)
+    most = (
+        2 if speed_up.estimate >= 0.1 else 4
+    )  # of a fused variant that is much slower, two decimals would be one digit
+    value, low, high = units.factor_with_interval(speed_up.estimate, speed_up.low, speed_up.high, most=most)
     return Text(f"{value} × ({low} to {high})")
 
 
@@ -175,15 +184,26 @@ def describe_other_rounds(row: FusionRow) -> Text:
 
 
 def format_error(error: float | None) -> Text:
-    """The logarithm of predicted over measured speed-up, with its sign.
+    """By how much the predicted speed-up is above or below the measured one. `error`: the logarithm of their ratio.
 
     >>> str(format_error(0.094)), str(format_error(-0.5)), str(format_error(-0.001)), str(format_error(None))
-    ('+0.09', '−0.50', '0.00', 'unknown')
+    ('+10 %', '−39 %', '0 %', 'unknown')
+    >>> str(format_error(4.3))
+    '+7,270 %'
     """
     if error is None:
         return Text("unknown")
-    rounded = round(error, 2)
-    return Text(f"{rounded:+.2f}".replace("-", "−") if rounded else "0.00")
+    rounded = round(100 * math.expm1(error))
+    return Text(f"{rounded:+,d} %".replace("-", "−") if rounded else "0 %")
+
+
+def format_prediction_with_error(speed_up: float | None, error: float | None) -> Text:
+    """A prediction, and by how much it is off where the speed-up was measured.
+
+    >>> str(format_prediction_with_error(1.5, 0.094)), str(format_prediction_with_error(None, None))
+    ('1.50 ×, error +10 %', 'unknown')
+    """
+    return format_prediction(speed_up) + ("" if error is None else f", error {format_error(error)}")
 
 
 def describe_missing(missing: MissingFact) -> Text:
@@ -206,7 +226,7 @@ def describe_row(row: FusionRow) -> Text:
     """One sentence about a row: what is saved, and what that brings."""
     saved = (
         f"Fusing {format_steps(row.steps)} at {format_sizes(row.problem)} saves {units.rate(row.saved.moved_bytes, 'B', 3)} and "
-        f"{count_launches(row.saved.launches)}"
+        f"{count_launches(row.saved.launches, row.saved.memsets)}"
     )
     if row.fused is None:
         return Text(f"{saved}. No fused variant has a correct time here.")
@@ -215,7 +235,11 @@ def describe_row(row: FusionRow) -> Text:
             f"{saved}. The speed-up is unknown: a time is not stable, or rounds and times disagree on which is faster."
         )
     names = f"{format_variant(row.fused.variant)} over {format_variant(row.unfused.variant)}"
-    said = f"{saved}: {format_speed_up(row.speed_up)} measured ({names})"
+    if row.verdict is not None and row.verdict.kind == "slower":
+        longer = units.factor(1 / row.speed_up.estimate)
+        said = f"{saved}, but takes {longer} × as long: {format_speed_up(row.speed_up)} measured ({names})"
+    else:
+        said = f"{saved}: {format_speed_up(row.speed_up)} measured ({names})"
     predicted = [
         f"{units.factor(value)} × predicted {by}"
         for value, by in ((row.predicted_b, "by the time of the steps"), (row.predicted_a, "by the roofs alone"))

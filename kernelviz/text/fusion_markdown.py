@@ -1,11 +1,13 @@
 """What fusing saves as Markdown: the section of a document that `kernelviz fusion --markdown` prints."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from kernelviz.core import units
 from kernelviz.core.fusion import FusionFamily
 from kernelviz.metrics.fusion import FusionRow, Payoff
 from kernelviz.metrics.fusion_reasons import MOST_ERROR
+from kernelviz.metrics.grouping import grouped
 from kernelviz.text.fusion import (
     FAMILIES,
     METHOD_A,
@@ -47,7 +49,8 @@ def format_row(row: FusionRow) -> tuple[str, ...]:
         format_problem(row.problem),
         f"`{row.unfused.variant}`",
         f"{units.size_bytes(row.intermediate_bytes)}{of_cache}",
-        f"{units.rate(row.saved.moved_bytes, 'B', 3)}, {row.saved.launches}",
+        f"{units.rate(row.saved.moved_bytes, 'B', 3)}, {row.saved.launches}"
+        + (f" ({row.saved.memsets} memset)" if row.saved.memsets else ""),
         str(format_time(row.unfused_figure)),
         f"`{row.fused.variant}`" if row.fused else "none is correct",
         str(format_time(row.fused_figure)) if row.fused_figure else "–",
@@ -66,21 +69,27 @@ def markdown(
     """A section: the method, the table, and a line for each axis about where fusing pays. `every`: also the compositions that
     are not the fastest."""
     selected = [row for row in rows if row.fastest or every]
-    heading, *lines = (f"| {' | '.join(cells)} |" for cells in (HEADINGS, *map(format_row, selected)))
-    sides = "|".join(["---", "---", "--:", "--:", "--:", "---", "--:", "--:", "--:", "--:", "--:", "--:", "---"])
+    of_devices = grouped(selected, key=lambda row: row.device)
     said = [
         f"- {FAMILIES[family]}, {_at(payoff)}{describe_payoff(payoff)}"
         for family, of in payoffs.items()
         for payoff in of
     ]
-    parts = [METHOD_B, METHOD_A, _errors(selected), "\n".join((heading, f"|{sides}|", *lines)), "\n".join(said)]
+    tables = [f"Measured on {device}:\n\n{_table(of)}" for device, of in of_devices.items()]
+    parts = [METHOD_B, METHOD_A, _errors(selected), *tables, "\n".join(said)]
     return "\n\n".join(map(str, filter(None, parts)))
+
+
+def _table(rows: Sequence[FusionRow]) -> str:
+    heading, *lines = (f"| {' | '.join(cells)} |" for cells in (HEADINGS, *map(format_row, rows)))
+    sides = "|".join(["---", "---", "--:", "--:", "--:", "---", "--:", "--:", "--:", "--:", "--:", "--:", "---"])
+    return "\n".join((heading, f"|{sides}|", *lines))
 
 
 def _at(payoff: Payoff) -> str:
     problem = payoff.rows[0].problem
     sizes = format_line_sizes([row.problem for row in payoff.rows], payoff.axis)
-    return f"`{problem.op}` {problem.precision} at {sizes}: "
+    return f"`{problem.op}` {problem.precision} on {payoff.rows[0].device} at {sizes}: "
 
 
 def _errors(rows: Sequence[FusionRow]) -> str:
@@ -97,12 +106,11 @@ def describe_errors(rows: Sequence[FusionRow]) -> Text:
         if known:
             right = sum(error <= MOST_ERROR for error in known)
             sentences.append(
-                f"prediction {name} is within ±{MOST_ERROR} (15 %) in {right} of {len(known)} cases, and off by at most "
-                f"{max(known):.2f}"
+                f"prediction {name} is within a factor of {math.exp(MOST_ERROR):.2f} of the measured speed-up in {right} of "
+                f"{len(known)} cases, and off by a factor of at most {units.factor(math.exp(max(known)))}"
             )
     if not sentences:
         return Text("No case has intermediate tensors of at least four times the last-level cache and a prediction.")
     return Text(
-        "As logarithms of predicted over measured speed-up, where the intermediate tensors have at least four times the "
-        f"last-level cache: {'; '.join(sentences)}."
+        "Where the intermediate tensors have at least four times the last-level cache: " + f"{'; '.join(sentences)}."
     )

@@ -1,5 +1,7 @@
 """Parts of one result in text: variant, configuration, correctness."""
 
+from collections.abc import Sequence
+
 from kernelviz.core import Failure, Result, units
 from kernelviz.core.configuration import configuration_text
 from kernelviz.metrics.quality import Configured, configured
@@ -22,6 +24,8 @@ def format_variant(variant: str) -> str:
 
 def describe_configuration(configuration: Configured) -> Text:
     """The values of the parameters, and where they come from."""
+    if configuration.tuned_by is None and not configuration.named and not any(configuration.values.values()):
+        return Text("default configuration: chosen by the sizes")  # 0 leaves each parameter to the variant
     values = configuration_text(configuration.values)
     if configuration.tuned_by is not None:
         return Text(f"tuned: {values} (run {configuration.tuned_by})")
@@ -39,9 +43,36 @@ def format_configuration(result: Result) -> Text:
     default configuration: block=64
     >>> print(format_configuration(one(variant="t[block=64]", configuration={"block": 64})))
     configuration: block=64
+    >>> print(format_configuration(one(variant="t", configuration={"heads": 0, "warps": 0})))
+    default configuration: chosen by the sizes
     """
     configuration = configured(result)
     return describe_configuration(configuration) if configuration else Text("")
+
+
+CLOSE_TO_TOLERANCE = 0.9
+"""From this share of the tolerance on, a right result looks nearly wrong."""
+
+
+def describe_close_to_tolerance(results: Sequence[Result]) -> Text:
+    """Why the largest error of right results is close to the tolerance; empty if none is.
+
+    >>> from kernelviz.core import Accuracy, Problem, Timing
+    >>> close = Accuracy(passed=True, relative_l2=1e-3, max_abs=0.1, worst_of_bound=0.98, seeds=3)
+    >>> one = Problem(op="matmul", sizes={"m": 1}, dtype="bf16")
+    >>> str(describe_close_to_tolerance([Result(problem=one, variant="v", outcome=Timing(), accuracy=close)]))[:56]
+    'An error of more than 90 % of the tolerance is right: ro'
+    >>> str(describe_close_to_tolerance([]))
+    ''
+    """
+    checked = (result.accuracy for result in results)
+    if not any(a is not None and a.passed and (a.worst_of_bound or 0.0) >= CLOSE_TO_TOLERANCE for a in checked):
+        return Text("")
+    return Text(
+        f"An error of more than {units.percent(CLOSE_TO_TOLERANCE, 0)} of the tolerance is right: rounding an exact result to "
+        "its number format alone can reach 99 % of it, because the tolerance is this rounding, 1 % more, and what the arithmetic "
+        "of the op adds."
+    )
 
 
 def describe_correctness(result: Result) -> Text:

@@ -51,7 +51,7 @@ def tiles(summary: Summary | None, plan: Plan, headline: Headline = "cold") -> t
             f"The size at which {best} has the lowest share of the roof; without roofs, the lowest speed-up."
         )
     if summary is None:
-        values = [("–", "no correct time yet" if headline == "cold" else "no correct warm time")] * len(labels)
+        values = [("–", "no correct time yet" if headline == "cold" else "no warm time")] * len(labels)
     else:
         ranking = [_best(summary), _most_wins(summary)] if len(plan.problems) > 1 else [_fastest(summary)]
         values = [*ranking, _speed_up(summary, plan), _share(summary), _worst(summary, plan)][: len(labels)]

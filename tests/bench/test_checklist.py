@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 import sample_runs as samples
 from open_page import open_page
@@ -36,6 +37,8 @@ def test_terminal_and_python_have_the_same_points(bench: RehearsedBench, capsys:
     assert invoke(["checklist", run.id]) == 0
     shown = capsys.readouterr().out
     assert all(f"{NAMES[name]}: " in shown for name in CHECKS)
+    assert f"run {run.id}, measured {run.created_at}" in shown
+    assert run.environment.device.name in shown
     one = kv.checklist(run.id, run.plan.variants[0])
     assert set(one.variant) == {run.plan.variants[0]}
     assert invoke(["checklist", run.id, "--variant", "nobody"]) == 2
@@ -46,7 +49,16 @@ def test_without_a_run_the_newest_is_taken_or_the_remedy_named(
     bench: RehearsedBench, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert invoke(["checklist"]) == 0
-    assert "Launch cost" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert "Launch cost" in printed.out
+    assert "this is the newest run" in printed.err
+    mixed = samples.mixed()
+    bare = msgspec.structs.replace(mixed, environment=msgspec.structs.replace(mixed.environment, roofs=()))
+    monkeypatch.setattr(kernelviz.bench, "current", lambda: RehearsedBench((samples.CPU,), stored=(bare,)))
+    assert invoke(["checklist"]) == 0
+    assert "the roofs of NVIDIA H200 are not measured" in capsys.readouterr().err
+    assert invoke(["checklist", "/nowhere/run.json"]) == 2
+    assert "there is no such file" in capsys.readouterr().err
     monkeypatch.setattr(kernelviz.bench, "current", lambda: RehearsedBench((samples.CPU,)))
     assert invoke(["checklist"]) == 2
     assert "kernelviz run" in capsys.readouterr().err

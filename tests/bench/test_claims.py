@@ -191,6 +191,11 @@ def test_cancelled_measurements_go_on_in_the_same_run(measuring: Bench) -> None:
     (run_id,) = claim_runs.start_all(measuring, "cpu", collection=WAITS)
     of_device = on_device.claims_on(measuring, "cpu", WAITS)
     assert claim_runs.progress(measuring, of_device).current == run_id
+    assert claim_runs.progress(measuring, of_device, ("waits",)).current == run_id
+    other = on_device.claims_on(measuring, "cpu", QUICK)
+    assert claim_runs.progress(measuring, other, ("one",)).current is None, "the progress of one claim is its own"
+    claim_runs.cancel_all(measuring, "cpu", claim_runs.claim_runs(measuring, other, ("one",)))
+    assert claim_runs.progress(measuring, of_device).current == run_id, "only the runs of that claim are cancelled"
     assert claim_runs.start_all(measuring, "cpu", collection=WAITS) == (run_id,), (
         "what is measured is not started again"
     )

@@ -152,9 +152,12 @@ def test_the_command_reads_files_and_prints_json_markdown_and_a_table(
     assert main(["fusion", str(stored), "--markdown"]) == 0
     printed = capsys.readouterr().out
     assert "| reshape_elementwise bf16 m = 16,384, n = 8,192 | `cuda_stepwise` |" in printed
+    assert f"Measured on {samples.H200.name}:" in printed
     assert "prediction B is within" in printed
     assert main(["fusion", str(stored)]) == 0
-    assert "triton_fused" in capsys.readouterr().out
+    table = capsys.readouterr().out
+    assert "triton_fused" in table
+    assert f"reshape_elementwise bf16, {samples.H200.name}, run fusion-reshape_elementwise" in table
     (row,) = kv.fusion(str(stored)).to_dict("records")
     assert (row["fused"], row["ln_error_b"]) == (record["fused"], record["ln_error_b"])
 
@@ -177,18 +180,23 @@ def test_a_recorded_run_shows_the_same_rows(bench: Bench, tmp_path: Path) -> Non
         (["fusion", "--family", "pointwis"], "pointwise"),
         (["fusion", "no-such-run"], "no-such-run"),
         (["fusion", "linear_gelu"], "--measure linear_gelu"),
-        (["fusion", "--size", "m=4"], "--measure"),
+        (["fusion", "--size", "m=4"], "--size: 'm=4' cannot be used; it is about what is measured; add `--measure OP`"),
+        (["fusion", "--device", "cpu"], "--device: 'cpu' cannot be used"),
+        (["fusion", "no-such-run"], "`kernelviz gallery`"),
+        (["fusion", "--measure", "linear_gelu", "--device", "cpu"], "cannot be used"),
         (["fusion", "h200-linear_gelu", "--measure", "all"], "leave out the runs"),
         (["fusion", "--measure", "linear_gelu", "--device", "cpu"], "no fused variant"),
         (["fusion", "--measure", "all", "--size", "m=4"], "name one op"),
-        (["fusion", "h200-add"], "op"),
+        (["fusion", "h200-add"], "it is a run of add, which declares no fusion"),
     ],
 )
 def test_bad_arguments_are_refused(
     bench: Bench, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(arguments) == 2
-    assert said in capsys.readouterr().err
+    printed = capsys.readouterr().err
+    assert said in printed
+    assert "not calibrated" not in printed, "nothing is said about a measurement that cannot begin"
 
 
 def test_the_saved_json_is_a_list_of_the_records(bench: Bench) -> None:

@@ -127,8 +127,11 @@ def test_a_recorded_run_is_on_the_first_page_and_in_the_gallery_with_no_device_a
     images = page.locator("[class*=st-key-card_] img")
     expect(images).to_have_count(len(shipped_runs.names()))
     assert all(width > 0 for width in images.evaluate_all("all => all.map(i => i.naturalWidth)"))
-    # As in a new tab: the address of the link, which the browser resolves against this page.
-    page.goto(page.locator(".st-key-card_h200-softmax").get_by_role("link").evaluate("link => link.href"))
+    # As in a new tab: the address of the link, which has to be whole, because a browser resolves "?run=…" against this page.
+    link = page.locator(".st-key-card_h200-softmax").get_by_role("link")
+    link.hover()
+    expect(link).to_have_attribute("href", f"{elsewhere}/?run=h200-softmax")
+    page.goto(link.evaluate("link => link.href"))
     page.wait_for_url("**/?*run=h200-softmax**")
     expect(page.locator(".st-key-first_visit")).to_have_count(0)
     expect(page.locator(".st-key-tiles")).to_be_visible()

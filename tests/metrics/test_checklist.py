@@ -71,6 +71,30 @@ def test_a_good_kernel_passes_all_six_with_the_numbers_of_the_table() -> None:
     assert found["accuracy"].fact == GateResult(True, 0.4, 3)
 
 
+def test_a_memset_is_a_launch_but_nothing_to_fuse() -> None:
+    memset = Kernel(name="memset", duration_s=1.15e-6)
+    found = checks(case(kernels=(memset, kernel())))
+    assert (found["fusion"].fact, found["fusion"].tick) == (KernelCount(1, memsets=1), "passed")
+    launching = found["launch_cost"].fact
+    assert isinstance(launching, LaunchShare)
+    assert (launching.launching_s, launching.kernels, launching.memsets) == (2 * 0.68e-6, 1, 1)
+    assert str(describe_check(found["fusion"])) == "Fusion: ✓ passed, 1 kernel and 1 memset in a call"
+    assert checks(case(kernels=(kernel(), kernel())))["fusion"].tick == "not_passed"
+
+
+@pytest.mark.parametrize(
+    ("roof", "kind"),
+    [
+        (Roof(name="copy", level="dram", bandwidth_bytes_per_s=1e12), "bandwidth"),
+        (Roof(name="matmul", precision="bf16", unit="tensor", rate_flop_per_s=8e14), "arithmetic"),
+    ],
+)
+def test_the_share_of_a_roof_names_what_the_roof_limits(roof: Roof, kind: str) -> None:
+    check = Check("bandwidth", "passed", RoofShare(0.962, roof))
+    assert str(format_check(check)) == f"✓ 96.2 % of {kind}"
+    assert str(describe_check(check)).startswith(f"Share of the roof: ✓ passed, 96.2 % of the roof of {kind}, ")
+
+
 @pytest.mark.parametrize(("share", "tick"), [(0.9, "passed"), (0.7, "not_passed")])
 def test_bandwidth_is_the_share_of_the_roof(share: float, tick: str) -> None:
     found = checks(case(share))["bandwidth"]

@@ -80,7 +80,7 @@ def test_the_types_of_a_prediction_give_it_no_result(predict: typing.Callable[..
         if name != "return":
             visit(hint)
     assert not reached & {Figure, Result, Run, Timing}
-    assert {f.name for f in fields(UnfusedFacts)} == {"steps", "time_s", "launches", "precision"}
+    assert {f.name for f in fields(UnfusedFacts)} == {"steps", "time_s", "launches", "memsets", "precision"}
     assert "fused_s" not in inspect.signature(predict).parameters
 
 

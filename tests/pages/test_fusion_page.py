@@ -89,6 +89,7 @@ def test_the_address_opens_the_same_case_again(bench: Bench) -> None:
     said = words(test)
     assert test.selectbox(key="fusion_case").value == key
     assert "verdict slower" in said
+    assert "saves 8.39 MB and 1 launch, but takes 1." in said
     assert "cache-resident" in said
     again = opened(**{name: param(test, name) or "" for name in test.query_params})
     assert again.selectbox(key="fusion_case").value == key
@@ -122,6 +123,36 @@ def test_another_family_in_the_box_shows_its_run_without_an_error(bench: Bench) 
     assert not test.error
 
 
+def test_ordinary_clicks_leave_nothing_in_the_address_that_the_page_complains_about(bench: Bench) -> None:
+    bench.history.add(sweep())  # type: ignore[arg-type]
+    test = opened(fusion_family="reshape_elementwise")
+    test.selectbox(key="fusion_case").set_value("reshape_elementwise bf16 m=256 n=8192").run()
+    assert param(test, "fusion_case") == "reshape_elementwise bf16 m=256 n=8192"
+    test.selectbox(key="fusion_family").set_value("linear_activation").run()
+    test.selectbox(key="fusion_op").set_value("linear_silu").run()
+    assert param(test, "fusion_case") is None
+    test.button(key="show_pointwise").click().run()
+    assert "In the address" not in words(test)
+    assert test.selectbox(key="fusion_family").value == "pointwise"
+
+
+def test_an_op_alone_in_the_address_opens_its_family_and_what_is_unknown_is_named(bench: Bench) -> None:
+    for name in ("op", "fusion_op"):
+        test = opened(**{name: "linear_silu"})
+        assert (test.selectbox(key="fusion_family").value, test.selectbox(key="fusion_op").value) == (
+            "linear_activation",
+            "linear_silu",
+        )
+        assert "In the address" not in words(test.run())
+        assert test.selectbox(key="fusion_op").value == "linear_silu"
+    assert "In the address, 'familie' is ignored: this page knows fusion_family, fusion_op" in words(
+        opened(familie="x")
+    )
+    assert "In the address, fusion_family 'x' is not among" in words(opened(family="x"))
+    assert "No run **nonsense** of " in words(opened(run="nonsense"))
+    assert param(opened(run="h200-linear_gelu"), "of_run") == "h200-linear_gelu"
+
+
 def test_a_run_alone_in_the_address_is_enough(bench: Bench) -> None:
     bench.history.add(sweep())  # type: ignore[arg-type]
     test = opened(of_run="fusion-reshape_elementwise")
@@ -149,6 +180,13 @@ def test_what_cannot_run_here_says_so_and_offers_no_button(bench: Bench) -> None
     assert "linear_silu cannot be measured on AMD EPYC 9654" in said
     assert "cuda_wgmma_fused" in said
     assert not [b for b in test.button if b.key == "measure_fusion"]
+    recorded = use_case.newest_of(bench, "linear_activation")
+    assert recorded is not None
+    assert f"Of the same family, {recorded.op} was measured on NVIDIA H200." in said
+    assert "**Linear + activation** :gray[· shown below]" not in said, "its card is about another op"
+    test.button(key="show_near").click().run()
+    assert param(test, "of_run") == recorded.id
+    assert "**Linear + activation** :gray[· shown below]" in words(test)
 
 
 def test_an_op_without_a_run_offers_to_measure_it(bench: Bench) -> None:
@@ -188,6 +226,14 @@ def test_an_interrupted_run_can_be_resumed(
     monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
     made.history.add(msgspec.structs.replace(sweep(), status="interrupted"))  # type: ignore[type-var]
     test = opened(fusion_family="reshape_elementwise")
-    assert "This run was interrupted: 9 of 9 cases were measured." in words(test)
+    assert "This measurement was interrupted: 9 of 9 cases have a result." in words(test)
     assert [b.label for b in test.button if b.key == "resume_fusion"] == ["Resume"]
+    # Cancelled before its first result: it is shown as cancelled, and a new visit shows the run that has results.
+    empty = msgspec.structs.replace(sweep(), id="empty", status="cancelled", results=())  # type: ignore[type-var]
+    made.history.add(empty)
+    test = opened(fusion_family="reshape_elementwise", of_run="empty")
+    assert not test.error
+    assert "This measurement was cancelled: 0 of 9 cases have a result." in words(test)
+    assert [b.label for b in test.button if b.key == "resume_fusion"] == ["Resume"]
+    assert param(opened(fusion_family="reshape_elementwise"), "of_run") == "fusion-reshape_elementwise"
     made.close()

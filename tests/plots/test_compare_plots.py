@@ -15,7 +15,7 @@ from kernelviz.formats import shipped_runs
 from kernelviz.metrics.comparison import Comparison, compare
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.plots import ratio_by_case, shares_by_time
-from kernelviz.plots.comparison import ratio_ticks
+from kernelviz.plots.comparison import ROW_PX, ratio_ticks
 from kernelviz.text.charts import describe_comparison
 
 MIXED = {"triton_persistent": 1.05, "triton_block_per_row": 0.5}
@@ -150,3 +150,8 @@ def test_real_runs_are_drawn() -> None:
     figure = checked(ratio_by_case(found))
     assert "16×<br>slower" in figure.layout.xaxis.ticktext
     assert str(describe_comparison(found)).startswith("Time of B divided by time of A for 5 cases. Worst: matmul")
+
+
+def test_ticks_of_a_single_case_keep_their_space() -> None:
+    """Plotly takes the space of ticks and title for a plot of less than `minreducedheight`, by default 64 pixels."""
+    assert ratio_by_case(mixed(), most=1).layout.minreducedheight <= ROW_PX

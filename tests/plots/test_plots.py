@@ -192,8 +192,10 @@ def test_lines_of_one_variant_are_named_at_their_ends_by_the_size_that_differs()
     assert isinstance(run, Run)
     for draw in (plots.latency_by_size, plots.bandwidth_by_size):
         figure = draw(run, axis="n")
-        named = [a for a in figure.layout.annotations if a.text.startswith("m = ")]
-        assert {a.text for a in named} == {"m = 16", "m = 4,096"}
+        named = [a for a in figure.layout.annotations if "m = " in a.text]
+        assert {a.text for a in named} == {"— m = 16", "··· m = 4,096"}, "each with its dash"
+        dashes = [t.line.dash for t in figure.data if t.legendgroup]
+        assert dashes.count("solid") == dashes.count("dot") == len(dashes) / 2
         assert {a.x for a in named} == {math.log10(4096)}
         ends = [t.y[-1] for t in figure.data if t.legendgroup]
         at = [10**a.y if figure.layout.yaxis.type == "log" else a.y for a in named]

@@ -8,7 +8,7 @@ import pytest
 import sample_runs as samples
 
 from kernelviz import plots
-from kernelviz.core.run import Run
+from kernelviz.core.run import Run, Status
 from kernelviz.metrics.rows import rows
 from kernelviz.metrics.winner import winners
 
@@ -101,3 +101,18 @@ def test_one_axis_is_a_strip_and_sizes_without_a_correct_time_are_crossed() -> N
     assert found[0, 0].marker.pattern.shape == "x"
     assert "no correct time" in {t.name for t in figure.data if t.showlegend}
     assert not figure.layout.yaxis.showticklabels
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        ("finished", "No case has a warm time: only cold times were measured."),
+        ("running", "No case has a correct warm time yet."),
+    ],
+)
+def test_charts_without_a_warm_time_say_the_same(status: Status, says: str) -> None:
+    run = samples.run(status=status)
+    assert not any(r.timing.device_warm_s for r in run.results if r.timing)
+    for chart in (plots.winner_by_size, plots.bandwidth_by_size, plots.rate_by_intensity):
+        (note,) = chart(run, headline="warm").layout.annotations
+        assert " ".join(note.text.replace("<br>", " ").split()) == says

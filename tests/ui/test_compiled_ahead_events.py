@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 import sample_runs as samples
 
 from kernelviz.bench.event_log import EventLog
 from kernelviz.cli.progress import Reporter
-from kernelviz.core import CompiledAhead
+from kernelviz.core import CaseDone, CompiledAhead, Timing
 from kernelviz.ui.server.routes import event_message
 
 
@@ -22,3 +23,18 @@ def test_a_log_of_the_terminal_has_one_line_when_all_is_compiled(capsys: pytest.
         for compiled in range(1, 4):
             reporter.show(CompiledAhead(compiled=compiled, total=3, processes=2))
     assert capsys.readouterr().err.splitlines() == ["measuring, compiled 3 of 3 cases ahead, in 2 processes"]
+
+
+def test_a_case_that_is_measured_further_has_a_second_line(capsys: pytest.CaptureFixture[str]) -> None:
+    run = samples.run()
+    first = run.results[0]
+    assert isinstance(first.outcome, Timing)
+    assert first.outcome.device_cold_s is not None
+    later = msgspec.structs.replace(first.outcome.device_cold_s, estimate=2 * first.outcome.device_cold_s.estimate)
+    again = msgspec.structs.replace(first, outcome=msgspec.structs.replace(first.outcome, device_cold_s=later))
+    with Reporter(run.plan) as reporter:
+        for result in (first, first, again, again):
+            reporter.show(CaseDone(result=result))
+    lines = [line for line in capsys.readouterr().err.splitlines() if "(measured further)" in line or "1/" in line]
+    assert len(lines) == 2, "a line for each time, none for other figures of the same one"
+    assert lines[1].rstrip().endswith("(measured further)")

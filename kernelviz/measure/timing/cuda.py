@@ -24,6 +24,7 @@ from kernelviz.core import (
     TracingCostUnknown,
     TracingShortens,
 )
+from kernelviz.core.driver_operations import MEMCPY
 from kernelviz.core.errors import one_line
 from kernelviz.core.reasons import CachedOutput, OtherStream, PersistingL2
 from kernelviz.measure.session.failures import sticky
@@ -31,7 +32,7 @@ from kernelviz.measure.timing.capture import CudaTimed, kernels_of
 from kernelviz.measure.timing.events import EventStamps
 from kernelviz.measure.timing.kernels import Instruments, captured, persisting_bytes
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, Timed, raised_by_call
-from kernelviz.measure.timing.trace import MAX_RECORDS, MEMCPY, Iteration, Stamps, Tracer, WrongWork
+from kernelviz.measure.timing.trace import MAX_RECORDS, Iteration, Stamps, Tracer, WrongWork
 from kernelviz.measure.timing.tracing_cost import TracingCost, shortened
 
 BLOCK_S = 0.2e-3

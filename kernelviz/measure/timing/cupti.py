@@ -16,7 +16,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kernelviz.measure.timing.trace import MEMCPY, MEMSET, Record, TraceError
+from kernelviz.core.driver_operations import MEMCPY, MEMSET
+from kernelviz.measure.timing.trace import Record, TraceError
 
 BUFFER_BYTES = 8 * 2**20
 """Room for 38,000 kernel records, more than any session has; CUPTI requests another buffer when one is full."""

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, Protocol
 
 from kernelviz.core import Timer
 from kernelviz.core.counters import END_MARKER
+from kernelviz.core.driver_operations import MEMCPY, MEMSET
 from kernelviz.core.reasons import Between, CachedOutput, OtherStream
 
 FLUSH = "kernelviz_flush_l2"
 BEGIN = "kernelviz_begin_marker"
 MARKER = END_MARKER
 POISON = "kernelviz_poison"
-MEMCPY, MEMSET = "memcpy", "memset"
 EARLY_NS = 5_000
 """A call stamped as started this much before its flush ended did not wait for it."""
 ATTEMPTS = 3

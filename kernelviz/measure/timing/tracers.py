@@ -6,9 +6,10 @@ from types import MappingProxyType
 import torch
 
 from kernelviz.core import TracerFailure
+from kernelviz.core.driver_operations import MEMCPY, MEMSET
 from kernelviz.core.run import TracerFault, TracerName
 from kernelviz.measure.timing.cupti import CuptiError, CuptiTracer
-from kernelviz.measure.timing.trace import MEMCPY, MEMSET, Record, Tracer
+from kernelviz.measure.timing.trace import Record, Tracer
 
 _FAULTS: Mapping[int, TracerFault] = MappingProxyType(
     {14: "other_cupti_version", 35: "cupti_not_allowed", 39: "other_profiler"}

@@ -17,6 +17,7 @@ from kernelviz.text.above_roof import count_above_roofs, describe_above_roofs
 from kernelviz.text.absences import describe_missing_figures
 from kernelviz.text.failures import format_stage, has_description
 from kernelviz.text.naive import describe_naive_of_run
+from kernelviz.text.results import describe_close_to_tolerance
 from kernelviz.text.times import FIGURES
 from kernelviz.ui.bench import second_run
 from kernelviz.ui.shared import site, table, view_filters
@@ -50,6 +51,8 @@ def case_tables(run: Run, results: Sequence[Row], roofs: Sequence[Roof], headlin
     if other is not None:
         roofs = other.environment.roofs
         _cases(other, rows(other, roofs, headline), roofs, headline, names[other.id], key="table_with")
+    if explanation := str(describe_close_to_tolerance([row.result for row in results])):
+        st.caption(plain(explanation))
     with st.container(horizontal=True, gap="medium"):
         if other is None:
             _compare_variants(run, results, headline)

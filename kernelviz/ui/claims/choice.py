@@ -69,6 +69,8 @@ def results(bench: Bench) -> ClaimsOnDevice:
 
 def filters(assessments: Sequence[Assessment]) -> Choice:
     """The boxes for source, verdict and op; the address repeats them."""
+    view_filters.adopt("op", "of_op")
+    view_filters.report_unknown(("results", "source", "verdict", "of_op", "claim"))
     with st.container(horizontal=True, gap="small", key="claim_filters"):
         source = _box("Source", [s.name for s in shipped_claims().sources], "source", "all sources")
         verdict = _box("Verdict", list(VERDICTS), "verdict", "all verdicts")

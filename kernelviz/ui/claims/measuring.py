@@ -59,10 +59,13 @@ def measure_all(bench: Bench, of_device: ClaimsOnDevice, state: ClaimProgress | 
 
 
 def measure_one(bench: Bench, of_device: ClaimsOnDevice, one: Assessment, state: ClaimProgress | None) -> None:
-    """A button that measures what one claim needs; nothing where that is not possible, or while claims are measured."""
-    if state is None or state.living or not one.measurable:
+    """A button that measures what one claim needs, or its progress; nothing where that is not possible."""
+    if state is None or not one.measurable:
         return
     device_id, claim_id = of_device.device.id, one.claim.id
+    if state.living:
+        _running_one(bench, of_device, claim_id)
+        return
     callbacks.button(
         "Measure this claim again" if one.run_ids else "Measure this claim",
         partial(_start, bench, device_id, session.owner(), again=True, claims=(claim_id,)),
@@ -71,6 +74,26 @@ def measure_one(bench: Bench, of_device: ClaimsOnDevice, one: Assessment, state:
         icon=":material/play_arrow:",
         help=plain(f"In a terminal, `kernelviz claims run {claim_id} --again` does the same."),
     )
+
+
+def _running_one(bench: Bench, of_device: ClaimsOnDevice, claim_id: str) -> None:
+    """The progress of the runs of one claim beside its description, with a button that cancels them; that others are measured
+    first, or that this one has to wait until they are done."""
+    mine = claim_runs.progress(bench, of_device, (claim_id,))
+    if mine.current is None:
+        st.caption("Other claims are being measured. This one can be started when they are done or cancelled.")
+        return
+    progress = live_progress.progress_of(bench, mine.current)
+    with st.container(border=True, key="measuring_claim"):
+        more = f" {units.counted(mine.waiting, 'more run')} of this claim wait." if mine.waiting else ""
+        st.caption(plain(f"This claim is being measured: {bench.history.summary(mine.current).name}.{more}"))
+        if progress is not None:
+            live_progress.following(mine.current, progress, key="live_claim")
+        runs = claim_runs.claim_runs(bench, of_device, (claim_id,))
+        callbacks.button(
+            "Cancel", partial(claim_runs.cancel_all, bench, of_device.device.id, runs), key="cancel_claim", about=claim_id,
+            icon=":material/stop_circle:", help="Cancels the runs of this claim. Results so far stay.",
+        )  # fmt: skip
 
 
 def _summary(state: ClaimProgress) -> str:
@@ -91,7 +114,8 @@ def _running(bench: Bench, device_id: str, state: ClaimProgress, run_id: str) ->
         st.progress(
             state.runs_done / max(state.runs, 1),
             text=plain(
-                f"{state.runs_done} of {units.counted(state.runs, 'run')} done · now {name} · {state.waiting} wait"
+                f"now {name} · {units.counted(state.waiting, 'run')} waiting · {state.runs_done} of the "
+                f"{units.counted(state.runs, 'run')} for all claims have results"
             ),
         )
         progress = live_progress.progress_of(bench, run_id)

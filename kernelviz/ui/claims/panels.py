@@ -11,8 +11,7 @@ from kernelviz.bench.claims_document import markdown
 from kernelviz.core import UnknownRun
 from kernelviz.formats.claim_files import shipped_claims
 from kernelviz.metrics.claims import Assessment
-from kernelviz.tables.claims import COLUMNS, by_source, describe_counts_of
-from kernelviz.tables.column import View
+from kernelviz.tables.claims import by_source, describe_counts_of, page_columns
 from kernelviz.text.claim_reasons import describe_assessment, describe_limits
 from kernelviz.text.claims import (
     RULE,
@@ -50,9 +49,8 @@ def claim_table(assessments: Sequence[Assessment]) -> str | None:
             icon=":material/filter_alt_off:",
         )
         return None
-    columns = [c for c in COLUMNS if View.WIDE & c.view]
     rows = table.show(
-        columns, assessments, height=TABLE_PX, key="claims_table", on_select="rerun", selection_mode="single-row",
+        page_columns(), assessments, height=TABLE_PX, key="claims_table", on_select="rerun", selection_mode="single-row",
         alt="Every claim with the published number, the number here, the verdict and the reason",
     )  # fmt: skip
     return assessments[rows[0]].claim.id if rows and rows[0] < len(assessments) else None

@@ -11,7 +11,7 @@ from kernelviz.core import Device
 from kernelviz.core.fusion import FusionFamily
 from kernelviz.metrics.fusion import FusionRow
 from kernelviz.text import format_sizes, format_variant
-from kernelviz.text.fusion import FAMILIES, format_error, format_prediction, format_speed_up, format_steps
+from kernelviz.text.fusion import FAMILIES, format_prediction_with_error, format_speed_up, format_steps
 from kernelviz.text.times import format_time
 from kernelviz.ui.fusion import choice, measuring
 from kernelviz.ui.shared.text import plain
@@ -43,16 +43,19 @@ def _card(bench: Bench, family: FusionFamily, chosen: choice.Selection, device: 
     rows = use_case.rows_of(bench, run.id) if run is not None else ()
     row = main_row(rows)
     with st.container(border=True, width=CARD_PX, gap="xsmall", key=f"fusion_card_{family}"):
-        mark = " :gray[· shown below]" if family == chosen.family else ""
+        is_below = family == chosen.family and (run is None or run.op == chosen.op.name)
+        mark = " :gray[· shown below]" if is_below else ""
         st.markdown(f"**{plain(FAMILIES[family])}**{mark}")
+        measured_now = measuring.card_progress(bench, family)
         if row is None:
-            _not_measured(bench, family, device)
+            if not measured_now:
+                _not_measured(bench, family, device)
         else:
             problem = row.problem
             sizes = f"{problem.op} {problem.precision} · {format_sizes(problem)} · {row.device}"
             st.caption(plain(f"{format_steps(row.steps)} · {sizes}"))
             st.markdown(_table(row))
-        if family != chosen.family:
+        if not is_below:
             st.button(
                 "Show", key=f"show_{family}", on_click=partial(choice.choose_family, family), icon=":material/visibility:",
                 type="tertiary", help=plain(f"Show the chart and the table of {FAMILIES[family]}."),
@@ -62,17 +65,22 @@ def _card(bench: Bench, family: FusionFamily, chosen: choice.Selection, device: 
 def _table(row: FusionRow) -> str:
     """Not fused, fused, measured and both predictions."""
     fused = f"{plain(format_variant(row.fused.variant))}" if row.fused is not None else "none is correct"
-    fused_time = plain(format_time(row.fused_figure)) if row.fused_figure is not None else "–"
+    fused_time = _unbroken(format_time(row.fused_figure)) if row.fused_figure is not None else "–"
     lines = [
-        "| | Variant or error | Value |",
-        "|---|---|--:|",
-        f"| Not fused | {plain(format_variant(row.unfused.variant))} | {plain(format_time(row.unfused_figure))} |",
-        f"| Fused | {fused} | {fused_time} |",
-        f"| **Measured** | | **{plain(format_speed_up(row.speed_up))}** |",
-        f"| Prediction B | error {plain(format_error(row.error_b))} | {plain(format_prediction(row.predicted_b))} |",
-        f"| Prediction A | error {plain(format_error(row.error_a))} | {plain(format_prediction(row.predicted_a))} |",
+        "| | Time or speed-up |",
+        "|---|--:|",
+        f"| Not fused: {plain(format_variant(row.unfused.variant))} | {_unbroken(format_time(row.unfused_figure))} |",
+        f"| Fused: {fused} | {fused_time} |",
+        f"| **Speed-up, measured** | **{_unbroken(format_speed_up(row.speed_up))}** |",
+        f"| Prediction B | {_unbroken(format_prediction_with_error(row.predicted_b, row.error_b))} |",
+        f"| Prediction A | {_unbroken(format_prediction_with_error(row.predicted_a, row.error_a))} |",
     ]
     return "\n".join(lines)
+
+
+def _unbroken(value: object) -> str:
+    """A value on one line, also on a phone."""
+    return plain(value).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _not_measured(bench: Bench, family: FusionFamily, device: Device) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench import fusion as use_case
-from kernelviz.core import Device, UnknownRun
+from kernelviz.core import LIVING, Device, UnknownRun
 from kernelviz.core.fusion import FusionFamily
 from kernelviz.metrics.fusion import FusionRow
 from kernelviz.ops import Op
@@ -18,9 +18,13 @@ from kernelviz.ui.shared import run_in_hand, site, view_filters
 from kernelviz.ui.shared.text import distinct_labels, plain, run_label
 
 _Option = TypeVar("_Option", bound=str)
+_LAST_OP = "fusion_op_shown"
 RUN = "of_run"
 """The parameter of the address that names the run. `run` opens a run on the page Bench."""
 PENDING = "fusion_case_clicked"
+_SHORT = {"family": "fusion_family", "op": "fusion_op", "run": RUN}
+_KNOWN = ("fusion_family", "fusion_op", RUN, "fusion_case", "along", "compositions", "on")
+"""The parameters of the address of this page, and the short names that are read as these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +42,16 @@ def device(bench: Bench) -> Device:
 
 def selection(bench: Bench) -> Selection:
     """The family and the op, which the address repeats. A family begins with the op of its newest run."""
+    for short, key in _SHORT.items():
+        view_filters.adopt(short, key)
+    view_filters.report_unknown(_KNOWN)
     pending = st.session_state.pop("family_pending", None)
     if pending is not None:
         st.session_state["fusion_family"] = pending
-        st.session_state.pop("fusion_op", None)
+        view_filters.forget("fusion_op")
         view_filters.write(RUN, None)
     families = [family for family, ops in use_case.fused_ops(bench).items() if ops]
+    _family_of_named_op(bench)
     begin = _first_run(bench)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="fusion_choice"):
         family = _box(
@@ -54,10 +62,22 @@ def selection(bench: Bench) -> Selection:
         newest = use_case.newest_of(bench, family)
         likely = [run.op for run in (begin, newest) if run is not None and run.op in ops]
         if st.session_state.get("fusion_op") not in (None, *ops):
-            st.session_state.pop("fusion_op")
-            st.query_params.pop("fusion_op", None)
+            view_filters.forget("fusion_op")
         op = _box("Op", list(ops), (*likely, *ops)[0], "fusion_op", 280, str)
+    if st.session_state.get(_LAST_OP, op) != op:
+        view_filters.forget("fusion_case", "along")  # they are about the op that was shown before
+    st.session_state[_LAST_OP] = op
     return Selection(family, ops[op])
+
+
+def _family_of_named_op(bench: Bench) -> None:
+    """An address that names an op and no family means the family of the op."""
+    named = st.query_params.get("fusion_op")
+    if named is None or "fusion_family" in st.query_params or "fusion_family" in st.session_state:
+        return
+    for family, ops in use_case.fused_ops(bench).items():
+        if named in [op.name for op in ops]:
+            st.query_params["fusion_family"] = family
 
 
 def _box(
@@ -102,6 +122,14 @@ def choose_family(family: FusionFamily) -> None:
     st.session_state["family_pending"] = family
 
 
+def choose_op(bench: Bench, op: str) -> None:
+    """Show an op and its family in this redraw, before their boxes are drawn."""
+    for family, ops in use_case.fused_ops(bench).items():
+        if op in [one.name for one in ops]:
+            view_filters.forget("fusion_op")
+            st.session_state["fusion_family"], st.session_state["fusion_op"] = family, op
+
+
 def run_box(bench: Bench, chosen: Selection) -> RunSummary | None:
     """The run that is shown, from the address or the box; None if there is none. A run that is not here, or that shows no fusion
     of this op, is named."""
@@ -120,7 +148,8 @@ def run_box(bench: Bench, chosen: Selection) -> RunSummary | None:
         st.page_link(site.page("history"), label="Runs on this server, and upload", icon=":material/history:")
     if not runs:
         return None
-    first = next((run_id for run_id in (run_in_hand.current(bench),) if run_id in runs), next(iter(runs)))
+    with_results = [run.id for run in runs.values() if run.done or run.status in LIVING]
+    first = next((i for i in (run_in_hand.current(bench), *with_results) if i in runs), next(iter(runs)))
     key = f"fusion_run_{chosen.op.name}"
     if view_filters.moved(RUN) or st.session_state.get(key) not in runs:
         st.session_state[key] = wanted if wanted in runs else first
@@ -151,8 +180,7 @@ def case(rows: Sequence[FusionRow], default: FusionRow) -> FusionRow:
     if pending in by_key:
         st.session_state["fusion_case"] = pending
     elif st.session_state.get("fusion_case") not in (None, *by_key):
-        st.session_state.pop("fusion_case")
-        st.query_params.pop("fusion_case", None)
+        view_filters.forget("fusion_case")
     key = view_filters.choose(
         st.selectbox, "Sizes", list(by_key), default.problem.key, key="fusion_case", width="stretch",
         format_func=lambda k: f"{format_sizes(by_key[k].problem)} · {by_key[k].problem.precision}",

@@ -7,6 +7,7 @@ import streamlit as st
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench import fusion as use_case
 from kernelviz.core import LIVING, Device
+from kernelviz.core.fusion import FusionFamily
 from kernelviz.ui.fusion import choice
 from kernelviz.ui.shared import callbacks, live_progress, session, site, view_filters
 from kernelviz.ui.shared.text import plain
@@ -14,13 +15,13 @@ from kernelviz.ui.shared.text import plain
 _KIND = "fusion"
 
 
-def open_started_run() -> None:
+def open_started_run(bench: Bench) -> None:
     """Show the run that a button of this page has started, if any."""
     actions = callbacks.actions()
     started = actions.activities.pop(_KIND, None)
     if started is not None:
         op, _, run_id = started.partition(" ")
-        st.session_state["started_fusion_op"] = op
+        choice.choose_op(bench, op)
         view_filters.write(choice.RUN, run_id)
         st.session_state[f"fusion_run_{op}"] = run_id
 
@@ -41,6 +42,19 @@ def _start(bench: Bench, op: str, device_id: str, actions: callbacks.Actions, ow
     actions.activities[_KIND] = f"{op} {use_case.start(bench, op, device_id, owner=owner)}"
 
 
+def card_progress(bench: Bench, family: FusionFamily) -> bool:
+    """The progress of a run of a family that is being measured, on its card; returns whether there is one."""
+    runs = (run for op in use_case.fused_ops(bench)[family] for run in use_case.offered(bench, op.name))
+    living = next((run for run in runs if run.status in LIVING), None)
+    if living is None:
+        return False
+    st.progress(
+        living.done / max(living.cases, 1),
+        text=plain(f"Measuring {living.op}: {living.done} of {living.cases} cases done"),
+    )
+    return True
+
+
 def controls(bench: Bench, chosen: choice.Selection, device: Device, run: RunSummary | None) -> None:
     """The button that measures the chosen op here, or the progress of the run that is measured."""
     if run is not None and not run.shipped:
@@ -54,7 +68,8 @@ def controls(bench: Bench, chosen: choice.Selection, device: Device, run: RunSum
         if run.status in ("cancelled", "interrupted"):
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.warning(
-                    f"This run was {run.status}: {run.done} of {run.cases} cases were measured.",
+                    f"This measurement was {run.status}: {run.done} of {run.cases} cases have a result. "
+                    "Resume measures the rest.",
                     icon=":material/pause_circle:",
                 )
                 callbacks.button(

@@ -1,6 +1,7 @@
 """The panels of the page Fusion. `pages/fusion.py` puts them in reading order."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 
@@ -25,12 +26,12 @@ from kernelviz.text.fusion import (
     describe_reasons,
     describe_row,
     describe_split,
-    format_error,
     format_line_sizes,
-    format_prediction,
+    format_prediction_with_error,
     format_speed_up,
 )
 from kernelviz.text.fusion_markdown import markdown
+from kernelviz.text.text import sentence_case
 from kernelviz.ui.fusion import cards, choice
 from kernelviz.ui.shared import charts, download_button, table
 from kernelviz.ui.shared.text import bullets, plain
@@ -61,10 +62,17 @@ def nothing_measured(bench: Bench, chosen: choice.Selection, device: Device) -> 
             )
             return
         assert chosen.op.fusion is not None
+        measured = use_case.newest_of(bench, chosen.family)
         st.markdown(
             f"**{plain(chosen.op.name)} cannot be measured on {plain(device.name)}**, because no fused variant of it can run "
             f"there: {plain(', '.join(chosen.op.fusion.fused))}. Measure it on a GPU and import the run on the page History."
         )
+        if measured is not None and measured.op != chosen.op.name:
+            st.markdown(plain(f"Of the same family, {measured.op} was measured on {measured.device}."))
+            st.button(
+                f"Show {measured.op}", key="show_near", on_click=partial(choice.choose_op, bench, measured.op),
+                icon=":material/visibility:",
+            )  # fmt: skip
 
 
 def of_run(bench: Bench, chosen: choice.Selection, run: RunSummary) -> None:
@@ -156,7 +164,10 @@ def _steps(row: FusionRow) -> str:
         if cost is not None and row.fused is not None
         else []
     )
-    return "\n".join(["| Step | Moves | FLOP | Leaves |", "|---|--:|--:|--:|", *lines, *fused])
+    fills = [f"| {row.saved.memsets} × memset of the library (a launch, no step) | – | 0 | – |"] * bool(
+        row.saved.memsets
+    )
+    return "\n".join(["| Step | Moves | FLOP | Leaves |", "|---|--:|--:|--:|", *lines, *fills, *fused])
 
 
 def _flop(flop: int) -> str:
@@ -168,16 +179,18 @@ def _memory(size: int) -> str:
 
 
 def _predicted(speed_up: float | None, error: float | None) -> str:
-    return f"{plain(format_prediction(speed_up))}, error {plain(format_error(error))}"
+    return plain(format_prediction_with_error(speed_up, error))
 
 
 def _parts_of_b(row: FusionRow) -> str:
-    return f"{plain(describe_missing(row.b) if isinstance(row.b, str) else describe_prediction_b(row.b))}."
+    return (
+        f"{plain(sentence_case(describe_missing(row.b)) if isinstance(row.b, str) else describe_prediction_b(row.b))}."
+    )
 
 
 def _parts_of_a(row: FusionRow) -> str:
     if isinstance(row.a, str):
-        return f"{plain(describe_missing(row.a))}."
+        return f"{plain(sentence_case(describe_missing(row.a)))}."
     return f"{units.seconds(row.a.unfused_s)} for the steps and {units.seconds(row.a.fused_s)} fused, by the roofs."
 
 
@@ -238,7 +251,7 @@ def method() -> None:
     with st.expander("How the predictions are made", icon=":material/help:"):
         st.markdown(bullets((METHOD_B, METHOD_A)))
         st.markdown(
-            "A prediction fails if it is off by more than 15 % (±0.14 as a logarithm). The reasons are derived from facts: the "
-            "roofs, the cache, the launches, what limits the fused kernel, and its spills. Fusing is compared with the fastest "
-            "composition, so that better kernels do not count as a gain of fusing."
+            "A prediction fails if it differs from the measured speed-up by a factor of more than 1.15. The reasons are "
+            "derived from facts: the roofs, the cache, the launches, what limits the fused kernel, and its spills. Fusing "
+            "is compared with the fastest composition, so that better kernels do not count as a gain of fusing."
         )

@@ -8,6 +8,16 @@
   const HOST_CONFIG = { allowedOrigins: [root.origin], useExternalAuthToken: false };
   window.__streamlit = { ...window.__streamlit, BACKEND_BASE_URL: root.href, HOST_CONFIG };
 
+  // Streamlit writes a link to Bench as "?run=…". A browser would resolve it against the present page when it copies the link or
+  // opens it in a new tab, so it gets its whole address as soon as somebody points at it or reaches it by keyboard.
+  const complete = (event) => {
+    const link = event.target instanceof Element ? event.target.closest('a[href^="?"]') : null;
+    if (link) link.setAttribute("href", new URL(link.getAttribute("href"), root).href);
+  };
+  for (const kind of ["pointerover", "pointerdown", "focusin"]) {
+    document.addEventListener(kind, complete, { capture: true, passive: true });
+  }
+
   // The page Bench has a form at its left, which arrives from the server after the first elements. Its space is kept free until
   // then (pages.css), so that nothing moves.
   const page = location.pathname.slice(root.pathname.length).replace(/\/+$/, "");

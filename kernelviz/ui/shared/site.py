@@ -61,11 +61,11 @@ def history_link() -> None:
 def open_run_of_address(present: StreamlitPage) -> None:
     """Open the run that the address names on a page whose address names no single run.
 
-    Streamlit writes a link to the first page as `?run=…`, which a browser resolves against the present page when the link is
-    copied or opened in a new tab.
+    Streamlit writes a link to the first page as `?run=…`, which a browser without `start.js` resolves against the present page
+    when the link is copied or opened in a new tab.
     """
     run_id = st.query_params.get("run")
-    if run_id and present.url_path not in ("", "autotune", "code", "history", "ladder"):
+    if run_id and present.url_path not in ("", "autotune", "code", "fusion", "history", "ladder"):
         st.switch_page(page("bench"), query_params={"run": run_id})
 
 

@@ -104,7 +104,7 @@ def seed(key: str, options: Sequence[str], default: str) -> None:
     used = param if param in options else default
     if param is not None and param not in options:
         used = nearest(param, options) or default
-        known = ", ".join(options) if len(options) <= MOST_NAMED else f"the {len(options)} values that this page knows"
+        known = ", ".join(options) if len(options) <= MOST_NAMED else "the values that this page knows"
         # In a row of boxes, pages.css puts it on a line of its own below them.
         with st.container(key=f"unknown_{key}"):
             st.caption(
@@ -113,6 +113,28 @@ def seed(key: str, options: Sequence[str], default: str) -> None:
     if used == default:
         st.session_state[followed] = default
     st.session_state[key] = used
+
+
+def adopt(short: str, key: str) -> None:
+    """Read the short name of a parameter that a person may type, `op` for `of_op`, as the name that the page uses."""
+    value = st.query_params.pop(short, None)
+    if value is not None and key not in st.query_params:
+        st.query_params[key] = value
+
+
+def forget(*keys: str) -> None:
+    """Remove values of widgets that belong to what the page showed before, from the session and from the address."""
+    for key in keys:
+        st.session_state.pop(key, None)
+        st.query_params.pop(key, None)
+
+
+def report_unknown(known: Sequence[str]) -> None:
+    """Name the parameters of the address that this page does not have: they are ignored."""
+    unknown = [key for key in st.query_params if key not in known]
+    if unknown:
+        names = ", ".join(plain(repr(key)) for key in unknown)
+        st.caption(f":orange[In the address, {names} is ignored: this page knows {plain(', '.join(known))}]")
 
 
 def keep(key: str, value: str | None, default: str) -> None:
