@@ -58,9 +58,8 @@ def torch_cudnn_stepwise(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor, *, s: int)
     """cuDNN's convolution as its search found it, then bias and relu in one kernel of CUDA C++."""
     from kernelviz.ops.convolution import stepwise
     from kernelviz.ops.convolution import torch as launches
-    from kernelviz.ops.pointwise_chain.cuda import bind_rows
 
-    return stepwise.then_bias_relu(launches.bind_searched(x_NHWC, w_KRRC, s), b_K, bind_rows)
+    return stepwise.then_bias_relu(launches.bind_searched(x_NHWC, w_KRRC, s), b_K)
 
 
 @variant(**WGMMA)
@@ -68,10 +67,9 @@ def cuda_stepwise(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor, *, s: int) -> Lau
     """CUDA C++, the wgmma kernel of conv2d, then bias and relu in one kernel: what fusing alone saves."""
     from kernelviz.ops.convolution import stepwise
     from kernelviz.ops.convolution import wgmma as kernels
-    from kernelviz.ops.pointwise_chain.cuda import bind_rows
 
     convolution = kernels.bind_by_size(x_NHWC, w_KRRC, None, s, resident=True, parts=True)
-    return stepwise.then_bias_relu(convolution, b_K, bind_rows)
+    return stepwise.then_bias_relu(convolution, b_K)
 
 
 @variant(
@@ -83,9 +81,8 @@ def triton_stepwise(x_NHWC: Tensor, w_KRRC: Tensor, b_K: Tensor, *, s: int) -> L
     """Triton, the implicit GEMM of conv2d, then bias and relu in one kernel: what fusing alone saves."""
     from kernelviz.ops.convolution import stepwise
     from kernelviz.ops.convolution import triton as kernels
-    from kernelviz.ops.pointwise_chain.triton import bind_rows
 
-    return stepwise.then_bias_relu(kernels.bind_implicit(x_NHWC, w_KRRC, None, s, None), b_K, bind_rows)
+    return stepwise.then_bias_relu_in_triton(kernels.bind_implicit(x_NHWC, w_KRRC, None, s, None), b_K)
 
 
 @variant(
