@@ -4,7 +4,7 @@ import difflib
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import get_args
 
@@ -28,6 +28,7 @@ from kernelviz.metrics.claim_reasons import (
     NeedsWork,
     Obstacle,
     Refused,
+    Wrong,
 )
 from kernelviz.metrics.claims import Assessment, Evidence, Facts, Scale, assess
 from kernelviz.metrics.statistics import Interval
@@ -118,8 +119,17 @@ def _recorded(name: str) -> ClaimsOnDevice:
         ]
         lacks = _obstacle_of_device(claim, device, 1) or _obstacle_of_catalogue(claim, ops)
         facts = _facts(claim, device, roofs, lacks, _chosen(claim, candidates))
-        assessments.append(assess(claim, facts))
+        assessments.append(_with_caption(assess(claim, facts), ops))
     return ClaimsOnDevice(device, tuple(assessments), name)
+
+
+def _with_caption(assessment: Assessment, ops: Mapping[str, Op]) -> Assessment:
+    """The assessment of a wrong result with the caption of its variant, which names the mistake."""
+    wrong, op = assessment.reason, ops.get(assessment.claim.op or "")
+    if not isinstance(wrong, Wrong) or op is None:
+        return assessment
+    caption = next((v.summary for v in op.variants if v.name == wrong.variant), "")
+    return replace(assessment, reason=replace(wrong, caption=caption))
 
 
 @lru_cache(maxsize=4)
@@ -245,7 +255,7 @@ def _assessed_here(
     if known is not None:
         return known
     results = {} if lacks is not None else _stored_results(bench, claim, keys, stored)
-    assessment = assess(claim, _facts(claim, device, roofs, lacks, results))
+    assessment = _with_caption(assess(claim, _facts(claim, device, roofs, lacks, results)), bench.ops())
     with _assessing:
         of_bench = _assessed.setdefault(bench, {})
         if len(of_bench) >= _MOST_ASSESSED:

@@ -61,10 +61,12 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """The outputs of the variant are wrong, or its time is impossible, for the reasons of the failure."""
+    """The outputs of the variant are wrong, or its time is impossible, for the reasons of the failure. `caption`: what its author
+    says that it does; empty if it is not known."""
 
     variant: str
     failure: Failure
+    caption: str = ""
 
 
 @dataclass(frozen=True, slots=True)

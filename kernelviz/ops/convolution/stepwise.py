@@ -13,9 +13,22 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def then_bias_relu(convolution: Launch, b_K: Tensor, bind_rows: Callable[[Tensor, Tensor, Tensor], Launch]) -> Launch:
-    """A step of the chain with factors of one: max(y · 1 + b, 0). `bind_rows`: that of `pointwise_chain`, for x (M, N), factors
-    and summands (1, N). Raises BadField for a bias that is not contiguous."""
+def then_bias_relu(convolution: Launch, b_K: Tensor) -> Launch:
+    """Bias and relu in CUDA C++. Raises BadField for a bias that is not contiguous."""
+    from kernelviz.ops.pointwise_chain.cuda import bind_rows
+
+    return _then(convolution, b_K, bind_rows)
+
+
+def then_bias_relu_in_triton(convolution: Launch, b_K: Tensor) -> Launch:
+    """Bias and relu in Triton. Raises BadField for a bias that is not contiguous."""
+    from kernelviz.ops.pointwise_chain.triton import bind_rows
+
+    return _then(convolution, b_K, bind_rows)
+
+
+def _then(convolution: Launch, b_K: Tensor, bind_rows: Callable[[Tensor, Tensor, Tensor], Launch]) -> Launch:
+    """A step of the chain with factors of one: max(y · 1 + b, 0). `bind_rows`: for x (M, N), factors and summands (1, N)."""
     require_contiguous(b_K=b_K)
     ones_1K, b_1K = b_K.new_ones((1, b_K.numel())), b_K.view(1, -1)
 
