@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import assert_never
-
-import msgspec
 
 from kernelviz.core.code_changes import (
     AccessWidthChange,
@@ -46,6 +43,7 @@ from kernelviz.core.code_changes import (
 from kernelviz.core.code_facts import NoFactsReason
 from kernelviz.core.machine_code import OccupancyLimit
 from kernelviz.core.units import counted, percent, significant, size_bytes
+from kernelviz.metrics.code_changes import mirrored
 from kernelviz.text.machine_code import LIMIT_NAMES, TECHNIQUE_NAMES, format_kernel_name
 from kernelviz.text.text import Text, join, sentence_case
 
@@ -65,11 +63,7 @@ _MISSING: dict[NoFactsReason, str] = {
     "too_large": "its machine code is larger than what is analysed",
     "unreadable": "its machine code cannot be read",
 }
-_SIDE_NAMES: dict[CodeSide, str] = {"a": "A", "b": "B"}
-_OTHER_NAME = re.compile(r"^[ab](?=_|$)")
-"""What is swapped in the name of a field of one side: ``a``, or ``a_bytes``."""
-_SIDES = frozenset({"favours", "staged", "only"})
-_OTHER_SIDE: dict[CodeSide | None, CodeSide | None] = {"a": "b", "b": "a", None: None}
+SIDE_NAMES: dict[CodeSide, str] = {"a": "A", "b": "B"}
 _KINDS: dict[TensorKind | None, str] = {
     None: "no tensor cores",
     "mma_sync": "mma.sync",
@@ -103,7 +97,7 @@ def describe_changes(changes: CodeChanges, most: int = MOST) -> Text:
     if not changes.known:
         return join("; ", [listed, missing])
     if changes.faster is not None and changes.cause is None:
-        unknown = f"The machine code does not show why {_SIDE_NAMES[changes.faster]} is faster"
+        unknown = f"The machine code does not show why {SIDE_NAMES[changes.faster]} is faster"
         return join("; ", [f"{unknown}; what differs: {listed}" if parts else unknown, missing])
     return join("; ", [listed if parts else "Nothing that is counted in the machine code differs", missing])
 
@@ -150,20 +144,7 @@ def describe_cause(changes: CodeChanges) -> Text:
         return sentence_case(join("; ", describe_missing_sides(changes)) + ".")
     if changes.faster is None:
         return Text("Neither side is faster beyond the noise, so there is no difference to explain.")
-    return Text(f"The machine code does not show why {_SIDE_NAMES[changes.faster]} is faster.")
-
-
-def mirrored(change: CodeChange) -> CodeChange:
-    """The same change seen from B to A.
-
-    >>> mirrored(WarpRolesChange(a=(), b=(Role(does="copies"),), favours="b"))
-    WarpRolesChange(favours='a', kernel='', a=(Role(does='copies', registers=None),), b=())
-    """
-    values = msgspec.structs.asdict(change)
-    swapped = {_OTHER_NAME.sub(lambda m: "b" if m[0] == "a" else "a", name): value for name, value in values.items()}
-    for name in _SIDES & values.keys():
-        swapped[name] = _OTHER_SIDE[values[name]]
-    return type(change)(**swapped)
+    return Text(f"The machine code does not show why {SIDE_NAMES[changes.faster]} is faster.")
 
 
 def describe_change(change: CodeChange) -> Text:
