@@ -26,7 +26,7 @@ from kernelviz.metrics.parameter_effects import parameter_effects
 from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, folded, log_axis, nothing, shorten
 from kernelviz.plots.variant_styles import NEUTRAL
 from kernelviz.text import format_failure
-from kernelviz.text.configurations import describe_time, format_share
+from kernelviz.text.configurations import LIMITS, describe_time, format_share
 
 HEIGHT, LOW = 380, 260
 POINT, BEST, DEFAULT, _FAILED = "#4C78A8", "#D9730D", "#8A6FD1", "#DC4A4A"
@@ -170,7 +170,9 @@ def share_by_parameter(run: Run) -> go.Figure:
     effects = parameter_effects(space)
     known = [e for e in effects.parameters if e.share is not None]
     if not known:
-        return nothing("Too few configurations with a time to say what a parameter is worth.", height=LOW)
+        limits = [e.limit for e in effects.parameters if e.limit is not None]
+        why = f": {LIMITS[limits[0]]}" if limits else ""
+        return nothing(f"What a parameter is worth is not known{why}.", height=LOW)
     labels = [escape(shorten(e.name, 24)) for e in known]
     shares = [e.share or 0.0 for e in known]
     draft = Draft(max(160, 80 + 34 * (len(known) + 1)), x_title="share of the spread that it explains alone, %")

@@ -1,16 +1,16 @@
 """A tuning in text, and as plain values."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import msgspec
 
-from kernelviz.core import Method, Plan, Run, Search, Span, Tuning, units
+from kernelviz.core import Plan, Run, Search, Span, Tuning, units
 from kernelviz.core.configuration import configuration_text, parted
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.tuning import Reason, Tried, speed_up_span, stopped_early
 from kernelviz.text.failures import describe_failure, format_failure
-from kernelviz.text.text import Text, join, on_one_line
+from kernelviz.text.text import Text, join, on_one_line, sentence_case
 
 _MOST_VALUES = 6
 
@@ -54,16 +54,63 @@ def _listed(values: Sequence[int]) -> str:
     )
 
 
-def describe_plan(plan: Plan, method: Method) -> Text:
-    """What a tuning would measure, and for how long at most."""
+class _Example(Protocol):
+    @property
+    def tuning(self) -> Tuning: ...
+
+    @property
+    def same(self) -> Literal["problem", "variant", "op", "device"]: ...
+
+    @property
+    def each_s(self) -> float: ...
+
+
+class Cost(Protocol):
+    """What a tuning takes of the device (`bench.tunings.TuningCost`)."""
+
+    @property
+    def sweep_s(self) -> float: ...
+
+    @property
+    def final_s(self) -> float: ...
+
+    @property
+    def expected_s(self) -> float | None: ...
+
+    @property
+    def example(self) -> _Example | None: ...
+
+
+def describe_plan(plan: Plan, cost: Cost) -> Text:
+    """What a tuning would measure, and how long it takes."""
     search, count = plan.search, len(plan.variants)
     if search is None:
         return Text("")
     of = f" of {search.admitted}" if search.admitted is not None and search.admitted != count else ""
     which = "" if search.seed is None else f", drawn with seed {search.seed}"
     return Text(
-        f"{count}{of} configurations that make sense at this size{which}; the space has {search.space}. At most "
-        f"{units.seconds(method.budget_s * count, 2)} of measuring, and compilation."
+        f"{count}{of} configurations that make sense at this size{which}; the space has {search.space}. {describe_expected(cost)}"
+    )
+
+
+def describe_expected(cost: Cost) -> Text:
+    """How long a tuning takes: by a stored tuning of the device if there is one, else only what its budgets allow."""
+    measuring = f"at most {units.seconds(cost.sweep_s, 2)} of measuring, and {units.seconds(cost.final_s, 2)} for the final of the best"
+    example = cost.example
+    if example is None or cost.expected_s is None:
+        return Text(
+            f"{sentence_case(measuring)}. Binding, compiling and the correctness checks are not in it, and can take much "
+            "longer: no tuning is stored for this device by which they could be estimated."
+        )
+    of = {
+        "problem": "the stored tuning of this problem",
+        "variant": f"a stored tuning of {example.tuning.variant} at another size",
+        "op": f"a stored tuning of {example.tuning.variant}",
+        "device": f"a stored tuning of another op on this device ({example.tuning.problem.op} {example.tuning.variant})",
+    }[example.same]
+    return Text(
+        f"It takes about {units.seconds(cost.expected_s, 2)} with binding, compiling and checks, by {of}, which took "
+        f"{units.seconds(example.each_s, 2)} for each configuration; of this, {measuring}."
     )
 
 

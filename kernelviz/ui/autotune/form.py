@@ -198,7 +198,7 @@ def _seconds(text: str) -> float:
 
 def _start_row(bench: Bench, device: Device, plan: Plan, method: Method) -> None:
     """What would be measured, the button, and the same as a command."""
-    st.markdown(plain(describe_plan(plan, method)))
+    st.markdown(plain(describe_plan(plan, bench.tunings.cost(plan, method))))
     measuring.start_button(bench, device, plan, method)
     with st.expander("The same in a terminal and in Python", icon=":material/terminal:"):
         st.code("\n".join(commands(plan, method)), language=None, wrap_lines=True)

@@ -10,9 +10,9 @@ from kernelviz.bench import Bench
 from kernelviz.core import Run
 from kernelviz.core.configuration import configuration_text
 from kernelviz.formats import describe_unreadable, digest
-from kernelviz.metrics.configurations import ConfigurationSpace, configuration_space
+from kernelviz.metrics.configurations import ConfigurationSpace, configuration_space, in_rank_order
 from kernelviz.metrics.parameter_effects import ParameterEffects, parameter_effects
-from kernelviz.tables.configurations import EFFECTS, configuration_columns
+from kernelviz.tables.configurations import configuration_columns, effect_columns
 from kernelviz.text import describe_failures
 from kernelviz.text.configurations import (
     METHOD,
@@ -170,15 +170,17 @@ def _parameters(run: Run, space: ConfigurationSpace, effects: ParameterEffects) 
     if effects.estimated:
         st.caption(f"{effects.estimated} of the {effects.count} times are estimates of one block (stopped early).")
     if effects.parameters:
-        table.show(list(EFFECTS), list(effects.parameters), key="autotune_effects", alt="What each parameter is worth")
+        table.show(
+            list(effect_columns(space)),
+            list(effects.parameters),
+            key="autotune_effects",
+            alt="What each parameter is worth",
+        )
 
 
 def _configurations(run: Run, space: ConfigurationSpace) -> None:
     """The table of all configurations, and the run as a file."""
-    ranked = sorted(
-        space.configurations,
-        key=lambda c: (not c.is_best, c.time_s is None, c.state == "stopped", c.time_s or 0.0, c.place),
-    )
+    ranked = in_rank_order(space)
     table.show(
         configuration_columns(space), ranked, key="autotune_table", alt=f"{len(ranked)} configurations, the best first"
     )
