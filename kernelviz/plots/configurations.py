@@ -33,7 +33,7 @@ POINT, BEST, DEFAULT, _FAILED = "#4C78A8", "#D9730D", "#8A6FD1", "#DC4A4A"
 NO_TUNING = "This run is no tuning, so it has no configurations."
 NO_TIME = "No configuration has a correct time yet."
 _SPACE, _BELOW = 1.12, 1.18
-"""Of the axis of times, above the longest and below the shortest, whose label is under it."""
+"""Of the axis of times, above the longest and below the shortest."""
 _JITTER = 0.3
 """Points with the same value of a parameter are spread over so much of the distance to the next value, on either side."""
 _REASON_LETTERS = 34
@@ -142,6 +142,7 @@ def count_by_reason(run: Run) -> go.Figure:
         for place, text in enumerate(texts, 1)
     ]
     draft = Draft(max(140, 70 + 34 * len(texts)), x_title="configurations")
+    draft.layout["bargap"] = 0.4
     draft.traces = [
         {
             "type": "bar",
@@ -245,7 +246,11 @@ def _scatter(
         draft.traces += _traces(some, x, scale, name=name, symbol="triangle-up" if group else "circle")
     draft.traces += _traces(stopped, x, scale, name="stopped early (one block)", symbol="circle-open")
     draft.traces += _traces(failed, x, scale, name="no time", symbol="x", colour=_FAILED, at_s=edge_s)
-    marks = ((space.default, "default", "diamond", DEFAULT), (space.best, name_of_best(space), "star", BEST))
+    best_name = name_of_best(space)
+    if space.default is not None and space.default is space.best:  # one mark, so that no two labels cover each other
+        marks = ((space.best, f"{best_name} = default", "star", BEST),)
+    else:
+        marks = ((space.default, "default", "diamond", DEFAULT), (space.best, best_name, "star", BEST))
     for one, name, symbol, colour in marks:
         if one is not None and one.time_s is not None and x(one) is not None:
             draft.traces += _traces([one], x, scale, name=name, symbol=symbol, colour=colour, size=15, label=True)
@@ -300,7 +305,7 @@ def _traces(
             "hovertext": [hover_of_configuration(c) for c in part],
             "hoverinfo": "text",
             "customdata": [c.variant for c in part],
-            **({"text": [name], "textposition": "bottom center"} if label else {}),
+            **({"text": [name], "textposition": "top center"} if label else {}),
         }
         for start in range(0, len(some), MOST_SVG_POINTS)
         for part in (some[start : start + MOST_SVG_POINTS],)

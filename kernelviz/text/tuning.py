@@ -124,16 +124,23 @@ def describe_failures(reason: Reason) -> Text:
     return format_failure(reason.failure) + (" (and the like, with other numbers)" if reason.alike else "")
 
 
+def describe_best_configuration(tried: Tried) -> Text:
+    """The configuration that the tuning chose, or the best one so far."""
+    best = tried.best
+    if best is None or best.figure is None:
+        return Text("No configuration is correct.")
+    values = configuration_text(parted(best.result.variant)[1] or {})
+    if best.is_baseline:
+        return Text(f"No configuration is measurably faster than the default, {values}.")
+    return Text(f"Best: {values}, {_gain(speed_up_span(best))}.")
+
+
 def describe_best(tried: Tried, stored: Tuning | None) -> Text:
     """The configuration that is used from now on, or the best one so far."""
     best = tried.best
     if best is None or best.figure is None:
         return Text("No configuration is correct: nothing is kept.")
-    values = configuration_text(parted(best.result.variant)[1] or {})
-    if best.is_baseline:
-        said = f"No configuration is measurably faster than the default, {values}."
-    else:
-        said = f"Best: {values}, {_gain(speed_up_span(best))}."
+    said = describe_best_configuration(tried)
     if stored is None:
         return Text(f"{said} It is not kept.")
     return Text(f"{said} {tried.variant} uses it from now on for {stored.problem.key} on {stored.device}.")
