@@ -247,6 +247,9 @@ def test_the_same_configuration_needs_no_measurement() -> None:
     matrix = transfer((made[0], again), lambda problem: [])
     assert [[c.state for c in row] for row in matrix.cells] == [["same", "same"], ["same", "same"]]
     assert matrix.cells[0][1].ratio == Span(estimate=1.0)
+    said = str(transfer_insight(matrix))
+    assert said.startswith("All 2 shapes chose the same configuration")
+    assert said.endswith("so there is nothing to compare."), "and nothing is said to be within 2 %"
 
 
 def test_inputs_of_other_data_are_the_same_shape() -> None:

@@ -132,10 +132,11 @@ def _overview(run: Run, space: ConfigurationSpace) -> None:
 
 def _failures(run: Run, space: ConfigurationSpace) -> None:
     st.markdown(f"**{describe_failed(space)}, for these reasons**")
-    charts.draw(
-        partial(plots.count_by_reason, run), key="autotune_reasons", picture=_picture(run, "failures by reason"),
-        alt="How many configurations failed, by reason. The reasons follow as text.",
-    )  # fmt: skip
+    if len(space.failures) > 1:  # one bar would say nothing that its text does not say
+        charts.draw(
+            partial(plots.count_by_reason, run), key="autotune_reasons", picture=_picture(run, "failures by reason"),
+            alt="How many configurations failed, by reason. The reasons follow as text.",
+        )  # fmt: skip
     by_name = {c.variant: c for c in space.configurations}
     for number, reason in enumerate(space.failures, 1):
         listed = [configuration_text(by_name[v].values) or v for v in reason.variants if v in by_name]
