@@ -24,6 +24,7 @@ from kernelviz.core import (
     timestamps,
 )
 from kernelviz.core.tuning import tuning_key
+from kernelviz.formats import shipped_runs
 from kernelviz.metrics.rows import rows
 from kernelviz.metrics.tuning import Tried, best_names, tried, tuning_of
 from kernelviz.ops import Op
@@ -231,6 +232,10 @@ class Tunings:
     def among(self, run_ids: Sequence[str]) -> dict[str, Search]:
         """The searches of those of these runs that are tunings, by the id of the run; also imported ones."""
         return self._store.runs.searches(run_ids)
+
+    def shipped(self) -> tuple[str, ...]:
+        """The ids of the recorded tunings that came with the package."""
+        return shipped_runs.tunings()
 
     def chosen(self, plan: Plan) -> dict[str, Tuned]:
         """The configuration that each variant of a plan uses for its first problem, by variant. Errors: UnknownName for the

@@ -247,6 +247,7 @@ def _scatter(
     draft.traces += _traces(stopped, x, scale, name="stopped early (one block)", symbol="circle-open")
     draft.traces += _traces(failed, x, scale, name="no time", symbol="x", colour=_FAILED, at_s=edge_s)
     best_name = name_of_best(space)
+    marks: tuple[tuple[Configuration | None, str, str, str], ...]
     if space.default is not None and space.default is space.best:  # one mark, so that no two labels cover each other
         marks = ((space.best, f"{best_name} = default", "star", BEST),)
     else:

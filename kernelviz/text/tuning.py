@@ -1,5 +1,6 @@
 """A tuning in text, and as plain values."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
@@ -7,9 +8,10 @@ import msgspec
 
 from kernelviz.core import Plan, Run, Search, Span, Tuning, units
 from kernelviz.core.configuration import configuration_text, parted
+from kernelviz.core.reasons import NeedMissing
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.tuning import Reason, Tried, speed_up_span, stopped_early
-from kernelviz.text.failures import describe_failure, format_failure
+from kernelviz.text.failures import describe_failure, describe_reason, format_failure
 from kernelviz.text.text import Text, join, on_one_line, sentence_case
 
 _MOST_VALUES = 6
@@ -113,6 +115,32 @@ def describe_expected(cost: Cost) -> Text:
         f"It takes about {units.seconds(cost.expected_s, 2)} with binding, compiling and checks, by {of}, which took "
         f"{units.seconds(example.each_s, 2)} for each configuration; of this, {measuring}."
     )
+
+
+class Offered(Protocol):
+    """A variant with parameters, and what a device lacks for it."""
+
+    @property
+    def op(self) -> str: ...
+
+    @property
+    def lack(self) -> NeedMissing | None: ...
+
+
+def describe_tunable(entries: Sequence[Offered], device: str) -> Text:
+    """Which ops have a variant that can be tuned on the device, and what the others need."""
+    ops = list(dict.fromkeys(one.op for one in entries))
+    here = list(dict.fromkeys(one.op for one in entries if one.lack is None))
+    lacks = Counter(str(describe_reason(one.lack)) for one in entries if one.lack is not None)
+    needs = "; ".join(f"{count} of the variants: {lack}" if len(lacks) > 1 else lack for lack, count in lacks.items())
+    if not here:
+        return Text(
+            f"Nothing can be tuned on {device}. {units.counted(len(entries), 'variant')} of {units.counted(len(ops), 'op')} "
+            f"({', '.join(ops)}) have parameters, and none of them can run here: {needs}."
+        )
+    others = [op for op in ops if op not in here]
+    rest = f" Not here: {', '.join(others)} ({needs})." if others else ""
+    return Text(f"Ops with a variant that can be tuned on {device}: {', '.join(here)}.{rest}")
 
 
 def describe_failures(reason: Reason) -> Text:

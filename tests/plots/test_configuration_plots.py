@@ -99,5 +99,5 @@ def test_the_matrix_shows_a_pair_that_nobody_measured_as_such() -> None:
 
     figure = plots.ratio_by_shape(_transfer(True))
     texts = [a.text for a in figure.layout.annotations]
-    assert texts == ["1", "1.25×", "1.50×", "1.10×", "1", "no time", "not measured", "1.02×", "1"]
+    assert texts == ["same", "1.25×", "1.50×", "1.10×", "same", "no time", "not measured", "1.02×", "same"]
     assert figure.data[0].z[2][0] is None
