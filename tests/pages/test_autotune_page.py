@@ -53,7 +53,7 @@ def stored(bench: Bench) -> Bench:
 def test_a_first_visit_without_a_gpu_shows_a_recorded_tuning(bench: Bench) -> None:
     test = opened()
     assert test.segmented_control(key="autotune_mode").value == "results"
-    assert "Recorded on NVIDIA H200 and shipped with kernelviz" in words(test)
+    assert "A recorded tuning, to show the page without a GPU. Measured by kernelviz on NVIDIA H200" in words(test)
     assert "500 of 500 planned configurations have a result" in words(test)
     assert [c.key for c in charts(test)] == ["autotune_scatter", "autotune_progress_chart"]
     assert "Stored tunings (0)" in [e.label for e in test.expander]

@@ -66,11 +66,7 @@ def of_run(bench: Bench, run: Run) -> None:
     """Sentence, charts and tables of a tuning."""
     space = configuration_space(run)
     if bench.history.openable(run.id).shipped:
-        st.caption(
-            plain(
-                f"Recorded on {run.environment.device.name} and shipped with kernelviz, to show the page without a GPU. {run.note}"
-            )
-        )
+        st.caption(plain(f"A recorded tuning, to show the page without a GPU. {run.note}"))
     effects = parameter_effects(space)
     st.markdown(f"**{plain(configuration_insight(space, effects))}**")
     st.caption(plain(f"{describe_heading(space)}. {describe_counts(space)}"))
