@@ -164,7 +164,7 @@ def _list(artifacts: Sequence[CaseArtifact], *, as_json: bool) -> None:
     for one in artifacts:
         equal.setdefault((one.kernel, one.kind, one.name, one.digest, one.code.compiler, one.code.arch), []).append(one)
     problems = {id(alike[0]): _problems(alike) for alike in equal.values()}
-    first = Column("", "Problem", "", units.TEXT, lambda a: problems[id(a)])
+    first: Column[CaseArtifact] = Column("", "Problem", "", units.TEXT, lambda a: problems[id(a)])
     console.show(console.table((first, *_COLUMNS[1:]), [alike[0] for alike in equal.values()]))
 
 
