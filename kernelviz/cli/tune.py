@@ -109,8 +109,8 @@ def tune(
                 f"`kernelviz tune add triton_tuned --size n=2^26`; ops with such a variant: {_tunable_ops(bench)}"
             )
         elif not variant:
-            found = op_named(op, bench.ops())
-            names = ", ".join(v.name for v in found.variants if tuned_keys(v))
+            named_op = op_named(op, bench.ops())
+            names = ", ".join(v.name for v in named_op.variants if tuned_keys(v))
             raise UsageError(
                 f"VARIANT is missing: name the variant of {op} to tune: {names}"
                 if names

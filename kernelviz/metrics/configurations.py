@@ -25,7 +25,7 @@ ConfigurationState = Literal["measured", "stopped", "unchecked", "wrong", "faile
 another failure; not admitted by the variant for such sizes; cancelled."""
 TIMED: tuple[ConfigurationState, ...] = ("measured", "stopped", "unchecked")
 """The states with a time."""
-NEAR_END = 0.9
+NEARLY_COMPLETE = 0.9
 """The share of the planned configurations with a result from which on a search says what its parameters are worth."""
 LONGEST_PAUSE_S = 600.0
 """A longer time without any result is a pause between a cancelled run and its continuation, and counts as no time."""
@@ -109,10 +109,10 @@ class ConfigurationSpace:
         return tuple(c for c in self.configurations if c.state in ("wrong", "failed"))
 
     @property
-    def near_end(self) -> bool:
+    def is_nearly_complete(self) -> bool:
         """Whether so many of the planned configurations have a result that those which are missing change little."""
         answered = sum(c.state != "cancelled" for c in self.configurations)
-        return answered >= NEAR_END * self.planned
+        return answered >= NEARLY_COMPLETE * self.planned
 
     @property
     def varying(self) -> tuple[str, ...]:

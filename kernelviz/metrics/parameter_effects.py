@@ -126,9 +126,9 @@ def _in_order(values: tuple[ValueEffect, ...]) -> tuple[ValueEffect, ...]:
 def _limit(logs: Sequence[Sequence[float]], space: ConfigurationSpace, name: str) -> EffectLimit | None:
     every = [value for group in logs for value in group]
     planned = max(len(logs), space.planned_values.get(name, 0))
-    if planned < 2 or (len(logs) < 2 and space.near_end):
+    if planned < 2 or (len(logs) < 2 and space.is_nearly_complete):
         return "one_value"
-    if not space.near_end:
+    if not space.is_nearly_complete:
         return "early"
     if len(every) < FEWEST_EACH * planned:
         return "few"

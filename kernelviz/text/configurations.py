@@ -8,7 +8,7 @@ import msgspec
 
 from kernelviz.core import units
 from kernelviz.core.configuration import configuration_text, format_value
-from kernelviz.metrics.configurations import NEAR_END, Configuration, ConfigurationSpace, ConfigurationState
+from kernelviz.metrics.configurations import NEARLY_COMPLETE, Configuration, ConfigurationSpace, ConfigurationState
 from kernelviz.metrics.parameter_effects import FEWEST_EACH, EffectLimit, ParameterEffect, ParameterEffects
 from kernelviz.metrics.quality import WIDE
 from kernelviz.metrics.statistics import VerdictKind
@@ -31,7 +31,7 @@ STATES: Mapping[ConfigurationState, Text] = MappingProxyType(
 """The state of a configuration."""
 LIMITS: Mapping[EffectLimit, Text] = MappingProxyType(
     {
-        "early": Text(f"not before {100 * NEAR_END:.0f} % of the planned configurations have a result"),
+        "early": Text(f"not before {100 * NEARLY_COMPLETE:.0f} % of the planned configurations have a result"),
         "few": Text(f"too few configurations ({FEWEST_EACH} for each value are needed)"),
         "alike": Text("all times are alike"),
         "one_value": Text("the configurations have one value of it"),

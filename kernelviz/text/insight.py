@@ -40,7 +40,7 @@ def describe_insight(insight: Insight | None) -> Text:
     tied = f" except for {within}" if within else ""
     many = insight.undecided * 2 > insight.sizes
     ties = f"{_most_undecided(insight)}; " if many else ""
-    return Text(f"{ties}{name} is fastest {_where(insight)}{tied}{_by_how_much(insight)}{_others(insight)}")
+    return Text(f"{ties}{name} is fastest {_where(insight)}{tied}{_by_how_much(insight)}{_more_winners(insight)}")
 
 
 def insight_sentence(insight: Insight | None) -> Text:
@@ -112,7 +112,7 @@ def _by_how_much(insight: Insight) -> str:
     return f", {there}{mean}{units.factor(insight.ratio)}× over {format_variant(insight.rival)}"
 
 
-def _others(insight: Insight) -> str:
+def _more_winners(insight: Insight) -> str:
     """Variants that win as many sizes, and the best one overall where it is another one, as the tiles of the run say."""
     equal = list(map(format_variant, insight.as_many_wins))
     parts = []

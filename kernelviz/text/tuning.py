@@ -138,8 +138,8 @@ def describe_tunable(entries: Sequence[Offered], device: str) -> Text:
             f"Nothing can be tuned on {device}. {units.counted(len(entries), 'variant')} of {units.counted(len(ops), 'op')} "
             f"({', '.join(ops)}) have parameters, and none of them can run here: {needs}."
         )
-    others = [op for op in ops if op not in here]
-    rest = f" Not here: {', '.join(others)} ({needs})." if others else ""
+    elsewhere = [op for op in ops if op not in here]
+    rest = f" Not here: {', '.join(elsewhere)} ({needs})." if elsewhere else ""
     return Text(f"Ops with a variant that can be tuned on {device}: {', '.join(here)}.{rest}")
 
 
