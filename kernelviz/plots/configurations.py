@@ -117,7 +117,7 @@ def best_time_by_progress(run: Run, along: Progress = "configurations") -> go.Fi
         *_traces(space.timed, x, scale, name="each configuration", size=5, opacity=0.45),
         _steps(steps, x, scale),
     ]
-    draft.y_axis |= log_axis(min(times) / _BELOW, max(times) * _SPACE, scale)
+    draft.y_axis |= log_axis(*_limits(times), scale)
     _unscaled(draft, scale)
     best = space.best
     if best is not None and best.time_s is not None:
@@ -233,7 +233,7 @@ def _scatter(
     triangles; empty for all others."""
     times = [c.time_s for c in space.timed if c.time_s]
     scale, unit = units.time_unit(min(times)) if times else (1e-6, "µs")
-    low, high = (min(times) / _BELOW, max(times) * _SPACE) if times else (scale, 2 * scale)
+    low, high = _limits(times) if times else (scale, 2 * scale)
     failed = [c for c in space.untimed if x(c) is not None]
     edge_s = high * (high / low) ** 0.06
     draft = Draft(HEIGHT, x_title=x_title, y_title=f"time, {unit}")
@@ -270,6 +270,12 @@ def _scatter(
             font={"size": 10},
         )
     return draft
+
+
+def _limits(times: Sequence[float]) -> tuple[float, float]:
+    """The ends of the logarithmic axis of times: with room for the mark of the shortest and the label above the longest."""
+    ratio = max(times) / min(times)
+    return min(times) / (_BELOW * ratio**0.04), max(times) * _SPACE * ratio**0.1
 
 
 def _unscaled(draft: Draft, scale: float) -> None:

@@ -98,7 +98,10 @@ def describe_plan(plan: Plan, cost: Cost) -> Text:
 def describe_expected(cost: Cost) -> Text:
     """How long a tuning takes: by a stored tuning of the device if there is one, else only what its budgets allow."""
     final = units.seconds(cost.final_s, 2)
-    measuring = f"at most {units.seconds(cost.sweep_s, 2)} of measuring, and {final} for the final of the best"
+    measuring = (
+        f"the budgets allow {units.seconds(cost.sweep_s, 2)} of measuring, and {final} for the final of the best (more where one "
+        "round of calls takes longer than its budget)"
+    )
     example = cost.example
     if example is None or cost.expected_s is None:
         return Text(
