@@ -135,6 +135,14 @@ def ranked(a: CaseFacts, b: CaseFacts, faster: CodeSide | None) -> CodeChanges:
     )
 
 
+def shown_changes(changes: CodeChanges) -> tuple[RankedChange, ...]:
+    """The changes in the order of a list that may be cut. Without a cause, those that usually change the time most come first,
+    whichever side they favour, so that the list begins with what a reader would look for."""
+    if changes.cause is not None or changes.faster is None:
+        return changes.changes
+    return tuple(sorted(changes.changes, key=lambda one: _ORDER[type(one.change)]))
+
+
 def kernel_pairs(a: CaseFacts, b: CaseFacts) -> list[tuple[KernelOfCase, KernelOfCase, bool]]:
     """The kernels that are compared, and whether these are the main ones, which come first: those that take the longest. After
     them the other kernels of the same name, in their order."""

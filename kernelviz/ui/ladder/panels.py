@@ -75,15 +75,10 @@ def nothing_measured(bench: Bench, op: Op, device: Device) -> None:
             return
         st.markdown(
             f"**No run shows the ladder of {plain(op.name)}**, and this machine cannot measure it. Measure it on a GPU "
-            f"and upload the run on the page History. {_with_runs(bench)}"
+            "and upload the run on the page History."
         )
         st.code(f"kernelviz ladder {op.name} --measure", language="console")
-
-
-def _with_runs(bench: Bench) -> str:
-    """Which ladders can be looked at."""
-    ops = sorted({run.op for run in bench.history.shipped() if use_case.shows_ladder(bench, run)})
-    return f"Ladders that can be looked at now: choose {' or '.join(ops)} above." if ops else ""
+        links.other_ladders(sorted({run.op for run in bench.history.shipped() if use_case.shows_ladder(bench, run)}))
 
 
 def changes_of(bench: Bench, ladder: Ladder) -> LadderChanges:
