@@ -135,7 +135,7 @@ def ranked(a: CaseFacts, b: CaseFacts, faster: CodeSide | None) -> CodeChanges:
     )
 
 
-def shown_changes(changes: CodeChanges) -> tuple[RankedChange, ...]:
+def listed_changes(changes: CodeChanges) -> tuple[RankedChange, ...]:
     """The changes in the order of a list that may be cut. Without a cause, those that usually change the time most come first,
     whichever side they favour, so that the list begins with what a reader would look for."""
     if changes.cause is not None or changes.faster is None:

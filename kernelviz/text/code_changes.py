@@ -44,7 +44,7 @@ from kernelviz.core.code_changes import (
 from kernelviz.core.code_facts import NoFactsReason
 from kernelviz.core.machine_code import OccupancyLimit
 from kernelviz.core.units import counted, percent, significant, size_bytes
-from kernelviz.metrics.code_changes import mirrored, shown_changes
+from kernelviz.metrics.code_changes import listed_changes, mirrored
 from kernelviz.text.machine_code import LIMIT_NAMES, TECHNIQUE_NAMES, format_kernel_name
 from kernelviz.text.text import Text, join, sentence_case
 
@@ -91,7 +91,7 @@ def describe_changes(changes: CodeChanges, most: int = MOST) -> Text:
     """
     if changes.same_code:
         return _same_code(changes)
-    parts = [str(describe_ranked(one)) for one in shown_changes(changes)[:most]]
+    parts = [str(describe_ranked(one)) for one in listed_changes(changes)[:most]]
     more = len(changes.changes) - len(parts)
     listed = join("; ", [*parts, f"{more} more" if more else ""])
     missing = join("; ", describe_missing_sides(changes))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from kernelviz.core import units
 from kernelviz.core.code_changes import CodeChanges
 from kernelviz.core.code_facts import NoFactsReason
-from kernelviz.metrics.code_changes import shown_changes
+from kernelviz.metrics.code_changes import listed_changes
 from kernelviz.metrics.ladder_changes import LadderChanges
 from kernelviz.metrics.source_changes import FileChange, SourceChanges, SourceUnknown, ValueChange
 from kernelviz.text.code_changes import MOST, describe_change, describe_ranked
@@ -113,7 +113,7 @@ def describe_code_changes(changes: CodeChanges | None) -> Text:
     if changes.same_code:
         launches = [str(describe_change(one.change)) for one in changes.changes[:MOST]]
         return Text(f"{'; '.join(['both rungs run the same machine code, so only its launch can differ', *launches])}.")
-    parts = [str(describe_ranked(one)) for one in shown_changes(changes)[:MOST]]
+    parts = [str(describe_ranked(one)) for one in listed_changes(changes)[:MOST]]
     more = len(changes.changes) - len(parts)
     listed = join("; ", [*parts, f"{more} more" if more else ""])
     if not changes.known:
