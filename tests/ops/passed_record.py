@@ -3,10 +3,10 @@
     python tests/ops/passed_record.py          run the files that are not on record, and write the record
     python tests/ops/passed_record.py --all    run all of them
 
-A file is on record under a digest of all that decides whether its tests pass: the file itself, the code in `DECIDING`, and the
-versions of the packages in `PACKAGES`. So an entry is never out of date; it is only not found any more. Whoever calls pytest
-without a path gets the tests of files that are not on record, and all tests of one file in forty, others at each commit. Whoever
-names a path gets every test there. Imports no torch.
+A file is on record under a digest of all that decides whether its tests pass: the file itself, the code in `DECIDING` with the
+modules of `CORE` that it imports, and the versions of the packages in `PACKAGES`. So an entry is never out of date; it is only
+not found any more. Whoever calls pytest without a path gets the tests of files that are not on record, and all tests of one file
+in forty, others at each commit. Whoever names a path gets every test there. Imports no torch.
 """
 
 from __future__ import annotations
@@ -46,8 +46,10 @@ FILES = (
 )
 """The files whose tests depend on nothing but kernels and the code that judges them, by the pattern of their names. New files of
 tests that call kernels on the processor are among them by themselves."""
+CORE = "kernelviz/core"
+"""The package of types, of which only what is imported decides: a new type of a page or a document does not."""
 DECIDING = (
-    *("kernelviz/__init__.py", "kernelviz/core", "kernelviz/machine_code", "kernelviz/ops"),
+    *("kernelviz/machine_code", "kernelviz/ops"),
     *("kernelviz/measure/__init__.py", "kernelviz/measure/gate", "kernelviz/measure/inspection"),
     "kernelviz/measure/session",
     *("tests/ops/barriers_of_ttgir.py", "tests/ops/cases.py", "tests/ops/changed_sources.py", "tests/ops/checking.py"),
@@ -57,10 +59,11 @@ DECIDING = (
 )
 """The code that these tests use: whoever writes the record is told what else they load."""
 NOT_DECIDING = (
-    *("kernelviz/core/units.py", "tests/conftest.py", "tests/turns.py"),
+    *("kernelviz/__init__.py", "kernelviz/core/units.py", "tests/conftest.py", "tests/turns.py"),
     *("tests/ops/passed_record.py", "tests/ops/compile_record.py"),
 )
-"""Code that test processes load and that decides nothing: it writes numbers as text, or only chooses tests."""
+"""Code that test processes load and that decides nothing: it names the Python API, writes numbers as text, or only chooses
+tests."""
 PACKAGES = ("torch", "triton", "numpy", "hypothesis", "cuda-core", "nvidia-cuda-nvrtc", "pytest")
 SUFFIXES = (".py", ".cu", ".cuh", ".h", ".cpp")
 MOST_MISSING = 0.25
@@ -83,7 +86,42 @@ def digest_of(file: Path) -> str:
 def _shared() -> str:
     """What decides it for every file."""
     versions = [*(f"{name} {version(name)}" for name in PACKAGES), f"python {'.'.join(map(str, sys.version_info[:2]))}"]
-    return _hash([*versions, *(f"{path.relative_to(ROOT)} {_code(path)}" for path in _sources(DECIDING))])
+    return _hash([*versions, *(f"{path.relative_to(ROOT)} {_code(path)}" for path in deciding())])
+
+
+def deciding() -> list[Path]:
+    """The files that decide for every file of tests: those of `DECIDING`, and of `CORE` what they import, directly or not."""
+    found = dict.fromkeys(_sources(DECIDING))
+    unread = list(found)
+    while unread:
+        for path in _imported_core(unread.pop()):
+            if path not in found:
+                found[path] = None
+                unread.append(path)
+    return sorted(found)
+
+
+def _imported_core(path: Path) -> list[Path]:
+    """The modules of `CORE` that a file imports anywhere in it, and the packages around them."""
+    modules = _imported_names(read_text(path)) if path.suffix == ".py" else ()
+    stems = [ROOT.joinpath(*module.split(".")) for module in modules]
+    places = [place for stem in stems for place in (stem / "__init__.py", stem.with_suffix(".py"))]
+    return [place for place in places if place.is_file() and str(place.relative_to(ROOT)) not in NOT_DECIDING]
+
+
+@functools.lru_cache(maxsize=1024)
+def _imported_names(text: str) -> tuple[str, ...]:
+    """What a module imports of `CORE`, by its dotted name, with the packages around it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    package = tuple(CORE.split("/"))
+    parts = [tuple(name.split(".")) for name in names]
+    inside = [part for part in parts if part[: len(package)] == package]
+    return tuple(sorted({".".join(part[:length]) for part in inside for length in range(len(package), len(part) + 1)}))
 
 
 def _sources(places: Iterable[str]) -> Iterator[Path]:
@@ -170,11 +208,8 @@ class Watched:
 def not_deciding(loaded: Iterable[str]) -> list[str]:
     """Of loaded files, those that no digest covers."""
     own = {f"tests/ops/{file.name}" for file in files()}
-    return sorted(
-        name
-        for name in {*loaded} - {*NOT_DECIDING} - own
-        if not any(name == place or name.startswith(f"{place}/") for place in DECIDING)
-    )
+    covered = {str(path.relative_to(ROOT)) for path in deciding()}
+    return sorted({*loaded} - {*NOT_DECIDING} - own - covered)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -27,7 +27,13 @@ def test_only_what_decides_a_test_changes_its_digest() -> None:
 
 
 @pytest.mark.parametrize(
-    "changed", ["kernelviz/ops/scale/cuda.cu", "kernelviz/measure/gate/check.py", "tests/ops/cuda/emulator.h"]
+    "changed",
+    [
+        "kernelviz/ops/scale/cuda.cu",
+        "kernelviz/measure/gate/check.py",
+        "kernelviz/core/dtypes.py",
+        "tests/ops/cuda/emulator.h",
+    ],
 )
 def test_a_change_of_a_kernel_or_of_what_judges_it_finds_no_file_on_record(
     changed: str, monkeypatch: pytest.MonkeyPatch
@@ -44,6 +50,13 @@ def test_a_change_of_a_kernel_or_of_what_judges_it_finds_no_file_on_record(
     finally:
         monkeypatch.undo()
         passed_record._shared.cache_clear()
+
+
+def test_of_the_types_only_those_decide_that_the_deciding_code_imports() -> None:
+    """A type of a page, such as that of claims, sends no test of a kernel to be run again."""
+    core = {path.name for path in passed_record.deciding() if path.parent == passed_record.ROOT / passed_record.CORE}
+    assert {"__init__.py", "problem.py", "result.py", "dtypes.py", "errors.py"} <= core
+    assert not core & {"claim.py", "code_changes.py", "units.py", "version_1.py"}
 
 
 def test_a_changed_file_of_tests_is_run_and_a_sample_of_the_others() -> None:
