@@ -1,6 +1,5 @@
 """Use case: published claims on a device: which of them can be tested there, and the verdict of each by what was measured."""
 
-import difflib
 import threading
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,24 +35,9 @@ from kernelviz.ops import Op, catalogue
 
 VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 _MOST_ASSESSED = 4096
-_MOST_ALIKE = 3
 # By bench, because an id of a run says nothing about a run of another store.
 _assessed: weakref.WeakKeyDictionary[Bench, dict[tuple[object, ...], Assessment]] = weakref.WeakKeyDictionary()
 _assessing = threading.Lock()
-
-
-class UnknownClaim(UnknownName):
-    """No claim has this name. The message has the names most like it, because all of them fill a screen.
-
-    >>> print(UnknownClaim("fa3-forwad", ["fa3-forward", "fa3-backward", "marlin"]))
-    no claim 'fa3-forwad'; nearest: fa3-forward, fa3-backward. `kernelviz claims` lists all 3
-    """
-
-    def __init__(self, claim_id: str, known: Iterable[str]) -> None:
-        super().__init__("claim", claim_id, known)
-        alike = difflib.get_close_matches(claim_id.lower(), self.known, n=_MOST_ALIKE, cutoff=0.5)
-        nearest = f"; nearest: {', '.join(alike)}" if alike else ""
-        self.args = (f"no claim {claim_id!r}{nearest}. `kernelviz claims` lists all {len(self.known)}",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +124,7 @@ def _recorded_runs(name: str) -> tuple[Run, ...]:
 def named(assessments: Iterable[Assessment], claim_id: str) -> Assessment:
     """The assessment of the claim with that id. Errors: UnknownName with the nearest ones."""
     by_id = {a.claim.id: a for a in assessments}
-    if claim_id not in by_id:
-        raise UnknownClaim(claim_id, by_id)
+    check_name("claim", claim_id, by_id)
     return by_id[claim_id]
 
 

@@ -11,7 +11,7 @@ KernelvizError
 """
 
 import difflib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 
 class KernelvizError(Exception):
@@ -22,11 +22,17 @@ class UsageError(KernelvizError):
     """The input cannot be used as it is; the message says which field and what instead."""
 
 
+MOST_KNOWN, MOST_ALIKE = 24, 6
+"""So many known names are listed whole; of more, only those that are most like the unknown one."""
+
+
 class UnknownName(UsageError):
-    """A name that is not in a known set.
+    """A name that is not in a known set. Of a large set, the message has only the names that are most like it.
 
     >>> print(UnknownName("variant", "triton_blokc", ["triton_block", "torch_eager"], of="op 'add'"))
     no variant 'triton_blokc' of op 'add'; did you mean 'triton_block'? (known: triton_block, torch_eager)
+    >>> print(UnknownName("axis", "rows-7", [f"row-{n}" for n in range(100)]))
+    no axis 'rows-7'; did you mean 'row-7'? (of 100 known, most like it: row-7, row-97, row-87, row-79, row-78, row-77)
     """
 
     def __init__(self, what: str, name: str, known: Iterable[str], *, of: str = "") -> None:
@@ -34,8 +40,14 @@ class UnknownName(UsageError):
         self.nearest = nearest(name, self.known)
         owner = f" of {of}" if of else ""
         hint = f"; did you mean {self.nearest!r}?" if self.nearest else ""
-        listed = ", ".join(self.known) if self.known else "none"
-        super().__init__(f"no {what} {name!r}{owner}{hint} (known: {listed})")
+        super().__init__(f"no {what} {name!r}{owner}{hint} ({_listed(name, self.known)})")
+
+
+def _listed(name: str, known: Sequence[str]) -> str:
+    if len(known) <= MOST_KNOWN:
+        return f"known: {', '.join(known) or 'none'}"
+    alike = difflib.get_close_matches(name.lower(), known, n=MOST_ALIKE, cutoff=0.0)
+    return f"of {len(known)} known, most like it: {', '.join(alike)}"
 
 
 class BadField(UsageError):
