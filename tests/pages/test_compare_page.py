@@ -70,7 +70,13 @@ def test_two_runs_give_verdicts_worst_first(both: Bench) -> None:
     assert ":orange[**? Spills**]: unknown: a side has no machine code here" in said
     assert ":gray[**= Environment**]: the same device, driver and versions" in said
     test.selectbox(key="case").set_value(next(c for c in test.selectbox(key="case").options if "▲" in c)).run()
-    assert "Why is B slower here?" not in words(test)
+    said = words(test)
+    assert "Why is B slower here?" not in said
+    assert "**Why is B faster here?** The likeliest reason: the source of the variant has changed." in said
+    assert ":green[**≠ Kernels**]: the source of the variant has changed" in said
+    assert ":gray[**= Error**]: not smaller than in A" in said
+    test.selectbox(key="case").set_value(next(c for c in test.selectbox(key="case").options if "≈" in c)).run()
+    assert "Why is B" not in words(test)
 
 
 def test_what_differs_is_said_in_red_and_in_words(bench: Bench) -> None:
