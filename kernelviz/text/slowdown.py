@@ -54,7 +54,7 @@ TOPIC_NAMES: dict[Topic, str] = {
     "environment": "Environment",
 }
 TOPIC_HELP: dict[Topic, str] = {
-    "kernels": "Kernels of a call, their source and configuration, and the first change of machine code in the faster side's favour.",
+    "kernels": "Kernels of a call, their source and configuration, and the machine code's first change for the faster side.",
     "precondition": "What needs aligned addresses or fitting sizes: wide accesses, tensor cores, TMA; the grid; a refusal.",
     "spills": "Loads from and stores to local memory: registers that do not suffice.",
     "occupancy": "Warps that a multiprocessor can hold at once.",

@@ -22,7 +22,7 @@ from kernelviz.core import Run
 from kernelviz.core.code import digest_of, packed
 from kernelviz.formats import document, shipped_runs
 from kernelviz.store import Store
-from kernelviz.text import describe_pair
+from kernelviz.text import describe_pair, format_time
 
 RUN, PROBLEM = "h200-linear_gelu", "linear_gelu bf16 m=4096 n=4096 k=4096"
 CASE = {"run": RUN, "variant": "triton_fused", "problem": PROBLEM}
@@ -80,6 +80,14 @@ def test_the_first_visit_shows_real_code_beside_its_source_and_the_address_names
     words = said(test)
     assert "registers per thread" in words
     assert "main loop 0x" in words
+    # Its time with interval and method, as the comparison has it, and what it was compiled with.
+    case = (param(test, "variant"), param(test, "problem"))
+    result = next(r for r in shipped_runs.load(RUN).results if (r.variant, r.problem.key) == case)
+    assert result.timing is not None
+    assert f"**{format_time(result.timing.device_cold_s)} (device time, cold caches)**" in words
+    assert "Compiled with warps=4." in words
+    macros = said(opened(**{**CASE, "variant": "cuda_wgmma_fused"}))
+    assert "COLUMNS=256, CONSUMERS=2" in macros
     assert "-badge[" in words
     table = next(d.value for d in test.dataframe if "Fact" in d.value.columns)
     assert {"Registers", "Occupancy", "Main loop"} <= set(table["Fact"])

@@ -12,6 +12,7 @@ from kernelviz.core.code_facts import CaseFacts, KernelOfCase, ProofStatus
 from kernelviz.tables.code_facts import KernelRow
 from kernelviz.tables.code_sides import ONE_SIDE, side_facts
 from kernelviz.text import Text, format_problem, format_variant
+from kernelviz.text.code_cases import describe_case_time, describe_compiled_with
 from kernelviz.text.code_facts import describe_launch, describe_missing, describe_proof, format_proof
 from kernelviz.text.machine_code import format_region, format_resources
 from kernelviz.ui.code import viewer
@@ -79,6 +80,17 @@ def kernel_of(case: CaseFacts | None, kernel: str | None) -> KernelOfCase | None
     """The facts of the shown kernel; None if they are not known."""
     row = None if case is None or kernel is None else kernel_row(case, kernel)
     return None if row is None else row.kernel
+
+
+def measured(side: Side) -> None:
+    """The time of the case, and what it was compiled with."""
+    lines = [
+        f"**{plain(describe_case_time(side.result))}**",
+        *map(plain, describe_compiled_with(side.result, side.kernel)),
+    ]
+    st.markdown(
+        "  \n".join(lines), help="The time of the whole call, which may launch several kernels, as on the page Bench."
+    )
 
 
 def insight(case: CaseFacts | None, kernel: KernelOfCase | None) -> None:
