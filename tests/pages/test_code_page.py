@@ -21,6 +21,7 @@ from kernelviz.bench.comparison import compare
 from kernelviz.core import Run
 from kernelviz.core.code import digest_of, packed
 from kernelviz.formats import document, shipped_runs
+from kernelviz.metrics.figures import figure_of
 from kernelviz.store import Store
 from kernelviz.text import describe_pair, format_time
 
@@ -83,9 +84,8 @@ def test_the_first_visit_shows_real_code_beside_its_source_and_the_address_names
     # Its time with interval and method, as the comparison has it, and what it was compiled with.
     case = (param(test, "variant"), param(test, "problem"))
     result = next(r for r in shipped_runs.load(RUN).results if (r.variant, r.problem.key) == case)
-    assert result.timing is not None
-    assert f"**{format_time(result.timing.device_cold_s)} (device time, cold caches)**" in words
-    assert "Compiled with warps=4." in words
+    assert f"**{format_time(figure_of(result.timing, 'cold'))} (device time, cold caches)**" in words
+    assert "Compiled with warps=8." in words
     macros = said(opened(**{**CASE, "variant": "cuda_wgmma_fused"}))
     assert "COLUMNS=256, CONSUMERS=2" in macros
     assert "-badge[" in words
