@@ -296,7 +296,7 @@ def test_the_machine_code_of_two_variants_names_the_likeliest_cause_first(bench:
     told = "told from B to A: 16-byte loads and stores replaced 4-byte ones."
     assert f"**The likeliest reason why A is faster, {told}**" in said
     assert "Wider accesses keep more bytes in flight" in said
-    changes = next(d.value for d in test.dataframe if "How it can help" in d.value)
+    changes = next(d.value for d in test.table if "How it can help" in d.value)
     assert changes["Change from A to B"][0] == "▸ 4-byte loads and stores replaced 16-byte ones"
     assert changes["Role"][0] == "can be the reason"
     # Both kernels are in one cubin, and yet they are not the same code.

@@ -105,7 +105,9 @@ def what_changed(a: CaseFacts | None, b: CaseFacts | None, difference: MeasuredD
             st.caption(plain(line))
     if len(changes.changes) > MOST:
         with st.expander(f"All {len(changes.changes)} changes, the likeliest cause first"):
-            table.show(CODE_CHANGES, changes.changes, key="code_changes", alt="What has changed in the machine code")
+            table.show_wrapped(
+                CODE_CHANGES, changes.changes, key="code_changes", alt="What has changed in the machine code"
+            )
 
 
 def facts_of_both(
@@ -121,4 +123,6 @@ def facts_of_both(
         return
     st.markdown("##### Facts of both kernels")
     differing = sum(fact.differs is True for fact in facts)
-    table.show(CODE_SIDES, facts, key="code_facts_of_both", alt=f"{len(facts)} facts, of which {differing} differ")
+    table.show_wrapped(
+        CODE_SIDES, facts, key="code_facts_of_both", alt=f"{len(facts)} facts, of which {differing} differ"
+    )

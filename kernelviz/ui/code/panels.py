@@ -131,7 +131,7 @@ def facts(case: CaseFacts | None, kernel: KernelOfCase | None) -> None:
         return
     st.markdown("##### Facts")
     rows = side_facts(KernelRow(case, kernel), None)
-    table.show(ONE_SIDE, rows, key="code_facts_of_one", alt=f"{len(rows)} facts about the kernel")
+    table.show_wrapped(ONE_SIDE, rows, key="code_facts_of_one", alt=f"{len(rows)} facts about the kernel")
 
 
 def plugin_note(sides: Sequence[Side]) -> None:
