@@ -12,7 +12,7 @@ from kernelviz.core import BadField
 from kernelviz.core.code import Compiler
 from kernelviz.core.code_facts import CaseFacts, KernelOfCase
 from kernelviz.core.code_listing import ListingKind
-from kernelviz.formats import code_page, code_view
+from kernelviz.formats import code_page, code_view, shipped_runs
 from kernelviz.tables.code_facts import KernelRow
 from kernelviz.tables.code_sides import CODE_SIDES, ONE_SIDE, side_facts
 from kernelviz.text import describe_pair, format_problem, format_variant
@@ -84,7 +84,7 @@ def _about(name: str, side: CodeSide, code: KernelCode, facts: CaseFacts) -> Ite
     if facts.proofs:
         yield f"{name}Techniques: {format_proofs(facts.proofs)}"
     elif facts.reason is not None:
-        yield f"{name}{describe_missing(facts)}"
+        yield f"{name}{describe_missing(facts, shipped=shipped_runs.is_shipped(side.run.id))}"
 
 
 def _difference(a: CodeSide, b: CodeSide, both: tuple[CaseFacts, CaseFacts]) -> Iterator[str]:

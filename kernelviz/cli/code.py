@@ -19,6 +19,7 @@ from kernelviz.core import BadField, Result, Run, check_name, units
 from kernelviz.core.code_facts import CaseFacts
 from kernelviz.core.code_facts import record as facts_record
 from kernelviz.core.code_listing import ListingKind
+from kernelviz.formats import shipped_runs
 from kernelviz.metrics.line_diff import unified
 from kernelviz.tables.code_facts import CODE_FACTS, kernel_rows
 from kernelviz.tables.column import Column, View, select_with_sizes
@@ -129,7 +130,7 @@ def code(
     problems = at_sizes(stored, options.parse_sizes(size)) if size else None
     if facts:
         cases = bench.history.code_facts.of_cases(stored, variant, problem=problem, problems=problems, kernel=kernel)
-        _show_facts(cases, details=variant is not None, as_json=as_json)
+        _show_facts(cases, details=variant is not None, as_json=as_json, shipped=shipped_runs.is_shipped(stored.id))
         return
     assert variant is not None
     if html is not None or diff is not None or kind == "main-loop":
@@ -223,7 +224,7 @@ def _show_difference(compared: ComparedCode, *, as_json: bool) -> None:
     console.print_code(text)
 
 
-def _show_facts(cases: Sequence[CaseFacts], *, details: bool, as_json: bool) -> None:
+def _show_facts(cases: Sequence[CaseFacts], *, details: bool, as_json: bool, shipped: bool) -> None:
     if as_json:
         console.print_json([kernel | case_record(case.result) for case in cases for kernel in facts_record(case)])
         return
@@ -235,7 +236,7 @@ def _show_facts(cases: Sequence[CaseFacts], *, details: bool, as_json: bool) -> 
     elif rows:
         problems = [row.result.problem for row in rows]
         console.show(console.table(select_with_sizes(CODE_FACTS, rows, View.TERMINAL, problems), rows))
-    for line in describe_missing_by_variant(cases):
+    for line in describe_missing_by_variant(cases, shipped=shipped):
         console.echo(str(line), to_stderr=True)
 
 

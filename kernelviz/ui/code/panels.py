@@ -51,7 +51,9 @@ def without_code(bench: Bench, side: Side, name: str = "") -> None:
     case = bench.history.code_facts.of_run(side.run, [side.result])[0]
     with st.container(border=True, key=f"without_code{name}"):
         of = f"{plain(format_variant(side.variant))} at {plain(format_problem(side.problem))}"
-        st.markdown(f"**{f'{name}: ' if name else ''}{of} has no code.** {plain(describe_missing(case))}")
+        st.markdown(
+            f"**{f'{name}: ' if name else ''}{of} has no code.** {plain(describe_missing(case, shipped=side.summary.shipped))}"
+        )
         site.run_link("Open the run", side.run.id)
 
 
@@ -93,11 +95,11 @@ def measured(side: Side) -> None:
     )
 
 
-def insight(case: CaseFacts | None, kernel: KernelOfCase | None) -> None:
+def insight(side: Side, case: CaseFacts | None, kernel: KernelOfCase | None) -> None:
     """One sentence about the kernel, from its facts."""
     if kernel is None:
         if case is not None and case.reason is not None:
-            st.markdown(plain(describe_missing(case)))
+            st.markdown(plain(describe_missing(case, shipped=side.summary.shipped)))
         return
     launch = list(map(str, describe_launch(kernel)))[1:2]
     region = str(format_region(kernel.role))
