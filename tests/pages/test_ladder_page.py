@@ -74,6 +74,16 @@ def test_the_first_visit_shows_the_recorded_ladder_of_an_h200_and_what_is_missin
     names = [trace.get("name") for trace in chart.figure["data"]]
     assert "torch eager, library: 794.3 TFLOP/s ± 0.4 %" in names
     assert any(str(name).startswith("roof 797 TFLOP/s") for name in names)
+    # A point says what it is compared with, in few lines; the labels on the right have a margin as wide as they are.
+    hovers = {
+        trace["name"]: trace["hovertext"][0].split("<br>") for trace in chart.figure["data"] if trace.get("customdata")
+    }
+    assert hovers["cuda wgmma"][2:] == [
+        "▼ 1.168× (1.158–1.175) slower than cuda mma.", "Against torch eager: ▼ 1.82× slower (1.81–1.85)", "✓ good",
+    ]  # fmt: skip
+    assert max(map(len, hovers.values())) <= 6
+    labels = [note["text"] for note in chart.figure["layout"]["annotations"]]
+    assert chart.figure["layout"]["margin"]["r"] > 5.5 * max(map(len, labels))
     assert not [b for b in test.button if str(b.key).startswith("measure_step")]
 
 
