@@ -45,7 +45,7 @@ DIFF_PX, SHORT_LINES = 380, 14
 """The height of a diff with more lines than SHORT_LINES."""
 CARD_PX = 1000
 """A card is so wide at most, so that its lines can be read."""
-_PLACES = (
+_UNREAD_LINES = (
     ("Machine code", "it is being read …"),
     ("Why", "known when it has been read."),
 )
@@ -120,7 +120,7 @@ def reading_code(reading: FactsReading | None) -> None:
     ask_again()
 
 
-def _with_places(
+def _with_unread_lines(
     facts: tuple[tuple[str, str], ...], of: BackendLadder, step: Step, changes: LadderChanges
 ) -> tuple[tuple[str, str], ...]:
     """The facts of a rung with two lines where those of its machine code will be, so that rungs hardly move when it is read."""
@@ -131,7 +131,7 @@ def _with_places(
         describe_code_age(step, of),
     )
     place = len(facts) - sum(bool(str(text)) for text in behind)
-    return (*facts[:place], *_PLACES, *facts[place:])
+    return (*facts[:place], *_UNREAD_LINES, *facts[place:])
 
 
 def chart(ladder: Ladder, of: BackendLadder, metric: Metric, step: Step) -> None:
@@ -204,7 +204,7 @@ def worklog(
             st.markdown(plain(step.declared.idea))
             facts = facts_of_step(ladder, of, step, changes, metric)
             if reading:
-                facts = _with_places(facts, of, step, changes)
+                facts = _with_unread_lines(facts, of, step, changes)
             st.markdown("\n".join(f"- **{label}**: {plain(text)}" for label, text in facts))
             with st.container(horizontal=True, gap="small", vertical_alignment="center"):
                 links.difference(ladder, step, changes.sources.get(step.variant))
