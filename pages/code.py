@@ -23,7 +23,8 @@ if without:
 cases = [panels.facts_of(bench, side) for side in sides]
 kernels = [panels.kernel_of(case, side.kernel) for case, side in zip(cases, sides, strict=True)]
 if second is None:
-    panels.insight(cases[0], kernels[0])
+    panels.measured(first)
+    panels.insight(first, cases[0], kernels[0])
     panels.badges(cases[0])
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="code_options"):
         kind = choice.kind_of_one(first)

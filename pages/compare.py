@@ -44,7 +44,7 @@ with left:
     panels.samples_of_case(comparison, pair)
 with right:
     panels.verdict_of_case(comparison, pair)
-slowdown_panel.why_slower(bench, comparison, pair)
+slowdown_panel.why(bench, comparison, pair)
 code_panel.machine_code_of_case(bench, comparison, pair)
 st.markdown("##### All cases")
 panels.case_table(comparison)

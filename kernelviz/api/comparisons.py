@@ -17,7 +17,7 @@ from kernelviz.bench import gallery as recorded
 from kernelviz.bench import roofline as placing
 from kernelviz.bench.code_changes import changes_of_pairs
 from kernelviz.bench.code_differences import CodeDifference, code_differences
-from kernelviz.bench.slowdown import slowdowns
+from kernelviz.bench.slowdown import slowdowns, speedups
 from kernelviz.bench.trends import CaseTrend
 from kernelviz.core import BadField, Run
 from kernelviz.core.code_changes import CodeChanges
@@ -62,6 +62,11 @@ class Compared(Comparison):
         """For each pair of which B is slower, the worst first: what differs in A's favour (`reasons`, the likeliest first), by
         topic (`topics`), and what is unknown."""
         return slowdowns(use_cases.current().history.code_facts, self)
+
+    def speedups(self) -> tuple[Slowdown, ...]:
+        """For each pair of which B is faster, the largest gain first: what differs in B's favour (`reasons`, the likeliest
+        first), by topic (`topics`), and what is unknown. `slowdowns` told from A to B, by the same rule."""
+        return speedups(use_cases.current().history.code_facts, self)
 
     def __repr__(self) -> str:
         return f"<kernelviz comparison of {self.b.id} with {self.a.id}: {format_counts(self)}; {describe_mean(self)}>"

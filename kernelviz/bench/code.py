@@ -58,8 +58,9 @@ class CodeNotHere(KernelvizError):
     def __init__(self, artifact: Artifact, kernel: str) -> None:
         super().__init__(
             f"the {artifact.kind} of {kernel} is not here ({artifact.digest[:12]}…): the document was written without code, or "
-            "it was removed when the folder of artifacts exceeded its limit (KERNELVIZ_CODE_BYTES). Ask for the document with "
-            "code (`kernelviz export RUN --with-code`), or measure the case again"
+            "it was removed when the folder of artifacts exceeded its limit (KERNELVIZ_CODE_BYTES). On the machine that measured "
+            "the run, `kernelviz export RUN --with-code -o run.json` writes a file that has it; import that file here "
+            "(`kernelviz import run.json`, or the page History), or measure the case again"
         )
 
 

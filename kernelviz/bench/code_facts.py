@@ -29,6 +29,7 @@ from kernelviz.machine_code import cubin_list
 from kernelviz.machine_code.occupancy import WARP_THREADS, occupancy, waves
 from kernelviz.machine_code.techniques import expected_on, techniques_of
 from kernelviz.machine_code.tools import ToolUnavailable, tool_paths
+from kernelviz.metrics.figures import figure_of
 from kernelviz.ops import catalogue
 
 MOST_CUBIN_BYTES: Final = 2 * 2**20
@@ -276,3 +277,15 @@ def _declared(
         same = variant is not None and result.source_digest in (None, variant.source_digest())
         known[key] = expected_on(variant.techniques, architecture) if variant is not None and same else None
     return known[key]
+
+
+def case_record(result: Result) -> dict[str, object]:
+    """The cold device time of a case and its configuration, in SI units, for the JSON of its facts. Unknown values are None."""
+    figure = figure_of(result.timing, "cold")
+    return {
+        "time_s": None if figure is None else figure.estimate,
+        "time_low_s": None if figure is None else figure.low,
+        "time_high_s": None if figure is None else figure.high,
+        "configuration": result.configuration,
+        "tuned_by": result.tuned_by,
+    }

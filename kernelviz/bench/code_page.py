@@ -12,15 +12,16 @@ from kernelviz.core import BadField
 from kernelviz.core.code import Compiler
 from kernelviz.core.code_facts import CaseFacts, KernelOfCase
 from kernelviz.core.code_listing import ListingKind
-from kernelviz.formats import code_page, code_view
-from kernelviz.metrics.figures import figure_of
+from kernelviz.formats import code_page, code_view, shipped_runs
 from kernelviz.tables.code_facts import KernelRow
 from kernelviz.tables.code_sides import CODE_SIDES, ONE_SIDE, side_facts
-from kernelviz.text import describe_pair, format_problem, format_time, format_variant
+from kernelviz.text import describe_pair, format_problem, format_variant
+from kernelviz.text.code_cases import describe_case_time, describe_compiled_with
 from kernelviz.text.code_changes import describe_cause, describe_changes
 from kernelviz.text.code_facts import describe_missing, format_proofs
 from kernelviz.text.code_listings import KIND_NAMES, describe_line_diff, describe_missing_listing, describe_normalised
 from kernelviz.text.comparison import describe_verdict_of
+from kernelviz.text.text import join
 
 _TOGETHER: tuple[ListingKind, ...] = ("source", "ptx", "sass")
 
@@ -72,19 +73,18 @@ def code_document(bench: Bench, a: CodeSide, b: CodeSide | None = None) -> bytes
 
 def _about(name: str, side: CodeSide, code: KernelCode, facts: CaseFacts) -> Iterator[str]:
     """What a side is, when and where it was measured, and what its machine code proves."""
-    figure = figure_of(result_of(side).timing, "cold")
-    time = "no correct cold time" if figure is None else f"{format_time(figure)} (device time, cold caches)"
+    result = result_of(side)
     described = code.artifacts[0].code
     compiler = " ".join(filter(None, (described.compiler, described.version, described.arch)))
     where = f"{side.run.environment.device.name}, measured on {side.run.created_at[:10]}, run {side.run.id}"
-    yield (
-        f"{name}{format_variant(side.variant)} at {format_problem(code.problem)}: {time}. {where}. Kernel {code.kernel}, "
-        f"compiled by {compiler}."
-    )
+    case = f"{format_variant(side.variant)} at {format_problem(code.problem)}"
+    yield f"{name}{case}: {describe_case_time(result)}. {where}. Kernel {code.kernel}, compiled by {compiler}."
+    if compiled_with := str(join(" ", describe_compiled_with(result, code.kernel))):
+        yield f"{name}{compiled_with}"
     if facts.proofs:
         yield f"{name}Techniques: {format_proofs(facts.proofs)}"
     elif facts.reason is not None:
-        yield f"{name}{describe_missing(facts)}"
+        yield f"{name}{describe_missing(facts, shipped=shipped_runs.is_shipped(side.run.id))}"
 
 
 def _difference(a: CodeSide, b: CodeSide, both: tuple[CaseFacts, CaseFacts]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """`kernelviz code`: what compilers made of a case: list the artifacts, print or write one, and compare two kernels."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
@@ -10,18 +10,21 @@ import typer
 from kernelviz import bench as use_cases
 from kernelviz.bench import run_files
 from kernelviz.bench.code import CaseArtifact, Kind, record
+from kernelviz.bench.code_facts import case_record
 from kernelviz.bench.code_page import code_document
 from kernelviz.bench.compared_code import CodeSide, ComparedCode, compare_code, compared_record, describe_compared
 from kernelviz.bench.snapshots import at_sizes
 from kernelviz.cli import console, options
-from kernelviz.core import BadField, Run, check_name, units
+from kernelviz.core import BadField, Result, Run, check_name, units
 from kernelviz.core.code_facts import CaseFacts
 from kernelviz.core.code_facts import record as facts_record
 from kernelviz.core.code_listing import ListingKind
+from kernelviz.formats import shipped_runs
 from kernelviz.metrics.line_diff import unified
 from kernelviz.tables.code_facts import CODE_FACTS, kernel_rows
 from kernelviz.tables.column import Column, View, select_with_sizes
 from kernelviz.text import format_problem
+from kernelviz.text.code_cases import describe_code_cases
 from kernelviz.text.code_facts import describe_cases, describe_missing_by_variant
 
 KINDS = (*get_args(Kind), "main-loop")
@@ -127,7 +130,7 @@ def code(
     problems = at_sizes(stored, options.parse_sizes(size)) if size else None
     if facts:
         cases = bench.history.code_facts.of_cases(stored, variant, problem=problem, problems=problems, kernel=kernel)
-        _show_facts(cases, details=variant is not None, as_json=as_json)
+        _show_facts(cases, details=variant is not None, as_json=as_json, shipped=shipped_runs.is_shipped(stored.id))
         return
     assert variant is not None
     if html is not None or diff is not None or kind == "main-loop":
@@ -150,9 +153,18 @@ def code(
         stored, variant, problem=problem, problems=problems, kind=cast(Kind | None, kind), kernel=kernel
     )
     if kind is None:
+        if not as_json:
+            problem_keys = {artifact.problem.key for artifact in artifacts}
+            _say_cases(r for r in stored.results if r.variant == variant and r.problem.key in problem_keys)
         _list(artifacts, as_json=as_json)
         return
     _print(bench.history.code.of_one_problem(artifacts), kind, output)
+
+
+def _say_cases(results: Iterable[Result]) -> None:
+    """The time of each case and what it was compiled with, beside the output."""
+    for line in describe_code_cases(results):
+        console.echo(str(line), to_stderr=True)
 
 
 def _list(artifacts: Sequence[CaseArtifact], *, as_json: bool) -> None:
@@ -212,18 +224,19 @@ def _show_difference(compared: ComparedCode, *, as_json: bool) -> None:
     console.print_code(text)
 
 
-def _show_facts(cases: Sequence[CaseFacts], *, details: bool, as_json: bool) -> None:
+def _show_facts(cases: Sequence[CaseFacts], *, details: bool, as_json: bool, shipped: bool) -> None:
     if as_json:
-        console.print_json([kernel for case in cases for kernel in facts_record(case)])
+        console.print_json([kernel | case_record(case.result) for case in cases for kernel in facts_record(case)])
         return
     rows = kernel_rows(cases)
     if details:
+        _say_cases(case.result for case in cases)
         for line in describe_cases(cases):
             console.echo(str(line))
     elif rows:
         problems = [row.result.problem for row in rows]
         console.show(console.table(select_with_sizes(CODE_FACTS, rows, View.TERMINAL, problems), rows))
-    for line in describe_missing_by_variant(cases):
+    for line in describe_missing_by_variant(cases, shipped=shipped):
         console.echo(str(line), to_stderr=True)
 
 

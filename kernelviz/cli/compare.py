@@ -16,7 +16,7 @@ from kernelviz.bench.code_changes import record as changes_record
 from kernelviz.bench.code_differences import CodeDifference, code_differences
 from kernelviz.bench.code_differences import records as code_records
 from kernelviz.bench.slowdown import records as slow_records
-from kernelviz.bench.slowdown import slowdowns
+from kernelviz.bench.slowdown import slowdowns, speedups
 from kernelviz.cli import console, options
 from kernelviz.core import BadField, Failure, Run, Stage, units
 from kernelviz.core.code_changes import CodeChanges
@@ -38,7 +38,7 @@ from kernelviz.text.slowdown import describe_slowdown, describe_topics_of
 SLOWER = 3
 """Exit code if a case is slower, or no longer has a correct time."""
 MOST_EXPLAINED = 10
-"""Slow cases with their reasons in the terminal; all are in the JSON."""
+"""Slow cases, and fast ones, with their reasons in the terminal; all are in the JSON."""
 NOTHING = 2
 """Exit code if no case is in both runs: a check that compared nothing has not passed."""
 
@@ -75,8 +75,8 @@ def compare(
     """Compare run B with run A case by case and list the cases, the largest slow-down first.
 
     A difference counts only if it is larger than the noise between the two runs. To compare two variants, also of one run, give
-    --variant-a and --variant-b. For each slower case, the likeliest reasons are listed: kernels, preconditions, spills,
-    occupancy, error, clock and environment.
+    --variant-a and --variant-b. For each slower and each faster case, the likeliest reasons are listed: kernels,
+    preconditions, spills, occupancy, error, clock and environment.
 
     Exit code 0: no case is slower; 3: a case is slower, or has no correct time in B but has one in A; 2: bad usage, or no case
     is in both.
@@ -106,17 +106,19 @@ def print_comparison(
     """
     facts = use_cases.current().history.code_facts
     slow = tuple(one for one in slowdowns(facts, compared) if _stage(one.pair) not in untried)
+    fast = speedups(facts, compared)
     code = code_differences(facts, compared) if with_code else ()
     changes = changes_of_pairs(facts, compared, compared.pairs) if with_code else ()
     failing = tuple(p for p in compared.slower_than(limit or 0.0) if _stage(p) not in untried)
     if as_json:
-        more = {"failing": [pair.key for pair in failing], "slower": slow_records(slow)}
+        more = {"failing": [pair.key for pair in failing], "slower": slow_records(slow), "faster": slow_records(fast)}
         if with_code:
             more |= {"code": code_records(code), "code_changes": _change_records(compared, changes)}
         console.print_json(comparison.record(compared) | more)
     else:
         console.show(_report(compared))
-        for line in (*_describe_slow(slow, compared), *_describe_codes(code, changes, compared)):
+        reasons = (*_describe_reasons(slow, compared, "Slower after optimising. "), *_describe_reasons(fast, compared))
+        for line in (*reasons, *_describe_codes(code, changes, compared)):
             console.echo(line)
         if failing:
             console.err().print(_describe_failing(failing, limit or 0.0))
@@ -197,16 +199,17 @@ def _change_records(compared: Comparison, changes: Sequence[CodeChanges]) -> lis
     ]
 
 
-def _describe_slow(slow: Sequence[Slowdown], compared: Comparison) -> Iterator[str]:
-    """Lines about the likeliest reasons of the cases of which B is slower, the worst first."""
-    if not slow:
+def _describe_reasons(explained: Sequence[Slowdown], compared: Comparison, heading: str = "") -> Iterator[str]:
+    """Lines about the likeliest reasons of the cases of which B is slower, or of those of which it is faster, the largest
+    difference first."""
+    if not explained:
         return
     axes = varying_axes([pair.problem for pair in compared.pairs])
-    yield f"Slower after optimising. {describe_topics_of(slow)}"
-    for one in slow[:MOST_EXPLAINED]:
+    yield f"{heading}{describe_topics_of(explained)}"
+    for one in explained[:MOST_EXPLAINED]:
         yield f"  {format_case(one.pair, axes, by_problem=compared.by_problem)}: {describe_slowdown(one)}"
-    if len(slow) > MOST_EXPLAINED:
-        yield f"  … and {len(slow) - MOST_EXPLAINED} more (--json lists all)"
+    if len(explained) > MOST_EXPLAINED:
+        yield f"  … and {len(explained) - MOST_EXPLAINED} more (--json lists all)"
 
 
 def _describe_codes(

@@ -107,14 +107,15 @@ class _Origins:
 
 
 def _pane(listing: CodeListing, compiler: Compiler, origins: _Origins, control: bool) -> dict[str, Any]:
-    lines = listing.lines
+    language = language_of(listing.kind, compiler)
+    lines = with_file_names(listing.lines) if listing.kind == "source" and language == "python" else listing.lines
     own_numbers = any(line.number is not None for line in lines)
     codes = [format_control(line.control) if line.control is not None else None for line in lines] if control else []
     return {
         "key": listing.kind,
         "short": KIND_NAMES[listing.kind],
         "title": str(format_listing(listing)),
-        "language": language_of(listing.kind, compiler),
+        "language": language,
         "text": "\n".join(line.text for line in lines),
         # SASS has addresses instead of line numbers.
         "numbers": [line.number for line in lines] if own_numbers else None if _has_addresses(listing) else False,
@@ -124,6 +125,29 @@ def _pane(listing: CodeListing, compiler: Compiler, origins: _Origins, control: 
         "control": codes if any(codes) else None,
         "note": str(describe_lines_unknown(listing)),
     }
+
+
+def with_file_names(lines: Sequence[CodeLine]) -> tuple[CodeLine, ...]:
+    """The lines of a source of Triton, in which a function may be from any file: a comment with the name of its file before each
+    function whose place is known, so that nobody reads the line numbers of several files as those of one.
+
+    >>> def line(text, file=None, number=None):
+    ...     return CodeLine(text=text, origins=() if file is None else (SourceLine(file=file, line=number),), number=number)
+    >>> source = line("@triton.jit"), line("def f():", "a/x.py", 10), line("@triton.jit"), line("def g():", "a/y.py", 4)
+    >>> [one.text for one in with_file_names(source)]
+    ['# x.py', '@triton.jit', 'def f():', '# y.py', '@triton.jit', 'def g():']
+    """
+    named: list[CodeLine] = []
+    before: tuple[str, int] | None = None
+    for line in lines:
+        if line.origins and line.number is not None:
+            file = line.origins[0].file
+            if before != (file, line.number - 1):
+                decorated = bool(named) and named[-1].number is None and named[-1].text.startswith("@")
+                named.insert(len(named) - decorated, CodeLine(text=f"# {file.rpartition('/')[2]}"))
+            before = file, line.number
+        named.append(line)
+    return tuple(named)
 
 
 def _has_addresses(listing: CodeListing) -> bool:

@@ -19,6 +19,7 @@ from kernelviz.core.code_changes import (
     AccessWidthChange,
     CodeChange,
     CodeChanges,
+    CodeSide,
     CopiesChange,
     KernelCountChange,
     OccupancyChange,
@@ -73,11 +74,13 @@ _LIBRARIES = ("torch", "library")
 @dataclass(frozen=True, slots=True)
 class Slowdown:
     """A pair whose B is slower, or has no correct time. `topics`: all of them, in the order of `TOPICS`. `changes`: those of the
-    machine code; None if it was not read."""
+    machine code; None if it was not read. `faster` is "b" where A is the slower side (`metrics/speedup.py`): the topics are those
+    of A's slow-down, told from A to B."""
 
     pair: Pair
     topics: tuple[TopicFacts, ...]
     changes: CodeChanges | None = None
+    faster: CodeSide = "a"
 
     @property
     def reasons(self) -> tuple[Finding, ...]:
@@ -171,12 +174,13 @@ def _can_explain(change: CodeChange, changes: CodeChanges | None) -> bool:
 
 
 def clock_share(clock: LowerClock, pair: Pair) -> float:
-    """The share of a slow-down that a lower clock explains if the time is inversely proportional to it, as a ratio of logarithms.
+    """The share of a slow-down that a lower clock explains if the time is inversely proportional to it, as a ratio of logarithms,
+    which is the same from B to A.
 
     The time of a kernel that computes is. Memory has a clock of its own.
     """
-    slower = pair.ratio.estimate if pair.ratio is not None else 1.0
-    return math.log(clock.a_hz / clock.b_hz) / math.log(slower) if slower > 1 else 0.0
+    ratio = pair.ratio.estimate if pair.ratio is not None else 1.0
+    return 0.0 if ratio in (0.0, 1.0) else math.log(clock.a_hz / clock.b_hz) / math.log(ratio)
 
 
 def _kernels(pair: Pair, changes: CodeChanges | None) -> TopicFacts:

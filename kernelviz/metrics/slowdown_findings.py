@@ -1,10 +1,13 @@
-"""What can make B slower than A, as tagged values with both sides, by topic. `kernelviz.text.slowdown` has the text."""
+"""What can make B slower than A, as tagged values with both sides, by topic. `kernelviz.text.slowdown` has the text.
+
+Where A is the slower side, the same findings are told from A to B (`metrics/speedup.py`); `side` says which side a finding is of.
+"""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from kernelviz.core import Failure
-from kernelviz.core.code_changes import CodeChange
+from kernelviz.core.code_changes import CodeChange, CodeSide
 
 Topic = Literal["kernels", "precondition", "spills", "occupancy", "error", "clock", "environment"]
 TOPICS: tuple[Topic, ...] = get_args(Topic)
@@ -62,6 +65,7 @@ class TuningNotUsed:
     """A tuning of B was not used, because it was for another version of the source or for another space."""
 
     another: Literal["source", "space"]
+    side: CodeSide = "b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,7 @@ class UnusualKernel:
     kernel: str
     usual: str
     problems: int
+    side: CodeSide = "b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +128,7 @@ class SlowedDown:
     """Reasons of the driver to lower the clock that were active in B and not in A."""
 
     reasons: tuple[str, ...]
+    side: CodeSide = "b"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The climb of a ladder: what each rung reaches, with the libraries and the roof as lines."""
 
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Iterator, Sequence
+from html import escape, unescape
 
 import plotly.graph_objects as go
 
@@ -9,7 +9,7 @@ from kernelviz.core import units
 from kernelviz.metrics.ladder import BackendLadder, Ladder, Metric, Step
 from kernelviz.metrics.ladder_summary import roof_value, value_of, wrong_value_of
 from kernelviz.metrics.statistics import Interval
-from kernelviz.plots.frame import Draft, Props, end_of_axis, folded, hover, intervals, log_axis, nothing
+from kernelviz.plots.frame import Draft, Props, end_of_axis, folded, intervals, log_axis, nothing
 from kernelviz.plots.variant_styles import BAD, NEUTRAL, Style, styles_of
 from kernelviz.text.ladder import (
     METRICS,
@@ -20,14 +20,18 @@ from kernelviz.text.ladder import (
     format_roof,
     format_value,
 )
+from kernelviz.text.quality import format_badge_of
 from kernelviz.text.results import format_variant
+from kernelviz.text.times import format_time
+from kernelviz.text.verdicts import format_verdict
 
 _ROW_PX, _FRAME_PX, _LEGEND_PX, _AXIS_PX = 30, 96, 22, 50
-_LABELS_FROM = 0.7
-"""The start of the column of labels, as a fraction of the plot's width."""
+_LETTER_PX, _LABELS_SHIFT_PX = 6, 8
+"""The width of a letter of the labels, which have a margin of their own on the right, so that a phone does not cut them."""
 _LOG_FROM, _LOG_SPACE = 20.0, 1.5
 """From this ratio of the largest to the smallest value on, the axis is logarithmic."""
 _MOST_OF_AXIS = 1e6
+_HOVER_LETTERS = 66
 _DASHES = ("dash", "dot", "dashdot", "longdash", "longdashdot")
 _MOST_LIBRARIES = len(_DASHES)
 _RATES = ((1e12, "T"), (1e9, "G"), (1e6, "M"))
@@ -68,11 +72,13 @@ def value_by_step(
         for step in of.steps
         if values.get(step.variant) or wrong.get(step.variant)
     ]
-    for place, step in enumerate(of.steps):
+    labels = [_label(step, values.get(step.variant), by, scale) for step in of.steps]
+    for place, label in enumerate(labels):
         draft.note(
-            _label(step, values.get(step.variant), by, scale), x=_LABELS_FROM, xref="paper", xanchor="left", y=place, yref="y",
-            font={"size": 12}, align="left",
+            label, x=1, xref="paper", xanchor="left", xshift=_LABELS_SHIFT_PX, y=place, yref="y", font={"size": 12}, align="left",
         )  # fmt: skip
+    right = 2 * _LABELS_SHIFT_PX + _LETTER_PX * max(len(unescape(label)) for label in labels)
+    draft.layout["margin"] = {**draft.layout["margin"], "r": right}
     _axes(draft, of, every, values, scale, logarithmic=logarithmic, chosen=chosen)
     return draft.figure()
 
@@ -95,7 +101,6 @@ def _axes(
     logarithmic: bool,
     chosen: str | None,
 ) -> None:
-    draft.x_axis["domain"] = [0, _LABELS_FROM - 0.02]
     if logarithmic:
         low = max(min(every) / _LOG_SPACE, max(every) / _MOST_OF_AXIS)
         draft.x_axis |= log_axis(low / scale, max(every) / scale * _LOG_SPACE)
@@ -164,11 +169,8 @@ def _reference(line: tuple[str, float, str, str], rows: int, scale: float) -> Pr
 
 def _marker(ladder: Ladder, step: Step, value: Interval | None, style: Style, scale: float) -> Props:
     assert value is not None
-    row = step.row
     place = step.number - 1
     correct = step.correct
-    text = [hover(ladder.run, row, ladder.headline)] if row is not None else []
-    text += folded(str(describe_gain(step)), 70)
     marker: Props = {"color": style.colour, "symbol": style.marker, "size": 11}
     if not correct:
         marker = {"color": BAD, "symbol": "x-thin", "size": 11, "line": {"color": BAD, "width": 2}}
@@ -181,10 +183,33 @@ def _marker(ladder: Ladder, step: Step, value: Interval | None, style: Style, sc
         "marker": marker,
         "error_x": intervals([value.estimate], [(value.low, value.high)], NEUTRAL, scale=scale, width=4),
         "customdata": [step.variant],
-        "hovertext": ["<br>".join(text)],
+        "hovertext": ["<br>".join(_hover(ladder, step))],
         "hoverinfo": "text",
         "showlegend": False,
     }
+
+
+def _hover(ladder: Ladder, step: Step) -> Iterator[str]:
+    """A few lines, because a larger box hides the chart; the list of rungs and the page Bench have the rest."""
+    yield f"<b>{escape(format_variant(step.variant))}</b>"
+    row = step.row
+    if row is None:
+        yield from folded(str(describe_gain(step)), _HOVER_LETTERS)
+        return
+    time, digits = row.figure or row.wrong_figure, units.digits_of(row.half_width)
+    known = (
+        "" if time is None else str(format_time(time)),
+        "" if row.rate_flop_per_s is None else units.rate(row.rate_flop_per_s, "FLOP/s", digits),
+        "" if row.efficiency is None else f"{units.percent(row.efficiency)} of the measured roof",
+        "the result is wrong" if time is not None and row.figure is None else "",
+    )
+    yield from folded(" · ".join(filter(None, known)), _HOVER_LETTERS)
+    yield from folded(str(describe_gain(step)), _HOVER_LETTERS)
+    if row.verdict is not None:
+        baseline = format_variant(ladder.run.plan.baseline)
+        yield from folded(f"Against {baseline}: {format_verdict(row.verdict)}", _HOVER_LETTERS)
+    if time is not None:
+        yield escape(str(format_badge_of(row.result, ladder.headline, ladder.run.method.clock)))
 
 
 def _label(step: Step, value: Interval | None, metric: Metric, scale: float) -> str:

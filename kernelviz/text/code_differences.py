@@ -56,7 +56,8 @@ def describe_compilers(a: CompiledCode, b: CompiledCode) -> Text:
 
 UNKNOWN_CODE: dict[UnknownCode, str] = {
     "not_captured": "a side has no machine code: it came compiled with a library, or was measured before code was captured",
-    "not_here": "the machine code is not on this machine; export the run with --with-code",
+    "not_here": "the machine code is not on this machine; on the one that measured the run, write it with kernelviz export RUN "
+    "--with-code -o run.json, and import that file here",
     "other_kernels": "the two sides launch kernels that do not correspond",
     "no_tool": "nvdisasm is missing or cannot read a file; install it with `pip install nvidia-cuda-nvdisasm`",
 }

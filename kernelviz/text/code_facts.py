@@ -31,8 +31,12 @@ _REASONS: dict[NoFactsReason, str] = {
 }
 _REMEDIES: dict[NoFactsReason, str] = {
     "not_captured": "to get it, measure the case again (Run on the page Bench, or kernelviz run)",
-    "not_here": "ask for the document with its code (kernelviz export RUN --with-code), or measure the case again",
+    "not_here": "on the machine that measured the run, kernelviz export RUN --with-code -o run.json writes a file that has it; "
+    "import that file here (kernelviz import run.json, or the page History), or measure the case again",
 }
+_NOT_SHIPPED = (
+    "kernelviz comes with the code of some of its recorded runs only; to get it, measure the case on such a device"
+)
 
 
 def format_proof(proof: Proof) -> str:
@@ -110,8 +114,8 @@ def format_tail(kernel: KernelOfCase) -> str | None:
     return percent(kernel.waves.tail_fraction) if kernel.waves.tail_blocks else "none"
 
 
-def describe_missing(case: CaseFacts) -> Text:
-    """Why a case has no facts, and what to do.
+def describe_missing(case: CaseFacts, *, shipped: bool = False) -> Text:
+    """Why a case has no facts, and what to do. `shipped`: the run came with kernelviz, so that no other machine has its code.
 
     >>> from kernelviz.core import Problem, Result, Timing
     >>> problem = Problem(op="add", sizes={"n": 1024}, dtype="fp32")
@@ -119,18 +123,22 @@ def describe_missing(case: CaseFacts) -> Text:
     >>> print(describe_missing(CaseFacts(result=result, reason="library")))
     The kernels come compiled with the library, and kernelviz captures only what is compiled for a case.
     """
-    return Text("") if case.reason is None else sentence_case(f"{_reason(case, case.reason)}.")
+    return Text("") if case.reason is None else sentence_case(f"{_reason(case, case.reason, shipped)}.")
 
 
-def _reason(case: CaseFacts, reason: NoFactsReason) -> str:
-    what, remedy = _REASONS[reason], case.message or _REMEDIES.get(reason, "")
+def _reason(case: CaseFacts, reason: NoFactsReason, shipped: bool) -> str:
+    known = _NOT_SHIPPED if shipped and reason == "not_here" else _REMEDIES.get(reason, "")
+    what, remedy = _REASONS[reason], case.message or known
     return f"{what}{f'; {remedy}' if remedy else ''}"
 
 
-def describe_missing_by_variant(cases: Iterable[CaseFacts]) -> tuple[Text, ...]:
-    """Why cases have no facts: a line for each reason with the variants that it concerns."""
+def describe_missing_by_variant(cases: Iterable[CaseFacts], *, shipped: bool = False) -> tuple[Text, ...]:
+    """Why cases have no facts: a line for each reason with the variants that it concerns. `shipped`: the run came with
+    kernelviz."""
     variants: dict[str, dict[str, None]] = {}
     for case in cases:
         if case.reason is not None:
-            variants.setdefault(_reason(case, case.reason), {})[str(format_variant(case.result.variant))] = None
+            variants.setdefault(_reason(case, case.reason, shipped), {})[str(format_variant(case.result.variant))] = (
+                None
+            )
     return tuple(Text(f"{', '.join(names)}: {reason}.") for reason, names in variants.items())

@@ -1,4 +1,4 @@
-"""Why B is slower than A, in text: each topic with what differs, and one sentence for a list of slow cases."""
+"""Why B is slower or faster than A, in text: each topic with what differs, and one sentence for a list of such cases."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from kernelviz.core import units
+from kernelviz.core.code_changes import CodeSide
 from kernelviz.metrics.slowdown import Slowdown
 from kernelviz.metrics.slowdown_findings import (
     EnvironmentPart,
@@ -32,7 +33,8 @@ from kernelviz.metrics.slowdown_findings import (
     Unknown,
     UnusualKernel,
 )
-from kernelviz.text.code_changes import describe_change, format_percents
+from kernelviz.text.code_changes import SIDE_NAMES, describe_change, format_percents
+from kernelviz.text.code_mechanisms import describe_favour, describe_mechanism
 from kernelviz.text.differences import format_uuid
 from kernelviz.text.failures import format_failure
 from kernelviz.text.machine_code import format_kernel_name
@@ -52,11 +54,11 @@ TOPIC_NAMES: dict[Topic, str] = {
     "environment": "Environment",
 }
 TOPIC_HELP: dict[Topic, str] = {
-    "kernels": "Kernels of a call, their source and configuration, and the first change of their machine code in A's favour.",
+    "kernels": "Kernels of a call, their source and configuration, and the machine code's first change for the faster side.",
     "precondition": "What needs aligned addresses or fitting sizes: wide accesses, tensor cores, TMA; the grid; a refusal.",
     "spills": "Loads from and stores to local memory: registers that do not suffice.",
     "occupancy": "Warps that a multiprocessor can hold at once.",
-    "error": "The error against the float64 reference. A larger one makes nothing slower, but shows that B computes otherwise.",
+    "error": "The error against the float64 reference. A larger one makes nothing slower, but shows another computation.",
     "clock": "The SM clock while this case was measured, reasons of the driver to lower it, and other processes on the device.",
     "environment": "Device, driver and versions of the two runs.",
 }
@@ -69,6 +71,14 @@ _SAME: dict[Topic, str] = {
     "error": "not larger than in A",
     "clock": "not lower than in A, and nothing slowed the device down that did not in A",
     "environment": "the same device, driver and versions",
+}
+_SAME_IF_FASTER: dict[Topic, str] = {
+    **_SAME,
+    "precondition": "no technique and no wider access is gained",
+    "spills": "no fewer accesses to local memory than in A",
+    "occupancy": "not higher than in A",
+    "error": "not smaller than in A",
+    "clock": "not higher than in A, and nothing slowed the device down in A that did not in B",
 }
 _UNKNOWN: dict[Unknown, str] = {
     "not_read": "machine code is read when the run has ended",
@@ -100,8 +110,8 @@ def format_topic(facts: TopicFacts) -> str:
     return f"{STATUS_SIGNS[facts.status]} {TOPIC_NAMES[facts.topic]}"
 
 
-def describe_topic(facts: TopicFacts) -> Text:
-    """What is known of a topic.
+def describe_topic(facts: TopicFacts, faster: CodeSide = "a") -> Text:
+    """What is known of a topic. `faster`: the faster side.
 
     >>> print(describe_topic(TopicFacts("error", (LargerError(1e-7, 2e-3, 0.1, 0.9),))))
     relative error 1e-07 → 0.002, largest error 0.1 → 0.9 of the bound
@@ -109,7 +119,7 @@ def describe_topic(facts: TopicFacts) -> Text:
     unknown: a side has no machine code here
     """
     if facts.status == "same":
-        return Text(_SAME[facts.topic])
+        return Text((_SAME if faster == "a" else _SAME_IF_FASTER)[facts.topic])
     unknown = f"unknown: {_UNKNOWN[facts.unknown]}" if facts.unknown else ""
     return join(
         "; ", [*describe_findings(facts.findings), f"the rest is {unknown}" if facts.findings and unknown else unknown]
@@ -117,7 +127,7 @@ def describe_topic(facts: TopicFacts) -> Text:
 
 
 def describe_slowdown(slow: Slowdown, most: int = MOST) -> Text:
-    """The likeliest reasons of a slow case in one sentence, and what is unknown; says so if no reason is known."""
+    """The likeliest reasons of a slow or fast case in one sentence, and what is unknown; says so if no reason is known."""
     parts = list(describe_findings(slow.reasons))
     more = len(parts) - most
     rest = f"{more} more" if more > 0 else ""
@@ -161,11 +171,13 @@ def _describe(finding: Finding) -> str:
         case OtherConfiguration(parameters=parameters):
             values = (f"{name} {_or_none(a)} → {_or_none(b)}" for name, a, b in parameters)
             return f"configuration: {', '.join(values)}"
-        case TuningNotUsed(another=another):
-            return f"the tuned configuration was not used, because it is for another version of the {another}"
-        case UnusualKernel(kernel=kernel, usual=usual, problems=problems):
+        case TuningNotUsed(another=another, side=side):
+            of = "" if side == "b" else " in A"
+            return f"the tuned configuration was not used{of}, because it is for another version of the {another}"
+        case UnusualKernel(kernel=kernel, usual=usual, problems=problems, side=side):
             here, elsewhere = format_kernel_name(kernel), format_kernel_name(usual)
-            return f"{here} runs here, and {elsewhere} at {units.counted(problems, 'other problem')} of the run"
+            where = "here" if side == "b" else "here in A"
+            return f"{here} runs {where}, and {elsewhere} at {units.counted(problems, 'other problem')} of the run"
         case OtherGrid():
             return _grid(finding)
         case LostInCode(change=change):
@@ -177,8 +189,9 @@ def _describe(finding: Finding) -> str:
         case LowerClock(a_hz=a_hz, b_hz=b_hz, at_equal_clock=ratio):
             equal = "" if ratio is None else f" (at equal clock, B would take {ratio:.3f} times as long as A)"
             return f"SM clock {units.clock(a_hz)} → {units.clock(b_hz)}{equal}"
-        case SlowedDown(reasons=reasons):
-            return f"B was slowed down by {', '.join(reasons)}, A was not"
+        case SlowedDown(reasons=reasons, side=side):
+            other: CodeSide = "a" if side == "b" else "b"
+            return f"{SIDE_NAMES[side]} was slowed down by {', '.join(reasons)}, {SIDE_NAMES[other]} was not"
         case MoreProcesses(a=a, b=b):
             return f"other processes on the device {a} → {b}"
         case OtherEnvironment(part=part, a=a, b=b):
@@ -228,15 +241,17 @@ def _or_none(value: int | None) -> str:
 
 
 def describe_topics_of(slow: Sequence[Slowdown]) -> Text:
-    """Of how many of the slow cases a likely reason is known, and the topics of the likeliest ones, the most frequent first."""
+    """Of how many of the slow (or of the fast) cases a likely reason is known, and the topics of the likeliest ones, the most
+    frequent first."""
     counts = Counter(topic for one in slow if (topic := _topic_of_likeliest(one)) is not None)
     cases = f"{units.counted(len(slow), 'case')} of B {'is' if len(slow) == 1 else 'are'}"
+    verdict = "faster" if any(one.faster == "b" for one in slow) else "slower"
     if not counts:
-        return Text(f"{cases} slower. {_NOT_KNOWN}")
+        return Text(f"{cases} {verdict}. {_NOT_KNOWN}")
     parts = (f"{TOPIC_NAMES[topic].lower()} ({count})" for topic, count in counts.most_common())
     unknown = len(slow) - counts.total()
     rest = f"; not known: {unknown}" if unknown else ""
-    return Text(f"{cases} slower. The likeliest reasons: {', '.join(parts)}{rest}.")
+    return Text(f"{cases} {verdict}. The likeliest reasons: {', '.join(parts)}{rest}.")
 
 
 def _topic_of_likeliest(slow: Slowdown) -> Topic | None:
@@ -245,6 +260,15 @@ def _topic_of_likeliest(slow: Slowdown) -> Topic | None:
 
 
 def describe_likeliest(slow: Slowdown) -> Text:
-    """A sentence about the likeliest reason of one slow case."""
+    """A sentence about the likeliest reason of one case."""
     likeliest = slow.likeliest
     return Text(_NOT_KNOWN) if likeliest is None else Text("The likeliest reason: ") + describe_finding(likeliest) + "."
+
+
+def describe_how(slow: Slowdown) -> Text:
+    """How the likeliest reason helps the faster side, if it is in the machine code; else nothing."""
+    likeliest = slow.likeliest
+    if not isinstance(likeliest, LostInCode):
+        return Text("")
+    how = (describe_favour if slow.faster == "a" else describe_mechanism)(likeliest.change)
+    return Text("") if how is None else how

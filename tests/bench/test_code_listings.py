@@ -114,6 +114,7 @@ def test_the_page_that_opens_offline_has_what_the_command_says(bench: Bench, tmp
     assert str(describe_pair(compared.measured.pair)).encode() in html
     assert "≠ differs".encode() in html
     one = kv.code_page(RUN, A, problem=PROBLEM).decode()
+    assert "Compiled with warps=" in one
     options = re.findall(r"<option value=\d+>([^<]*)", one)
     assert options == ["SASS", "Source", "TTIR", "TTGIR", "PTX", "Main loop", "Source, PTX, SASS"]
     for wrong in (["--kind", "ptx"], ["--json"], ["--facts"], ["--output", "x"]):

@@ -15,7 +15,7 @@ from kernelviz.bench import ladder as use_case
 from kernelviz.bench import ladder_measuring as measuring
 from kernelviz.bench.ladder_changes import changes_of, compared_results, sources_of
 from kernelviz.bench.ladder_published import declared
-from kernelviz.bench.slowdown import slowdown_of_pair
+from kernelviz.bench.slowdown import explanation_of_pair
 from kernelviz.core import BadField, Run, UnknownName, UnknownRun
 from kernelviz.core.backends import BACKENDS
 from kernelviz.core.code import digest_of
@@ -27,9 +27,11 @@ from kernelviz.metrics.library_comparison import OWN
 from kernelviz.metrics.slowdown_findings import LostInCode
 from kernelviz.ops import catalogue
 from kernelviz.store import Store
+from kernelviz.text.code_changes import describe_cause, describe_change
 from kernelviz.text.ladder import describe_published
 from kernelviz.text.ladder_changes import describe_code_changes, describe_source_changes, describe_unread_code
 from kernelviz.text.ladder_markdown import excerpts
+from kernelviz.text.slowdown import describe_likeliest
 
 H200_MATMUL = "h200-matmul"
 LADDER_WITH_CODE = "h200-matmul-ladder"
@@ -276,25 +278,31 @@ def test_the_documented_ladder_run_opens_as_a_file(bench: Bench) -> None:
     ]
 
 
-def test_compare_says_of_each_slower_rung_what_the_ladder_says(bench: Bench) -> None:
+def test_compare_says_of_each_slower_and_faster_rung_what_the_ladder_says(bench: Bench) -> None:
     """The likeliest reason is the change that the machine code shows as a cause, or none is named."""
     run = bench.load(LADDER_WITH_CODE)
     facts = bench.history.code_facts
     facts.reading(run).wait(60)
     ladder = use_case.ladder_of_stored(bench, LADDER_WITH_CODE)
     changes = changes_of(bench, ladder)
-    slower = [s for of in ladder.ladders for s in of.steps if s.gain is not None and s.gain.kind == "slower"]
-    assert len(slower) > 2
-    told = set()
-    for step in slower:
+    told: dict[str, set[bool]] = {"slower": set(), "faster": set()}
+    for step in (step for of in ladder.ladders for step in of.steps):
+        if step.gain is None or step.gain.kind not in told:
+            continue
         assert step.over is not None
         compared = compare(run, run, variant_a=step.over.name, variant_b=step.variant)
-        found = slowdown_of_pair(facts, compared, compared.pairs[0])
+        found = explanation_of_pair(facts, compared, compared.pairs[0])
+        assert found is not None
         cause = changes.code[step.variant].cause
         named = found.likeliest
         assert (named.change if isinstance(named, LostInCode) else None) == cause, step.variant
-        told.add(cause is None)
-    assert told == {True, False}, "some steps have a cause in the machine code, and some have none"
+        if step.gain.kind == "faster" and cause is not None:
+            assert str(describe_cause(changes.code[step.variant])).endswith(f"is faster: {describe_change(cause)}.")
+            assert str(describe_likeliest(found)) == f"The likeliest reason: {describe_change(cause)}."
+        told[step.gain.kind].add(cause is None)
+    assert told["slower"] == told["faster"] == {True, False}, (
+        "some have a cause in the machine code, and some have none"
+    )
 
 
 def test_a_step_that_changes_macros_only_shows_the_lines_that_read_them(bench: Bench) -> None:

@@ -57,6 +57,17 @@ def test_thousands_of_lines_are_linked_searched_and_compared(real: str, page: Pa
     expect(ptx.locator(".code-linked", has_text="wgmma.mma_async").first).to_be_in_viewport()
     expect(sass.locator(".code-linked", has_text="HGMMA").first).to_be_in_viewport()
     expect(sass.locator(".code-marks", has_text="TC").first).to_be_attached()
+    # The name of a file is above each function.
+    expect(source.locator(".cm-line", has_text=re.compile(r"^# triton_\w+\.py$")).first).to_be_attached()
+    # A match far to the right is shown, and after the search the beginnings of the lines are.
+    source.get_by_role("button", name="Find in Source").click()
+    page.keyboard.type("Q is explained")
+    page.keyboard.press("Enter")
+    expect(source.locator(".cm-searchMatch-selected")).to_be_in_viewport()
+    scrolled = "e => e.scrollLeft"
+    assert source.locator(".cm-scroller").evaluate(scrolled) > 0
+    page.keyboard.press("Escape")
+    assert source.locator(".cm-scroller").evaluate(scrolled) == 0
     # The other way round, by the keyboard alone: from a marked instruction to its source line.
     source.locator(".cm-scroller").evaluate("e => { e.scrollTop = 0 }")
     sass.get_by_role("button", name="Go to the next marked instruction in SASS").focus()

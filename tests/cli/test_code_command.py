@@ -37,7 +37,10 @@ def run_id(bench: Bench) -> str:
 def test_it_lists_the_artifacts_and_prints_one(bench: Bench, run_id: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert bench.load(run_id).code is msgspec.UNSET, "the contents are in the folder"
     assert main(["code", run_id, code.VARIANT, "--size", "n=1024"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    assert printed.err.startswith("add fp32 n=1024: ")
+    assert "(device time, cold caches). Compiled with warps=4." in printed.err
     assert len(lines) == 1 + 3
     assert all("add_kernel" in line and "triton 3.7.1" in line and "sm_90" in line for line in lines[1:])
     assert digest_of(code.CUBIN)[:12] in lines[3]
@@ -85,6 +88,10 @@ def test_sass_and_facts_come_from_the_cubin(bench: Bench, tmp_path: Path, capsys
     facts = json.loads(capsys.readouterr().out)
     expected = [(kernel.name, kernel.registers, p.key) for p in run.plan.problems for kernel in kernels]
     assert [(f["name"], f["registers"], f["problem"]) for f in facts] == expected
+    first = next(r for r in run.results if r.variant == code.VARIANT)
+    assert first.timing is not None
+    assert first.timing.device_cold_s is not None
+    assert (facts[0]["time_s"], facts[0]["configuration"]) == (first.timing.device_cold_s.estimate, first.configuration)
     assert main(["code", run_id, code.VARIANT, "--facts", "--kernel", names[1]]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[: len(described_kernel)] == described_kernel

@@ -46,16 +46,23 @@ def test_the_worst_comes_first_and_something_slower_is_exit_code_3(
     assert any(line.startswith("6 slower, ") and ", 6 faster" in line for line in lines)
     assert "no case ran identical code in both" in printed.out
     assert printed.err == "failed: 6 slower\n"
-    # Why, for each of them: the source has changed, and the driver.
+    # Why, for each of them, and for each faster one: the source has changed, and the driver.
     assert "Slower after optimising. 6 cases of B are slower. The likeliest reasons: kernels (6)." in printed.out
+    assert "\n6 cases of B are faster. The likeliest reasons: kernels (6)." in printed.out
     why = [line for line in lines if "the source of the variant has changed; driver 580.159 → 600" in line]
-    assert len(why) == 6
+    assert len(why) == 12
     assert all("unknown: precondition, spills" in line for line in why)
     main(["compare", "before", "after", "--json"])
-    slower = json.loads(capsys.readouterr().out)["slower"]
+    printed_json = json.loads(capsys.readouterr().out)
+    slower, faster = printed_json["slower"], printed_json["faster"]
     assert {one["variant_b"] for one in slower} == {"triton_persistent"}
     assert slower[0]["reasons"] == ["the source of the variant has changed", "driver 580.159 → 600"]
     assert (slower[0]["topics"]["spills"]["status"], slower[0]["topics"]["clock"]["status"]) == ("unknown", "same")
+    assert {one["variant_b"] for one in faster} == {"triton_block_per_row"}
+    assert [one["ratio"] for one in faster] == [
+        p.ratio and p.ratio.estimate for p in (one.pair for one in kv.compare("before", "after").speedups())
+    ]
+    assert faster[0]["ratio"] == min(one["ratio"] for one in faster)
     assert [one.pair.key for one in kv.compare("before", "after").slowdowns()] == [
         f"{one['problem']} | {one['variant_a']}" for one in slower
     ]

@@ -35,7 +35,14 @@ from kernelviz.metrics.slowdown_findings import (
     TuningNotUsed,
     UnusualKernel,
 )
-from kernelviz.text.slowdown import describe_likeliest, describe_slowdown, describe_topics_of
+from kernelviz.metrics.speedup import is_faster, speedup
+from kernelviz.text.slowdown import (
+    describe_how,
+    describe_likeliest,
+    describe_slowdown,
+    describe_topic,
+    describe_topics_of,
+)
 
 VARIANT = "triton_persistent"
 
@@ -252,3 +259,58 @@ def test_a_clock_is_first_if_it_explains_the_whole_difference_and_last_if_little
     little = with_clock(1.98e9 / 1.03, ())
     assert little.likeliest is None
     assert str(describe_slowdown(little)).startswith("the reason is not known; SM clock 1980 MHz → ")
+
+
+def test_why_b_is_faster_is_why_a_is_slower_told_from_a_to_b() -> None:
+    """The runs of the slow case change sides: each finding has the values of the other side, and the same rank."""
+    slow_run = runs.after({VARIANT: 1.05}, device={"driver": "600"})
+    results = []
+    for result in slow_run.results:
+        figure = result.timing.device_cold_s if result.timing else None
+        assert figure is not None
+        assert figure.blocks is not None
+        blocks = tuple(replace(block, clock_hz=1.5e9) for block in figure.blocks)
+        outcome = replace(result.outcome, device_cold_s=replace(figure, blocks=blocks))
+        conditions = replace(
+            result.conditions,
+            event_reasons=("power cap",),
+            other_processes=2,
+            notes=(StaleTuning(run_id="x", another="space"),),
+        )
+        accuracy = result.accuracy
+        assert accuracy is not None
+        kernel = replace(result.kernels[0], grid=(66, 1, 1), registers_per_thread=128)
+        results.append(
+            replace(
+                result, outcome=outcome, conditions=conditions, configuration={"warps": 4},
+                kernels=(kernel, replace(kernel, name="x")), accuracy=replace(accuracy, relative_l2=0.1),
+            )
+        )  # fmt: skip
+    slow_run = replace(slow_run, results=tuple(results))
+    compared, pair = worst(slow_run)
+    slow = slowdown(compared, pair, planted(pair, spills=40, width_bytes=4))
+
+    back = compare(slow_run, runs.before())
+    other = next(p for p in reversed(back.pairs) if p.key == pair.key)
+    assert is_faster(other)
+    of_slow = {"registers": 32, "spills": 40, "width_bytes": 4, "warps": 64}
+    of_fast = {"registers": 32, "spills": 0, "width_bytes": 16, "warps": 64}
+    fast = speedup(back, other, ranked(facts_of(other.before, **of_slow), facts_of(other.after, **of_fast), "b"))
+    assert status(fast) == status(slow)
+    assert [type(f) for f in fast.reasons] == [type(f) for f in slow.reasons]
+    assert len({type(f) for f in fast.reasons}) >= 9
+    assert str(describe_likeliest(fast)) == "The likeliest reason: accesses to local memory (spills) 40 → 0."
+    assert str(describe_how(fast)).startswith("Registers need no access.")
+    assert str(describe_how(slow)).startswith("In favour of A: Registers need no access.")
+    text = str(describe_slowdown(fast, most=20))
+    assert "16-byte loads and stores replaced 4-byte ones" in text
+    assert "SM clock 1500 MHz → 1980 MHz" in text
+    assert "A was slowed down by power cap, B was not" in text
+    assert "other processes on the device 2 → 0" in text
+    assert "driver 600 → 580.159" in text
+    assert "configuration: warps 4 → none" in text
+    assert "relative error 0.1 → 0.0012" in text
+    assert "kernels per call 2 → 1" in text
+    assert "the tuned configuration was not used in A" in text
+    assert str(describe_topics_of([fast])) == "1 case of B is faster. The likeliest reasons: spills (1)."
+    assert str(describe_topic(TopicFacts("error"), fast.faster)) == "not smaller than in A"

@@ -21,8 +21,9 @@ from kernelviz.bench.comparison import compare
 from kernelviz.core import Run
 from kernelviz.core.code import digest_of, packed
 from kernelviz.formats import document, shipped_runs
+from kernelviz.metrics.figures import figure_of
 from kernelviz.store import Store
-from kernelviz.text import describe_pair
+from kernelviz.text import describe_pair, format_time
 
 RUN, PROBLEM = "h200-linear_gelu", "linear_gelu bf16 m=4096 n=4096 k=4096"
 CASE = {"run": RUN, "variant": "triton_fused", "problem": PROBLEM}
@@ -80,8 +81,15 @@ def test_the_first_visit_shows_real_code_beside_its_source_and_the_address_names
     words = said(test)
     assert "registers per thread" in words
     assert "main loop 0x" in words
+    # Its time with interval and method, as the comparison has it, and what it was compiled with.
+    case = (param(test, "variant"), param(test, "problem"))
+    result = next(r for r in shipped_runs.load(RUN).results if (r.variant, r.problem.key) == case)
+    assert f"**{format_time(figure_of(result.timing, 'cold'))} (device time, cold caches)**" in words
+    assert "Compiled with warps=8." in words
+    macros = said(opened(**{**CASE, "variant": "cuda_wgmma_fused"}))
+    assert "COLUMNS=256, CONSUMERS=2" in macros
     assert "-badge[" in words
-    table = next(d.value for d in test.dataframe if "Fact" in d.value.columns)
+    table = next(d.value for d in test.table if "Fact" in d.value.columns)
     assert {"Registers", "Occupancy", "Main loop"} <= set(table["Fact"])
     # The address opens exactly this again, also with another text.
     again = opened(**{name: str(param(test, name)) for name in ("run", "variant", "problem", "kernel", "kind")})
@@ -111,10 +119,10 @@ def test_two_variants_have_the_numbers_of_compare_and_their_facts_side_by_side(b
     assert content is not None
     assert content["mode"] == "diff"
     assert not any("/*" in line for line in content["a"]["text"].split("\n"))
-    table = next(d.value for d in test.dataframe if "Differs" in d.value.columns)
+    table = next(d.value for d in test.table if "Differs" in d.value.columns)
     registers = table[table["Fact"] == "Registers"].iloc[0]
     assert (registers["Differs"], registers["A"] != registers["B"]) == ("≠ differs", True)
-    assert "= same" in set(table["Differs"])
+    assert "\\= same" in set(table["Differs"])
     assert "--diff cuda_wgmma_fused --kind main-loop" in words
     raw = shown(opened(**PAIR, kind="main-loop", compared="as compiled"))
     assert raw is not None

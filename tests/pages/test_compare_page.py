@@ -70,7 +70,13 @@ def test_two_runs_give_verdicts_worst_first(both: Bench) -> None:
     assert ":orange[**? Spills**]: unknown: a side has no machine code here" in said
     assert ":gray[**= Environment**]: the same device, driver and versions" in said
     test.selectbox(key="case").set_value(next(c for c in test.selectbox(key="case").options if "▲" in c)).run()
-    assert "Why is B slower here?" not in words(test)
+    said = words(test)
+    assert "Why is B slower here?" not in said
+    assert "**Why is B faster here?** The likeliest reason: the source of the variant has changed." in said
+    assert ":green[**≠ Kernels**]: the source of the variant has changed" in said
+    assert ":gray[**= Error**]: not smaller than in A" in said
+    test.selectbox(key="case").set_value(next(c for c in test.selectbox(key="case").options if "≈" in c)).run()
+    assert "Why is B" not in words(test)
 
 
 def test_what_differs_is_said_in_red_and_in_words(bench: Bench) -> None:
@@ -290,7 +296,7 @@ def test_the_machine_code_of_two_variants_names_the_likeliest_cause_first(bench:
     told = "told from B to A: 16-byte loads and stores replaced 4-byte ones."
     assert f"**The likeliest reason why A is faster, {told}**" in said
     assert "Wider accesses keep more bytes in flight" in said
-    changes = next(d.value for d in test.dataframe if "How it can help" in d.value)
+    changes = next(d.value for d in test.table if "How it can help" in d.value)
     assert changes["Change from A to B"][0] == "▸ 4-byte loads and stores replaced 16-byte ones"
     assert changes["Role"][0] == "can be the reason"
     # Both kernels are in one cubin, and yet they are not the same code.

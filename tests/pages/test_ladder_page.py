@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 import kernelviz.bench
 from kernelviz.bench import Bench
 from kernelviz.bench import ladder_measuring as measuring
+from kernelviz.bench.code_facts import CodeFacts, FactsReading
 from kernelviz.core import Plan, Run
 from kernelviz.store import Store
 
@@ -76,6 +77,16 @@ def test_the_first_visit_shows_the_recorded_ladder_of_an_h200_and_what_is_missin
     names = [trace.get("name") for trace in chart.figure["data"]]
     assert "torch eager, library: 794.3 TFLOP/s ± 0.4 %" in names
     assert any(str(name).startswith("roof 797 TFLOP/s") for name in names)
+    # A point says what it is compared with, in few lines; the labels on the right have a margin as wide as they are.
+    hovers = {
+        trace["name"]: trace["hovertext"][0].split("<br>") for trace in chart.figure["data"] if trace.get("customdata")
+    }
+    assert hovers["cuda wgmma"][2:] == [
+        "▼ 1.168× (1.158–1.175) slower than cuda mma.", "Against torch eager: ▼ 1.82× slower (1.81–1.85)", "✓ good",
+    ]  # fmt: skip
+    assert max(map(len, hovers.values())) <= 6
+    labels = [note["text"] for note in chart.figure["layout"]["annotations"]]
+    assert chart.figure["layout"]["margin"]["r"] > 5.5 * max(map(len, labels))
     assert not [b for b in test.button if str(b.key).startswith("measure_step")]
 
 
@@ -131,6 +142,17 @@ def test_real_machine_code_says_what_changed_and_why_it_helps(bench: Bench) -> N
     said = words(opened(run="with-cubins", problem=problem.key, ladder="cuda"))
     assert "**Machine code**: 16-byte loads and stores replaced 4-byte ones" in said
     assert "**Why**: Wider accesses keep more bytes in flight" in said
+
+
+def test_while_machine_code_is_read_each_rung_says_so_where_it_will_be(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CodeFacts, "reading", lambda self, run: FactsReading())  # one that does not end
+    said = words(opened())
+    assert said.count("**Machine code**: it is being read …") == 12  # nothing changed at the first of 13 rungs
+    rung = said[said.index("13 · cuda wgmma by size") :]
+    assert rung.index("**Gain here**") < rung.index("it is being read …") < rung.index("**Source**")
+    assert "Reading the machine code of all rungs takes about five seconds" in said
 
 
 def test_an_op_without_a_run_says_what_to_do(bench: Bench) -> None:

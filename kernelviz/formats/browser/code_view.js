@@ -10,9 +10,10 @@ const MARKS = {
   spill: ["SP", "access to local memory (spilled registers)"],
   copy: ["CP", "asynchronous copy"],
 };
+const MATCH_MARGIN_PX = 60;  // to the right of a match beside which the text was scrolled
 const CONTEXT = 3;  // equal lines beside a change
 const LEAST_ALIKE = 0.5;  // of two lines that replace each other: the differing characters are marked only if so much is the same
-const PHRASES = { Find: "Find in this text", next: "Next", previous: "Previous", all: "All", "match case": "Match case", "by word": "Whole words", regexp: "Regular expression" };
+const PHRASES = { Find: "Find in this text", next: "Next", previous: "Previous", all: "All", "match case": "Match case", "by word": "Whole words", regexp: "Regular expression", "$ unchanged lines": "$ equal lines" };
 
 export class CodeView {
   #box;
@@ -179,7 +180,8 @@ export class CodeView {
       numbers === null ? [] : lineNumbers({ formatNumber: (n) => (numbers ? String(numbers[n - 1] ?? "") : String(n)) }),
       drawSelection(),
       highlightActiveLine(),
-      search({ top: true }),
+      search({ top: true, scrollToMatch: (match, view) => { view.scrollDOM.scrollLeft = 0; return EditorView.scrollIntoView(match, { y: "center", xMargin: MATCH_MARGIN_PX }); } }),
+      backToTheLeft(EditorView),
       keymap.of([...searchKeymap, ...standardKeymap]),
       languageOf(this.#library, language),
       coloursOf(this.#library),
@@ -505,6 +507,16 @@ function longest(texts) {
   return texts.reduce((most, text) => ((text ?? "").length > most.length ? text : most), " ");
 }
 
+// When the search ends, the beginnings of the lines are in sight again.
+function backToTheLeft(EditorView) {
+  let searching = false;
+  return EditorView.updateListener.of(({ view }) => {
+    const now = view.dom.querySelector(".cm-search") !== null;
+    if (searching && !now) view.scrollDOM.scrollLeft = 0;
+    searching = now;
+  });
+}
+
 // Scroll so that a line is in sight, unless it is.
 function reveal({ EditorView }, editor, line) {
   const { scrollDOM, state } = editor;
@@ -528,7 +540,7 @@ function unified(a, b, changes, equal) {
     if (equal || to - from <= 2 * CONTEXT) { for (let i = from; i < to; i++) lines.push([" ", b[i]]); return; }
     for (let i = from; !first && i < from + CONTEXT; i++) lines.push([" ", b[i]]);
     const shown = (first ? 0 : CONTEXT) + (last ? 0 : CONTEXT);
-    lines.push(["~", `\u22ef ${to - from - shown} equal lines`]);
+    lines.push(["~", `\u2026 ${to - from - shown} equal lines`]);
     for (let i = to - CONTEXT; !last && i < to; i++) lines.push([" ", b[i]]);
   };
   let at = 0;

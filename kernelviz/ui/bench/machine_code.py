@@ -7,6 +7,7 @@ import streamlit as st
 from kernelviz.bench import Bench
 from kernelviz.core import LIVING, Problem, Run, Timing
 from kernelviz.core.code_facts import CaseFacts, ProofStatus
+from kernelviz.formats import shipped_runs
 from kernelviz.tables.code_facts import CODE_FACTS, kernel_rows
 from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.text import format_sizes, format_variant
@@ -53,7 +54,7 @@ def facts_of_cases(bench: Bench, run: Run, whole: Run, problem: Problem) -> None
             select_with_sizes(CODE_FACTS, rows, View.WIDE), rows, key="code_facts", alt="Machine code of each case"
         )
         _details(cases, problem, whole.id)
-    missing = describe_missing_by_variant(cases)
+    missing = describe_missing_by_variant(cases, shipped=shipped_runs.is_shipped(whole.id))
     if missing:
         st.markdown(f"**Without machine code**\n{bullets(missing)}")
     elif not rows:

@@ -20,6 +20,7 @@ from kernelviz.text.code_changes import MOST, describe_cause, describe_changes, 
 from kernelviz.text.code_listings import KIND_NAMES
 from kernelviz.text.code_mechanisms import describe_mechanism
 from kernelviz.text.comparison import describe_verdict_of
+from kernelviz.text.results import format_configuration
 from kernelviz.ui.code.choice import Side
 from kernelviz.ui.code.reading import CodeToShow
 from kernelviz.ui.shared import site, table
@@ -62,7 +63,9 @@ def measured_difference(first: Side, second: Side, difference: MeasuredDifferenc
         for name, side in (("A", first), ("B", second)):
             figure = figure_of(side.result.timing, "cold")
             time = "no correct cold time" if figure is None else format_time(figure)
-            lines.append(f"{name}: **{plain(format_variant(side.variant))}** {plain(time)}")
+            configured = str(format_configuration(side.result))
+            with_values = f" · {plain(configured)}" if configured else ""
+            lines.append(f"{name}: **{plain(format_variant(side.variant))}** {plain(time)}{with_values}")
         if difference is None:
             same = first.problem.key == second.problem.key
             why = "Both sides are the same case." if same else "The sizes differ, so the times are not compared."
@@ -102,7 +105,9 @@ def what_changed(a: CaseFacts | None, b: CaseFacts | None, difference: MeasuredD
             st.caption(plain(line))
     if len(changes.changes) > MOST:
         with st.expander(f"All {len(changes.changes)} changes, the likeliest cause first"):
-            table.show(CODE_CHANGES, changes.changes, key="code_changes", alt="What has changed in the machine code")
+            table.show_wrapped(
+                CODE_CHANGES, changes.changes, key="code_changes", alt="What has changed in the machine code"
+            )
 
 
 def facts_of_both(
@@ -118,4 +123,6 @@ def facts_of_both(
         return
     st.markdown("##### Facts of both kernels")
     differing = sum(fact.differs is True for fact in facts)
-    table.show(CODE_SIDES, facts, key="code_facts_of_both", alt=f"{len(facts)} facts, of which {differing} differ")
+    table.show_wrapped(
+        CODE_SIDES, facts, key="code_facts_of_both", alt=f"{len(facts)} facts, of which {differing} differ"
+    )

@@ -12,6 +12,7 @@ from kernelviz.core.code_facts import CaseFacts, KernelOfCase, ProofStatus
 from kernelviz.tables.code_facts import KernelRow
 from kernelviz.tables.code_sides import ONE_SIDE, side_facts
 from kernelviz.text import Text, format_problem, format_variant
+from kernelviz.text.code_cases import describe_case_time, describe_compiled_with
 from kernelviz.text.code_facts import describe_launch, describe_missing, describe_proof, format_proof
 from kernelviz.text.machine_code import format_region, format_resources
 from kernelviz.ui.code import viewer
@@ -50,7 +51,9 @@ def without_code(bench: Bench, side: Side, name: str = "") -> None:
     case = bench.history.code_facts.of_run(side.run, [side.result])[0]
     with st.container(border=True, key=f"without_code{name}"):
         of = f"{plain(format_variant(side.variant))} at {plain(format_problem(side.problem))}"
-        st.markdown(f"**{f'{name}: ' if name else ''}{of} has no code.** {plain(describe_missing(case))}")
+        st.markdown(
+            f"**{f'{name}: ' if name else ''}{of} has no code.** {plain(describe_missing(case, shipped=side.summary.shipped))}"
+        )
         site.run_link("Open the run", side.run.id)
 
 
@@ -81,11 +84,22 @@ def kernel_of(case: CaseFacts | None, kernel: str | None) -> KernelOfCase | None
     return None if row is None else row.kernel
 
 
-def insight(case: CaseFacts | None, kernel: KernelOfCase | None) -> None:
+def measured(side: Side) -> None:
+    """The time of the case, and what it was compiled with."""
+    lines = [
+        f"**{plain(describe_case_time(side.result))}**",
+        *map(plain, describe_compiled_with(side.result, side.kernel)),
+    ]
+    st.markdown(
+        "  \n".join(lines), help="The time of the whole call, which may launch several kernels, as on the page Bench."
+    )
+
+
+def insight(side: Side, case: CaseFacts | None, kernel: KernelOfCase | None) -> None:
     """One sentence about the kernel, from its facts."""
     if kernel is None:
         if case is not None and case.reason is not None:
-            st.markdown(plain(describe_missing(case)))
+            st.markdown(plain(describe_missing(case, shipped=side.summary.shipped)))
         return
     launch = list(map(str, describe_launch(kernel)))[1:2]
     region = str(format_region(kernel.role))
@@ -119,7 +133,7 @@ def facts(case: CaseFacts | None, kernel: KernelOfCase | None) -> None:
         return
     st.markdown("##### Facts")
     rows = side_facts(KernelRow(case, kernel), None)
-    table.show(ONE_SIDE, rows, key="code_facts_of_one", alt=f"{len(rows)} facts about the kernel")
+    table.show_wrapped(ONE_SIDE, rows, key="code_facts_of_one", alt=f"{len(rows)} facts about the kernel")
 
 
 def plugin_note(sides: Sequence[Side]) -> None:

@@ -32,7 +32,9 @@ def machine_code_of_case(bench: Bench, comparison: Comparison, pair: Pair) -> No
             for line in describe_missing_sides(changes):
                 st.caption(plain(line))
         if changes.changes:
-            table.show(CODE_CHANGES, changes.changes, key="code_changes", alt="What has changed in the machine code")
+            table.show_wrapped(
+                CODE_CHANGES, changes.changes, key="code_changes", alt="What has changed in the machine code"
+            )
         if pair.before.code and pair.after.code:
             site.code_link(
                 "Compare source, PTX and SASS line by line", comparison.a.id, pair.before.variant, pair.before.problem.key,

@@ -1,19 +1,21 @@
-"""Slower after optimising: why cases of B are slower than those of A, by what is known of both sides."""
+"""Slower after optimising: why cases of B are slower than those of A, by what is known of both sides; and why one is faster."""
 
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.bench.slowdown import slowdown_of_pair, slowdowns
+from kernelviz.bench.slowdown import explanation_of_pair, slowdowns
 from kernelviz.core import LIVING
 from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.slowdown import Slowdown, is_slower
 from kernelviz.metrics.slowdown_findings import Status
+from kernelviz.metrics.speedup import is_faster
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.tables.slowdown import slowdown_columns
 from kernelviz.text import describe_pair, format_case
 from kernelviz.text.slowdown import (
     TOPIC_HELP,
     TOPIC_NAMES,
+    describe_how,
     describe_likeliest,
     describe_slowdown,
     describe_topic,
@@ -28,9 +30,10 @@ _WAIT_S = 0.4
 """A page waits this long for the machine code, so that it is drawn once where it is known or little."""
 _ASK_EVERY = "0.5s"
 _STYLES: dict[Status, str] = {"differs": "red", "same": "gray", "unknown": "orange"}
+_STYLES_IF_FASTER: dict[Status, str] = {**_STYLES, "differs": "green"}
 _HELP = (
-    "Compares kernels, preconditions, spills, occupancy, error, clock and environment of both sides. What differs in A's favour "
-    "can be the reason; that it is, only a measurement of this one change proves."
+    "Compares kernels, preconditions, spills, occupancy, error, clock and environment of both sides. What differs in favour "
+    "of the faster side can be the reason; that it is, only a measurement of this one change proves."
 )
 
 
@@ -65,28 +68,37 @@ def _all_cases(comparison: Comparison, slow: tuple[Slowdown, ...]) -> None:
     view_filters.follow({"seen_slow_row": key}, "compare_pending")
 
 
-def why_slower(bench: Bench, comparison: Comparison, pair: Pair) -> None:
-    """All topics of one case with what is known of them, if B is slower there."""
-    if not is_slower(pair) or not _is_read(bench, comparison):
+def why(bench: Bench, comparison: Comparison, pair: Pair) -> None:
+    """All topics of one case with what is known of them, if B is slower or faster there."""
+    if not (is_slower(pair) or is_faster(pair)):
         return
-    slow = slowdown_of_pair(bench.history.code_facts, comparison, pair)
-    with st.container(border=True, key="why_slower"):
-        st.markdown(f"**Why is B slower here?** {plain(describe_likeliest(slow))}", help=_HELP)
+    if is_slower(pair):
+        if not _is_read(bench, comparison):
+            return  # the list of slow cases above says that it is being read
+    elif not _code_is_read(bench, comparison, "reading_code_of_case"):
+        return
+    one = explanation_of_pair(bench.history.code_facts, comparison, pair)
+    if one is None:
+        return
+    question = "Why is B faster here?" if one.faster == "b" else "Why is B slower here?"
+    styles = _STYLES_IF_FASTER if one.faster == "b" else _STYLES
+    with st.container(border=True, key="why"):
+        st.markdown(f"**{question}** {plain(describe_likeliest(one))} {plain(describe_how(one))}", help=_HELP)
         st.markdown(
             "\n".join(
-                f"- :{_STYLES[facts.status]}[**{plain(format_topic(facts))}**]: {plain(describe_topic(facts))}"
-                for facts in slow.topics
+                f"- :{styles[facts.status]}[**{plain(format_topic(facts))}**]: {plain(describe_topic(facts, one.faster))}"
+                for facts in one.topics
             ),
             help="  \n".join(f"**{name}**: {TOPIC_HELP[topic]}" for topic, name in TOPIC_NAMES.items()),
         )
 
 
-def _code_is_read(bench: Bench, comparison: Comparison) -> bool:
+def _code_is_read(bench: Bench, comparison: Comparison, key: str = "reading_code_of_runs") -> bool:
     """Whether the machine code of both runs is read, or will not be. If not, says so, and draws the page again later."""
     if _is_read(bench, comparison):
         return True
 
-    @st.fragment(run_every=_ASK_EVERY, key="reading_code_of_runs")
+    @st.fragment(run_every=_ASK_EVERY, key=key)
     def ask_again() -> None:
         if _is_read(bench, comparison, wait_s=0.0):
             st.rerun()

@@ -7,6 +7,7 @@ import streamlit as st
 from kernelviz import plots
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench import ladder as use_case
+from kernelviz.bench.code_facts import FactsReading
 from kernelviz.bench.ladder_changes import code_by_facts, sources_of
 from kernelviz.core import LIVING, Device, Run
 from kernelviz.formats import ladder_page
@@ -19,6 +20,7 @@ from kernelviz.text import format_variant
 from kernelviz.text.ladder import (
     HOW_TO_READ,
     describe_ages,
+    describe_code_age,
     describe_library,
     format_backend,
     format_excluded,
@@ -43,6 +45,11 @@ DIFF_PX, SHORT_LINES = 380, 14
 """The height of a diff with more lines than SHORT_LINES."""
 CARD_PX = 1000
 """A card is so wide at most, so that its lines can be read."""
+_UNREAD_LINES = (
+    ("Machine code", "it is being read …"),
+    ("Why", "known when it has been read."),
+)
+"""The lines of a rung whose machine code is being read, where those about it will be."""
 _COLOURS: dict[StepKind, str] = {
     "faster": "green",
     "slower": "orange",
@@ -81,24 +88,45 @@ def nothing_measured(bench: Bench, op: Op, device: Device) -> None:
         links.other_ladders(sorted({run.op for run in bench.history.shipped() if use_case.shows_ladder(bench, run)}))
 
 
-def changes_of(bench: Bench, ladder: Ladder) -> LadderChanges:
-    """What changed from rung to rung. The machine code is read by a thread; until then its sentences are missing."""
+def changes_of(bench: Bench, ladder: Ladder) -> tuple[LadderChanges, FactsReading | None]:
+    """What changed from rung to rung. The machine code is read by a thread; until then its sentences are missing, and what the
+    thread does is returned too."""
     sources = sources_of(bench, ladder)
     if ladder.run.status in LIVING:
         st.caption("The machine code is read when the run has ended, because reading it would disturb the times.")
-        return LadderChanges(sources)
+        return LadderChanges(sources), None
     reading = bench.history.code_facts.reading(ladder.run)
     if not reading.wait(_WAIT_S):
+        return LadderChanges(sources), reading
+    return LadderChanges(sources, code_by_facts(ladder, reading.facts)), None
 
-        @st.fragment(run_every=_ASK_EVERY, key="reading_ladder_code")
-        def ask_again() -> None:
-            if reading.ended:
-                st.rerun()
-            st.caption("Reading the machine code of the kernels. A run of 100 cases takes about five seconds …")
 
-        ask_again()
-        return LadderChanges(sources)
-    return LadderChanges(sources, code_by_facts(ladder, reading.facts))
+def reading_code(reading: FactsReading | None) -> None:
+    """Says that the machine code is being read, and draws the page again when it has been."""
+    if reading is None:
+        return
+
+    @st.fragment(run_every=_ASK_EVERY, key="reading_ladder_code")
+    def ask_again() -> None:
+        if reading.ended:
+            st.rerun()
+        st.caption("Reading the machine code of all rungs takes about five seconds …")
+
+    ask_again()
+
+
+def _with_unread_lines(
+    facts: tuple[tuple[str, str], ...], of: BackendLadder, step: Step, changes: LadderChanges
+) -> tuple[tuple[str, str], ...]:
+    """The facts of a rung with two lines where those of its machine code will be, so that rungs hardly move when it is read."""
+    if step.over is None or step.result is None or not step.result.code:
+        return facts
+    behind = (
+        describe_source_changes(changes.sources.get(step.variant)) if changes.sources_known else "",
+        describe_code_age(step, of),
+    )
+    place = len(facts) - sum(bool(str(text)) for text in behind)
+    return (*facts[:place], *_UNREAD_LINES, *facts[place:])
 
 
 def chart(ladder: Ladder, of: BackendLadder, metric: Metric, step: Step) -> None:
@@ -152,9 +180,17 @@ def lines_changed(ladder: Ladder, of: BackendLadder, step: Step, changes: Ladder
 
 
 def worklog(
-    bench: Bench, ladder: Ladder, of: BackendLadder, metric: Metric, changes: LadderChanges, device: Device, op: Op
+    bench: Bench,
+    ladder: Ladder,
+    of: BackendLadder,
+    metric: Metric,
+    changes: LadderChanges,
+    device: Device,
+    op: Op,
+    *,
+    reading: bool,
 ) -> None:
-    """Every rung in order: its idea, what it reaches and gains, and what changed."""
+    """Every rung in order: its idea, what it reaches and gains, and what changed. `reading`: the machine code is being read."""
     possible = set(measuring.able(bench, op, ladder.problem, device))
     measured = measuring.measured_run(bench)
     for step in of.steps:
@@ -162,6 +198,8 @@ def worklog(
             st.markdown(_heading(step))
             st.markdown(plain(step.declared.idea))
             facts = facts_of_step(ladder, of, step, changes, metric)
+            if reading:
+                facts = _with_unread_lines(facts, of, step, changes)
             st.markdown("\n".join(f"- **{label}**: {plain(text)}" for label, text in facts))
             with st.container(horizontal=True, gap="small", vertical_alignment="center"):
                 links.difference(ladder, step, changes.sources.get(step.variant))
@@ -263,7 +301,7 @@ def page_of(
         method(ladder)
         return
     sentence(ladder, of, metric)
-    changes = changes_of(bench, ladder)
+    changes, reading = changes_of(bench, ladder)
     left, right = st.columns([1.15, 1], gap="medium")
     with right:
         step = choice.step(ladder, of)
@@ -275,7 +313,8 @@ def page_of(
     with st.container(horizontal=True, gap="medium", vertical_alignment="center", key="ladder_rungs_row"):
         st.markdown(f"##### The rungs of {plain(format_backend(of.backend))}")
         save(bench, ladder, of, metric, changes)
-    worklog(bench, ladder, of, metric, changes, device, op)
+        reading_code(reading)
+    worklog(bench, ladder, of, metric, changes, device, op, reading=reading is not None)
     other_ladders(ladder, of)
     libraries(ladder, metric)
     rest(ladder)

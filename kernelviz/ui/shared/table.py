@@ -31,6 +31,17 @@ def show(columns: Sequence[Column[Row]], rows: Sequence[Row], *, key: str, alt: 
     return list(event.selection.rows) if choice.get("on_select") else []
 
 
+def show_wrapped(columns: Sequence[Column[Row]], rows: Sequence[Row], *, key: str, alt: str) -> None:
+    """Show a table of a few rows whose texts are sentences: all of each cell, on as many lines as it needs. The headings of
+    such a table have no help, so a line above it has that of all columns."""
+    evaluated = evaluate(columns, rows)
+    cells = {plain(of.heading): ["–" if v is None else plain(v) for v in of.values] for of in evaluated}
+    meanings = [f"- **{plain(of.heading)}**: {plain(of.column.help)}" for of in evaluated if of.column.help]
+    with st.container(key=key, gap="xsmall"):
+        st.caption("What the columns mean", help="\n".join(meanings))
+        st.table(pd.DataFrame(cells), hide_index=True, alt=alt)
+
+
 def show_of_run(
     depends_on: Sequence[object],
     content: Callable[[], tuple[Sequence[Column[Row]], Sequence[Row]]],
