@@ -35,7 +35,8 @@ _NO_CODE: Mapping[NoFactsReason, str] = {
 }
 _REMEDIES: Mapping[NoFactsReason, str] = {
     "not_captured": " (measure the ladder again)",
-    "not_here": " (ask for the file with its code: kernelviz export RUN --with-code; or measure the ladder on a GPU)",
+    "not_here": " (measure the ladder on a GPU; or, on the machine that measured this run, write a file that has it: kernelviz "
+    "export RUN --with-code)",
     "no_tool": " (pip install nvidia-cuda-nvdisasm)",
 }
 _MOST_VALUES, _MOST_NAMES = 6, 5
