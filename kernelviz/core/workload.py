@@ -4,6 +4,7 @@ A workload is no op: it has no cost, no reference and no roof. It declares axes,
 variants in a worker process (`kernelviz.workloads.catalog`). Values are in SI base units.
 """
 
+import math
 from typing import Literal
 
 import msgspec
@@ -253,6 +254,7 @@ WorkloadNoteKind = Literal[
     "rounds_few",
     "not_interleaved",
     "diverged",
+    "not_finite",
     "peer_copy",
     "no_peer_access",
     "workers_more_than_cores",
@@ -263,7 +265,7 @@ WorkloadNoteKind = Literal[
 class WorkloadNote(Struct, frozen=True, kw_only=True):
     """A fact that was observed while measuring. `value`: its number, where it has one (``steps_skipped``: by the scaler;
     ``peer_copy``: bytes/s; ``rounds_few``: rounds; ``workers_more_than_cores``: cores). `text`: of another program, shown and
-    never interpreted; of the kind ``other`` all there is."""
+    never interpreted; of the kind ``other`` all there is; of ``not_finite`` the name of the figure that has no value."""
 
     kind: WorkloadNoteKind
     value: float | None = None
@@ -345,6 +347,25 @@ class WorkloadEnded(Struct, frozen=True, kw_only=True, tag="ended", tag_field="e
 WorkloadEvent = WorkloadProgress | WorkloadCaseDone | WorkloadEnded
 
 
-def workload_to_json(run: WorkloadRun) -> bytes:
-    """The bytes of the document, without a digest."""
-    return msgspec.json.encode(run)
+def finite_measurement(measurement: WorkloadMeasurement) -> WorkloadMeasurement:
+    """The measurement without values that are not finite, which no document can hold; a note names each of them.
+
+    >>> case = WorkloadCase(workload="w", values={}, variant="v")
+    >>> finite_measurement(WorkloadMeasurement(case=case, values={"loss": Counted(value=math.nan)})).notes[0].kind
+    'not_finite'
+    """
+    lost = tuple(name for name, value in measurement.values.items() if not _is_finite(value))
+    if not lost:
+        return measurement
+    return msgspec.structs.replace(
+        measurement,
+        values={name: value for name, value in measurement.values.items() if name not in lost},
+        notes=(*measurement.notes, *(WorkloadNote(kind="not_finite", text=name) for name in lost)),
+    )
+
+
+def _is_finite(value: WorkloadValue) -> bool:
+    if isinstance(value, Counted):
+        return math.isfinite(value.value)
+    ends = [end for end in (value.low, value.high) if end is not None]
+    return all(map(math.isfinite, (value.estimate, *ends, *value.samples, *value.again)))
