@@ -160,22 +160,28 @@ class RankContext(MeasuringContext, Protocol):
     def barrier(self) -> None:
         """Wait for all ranks by the host, without a collective on the device."""
 
-    def failures(self) -> Mapping[str, str]:
-        """Variants of which a call in `rounds` raised, with the text of the exception."""
-
 
 Runner = Callable[[Sequence[WorkloadCase], WorkloadContext], Iterable[WorkloadMeasurement]]
 
 
 class RankFailed(Exception):
     """A rank process ended without an answer. `rank`: which one was first. `kind`: the type of its exception, empty if it died.
-    `out_of_memory`: whether the exception says so. `signal`: that ended it. `log`: the end of what it printed."""
+    `out_of_memory`: whether the exception says so. `signal`, `exit_code`: how it ended, where it died. `log`: the end of what it
+    printed."""
 
     def __init__(
-        self, rank: int, kind: str = "", text: str = "", *, out_of_memory: bool = False, signal: str = "", log: str = ""
+        self,
+        rank: int,
+        kind: str = "",
+        text: str = "",
+        *,
+        out_of_memory: bool = False,
+        signal: str | None = None,
+        exit_code: int | None = None,
+        log: str = "",
     ) -> None:
-        self.rank, self.kind, self.text = rank, kind, text
-        self.out_of_memory, self.signal, self.log = out_of_memory, signal, log
+        self.rank, self.kind, self.text, self.out_of_memory = rank, kind, text, out_of_memory
+        self.signal, self.exit_code, self.log = signal, exit_code, log
         super().__init__(f"rank {rank}: {kind or signal or 'it ended'}: {text or log}")
 
 

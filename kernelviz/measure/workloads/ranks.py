@@ -71,8 +71,9 @@ class _Rank:
             raised = self.raised
             return RankFailed(self.number, raised.kind, raised.text, out_of_memory=raised.out_of_memory, log=log)
         code = self.process.poll()
-        ended_by = signal.Signals(-code).name if code is not None and code < 0 else ""
-        return RankFailed(self.number, signal=ended_by, log=log)
+        if code is not None and code < 0:
+            return RankFailed(self.number, signal=signal.Signals(-code).name, log=log)
+        return RankFailed(self.number, exit_code=code, log=log)
 
     def end(self) -> None:
         with suppress(ProcessLookupError):

@@ -137,7 +137,7 @@ def of_rank(error: RankFailed) -> Failure:
     message = f"rank {error.rank}: {error.text or error.log}"
     if error.out_of_memory:
         return Failure(stage="out_of_memory", message=message)
-    reason = Raised(type=error.kind) if error.kind else WorkerEnded(signal=error.signal or None)
+    reason = Raised(type=error.kind) if error.kind else WorkerEnded(signal=error.signal, exit_code=error.exit_code)
     return Failure(stage="crash", reasons=(reason,), message=message)
 
 
