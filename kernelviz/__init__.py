@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kernelviz import plots
     from kernelviz.api import (
         Report,
+        WorkloadReport,
         checklist,
         claims,
         claims_markdown,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
         code_listing,
         code_page,
         compare,
+        compare_workloads,
         configurations,
         counters,
         data_sheets,
@@ -38,12 +40,14 @@ if TYPE_CHECKING:
         library_comparison,
         load,
         load_all,
+        load_workload,
         measure_claims,
         precompile,
         profiler_commands,
         regress,
         resume,
         resume_tuning,
+        resume_workload,
         roofline,
         run,
         runs,
@@ -52,12 +56,15 @@ if TYPE_CHECKING:
         trends,
         tune,
         tunings,
+        workload,
+        workload_runs,
     )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Report",
+    "WorkloadReport",
     "checklist",
     "claims",
     "claims_markdown",
@@ -67,6 +74,7 @@ __all__ = [
     "code_listing",
     "code_page",
     "compare",
+    "compare_workloads",
     "configurations",
     "counters",
     "data_sheets",
@@ -79,6 +87,7 @@ __all__ = [
     "library_comparison",
     "load",
     "load_all",
+    "load_workload",
     "measure_claims",
     "plots",
     "precompile",
@@ -86,6 +95,7 @@ __all__ = [
     "regress",
     "resume",
     "resume_tuning",
+    "resume_workload",
     "roofline",
     "run",
     "runs",
@@ -94,6 +104,8 @@ __all__ = [
     "trends",
     "tune",
     "tunings",
+    "workload",
+    "workload_runs",
 ]
 
 

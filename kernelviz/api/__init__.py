@@ -17,6 +17,14 @@ from kernelviz.api.precompilation import precompile
 from kernelviz.api.published_claims import claims, claims_markdown, measure_claims
 from kernelviz.api.report import Report, history, load, load_all, runs
 from kernelviz.api.tuning_analysis import Configurations, TransferMatrix, configurations, transfer
+from kernelviz.api.workloads import (
+    WorkloadReport,
+    compare_workloads,
+    load_workload,
+    resume_workload,
+    workload,
+    workload_runs,
+)
 
 ladders = library_comparison
 """The former name of `library_comparison`."""
@@ -28,6 +36,7 @@ __all__ = [
     "Report",
     "TransferMatrix",
     "Tuned",
+    "WorkloadReport",
     "checklist",
     "claims",
     "claims_markdown",
@@ -37,6 +46,7 @@ __all__ = [
     "code_listing",
     "code_page",
     "compare",
+    "compare_workloads",
     "configurations",
     "counters",
     "data_sheets",
@@ -49,12 +59,14 @@ __all__ = [
     "library_comparison",
     "load",
     "load_all",
+    "load_workload",
     "measure_claims",
     "precompile",
     "profiler_commands",
     "regress",
     "resume",
     "resume_tuning",
+    "resume_workload",
     "roofline",
     "run",
     "runs",
@@ -64,4 +76,6 @@ __all__ = [
     "trends",
     "tune",
     "tunings",
+    "workload",
+    "workload_runs",
 ]

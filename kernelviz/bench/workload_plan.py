@@ -18,6 +18,7 @@ from kernelviz.core.workload import (
     WorkloadVariant,
 )
 from kernelviz.hardware.discovery import missing
+from kernelviz.text.workloads import format_axis_value
 
 MOST_CASES = 512
 """The largest number of cases of a plan. Many cases take a process each, for seconds."""
@@ -209,7 +210,8 @@ def title_of(workload: Workload, plan: WorkloadPlan, devices: Sequence[Device]) 
     points = {case.point: case.values for case in plan.cases}
     first = next(iter(points.values()))
     where = " + ".join(device.name for device in devices)
-    what = " ".join(f"{axis}={value}" for axis, value in first.items()) if len(points) == 1 else f"{len(points)} points"
+    named = (f"{axis.title.lower()} {format_axis_value(first[axis.name], axis.kind)}" for axis in workload.axes)
+    what = ", ".join(named) if len(points) == 1 else f"{len(points)} points"
     return f"{workload.title}, {what}, {where}" if what else f"{workload.title}, {where}"
 
 

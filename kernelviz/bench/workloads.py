@@ -16,12 +16,12 @@ import msgspec
 from kernelviz.bench.workload_history import MARK, TITLE_CHARACTERS, WorkloadHistory, short_enough
 from kernelviz.bench.workload_live import LiveWorkload, WorkloadState
 from kernelviz.bench.workload_plan import WorkloadRequest, plan_of, title_of
-from kernelviz.core import LIVING, BadField, Device, timestamps
+from kernelviz.core import LIVING, BadField, Device, check_name, timestamps
 from kernelviz.core.workload import Workload, WorkloadCaseDone, WorkloadEnded, WorkloadEvent, WorkloadPlan, WorkloadRun
 from kernelviz.hardware.toolchain import environment_of
 from kernelviz.store import Store
 from kernelviz.worker.workload_description import describe
-from kernelviz.workloads.catalog import workload_named, workloads
+from kernelviz.workloads.catalog import workloads
 
 _POLL_S = 0.3
 
@@ -54,7 +54,8 @@ class Workloads(WorkloadHistory):
     def named(self, name: str, plugins: Sequence[str] = ()) -> Workload:
         """The workload of that name. Errors: UnknownName."""
         known = self.declared(plugins)
-        return known[name] if name in known else workload_named(name).workload
+        check_name("workload", name, known)
+        return known[name]
 
     def _files(self, plugins: Sequence[str]) -> tuple[str, ...]:
         given = tuple(str(Path(p).expanduser().resolve()) for p in (*self._plugins, *plugins))

@@ -9,7 +9,7 @@ import typer
 
 import kernelviz
 from kernelviz import bench as use_cases
-from kernelviz.cli import claims, console, history, tune
+from kernelviz.cli import claims, console, history, tune, workloads
 from kernelviz.cli.checklist import checklist
 from kernelviz.cli.code import code
 from kernelviz.cli.compare import compare
@@ -54,6 +54,7 @@ MEASURE, RESULTS, MACHINE = "Measure", "Look at results", "This machine"
 
 for group, group_name, panel in (
     (tune.app, "tunings", MEASURE),
+    (workloads.app, "workloads", MEASURE),
     (history.app, "runs", RESULTS),
     (claims.app, "claims", RESULTS),
 ):

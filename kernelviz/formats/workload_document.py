@@ -20,6 +20,7 @@ from kernelviz.core.workload import (
     finite_measurement,
 )
 from kernelviz.formats.document import JSON_ERRORS, document_error
+from kernelviz.formats.integrity import Seal
 from kernelviz.formats.validation import (
     MAX_CASES,
     MAX_NAME,
@@ -42,6 +43,10 @@ SUFFIX = ".workload.json"
 
 class _Head(msgspec.Struct):
     schema: str
+
+
+class _Digest(msgspec.Struct):
+    digest: str | None = None
 
 
 def recognises(data: bytes | str) -> bool:
@@ -86,13 +91,11 @@ def digest(run: WorkloadRun) -> str:
     return hashlib.sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()
 
 
-def is_sealed(data: bytes | str) -> bool | None:
-    """Whether a document is as it was written, by its own digest; None where it has none. Errors: DocumentError."""
-    try:
-        stated = msgspec.json.decode(data).get("digest")
-    except JSON_ERRORS as error:
-        raise document_error(error) from None
-    return None if stated is None else stated == digest(decode(data))
+def sealed(data: bytes | str) -> Seal:
+    """Whether the digest in a document matches its facts. Errors: DocumentError."""
+    run = decode(data)
+    stated = msgspec.json.decode(data, type=_Digest).digest
+    return "unsealed" if stated is None else "unchanged" if stated == digest(run) else "changed"
 
 
 def _finite(run: WorkloadRun) -> WorkloadRun:

@@ -74,11 +74,19 @@ def _order(row: WorkloadRow, axis: str) -> float | None:
 
 
 def _figure_column(figure: WorkloadFigure) -> Column[WorkloadRow]:
+    """The value with its interval. In narrow tables only the headline shows its interval."""
+
+    def shown(row: WorkloadRow) -> Text | None:
+        value = row.value(figure.name)
+        return None if value is None else format_value(value, figure.unit)
+
+    def short(row: WorkloadRow) -> Text | None:
+        value = row.value(figure.name)
+        return None if value is None else format_number(number(value), figure.unit)
+
     return Column(
-        figure.name, "", str(figure_heading(figure)), units.OWN_NUMBER,
-        lambda r: format_value(r.value(figure.name), figure.unit) if r.value(figure.name) else None, _SHOWN,
-        subject=figure.title, short=lambda r: format_number(number(r.value(figure.name)), figure.unit)
-        if r.value(figure.name) else None, optional=not figure.headline,
+        figure.name, "", str(figure_heading(figure)), units.OWN_NUMBER, shown, _SHOWN, subject=figure.title,
+        short=None if figure.headline else short, optional=not figure.headline,
     )  # fmt: skip
 
 
