@@ -19,6 +19,7 @@ _PAGES = {
     "fusion": ("Fusion", ":material/merge:"),
     "compare": ("Compare", ":material/compare_arrows:"),
     "claims": ("Claims", ":material/fact_check:"),
+    "workloads": ("Workloads", ":material/hub:"),
     "device": ("Device", ":material/memory:"),
     "history": ("History", ":material/history:"),
     "method": ("Method", ":material/straighten:"),
