@@ -46,6 +46,11 @@ def run_link(label: str, run_id: str) -> None:
     st.page_link(page("bench"), label=label, query_params={"run": run_id}, icon=":material/monitoring:")
 
 
+def workload_link(label: str, run_id: str) -> None:
+    """A link that opens a run of a workload. `label` is Markdown."""
+    st.page_link(page("workloads"), label=label, query_params={"of_run": run_id}, icon=":material/hub:")
+
+
 def autotune_link(run_id: str) -> None:
     """A link that opens a tuning on the page Autotune."""
     st.page_link(

@@ -52,7 +52,7 @@ def two_runs(bench: Bench, run: WorkloadRun) -> None:
         return
     st.markdown(f"**{plain(describe_comparison(of))}**")
     if texts := describe_differences(of):
-        st.markdown(f"What else differs:\n{bullets(plain(text) for text in texts)}")
+        st.markdown(f"What else differs:\n{bullets(texts)}")
     if of.pairs:
         table.show(
             pair_columns(of.pairs, of.b, View.WIDE), of.pairs, key="workload_pairs",

@@ -47,7 +47,7 @@ def new_run(bench: Bench, workload: Workload) -> None:
         devices = _devices(workload, choices)
         if mechanics_only(workload, devices[0]):
             st.warning(str(MECHANICS_ONLY), icon=":material/settings:")
-        if texts := [plain(limit.text) for limit in limits(workload, devices[0])]:
+        if texts := [limit.text for limit in limits(workload, devices[0])]:
             st.markdown(f"What it cannot say here:\n{bullets(texts)}")
         request = _boxes(workload, devices)
         try:
@@ -95,11 +95,7 @@ def _boxes(workload: Workload, devices: tuple[Device, ...]) -> WorkloadRequest:
         placeholder="only the baseline",
     )  # fmt: skip
     view_filters.keep("variants", ",".join(chosen), ",".join(usual))
-    lacking = [
-        f"**{plain(offer.variant.name)}**: {plain(describe_reason(offer.lack))}"
-        for offer in of
-        if offer.lack is not None
-    ]
+    lacking = [f"{offer.variant.name}: {describe_reason(offer.lack)}" for offer in of if offer.lack is not None]
     if lacking:
         st.caption(f"Cannot run on {plain(devices[0].name)}:\n{bullets(lacking)}")
     return WorkloadRequest(

@@ -1,12 +1,13 @@
 """The panels of the page Workloads. `pages/workloads.py` puts them in reading order."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.bench.workload_plan import limits, refusal
-from kernelviz.core.workload import Workload, WorkloadRun
+from kernelviz.core.workload import Workload, WorkloadRun, WorkloadVariant
 from kernelviz.formats import workload_exports
 from kernelviz.metrics.workloads import rows
 from kernelviz.plots import workloads as plots
@@ -67,7 +68,8 @@ def nothing_measured(bench: Bench, workload: Workload) -> None:
                 f"**No run of {plain(workload.title)} yet.** Measure it on a machine with what it takes ({plain(why)}) by "
                 f"`kernelviz workloads run {plain(workload.name)}`, and upload the run on the page History."
             )
-        st.markdown(f"Its variants:\n{bullets(f'**{plain(v.name)}**: {plain(v.caption)}' for v in workload.variants)}")
+        st.markdown("Its variants:")
+        _variants(workload.variants)
 
 
 def of_run(bench: Bench, run: WorkloadRun) -> None:
@@ -116,8 +118,8 @@ def _ladder(run: WorkloadRun) -> None:
         alt="Every case with its figures, their intervals, the gain over the baseline and the verdict",
     )  # fmt: skip
     st.caption(
-        "* is the baseline. A gain above 1 is better than the baseline at the same point. A verdict needs an interval that "
-        "clears the noise floor, which is the baseline compared with itself."
+        "The variant with a star is the baseline. A gain above 1 is better than the baseline at the same point. A verdict needs "
+        "an interval that clears the noise floor, which is the baseline compared with itself."
     )
     failed = [row for row in listed if row.result is not None and row.result.failure is not None]
     if failed:
@@ -131,13 +133,16 @@ def _ladder(run: WorkloadRun) -> None:
 
 
 def _ideas(run: WorkloadRun) -> None:
-    ideas = {v.name: v for v in run.declared.variants if v.name in run.plan.variants}
     with st.expander("What each variant does", icon=":material/menu_book:"):
-        st.markdown(bullets(f"**{plain(v.name)}**: {plain(v.caption)} {plain(v.idea)}" for v in ideas.values()))
+        _variants([v for v in run.declared.variants if v.name in run.plan.variants])
+
+
+def _variants(variants: Sequence[WorkloadVariant]) -> None:
+    st.markdown("\n".join(f"- **{plain(v.name)}**: {plain(f'{v.caption} {v.idea}')}" for v in variants))
 
 
 def _limits(run: WorkloadRun) -> None:
-    texts = [plain(limit.text) for limit in limits(run.declared, run.devices[0])]
+    texts = [limit.text for limit in limits(run.declared, run.devices[0])]
     with st.expander("What this cannot say", icon=":material/help:"):
         st.markdown(bullets([*texts, str(NEVER_ON_A_ROOFLINE)]))
 
