@@ -258,6 +258,7 @@ WorkloadNoteKind = Literal[
     "peer_copy",
     "no_peer_access",
     "workers_more_than_cores",
+    "groups_unknown",
     "other",
 ]
 
@@ -272,15 +273,34 @@ class WorkloadNote(Struct, frozen=True, kw_only=True):
     text: str = ""
 
 
+class WorkloadGroup(Struct, frozen=True, kw_only=True):
+    """A part of the measured call that was also measured on its own, behind the part before it. `parts`: what it does, in the
+    terms of the workload; empty if that is not known. `kernels`: what it launches, in their order, as their compiler names them;
+    shown and never interpreted. `time`: on its own, in the rounds of the whole call. `kernels_s`: the time of each of the kernels
+    within the whole call, where a device stamps them. `profiler_s`: by torch.profiler, in a process of its own."""
+
+    parts: tuple[str, ...]
+    kernels: tuple[str, ...] = ()
+    time: Measured | None = None
+    kernels_s: tuple[float, ...] = ()
+    profiler_s: float | None = None
+
+
 class WorkloadMeasurement(Struct, frozen=True, kw_only=True):
     """What a runner returns for a case. `values`: by the name of the figure. `failure`: why there are none, or why those that
-    there are cannot be used (stage ``wrong``)."""
+    there are cannot be used (stage ``wrong``). `groups`: the parts of the call, in their order, where the workload has them."""
 
     case: WorkloadCase
     values: dict[str, WorkloadValue] = {}
     timeline: Timeline | None = None
     notes: tuple[WorkloadNote, ...] = ()
     failure: Failure | None = None
+    groups: tuple[WorkloadGroup, ...] | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def known_groups(self) -> tuple[WorkloadGroup, ...]:
+        """The parts of the call; none where the workload has none or they could not be told apart."""
+        return () if self.groups is msgspec.UNSET else self.groups
 
 
 class WorkloadResult(WorkloadMeasurement, frozen=True, kw_only=True):

@@ -69,6 +69,7 @@ _NOTES: Mapping[WorkloadNoteKind, str] = {
     "peer_copy": "a peer copy reaches {rate}",
     "no_peer_access": "the GPUs have no direct access to each other's memory",
     "workers_more_than_cores": "more workers than the {value:g} cores",
+    "groups_unknown": "the kernels of the call could not be assigned to its parts: {text}",
     "other": "{text}",
 }
 INCOMPARABLE: Mapping[Incomparable, Text] = {

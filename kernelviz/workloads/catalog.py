@@ -52,6 +52,37 @@ class Series:
     again: Mapping[str, tuple[float, ...]]
 
 
+@dataclass(frozen=True, slots=True)
+class DeviceRecord:
+    """A kernel, copy or fill on a GPU, with the device's own stamps in nanoseconds."""
+
+    name: str
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class TracedCall:
+    """What one call ran on a GPU, in the order of the starts, behind a flush of the last-level cache that ended at
+    `flush_end_ns`."""
+
+    flush_end_ns: int
+    records: tuple[DeviceRecord, ...]
+
+    def busy_s(self, after: int = 0) -> float:
+        """Seconds in which something ran, without the first `after` records and without what ran beside them.
+
+        >>> call = TracedCall(0, (DeviceRecord("a", 0, 1000), DeviceRecord("b", 900, 3000)))
+        >>> call.busy_s(), call.busy_s(after=1)
+        (3e-06, 2e-06)
+        """
+        total, covered = 0, max([self.flush_end_ns, *(r.end_ns for r in self.records[:after])])
+        for record in self.records[after:]:
+            total += max(0, record.end_ns - max(record.start_ns, covered))
+            covered = max(covered, record.end_ns)
+        return total / 1e9
+
+
 class MeasuringContext(Protocol):
     """What the process of a runner and each rank process offer: a device, clocks, rounds."""
 
@@ -91,6 +122,11 @@ class MeasuringContext(Protocol):
     @property
     def clock(self) -> Clock:
         """The clock of `timed`."""
+
+    def traced(self, calls: Sequence[Callable[[], object]]) -> tuple[TracedCall, ...]:
+        """What each call ran on the GPU, each behind a flush of the last-level cache. The GPU then rests, so that the next calls
+        have its burst clock. Not on a processor. Errors: RuntimeError if no tracer works there, or if the records are not
+        those of the calls."""
 
     def rounds(
         self, calls: Mapping[str, Callable[[], Sample]], *, baseline: str | None = None, warm_up: int = 1

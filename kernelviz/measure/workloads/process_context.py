@@ -1,5 +1,7 @@
 """What the process of a runner and each rank process offer to a workload: clocks, rounds, intervals (`MeasuringContext`)."""
 
+from __future__ import annotations
+
 import os
 import random
 import sys
@@ -7,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kernelviz.core import Device, Failure
 from kernelviz.core.errors import one_line
@@ -21,7 +24,10 @@ from kernelviz.core.workload import (
 )
 from kernelviz.measure.workloads.messages import CurrentVariant, Sender
 from kernelviz.metrics.statistics import median_interval
-from kernelviz.workloads.catalog import Sample, Series
+from kernelviz.workloads.catalog import Sample, Series, TracedCall
+
+if TYPE_CHECKING:
+    from kernelviz.measure.workloads.device_trace import DeviceTrace
 
 _SAY_EVERY_S = 0.2
 AGAIN = "\0again"
@@ -45,6 +51,7 @@ class ProcessContext:
         self._device, self._method, self._headline, self._point = device, method, headline, point
         self._folder, self._sender, self._current = folder, sender, current
         self._said_s = 0.0
+        self._trace: DeviceTrace | None = None
 
     @property
     def device(self) -> Device:
@@ -100,6 +107,16 @@ class ProcessContext:
         end.record()
         end.synchronize()
         return float(begin.elapsed_time(end)) / 1e3
+
+    def traced(self, calls: Sequence[Callable[[], object]]) -> tuple[TracedCall, ...]:
+        if self._device.kind != "cuda":
+            raise RuntimeError("a processor has no stamps of kernels; time its calls by the host's clock")
+        if self._trace is None:
+            # Torch is imported only where a workload needs it.
+            from kernelviz.measure.workloads.device_trace import DeviceTrace
+
+            self._trace = DeviceTrace(self._device.id)
+        return self._trace.of(calls)
 
     def timed_by_host(self, call: Callable[[], object]) -> float:
         self.synchronize()
