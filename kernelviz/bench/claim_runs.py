@@ -8,19 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernelviz.bench import recording
+from kernelviz.bench import recording, titled_runs
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.claims import ClaimsOnDevice, claims_on, problem_of
 from kernelviz.bench.summaries import RunSummary
-from kernelviz.core import LIVING, FigureName, Method, Plan, Problem, check_name
+from kernelviz.core import FigureName, Method, Plan, Problem, check_name
 from kernelviz.core.claim import ClaimCollection
 from kernelviz.core.units import typed_size
 from kernelviz.metrics.claim_reasons import NotMeasured
 
 BUDGET_S = 0.5
 """Largest device time for each case, in seconds."""
-MOST_RUNS = 5000
-"""So many of the newest runs of claims are looked through for those that are to be continued."""
+_TITLE = "Claims:"
 _ORDER: tuple[FigureName, ...] = ("cold", "warm", "call", "graph", "loop")
 
 
@@ -39,7 +38,7 @@ class ClaimRun:
         sizes = " ".join(f"{axis}={typed_size(size)}" for axis, size in self.problem.sizes.items())
         parts = (self.problem.op, self.problem.precision, self.problem.direction, self.problem.data)
         what = " ".join(str(part) for part in parts if part not in (None, "forward", "normal"))
-        return f"Claims: {what} {sizes}"
+        return f"{_TITLE} {what} {sizes}"
 
     @property
     def method(self) -> Method:
@@ -121,15 +120,7 @@ def start(bench: Bench, run: ClaimRun, device_id: str, *, owner: str = "") -> st
 
 
 def _start(bench: Bench, run: ClaimRun, device_id: str, earlier: RunSummary | None, owner: str) -> str:
-    plan = plan_of(bench, run, device_id)
-    if earlier is not None and earlier.status in LIVING:
-        return earlier.id
-    if earlier is not None and earlier.status != "finished":
-        stored = bench.load(earlier.id)
-        if stored.plan == plan and stored.method == run.method:
-            bench.resume(earlier.id, owner=owner)
-            return earlier.id
-    return bench.run(plan, run.method, owner=owner, title=run.title)
+    return titled_runs.start(bench, plan_of(bench, run, device_id), run.method, run.title, earlier, owner)
 
 
 def start_all(
@@ -151,9 +142,7 @@ def start_all(
 def cancel_all(bench: Bench, device_id: str) -> None:
     """Cancel every run of claims that is measured or waits on the device; results so far stay. Errors: BadField for one that
     another process measures."""
-    for run in reversed(_earlier(bench, device_id).values()):
-        if run.status in LIVING:
-            bench.cancel(run.id)
+    titled_runs.cancel(bench, _TITLE, device_id)
 
 
 def progress(bench: Bench, of_device: ClaimsOnDevice) -> ClaimProgress:
@@ -161,9 +150,7 @@ def progress(bench: Bench, of_device: ClaimsOnDevice) -> ClaimProgress:
     runs = claim_runs(bench, of_device)
     missing = unmeasured(of_device, runs)
     earlier = _earlier(bench, of_device.device.id)
-    living = [run for run in earlier.values() if run.status in LIVING]
-    # What is measured now, else what is measured next.
-    living.sort(key=lambda run: (run.status != "running", bench.progress(run.id).ahead, run.id))
+    living = titled_runs.living(bench, _TITLE, of_device.device.id)
     stopped = sum(run.title in earlier and earlier[run.title].status in ("cancelled", "interrupted") for run in missing)
     return ClaimProgress(
         runs=len(runs),
@@ -177,12 +164,7 @@ def progress(bench: Bench, of_device: ClaimsOnDevice) -> ClaimProgress:
 
 def _earlier(bench: Bench, device_id: str) -> dict[str, RunSummary]:
     """The newest stored run of claims of each title on that device."""
-    device = bench.device(device_id)
-    newest: dict[str, RunSummary] = {}
-    for run in bench.history.find("Claims:", limit=MOST_RUNS):
-        if run.device == device.name:
-            newest.setdefault(run.title, run)
-    return newest
+    return titled_runs.newest_by_title(bench, _TITLE, device_id)
 
 
 def record(bench: Bench, of_device: ClaimsOnDevice, folder: Path) -> tuple[str, ...]:

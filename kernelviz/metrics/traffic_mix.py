@@ -1,14 +1,16 @@
 """Prefill and decoding weighted by a traffic mix, and the shares at which another variant becomes the fastest.
 
 The share p is that of tokens that are decoded; the rest, 1 − p, is prefilled. A variant then takes p · d + (1 − p) · f seconds
-for a token on average, with d seconds a token in decoding (the time of a step over its batch) and f in prefill (the time over batch
-times length). This is a straight line in p, so that the shares at which two variants are equal follow exactly.
+for a token on average, with d seconds a token in decoding (the time of a step over its batch) and f in prefill (the time over
+batch times length). This is a straight line in p, so that the shares at which two variants are equal follow exactly.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from kernelviz.core import Figure
+from kernelviz.metrics.layer_times import PartTimes
 from kernelviz.metrics.statistics import Interval
 
 
@@ -121,3 +123,34 @@ def _ends(a: PhaseTimes, b: PhaseTimes) -> tuple[float | None, float | None]:
 def speed_up(base: PhaseTimes, other: PhaseTimes, share: float) -> float:
     """How many times less time the other takes for a token at a share of decoded tokens."""
     return base.at(share) / other.at(share)
+
+
+def of_part(prefill: PartTimes, decode: PartTimes, prefill_tokens: int, decode_tokens: int) -> tuple[PhaseTimes, ...]:
+    """The seconds for a token of each variant of a part that has a correct and reliable time in both phases. Variants of two ops,
+    as of attention, are the same if they have the same name."""
+    after = {t.variant: t.figure for t in decode.times if t.figure is not None and not t.wrong and t.level != "suspect"}
+    return tuple(
+        PhaseTimes(t.variant, _over(t.figure, prefill_tokens), _over(figure, decode_tokens))
+        for t in prefill.times
+        if t.figure is not None
+        and not t.wrong
+        and t.level != "suspect"
+        and (figure := after.get(t.variant)) is not None
+    )
+
+
+def _over(figure: Figure, tokens: int) -> Interval:
+    return per_token(Interval(figure.estimate, figure.low, figure.high), tokens)
+
+
+def per_token(time: Interval, tokens: int) -> Interval:
+    """A time of a call for each of its tokens.
+
+    >>> per_token(Interval(8.0, 4.0, None), 4)
+    Interval(estimate=2.0, low=1.0, high=None)
+    """
+    return Interval(
+        time.estimate / tokens,
+        None if time.low is None else time.low / tokens,
+        None if time.high is None else time.high / tokens,
+    )
