@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kernelviz import plots
     from kernelviz.api import (
+        LayerReport,
         Report,
         WorkloadReport,
         checklist,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         load_all,
         load_workload,
         measure_claims,
+        model,
         precompile,
         profiler_commands,
         regress,
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "LayerReport",
     "Report",
     "WorkloadReport",
     "checklist",
@@ -89,6 +92,7 @@ __all__ = [
     "load_all",
     "load_workload",
     "measure_claims",
+    "model",
     "plots",
     "precompile",
     "profiler_commands",

@@ -13,6 +13,7 @@ from kernelviz.api.devices import data_sheets
 from kernelviz.api.hardware_counters import counters, profiler_commands
 from kernelviz.api.ladder_reports import LadderReport, ladder
 from kernelviz.api.measurement import Tuned, inspect, resume, resume_tuning, run, selftest, size_text, tune, tunings
+from kernelviz.api.models import LayerReport, model
 from kernelviz.api.precompilation import precompile
 from kernelviz.api.published_claims import claims, claims_markdown, measure_claims
 from kernelviz.api.report import Report, history, load, load_all, runs
@@ -33,6 +34,7 @@ __all__ = [
     "Compared",
     "Configurations",
     "LadderReport",
+    "LayerReport",
     "Report",
     "TransferMatrix",
     "Tuned",
@@ -61,6 +63,7 @@ __all__ = [
     "load_all",
     "load_workload",
     "measure_claims",
+    "model",
     "precompile",
     "profiler_commands",
     "regress",

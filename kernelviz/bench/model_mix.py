@@ -44,7 +44,8 @@ def traffic_mix(
     context: int,
     prefill: int = PREFILL_TOKENS,
 ) -> TrafficMix:
-    """The mix of decoding `batch` sequences of `context` tokens and prefilling one sequence of `prefill` tokens. Errors: BadField."""
+    """The mix of decoding `batch` sequences of `context` tokens and prefilling one sequence of `prefill` tokens. Errors:
+    BadField."""
     decode = opened(bench, preset, checked_call(preset, "decode", batch, context, dtype), source)
     before = opened(bench, preset, checked_call(preset, "prefill", 1, min(prefill, preset.most_context), dtype), source)
     tokens = (before.call.tokens, decode.call.tokens)

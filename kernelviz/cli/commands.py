@@ -22,6 +22,7 @@ from kernelviz.cli.inspect import inspect
 from kernelviz.cli.ladder import ladder
 from kernelviz.cli.launch import launch
 from kernelviz.cli.library_comparison import library_comparison
+from kernelviz.cli.model import model
 from kernelviz.cli.ops import ops
 from kernelviz.cli.record import record
 from kernelviz.cli.regress import regress
@@ -82,6 +83,7 @@ COMMANDS: dict[str, dict[str, Callable[..., int | None]]] = {
         "trends": trends,
         "roofline": roofline,
         "fusion": fusion,
+        "model": model,
         "library-comparison": library_comparison,
     },
     MACHINE: {"device": device, "selftest": selftest, "serve": serve},

@@ -166,6 +166,15 @@ def resume(run: RunId, as_json: options.Json = False) -> int:
 
 def _followed(bench: Bench, run_id: str, *, as_json: bool) -> int:
     """Print the progress on stderr until the end, then the ladder on stdout; returns the exit code."""
+    follow_workload(bench, run_id)
+    stored = bench.workloads.load(run_id)
+    _print(stored, as_json=as_json)
+    missing = len(stored.plan.cases) - sum(r.failure is None for r in stored.results)
+    return 1 if missing or stored.status != "finished" else 0
+
+
+def follow_workload(bench: Bench, run_id: str) -> None:
+    """Print the progress of a run on stderr until its end. Ctrl-C cancels it and keeps the results."""
     seen, cancelled, said = 0, False, ""
     declared = bench.workloads.load(run_id).declared
     while True:
@@ -194,10 +203,6 @@ def _followed(bench: Bench, run_id: str, *, as_json: bool) -> int:
             cancelled = True
             console.err().print("cancelling; results so far are kept (Ctrl-C again leaves at once)")
             bench.workloads.cancel(run_id)
-    stored = bench.workloads.load(run_id)
-    _print(stored, as_json=as_json)
-    missing = len(stored.plan.cases) - sum(r.failure is None for r in stored.results)
-    return 1 if missing or stored.status != "finished" else 0
 
 
 def _print(run: WorkloadRun, *, as_json: bool) -> None:

@@ -22,8 +22,8 @@ _SHARES = 41
 
 
 def time_by_part(parts: Sequence[PartTimes], truth: Sequence[WorkloadResult] = ()) -> go.Figure:
-    """A bar for each way, stacked by part, and one for each variant of the layer as one module with its parts and the rest. A part
-    without a time has no segment: the label at the bar says how many are missing."""
+    """A bar for each way, stacked by part, and one for each variant of the layer as one module with its parts and the rest. A
+    part without a time has no segment: the label at the bar says how many are missing."""
     whole = [(result, time) for result in truth if (time := layer_time(result)) is not None]
     times = [time.figure.estimate for part in parts for way in WAYS if (time := part.of(way)) and time.figure]
     if not times and not whole:

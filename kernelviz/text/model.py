@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from kernelviz.core import units
-from kernelviz.core.workload import WorkloadResult
+from kernelviz.core.workload import Measured, WorkloadResult
 from kernelviz.metrics.layer_times import FusionTimes, LayerSum, Missing, PartTimes, Way, per_token_s
 from kernelviz.metrics.layer_truth import MOST_REST, layer_time, measured_value
 from kernelviz.metrics.traffic_mix import Flip, PhaseTimes, best_at, speed_up
@@ -65,11 +65,11 @@ _FUSIONS: Mapping[FusionName, str] = {
     "swiglu": "silu and product in one kernel",
 }
 METHOD = Text(
-    "Op by op: each part is a problem of the catalogue, measured alone with flushed caches; their sum is not the time of a layer. "
-    "Truth: the layer as one torch module, captured as a CUDA graph behind a flush of the cache; its busy time is compared with its "
-    "own parts, each measured behind the part before it in the same rounds and clock mode, and the rest is shown. The ends of the "
-    "interval of a sum are the sums of the ends. Best variants never include a wrong one; an unreliable one only where no other "
-    "has a time, and then it is named."
+    "Op by op: each part is a problem of the catalogue, measured alone with flushed caches; their sum is not the time of a "
+    "layer. Truth: the layer as one torch module, captured as a CUDA graph behind a flush of the cache; its busy time is "
+    "compared with its own parts, each measured behind the part before it in the same rounds and clock mode, and the rest is "
+    "shown. The ends of the interval of a sum are the sums of the ends. Best variants never include a wrong one; an unreliable "
+    "one only where no other has a time, and then it is named."
 )
 NO_CLAIM = Text(
     "The bar of the best variants is a sum of ops that were measured alone. It does not claim that a layer would take this long."
@@ -175,8 +175,8 @@ def describe_layer(parts: Sequence[PartTimes], comparable: Sequence[LayerSum]) -
     return Text(
         f"{scope} take {units.seconds(eager.interval.estimate)} in torch eager; torch.compile is "
         f"{units.factor(eager.interval.estimate / compiled.interval.estimate)} × as fast and the best variants "
-        f"{units.factor(eager.interval.estimate / best.interval.estimate)} ×. The largest part is {format_part(largest.name)} with "
-        f"{units.percent(share)}."
+        f"{units.factor(eager.interval.estimate / best.interval.estimate)} ×. The largest part is {format_part(largest.name)} "
+        f"with {units.percent(share)}."
     )
 
 
@@ -221,11 +221,25 @@ def describe_truth(result: WorkloadResult) -> Text:
     if total is None or rest is None or share is None:
         return Text(f"{said}; its parts could not be measured one by one, so the rest is unknown")
     ends = "" if share.low is None or share.high is None else f" ({_signed(share.low)} to {_signed(share.high)})"
-    verdict = "within" if abs(share.estimate) <= MOST_REST else "more than"
     return Text(
-        f"{said}, its parts {units.seconds(total.estimate)}; the unexplained rest is {_signed(share.estimate)}{ends}, {verdict} "
-        f"{units.percent(MOST_REST, 0)}"
+        f"{said}, its parts {units.seconds(total.estimate)}; the unexplained rest is {_signed(share.estimate)}{ends}, "
+        f"{_within(share)}"
     )
+
+
+def _within(share: Measured) -> str:
+    """Whether the rest is within what is allowed, by its interval.
+
+    >>> _within(Measured(estimate=0.02, low=0.01, high=0.03)), _within(Measured(estimate=0.02, low=-0.2, high=0.03))
+    ('within 10 %', 'and it is not clear whether it is within 10 %')
+    """
+    most = units.percent(MOST_REST, 0)
+    ends = (share.estimate if share.low is None else share.low, share.estimate if share.high is None else share.high)
+    if all(abs(end) <= MOST_REST for end in ends):
+        return f"within {most}"
+    if min(ends) > MOST_REST or max(ends) < -MOST_REST:
+        return f"more than {most}"
+    return f"and it is not clear whether it is within {most}"
 
 
 def _signed(fraction: float) -> str:

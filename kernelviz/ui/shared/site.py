@@ -17,6 +17,7 @@ _PAGES = {
     "ladder": ("Ladder", ":material/stairs:"),
     "autotune": ("Autotune", ":material/tune:"),
     "fusion": ("Fusion", ":material/merge:"),
+    "model": ("Model", ":material/layers:"),
     "compare": ("Compare", ":material/compare_arrows:"),
     "claims": ("Claims", ":material/fact_check:"),
     "workloads": ("Workloads", ":material/hub:"),

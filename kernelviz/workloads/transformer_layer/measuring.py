@@ -15,12 +15,14 @@ from math import isfinite
 from statistics import median
 from typing import Any
 
+import msgspec
 import torch
 from torch import Tensor
 
 from kernelviz.core import Failure
 from kernelviz.core.reasons import ErrorTooLarge
 from kernelviz.core.workload import (
+    Measured,
     WorkloadCase,
     WorkloadGroup,
     WorkloadMeasurement,
@@ -302,6 +304,8 @@ def _measurement(
         for name in REST
         if name in series.samples
     }
+    if "rest_s" in values:
+        values |= _rest(values)
     values["error"] = context.counted(one.error)
     if profiled is not None:
         sums = [sum(times) for times in profiled.calls_s]
@@ -319,6 +323,23 @@ def _measurement(
         groups=_groups(one, series, by_profiler, context, clock) if one.groups.parts else (),
         failure=_failure(one.error, call),
     )
+
+
+def _rest(values: Mapping[str, WorkloadValue]) -> dict[str, WorkloadValue]:
+    """The rest as the difference of the two times that are shown beside it. Its interval is that of the differences in each round,
+    widened to contain it."""
+    layer, total = values["layer_s"], values["groups_s"]
+    assert isinstance(layer, Measured)
+    assert isinstance(total, Measured)
+    rest = layer.estimate - total.estimate
+    found: dict[str, WorkloadValue] = {}
+    for name, estimate in (("rest_s", rest), ("rest_share", rest / layer.estimate)):
+        paired = values[name]
+        assert isinstance(paired, Measured)
+        low = None if paired.low is None else min(paired.low, estimate)
+        high = None if paired.high is None else max(paired.high, estimate)
+        found[name] = msgspec.structs.replace(paired, estimate=estimate, low=low, high=high)
+    return found
 
 
 def _failure(error: float, call: LayerCall) -> Failure | None:
