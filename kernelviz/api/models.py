@@ -12,6 +12,7 @@ from kernelviz.bench import model_report, model_runs
 from kernelviz.bench.model import Layer
 from kernelviz.bench.model_mix import TrafficMix, traffic_mix
 from kernelviz.metrics.layer_truth import kernel_rows
+from kernelviz.models.presets import preset_named
 from kernelviz.plots.model import time_by_part
 from kernelviz.tables.model import KERNEL_COLUMNS, part_record
 from kernelviz.text.model import describe_layer
@@ -82,7 +83,7 @@ def model(
     compiled. device: of this machine, or the name of one with recorded results. Errors: UnknownName, BadField, StoreError.
     """
     bench = use_cases.current()
-    known = use_case.preset_named(preset)
+    known = preset_named(preset)
     decoding = phase == "decode"
     start = min(8192 if decoding else 4096, known.most_context)
     call = use_case.call_of(known.name, phase, batch or (64 if decoding else 1), context or start, dtype)[1]

@@ -15,7 +15,7 @@ from kernelviz.cli.progress import follow_run
 from kernelviz.cli.workloads import follow_workload
 from kernelviz.metrics.layer_truth import group_rows
 from kernelviz.models.parts import NUMBER_FORMATS, PHASES
-from kernelviz.models.presets import PRESETS
+from kernelviz.models.presets import PRESETS, preset_named
 from kernelviz.tables.column import View, select
 from kernelviz.tables.model import GROUP_COLUMNS, PART_COLUMNS, part_record
 from kernelviz.text.model import (
@@ -70,7 +70,7 @@ def model(
     Times come from stored results where there are any. Ctrl-C ends measuring and keeps the results; the same command goes on.
     Exit code 0: every part that an op covers has a time in torch eager; 1: some are missing.
     """
-    known = use_case.preset_named(preset)
+    known = preset_named(preset)
     decoding = phase == "decode"
     call = use_case.call_of(
         known.name,

@@ -24,12 +24,12 @@ _SHARES = 41
 def time_by_part(parts: Sequence[PartTimes], truth: Sequence[WorkloadResult] = ()) -> go.Figure:
     """A bar for each way, stacked by part, and one for each variant of the layer as one module with its parts and the rest. A
     part without a time has no segment: the label at the bar says how many are missing."""
-    whole = [(result, time) for result in truth if (time := layer_time(result)) is not None]
+    whole = [(result, layer) for result in truth if (layer := layer_time(result)) is not None]
     times = [time.figure.estimate for part in parts for way in WAYS if (time := part.of(way)) and time.figure]
     if not times and not whole:
         return nothing("No part has a time here yet. Measure the layer.", height=_FRAME_PX + _ROW_PX)
     sums = {way: sum(t.figure.estimate for p in parts if (t := p.of(way)) and t.figure) for way in WAYS}
-    scale, unit = units.time_unit(max([*sums.values(), *(time.estimate for _, time in whole)]))
+    scale, unit = units.time_unit(max([*sums.values(), *(layer.estimate for _, layer in whole)]))
     draft = Draft(_FRAME_PX + _ROW_PX * (len(WAYS) + len(whole)), x_title=f"device time of one layer, {unit}")
     for number, part in enumerate(parts):
         draft.traces.append(_segments(part, number, scale))
@@ -43,23 +43,23 @@ def time_by_part(parts: Sequence[PartTimes], truth: Sequence[WorkloadResult] = (
                 draft.traces.append(
                     _bar(row, str(label), group.time.estimate / scale, number, f"{row}: {label}", shown=False)
                 )
-    for result, time in whole:
+    for result, layer in whole:
         total = sum(g.time.estimate for g in result.known_groups if g.time is not None)
         row = _module(result)
-        if time.estimate > total:
+        if layer.estimate > total:
             draft.traces.append(
                 _bar(
                     row,
                     "not explained",
-                    (time.estimate - total) / scale,
+                    (layer.estimate - total) / scale,
                     len(names) + 1,
                     f"{row}: not explained",
                     shown=False,
                 )
             )
         draft.note(
-            f"layer {escape(units.seconds(time.estimate))}",
-            x=max(time.estimate, total) / scale,
+            f"layer {escape(units.seconds(layer.estimate))}",
+            x=max(layer.estimate, total) / scale,
             y=row,
             xanchor="left",
             xshift=4,
@@ -70,7 +70,7 @@ def time_by_part(parts: Sequence[PartTimes], truth: Sequence[WorkloadResult] = (
         draft.note(escape(said), x=sums[way] / scale, y=WAY_TEXTS[way], xanchor="left", xshift=4)
     draft.x_axis |= {
         "rangemode": "tozero",
-        "range": [0, max([*sums.values(), *(t.estimate for _, t in whole)]) / scale * 1.35],
+        "range": [0, max([*sums.values(), *(layer.estimate for _, layer in whole)]) / scale * 1.35],
     }
     draft.y_axis |= {"type": "category", "autorange": "reversed", "showgrid": False}
     draft.layout |= {
@@ -114,7 +114,13 @@ def _bar(row: str, name: str, value: float, number: int, text: str, *, shown: bo
         "width": 0.66,
         "marker": {
             "color": COLOURS[number % len(COLOURS)],
-            "pattern": {"shape": _PATTERNS[number % len(_PATTERNS)], "fgcolor": "#FFFFFF", "size": 5, "solidity": 0.25},
+            "pattern": {
+                "shape": _PATTERNS[number % len(_PATTERNS)],
+                "fgcolor": "#FFFFFF",
+                "size": 5,
+                "solidity": 0.25,
+                "fillmode": "overlay",
+            },
             "line": {"width": 1, "color": "#FFFFFF"},
         },
         "hovertext": [escape(text)],

@@ -1,7 +1,7 @@
 """The columns of the tables of a layer: its parts op by op, the parts of the module, and its kernels."""
 
 from kernelviz.core import units
-from kernelviz.metrics.layer_times import PartTimes, Way
+from kernelviz.metrics.layer_times import WAYS, PartTimes, Way
 from kernelviz.metrics.layer_truth import GroupRow, KernelRow
 from kernelviz.tables.column import Column, View
 from kernelviz.text.model import describe_part, format_part, format_parts
@@ -75,15 +75,15 @@ def part_record(part: PartTimes) -> dict[str, object]:
     """A part as JSON has it: numbers in SI base units, None where something is unknown."""
     record: dict[str, object] = {column.name: column.read(part) for column in PART_COLUMNS}
     record["part"] = part.name
-    for way in ("eager", "compiled", "best"):
-        time = part.of(way)  # type: ignore[arg-type]
+    for way in WAYS:
+        time = part.of(way)
         figure = None if time is None else time.figure
         record |= {
             f"{way}_low_s": None if figure is None else figure.low,
             f"{way}_high_s": None if figure is None else figure.high,
             f"{way}_run": None if time is None else time.run_id,
             f"{way}_quality": None if time is None else time.level,
-            f"{way}_missing": part.lacks(way),  # type: ignore[arg-type]
+            f"{way}_missing": part.lacks(way),
         }
     record["gap"], record["stand_in"] = part.part.gap, part.part.stand_in
     return record

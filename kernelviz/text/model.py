@@ -64,6 +64,7 @@ _FUSIONS: Mapping[FusionName, str] = {
     "linear_gelu": "projection, bias and gelu in one kernel",
     "swiglu": "silu and product in one kernel",
 }
+_MOST_NAMED = 4
 METHOD = Text(
     "Op by op: each part is a problem of the catalogue, measured alone with flushed caches; their sum is not the time of a "
     "layer. Truth: the layer as one torch module, captured as a CUDA graph behind a flush of the cache; its busy time is "
@@ -152,6 +153,8 @@ def describe_missing(one: LayerSum) -> Text:
     """Which parts a sum lacks; empty if it has all."""
     if not one.missing:
         return Text("")
+    if len(one.missing) > _MOST_NAMED:
+        return Text(f"without {len(one.missing)} parts that have no time, see the table of parts")
     return Text(f"without {', '.join(str(format_part(name)) for name in one.missing)}")
 
 

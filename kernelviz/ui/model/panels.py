@@ -36,6 +36,9 @@ from kernelviz.ui.server.assets import base_path
 from kernelviz.ui.shared import charts, download_button, share, site, table
 from kernelviz.ui.shared.text import bullets, plain
 
+_ROW_PX = 35
+"""The height of a row of a table; tables of parts are as high as they are long, so that nothing of a layer is hidden."""
+
 
 def layer_panel(layer: Layer) -> None:
     """The sentence, the bars, the sums and the table of the parts."""
@@ -52,7 +55,7 @@ def layer_panel(layer: Layer) -> None:
     ]
     st.markdown(bullets(lines))
     table.show(
-        select(PART_COLUMNS, layer.parts, View.WIDE), layer.parts, key="model_parts",
+        select(PART_COLUMNS, layer.parts, View.WIDE), layer.parts, key="model_parts", height=_ROW_PX * (len(layer.parts) + 1) + 3,
         alt="Each part of the layer with its problem, its times, its best variant and its share of the roof",
     )  # fmt: skip
     st.markdown("##### What fusing and the best variants would save")
@@ -89,7 +92,7 @@ def truth_panel(layer: Layer) -> None:
     groups = group_rows(layer.truth)
     if groups:
         table.show(
-            select(GROUP_COLUMNS, groups, View.WIDE), groups, key="model_groups",
+            select(GROUP_COLUMNS, groups, View.WIDE), groups, key="model_groups", height=_ROW_PX * (len(groups) + 1) + 3,
             alt="Each part of the module with its time on its own, its share, and its time by torch.profiler",
         )  # fmt: skip
     kernels = kernel_rows(layer.truth)

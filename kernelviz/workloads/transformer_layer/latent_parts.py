@@ -15,8 +15,10 @@ from kernelviz.workloads.transformer_layer.layer import (
     Part,
     Tensors,
     attend,
+    of_heads,
     positions_of,
     rope_tables,
+    sequences,
     value_scale,
 )
 from kernelviz.workloads.transformer_layer.usual_parts import norm_part, product_part, residual_part
@@ -35,7 +37,7 @@ def parts(preset: ModelPreset, call: LayerCall, tensors: Tensors, device: str) -
 
     def project(part: Any, state: State) -> None:
         latents_TR = state["normed"] @ part.weight
-        state["query_latent"], state["kv_latent"], state["key_rope"] = latents_TR.split(widths, dim=-1)
+        state["query_latent"], state["kv_latent"], state["key_rope"] = torch.split(latents_TR, widths, dim=-1)
 
     made = {
         "latents": Part(project, weight=tensors.weight(preset.hidden, sum(widths))),
@@ -45,7 +47,7 @@ def parts(preset: ModelPreset, call: LayerCall, tensors: Tensors, device: str) -
     }
 
     def rope(part: Any, state: State) -> None:
-        q_THD = state["q"].unflatten(-1, (h, d))
+        q_THD = of_heads(state["q"], h, d)
         state["q_nope"] = q_THD[..., : latent.nope]
         state["q_rope"] = interleaved(q_THD[..., latent.nope :], part.cos, part.sin)
         state["k_rope"] = interleaved(state["key_rope"][:, None], part.cos, part.sin)[:, 0]
@@ -57,8 +59,8 @@ def parts(preset: ModelPreset, call: LayerCall, tensors: Tensors, device: str) -
 
     def write(part: Any, state: State) -> None:
         into_BLR = part.cache if prefill else part.cache[:, -1:]
-        into_BLR[..., : latent.kv_rank].copy_(state["kv_latent"].unflatten(0, (b, -1)))
-        into_BLR[..., latent.kv_rank :].copy_(state["k_rope"].unflatten(0, (b, -1)))
+        into_BLR[..., : latent.kv_rank].copy_(sequences(state["kv_latent"], b))
+        into_BLR[..., latent.kv_rank :].copy_(sequences(state["k_rope"], b))
         state["cache"] = part.cache
 
     made["cache_write"] = Part(write, cache=tensors.normal(b, call.context, width))
@@ -78,8 +80,8 @@ def _of_prefill(call: LayerCall, keys_HRN: Tensor, values_HRV: Tensor, scale: fl
     value = values_HRV.shape[2]
 
     def up(part: Any, state: State) -> None:
-        kv_THD = (state["kv_latent"] @ part.weight).unflatten(-1, (heads, nope + value))
-        state["k_nope"], state["v"] = kv_THD.split([nope, value], dim=-1)
+        kv_THD = of_heads(state["kv_latent"] @ part.weight, heads, nope + value)
+        state["k_nope"], state["v"] = torch.split(kv_THD, [nope, value], dim=-1)
 
     def join(part: Any, state: State) -> None:
         k_rope_THD = state["k_rope"][:, None].expand(-1, heads, -1)
@@ -87,9 +89,7 @@ def _of_prefill(call: LayerCall, keys_HRN: Tensor, values_HRV: Tensor, scale: fl
         state["q"] = torch.cat((state["q_nope"], state["q_rope"]), dim=-1)
 
     def attention(part: Any, state: State) -> None:
-        q_BHSD, k_BHSD, v_BHSD = (
-            state[name].unflatten(0, (call.batch, -1)).transpose(1, 2) for name in ("q", "k", "v")
-        )
+        q_BHSD, k_BHSD, v_BHSD = (sequences(state[name], call.batch).transpose(1, 2) for name in ("q", "k", "v"))
         o_BHSD = attend(q_BHSD, k_BHSD, v_BHSD, causal=True, scale=scale)
         state["attended"] = o_BHSD.transpose(1, 2).reshape(-1, heads * value)
 

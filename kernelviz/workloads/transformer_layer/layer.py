@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from kernelviz.models.parts import LayerCall, layer_parts
@@ -26,7 +26,7 @@ ROPE_BASE = 500000.0
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-class Part(nn.Module):
+class Part(torch.nn.Module):  # type: ignore[name-defined,misc]
     """A part: a function of the part and the state, with the tensors that it owns."""
 
     def __init__(self, function: Callable[[Any, dict[str, Tensor]], None], **tensors: Tensor) -> None:
@@ -40,7 +40,7 @@ class Part(nn.Module):
         self.function(self, state)
 
 
-class Layer(nn.Module):
+class Layer(torch.nn.Module):  # type: ignore[name-defined,misc]
     """A layer: (T, H) to (T, H)."""
 
     def __init__(self, parts: dict[str, Part]) -> None:
@@ -110,6 +110,16 @@ def normalise(part: Any, values: Tensor) -> Tensor:
     if hasattr(part, "bias"):
         return functional.layer_norm(values, size, part.weight, part.bias, EPSILON)
     return functional.rms_norm(values, size, part.weight, EPSILON)
+
+
+def of_heads(x: Tensor, heads: int, dimension: int) -> Tensor:
+    """A view (T, heads, dimension) of (T, heads · dimension)."""
+    return x.view(x.shape[0], heads, dimension)
+
+
+def sequences(x: Tensor, batch: int) -> Tensor:
+    """A view (B, T / B, …) of (T, …)."""
+    return x.view(batch, x.shape[0] // batch, *x.shape[1:])
 
 
 def rope_tables(positions_T: Tensor, pairs: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

@@ -11,6 +11,7 @@ import copy
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import isfinite
 from statistics import median
 from typing import Any
@@ -22,6 +23,7 @@ from torch import Tensor
 from kernelviz.core import Failure
 from kernelviz.core.reasons import ErrorTooLarge
 from kernelviz.core.workload import (
+    Clock,
     Measured,
     WorkloadCase,
     WorkloadGroup,
@@ -192,8 +194,12 @@ def _by_pairs(
         return state  # its tensors live as long as the graph
 
     count = len(layer.names)
-    single = [captured(lambda n=number: run(n)) for number in range(count)]
-    pairs = [captured(lambda n=number: (run((n - 1) % count), run(n))) for number in range(count)]
+
+    def run_pair(number: int) -> object:
+        return run((number - 1) % count), run(number)
+
+    single = [captured(partial(run, number)) for number in range(count)]
+    pairs = [captured(partial(run_pair, number)) for number in range(count)]
     alone = context.traced([graph.replay for graph, _ in single])
     sizes = [len(one.records) for one in alone]
     del single
@@ -296,7 +302,7 @@ def _measurement(
     call: LayerCall,
     context: WorkloadContext,
 ) -> WorkloadMeasurement:
-    clock = "cupti" if context.device.kind == "cuda" else "host"
+    clock: Clock = "cupti" if context.device.kind == "cuda" else "host"
     values: dict[str, WorkloadValue] = {
         name: context.measured(
             series.samples[name], rounds=series.rounds, again=series.again.get(name, ()), clock=clock
@@ -304,14 +310,15 @@ def _measurement(
         for name in REST
         if name in series.samples
     }
-    if "rest_s" in values:
-        values |= _rest(values)
+    by_profiler, same = _by_group(one, profiled)
+    groups = _groups(one, series, by_profiler, context, clock) if one.groups.parts else ()
+    if groups:
+        values |= _rest(values, groups)
     values["error"] = context.counted(one.error)
     if profiled is not None:
         sums = [sum(times) for times in profiled.calls_s]
         values["profiler_s"] = context.measured(sums, clock="cupti")
     notes = list(one.notes)
-    by_profiler, same = _by_group(one, profiled)
     if profiled is not None and one.kernels and not same:
         notes.append(
             WorkloadNote(kind="other", text="torch.profiler saw other kernels, so its sums are not split by part")
@@ -320,20 +327,20 @@ def _measurement(
         case=case,
         values=values,
         notes=tuple(notes),
-        groups=_groups(one, series, by_profiler, context, clock) if one.groups.parts else (),
+        groups=groups,
         failure=_failure(one.error, call),
     )
 
 
-def _rest(values: Mapping[str, WorkloadValue]) -> dict[str, WorkloadValue]:
-    """The rest as the difference of the two times that are shown beside it. Its interval is that of the differences in each round,
-    widened to contain it."""
-    layer, total = values["layer_s"], values["groups_s"]
+def _rest(values: Mapping[str, WorkloadValue], groups: Sequence[WorkloadGroup]) -> dict[str, WorkloadValue]:
+    """The sum as that of the times of the groups, and the rest as the difference of the two times that are shown beside it. Their
+    intervals are those of the sums and differences in each round, widened to contain them."""
+    layer = values["layer_s"]
     assert isinstance(layer, Measured)
-    assert isinstance(total, Measured)
-    rest = layer.estimate - total.estimate
+    total = sum(group.time.estimate for group in groups if group.time is not None)
+    rest = layer.estimate - total
     found: dict[str, WorkloadValue] = {}
-    for name, estimate in (("rest_s", rest), ("rest_share", rest / layer.estimate)):
+    for name, estimate in (("groups_s", total), ("rest_s", rest), ("rest_share", rest / layer.estimate)):
         paired = values[name]
         assert isinstance(paired, Measured)
         low = None if paired.low is None else min(paired.low, estimate)

@@ -16,8 +16,10 @@ from kernelviz.workloads.transformer_layer.layer import (
     Tensors,
     attend,
     normalise,
+    of_heads,
     positions_of,
     rope_tables,
+    sequences,
     value_scale,
 )
 
@@ -73,13 +75,13 @@ def attention_parts(preset: ModelPreset, call: LayerCall, tensors: Tensors, devi
     """The parts from the projection of queries, keys and values to the residual."""
     hq, hk, d, b = preset.query_heads, preset.kv_heads, preset.head_dim, call.batch
     made = {"qkv": product_part(tensors, "normed", "qkv", preset.hidden, preset.qkv_features)}
-    made["qkv"].weight[:, (hq + hk) * d :] *= value_scale(call.context)  # type: ignore[index]
+    made["qkv"].weight[:, (hq + hk) * d :] *= value_scale(call.context)
     if preset.qkv_bias:
         made["qkv_bias"] = bias_part(tensors, "qkv", preset.qkv_features)
 
     def heads_of(state: State) -> tuple[Tensor, Tensor, Tensor]:
-        q_TD, k_TD, v_TD = state["qkv"].split([hq * d, hk * d, hk * d], dim=-1)
-        return q_TD.unflatten(-1, (hq, d)), k_TD.unflatten(-1, (hk, d)), v_TD.unflatten(-1, (hk, d))
+        q_TD, k_TD, v_TD = torch.split(state["qkv"], [hq * d, hk * d, hk * d], dim=-1)
+        return of_heads(q_TD, hq, d), of_heads(k_TD, hk, d), of_heads(v_TD, hk, d)
 
     if preset.positions != "learned":
 
@@ -102,7 +104,7 @@ def attention_parts(preset: ModelPreset, call: LayerCall, tensors: Tensors, devi
     def write(part: Any, state: State) -> None:
         _, k_THD, v_THD = queries_and_keys(state)
         for into, new in ((part.keys, k_THD), (part.values, v_THD)):
-            (into if call.phase == "prefill" else into[:, -1:]).copy_(new.unflatten(0, (b, -1)))
+            (into if call.phase == "prefill" else into[:, -1:]).copy_(sequences(new, b))
         state["keys"], state["values"] = part.keys, part.values
 
     made["cache_write"] = Part(write, keys=keys_BLHD, values=values_BLHD)
@@ -110,9 +112,9 @@ def attention_parts(preset: ModelPreset, call: LayerCall, tensors: Tensors, devi
     def attention(part: Any, state: State) -> None:
         q_THD, k_THD, v_THD = queries_and_keys(state)
         prefill = call.phase == "prefill"
-        k_BLHD = k_THD.unflatten(0, (b, -1)) if prefill else state["keys"]
-        v_BLHD = v_THD.unflatten(0, (b, -1)) if prefill else state["values"]
-        q_BHSD = q_THD.unflatten(0, (b, -1)).transpose(1, 2)
+        k_BLHD = sequences(k_THD, b) if prefill else state["keys"]
+        v_BLHD = sequences(v_THD, b) if prefill else state["values"]
+        q_BHSD = sequences(q_THD, b).transpose(1, 2)
         o_BHSD = attend(q_BHSD, k_BLHD.transpose(1, 2), v_BLHD.transpose(1, 2), causal=prefill, scale=1 / math.sqrt(d))
         state["attended"] = o_BHSD.transpose(1, 2).reshape(-1, hq * d)
 
