@@ -12,7 +12,7 @@ from kernelviz.metrics.workloads import WorkloadRow, interval_of, number, points
 from kernelviz.plots.frame import Draft, Props, decade_ticks, end_of_axis, evenly_spaced, intervals, nothing
 from kernelviz.plots.variant_styles import COLOURS, MARKERS, NEUTRAL
 from kernelviz.text.failures import format_stage
-from kernelviz.text.workloads import describe_notes, format_axis_value, format_gain, format_number, format_value
+from kernelviz.text.workloads import describe_notes, format_axis_value, format_estimate, format_gain, format_value
 
 HEIGHT = 380
 _ROW_PX, _FRAME_PX = 34, 96
@@ -114,7 +114,7 @@ def _label(row: WorkloadRow, figure: WorkloadFigure) -> str:
         return escape(f"✕ {format_stage(failure)}" if failure is not None else "not measured")
     gain = row.gains.get(figure.name)
     more = "" if gain is None else f" · {units.factor(gain.ratio.estimate)} ×"
-    return escape(f"{format_number(number(value), figure.unit)}{more}")
+    return escape(f"{format_estimate(value, figure.unit)}{more}")
 
 
 def _hover(row: WorkloadRow, figure: WorkloadFigure) -> str:

@@ -15,8 +15,9 @@ from kernelviz.text.workloads import (
     describe_verdict,
     figure_heading,
     format_axis_value,
+    format_estimate,
     format_gain,
-    format_number,
+    format_outcome,
     format_value,
     format_verdict,
 )
@@ -31,12 +32,12 @@ def ladder_columns(run: WorkloadRun, rows: Sequence[WorkloadRow], view: View) ->
     headline = run.declared.headline
     others = [figure for figure in run.declared.figures if figure.name != headline.name]
     columns: list[Column[WorkloadRow]] = [
-        Column("variant", "Variant", "The way in which the work is done; * is the baseline.", units.TEXT, _name, _SHOWN),
+        Column("variant", "Variant", "The way in which the work is done. The baseline has a star.", units.TEXT, _name, _SHOWN),
         *(_axis_column(run, axis) for axis in varying_axes(run)),
         _figure_column(headline),
         Column("gain", "Gain", GAIN_HELP, units.OWN_NUMBER, lambda r: _gain(r, headline), _SHOWN, subject=""),
         Column("verdict", "Verdict", f"Whether {headline.title} is better than the baseline's beyond the noise floor.",
-               units.OWN_TEXT, lambda r: format_verdict(r.gains.get(headline.name)) if r.gains else None, _SHOWN),
+               units.OWN_TEXT, lambda r: format_outcome(r, headline.name), _SHOWN),
     ]  # fmt: skip
     for figure in others:
         columns.append(_figure_column(figure))
@@ -82,7 +83,7 @@ def _figure_column(figure: WorkloadFigure) -> Column[WorkloadRow]:
 
     def short(row: WorkloadRow) -> Text | None:
         value = row.value(figure.name)
-        return None if value is None else format_number(number(value), figure.unit)
+        return None if value is None else format_estimate(value, figure.unit)
 
     return Column(
         figure.name, "", str(figure_heading(figure)), units.OWN_NUMBER, shown, _SHOWN, subject=figure.title,

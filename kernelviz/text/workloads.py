@@ -25,7 +25,6 @@ from kernelviz.metrics.workloads import (
     WorkloadComparison,
     WorkloadPair,
     WorkloadRow,
-    number,
     rows,
     varying_axes,
 )
@@ -116,18 +115,23 @@ def format_number(value: float | None, unit: FigureUnit, digits: int = 4) -> Tex
             return Text(units.significant(value, digits))
 
 
+def format_estimate(value: WorkloadValue | None, unit: FigureUnit) -> Text:
+    """A value with the digits that its interval leaves, as `format_value`, without the interval."""
+    if isinstance(value, Measured):
+        return format_number(value.estimate, unit, units.digits_of(half_width(value.estimate, value.low, value.high)))
+    return Text("–") if value is None else format_number(value.value, unit)
+
+
 def format_value(value: WorkloadValue | None, unit: FigureUnit) -> Text:
     """A value with the digits that its interval leaves, and its interval where it has one.
 
     >>> str(format_value(Measured(estimate=2.15e-3, low=2.10e-3, high=2.2e-3), "s"))
     '2.15 ms (2.10 ms to 2.20 ms)'
     """
-    if value is None:
-        return Text("–")
+    text = format_estimate(value, unit)
     if not isinstance(value, Measured):
-        return format_number(value.value, unit)
+        return text
     digits = units.digits_of(half_width(value.estimate, value.low, value.high))
-    text = format_number(value.estimate, unit, digits)
     if value.low is None or value.high is None:
         return text + (f" (no interval, {value.n} samples)" if value.samples else "")
     return text + f" ({format_number(value.low, unit, digits)} to {format_number(value.high, unit, digits)})"
@@ -147,6 +151,13 @@ def format_gain(gain: Gain | None) -> Text:
 def format_verdict(gain: Gain | None) -> Text:
     """Better, worse, the same or unclear; empty without a verdict."""
     return Text("") if gain is None or gain.verdict is None else VERDICTS[gain.verdict.kind]
+
+
+def format_outcome(row: WorkloadRow, figure: str) -> Text | None:
+    """The verdict on a case, or at which stage it failed; None for the baseline and where there is no verdict."""
+    if row.result is not None and row.result.failure is not None:
+        return Text(f"✕ {format_stage(row.result.failure)}")
+    return format_verdict(row.gains[figure]) if figure in row.gains else None
 
 
 def describe_verdict(gain: Gain | None) -> Text:
@@ -319,5 +330,5 @@ def describe_pair(pair: WorkloadPair) -> Text:
 
 def describe_counted(row: WorkloadRow, figures: Sequence[WorkloadFigure]) -> Text:
     """All values of a row on one line, for the alternative text of a chart."""
-    values = (f"{f.title} {format_number(number(row.value(f.name)), f.unit)}" for f in figures if row.value(f.name))
+    values = (f"{f.title} {format_estimate(row.value(f.name), f.unit)}" for f in figures if row.value(f.name))
     return Text(f"{row.case.variant}: {', '.join(values) or str(describe_notes(row))}")
