@@ -31,7 +31,7 @@ def gathered(tensor: torch.Tensor, ranks: int) -> list[torch.Tensor]:
 
 
 class PeerCopy:
-    """Copies as many bytes to the other device of two as come from there, at the same time. `devices`: of both ranks.
+    """Copies as many bytes to the other device of two as come from there, at the same time. `devices`: those of the plan.
 
     On GPUs, each rank writes to memory of the other device by its copy engine (`peer_access`: directly, without the host's
     memory). On a processor, the ranks send and receive by gloo.
@@ -39,7 +39,8 @@ class PeerCopy:
 
     def __init__(self, context: MeasuringContext, devices: list[str], rank: int, size_bytes: int) -> None:
         self._rank, self._on_gpu = rank, context.device.kind == "cuda"
-        own, other = torch.device(devices[rank]), torch.device(devices[1 - rank] if self._on_gpu else devices[0])
+        own = torch.device(context.torch_device)
+        other = torch.device(devices[1 - rank]) if self._on_gpu else own
         self._source = torch.ones(size_bytes, dtype=torch.uint8, device=own)
         self._target = torch.zeros(size_bytes, dtype=torch.uint8, device=other)
         self.peer_access = bool(torch.cuda.can_device_access_peer(own, other)) if self._on_gpu else True
