@@ -47,20 +47,28 @@ WORKLOADS = (
             WorkloadPreset(name="one", title="64 MiB", values={"bytes": (2**26,)}),
         ),
         variants=(
-            WorkloadVariant(name="fp32", caption="Sum of fp32 numbers.", idea="What DistributedDataParallel does by default."),
+            WorkloadVariant(
+                name="fp32", caption="Sum of fp32 numbers.", idea="What DistributedDataParallel does by default."
+            ),
             WorkloadVariant(
                 name="bf16",
                 caption="Round to bf16, sum, convert back.",
                 idea="Half the bytes, at the price of rounding to 8 bits of mantissa and of two conversions.",
             ),
             WorkloadVariant(
-                name="powersgd_r4", caption="PowerSGD of rank 4: compress, exchange, decompress.", idea=_POWERSGD.format(r=4)
+                name="powersgd_r4",
+                caption="PowerSGD of rank 4: compress, exchange, decompress.",
+                idea=_POWERSGD.format(r=4),
             ),
             WorkloadVariant(
-                name="powersgd_r2", caption="PowerSGD of rank 2: compress, exchange, decompress.", idea=_POWERSGD.format(r=2)
+                name="powersgd_r2",
+                caption="PowerSGD of rank 2: compress, exchange, decompress.",
+                idea=_POWERSGD.format(r=2),
             ),
             WorkloadVariant(
-                name="powersgd_r1", caption="PowerSGD of rank 1: compress, exchange, decompress.", idea="The fewest bytes: n + m."
+                name="powersgd_r1",
+                caption="PowerSGD of rank 1: compress, exchange, decompress.",
+                idea="The fewest bytes: n + m.",
             ),
             WorkloadVariant(
                 name="hierarchical",
@@ -86,7 +94,8 @@ WORKLOADS = (
                 title="Algorithm bandwidth",
                 unit="B/s",
                 better="higher",
-                help="S / t by nccl-tests' definition, where S is the bytes of the fp32 gradient in each variant: how fast gradients "
+                help="S / t by nccl-tests' definition, where S is the bytes of the fp32 gradient in each variant: how "
+                "fast gradients "
                 "are exchanged. With compression it may exceed the links.",
             ),
             WorkloadFigure(
@@ -94,7 +103,8 @@ WORKLOADS = (
                 title="Bus bandwidth",
                 unit="B/s",
                 better="higher",
-                help="Bytes sent × 2 (n − 1) / n / t of n ranks: nccl-tests' bus bandwidth, of the bytes that are really exchanged. "
+                help="Bytes sent × 2 (n − 1) / n / t of n ranks: nccl-tests' bus bandwidth, of the bytes that are "
+                "really exchanged. "
                 "It is what the links carry in each direction.",
             ),
             WorkloadFigure(
@@ -102,7 +112,8 @@ WORKLOADS = (
                 title="Of a peer copy",
                 unit="fraction",
                 better="higher",
-                help="Bus bandwidth divided by the bandwidth per direction of plain copies of as many bytes as the gradient between "
+                help="Bus bandwidth divided by the bandwidth per direction of plain copies of as many bytes as the "
+                "gradient between "
                 "the same devices, in both directions at once, in the same rounds.",
             ),
             WorkloadFigure(
@@ -133,7 +144,8 @@ WORKLOADS = (
                 unit="fraction",
                 better="lower",
                 origin="counted",
-                help="The same for the sum of what 16 exchanges of one gradient delivered, with error feedback where the variant has "
+                help="The same for the sum of what 16 exchanges of one gradient delivered, with error feedback where "
+                "the variant has "
                 "it.",
             ),
             WorkloadFigure(
@@ -141,7 +153,8 @@ WORKLOADS = (
                 title="Least error of the rank",
                 unit="fraction",
                 origin="counted",
-                help="The least error of any matrix of that rank, by the singular values of the exact mean; for matrices of up to "
+                help="The least error of any matrix of that rank, by the singular values of the exact mean; for "
+                "matrices of up to "
                 "1,024 rows.",
             ),
         ),
@@ -153,7 +166,8 @@ WORKLOADS = (
             ),
             WorkloadLimit(
                 name="synthetic_gradient",
-                text="The gradient is synthetic: 16 components of falling strength and a tenth of noise. How much of a real gradient a "
+                text="The gradient is synthetic: 16 components of falling strength and a tenth of noise. How much of a "
+                "real gradient a "
                 "low rank keeps depends on the network and on the time in training.",
             ),
             WorkloadLimit(

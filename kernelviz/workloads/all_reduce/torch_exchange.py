@@ -27,19 +27,20 @@ def matrix_shape(elements: int) -> tuple[int, int] | None:
 
 
 def gradient(elements: int, *, rank: int, seed: int, device: torch.device) -> torch.Tensor:
-    """A synthetic gradient of one rank, fp32: 16 components whose k-th has the strength 1 / k, which all ranks share, and noise of
-    its own of a tenth of their norm. Gradients of networks have such a spectrum (Vogels et al. 2019, appendix); of pure noise a
-    low rank keeps next to nothing."""
+    """A synthetic gradient of one rank, fp32: 16 components whose k-th has the strength 1 / k, which all ranks share, and noise
+    of its own of a tenth of their norm. Gradients of networks have such a falling spectrum (Vogels et al. 2019); of pure
+    noise, a low rank keeps next to nothing."""
     rows, columns = matrix_shape(elements) or (elements, 1)
     count = min(COMPONENTS, rows, columns)
     shared, own = (torch.Generator(device).manual_seed(s) for s in (seed, seed + 1 + rank))
     left = torch.randn(rows, count, generator=shared, device=device) / rows**0.5
     right = torch.randn(columns, count, generator=shared, device=device) / columns**0.5
     strengths = 1 / torch.arange(1, count + 1, device=device, dtype=torch.float32)
-    made = (left * strengths) @ right.T
+    made: torch.Tensor = (left * strengths) @ right.T
     noise = torch.randn(rows, columns, generator=own, device=device)
     noise *= NOISE * torch.linalg.vector_norm(made) / torch.linalg.vector_norm(noise)
-    return (made + noise).flatten()
+    made += noise
+    return made.flatten()
 
 
 @dataclass(slots=True)

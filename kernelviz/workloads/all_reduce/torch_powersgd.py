@@ -19,7 +19,9 @@ _SMALLEST = 1e-8
 class PowerSgd:
     """The compression of one matrix on one rank. `seed`: of the first Q, the same on all ranks."""
 
-    def __init__(self, rows: int, columns: int, rank: int, *, seed: int, device: torch.device, dtype: torch.dtype) -> None:
+    def __init__(
+        self, rows: int, columns: int, rank: int, *, seed: int, device: torch.device, dtype: torch.dtype
+    ) -> None:
         generator = torch.Generator().manual_seed(seed)
         start = torch.randn(columns, rank, generator=generator)
         self._q_MR = start.to(device, dtype)

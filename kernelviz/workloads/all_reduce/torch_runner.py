@@ -67,7 +67,9 @@ def measure(cases: Sequence[WorkloadCase], context: WorkloadContext) -> Iterator
         else:
             taken.append(case)
     arguments = {"elements": elements, "devices": [device.id for device in context.devices]}
-    for group, answers, together in in_ranks(taken, context, "kernelviz.workloads.all_reduce.torch_runner:rank", arguments):
+    for group, answers, together in in_ranks(
+        taken, context, "kernelviz.workloads.all_reduce.torch_runner:rank", arguments
+    ):
         for case in group:
             yield _measurement(case, answers, together, size_bytes, context)
 
@@ -78,7 +80,10 @@ def rank(context: RankContext, arguments: Mapping[str, Any]) -> Any:
     elements, variants = int(arguments["elements"]), list(arguments["variants"])
     context.progress("preparing")
     own = gradient(elements, rank=context.rank, seed=SEED + context.seed, device=device)
-    mean = sum((one.double() for one in gathered(own, ranks)), torch.zeros(elements, dtype=torch.float64, device=device)) / ranks
+    mean = (
+        sum((one.double() for one in gathered(own, ranks)), torch.zeros(elements, dtype=torch.float64, device=device))
+        / ranks
+    )
     found = {name: _checked(name, own, mean, ranks) for name in variants}
     del mean
     size_bytes, on_gpu = elements * BYTES_OF_FP32, device.type == "cuda"

@@ -53,7 +53,11 @@ _FIGURES = (
         help="Forward pass, backward pass and optimizer's step on data that are on the device already.",
     ),
     WorkloadFigure(
-        name="samples_per_s", title="Samples", unit="1/s", better="higher", help="The batch divided by the time of a step."
+        name="samples_per_s",
+        title="Samples",
+        unit="1/s",
+        better="higher",
+        help="The batch divided by the time of a step.",
     ),
     WorkloadFigure(
         name="forward_s",
@@ -72,7 +76,11 @@ _FIGURES = (
         "the CUDA context and what the allocator keeps in reserve are not counted, so that nvidia-smi shows more.",
     ),
     WorkloadFigure(
-        name="loss", title="Loss", unit="number", origin="counted", help="Mean loss of the last four of the steps (one of each batch)."
+        name="loss",
+        title="Loss",
+        unit="number",
+        origin="counted",
+        help="Mean loss of the last four of the steps (one of each batch).",
     ),
     WorkloadFigure(
         name="loss_difference",
@@ -88,13 +96,23 @@ _FIGURES = (
         unit="fraction",
         better="lower",
         origin="counted",
-        help="Norm of the difference from the gradients in float64 over their norm, before the first step, on at most 16 samples.",
+        help="Norm of the difference from the gradients in float64 over their norm, before the first step, on at most "
+        "16 samples.",
     ),
 )
 
 
 def _preset(
-    name: str, title: str, kind: DeviceKind, *, model: str, batch: int, size: int, layers: int = 1, width: int = 64, steps: int
+    name: str,
+    title: str,
+    kind: DeviceKind,
+    *,
+    model: str,
+    batch: int,
+    size: int,
+    layers: int = 1,
+    width: int = 64,
+    steps: int,
 ) -> WorkloadPreset:
     values = {"batch": (batch,), "size": (size,), "layers": (layers,), "width": (width,), "steps": (steps,)}
     return WorkloadPreset(name=name, title=title, device_kinds=(kind,), values={"model": (model,), **values})
@@ -104,12 +122,21 @@ WORKLOADS = (
     Workload(
         name="amp_step",
         title="Training step by precision",
-        summary="One training step of ResNet-50 or of a small transformer on synthetic data: what a lower precision saves in time "
+        summary="One training step of ResNet-50 or of a small transformer on synthetic data: what a lower precision "
+        "saves in time "
         "and memory, and what it does to the loss.",
         runner="kernelviz.workloads.amp_step.torch_runner:measure",
         axes=_AXES,
         presets=(
-            _preset("resnet50", "ResNet-50, 256 images of 224 × 224", "cuda", model="resnet50", batch=256, size=224, steps=20),
+            _preset(
+                "resnet50",
+                "ResNet-50, 256 images of 224 × 224",
+                "cuda",
+                model="resnet50",
+                batch=256,
+                size=224,
+                steps=20,
+            ),
             _preset(
                 "transformer",
                 "Transformer of 12 layers of 768, 16 sequences of 1,024 tokens",
@@ -132,11 +159,15 @@ WORKLOADS = (
                 width=128,
                 steps=8,
             ),
-            _preset("small_resnet50", "ResNet-50, 8 images of 64 × 64", "cpu", model="resnet50", batch=8, size=64, steps=4),
+            _preset(
+                "small_resnet50", "ResNet-50, 8 images of 64 × 64", "cpu", model="resnet50", batch=8, size=64, steps=4
+            ),
         ),
         variants=(
             WorkloadVariant(
-                name="fp32", caption="Everything in fp32, matrix products too.", idea="What torch does unless it is told otherwise."
+                name="fp32",
+                caption="Everything in fp32, matrix products too.",
+                idea="What torch does unless it is told otherwise.",
             ),
             WorkloadVariant(
                 name="tf32",
@@ -177,11 +208,14 @@ WORKLOADS = (
         limits=(
             WorkloadLimit(
                 name="synthetic_data",
-                text="Data and labels are random, so that the loss shows how a format follows fp32, and not how well a model learns.",
+                text="Data and labels are random, so that the loss shows how a format follows fp32, and not how well a "
+                "model learns.",
             ),
             WorkloadLimit(name="no_loading", text="The data are on the device already; a real step may wait for them."),
             WorkloadLimit(
-                name="cpu_memory", text="torch counts no memory of a CPU, so that peak memory stays unknown.", when="cpu"
+                name="cpu_memory",
+                text="torch counts no memory of a CPU, so that peak memory stays unknown.",
+                when="cpu",
             ),
         ),
         budget_s=4.0,

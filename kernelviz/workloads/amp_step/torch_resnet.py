@@ -1,9 +1,9 @@
 """ResNet-50 after He et al., "Deep Residual Learning for Image Recognition" (2015), table 1, with the stride in the 3 × 3
 convolution of a bottleneck ("v1.5"), as in torchvision. It has 25,557,032 parameters, as torchvision's has.
 
-Convolutions start from Kaiming's normal distribution (fan out, ReLU). The scale of the last normalisation of each bottleneck starts
-from zero, as in Goyal et al., "Accurate, Large Minibatch SGD" (2017), section 5.1: from ones, the gradients of the first step depend
-on the rounding of each format so much that they say nothing (relative error of bf16: 1.3).
+Convolutions start from Kaiming's normal distribution (fan out, ReLU). The scale of the last normalisation of each bottleneck
+starts from zero, as in Goyal et al., "Accurate, Large Minibatch SGD" (2017), section 5.1. From ones, the gradients of the first
+step depend so much on the rounding of each format that they prove nothing (relative error of bf16: 1.3).
 """
 
 import torch

@@ -141,7 +141,8 @@ class Trainer:
             return self._call(self._data[0][0] if inputs is None else inputs)
 
     def step(self) -> torch.Tensor:
-        """Train on the next batch: forward and backward pass and the optimizer's step. Returns the loss, without waiting for it."""
+        """Train on the next batch: forward and backward pass and the optimizer's step. Returns the loss, without waiting
+        for it."""
         inputs, targets = self._data[self._next]
         self._next = (self._next + 1) % len(self._data)
         self._optimizer.zero_grad(set_to_none=True)
@@ -179,7 +180,9 @@ def loss_of(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
     return functional.cross_entropy(logits.flatten(0, -2).float(), targets.flatten())
 
 
-def reference_gradients(shape: Shape, data: tuple[torch.Tensor, torch.Tensor], samples: int = PROOF_BATCH) -> torch.Tensor:
+def reference_gradients(
+    shape: Shape, data: tuple[torch.Tensor, torch.Tensor], samples: int = PROOF_BATCH
+) -> torch.Tensor:
     """The gradients of the loss of the first samples in float64, as one vector on the device of the data."""
     inputs, targets = (part[:samples] for part in data)
     model = build(shape).to(inputs.device, torch.float64)

@@ -26,7 +26,8 @@ WORKLOADS = (
     Workload(
         name="data_loading",
         title="Data loading",
-        summary="JPEG images decoded, cropped and batched by torch's DataLoader: images per second by the number of workers, how long "
+        summary="JPEG images decoded, cropped and batched by torch's DataLoader: images per second by the number of "
+        "workers, how long "
         "the first batch takes, and how long a training step of stated length would wait.",
         runner="kernelviz.workloads.data_loading.torch_runner:measure",
         axes=(
@@ -55,18 +56,39 @@ WORKLOADS = (
                 name="imagenet_like",
                 title="1,024 images of 400 × 400, alone and beside a step of 40 ms",
                 device_kinds=("cuda",),
-                values={"images": (1024,), "files": (256,), "pixels": (400,), "crop": (224,), "batch": (64,), "step_ms": (0, 40)},
+                values={
+                    "images": (1024,),
+                    "files": (256,),
+                    "pixels": (400,),
+                    "crop": (224,),
+                    "batch": (64,),
+                    "step_ms": (0, 40),
+                },
             ),
             WorkloadPreset(
                 name="small",
                 title="64 images of 128 × 128",
                 device_kinds=("cpu",),
-                values={"images": (64,), "files": (32,), "pixels": (128,), "crop": (112,), "batch": (8,), "step_ms": (0,)},
+                values={
+                    "images": (64,),
+                    "files": (32,),
+                    "pixels": (128,),
+                    "crop": (112,),
+                    "batch": (8,),
+                    "step_ms": (0,),
+                },
             ),
             WorkloadPreset(
                 name="published",
                 title="10,000 images of 400 × 400",
-                values={"images": (10_000,), "files": (512,), "pixels": (400,), "crop": (224,), "batch": (64,), "step_ms": (0,)},
+                values={
+                    "images": (10_000,),
+                    "files": (512,),
+                    "pixels": (400,),
+                    "crop": (224,),
+                    "batch": (64,),
+                    "step_ms": (0,),
+                },
             ),
         ),
         variants=(
@@ -103,7 +125,9 @@ WORKLOADS = (
                 headline=True,
                 help="Images of an epoch over its time, with the start of the workers and with the steps between batches.",
             ),
-            WorkloadFigure(name="epoch_s", title="Epoch", unit="s", better="lower", help="From asking for batches to the end."),
+            WorkloadFigure(
+                name="epoch_s", title="Epoch", unit="s", better="lower", help="From asking for batches to the end."
+            ),
             WorkloadFigure(
                 name="first_batch_s",
                 title="First batch",
@@ -133,12 +157,14 @@ WORKLOADS = (
             ),
             WorkloadLimit(
                 name="decoder",
-                text="Images are decoded by Pillow on the CPU; other decoders (Pillow-SIMD, libjpeg-turbo by torchvision, nvJPEG) have "
+                text="Images are decoded by Pillow on the CPU; other decoders (Pillow-SIMD, libjpeg-turbo by "
+                "torchvision, nvJPEG) have "
                 "other rates.",
             ),
             WorkloadLimit(
                 name="waiting_step",
-                text="A step is a wait of the host, as for a GPU; a step that needs the CPU would share its cores with the workers.",
+                text="A step is a wait of the host, as for a GPU; a step that needs the CPU would share its cores with "
+                "the workers.",
             ),
         ),
         budget_s=1.0,

@@ -1,7 +1,7 @@
 """Synthetic JPEG files, a dataset that decodes and crops them, and loaders by variant.
 
-The images are smooth (random pixels of an eighth of the size, enlarged) with some noise, because noise alone would make JPEG files
-that are much larger than those of photographs.
+The images are smooth (random pixels of an eighth of the size, enlarged) with some noise, because noise alone would make JPEG
+files that are much larger than those of photographs.
 """
 
 from collections.abc import Mapping
@@ -98,7 +98,7 @@ def checksums(images: Images) -> list[int]:
 
 def check(batches: Any, expected: list[int]) -> None:
     """Errors: WrongImages unless the batches have each image exactly once, with its pixels."""
-    wrong = {i: 0 for i in range(len(expected))}
+    wrong = dict.fromkeys(range(len(expected)), 0)
     seen = dict.fromkeys(wrong, 0)
     for pixels, numbers in batches:
         sums = pixels.flatten(1).sum(1, dtype=torch.int64).tolist()

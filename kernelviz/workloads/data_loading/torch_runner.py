@@ -10,7 +10,7 @@ import torch
 
 from kernelviz.core.reasons import ErrorTooLarge
 from kernelviz.core.result import Failure
-from kernelviz.core.workload import Measured, WorkloadCase, WorkloadMeasurement, WorkloadNote
+from kernelviz.core.workload import Clock, Measured, WorkloadCase, WorkloadMeasurement, WorkloadNote
 from kernelviz.workloads.catalog import Series, WorkloadContext
 from kernelviz.workloads.data_loading.torch_images import (
     LOADINGS,
@@ -57,9 +57,7 @@ def measure(cases: Sequence[WorkloadCase], context: WorkloadContext) -> Iterator
         )
 
 
-def _epoch_of(
-    batches: Any, images: int, step_s: float, context: WorkloadContext
-) -> Callable[[], Mapping[str, float]]:
+def _epoch_of(batches: Any, images: int, step_s: float, context: WorkloadContext) -> Callable[[], Mapping[str, float]]:
     def call() -> Mapping[str, float]:
         return epoch(batches, images, step_s, torch.device(context.torch_device))
 
@@ -118,7 +116,7 @@ def _processor_s() -> float:
 
 def _values(series: Series, context: WorkloadContext) -> Iterator[tuple[str, Measured]]:
     for figure, samples in series.samples.items():
-        clock = "process" if figure == "cpu_use" else "host"
+        clock: Clock = "process" if figure == "cpu_use" else "host"
         again = series.again.get(figure, ())
         yield figure, context.measured(samples, rounds=series.rounds, again=again, clock=clock)
 

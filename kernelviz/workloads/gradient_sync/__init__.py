@@ -14,15 +14,23 @@ WORKLOADS = (
     Workload(
         name="gradient_sync",
         title="Gradient synchronisation",
-        summary="A step of DistributedDataParallel on two devices: how long the exchange of gradients is seen in the step, how much of "
+        summary="A step of DistributedDataParallel on two devices: how long the exchange of gradients is seen in the "
+        "step, how much of "
         "it hides behind the backward pass, and what bucket sizes and compression change.",
         runner="kernelviz.workloads.gradient_sync.torch_runner:measure",
         axes=(
             WorkloadAxis(
-                name="blocks", title="Blocks", help="Feed-forward blocks of the model, each with two matrices.", maximum=256
+                name="blocks",
+                title="Blocks",
+                help="Feed-forward blocks of the model, each with two matrices.",
+                maximum=256,
             ),
             WorkloadAxis(
-                name="width", title="Width", help="Features. A block has 8 × width² parameters.", minimum=8, maximum=16384
+                name="width",
+                title="Width",
+                help="Features. A block has 8 × width² parameters.",
+                minimum=8,
+                maximum=16384,
             ),
             WorkloadAxis(name="batch", title="Rows", help="Rows of the input on each device.", maximum=2**20),
             WorkloadAxis(
@@ -100,21 +108,24 @@ WORKLOADS = (
                 name="floor_s",
                 title="Step without exchange",
                 unit="s",
-                help="The same step under no_sync, in the same rounds: the floor, whose gradients are not those of the whole batch.",
+                help="The same step under no_sync, in the same rounds: the floor, whose gradients are not those of the "
+                "whole batch.",
             ),
             WorkloadFigure(
                 name="exposed_s",
                 title="Exposed communication",
                 unit="s",
                 better="lower",
-                help="The step minus the step without exchange of the same round. Below zero: nothing is exposed beyond the noise.",
+                help="The step minus the step without exchange of the same round. Below zero: nothing is exposed "
+                "beyond the noise.",
             ),
             WorkloadFigure(
                 name="hidden",
                 title="Hidden share",
                 unit="fraction",
                 better="higher",
-                help="Time in which the device computes and communicates, over the time in which it communicates, by the device's own "
+                help="Time in which the device computes and communicates, over the time in which it communicates, by "
+                "the device's own "
                 "stamps. Kernels of the exchange that wait for the other rank count as communicating.",
             ),
             WorkloadFigure(
@@ -156,7 +167,8 @@ WORKLOADS = (
         limits=(
             WorkloadLimit(
                 name="two_devices",
-                text="Two devices of one host. More devices and slower links between hosts expose more; plant a delay to see how.",
+                text="Two devices of one host. More devices and slower links between hosts expose more; plant a delay "
+                "to see how.",
             ),
             WorkloadLimit(
                 name="synthetic_blocks",
@@ -164,7 +176,8 @@ WORKLOADS = (
             ),
             WorkloadLimit(
                 name="no_powersgd_hook",
-                text="torch's PowerSGD hook waits forever on gloo, because both ranks may begin its collectives in another order; the "
+                text="torch's PowerSGD hook waits forever on gloo, because both ranks may begin its collectives in "
+                "another order; the "
                 "workload all_reduce measures PowerSGD on a CPU.",
                 when="cpu",
             ),

@@ -62,7 +62,7 @@ def _cycles_per_s(device: torch.device) -> float:
     """How many cycles the kernel of torch.cuda._sleep counts in a second, measured."""
     times = []
     for _ in range(3):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         begin.record()
         torch.cuda._sleep(_SPIN_CYCLES)
         end.record()
@@ -74,8 +74,8 @@ def _cycles_per_s(device: torch.device) -> float:
 class DelayedHook:
     """A communication hook that delays each exchange of torch's hook. `stamps_ns`: of what its thread did, by the host's clock.
 
-    On a GPU the delay is in a stream of its own, which the exchange waits for, so that the backward pass goes on. On a processor one
-    thread delays and exchanges bucket after bucket; gloo has no streams.
+    On a GPU the delay is in a stream of its own, which the exchange waits for, so that the backward pass goes on. On a
+    processor one thread delays and exchanges bucket after bucket; gloo has no streams.
     """
 
     def __init__(self, inner: Hook, state: Any, delay: Delay, device: torch.device) -> None:
@@ -95,7 +95,7 @@ class DelayedHook:
         return self._inner(self._state, bucket)
 
     def _later(self, bucket: Any) -> torch.futures.Future[torch.Tensor]:
-        future: torch.futures.Future[torch.Tensor] = torch.futures.Future()  # type: ignore[no-untyped-call]
+        future: torch.futures.Future[torch.Tensor] = torch.futures.Future()
 
         def exchange() -> None:
             began_ns = time.time_ns()
@@ -105,7 +105,7 @@ class DelayedHook:
                 self.stamps_ns.append((began_ns, time.time_ns()))
                 future.set_result(exchanged)
             except Exception as error:
-                future.set_exception(error)  # type: ignore[no-untyped-call]
+                future.set_exception(error)  # type: ignore[arg-type]
 
         if self._thread is not None:
             self._thread.submit(exchange)
@@ -120,8 +120,8 @@ class Step:
     ) -> None:
         self.variant, self._rows, self._ranks, self._delay = variant, rows_BD, ranks, delay
         device = rows_BD.device
-        of_gpu = {"device_ids": [device.index]} if device.type == "cuda" else {}
-        sized = {"bucket_cap_mb": BUCKETS_MB[variant]} if variant in BUCKETS_MB else {}
+        of_gpu: dict[str, Any] = {"device_ids": [device.index]} if device.type == "cuda" else {}
+        sized: dict[str, Any] = {"bucket_cap_mb": BUCKETS_MB[variant]} if variant in BUCKETS_MB else {}
         self._ddp: Any = DistributedDataParallel(model, gradient_as_bucket_view=True, **of_gpu, **sized)
         self._device = device
         self._hook = self._registered()
@@ -170,10 +170,13 @@ class Step:
         self._delay()
         dist.all_reduce(flat)
         flat /= self._ranks
-        torch._foreach_copy_(grads, [part.view_as(g) for part, g in zip(flat.split([g.numel() for g in grads]), grads, strict=True)])
+        torch._foreach_copy_(
+            grads, [part.view_as(g) for part, g in zip(flat.split([g.numel() for g in grads]), grads, strict=True)]
+        )
 
     def stamped(self) -> list[tuple[int, int]]:
-        """What a thread of the hook did since the last call, in nanoseconds of the host's clock; torch.profiler does not see it."""
+        """What a thread of the hook did since the last call, in nanoseconds of the host's clock; torch.profiler does not
+        see it."""
         found, own = [], self._hook
         if own is not None:
             found, own.stamps_ns = own.stamps_ns, []

@@ -1,4 +1,5 @@
-"""Measures data-parallel steps in two ranks: proves the gradients, times steps beside the floor, and reads the device's stamps."""
+"""Measures data-parallel steps in two ranks: proves the gradients, times steps beside the floor, and reads the device's
+stamps."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any

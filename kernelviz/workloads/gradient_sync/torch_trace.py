@@ -37,8 +37,8 @@ Stamps = Callable[[], list[tuple[int, int]]]
 
 
 def traced(step: Callable[[], object], device: torch.device, stamped: Stamps = list) -> tuple[Span, ...]:
-    """The spans of one call of `step`, with the earliest at 0 s. The device is idle before and after. `stamped`: begin and end, in
-    nanoseconds since 1970, of exchanges that the profiler does not see."""
+    """The spans of one call of `step`, with the earliest at 0 s. The device is idle before and after. `stamped`: begin and
+    end, in nanoseconds since 1970, of exchanges that the profiler does not see."""
     on_gpu = device.type == "cuda"
     if on_gpu:
         torch.cuda.synchronize(device)

@@ -19,7 +19,8 @@ WORKLOADS = (
     Workload(
         name="model_loading",
         title="Model loading",
-        summary="From a file of weights to the result of the first call: how long it takes, and how much memory of the host it needs, "
+        summary="From a file of weights to the result of the first call: how long it takes, and how much memory of the "
+        "host it needs, "
         "if weights are read at once, mapped, assigned, or loaded layer by layer. Each in a new process.",
         runner="kernelviz.workloads.model_loading.torch_runner:measure",
         axes=(
@@ -59,7 +60,11 @@ WORKLOADS = (
             ),
         ),
         variants=(
-            _variant("eager", "torch.load, then load_state_dict.", "The usual way: the model and the file's weights are in memory."),
+            _variant(
+                "eager",
+                "torch.load, then load_state_dict.",
+                "The usual way: the model and the file's weights are in memory.",
+            ),
             _variant(
                 "mmap",
                 "torch.load with mmap=True, then load_state_dict.",
@@ -92,14 +97,19 @@ WORKLOADS = (
                 help="From the beginning of loading to the result of the first call, in a process that has imported torch.",
             ),
             WorkloadFigure(
-                name="load_s", title="Loading", unit="s", better="lower", help="From the beginning of loading to a model that can be called."
+                name="load_s",
+                title="Loading",
+                unit="s",
+                better="lower",
+                help="From the beginning of loading to a model that can be called.",
             ),
             WorkloadFigure(
                 name="peak_bytes",
                 title="Peak resident memory",
                 unit="B",
                 better="lower",
-                help="The most physical memory that the process had until the end of the first call, with its runtime and with mapped "
+                help="The most physical memory that the process had until the end of the first call, with its runtime "
+                "and with mapped "
                 "pages of files.",
             ),
             WorkloadFigure(
@@ -129,7 +139,11 @@ WORKLOADS = (
                 help="Physical memory of the process before loading: Python, torch, and the CUDA context.",
             ),
             WorkloadFigure(
-                name="file_bytes", title="Weights", unit="B", origin="counted", help="Bytes of the weights in the file or files."
+                name="file_bytes",
+                title="Weights",
+                unit="B",
+                origin="counted",
+                help="Bytes of the weights in the file or files.",
             ),
             WorkloadFigure(
                 name="cached",
@@ -142,7 +156,8 @@ WORKLOADS = (
         limits=(
             WorkloadLimit(
                 name="disk",
-                text="With a dropped page cache the disk of this machine is part of the time; a disk that is shared or remote has caches "
+                text="With a dropped page cache the disk of this machine is part of the time; a disk that is shared or "
+                "remote has caches "
                 "of its own, which are not dropped.",
             ),
             WorkloadLimit(name="linear_layers", text="The model is a stack of linear layers with random weights."),

@@ -32,7 +32,10 @@ def cached_share(paths: list[Path]) -> float | None:
         if size == 0:
             continue
         count = -(-size // mmap.PAGESIZE)
-        with path.open("rb") as file, mmap.mmap(file.fileno(), size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE) as view:
+        with (
+            path.open("rb") as file,
+            mmap.mmap(file.fileno(), size, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE) as view,
+        ):
             marks = (ctypes.c_ubyte * count)()
             first = ctypes.c_char.from_buffer(view)
             failed = libc.mincore(ctypes.c_void_p(ctypes.addressof(first)), ctypes.c_size_t(size), marks)

@@ -58,7 +58,10 @@ def mean_over_ranks(ranks: Sequence[RankSeries], figure: str, *, again: bool = F
 
 
 def measured(
-    context: MeasuringContext, ranks: Sequence[RankSeries], figure: str, of: Callable[[float], float] = lambda sample: sample
+    context: MeasuringContext,
+    ranks: Sequence[RankSeries],
+    figure: str,
+    of: Callable[[float], float] = lambda sample: sample,
 ) -> Measured:
     """The value of a figure over all ranks; `of` makes it from each sample."""
     return context.measured(
