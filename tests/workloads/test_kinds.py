@@ -1,18 +1,30 @@
-"""The five workloads: what they declare, what they prove, and that planted faults are found. Ranks are imitated in one process."""
+"""The five workloads: what they declare, what they prove, and that planted faults are found. Ranks are in one process."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 import torch
+from workload_runs import RUNS
 
+from kernelviz.bench import Bench
 from kernelviz.bench.workload_plan import WorkloadRequest, offers, plan_of
+from kernelviz.core import Device
+from kernelviz.core.claim import Claim
 from kernelviz.core.reasons import ErrorTooLarge, NeedMissing, NotFinite
-from kernelviz.core.workload import Span
+from kernelviz.core.result import Failure
+from kernelviz.core.workload import Measured, Span, WorkloadCase, WorkloadPlan, WorkloadResult, WorkloadRun
+from kernelviz.formats.claim_files import shipped_claims
 from kernelviz.hardware.discovery import discover
+from kernelviz.hardware.toolchain import environment_of
+from kernelviz.metrics.claim_workloads import WorkloadEvidence
+from kernelviz.metrics.claims import Facts, assess
+from kernelviz.store import Store
 from kernelviz.workloads.all_reduce import torch_exchange, torch_powersgd
 from kernelviz.workloads.all_reduce.torch_runner import bus_bandwidth
 from kernelviz.workloads.amp_step import torch_runner as amp
@@ -211,6 +223,35 @@ def test_the_hidden_share_is_by_the_interval_formula() -> None:
     assert lane_of("void at::cuda::(anonymous namespace)::spin_kernel(long)", on_gpu=True) == "communication"
 
 
+def test_a_planted_delay_is_found_as_exposed_time_by_two_processes(tmp_path: Path) -> None:
+    """30 ms before the exchange: all of it is exposed without overlap, and some of it with; both processes have the mean."""
+    bench = Bench(Store.open(tmp_path), discover(), lock_directory=tmp_path)
+    try:
+        request = WorkloadRequest(
+            "gradient_sync",
+            variants=("after_backward",),
+            values={"blocks": "1", "width": "16", "batch": "8", "delay_us": "30000"},
+            devices=("cpu",),
+            budget_s=0.05,
+        )
+        run_id = bench.workloads.run(bench.workloads.plan(request))
+        for _ in bench.workloads.follow(run_id):
+            pass
+        run = bench.workloads.load(run_id)
+    finally:
+        bench.close()
+    assert {result.case.variant: result.failure for result in run.results} == {"ddp": None, "after_backward": None}
+    for result in run.results:
+        assert result.mechanics_only
+        exposed = result.values["exposed_s"]
+        assert isinstance(exposed, Measured)
+        assert 0.027 < exposed.estimate, result.case.variant
+        assert result.values["gradient_error"].value < 1e-6
+        assert result.timeline is not None
+        assert {span.lane for span in result.timeline.spans} == {"compute", "communication"}
+    assert {len(result.values["hidden"].samples) for result in run.results} == {10}
+
+
 # data_loading
 
 
@@ -259,3 +300,97 @@ def test_the_page_cache_is_asked_and_not_believed(tmp_path: Path) -> None:
     share = page_cache.cached_share([path])
     assert share is not None
     assert 0 <= share <= 1, "a file system in memory keeps them"
+
+
+# Recorded runs
+
+
+def _two_gpus() -> list[Device]:
+    cpu = next(d for d in discover() if d.kind == "cpu")
+    gpus = [
+        msgspec.structs.replace(cpu, id=f"cuda:{i}", uuid=f"GPU-{i}", kind="cuda", name="NVIDIA H200") for i in range(2)
+    ]
+    return [*gpus, cpu]
+
+
+@pytest.mark.parametrize("part", RUNS)
+def test_the_recorded_runs_are_plans_of_the_catalogue(part: str) -> None:
+    for name, request in RUNS[part].items():
+        workload = workloads()[request.workload].workload
+        plan = plan_of(workload, request, _two_gpus())
+        assert len(plan.devices) == workload.ranks, name
+        assert len(plan.cases) >= 5
+
+
+def test_the_recorded_runs_test_the_claims_about_workloads() -> None:
+    """Each case of a claim is in a plan that is recorded on one device, and a planted result of it gives the verdict."""
+    keys = {
+        case.key
+        for part in RUNS.values()
+        for request in part.values()
+        for case in plan_of(workloads()[request.workload].workload, request, _two_gpus()).cases
+    }
+    about = [claim for claim in shipped_claims().claims if claim.workload_cases]
+    assert len(about) >= 15
+    for claim in about:
+        workload = workloads()[claim.workload_cases[0].workload].workload
+        for case in claim.workload_cases:
+            assert workload.figure_named(case.figure) is not None, claim.id
+            key = WorkloadCase(workload=case.workload, values=case.values, variant=case.variant).key
+            assert key in keys, claim.id
+
+
+@pytest.mark.parametrize(
+    ("own", "verdict"), [((10.0, 10.1), "holds"), ((14.9, 15.0), "does not hold"), ((12.0, 12.9), "unclear")]
+)
+def test_a_claim_about_a_workload_is_judged_by_its_run(own: tuple[float, float], verdict: str) -> None:
+    """`overlap-total`: DDP has to be 1.23 times as fast as an exchange after the backward pass, which takes 15 s here."""
+    claim = next(c for c in shipped_claims().claims if c.id == "overlap-total")
+    run = _run_of(claim, {"ddp": own, "after_backward": (15.0, 15.0)})
+    facts = Facts(data_sheet=lambda _: None, roof=lambda _: None, workload=WorkloadEvidence("w-1", run))
+    found = assess(claim, facts)
+    assert found.verdict == verdict
+    assert found.run_ids == ("w-1",)
+    if verdict == "holds":
+        assert found.measured is not None
+        assert found.measured.estimate == pytest.approx(1.49, rel=0.02)
+    assert assess(claim, dataclasses.replace(facts, workload=None)).verdict == "not measured yet"
+    failed = _run_of(claim, {"ddp": own, "after_backward": (15.0, 15.0)}, wrong="ddp")
+    assert assess(claim, dataclasses.replace(facts, workload=WorkloadEvidence("w-1", failed))).verdict == "wrong result"
+
+
+def _run_of(claim: Claim, times: dict[str, tuple[float, float]], wrong: str = "") -> WorkloadRun:
+    """A run of the cases of a claim whose samples go from one time to the other."""
+    workload = workloads()[claim.workload_cases[0].workload].workload
+    devices = _two_gpus()
+    results = []
+    for case in claim.workload_cases:
+        low, high = times[case.variant]
+        samples = tuple(low + (high - low) * i / 19 for i in range(20))
+        samples = tuple(samples[i * 7 % 20] for i in range(20))
+        value = Measured(
+            estimate=(low + high) / 2, low=low, high=high, samples=samples, rounds=tuple(range(20)), again=samples
+        )
+        results.append(
+            WorkloadResult(
+                case=WorkloadCase(workload=case.workload, values=case.values, variant=case.variant),
+                values={case.figure: value},
+                failure=Failure(stage="wrong") if case.variant == wrong else None,
+            )
+        )
+    plan = WorkloadPlan(
+        workload=workload.name,
+        cases=tuple(result.case for result in results),
+        baseline=workload.baseline,
+        devices=("cuda:0", "cuda:1"),
+    )
+    return WorkloadRun(
+        id="w-1",
+        title="",
+        created_at="2026-11-27T12:00:00Z",
+        environment=environment_of(devices[0], ()),
+        devices=tuple(devices[:2]),
+        declared=workload,
+        plan=plan,
+        results=tuple(results),
+    )

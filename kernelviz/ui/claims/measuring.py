@@ -78,7 +78,8 @@ def _summary(state: ClaimProgress) -> str:
         return f"All {units.counted(state.runs, 'run')} that claims need here have results."
     stopped = f", of which {state.stopped} cancelled or interrupted before" if state.stopped else ""
     left = state.runs - state.runs_done
-    return f"{left} of {units.counted(state.runs, 'run')} are to be measured{stopped}. Each is one problem with all its variants."
+    each = "Each is one problem, or a workload at one size, with all its variants."
+    return f"{left} of {units.counted(state.runs, 'run')} are to be measured{stopped}. {each}"
 
 
 def _start(bench: Bench, device_id: str, owner: str, *, again: bool, claims: tuple[str, ...] | None = None) -> None:
