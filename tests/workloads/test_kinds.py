@@ -245,7 +245,7 @@ def test_a_planted_delay_is_found_as_exposed_time_by_two_processes(tmp_path: Pat
         assert result.mechanics_only
         exposed = result.values["exposed_s"]
         assert isinstance(exposed, Measured)
-        assert 0.027 < exposed.estimate, result.case.variant
+        assert exposed.estimate > 0.027, result.case.variant
         assert result.values["gradient_error"].value < 1e-6
         assert result.timeline is not None
         assert {span.lane for span in result.timeline.spans} == {"compute", "communication"}

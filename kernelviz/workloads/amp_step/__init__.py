@@ -167,7 +167,7 @@ WORKLOADS = (
             WorkloadVariant(
                 name="fp32",
                 caption="Everything in fp32, matrix products too.",
-                idea="What torch does unless it is told otherwise.",
+                idea="No tensor cores. torch itself allows TF32 in convolutions unless it is told otherwise; here it is off.",
             ),
             WorkloadVariant(
                 name="tf32",

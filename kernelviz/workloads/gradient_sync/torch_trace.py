@@ -14,6 +14,8 @@ from kernelviz.core.workload import Lane, Span
 
 MOST_SPANS = 4000
 _COMMUNICATION = ("nccldevkernel", "ncclkernel", "gloo:")
+_ANNOTATIONS = ("nccl:", "profilerstep")
+"""Names of ranges that Kineto may report beside the kernels inside of them."""
 PLANTED = "spin_kernel"
 """The name in torch.cuda._sleep's kernel (aten/src/ATen/cuda/Sleep.cu)."""
 _OPERATORS = ("aten::", "autograd::", "torch::autograd")
@@ -28,6 +30,8 @@ def lane_of(name: str, *, on_gpu: bool) -> Lane | None:
     ('communication', 'compute', None)
     """
     lower = name.lower()
+    if lower.startswith(_ANNOTATIONS):
+        return None
     if lower.startswith(_COMMUNICATION) or PLANTED in lower:
         return "communication"
     return "compute" if on_gpu or lower.startswith(_OPERATORS) else None
