@@ -220,6 +220,7 @@ def test_the_hidden_share_is_by_the_interval_formula() -> None:
     spans = [compute(0, 3), compute(4, 5), compute(4.2, 4.8)]
     assert hidden_share([*spans, exchange]) == pytest.approx(0.5)
     assert hidden_share(spans) is None
+    assert hidden_share([compute(0.1, 0.3), Span(lane="communication", start_s=0.3, end_s=0.7)]) == 0
     assert lane_of("void at::cuda::(anonymous namespace)::spin_kernel(long)", on_gpu=True) == "communication"
 
 

@@ -41,8 +41,16 @@ def overlap(first: Iterable[Interval], second: Iterable[Interval]) -> float:
     >>> overlap([(0.0, 2.0), (4.0, 5.0)], [(1.0, 4.5)])
     1.5
     """
-    one, other = list(first), list(second)
-    return covered(one) + covered(other) - covered([*one, *other])
+    one, other = union(first), union(second)
+    total, i, j = 0.0, 0, 0
+    while i < len(one) and j < len(other):
+        # Not the sum of both minus their union: rounding makes 0 a tiny number of either sign.
+        total += max(0.0, min(one[i][1], other[j][1]) - max(one[i][0], other[j][0]))
+        if one[i][1] < other[j][1]:
+            i += 1
+        else:
+            j += 1
+    return total
 
 
 def of_lane(spans: Sequence[Span], lane: Lane) -> list[Interval]:

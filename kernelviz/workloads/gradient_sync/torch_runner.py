@@ -38,8 +38,9 @@ TRACED_STEPS = 10
 WARM_UP = 4
 """Steps before the proof: PowerSGD's hook compresses from the third step on, and buckets are made anew after the first."""
 BOUNDS = {"bf16_hook": 2e-2, "powersgd_hook": 4.0}
-"""The largest relative error of a right exchange. bf16: rounding. PowerSGD delivers in a step what earlier steps left out, so that
-its error may exceed 1; only what is of another size is refused, and that both ranks have the same gradients is checked exactly."""
+"""The largest relative error of a right exchange. bf16: rounding. PowerSGD delivers in a step what earlier steps left out, so
+that its error may exceed 1. Only an error of another size is refused; that both ranks have the same gradients is checked exactly.
+"""
 _BOUND_OF_FP32 = 1e-3
 """In bf16 products, the order of additions in a step may differ between two calls of the same step."""
 
