@@ -142,6 +142,8 @@ def values_by_axis(run: WorkloadRun, axis: str, figures: Sequence[str] = (), at:
     draft = Draft(HEIGHT, x_title=declared.title, y_title=f"{_title(listed)}{f', {unit}' if unit else ''}")
     for variant in dict.fromkeys(row.case.variant for row in of):
         for number_of, figure in enumerate(listed):
+            if not any(row.value(figure.name) for row in of if row.case.variant == variant):
+                continue  # a figure that is stated with one variant only
             draft.traces.append(
                 _line(run, [r for r in of if r.case.variant == variant], axis, figure, scale, number_of, len(listed))
             )

@@ -36,7 +36,7 @@ BYTES_OF_FP32 = 4
 ACCUMULATED = 16
 """So many exchanges are summed for the error with feedback."""
 MOST_ROWS_OF_SVD = 1024
-_COPY = "peer_copy"
+_COPY, _BASELINE = "peer_copy", "fp32"
 
 
 def bus_bandwidth(sent_bytes: int, ranks: int, time_s: float) -> float:
@@ -103,7 +103,7 @@ def rank(context: RankContext, arguments: Mapping[str, Any]) -> Any:
 
     exchanges = {name: exchange_of(name, own, ranks) for name in variants}
     calls = {name: of_exchange(exchange) for name, exchange in exchanges.items()}
-    series = context.rounds({**calls, _COPY: timed(lambda: None, copy)}, baseline="fp32", warm_up=2)
+    series = context.rounds({**calls, _COPY: timed(lambda: None, copy)}, baseline=_BASELINE, warm_up=2)
     context.progress("checking")
     meet()
     answers = RankAnswers(
@@ -154,7 +154,9 @@ def _measurement(
     }
     notes = [] if together else [WorkloadNote(kind="not_interleaved")]
     if all(copy.bound_share is not None for copy in copies):
-        values |= _beside_copy(of_ranks, copies, sent, size_bytes, context)
+        values["copy_share"] = _share_of_copy(of_ranks, copies, sent, size_bytes, context)
+        if case.variant == _BASELINE or not together:
+            values["copy_bytes_per_s"] = measured(context, copies, "time_s", lambda s: size_bytes / s)
         if not all(copy.counted["peer_access"] for copy in copies):
             notes.append(WorkloadNote(kind="no_peer_access"))
     for figure, value in of_ranks[0].counted.items():
@@ -162,17 +164,14 @@ def _measurement(
     return WorkloadMeasurement(case=case, values=values, notes=tuple(notes), failure=refusal(of_ranks))
 
 
-def _beside_copy(
+def _share_of_copy(
     of_ranks: Sequence[RankSeries], copies: Sequence[RankSeries], sent: int, size_bytes: int, context: WorkloadContext
-) -> dict[str, Measured]:
-    """The bandwidth of the copy, and that of the exchange as a share of it in the same round."""
+) -> Measured:
+    """The bus bandwidth of the exchange as a share of the bandwidth of the copy in the same round."""
     times, copied = (mean_over_ranks(of, "time_s") for of in (of_ranks, copies))
     ranks, of_copy = len(of_ranks), dict(zip(copies[0].rounds, copied, strict=True))
     shares = [
         bus_bandwidth(sent, ranks, time) * of_copy[number] / size_bytes
         for number, time in zip(of_ranks[0].rounds, times, strict=True)
     ]
-    return {
-        "copy_bytes_per_s": measured(context, copies, "time_s", lambda s: size_bytes / s),
-        "copy_share": context.measured(shares, rounds=of_ranks[0].rounds),
-    }
+    return context.measured(shares, rounds=of_ranks[0].rounds)

@@ -149,7 +149,7 @@ WORKLOADS = (
                 help="Processor time of this process and its workers over the time of the epoch and the number of cores.",
             ),
         ),
-        chart=WorkloadChart(kind="workers", figures=("images_per_s", "first_batch_s", "starved")),
+        chart=WorkloadChart(kind="bars", figures=("images_per_s", "first_batch_s", "starved")),
         limits=(
             WorkloadLimit(
                 name="page_cache",
