@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.workload_history import WorkloadSummary
-from kernelviz.bench.workload_plan import WorkloadRequest, offers
+from kernelviz.bench.workload_plan import WorkloadRequest, device_choices, offers
 from kernelviz.core import LIVING, Device, UnknownRun
 from kernelviz.core.claim import Claim, WorkloadClaimCase
 from kernelviz.formats import shipped_workloads
@@ -66,14 +66,14 @@ def _opened(bench: Bench, run_id: str, device: Device) -> WorkloadEvidence | Non
 def _chosen(
     wanted: Mapping[str, Sequence[WorkloadClaimCase]], candidates: Iterable[WorkloadEvidence]
 ) -> dict[str, WorkloadEvidence]:
-    left, found = dict(wanted), {}
+    left, chosen = dict(wanted), {}
     for evidence in candidates:
         for claim_id in [i for i, cases in left.items() if all(evidence.result(case) is not None for case in cases)]:
-            found[claim_id] = evidence
+            chosen[claim_id] = evidence
             del left[claim_id]
         if not left:
             break
-    return found
+    return chosen
 
 
 def obstacle(claim: Claim, device: Device) -> Obstacle | None:
@@ -119,7 +119,9 @@ def start(bench: Bench, run: WorkloadClaimRun, device_id: str, *, owner: str = "
     if known is not None and known.status != "finished":
         bench.workloads.resume(known.id, owner=owner)
         return known.id
-    devices = None if workloads()[run.workload].workload.ranks > 1 and device_id != "cpu" else (device_id,)
+    choices = device_choices(workloads()[run.workload].workload, bench.devices())
+    of_device = next((choice for choice in choices if device_id in [device.id for device in choice]), None)
+    devices = (device_id,) if of_device is None else tuple(device.id for device in of_device)
     values = {axis: str(value) for axis, value in run.values.items()}
     request = WorkloadRequest(workload=run.workload, variants=run.variants, values=values, devices=devices)
     return bench.workloads.run(bench.workloads.plan(request), owner=owner, title=run.title)

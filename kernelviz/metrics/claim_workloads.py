@@ -19,8 +19,8 @@ class WorkloadEvidence:
 
     def result(self, case: WorkloadClaimCase) -> WorkloadResult | None:
         """The result of a case; None if the run has none, or gave it up."""
-        found = self.run.result_of(WorkloadCase(workload=case.workload, values=case.values, variant=case.variant))
-        return None if found is None or found.given_up else found
+        result = self.run.result_of(WorkloadCase(workload=case.workload, values=case.values, variant=case.variant))
+        return None if result is None or result.given_up else result
 
 
 def workload_number(
@@ -43,12 +43,12 @@ def workload_number(
     if test.over is None:
         return _interval(values[0])
     figure = evidence.run.declared.figure_named(test.case.figure)
-    found = None if figure is None else gain(figure, values[0], values[1])
-    if found is None:
+    compared = None if figure is None else gain(figure, values[0], values[1])
+    if compared is None:
         return NotMeasured(len(cases))
     if all(isinstance(value, Counted) for value in values):
-        return Interval(found.ratio.estimate, found.ratio.estimate, found.ratio.estimate)
-    return found.ratio
+        return Interval(compared.ratio.estimate, compared.ratio.estimate, compared.ratio.estimate)
+    return compared.ratio
 
 
 def _interval(value: Measured | Counted) -> Interval:

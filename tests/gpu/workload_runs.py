@@ -46,7 +46,7 @@ RUNS: dict[str, dict[str, WorkloadRequest]] = {
     "models": {
         "model-loading": WorkloadRequest("model_loading", preset="published", devices=ONE),
         "model-loading-dropped": WorkloadRequest(
-            "model_loading", values={"cache": "dropped"}, preset="published", devices=ONE, budget_s=2.0
+            "model_loading", values={"cache": "dropped"}, preset="published", devices=ONE, budget_s=1.0
         ),
     },
     "cpu_models": {"model-loading-cpu": WorkloadRequest("model_loading", preset="published", devices=CPU)},

@@ -36,11 +36,11 @@ def gradient(elements: int, *, rank: int, seed: int, device: torch.device) -> to
     left = torch.randn(rows, count, generator=shared, device=device) / rows**0.5
     right = torch.randn(columns, count, generator=shared, device=device) / columns**0.5
     strengths = 1 / torch.arange(1, count + 1, device=device, dtype=torch.float32)
-    made: torch.Tensor = (left * strengths) @ right.T
+    signal: torch.Tensor = (left * strengths) @ right.T
     noise = torch.randn(rows, columns, generator=own, device=device)
-    noise *= NOISE * torch.linalg.vector_norm(made) / torch.linalg.vector_norm(noise)
-    made += noise
-    return made.flatten()
+    noise *= NOISE * torch.linalg.vector_norm(signal) / torch.linalg.vector_norm(noise)
+    signal += noise
+    return signal.flatten()
 
 
 @dataclass(slots=True)
@@ -141,9 +141,11 @@ def exchange_of(variant: str, gradient: torch.Tensor, ranks: int) -> Exchange:
     return LowRank(gradient, ranks, RANKS_OF_VARIANTS[variant])
 
 
-def relative_error(found: torch.Tensor, reference: torch.Tensor) -> float:
+def relative_error(delivered: torch.Tensor, reference: torch.Tensor) -> float:
     """The norm of the difference over the norm of the reference, in the reference's format; infinite if it is not finite."""
-    error = float(torch.linalg.vector_norm(found.to(reference.dtype) - reference) / torch.linalg.vector_norm(reference))
+    error = float(
+        torch.linalg.vector_norm(delivered.to(reference.dtype) - reference) / torch.linalg.vector_norm(reference)
+    )
     return error if error == error else float("inf")
 
 

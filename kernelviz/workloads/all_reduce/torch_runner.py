@@ -59,16 +59,16 @@ def measure(cases: Sequence[WorkloadCase], context: WorkloadContext) -> Iterator
     """Measure variants at one size."""
     size_bytes = int(cases[0].values["bytes"])
     elements = size_bytes // BYTES_OF_FP32
-    taken = []
+    admitted = []
     for case in cases:
         if case.variant in RANKS_OF_VARIANTS and matrix_shape(elements) is None:
             why = NotAdmitted(text="PowerSGD takes a matrix: a gradient whose bytes are a power of two")
             yield WorkloadMeasurement(case=case, failure=Failure(stage="unavailable", reasons=(why,)))
         else:
-            taken.append(case)
+            admitted.append(case)
     arguments = {"elements": elements, "devices": [device.id for device in context.devices]}
     for group, answers, together in in_ranks(
-        taken, context, "kernelviz.workloads.all_reduce.torch_runner:rank", arguments
+        admitted, context, "kernelviz.workloads.all_reduce.torch_runner:rank", arguments
     ):
         for case in group:
             yield _measurement(case, answers, together, size_bytes, context)
@@ -84,7 +84,7 @@ def rank(context: RankContext, arguments: Mapping[str, Any]) -> Any:
         sum((one.double() for one in gathered(own, ranks)), torch.zeros(elements, dtype=torch.float64, device=device))
         / ranks
     )
-    found = {name: _checked(name, own, mean, ranks) for name in variants}
+    checked = {name: _checked(name, own, mean, ranks) for name in variants}
     del mean
     size_bytes, on_gpu = elements * BYTES_OF_FP32, device.type == "cuda"
     count, meet = back_to_back(size_bytes, on_gpu), Meeting(context)
@@ -113,9 +113,9 @@ def rank(context: RankContext, arguments: Mapping[str, Any]) -> Any:
                 counted={**counted, "sent_bytes": float(exchanges[name].sent_bytes)},
                 bound_share=share if share < float("inf") else None,
             )
-            for name, (counted, share) in found.items()
+            for name, (counted, share) in checked.items()
         },
-        others={
+        beside={
             _COPY: msgspec.structs.replace(
                 series_of(series[_COPY]),
                 counted={"peer_access": float(copy.peer_access)},
@@ -146,7 +146,7 @@ def _measurement(
 ) -> WorkloadMeasurement:
     of_ranks: list[RankSeries] = [answer.variants[case.variant] for answer in answers]
     ranks, sent = len(answers), int(of_ranks[0].counted["sent_bytes"])
-    copies = [answer.others[_COPY] for answer in answers]
+    copies = [answer.beside[_COPY] for answer in answers]
     values: dict[str, WorkloadValue] = {
         "time_s": measured(context, of_ranks, "time_s"),
         "algorithm_bytes_per_s": measured(context, of_ranks, "time_s", lambda s: size_bytes / s),

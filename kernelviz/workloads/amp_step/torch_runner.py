@@ -17,7 +17,6 @@ from kernelviz.workloads.amp_step.torch_step import (
     batches,
     channels_last,
     reference_gradients,
-    relative_error,
 )
 from kernelviz.workloads.catalog import Series, WorkloadContext
 
@@ -76,11 +75,12 @@ def measure(cases: Sequence[WorkloadCase], context: WorkloadContext) -> Iterator
             if admitted(case.variant, shape) is None:
                 context.progress("compiling" if PRECISIONS[case.variant].compiled else "preparing", case.variant)
                 ready[case.variant] = prepared(shape, PRECISIONS[case.variant], device, data, reference, steps)
-    if _BASELINE not in ready:
+    base_loss = None
+    if _BASELINE in ready:
+        base_loss = ready[_BASELINE].loss
+    elif all(case.variant != _BASELINE for case in cases):  # a run goes on whose baseline has its result
         context.progress("preparing", _BASELINE)
         base_loss = prepared(shape, PRECISIONS[_BASELINE], device, data, reference, steps).loss
-    else:
-        base_loss = ready[_BASELINE].loss
     by_variant = {case.variant: case for case in cases}
     series = context.rounds({name: _Sampled(one, context) for name, one in ready.items()}, baseline=_BASELINE)
     for name, of_variant in series.items():
@@ -113,7 +113,7 @@ def prepared(
         torch.cuda.empty_cache()
     before = torch.cuda.memory_allocated(device) if on_gpu else 0
     trainer = Trainer(shape, precision, device, data)
-    error = relative_error(trainer.gradients(), reference)
+    error = trainer.error(reference)
     losses, skipped, scale = [], 0, trainer.scale
     for _ in range(steps):
         losses.append(float(trainer.step()))
@@ -140,7 +140,12 @@ class _Sampled:
 
 
 def _measurement(
-    case: WorkloadCase, trained: Trained, series: Series, shape: Shape, base_loss: float, context: WorkloadContext
+    case: WorkloadCase,
+    trained: Trained,
+    series: Series,
+    shape: Shape,
+    base_loss: float | None,
+    context: WorkloadContext,
 ) -> WorkloadMeasurement:
     steps, again, rounds = series.samples["step_s"], series.again.get("step_s", ()), series.rounds
     rates, rates_again = ([shape.batch / s for s in of] for of in (steps, again))
@@ -150,9 +155,10 @@ def _measurement(
         "samples_per_s": context.measured(rates, rounds=rounds, again=rates_again),
         "forward_s": context.measured(forward, rounds=rounds, again=series.again.get("forward_s", ())),
         "loss": context.counted(trained.loss),
-        "loss_difference": context.counted(abs(trained.loss - base_loss) / abs(base_loss)),
         "gradient_error": context.counted(trained.error),
     }
+    if base_loss:
+        values["loss_difference"] = context.counted(abs(trained.loss - base_loss) / abs(base_loss))
     if trained.peak_bytes is not None:
         values["peak_bytes"] = context.counted(trained.peak_bytes, "allocator")
     notes = []

@@ -75,7 +75,7 @@ def batches(
 ) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """Inputs and targets of `count` batches: normal images with random classes, or random tokens with the next one as target."""
     generator = torch.Generator().manual_seed(seed + 1)
-    made = []
+    data = []
     for _ in range(count):
         if shape.model == "resnet50":
             inputs = torch.randn(shape.batch, 3, shape.size, shape.size, generator=generator)
@@ -83,8 +83,8 @@ def batches(
         else:
             tokens = torch.randint(vocabulary_of(shape), (shape.batch, shape.size + 1), generator=generator)
             inputs, targets = tokens[:, :-1].contiguous(), tokens[:, 1:].contiguous()
-        made.append((inputs.to(device), targets.to(device)))
-    return made
+        data.append((inputs.to(device), targets.to(device)))
+    return data
 
 
 def channels_last(data: list[tuple[torch.Tensor, torch.Tensor]]) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -159,20 +159,30 @@ class Trainer:
         """By what the GradScaler multiplies the loss; None without one."""
         return float(self._scaler.get_scale()) if self.precision.scaled else None
 
-    def gradients(self, samples: int = PROOF_BATCH) -> torch.Tensor:
-        """The gradients of the loss of the first samples, as one vector in fp32. The model's state is not changed, except for
-        running means of normalisations, which training does not read."""
+    def gradients(self, samples: int | None = PROOF_BATCH, *, compiled: bool = False) -> torch.Tensor:
+        """The gradients of the loss of the first samples (None: of the whole batch), as one vector in fp32. `compiled`: by
+        the call that `step` makes; otherwise by the model itself, because another number of samples would be compiled anew. The model's
+        state is not changed, except for running means of normalisations, which training does not read."""
         inputs, targets = (part[:samples] for part in self._data[0])
         for parameter in self.model.parameters():
             parameter.grad = None
-        # Not by the compiled call: it would be compiled once more for this batch. `step` is compared by its losses.
         with self._in_precision():
-            loss = loss_of(self.model(inputs), targets)
+            loss = loss_of((self._call if compiled else self.model)(inputs), targets)
         factor = self.scale or 1.0
         with tf32(self.precision.tf32):
             (loss * factor).backward()
-        found = torch.cat([p.grad.detach().float().flatten() for p in self.model.parameters() if p.grad is not None])
-        return found / factor
+        gradients = torch.cat(
+            [p.grad.detach().float().flatten() for p in self.model.parameters() if p.grad is not None]
+        )
+        return gradients / factor
+
+    def error(self, reference: torch.Tensor) -> float:
+        """The relative error of the gradients. `reference`: those of the first samples in float64. Of a compiled step also the
+        difference from the same step without compiling on the whole batch; the larger one counts."""
+        error = relative_error(self.gradients(), reference)
+        if not self.precision.compiled:
+            return error
+        return max(error, relative_error(self.gradients(None, compiled=True), self.gradients(None)))
 
 
 def loss_of(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
@@ -191,8 +201,8 @@ def reference_gradients(
     return torch.cat([p.grad.detach().flatten() for p in model.parameters() if p.grad is not None])
 
 
-def relative_error(found: torch.Tensor, reference: torch.Tensor) -> float:
+def relative_error(gradients: torch.Tensor, reference: torch.Tensor) -> float:
     """The norm of the difference over the norm of the reference, in float64; infinite if something is not finite."""
-    error = float(torch.linalg.vector_norm(found.double() - reference.double()))
+    error = float(torch.linalg.vector_norm(gradients.double() - reference.double()))
     norm = float(torch.linalg.vector_norm(reference.double()))
     return error / norm if norm > 0 and error == error else float("inf")

@@ -39,15 +39,15 @@ LOADINGS: Mapping[str, Loading] = {
 
 def write_images(folder: Path, files: int, pixels: int, seed: int) -> list[Path]:
     """Write so many JPEG files of pixels × pixels, and return their paths."""
-    made, numbers = [], np.random.default_rng(seed)
+    paths, numbers = [], np.random.default_rng(seed)
     for i in range(files):
         small = numbers.integers(0, 256, (max(1, pixels // 8), max(1, pixels // 8), 3), dtype=np.uint8)
         smooth = np.asarray(Image.fromarray(small).resize((pixels, pixels), Image.Resampling.BICUBIC), dtype=np.int16)
         noisy = smooth + numbers.integers(-_NOISE, _NOISE + 1, smooth.shape, dtype=np.int16)
         path = folder / f"{i:05d}.jpg"
         Image.fromarray(noisy.clip(0, 255).astype(np.uint8)).save(path, quality=_QUALITY)
-        made.append(path)
-    return made
+        paths.append(path)
+    return paths
 
 
 def decoded(path: Path, crop: int, seed: int) -> torch.Tensor:

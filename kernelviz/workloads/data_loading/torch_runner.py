@@ -69,7 +69,7 @@ def epoch(batches: Any, images: int, step_s: float, device: torch.device) -> Map
     used_before, began_s = _processor_s(), time.perf_counter()
     iterator = iter(batches)
     first_s = waited_s = 0.0
-    asked_s = began_s
+    requested_s = began_s
     while True:
         batch = next(iterator, None)
         arrived_s = time.perf_counter()
@@ -78,14 +78,14 @@ def epoch(batches: Any, images: int, step_s: float, device: torch.device) -> Map
         if first_s == 0.0:
             first_s = arrived_s - began_s
         else:
-            waited_s += arrived_s - asked_s
+            waited_s += arrived_s - requested_s
         if device.type == "cuda":
             batch[0].to(device, non_blocking=True)
             torch.cuda.synchronize(device)
         left_s = step_s - (time.perf_counter() - arrived_s)
         if left_s > 0:
             time.sleep(left_s)
-        asked_s = time.perf_counter()
+        requested_s = time.perf_counter()
     ended_s = time.perf_counter()
     # Read before the iterator is gone: it ends its workers, and then their time is only known as that of children.
     used_s = _processor_s() - used_before

@@ -17,13 +17,13 @@ def union(intervals: Iterable[Interval]) -> list[Interval]:
     >>> union([(2.0, 3.0), (0.0, 1.0), (0.5, 1.5)])
     [(0.0, 1.5), (2.0, 3.0)]
     """
-    joined: list[Interval] = []
+    merged: list[Interval] = []
     for begin, end in sorted(intervals):
-        if joined and begin <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
         else:
-            joined.append((begin, end))
-    return joined
+            merged.append((begin, end))
+    return merged
 
 
 def covered(intervals: Iterable[Interval]) -> float:

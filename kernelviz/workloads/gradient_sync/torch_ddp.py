@@ -177,10 +177,10 @@ class Step:
     def stamped(self) -> list[tuple[int, int]]:
         """What a thread of the hook did since the last call, in nanoseconds of the host's clock; torch.profiler does not
         see it."""
-        found, own = [], self._hook
+        stamps, own = [], self._hook
         if own is not None:
-            found, own.stamps_ns = own.stamps_ns, []
-        return found
+            stamps, own.stamps_ns = own.stamps_ns, []
+        return stamps
 
     def gradients(self) -> torch.Tensor:
         """The gradients of the last step, as one vector."""

@@ -94,7 +94,7 @@ def rank(context: RankContext, arguments: Mapping[str, Any]) -> Any:
             name: _with_trace(series_of(series[name]), *checked[name], _traces(name, step, meet, context))
             for name, step in steps.items()
         },
-        others={FLOOR: series_of(series[FLOOR])},
+        beside={FLOOR: series_of(series[FLOOR])},
     )
     meet()
     return msgspec.to_builtins(answers)
@@ -112,11 +112,11 @@ def _checked(
         step()
         torch.cuda.synchronize(device)
         counted["peak_bytes"] = float(torch.cuda.max_memory_allocated(device) - before)
-    found = step.gradients().double()
-    error = float(torch.linalg.vector_norm(found - mean) / torch.linalg.vector_norm(mean))
+    gradients = step.gradients().double()
+    error = float(torch.linalg.vector_norm(gradients - mean) / torch.linalg.vector_norm(mean))
     counted["gradient_error"] = error
     share = error / BOUNDS.get(name, _BOUND_OF_FP32)
-    return counted, share if share == share and _same_everywhere(found) else float("inf")
+    return counted, share if share == share and _same_everywhere(gradients) else float("inf")
 
 
 def _same_everywhere(gradients: torch.Tensor) -> bool:
@@ -129,11 +129,11 @@ def _same_everywhere(gradients: torch.Tensor) -> bool:
 def _traces(name: str, step: Step, meet: Meeting, context: RankContext) -> list[tuple[Span, ...]]:
     """The spans of some steps; the first, in which the profiler starts, is not kept."""
     context.progress("measuring", name)
-    found = []
+    traces = []
     for _ in range(TRACED_STEPS + 1):
         meet()
-        found.append(traced(step, torch.device(context.torch_device), step.stamped))
-    return found[1:]
+        traces.append(traced(step, torch.device(context.torch_device), step.stamped))
+    return traces[1:]
 
 
 def _with_trace(
@@ -164,7 +164,7 @@ def _measurement(
     case: WorkloadCase, answers: Sequence[RankAnswers], together: bool, context: WorkloadContext
 ) -> WorkloadMeasurement:
     of_ranks = [answer.variants[case.variant] for answer in answers]
-    floors = [answer.others[FLOOR] for answer in answers]
+    floors = [answer.beside[FLOOR] for answer in answers]
     clock: Clock = "cupti" if context.device.kind == "cuda" else "host"
     values: dict[str, WorkloadValue] = {
         "step_s": measured(context, of_ranks, "step_s"),

@@ -58,15 +58,15 @@ def traced(step: Callable[[], object], device: torch.device, stamped: Stamps = l
 
 def spans_of(events: Iterable[Any], stamps: Iterable[tuple[int, int]] = (), *, on_gpu: bool) -> tuple[Span, ...]:
     """The spans of Kineto's events, and of other exchanges."""
-    found: list[tuple[int, int, Lane, str]] = [(*stamp, "communication", "delayed exchange") for stamp in stamps]
+    records: list[tuple[int, int, Lane, str]] = [(*stamp, "communication", "delayed exchange") for stamp in stamps]
     for event in events:
         if (event.device_type().name == "CUDA") != on_gpu:
             continue
         lane = lane_of(event.name(), on_gpu=on_gpu)
         if lane is not None and event.duration_ns() > 0:
-            found.append((event.start_ns(), event.start_ns() + event.duration_ns(), lane, event.name()))
-    begin_ns = min((begin for begin, *_ in found), default=0)
-    longest = sorted(found, key=lambda one: one[0] - one[1])[:MOST_SPANS]
+            records.append((event.start_ns(), event.start_ns() + event.duration_ns(), lane, event.name()))
+    begin_ns = min((begin for begin, *_ in records), default=0)
+    longest = sorted(records, key=lambda one: one[0] - one[1])[:MOST_SPANS]
     return tuple(
         Span(lane=lane, start_s=(begin - begin_ns) / 1e9, end_s=(end - begin_ns) / 1e9, name=name[:120])
         for begin, end, lane, name in sorted(longest)

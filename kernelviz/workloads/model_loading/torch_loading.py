@@ -114,7 +114,7 @@ LOADS: Mapping[str, Load] = {
 }
 
 
-def relative_error(found: torch.Tensor, reference: torch.Tensor) -> float:
+def relative_error(result: torch.Tensor, reference: torch.Tensor) -> float:
     """The norm of the difference over the norm of the reference; infinite if it is not finite."""
-    error = float(torch.linalg.vector_norm(found.double().cpu() - reference) / torch.linalg.vector_norm(reference))
+    error = float(torch.linalg.vector_norm(result.double().cpu() - reference) / torch.linalg.vector_norm(reference))
     return error if error == error else float("inf")

@@ -52,7 +52,7 @@ def _measured(case: WorkloadCase, context: WorkloadContext) -> WorkloadMeasureme
         error = max(error, relative_error(result, reference))
         answers.append(answer)
         # Ten processes give an interval. A large model may end before that, with samples but without one.
-        if number + 1 >= LEAST_PROCESSES and time.monotonic() - began_s > 10 * context.budget_s:
+        if number + 1 >= LEAST_PROCESSES and time.monotonic() - began_s > 20 * context.budget_s:
             break
     values: dict[str, WorkloadValue] = {
         figure: context.measured([one[figure] for one in answers], clock="host" if figure.endswith("_s") else "process")
@@ -126,9 +126,9 @@ def load(context: RankContext, arguments: Mapping[str, Any]) -> Mapping[str, Any
 
 def resident() -> dict[str, float]:
     """Bytes of physical memory of this process, their peak, and those of mapped files (/proc/self/status, Linux)."""
-    found = {}
+    sizes = {}
     for line in Path("/proc/self/status").read_text().splitlines():
         name, _, rest = line.partition(":")
         if name in _STATUS:
-            found[_STATUS[name]] = float(rest.split()[0]) * 1024
-    return found
+            sizes[_STATUS[name]] = float(rest.split()[0]) * 1024
+    return sizes

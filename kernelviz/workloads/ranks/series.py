@@ -30,10 +30,10 @@ class RankSeries(Struct, frozen=True, kw_only=True):
 
 
 class RankAnswers(Struct, frozen=True, kw_only=True):
-    """What one rank answers. `others`: series that belong to no variant, such as a peer copy."""
+    """What one rank answers. `beside`: series that belong to no variant, such as a peer copy."""
 
     variants: dict[str, RankSeries]
-    others: dict[str, RankSeries] = {}
+    beside: dict[str, RankSeries] = {}
 
 
 def series_of(series: Series) -> RankSeries:
