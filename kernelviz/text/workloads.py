@@ -234,7 +234,8 @@ def describe_insight(run: WorkloadRun) -> Text:
     if not usable:
         failed = sum(row.result is not None and row.result.failure is not None for row in listed)
         return Text(f"No case has a value: {failed} failed." if failed else "No case has a result yet.")
-    sentence = _best_sentence(run, listed, usable)
+    failed = sum(row.result is not None and row.result.failure is not None for row in listed)
+    sentence = _best_sentence(run, listed, usable) + (f" {units.counted(failed, 'case')} failed." if failed else "")
     only = any(row.result is not None and row.result.mechanics_only for row in usable)
     return Text(f"Mechanics only (gloo on a processor): {sentence}" if only else str(sentence))
 

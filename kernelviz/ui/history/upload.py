@@ -61,8 +61,8 @@ def _imported_file(bench: Bench, name: str, ids: Sequence[str], seal: Seal | Non
 
 def _upload(bench: Bench, number: int) -> None:
     st.markdown(
-        "Import runs from another machine (kernelviz JSON, also of workloads, Parquet or `.kvz`) or from another tool (nvbench or "
-        "google-benchmark JSON). The format is detected automatically, and an invalid file is rejected as a whole."
+        "Import runs from another machine (kernelviz JSON, also of workloads, Parquet or `.kvz`) or from another tool (nvbench "
+        "or google-benchmark JSON). The format is detected automatically, and an invalid file is rejected as a whole."
     )
     files = st.file_uploader(
         "Run files",

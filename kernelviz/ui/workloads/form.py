@@ -169,7 +169,7 @@ def _start_row(bench: Bench, workload: Workload, plan: WorkloadPlan) -> None:
         case_count = units.counted(len(plan.cases), "case")
         st.caption(
             plain(
-                f"{case_count}, at most {plan.method.budget_s * len(plan.cases):.0f} s of measuring, plus preparation."
+                f"{case_count}, at most {units.seconds(plan.method.budget_s * len(plan.cases), 3)} of measuring, plus preparation."
             )
         )
 
