@@ -160,9 +160,9 @@ class Trainer:
         return float(self._scaler.get_scale()) if self.precision.scaled else None
 
     def gradients(self, samples: int | None = PROOF_BATCH, *, compiled: bool = False) -> torch.Tensor:
-        """The gradients of the loss of the first samples (None: of the whole batch), as one vector in fp32. `compiled`: by
-        the call that `step` makes; otherwise by the model itself, because another number of samples would be compiled anew. The model's
-        state is not changed, except for running means of normalisations, which training does not read."""
+        """The gradients of the loss of the first samples (None: of the whole batch), as one vector in fp32. `compiled`: by the
+        call that `step` makes; otherwise by the model itself, because another number of samples would be compiled anew. The
+        model's state is not changed, except for running means of normalisations, which training does not read."""
         inputs, targets = (part[:samples] for part in self._data[0])
         for parameter in self.model.parameters():
             parameter.grad = None
