@@ -84,7 +84,7 @@ def test_everything_comes_back_and_twice_changes_nothing(
     there, here = make("there"), make("here")
     filled(there)
     written = there[1].back_up(tmp_path / name)
-    assert written.counts == "3 runs, 4 roofs, 1 selftest, 1 inspection, 1 tuning"
+    assert written.counts == "3 runs, 4 roofs, 1 selftest, 1 inspection, 1 tuning, 0 workloads"
     assert ((tmp_path / name).read_bytes()[:2] == b"\x1f\x8b") == name.endswith(".gz")
     assert backup.recognised(tmp_path / name)
     for _ in range(2):
