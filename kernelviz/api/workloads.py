@@ -116,9 +116,9 @@ def load_workload(run: str | os.PathLike[str]) -> WorkloadReport:
 
 def workload_runs(search: str = "") -> pd.DataFrame:
     """The stored runs of workloads, the newest first."""
-    found = use_cases.current().workloads.find(search, limit=10_000)
+    matching = use_cases.current().workloads.find(search, limit=10_000)
     names = ("id", "title", "workload", "device", "created_at", "status", "cases", "done", "failed", "note")
-    return frame([{name: getattr(one, name) for name in names} for one in found])
+    return frame([{name: getattr(one, name) for name in names} for one in matching])
 
 
 def compare_workloads(

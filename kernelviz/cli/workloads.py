@@ -289,9 +289,11 @@ def runs(
 ) -> None:
     """List the stored runs of workloads, the newest first."""
     history = use_cases.current().workloads
-    found = history.shipped() if shipped else history.deleted(limit) if deleted else history.find(search, limit=limit)
+    matching = (
+        history.shipped() if shipped else history.deleted(limit) if deleted else history.find(search, limit=limit)
+    )
     console.show_rows(
-        _RUNS, found[:limit], dataclasses.asdict, as_json=as_json,
+        _RUNS, matching[:limit], dataclasses.asdict, as_json=as_json,
         nothing="no run of a workload is stored here; `kernelviz workloads run` makes one",
     )  # fmt: skip
 

@@ -150,11 +150,11 @@ def values_by_axis(run: WorkloadRun, axis: str, figures: Sequence[str] = (), at:
     ticks = list(dict.fromkeys(row.case.values[axis] for row in of))
     whole = [t for t in ticks if isinstance(t, int)]
     if len(whole) == len(ticks) and whole:
-        shown = evenly_spaced(sorted(whole), _MOST_TICKS)
-        labels = [str(format_axis_value(t, declared.kind)) for t in shown]
+        labelled = evenly_spaced(sorted(whole), _MOST_TICKS)
+        labels = [str(format_axis_value(t, declared.kind)) for t in labelled]
         # With 0 on it (no workers, say), an axis cannot be logarithmic.
         wide = min(whole) > 0 and max(whole) >= 16 * min(whole)
-        draft.x_axis |= {"tickvals": shown, "ticktext": labels} | ({"type": "log"} if wide else {})
+        draft.x_axis |= {"tickvals": labelled, "ticktext": labels} | ({"type": "log"} if wide else {})
     positive = [v for v in known if v > 0]
     if len(positive) == len(known) and max(positive) > 20 * min(positive):
         low, high = min(positive) / scale / 1.3, max(positive) / scale * 1.3

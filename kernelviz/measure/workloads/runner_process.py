@@ -128,7 +128,9 @@ class RunnerContext(ProcessContext):
             )
         point = self._point
         return call_ranks(
-            requests, folder, lambda told: self._sender.send(msgspec.structs.replace(told, point=told.point or point))
+            requests,
+            folder,
+            lambda progress: self._sender.send(msgspec.structs.replace(progress, point=progress.point or point)),
         )
 
 

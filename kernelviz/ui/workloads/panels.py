@@ -103,8 +103,8 @@ def _chart(run: WorkloadRun) -> None:
             figure = plots.chart_of(run, point=at, variant=choice.timeline_variant(run, at))
         else:
             figure = plots.chart_of(run)
-    shown = rows(run, point=at) if at is not None else rows(run)
-    alt = "; ".join(str(describe_counted(row, run.declared.figures)) for row in shown)
+    visible = rows(run, point=at) if at is not None else rows(run)
+    alt = "; ".join(str(describe_counted(row, run.declared.figures)) for row in visible)
     charts.draw(figure, key=f"workload_{kind}", alt=f"{alt}. The table below has all values.", picture=picture)
     if kind == "lanes":  # the exposed time is a figure, so its bars stand below the timeline
         bars = plots.value_by_variant(run, at, run.declared.headline.name)
