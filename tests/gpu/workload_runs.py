@@ -52,6 +52,9 @@ RUNS: dict[str, dict[str, WorkloadRequest]] = {
     "cpu_models": {"model-loading-cpu": WorkloadRequest("model_loading", preset="published", devices=CPU)},
 }
 BUS_TOLERANCE, DELAY_TOLERANCE = 0.05, 0.1
+NO_MULTICAST = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
+"""Unless the caller decides otherwise: on a host whose GPUs others share, NVLink multicast can put these out of service. An
+all-reduce of two GPUs does without."""
 Check = tuple[str, bool]
 
 
@@ -141,6 +144,8 @@ def main(arguments: list[str]) -> int:
         print(__doc__, file=sys.stderr)  # noqa: T201
         return 2
     folder, part = Path(arguments[0]), arguments[1]
+    for variable, value_off in NO_MULTICAST.items():
+        os.environ.setdefault(variable, value_off)
     home = folder / "store"
     home.mkdir(parents=True, exist_ok=True)
     if part == "locks":
