@@ -2,7 +2,7 @@
 
     python tests/gpu/workload_runs.py FOLDER two | steps | images | models | cpu_models | locks
 
-`two` (all_reduce, gradient_sync) and `locks` need two GPUs, the others one. Each is meant to take less than eight minutes on H200.
+`two` (all_reduce, gradient_sync) and `locks` need two GPUs, the others one. Each is meant to take under eight minutes on H200.
 Writes FOLDER/w-CARD-NAME.json.gz for each run as soon as it has ended; those of `two`, `steps`, `images` and `models` belong into
 kernelviz/shipped/workloads. Prints values and checks; exit code 1 if a check fails. FOLDER/store keeps the runs.
 """
