@@ -35,7 +35,8 @@ _FORMATS = {
 
 def title() -> None:
     """The title, and what the page shows."""
-    st.markdown("#### Workloads", help=str(NEVER_ON_A_ROOFLINE))
+    with st.container(key="workloads_title"):
+        st.markdown("#### Workloads", help=str(NEVER_ON_A_ROOFLINE))
     st.markdown(
         "What is **larger than a kernel**: a training step, communication between GPUs, loading data or a model. Each has a "
         "ladder of variants, compared with a baseline on synthetic data."
