@@ -143,7 +143,7 @@ def run(
     with closing(use_cases.current()) as bench:
         plan = bench.workloads.plan(request)
         run_id = bench.workloads.run(plan, owner=console.owner(), title=title)
-        return _followed(bench, run_id, as_json=as_json)
+        return follow_workload(bench, run_id, as_json=as_json)
 
 
 def _settings(given: list[str] | None) -> dict[str, str]:
@@ -161,10 +161,10 @@ def resume(run: RunId, as_json: options.Json = False) -> int:
     """Measure those cases of a cancelled or interrupted run that have no result yet."""
     with closing(use_cases.current()) as bench:
         bench.workloads.resume(run, owner=console.owner())
-        return _followed(bench, run, as_json=as_json)
+        return follow_workload(bench, run, as_json=as_json)
 
 
-def _followed(bench: Bench, run_id: str, *, as_json: bool) -> int:
+def follow_workload(bench: Bench, run_id: str, *, as_json: bool) -> int:
     """Print the progress on stderr until the end, then the ladder on stdout; returns the exit code."""
     seen, cancelled, said = 0, False, ""
     declared = bench.workloads.load(run_id).declared
@@ -289,9 +289,11 @@ def runs(
 ) -> None:
     """List the stored runs of workloads, the newest first."""
     history = use_cases.current().workloads
-    found = history.shipped() if shipped else history.deleted(limit) if deleted else history.find(search, limit=limit)
+    matching = (
+        history.shipped() if shipped else history.deleted(limit) if deleted else history.find(search, limit=limit)
+    )
     console.show_rows(
-        _RUNS, found[:limit], dataclasses.asdict, as_json=as_json,
+        _RUNS, matching[:limit], dataclasses.asdict, as_json=as_json,
         nothing="no run of a workload is stored here; `kernelviz workloads run` makes one",
     )  # fmt: skip
 

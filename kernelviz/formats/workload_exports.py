@@ -163,7 +163,7 @@ def _charts(run: WorkloadRun) -> dict[str, tuple[str, object]]:
     """By the id of its box: the title of a chart and what the script draws. A chart of lines has all points in one."""
     by_point = points(run)
     keys = list(by_point) if run.declared.chart.kind in ("bars", "memory", "lanes") else list(by_point)[-1:]
-    found: dict[str, tuple[str, object]] = {}
+    by_id: dict[str, tuple[str, object]] = {}
     for number, point in enumerate(keys[-MOST_CHARTS:]):
         title = str(format_point(run, by_point[point])) if len(keys) > 1 else run.declared.title
         figure = figure_json.drawable(chart_of(run, point=point))
@@ -176,8 +176,8 @@ def _charts(run: WorkloadRun) -> dict[str, tuple[str, object]]:
             "file": f"kernelviz-{run.plan.workload}",
             "link": "",
         }
-        found[f"chart-{number}"] = (title, {"figure": figure, "alt": alt, "about": about})
-    return found
+        by_id[f"chart-{number}"] = (title, {"figure": figure, "alt": alt, "about": about})
+    return by_id
 
 
 def _section(title: str, lines: list[str]) -> str:

@@ -234,7 +234,8 @@ def describe_insight(run: WorkloadRun) -> Text:
     if not usable:
         failed = sum(row.result is not None and row.result.failure is not None for row in listed)
         return Text(f"No case has a value: {failed} failed." if failed else "No case has a result yet.")
-    sentence = _best_sentence(run, listed, usable)
+    failed = sum(row.result is not None and row.result.failure is not None for row in listed)
+    sentence = _best_sentence(run, listed, usable) + (f" {units.counted(failed, 'case')} failed." if failed else "")
     only = any(row.result is not None and row.result.mechanics_only for row in usable)
     return Text(f"Mechanics only (gloo on a processor): {sentence}" if only else str(sentence))
 
@@ -245,9 +246,9 @@ def _best_sentence(run: WorkloadRun, listed: Sequence[WorkloadRow], usable: Sequ
     all_points = list(dict.fromkeys(row.case.point for row in usable))
     if not best:
         base = next((row for row in reversed(usable) if row.is_baseline), usable[-1])
-        others = [row for row in usable if not row.is_baseline]
+        compared = [row for row in usable if not row.is_baseline]
         value = format_value(base.value(figure.name), figure.unit)
-        if not others:
+        if not compared:
             return Text(f"{base.case.variant}: {figure.title} {value}{_at(run, base, all_points)}.")
         return Text(
             f"No variant is better than {baseline} in {figure.title} beyond the noise floor; {base.case.variant} has "
@@ -306,17 +307,17 @@ def describe_comparison(comparison: WorkloadComparison) -> Text:
 
 def describe_differences(comparison: WorkloadComparison) -> tuple[Text, ...]:
     """What else differs between two runs."""
-    found = []
+    lines = []
     if comparison.other_device:
         names = (" + ".join(d.name for d in run.devices) for run in (comparison.a, comparison.b))
-        found.append(Text("The devices differ: {} in A, {} in B.".format(*names)))
+        lines.append(Text("The devices differ: {} in A, {} in B.".format(*names)))
     if comparison.other_source:
-        found.append(Text("The code of the workload differs, or is unknown on one side."))
+        lines.append(Text("The code of the workload differs, or is unknown on one side."))
     versions = (comparison.a.environment.versions, comparison.b.environment.versions)
     for package in comparison.other_software:
         first, second = (of.get(package, "none") for of in versions)
-        found.append(Text(f"{package} differs: {first} in A, {second} in B."))
-    return tuple(found)
+        lines.append(Text(f"{package} differs: {first} in A, {second} in B."))
+    return tuple(lines)
 
 
 def describe_pair(pair: WorkloadPair) -> Text:

@@ -35,7 +35,8 @@ _FORMATS = {
 
 def title() -> None:
     """The title, and what the page shows."""
-    st.markdown("#### Workloads", help=str(NEVER_ON_A_ROOFLINE))
+    with st.container(key="workloads_title"):
+        st.markdown("#### Workloads", help=str(NEVER_ON_A_ROOFLINE))
     st.markdown(
         "What is **larger than a kernel**: a training step, communication between GPUs, loading data or a model. Each has a "
         "ladder of variants, compared with a baseline on synthetic data."
@@ -103,8 +104,8 @@ def _chart(run: WorkloadRun) -> None:
             figure = plots.chart_of(run, point=at, variant=choice.timeline_variant(run, at))
         else:
             figure = plots.chart_of(run)
-    shown = rows(run, point=at) if at is not None else rows(run)
-    alt = "; ".join(str(describe_counted(row, run.declared.figures)) for row in shown)
+    visible = rows(run, point=at) if at is not None else rows(run)
+    alt = "; ".join(str(describe_counted(row, run.declared.figures)) for row in visible)
     charts.draw(figure, key=f"workload_{kind}", alt=f"{alt}. The table below has all values.", picture=picture)
     if kind == "lanes":  # the exposed time is a figure, so its bars stand below the timeline
         bars = plots.value_by_variant(run, at, run.declared.headline.name)
