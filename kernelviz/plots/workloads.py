@@ -113,7 +113,8 @@ def _label(row: WorkloadRow, figure: WorkloadFigure) -> str:
         failure = row.result.failure if row.result is not None else None
         return escape(f"✕ {format_stage(failure)}" if failure is not None else "not measured")
     gain = row.gains.get(figure.name)
-    more = "" if gain is None else f" · {units.factor(gain.ratio.estimate)} ×"
+    ratio = None if gain is None else gain.ratio
+    more = "" if ratio is None else f" · {units.factor(ratio.estimate, ratio.low, ratio.high)} ×"
     return escape(f"{format_estimate(value, figure.unit)}{more}")
 
 
