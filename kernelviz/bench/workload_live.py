@@ -66,7 +66,7 @@ class WorkloadLog:
             elif isinstance(event, WorkloadCaseDone):
                 if not event.result.given_up:
                     self._done += 1
-                    self._failed += event.result.failure is not None
+                    self._failed += event.result.failed
             else:
                 self._status, self._message, self._now = event.status, event.message, None
             self._events.append((self._sequence, event))

@@ -1,6 +1,7 @@
 """`kernelviz workloads`: list what is larger than a kernel, measure it, show, compare, export and manage its runs."""
 
 import dataclasses
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +19,8 @@ from kernelviz.cli import console, options
 from kernelviz.core import BadField, units
 from kernelviz.core.workload import Workload, WorkloadCaseDone, WorkloadEnded, WorkloadProgress, WorkloadRun
 from kernelviz.formats import workload_exports
-from kernelviz.metrics.workloads import rows
+from kernelviz.metrics.grouping import grouped
+from kernelviz.metrics.workloads import WorkloadRow, rows, varying_axes
 from kernelviz.tables.column import Column, View
 from kernelviz.tables.workloads import ladder_columns, pair_columns, pair_record, record
 from kernelviz.text.workloads import (
@@ -28,6 +30,7 @@ from kernelviz.text.workloads import (
     describe_differences,
     describe_failed,
     describe_insight,
+    describe_notes,
     describe_progress,
     format_value,
 )
@@ -40,6 +43,7 @@ RunOrFile = Annotated[
 ]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run. To list them: `kernelviz workloads runs`.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Workload. To list them: `kernelviz workloads`.")]
+FIGURES_OF_A_TABLE = 4
 With = Annotated[
     list[str] | None, typer.Option("--with", metavar="FILE", help="Python file with workloads of your own. Repeatable.")
 ]
@@ -128,7 +132,7 @@ def run(
     """Measure a workload and print its ladder.
 
     Ctrl-C cancels it and keeps the results; `kernelviz workloads resume RUN` goes on. Exit code 0: every case was measured; 1:
-    some failed or are missing.
+    some failed or are missing; 2: no variant takes such values. A variant that does not take them is named, and does not count.
     """
     request = WorkloadRequest(
         workload=name,
@@ -196,7 +200,10 @@ def follow_workload(bench: Bench, run_id: str, *, as_json: bool) -> int:
             bench.workloads.cancel(run_id)
     stored = bench.workloads.load(run_id)
     _print(stored, as_json=as_json)
-    missing = len(stored.plan.cases) - sum(r.failure is None for r in stored.results)
+    usable = sum(r.failure is None for r in stored.results)
+    missing = len(stored.plan.cases) - sum(not (r.failed or r.given_up) for r in stored.results)
+    if not usable and not missing:
+        return 2  # no variant takes such values
     return 1 if missing or stored.status != "finished" else 0
 
 
@@ -208,10 +215,31 @@ def _print(run: WorkloadRun, *, as_json: bool) -> None:
     parts: list[RenderableType] = [Text(console.plain(run.title), style="bold")]
     if workload_exports.is_mechanics_only(run):
         parts.append(Text(str(MECHANICS_ONLY)))
-    parts += [console.table(ladder_columns(run, listed, View.TERMINAL), listed), Text(f"{describe_insight(run)}")]
+    parts.append(console.table(ladder_columns(run, listed, View.TERMINAL), listed))
+    parts += _other_figures(run, listed)
+    parts += [Text(console.plain(text), style="dim") for text in _notes(listed)]
+    parts.append(Text(f"{describe_insight(run)}"))
     parts += [Text(console.plain(limit.text), style="dim") for limit in limits(run.declared, run.devices[0])]
     parts.append(Text(f"run {run.id}", style="dim"))
     console.show(Group(*parts))
+
+
+def _other_figures(run: WorkloadRun, listed: Sequence[WorkloadRow]) -> list[RenderableType]:
+    """The figures besides the headline, so many in a table that it fits into a terminal."""
+    columns = ladder_columns(run, listed, View.TIMES_NARROW)
+    leading = 1 + len(varying_axes(run))
+    return [
+        console.table([*columns[:leading], *columns[first : first + FIGURES_OF_A_TABLE]], listed)
+        for first in range(leading, len(columns), FIGURES_OF_A_TABLE)
+    ]
+
+
+def _notes(listed: Sequence[WorkloadRow]) -> Iterator[str]:
+    """Each note, and each reason for a missing value, with the cases that have it."""
+    for text, having in grouped(listed, key=lambda row: str(describe_notes(row))).items():
+        if text:
+            cases = "all cases" if len(having) == len(listed) else "; ".join(row.case.key for row in having)
+            yield f"{cases}: {text}"
 
 
 @app.command()

@@ -145,7 +145,7 @@ def page(run: WorkloadRun) -> bytes:
 table below.</p><noscript><p class="without">The chart needs JavaScript. Every value is in the table below.</p></noscript>
 <section><h2>Result</h2><p><b>{escape(str(describe_insight(run)))}</b></p>{boxes}</section>
 <section><h2>All variants</h2>{html_table(ladder_columns(run, listed, View.WIDE), listed, "All variants", "ladder")}</section>
-{_section("Failed cases", failed)}
+{_section("Cases without a value", failed)}
 {_section("What this cannot say", [str(NEVER_ON_A_ROOFLINE), *(limit.text for limit in _limits(run))])}
 {_section("Variants", [f"{v.name}: {v.caption} {v.idea}" for v in run.declared.variants if v.name in run.plan.variants])}
 </main><footer><h2>This file</h2><p>Digest {workload_document.digest(run)}</p>

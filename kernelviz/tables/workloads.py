@@ -24,15 +24,18 @@ from kernelviz.text.workloads import (
 
 GAIN_HELP = "How many times better than the baseline at the same point, with its 95 % interval. Above 1 is better."
 _VISIBLE = View.WIDE | View.TERMINAL | View.MARKDOWN
+_LEADING = _VISIBLE | View.TIMES_NARROW
+"""Of the columns that say which case a row is; the second table of the terminal repeats them."""
 
 
 def ladder_columns(run: WorkloadRun, rows: Sequence[WorkloadRow], view: View) -> list[Column[WorkloadRow]]:
     """The columns of the ladder: the variant, the axes that vary, each figure, the gain and verdict of the headline, the gains of
     the other figures, and notes."""
     headline = run.declared.headline
+    # A terminal is too narrow for all figures beside each other, so its second table has the others.
     other_figures = [figure for figure in run.declared.figures if figure.name != headline.name]
     columns: list[Column[WorkloadRow]] = [
-        Column("variant", "Variant", "The way in which the work is done. The baseline has a star.", units.TEXT, _name, _VISIBLE),
+        Column("variant", "Variant", "The way in which the work is done. The baseline has a star.", units.TEXT, _name, _LEADING),
         *(_axis_column(run, axis) for axis in varying_axes(run)),
         _figure_column(headline),
         Column("gain", "Gain", GAIN_HELP, units.OWN_NUMBER, lambda r: _gain(r, headline), _VISIBLE, subject=""),
@@ -47,11 +50,12 @@ def ladder_columns(run: WorkloadRun, rows: Sequence[WorkloadRow], view: View) ->
         Column("", "Notes", "What was observed while measuring, or why there is no value.", units.TEXT,
                lambda r: describe_notes(r) if _has_notes(r) else None, View.WIDE, width="large", optional=True),
         Column("", "Notes", "", units.TEXT, lambda r: describe_notes(r) if _has_notes(r) else None,
-               View.TERMINAL | View.MARKDOWN, optional=True),
+               View.MARKDOWN, optional=True),
         Column("", "Method", "What the headline was read from, and how many samples it has.", units.OWN_TEXT,
                lambda r: describe_method(r, headline.name) if r.value(headline.name) else None, View.WIDE, optional=True),
         Column("", "Says", "Whether the times say something about GPUs.", units.OWN_TEXT,
-               lambda r: MECHANICS_LABEL if r.result is not None and r.result.mechanics_only else None, _VISIBLE, optional=True),
+               lambda r: MECHANICS_LABEL if r.result is not None and r.result.mechanics_only else None, View.WIDE | View.MARKDOWN,
+               optional=True),
         Column("", "What it is", "", units.TEXT, lambda r: r.caption, View.WIDE, width="large"),
     ]  # fmt: skip
     return select(columns, rows, view)
@@ -64,7 +68,7 @@ def _name(row: WorkloadRow) -> str:
 def _axis_column(run: WorkloadRun, name: str) -> Column[WorkloadRow]:
     axis = next(axis for axis in run.declared.axes if axis.name == name)
     return Column(
-        name, "", axis.help, units.TEXT, lambda r: format_axis_value(r.case.values[name], axis.kind), _VISIBLE,
+        name, "", axis.help, units.TEXT, lambda r: format_axis_value(r.case.values[name], axis.kind), _LEADING,
         subject=axis.title, order=lambda r: _order(r, name),
     )  # fmt: skip
 
@@ -85,8 +89,9 @@ def _figure_column(figure: WorkloadFigure) -> Column[WorkloadRow]:
         value = row.value(figure.name)
         return None if value is None else format_estimate(value, figure.unit)
 
+    view = _VISIBLE if figure.headline else View.WIDE | View.MARKDOWN | View.TIMES_NARROW
     return Column(
-        figure.name, "", str(figure_heading(figure)), units.OWN_NUMBER, whole, _VISIBLE, subject=figure.title,
+        figure.name, "", str(figure_heading(figure)), units.OWN_NUMBER, whole, view, subject=figure.title,
         short=None if figure.headline else short, optional=not figure.headline,
     )  # fmt: skip
 

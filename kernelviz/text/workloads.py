@@ -40,6 +40,10 @@ MECHANICS_LABEL = Text("mechanics only")
 NEVER_ON_A_ROOFLINE = Text(
     "A workload is larger than a kernel: it has figures of its own and no roof, and it is never on a roofline."
 )
+TRACED_STEP = Text(
+    "One step of the first rank, recorded by a tracer, which takes time of its own: the step of the timeline is longer than the "
+    "steps that are timed below."
+)
 CLOCKS: Mapping[Clock, Text] = {
     "cuda_events": Text("CUDA events"),
     "host": Text("host clock"),
@@ -232,12 +236,23 @@ def describe_insight(run: WorkloadRun) -> Text:
     listed = rows(run)
     usable = [row for row in listed if row.usable]
     if not usable:
-        failed = sum(row.result is not None and row.result.failure is not None for row in listed)
-        return Text(f"No case has a value: {failed} failed." if failed else "No case has a result yet.")
-    failed = sum(row.result is not None and row.result.failure is not None for row in listed)
-    sentence = _best_sentence(run, listed, usable) + (f" {units.counted(failed, 'case')} failed." if failed else "")
+        without = _without_value(listed)
+        return Text(f"No case has a value.{without}" if without else "No case has a result yet.")
+    sentence = f"{_best_sentence(run, listed, usable)}{_without_value(listed)}"
     only = any(row.result is not None and row.result.mechanics_only for row in usable)
     return Text(f"Mechanics only (gloo on a processor): {sentence}" if only else str(sentence))
+
+
+def _without_value(listed: Sequence[WorkloadRow]) -> str:
+    """How many cases were tried and failed, and how many were not tried because the variant does not take such values."""
+    results = [row.result for row in listed if row.result is not None]
+    failed = sum(result.failed for result in results)
+    untried = sum(result.failure is not None and result.failure.unavailable for result in results)
+    texts = (
+        f" {units.counted(failed, 'case')} failed." if failed else "",
+        f" {units.counted(untried, 'case')} not supported." if untried else "",
+    )
+    return "".join(texts)
 
 
 def _best_sentence(run: WorkloadRun, listed: Sequence[WorkloadRow], usable: Sequence[WorkloadRow]) -> Text:

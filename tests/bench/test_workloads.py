@@ -23,6 +23,7 @@ from kernelviz.formats import workload_document
 from kernelviz.hardware.cpu import cpu
 from kernelviz.metrics.workloads import rows
 from kernelviz.store import Store, StoreError
+from kernelviz.text.workloads import describe_insight
 
 PLUGIN = str(Path(__file__).parents[1] / "planted_workload.py")
 GPUS = (runs.H200, msgspec.structs.replace(runs.H200, id="cuda:1", uuid="GPU-0"))
@@ -53,7 +54,7 @@ def mixed(bench: Workloads) -> WorkloadRun:
     return measured(bench, workload="planted", variants=variants, values={"work": "2"})
 
 
-def test_what_breaks_costs_its_case_and_nothing_else(mixed: WorkloadRun) -> None:
+def test_what_breaks_costs_its_case_and_nothing_else(bench: Workloads, mixed: WorkloadRun) -> None:
     assert mixed.status == "finished"
     failures = {r.case.variant: r.failure for r in mixed.results}
     stages = {variant: failure.stage for variant, failure in failures.items() if failure is not None}
@@ -65,6 +66,8 @@ def test_what_breaks_costs_its_case_and_nothing_else(mixed: WorkloadRun) -> None
     assert "planted: this variant raises" in failures["raises"].message
     assert failures["dies"] is not None
     assert failures["dies"].reasons == (WorkerEnded(exit_code=7),)
+    assert str(describe_insight(mixed)).endswith("4 cases failed. 1 case not supported.")
+    assert bench.summary(mixed.id).failed == sum(r.failed for r in mixed.results) == 4
     (lost,) = (r for r in mixed.results if r.case.variant == "no_number")
     assert "loss" not in lost.values
     assert ("not_finite", "loss") in [(note.kind, note.text) for note in lost.notes]

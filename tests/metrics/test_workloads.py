@@ -98,4 +98,4 @@ def test_the_sentence_says_what_it_is_about() -> None:
     assert "at 2 of 2 points" in str(describe_insight(samples.run()))
     assert str(describe_insight(samples.of_pair())).startswith("Mechanics only (gloo on a processor): ")
     assert str(describe_insight(samples.run(missing=("slow", "fast")))) == "No case has a result yet."
-    assert str(describe_insight(samples.run(failing=("slow", "fast")))) == "No case has a value: 4 failed."
+    assert str(describe_insight(samples.run(failing=("slow", "fast")))) == "No case has a value. 4 cases failed."
