@@ -32,6 +32,7 @@ from kernelviz.text.workloads import (
     describe_insight,
     describe_notes,
     describe_progress,
+    format_point,
     format_value,
 )
 
@@ -217,7 +218,7 @@ def _print(run: WorkloadRun, *, as_json: bool) -> None:
         parts.append(Text(str(MECHANICS_ONLY)))
     parts.append(console.table(ladder_columns(run, listed, View.TERMINAL), listed))
     parts += _other_figures(run, listed)
-    parts += [Text(console.plain(text), style="dim") for text in _notes(listed)]
+    parts += [Text(console.plain(text), style="dim") for text in _notes(run, listed)]
     parts.append(Text(f"{describe_insight(run)}"))
     parts += [Text(console.plain(limit.text), style="dim") for limit in limits(run.declared, run.devices[0])]
     parts.append(Text(f"run {run.id}", style="dim"))
@@ -234,12 +235,17 @@ def _other_figures(run: WorkloadRun, listed: Sequence[WorkloadRow]) -> list[Rend
     ]
 
 
-def _notes(listed: Sequence[WorkloadRow]) -> Iterator[str]:
+def _notes(run: WorkloadRun, listed: Sequence[WorkloadRow]) -> Iterator[str]:
     """Each note, and each reason for a missing value, with the cases that have it."""
     for text, having in grouped(listed, key=lambda row: str(describe_notes(row))).items():
         if text:
-            cases = "all cases" if len(having) == len(listed) else "; ".join(row.case.key for row in having)
-            yield f"{cases}: {text}"
+            cases = (" ".join((row.case.variant, _at(run, row))).rstrip() for row in having)
+            yield f"{'all cases' if len(having) == len(listed) else ', '.join(cases)}: {text}"
+
+
+def _at(run: WorkloadRun, row: WorkloadRow) -> str:
+    """The values of the axes that vary in the run, in brackets; empty if none does."""
+    return f"({format_point(run, row.case.values, axes)})" if (axes := varying_axes(run)) else ""
 
 
 @app.command()

@@ -265,6 +265,14 @@ def _best_sentence(run: WorkloadRun, listed: Sequence[WorkloadRow], usable: Sequ
         value = format_value(base.value(figure.name), figure.unit)
         if not compared:
             return Text(f"{base.case.variant}: {figure.title} {value}{_at(run, base, all_points)}.")
+        without = [row for row in compared if figure.name in row.gains and row.gains[figure.name].ratio.low is None]
+        if without:
+            row = max(without, key=lambda one: one.gains[figure.name].ratio.estimate)
+            return Text(
+                f"There are too few samples for a verdict on {figure.title}. {row.case.variant} has "
+                f"{format_estimate(row.value(figure.name), figure.unit)}, {format_gain(row.gains[figure.name])} as good as "
+                f"{baseline}{_at(run, row, all_points)}, without an interval."
+            )
         return Text(
             f"No variant is better than {baseline} in {figure.title} beyond the noise floor; {base.case.variant} has "
             f"{value}{_at(run, base, all_points)}."

@@ -31,7 +31,7 @@ def test_a_run_prints_its_ladder_and_its_progress(
     assert main([*untried, "fast,on_gpu"]) == 0, "a variant that cannot run here is named, and does not count as failed"
     printed = capsys.readouterr()
     assert max(map(len, printed.out.splitlines())) <= 130
-    assert "planted work=0 kind=plain | on_gpu: " in printed.out
+    assert "\non_gpu: " in printed.out
     assert "Bytes sent" in printed.out
     (_, run) = bench.workloads.find()
     assert main(["workloads", "show", run.id, "--json"]) == 0

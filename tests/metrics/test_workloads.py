@@ -99,3 +99,15 @@ def test_the_sentence_says_what_it_is_about() -> None:
     assert str(describe_insight(samples.of_pair())).startswith("Mechanics only (gloo on a processor): ")
     assert str(describe_insight(samples.run(missing=("slow", "fast")))) == "No case has a result yet."
     assert str(describe_insight(samples.run(failing=("slow", "fast")))) == "No case has a value. 4 cases failed."
+
+
+def test_too_few_samples_give_no_verdict_and_the_sentence_says_so() -> None:
+    run = samples.run(works=(1,))
+    few = tuple(
+        msgspec.structs.replace(r, values={"step_s": samples.measured(0.002 / (1 + i), seed=i, rounds=3)})
+        for i, r in enumerate(run.results)
+    )
+    run = msgspec.structs.replace(run, results=few)
+    assert not any(row.best for row in rows(run))
+    assert "too few samples for a verdict" in str(describe_insight(run))
+    assert "fast has" in str(describe_insight(run))
