@@ -10,7 +10,7 @@ if workload is None:
     panels.nothing_installed()
 else:
     panels.about(workload)
-    measuring.open_started_run(workload)
+    measuring.open_started_run()
     form.new_run(bench, workload)
     run = choice.run_box(bench, workload)
     if run is None:

@@ -39,7 +39,9 @@ PLANTED = Workload(
         WorkloadVariant(name="greedy", caption="Allocates more than there is.", by_default=False),
         WorkloadVariant(name="silent", caption="Gives no result.", by_default=False),
         WorkloadVariant(name="no_number", caption="Gives a loss that is no number.", by_default=False),
-        WorkloadVariant(name="apart", caption="Measured in a process of its own.", fresh_process=True, by_default=False),
+        WorkloadVariant(
+            name="apart", caption="Measured in a process of its own.", fresh_process=True, by_default=False
+        ),
         WorkloadVariant(name="on_gpu", caption="Needs a GPU.", needs=("cuda",), by_default=False),
         WorkloadVariant(name="lingers", caption="Takes half a second for each round.", by_default=False),
     ),

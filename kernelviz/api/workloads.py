@@ -88,16 +88,17 @@ def workload(
         budget_s=budget_s,
         plugins=paths(plugins),
     )
-    return _wait(bench.run(bench.plan(request), owner=owner(), title=title))
+    return wait_for_workload(bench.run(bench.plan(request), owner=owner(), title=title))
 
 
 def resume_workload(run_id: str) -> WorkloadReport:
     """Measure the cases of a cancelled or interrupted run that have no result, and wait. Errors: UnknownRun, BadField."""
     use_cases.current().workloads.resume(run_id, owner=owner())
-    return _wait(run_id)
+    return wait_for_workload(run_id)
 
 
-def _wait(run_id: str) -> WorkloadReport:
+def wait_for_workload(run_id: str) -> WorkloadReport:
+    """Wait for the end of a run of a workload; an interrupt cancels it."""
     bench = use_cases.current().workloads
     try:
         for _ in bench.follow(run_id):
@@ -115,9 +116,9 @@ def load_workload(run: str | os.PathLike[str]) -> WorkloadReport:
 
 def workload_runs(search: str = "") -> pd.DataFrame:
     """The stored runs of workloads, the newest first."""
-    found = use_cases.current().workloads.find(search, limit=10_000)
+    matching = use_cases.current().workloads.find(search, limit=10_000)
     names = ("id", "title", "workload", "device", "created_at", "status", "cases", "done", "failed", "note")
-    return frame([{name: getattr(one, name) for name in names} for one in found])
+    return frame([{name: getattr(one, name) for name in names} for one in matching])
 
 
 def compare_workloads(

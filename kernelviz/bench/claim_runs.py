@@ -7,12 +7,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from kernelviz.bench import recording, titled_runs
+from kernelviz.bench import claim_workloads, recording, titled_runs
 from kernelviz.bench.bench import Bench
+from kernelviz.bench.claim_workloads import WorkloadClaimRun
 from kernelviz.bench.claims import ClaimsOnDevice, claims_on, problem_of
 from kernelviz.bench.summaries import RunSummary
-from kernelviz.core import FigureName, Method, Plan, Problem, check_name
+from kernelviz.core import LIVING, FigureName, Method, Plan, Problem, check_name
 from kernelviz.core.claim import ClaimCollection
 from kernelviz.core.units import typed_size
 from kernelviz.metrics.claim_reasons import NotMeasured
@@ -44,6 +46,9 @@ class ClaimRun:
     def method(self) -> Method:
         """How it is measured."""
         return Method(budget_s=BUDGET_S, figures=self.figures)
+
+
+_Run = TypeVar("_Run", ClaimRun, WorkloadClaimRun)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +106,10 @@ def plan_of(bench: Bench, run: ClaimRun, device_id: str) -> Plan:
 
 def unmeasured(of_device: ClaimsOnDevice, runs: Sequence[ClaimRun]) -> tuple[ClaimRun, ...]:
     """Those of the runs for which a claim has no result yet."""
+    return _without_result(of_device, runs)
+
+
+def _without_result(of_device: ClaimsOnDevice, runs: Sequence[_Run]) -> tuple[_Run, ...]:
     open_claims = {a.claim.id for a in of_device.assessments if isinstance(a.reason, NotMeasured)}
     return tuple(run for run in runs if open_claims.intersection(run.claims))
 
@@ -134,15 +143,29 @@ def start_all(
 ) -> tuple[str, ...]:
     """Queue everything that has no result yet on the device, or (`again`) everything that can be tested; returns the ids of the
     runs. `claims`: only these. `collection`: as in `claims_on`. Errors: UnknownName, BadField, StoreError."""
-    runs = to_measure(bench, claims_on(bench, device_id, collection), claims, again=again)
+    of_device = claims_on(bench, device_id, collection)
+    runs = to_measure(bench, of_device, claims, again=again)
     earlier = _earlier(bench, device_id)
-    return tuple(_start(bench, run, device_id, earlier.get(run.title), owner) for run in runs)
+    of_ops = tuple(_start(bench, run, device_id, earlier.get(run.title), owner) for run in runs)
+    of_workloads = workloads_to_measure(of_device, claims, again=again)
+    return (*of_ops, *(claim_workloads.start(bench, run, device_id, owner=owner) for run in of_workloads))
+
+
+def workloads_to_measure(
+    of_device: ClaimsOnDevice, claims: Sequence[str] | None = None, *, again: bool = False
+) -> tuple[WorkloadClaimRun, ...]:
+    """The runs of workloads for which a claim has no result yet, or (`again`) all of them."""
+    runs = claim_workloads.workload_runs(of_device.assessments, claims)
+    return runs if again else _without_result(of_device, runs)
 
 
 def cancel_all(bench: Bench, device_id: str) -> None:
     """Cancel every run of claims that is measured or waits on the device; results so far stay. Errors: BadField for one that
     another process measures."""
     titled_runs.cancel(bench, _TITLE, device_id)
+    for of_workload in claim_workloads.earlier(bench, device_id).values():
+        if of_workload.status in LIVING:
+            bench.workloads.cancel(of_workload.id)
 
 
 def progress(bench: Bench, of_device: ClaimsOnDevice) -> ClaimProgress:
@@ -151,13 +174,20 @@ def progress(bench: Bench, of_device: ClaimsOnDevice) -> ClaimProgress:
     missing = unmeasured(of_device, runs)
     earlier = _earlier(bench, of_device.device.id)
     living = titled_runs.living(bench, _TITLE, of_device.device.id)
+    of_workloads = claim_workloads.workload_runs(of_device.assessments)
+    missing_workloads = _without_result(of_device, of_workloads)
+    stored = claim_workloads.earlier(bench, of_device.device.id)
+    living_workloads = [run.id for run in stored.values() if run.status in LIVING]
     stopped = sum(run.title in earlier and earlier[run.title].status in ("cancelled", "interrupted") for run in missing)
+    halted = {title for title, one in stored.items() if one.status in ("cancelled", "interrupted")}
+    stopped += sum(one.title in halted for one in missing_workloads)
+    current = [*(run.id for run in living), *living_workloads]
     return ClaimProgress(
-        runs=len(runs),
-        runs_done=len(runs) - len(missing),
-        cases=sum(len(run.variants) for run in runs),
-        current=living[0].id if living else None,
-        waiting=max(0, len(living) - 1),
+        runs=len(runs) + len(of_workloads),
+        runs_done=len(runs) + len(of_workloads) - len(missing) - len(missing_workloads),
+        cases=sum(len(run.variants) for run in runs) + sum(len(one.variants) for one in of_workloads),
+        current=current[0] if current else None,
+        waiting=max(0, len(current) - 1),
         stopped=stopped,
     )
 
@@ -172,7 +202,9 @@ def record(bench: Bench, of_device: ClaimsOnDevice, folder: Path) -> tuple[str, 
 
     Samples are kept by block and code is left out. `kernelviz/shipped/claims/NAME` is where the package looks for them.
     """
-    run_ids = dict.fromkeys(run_id for a in of_device.assessments for run_id in a.run_ids)
+    used = dict.fromkeys(run_id for a in of_device.assessments for run_id in a.run_ids)
+    # Runs of workloads are shipped with the workloads (tests/gpu/workload_runs.py), for their own page.
+    run_ids = [run_id for run_id in used if not bench.workloads.is_known(run_id)]
     names = []
     for run_id in run_ids:
         run = bench.load(run_id)

@@ -204,7 +204,7 @@ def _of_run(run: WorkloadRun) -> WorkloadSummary:
         status=run.status,
         cases=len(run.plan.cases),
         done=len(done),
-        failed=sum(r.failure is not None for r in done),
+        failed=sum(r.failed for r in done),
         note=run.note,
         shipped=True,
     )

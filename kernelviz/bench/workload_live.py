@@ -66,7 +66,7 @@ class WorkloadLog:
             elif isinstance(event, WorkloadCaseDone):
                 if not event.result.given_up:
                     self._done += 1
-                    self._failed += event.result.failure is not None
+                    self._failed += event.result.failed
             else:
                 self._status, self._message, self._now = event.status, event.message, None
             self._events.append((self._sequence, event))
@@ -109,9 +109,9 @@ class LiveWorkload:
     ) -> None:
         self.run, self._store, self._digest, self._lock_directory = run, store, source_digest, lock_directory
         self._ended = ended
-        kept = [r for r in run.results if not r.given_up]
-        self._done = {r.case.key for r in kept}
-        self.log = WorkloadLog(len(run.plan.cases), len(kept), sum(r.failure is not None for r in kept))
+        with_result = [r for r in run.results if not r.given_up]
+        self._done = {r.case.key for r in with_result}
+        self.log = WorkloadLog(len(run.plan.cases), len(with_result), sum(r.failure is not None for r in with_result))
         self._positions = {case.key: i for i, case in enumerate(run.plan.cases)}
         self._cancelled = self._closing = False
         self._thread = threading.Thread(target=self._measure, name=f"workload {run.id}", daemon=True)
@@ -166,16 +166,16 @@ class LiveWorkload:
         waiting = [cases] if cases else []
         while waiting and not self._stop():
             some = waiting.pop(0)
-            with device_locks(self.run.devices, self._waiting, self._stop, self._lock_directory) as held:
-                if held is None:
+            with device_locks(self.run.devices, self._waiting, self._stop, self._lock_directory) as descriptors:
+                if descriptors is None:
                     return
                 self._store.workloads.set_status(self.run.id, "running")
-                waiting[:0] = self._attempt(some, held)
+                waiting[:0] = self._attempt(some, descriptors)
 
     def _waiting(self, device: Device, holder: Holder | None) -> None:
         self.log.append(WorkloadProgress(step="waiting", holder=f"{device.id}: {holder}" if holder else device.id))
 
-    def _attempt(self, cases: Sequence[WorkloadCase], held: tuple[int, ...]) -> list[list[WorkloadCase]]:
+    def _attempt(self, cases: Sequence[WorkloadCase], descriptors: tuple[int, ...]) -> list[list[WorkloadCase]]:
         """Measure cases in one process; returns what is to be measured in others, because this one died."""
         measured: dict[str, WorkloadMeasurement] = {}
 
@@ -191,7 +191,7 @@ class LiveWorkload:
         request = RunnerRequest(
             cases=tuple(cases), devices=self.run.devices, method=self.run.plan.method, plugins=self.run.plan.plugins
         )
-        end = run_group(request, most_s=self.run.declared.most_s, tell=tell, stop=self._stop, guard_fds=held)
+        end = run_group(request, most_s=self.run.declared.most_s, tell=tell, stop=self._stop, guard_fds=descriptors)
         left = [case for case in cases if case.key not in measured]
         return [] if end.stopped or not left else self._conclude(left, end)
 
@@ -203,8 +203,8 @@ class LiveWorkload:
             return [[case] for case in left]
         guilty = guilty or left[0]
         self._put(WorkloadMeasurement(case=guilty, failure=failure))
-        others = [case for case in left if case is not guilty]
-        return [others] if others else []
+        rest = [case for case in left if case is not guilty]
+        return [rest] if rest else []
 
     def _put(self, measurement: WorkloadMeasurement) -> None:
         result = WorkloadResult(

@@ -54,11 +54,11 @@ class WorkloadOffer:
 
 def offers(workload: Workload, device: Device) -> tuple[WorkloadOffer, ...]:
     """The variants in their order, each with what it lacks on that device."""
-    found = []
+    collected = []
     for variant in workload.variants:
         notice = missing(variant.needs, device)
-        found.append(WorkloadOffer(variant, None if notice is None else NeedMissing(notice=notice)))
-    return tuple(found)
+        collected.append(WorkloadOffer(variant, None if notice is None else NeedMissing(notice=notice)))
+    return tuple(collected)
 
 
 def limits(workload: Workload, device: Device) -> tuple[WorkloadLimit, ...]:
@@ -138,15 +138,15 @@ def values_of(axis: WorkloadAxis, text: str) -> tuple[AxisValue, ...]:
             if part not in axis.choices:
                 raise BadField(axis.name, part, f"choose one of {', '.join(axis.choices)}")
         return tuple(dict.fromkeys(parts))
-    found: list[AxisValue] = []
+    collected: list[AxisValue] = []
     for part in parts:
         plain = sizes.without_suffixes(part)
-        found += [int(plain)] if plain.isdecimal() else sizes.values(axis.name, part)
-    for value in found:
+        collected += [int(plain)] if plain.isdecimal() else sizes.values(axis.name, part)
+    for value in collected:
         if isinstance(value, int) and (value < axis.minimum or (axis.maximum is not None and value > axis.maximum)):
             most = "" if axis.maximum is None else f", at most {axis.maximum}"
             raise BadField(axis.name, value, f"it is at least {axis.minimum}{most}")
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(collected))
 
 
 def plan_of(workload: Workload, request: WorkloadRequest, devices: Sequence[Device]) -> WorkloadPlan:

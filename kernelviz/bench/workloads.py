@@ -133,8 +133,10 @@ class Workloads(WorkloadHistory):
                 raise BadField("run", run_id, "another process measures it; wait for its end")
             given_up = [r.case.key for r in run.results if r.given_up]
             self._store.workloads.drop(run_id, given_up)
-            kept = tuple(r for r in run.results if not r.given_up)
-            self._begin(msgspec.structs.replace(run, results=kept))
+            with_result = tuple(r for r in run.results if not r.given_up)
+            # A run that was imported names no files: the workload is one of the server's.
+            plan = msgspec.structs.replace(run.plan, plugins=self._files(run.plan.plugins))
+            self._begin(msgspec.structs.replace(run, plan=plan, results=with_result))
 
     def _same_cases(self, run: WorkloadRun) -> None:
         """Errors: UnknownName, BadField if the workload here has other axes or variants."""

@@ -12,7 +12,7 @@ from kernelviz.bench.model import Layer
 from kernelviz.bench.model_mix import PREFILL_TOKENS, TrafficMix, checked_share, traffic_mix
 from kernelviz.cli import console, options
 from kernelviz.cli.progress import follow_run
-from kernelviz.cli.workloads import follow_workload
+from kernelviz.cli.workloads import follow_progress
 from kernelviz.metrics.layer_truth import group_rows
 from kernelviz.models.parts import NUMBER_FORMATS, PHASES
 from kernelviz.models.presets import PRESETS, preset_named
@@ -88,7 +88,7 @@ def model(
             console.err().print("stopped; the same command goes on")
             return 1
         if truth:
-            follow_workload(bench, model_runs.start_truth(bench, layer, owner=console.owner()))
+            follow_progress(bench, model_runs.start_truth(bench, layer, owner=console.owner()))
         layer = use_case.opened(bench, known, call, source)
         mix = None
         if share is not None:

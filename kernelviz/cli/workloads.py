@@ -1,6 +1,7 @@
 """`kernelviz workloads`: list what is larger than a kernel, measure it, show, compare, export and manage its runs."""
 
 import dataclasses
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -18,7 +19,8 @@ from kernelviz.cli import console, options
 from kernelviz.core import BadField, units
 from kernelviz.core.workload import Workload, WorkloadCaseDone, WorkloadEnded, WorkloadProgress, WorkloadRun
 from kernelviz.formats import workload_exports
-from kernelviz.metrics.workloads import rows
+from kernelviz.metrics.grouping import grouped
+from kernelviz.metrics.workloads import WorkloadRow, rows, varying_axes
 from kernelviz.tables.column import Column, View
 from kernelviz.tables.workloads import ladder_columns, pair_columns, pair_record, record
 from kernelviz.text.workloads import (
@@ -28,7 +30,9 @@ from kernelviz.text.workloads import (
     describe_differences,
     describe_failed,
     describe_insight,
+    describe_notes,
     describe_progress,
+    format_point,
     format_value,
 )
 
@@ -40,6 +44,7 @@ RunOrFile = Annotated[
 ]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run. To list them: `kernelviz workloads runs`.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Workload. To list them: `kernelviz workloads`.")]
+FIGURES_OF_A_TABLE = 4
 With = Annotated[
     list[str] | None, typer.Option("--with", metavar="FILE", help="Python file with workloads of your own. Repeatable.")
 ]
@@ -128,7 +133,7 @@ def run(
     """Measure a workload and print its ladder.
 
     Ctrl-C cancels it and keeps the results; `kernelviz workloads resume RUN` goes on. Exit code 0: every case was measured; 1:
-    some failed or are missing.
+    some failed or are missing; 2: no variant takes such values. A variant that does not take them is named, and does not count.
     """
     request = WorkloadRequest(
         workload=name,
@@ -143,7 +148,7 @@ def run(
     with closing(use_cases.current()) as bench:
         plan = bench.workloads.plan(request)
         run_id = bench.workloads.run(plan, owner=console.owner(), title=title)
-        return _followed(bench, run_id, as_json=as_json)
+        return follow_workload(bench, run_id, as_json=as_json)
 
 
 def _settings(given: list[str] | None) -> dict[str, str]:
@@ -161,19 +166,22 @@ def resume(run: RunId, as_json: options.Json = False) -> int:
     """Measure those cases of a cancelled or interrupted run that have no result yet."""
     with closing(use_cases.current()) as bench:
         bench.workloads.resume(run, owner=console.owner())
-        return _followed(bench, run, as_json=as_json)
+        return follow_workload(bench, run, as_json=as_json)
 
 
-def _followed(bench: Bench, run_id: str, *, as_json: bool) -> int:
+def follow_workload(bench: Bench, run_id: str, *, as_json: bool) -> int:
     """Print the progress on stderr until the end, then the ladder on stdout; returns the exit code."""
-    follow_workload(bench, run_id)
+    follow_progress(bench, run_id)
     stored = bench.workloads.load(run_id)
     _print(stored, as_json=as_json)
-    missing = len(stored.plan.cases) - sum(r.failure is None for r in stored.results)
+    usable = sum(r.failure is None for r in stored.results)
+    missing = len(stored.plan.cases) - sum(not (r.failed or r.given_up) for r in stored.results)
+    if not usable and not missing:
+        return 2  # no variant takes such values
     return 1 if missing or stored.status != "finished" else 0
 
 
-def follow_workload(bench: Bench, run_id: str) -> None:
+def follow_progress(bench: Bench, run_id: str) -> None:
     """Print the progress of a run on stderr until its end. Ctrl-C cancels it and keeps the results."""
     seen, cancelled, said = 0, False, ""
     declared = bench.workloads.load(run_id).declared
@@ -213,10 +221,36 @@ def _print(run: WorkloadRun, *, as_json: bool) -> None:
     parts: list[RenderableType] = [Text(console.plain(run.title), style="bold")]
     if workload_exports.is_mechanics_only(run):
         parts.append(Text(str(MECHANICS_ONLY)))
-    parts += [console.table(ladder_columns(run, listed, View.TERMINAL), listed), Text(f"{describe_insight(run)}")]
+    parts.append(console.table(ladder_columns(run, listed, View.TERMINAL), listed))
+    parts += _other_figures(run, listed)
+    parts += [Text(console.plain(text), style="dim") for text in _notes(run, listed)]
+    parts.append(Text(f"{describe_insight(run)}"))
     parts += [Text(console.plain(limit.text), style="dim") for limit in limits(run.declared, run.devices[0])]
     parts.append(Text(f"run {run.id}", style="dim"))
     console.show(Group(*parts))
+
+
+def _other_figures(run: WorkloadRun, listed: Sequence[WorkloadRow]) -> list[RenderableType]:
+    """The figures besides the headline, so many in a table that it fits into a terminal."""
+    columns = ladder_columns(run, listed, View.TIMES_NARROW)
+    leading = 1 + len(varying_axes(run))
+    return [
+        console.table([*columns[:leading], *columns[first : first + FIGURES_OF_A_TABLE]], listed)
+        for first in range(leading, len(columns), FIGURES_OF_A_TABLE)
+    ]
+
+
+def _notes(run: WorkloadRun, listed: Sequence[WorkloadRow]) -> Iterator[str]:
+    """Each note, and each reason for a missing value, with the cases that have it."""
+    for text, having in grouped(listed, key=lambda row: str(describe_notes(row))).items():
+        if text:
+            cases = (" ".join((row.case.variant, _at(run, row))).rstrip() for row in having)
+            yield f"{'all cases' if len(having) == len(listed) else ', '.join(cases)}: {text}"
+
+
+def _at(run: WorkloadRun, row: WorkloadRow) -> str:
+    """The values of the axes that vary in the run, in brackets; empty if none does."""
+    return f"({format_point(run, row.case.values, axes)})" if (axes := varying_axes(run)) else ""
 
 
 @app.command()
@@ -294,9 +328,11 @@ def runs(
 ) -> None:
     """List the stored runs of workloads, the newest first."""
     history = use_cases.current().workloads
-    found = history.shipped() if shipped else history.deleted(limit) if deleted else history.find(search, limit=limit)
+    matching = (
+        history.shipped() if shipped else history.deleted(limit) if deleted else history.find(search, limit=limit)
+    )
     console.show_rows(
-        _RUNS, found[:limit], dataclasses.asdict, as_json=as_json,
+        _RUNS, matching[:limit], dataclasses.asdict, as_json=as_json,
         nothing="no run of a workload is stored here; `kernelviz workloads run` makes one",
     )  # fmt: skip
 

@@ -317,6 +317,11 @@ class WorkloadResult(WorkloadMeasurement, frozen=True, kw_only=True):
         """Whether the case was cancelled before it had a result, so that it is neither done nor failed."""
         return self.failure is not None and self.failure.stage == "cancelled"
 
+    @property
+    def failed(self) -> bool:
+        """Whether the case was tried and has no usable values. A variant that does not take these values was not tried."""
+        return self.failure is not None and self.failure.stage not in ("cancelled", "unavailable")
+
 
 class WorkloadRun(Struct, frozen=True, kw_only=True):
     """The document of a run of a workload. `declared`: the declaration that it was measured with, so that figures keep their

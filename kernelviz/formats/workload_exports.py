@@ -145,7 +145,7 @@ def page(run: WorkloadRun) -> bytes:
 table below.</p><noscript><p class="without">The chart needs JavaScript. Every value is in the table below.</p></noscript>
 <section><h2>Result</h2><p><b>{escape(str(describe_insight(run)))}</b></p>{boxes}</section>
 <section><h2>All variants</h2>{html_table(ladder_columns(run, listed, View.WIDE), listed, "All variants", "ladder")}</section>
-{_section("Failed cases", failed)}
+{_section("Cases without a value", failed)}
 {_section("What this cannot say", [str(NEVER_ON_A_ROOFLINE), *(limit.text for limit in _limits(run))])}
 {_section("Variants", [f"{v.name}: {v.caption} {v.idea}" for v in run.declared.variants if v.name in run.plan.variants])}
 </main><footer><h2>This file</h2><p>Digest {workload_document.digest(run)}</p>
@@ -163,7 +163,7 @@ def _charts(run: WorkloadRun) -> dict[str, tuple[str, object]]:
     """By the id of its box: the title of a chart and what the script draws. A chart of lines has all points in one."""
     by_point = points(run)
     keys = list(by_point) if run.declared.chart.kind in ("bars", "memory", "lanes") else list(by_point)[-1:]
-    found: dict[str, tuple[str, object]] = {}
+    by_id: dict[str, tuple[str, object]] = {}
     for number, point in enumerate(keys[-MOST_CHARTS:]):
         title = str(format_point(run, by_point[point])) if len(keys) > 1 else run.declared.title
         figure = figure_json.drawable(chart_of(run, point=point))
@@ -176,8 +176,8 @@ def _charts(run: WorkloadRun) -> dict[str, tuple[str, object]]:
             "file": f"kernelviz-{run.plan.workload}",
             "link": "",
         }
-        found[f"chart-{number}"] = (title, {"figure": figure, "alt": alt, "about": about})
-    return found
+        by_id[f"chart-{number}"] = (title, {"figure": figure, "alt": alt, "about": about})
+    return by_id
 
 
 def _section(title: str, lines: list[str]) -> str:

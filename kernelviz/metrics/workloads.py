@@ -113,13 +113,13 @@ def rows(run: WorkloadRun, *, point: str | None = None) -> tuple[WorkloadRow, ..
     """The cases of a run in the order of its plan, or those at one point."""
     results = {result.case.key: result for result in run.results}
     variants = {variant.name: variant for variant in run.declared.variants}
-    found = []
+    calculated = []
     for case in run.plan.cases:
         if point is not None and case.point != point:
             continue
         result = results.get(case.key)
         declared = variants.get(case.variant)
-        found.append(
+        calculated.append(
             WorkloadRow(
                 case=case,
                 caption=declared.caption if declared else "",
@@ -129,7 +129,7 @@ def rows(run: WorkloadRun, *, point: str | None = None) -> tuple[WorkloadRow, ..
                 gains=_gains(run, case, result, results),
             )
         )
-    return _with_best(run, found)
+    return _with_best(run, calculated)
 
 
 def _gains(
@@ -143,11 +143,11 @@ def _gains(
     return {name: one for name, one in gains.items() if one is not None}
 
 
-def _with_best(run: WorkloadRun, found: Sequence[WorkloadRow]) -> tuple[WorkloadRow, ...]:
+def _with_best(run: WorkloadRun, calculated: Sequence[WorkloadRow]) -> tuple[WorkloadRow, ...]:
     """Mark the variant of each point whose headline is best, if it is better than the baseline by its verdict."""
     headline = run.declared.headline
     best: dict[str, WorkloadRow] = {}
-    for row in found:
+    for row in calculated:
         one = row.gains.get(headline.name)
         if one is None or one.verdict is None or one.verdict.kind != "faster":
             continue
@@ -156,7 +156,8 @@ def _with_best(run: WorkloadRun, found: Sequence[WorkloadRow]) -> tuple[Workload
             best[row.case.point] = row
     chosen = {id(row) for row in best.values()}
     return tuple(
-        WorkloadRow(r.case, r.caption, r.idea, r.is_baseline, r.result, r.gains, best=id(r) in chosen) for r in found
+        WorkloadRow(r.case, r.caption, r.idea, r.is_baseline, r.result, r.gains, best=id(r) in chosen)
+        for r in calculated
     )
 
 
@@ -255,14 +256,14 @@ def _pair(
     one_run: bool,
 ) -> WorkloadPair:
     first, second = before.values.get(figure.name), after.values.get(figure.name)
-    found: Gain | None = None
+    calculated: Gain | None = None
     ratio: float | None = None
     why = _why_not(a, before, b, after, figure)
     if why in (None, "no_direction", "other_kind"):
         low, high = number(first), number(second)
         ratio = high / low if low and high is not None else None
     if why is None:
-        found = _gain_of_pair(figure, second, first, one_run=one_run)
+        calculated = _gain_of_pair(figure, second, first, one_run=one_run)
     return WorkloadPair(
         point=after.case.point,
         values=after.case.values,
@@ -272,7 +273,7 @@ def _pair(
         b=after,
         figure=figure,
         ratio=ratio,
-        gain=found,
+        gain=calculated,
         why=why,
     )
 

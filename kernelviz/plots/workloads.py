@@ -113,7 +113,8 @@ def _label(row: WorkloadRow, figure: WorkloadFigure) -> str:
         failure = row.result.failure if row.result is not None else None
         return escape(f"✕ {format_stage(failure)}" if failure is not None else "not measured")
     gain = row.gains.get(figure.name)
-    more = "" if gain is None else f" · {units.factor(gain.ratio.estimate)} ×"
+    ratio = None if gain is None else gain.ratio
+    more = "" if ratio is None else f" · {units.factor(ratio.estimate, ratio.low, ratio.high)} ×"
     return escape(f"{format_estimate(value, figure.unit)}{more}")
 
 
@@ -142,17 +143,19 @@ def values_by_axis(run: WorkloadRun, axis: str, figures: Sequence[str] = (), at:
     draft = Draft(HEIGHT, x_title=declared.title, y_title=f"{_title(listed)}{f', {unit}' if unit else ''}")
     for variant in dict.fromkeys(row.case.variant for row in of):
         for number_of, figure in enumerate(listed):
+            if not any(row.value(figure.name) for row in of if row.case.variant == variant):
+                continue  # a figure that is stated with one variant only
             draft.traces.append(
                 _line(run, [r for r in of if r.case.variant == variant], axis, figure, scale, number_of, len(listed))
             )
     ticks = list(dict.fromkeys(row.case.values[axis] for row in of))
     whole = [t for t in ticks if isinstance(t, int)]
     if len(whole) == len(ticks) and whole:
-        shown = evenly_spaced(sorted(whole), _MOST_TICKS)
-        labels = [str(format_axis_value(t, declared.kind)) for t in shown]
+        labelled = evenly_spaced(sorted(whole), _MOST_TICKS)
+        labels = [str(format_axis_value(t, declared.kind)) for t in labelled]
         # With 0 on it (no workers, say), an axis cannot be logarithmic.
         wide = min(whole) > 0 and max(whole) >= 16 * min(whole)
-        draft.x_axis |= {"tickvals": shown, "ticktext": labels} | ({"type": "log"} if wide else {})
+        draft.x_axis |= {"tickvals": labelled, "ticktext": labels} | ({"type": "log"} if wide else {})
     positive = [v for v in known if v > 0]
     if len(positive) == len(known) and max(positive) > 20 * min(positive):
         low, high = min(positive) / scale / 1.3, max(positive) / scale * 1.3

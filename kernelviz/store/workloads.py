@@ -31,8 +31,8 @@ class _Header(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class WorkloadRow:
-    """A run without its results. `done`: cases with a result that was not cancelled; `failed`: of these, without usable values.
-    `status` is ``interrupted`` when the process that measured it is gone."""
+    """A run without its results. `done`: cases with a result that was not cancelled; `failed`: of these, tried without usable
+    values. `status` is ``interrupted`` when the process that measured it is gone."""
 
     id: str
     title: str
@@ -188,7 +188,7 @@ class WorkloadRuns(StorePart):
         counts = select(
             workload_results.c.run_id,
             func.sum(case((stage != "cancelled", 1), else_=0)).label("done"),
-            func.sum(case((stage.not_in(("", "cancelled")), 1), else_=0)).label("failed"),
+            func.sum(case((stage.not_in(("", "cancelled", "unavailable")), 1), else_=0)).label("failed"),
         ).group_by(workload_results.c.run_id)
         with self._database.read() as connection:
             rows = connection.execute(chosen).all()

@@ -23,23 +23,26 @@ from kernelviz.text.workloads import (
 )
 
 GAIN_HELP = "How many times better than the baseline at the same point, with its 95 % interval. Above 1 is better."
-_SHOWN = View.WIDE | View.TERMINAL | View.MARKDOWN
+_VISIBLE = View.WIDE | View.TERMINAL | View.MARKDOWN
+_LEADING = _VISIBLE | View.TIMES_NARROW
+"""Of the columns that say which case a row is; the second table of the terminal repeats them."""
 
 
 def ladder_columns(run: WorkloadRun, rows: Sequence[WorkloadRow], view: View) -> list[Column[WorkloadRow]]:
     """The columns of the ladder: the variant, the axes that vary, each figure, the gain and verdict of the headline, the gains of
     the other figures, and notes."""
     headline = run.declared.headline
-    others = [figure for figure in run.declared.figures if figure.name != headline.name]
+    # A terminal is too narrow for all figures beside each other, so its second table has the others.
+    other_figures = [figure for figure in run.declared.figures if figure.name != headline.name]
     columns: list[Column[WorkloadRow]] = [
-        Column("variant", "Variant", "The way in which the work is done. The baseline has a star.", units.TEXT, _name, _SHOWN),
+        Column("variant", "Variant", "The way in which the work is done. The baseline has a star.", units.TEXT, _name, _LEADING),
         *(_axis_column(run, axis) for axis in varying_axes(run)),
         _figure_column(headline),
-        Column("gain", "Gain", GAIN_HELP, units.OWN_NUMBER, lambda r: _gain(r, headline), _SHOWN, subject=""),
+        Column("gain", "Gain", GAIN_HELP, units.OWN_NUMBER, lambda r: _gain(r, headline), _VISIBLE, subject=""),
         Column("verdict", "Verdict", f"Whether {headline.title} is better than the baseline's beyond the noise floor.",
-               units.OWN_TEXT, lambda r: format_outcome(r, headline.name), _SHOWN),
+               units.OWN_TEXT, lambda r: format_outcome(r, headline.name), _VISIBLE),
     ]  # fmt: skip
-    for figure in others:
+    for figure in other_figures:
         columns.append(_figure_column(figure))
         if figure.better != "neither":
             columns.append(_other_gain(figure))
@@ -47,11 +50,12 @@ def ladder_columns(run: WorkloadRun, rows: Sequence[WorkloadRow], view: View) ->
         Column("", "Notes", "What was observed while measuring, or why there is no value.", units.TEXT,
                lambda r: describe_notes(r) if _has_notes(r) else None, View.WIDE, width="large", optional=True),
         Column("", "Notes", "", units.TEXT, lambda r: describe_notes(r) if _has_notes(r) else None,
-               View.TERMINAL | View.MARKDOWN, optional=True),
+               View.MARKDOWN, optional=True),
         Column("", "Method", "What the headline was read from, and how many samples it has.", units.OWN_TEXT,
                lambda r: describe_method(r, headline.name) if r.value(headline.name) else None, View.WIDE, optional=True),
         Column("", "Says", "Whether the times say something about GPUs.", units.OWN_TEXT,
-               lambda r: MECHANICS_LABEL if r.result is not None and r.result.mechanics_only else None, _SHOWN, optional=True),
+               lambda r: MECHANICS_LABEL if r.result is not None and r.result.mechanics_only else None, View.WIDE | View.MARKDOWN,
+               optional=True),
         Column("", "What it is", "", units.TEXT, lambda r: r.caption, View.WIDE, width="large"),
     ]  # fmt: skip
     return select(columns, rows, view)
@@ -64,7 +68,7 @@ def _name(row: WorkloadRow) -> str:
 def _axis_column(run: WorkloadRun, name: str) -> Column[WorkloadRow]:
     axis = next(axis for axis in run.declared.axes if axis.name == name)
     return Column(
-        name, "", axis.help, units.TEXT, lambda r: format_axis_value(r.case.values[name], axis.kind), _SHOWN,
+        name, "", axis.help, units.TEXT, lambda r: format_axis_value(r.case.values[name], axis.kind), _LEADING,
         subject=axis.title, order=lambda r: _order(r, name),
     )  # fmt: skip
 
@@ -77,7 +81,7 @@ def _order(row: WorkloadRow, axis: str) -> float | None:
 def _figure_column(figure: WorkloadFigure) -> Column[WorkloadRow]:
     """The value with its interval. In narrow tables only the headline shows its interval."""
 
-    def shown(row: WorkloadRow) -> Text | None:
+    def whole(row: WorkloadRow) -> Text | None:
         value = row.value(figure.name)
         return None if value is None else format_value(value, figure.unit)
 
@@ -85,8 +89,9 @@ def _figure_column(figure: WorkloadFigure) -> Column[WorkloadRow]:
         value = row.value(figure.name)
         return None if value is None else format_estimate(value, figure.unit)
 
+    view = _VISIBLE if figure.headline else View.WIDE | View.MARKDOWN | View.TIMES_NARROW
     return Column(
-        figure.name, "", str(figure_heading(figure)), units.OWN_NUMBER, shown, _SHOWN, subject=figure.title,
+        figure.name, "", str(figure_heading(figure)), units.OWN_NUMBER, whole, view, subject=figure.title,
         short=None if figure.headline else short, optional=not figure.headline,
     )  # fmt: skip
 
@@ -107,8 +112,8 @@ def _other_gain(figure: WorkloadFigure) -> Column[WorkloadRow]:
 def _gain(row: WorkloadRow, figure: WorkloadFigure) -> Text | None:
     if row.is_baseline and row.value(figure.name) is not None:
         return Text("1 (baseline)")
-    found = row.gains.get(figure.name)
-    return None if found is None else format_gain(found)
+    gain = row.gains.get(figure.name)
+    return None if gain is None else format_gain(gain)
 
 
 def _has_notes(row: WorkloadRow) -> bool:
@@ -132,8 +137,8 @@ def record(run: WorkloadRun, row: WorkloadRow) -> dict[str, Value]:
             one[f"{figure.name}_low"], one[f"{figure.name}_high"] = low, high
             one[f"{figure.name}_samples"] = value.n if isinstance(value, Measured) else None
         if figure.better != "neither":
-            found = row.gains.get(figure.name)
-            one[f"{figure.name}_gain"] = None if found is None else found.ratio.estimate
+            gain = row.gains.get(figure.name)
+            one[f"{figure.name}_gain"] = None if gain is None else gain.ratio.estimate
     headline = row.gains.get(run.declared.headline.name)
     one["verdict"] = str(format_verdict(headline)) or None
     one["verdict_reason"] = str(describe_verdict(headline)) or None
@@ -152,22 +157,22 @@ def pair_columns(pairs: Sequence[WorkloadPair], run: WorkloadRun, view: View) ->
     same = all(pair.variant_a == pair.variant_b for pair in pairs)
     columns: list[Column[WorkloadPair]] = [
         Column("variant", "Variant", "", units.TEXT,
-               lambda p: p.variant_b if same else f"{p.variant_a} → {p.variant_b}", _SHOWN),
+               lambda p: p.variant_b if same else f"{p.variant_a} → {p.variant_b}", _VISIBLE),
         *(
             Column(axis, "", kinds[axis].help, units.TEXT,
-                   lambda p, a=axis: format_axis_value(p.values[a], kinds[a].kind), _SHOWN, subject=kinds[axis].title)  # type: ignore[misc]
+                   lambda p, a=axis: format_axis_value(p.values[a], kinds[a].kind), _VISIBLE, subject=kinds[axis].title)  # type: ignore[misc]
             for axis in varying
         ),
-        Column("figure", "Figure", "", units.TEXT, lambda p: p.figure.title, _SHOWN),
+        Column("figure", "Figure", "", units.TEXT, lambda p: p.figure.title, _VISIBLE),
         Column("a", "A", "The value in A, with its 95 % interval.", units.OWN_NUMBER,
-               lambda p: format_value(p.a.values.get(p.figure.name), p.figure.unit), _SHOWN),
+               lambda p: format_value(p.a.values.get(p.figure.name), p.figure.unit), _VISIBLE),
         Column("b", "B", "The value in B, with its 95 % interval.", units.OWN_NUMBER,
-               lambda p: format_value(p.b.values.get(p.figure.name), p.figure.unit), _SHOWN),
+               lambda p: format_value(p.b.values.get(p.figure.name), p.figure.unit), _VISIBLE),
         Column("gain", "Gain", "How many times better B is than A, with its 95 % interval. Above 1 is better.",
-               units.OWN_NUMBER, lambda p: format_gain(p.gain) if p.gain else None, _SHOWN),
-        Column("ratio", "B / A", "The value in B divided by the value in A.", units.RATIO, lambda p: p.ratio, _SHOWN),
+               units.OWN_NUMBER, lambda p: format_gain(p.gain) if p.gain else None, _VISIBLE),
+        Column("ratio", "B / A", "The value in B divided by the value in A.", units.RATIO, lambda p: p.ratio, _VISIBLE),
         Column("verdict", "Verdict", "By the intervals of both; runs of different times are compared by their own noise.",
-               units.OWN_TEXT, lambda p: format_verdict(p.gain) if p.gain and p.gain.verdict else None, _SHOWN),
+               units.OWN_TEXT, lambda p: format_verdict(p.gain) if p.gain and p.gain.verdict else None, _VISIBLE),
         Column("reason", "Reason", "", units.TEXT, describe_pair, View.WIDE, width="large"),
     ]  # fmt: skip
     return select(columns, pairs, view)

@@ -40,6 +40,10 @@ MECHANICS_LABEL = Text("mechanics only")
 NEVER_ON_A_ROOFLINE = Text(
     "A workload is larger than a kernel: it has figures of its own and no roof, and it is never on a roofline."
 )
+TRACED_STEP = Text(
+    "One step of the first rank, recorded by a tracer, which takes time of its own: the step of the timeline is longer than the "
+    "steps that are timed below."
+)
 CLOCKS: Mapping[Clock, Text] = {
     "cuda_events": Text("CUDA events"),
     "host": Text("host clock"),
@@ -233,11 +237,23 @@ def describe_insight(run: WorkloadRun) -> Text:
     listed = rows(run)
     usable = [row for row in listed if row.usable]
     if not usable:
-        failed = sum(row.result is not None and row.result.failure is not None for row in listed)
-        return Text(f"No case has a value: {failed} failed." if failed else "No case has a result yet.")
-    sentence = _best_sentence(run, listed, usable)
+        without = _without_value(listed)
+        return Text(f"No case has a value.{without}" if without else "No case has a result yet.")
+    sentence = f"{_best_sentence(run, listed, usable)}{_without_value(listed)}"
     only = any(row.result is not None and row.result.mechanics_only for row in usable)
     return Text(f"Mechanics only (gloo on a processor): {sentence}" if only else str(sentence))
+
+
+def _without_value(listed: Sequence[WorkloadRow]) -> str:
+    """How many cases were tried and failed, and how many were not tried because the variant does not take such values."""
+    results = [row.result for row in listed if row.result is not None]
+    failed = sum(result.failed for result in results)
+    untried = sum(result.failure is not None and result.failure.unavailable for result in results)
+    texts = (
+        f" {units.counted(failed, 'case')} failed." if failed else "",
+        f" {units.counted(untried, 'case')} not supported." if untried else "",
+    )
+    return "".join(texts)
 
 
 def _best_sentence(run: WorkloadRun, listed: Sequence[WorkloadRow], usable: Sequence[WorkloadRow]) -> Text:
@@ -246,10 +262,18 @@ def _best_sentence(run: WorkloadRun, listed: Sequence[WorkloadRow], usable: Sequ
     all_points = list(dict.fromkeys(row.case.point for row in usable))
     if not best:
         base = next((row for row in reversed(usable) if row.is_baseline), usable[-1])
-        others = [row for row in usable if not row.is_baseline]
+        compared = [row for row in usable if not row.is_baseline]
         value = format_value(base.value(figure.name), figure.unit)
-        if not others:
+        if not compared:
             return Text(f"{base.case.variant}: {figure.title} {value}{_at(run, base, all_points)}.")
+        without = [row for row in compared if figure.name in row.gains and row.gains[figure.name].ratio.low is None]
+        if without:
+            row = max(without, key=lambda one: one.gains[figure.name].ratio.estimate)
+            return Text(
+                f"There are too few samples for a verdict on {figure.title}. {row.case.variant} has "
+                f"{format_estimate(row.value(figure.name), figure.unit)}, {format_gain(row.gains[figure.name])} as good as "
+                f"{baseline}{_at(run, row, all_points)}, without an interval."
+            )
         return Text(
             f"No variant is better than {baseline} in {figure.title} beyond the noise floor; {base.case.variant} has "
             f"{value}{_at(run, base, all_points)}."
@@ -307,17 +331,17 @@ def describe_comparison(comparison: WorkloadComparison) -> Text:
 
 def describe_differences(comparison: WorkloadComparison) -> tuple[Text, ...]:
     """What else differs between two runs."""
-    found = []
+    lines = []
     if comparison.other_device:
         names = (" + ".join(d.name for d in run.devices) for run in (comparison.a, comparison.b))
-        found.append(Text("The devices differ: {} in A, {} in B.".format(*names)))
+        lines.append(Text("The devices differ: {} in A, {} in B.".format(*names)))
     if comparison.other_source:
-        found.append(Text("The code of the workload differs, or is unknown on one side."))
+        lines.append(Text("The code of the workload differs, or is unknown on one side."))
     versions = (comparison.a.environment.versions, comparison.b.environment.versions)
     for package in comparison.other_software:
         first, second = (of.get(package, "none") for of in versions)
-        found.append(Text(f"{package} differs: {first} in A, {second} in B."))
-    return tuple(found)
+        lines.append(Text(f"{package} differs: {first} in A, {second} in B."))
+    return tuple(lines)
 
 
 def describe_pair(pair: WorkloadPair) -> Text:

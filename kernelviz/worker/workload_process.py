@@ -59,15 +59,15 @@ def device_locks(
 
     Gives the descriptors that keep the locks, for the guard; None if `give_up` returned True. Errors: DeviceError.
     """
-    with ExitStack() as held:
+    with ExitStack() as stack:
         descriptors = []
         for device in sorted(devices, key=lambda d: d.uuid):
             lock = DeviceLock(device.uuid, directory)
-            held.callback(lock.close)
+            stack.callback(lock.close)
             if not lock.acquire(lambda holder, d=device: waiting(d, holder), give_up):  # type: ignore[misc]
                 yield None
                 return
-            held.callback(lock.release)
+            stack.callback(lock.release)
             descriptors.append(lock.lock_fd())
         yield tuple(descriptors)
 

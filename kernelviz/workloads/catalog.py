@@ -232,34 +232,34 @@ class DeclaredWorkload:
         """The function ``module:name`` or ``:name``. Imports its module, so only a worker calls it. Errors: BadField."""
         module, _, function = name.partition(":")
         try:
-            found = getattr(importlib.import_module(module or self.module), function)
+            collected = getattr(importlib.import_module(module or self.module), function)
         except (ImportError, AttributeError) as error:
             raise BadField("runner", name, f"it cannot be imported: {error}") from error
-        if not callable(found):
+        if not callable(collected):
             raise BadField("runner", name, "it is no function")
-        return found  # type: ignore[no-any-return]
+        return collected  # type: ignore[no-any-return]
 
 
 @functools.cache
 def workloads() -> Mapping[str, DeclaredWorkload]:
     """All workloads of the package by name, in the order of their modules and declarations. Imports no torch."""
-    found: dict[str, DeclaredWorkload] = {}
+    collected: dict[str, DeclaredWorkload] = {}
     for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
         if module.name != "catalog":
-            found |= _declared(importlib.import_module(f"kernelviz.workloads.{module.name}"))
-    return MappingProxyType(found)
+            collected |= _declared(importlib.import_module(f"kernelviz.workloads.{module.name}"))
+    return MappingProxyType(collected)
 
 
 def with_plugins(paths: Iterable[str]) -> Mapping[str, DeclaredWorkload]:
     """The workloads of the package and those of the files at `paths`, whose code is run. Errors: BadField with the path."""
-    found = dict(workloads())
+    collected = dict(workloads())
     for path in paths:
         module = _load(Path(path))
         own = _declared(module)
         if not own:
             raise BadField("plug-in", path, "it declares no workload; write WORKLOADS = (Workload(…),)")
-        found |= own
-    return MappingProxyType(found)
+        collected |= own
+    return MappingProxyType(collected)
 
 
 def workload_named(name: str, known: Mapping[str, DeclaredWorkload] | None = None) -> DeclaredWorkload:

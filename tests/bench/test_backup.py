@@ -84,7 +84,7 @@ def test_everything_comes_back_and_twice_changes_nothing(
     there, here = make("there"), make("here")
     filled(there)
     written = there[1].back_up(tmp_path / name)
-    assert written.counts == "3 runs, 4 roofs, 1 selftest, 1 inspection, 1 tuning"
+    assert written.counts == "3 runs, 4 roofs, 1 selftest, 1 inspection, 1 tuning, 0 workloads"
     assert ((tmp_path / name).read_bytes()[:2] == b"\x1f\x8b") == name.endswith(".gz")
     assert backup.recognised(tmp_path / name)
     for _ in range(2):
@@ -127,10 +127,13 @@ def test_a_backup_of_an_earlier_version_is_read(make: Callable[[str], Made], tmp
     filled(there)
     there[1].back_up(tmp_path / "b")
     lines = (tmp_path / "b").read_bytes().splitlines(keepends=True)
-    older = [lines[0].replace(b"backup/2", b"backup/1"), *(x for x in lines[1:-1] if b'"kind":"tuning"' not in x)]
+    older = [lines[0].replace(b"backup/3", b"backup/1"), *(x for x in lines[1:-1] if b'"kind":"tuning"' not in x)]
     end = json.dumps({"kind": "end", "lines": len(older) - 1, "sha256": hashlib.sha256(b"".join(older)).hexdigest()})
     (tmp_path / "b").write_bytes(b"".join(older) + end.encode() + b"\n")
-    assert here[1].take_in_backup(tmp_path / "b").counts == "3 runs, 4 roofs, 1 selftest, 1 inspection, 0 tunings"
+    assert (
+        here[1].take_in_backup(tmp_path / "b").counts
+        == "3 runs, 4 roofs, 1 selftest, 1 inspection, 0 tunings, 0 workloads"
+    )
 
 
 def test_a_tuning_that_is_newer_here_stays(make: Callable[[str], Made], tmp_path: Path) -> None:

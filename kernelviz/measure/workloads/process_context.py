@@ -130,9 +130,9 @@ class ProcessContext:
     ) -> Mapping[str, Series]:
         order = random.Random(self._method.seed)
         live = dict(calls)
-        taken: dict[str, list[tuple[int, Mapping[str, float]]]] = {name: [] for name in calls}
+        sampled: dict[str, list[tuple[int, Mapping[str, float]]]] = {name: [] for name in calls}
         if baseline in calls:
-            taken[f"{baseline}{AGAIN}"] = []
+            sampled[f"{baseline}{AGAIN}"] = []
         began_s, number = time.perf_counter(), -warm_up
         while live and self._another(number, began_s, len(calls)):
             if number == 0:
@@ -142,10 +142,10 @@ class ProcessContext:
             for name in names:
                 variant = name.removesuffix(AGAIN)
                 if variant in live:
-                    self._call(name, variant, live, taken, number)
+                    self._call(name, variant, live, sampled, number)
             number += 1
         self._current.set("")
-        return {name: self._series(name, taken) for name in live}
+        return {name: self._series(name, sampled) for name in live}
 
     def _another(self, number: int, began_s: float, variants: int) -> bool:
         """Whether there is a round of that number (warm-up rounds are negative)."""
@@ -161,7 +161,7 @@ class ProcessContext:
         name: str,
         variant: str,
         live: dict[str, Callable[[], Sample]],
-        taken: dict[str, list[tuple[int, Mapping[str, float]]]],
+        sampled: dict[str, list[tuple[int, Mapping[str, float]]]],
         number: int,
     ) -> None:
         self._current.set(variant)
@@ -176,19 +176,19 @@ class ProcessContext:
             del live[variant]
             return
         if number >= 0:
-            taken[name].append((number, sample if isinstance(sample, Mapping) else {self._headline: sample}))
+            sampled[name].append((number, sample if isinstance(sample, Mapping) else {self._headline: sample}))
 
     def call_raised(self, variant: str, error: Exception) -> None:
         """A call in a round raised. Here it ends the process's function; the runner's process makes it the case's failure."""
         raise error
 
     @staticmethod
-    def _series(name: str, taken: Mapping[str, list[tuple[int, Mapping[str, float]]]]) -> Series:
+    def _series(name: str, sampled: Mapping[str, list[tuple[int, Mapping[str, float]]]]) -> Series:
         def by_figure(key: str) -> dict[str, tuple[float, ...]]:
-            rows = taken.get(key, [])
+            rows = sampled.get(key, [])
             return {figure: tuple(float(row[figure]) for _, row in rows) for figure in (rows[0][1] if rows else ())}
 
-        rounds = tuple(number for number, _ in taken[name])
+        rounds = tuple(number for number, _ in sampled[name])
         return Series(samples=by_figure(name), rounds=rounds, again=by_figure(f"{name}{AGAIN}"))
 
     def measured(

@@ -128,13 +128,15 @@ class RunnerContext(ProcessContext):
             )
         point = self._point
         return call_ranks(
-            requests, folder, lambda told: self._sender.send(msgspec.structs.replace(told, point=told.point or point))
+            requests,
+            folder,
+            lambda progress: self._sender.send(msgspec.structs.replace(progress, point=progress.point or point)),
         )
 
 
 def of_rank(error: RankFailed) -> Failure:
     """The failure of a case whose rank process failed."""
-    message = f"rank {error.rank}: {error.text or error.log}"
+    message = f"rank {error.rank}: {error.text or error.log or 'it printed nothing'}"
     if error.out_of_memory:
         return Failure(stage="out_of_memory", message=message)
     reason = Raised(type=error.kind) if error.kind else WorkerEnded(signal=error.signal, exit_code=error.exit_code)

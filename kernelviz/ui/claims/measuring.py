@@ -78,7 +78,8 @@ def _summary(state: ClaimProgress) -> str:
         return f"All {units.counted(state.runs, 'run')} that claims need here have results."
     stopped = f", of which {state.stopped} cancelled or interrupted before" if state.stopped else ""
     left = state.runs - state.runs_done
-    return f"{left} of {units.counted(state.runs, 'run')} are to be measured{stopped}. Each is one problem with all its variants."
+    each = "Each is one problem, or a workload at one size, with all its variants."
+    return f"{left} of {units.counted(state.runs, 'run')} are to be measured{stopped}. {each}"
 
 
 def _start(bench: Bench, device_id: str, owner: str, *, again: bool, claims: tuple[str, ...] | None = None) -> None:
@@ -87,14 +88,15 @@ def _start(bench: Bench, device_id: str, owner: str, *, again: bool, claims: tup
 
 def _running(bench: Bench, device_id: str, state: ClaimProgress, run_id: str) -> None:
     with st.container(border=True, key="measuring_claims"):
-        name = bench.history.summary(run_id).name
+        of_workload = bench.workloads.is_known(run_id)
+        name = (bench.workloads if of_workload else bench.history).summary(run_id).name
         st.progress(
             state.runs_done / max(state.runs, 1),
             text=plain(
                 f"{state.runs_done} of {units.counted(state.runs, 'run')} done · now {name} · {state.waiting} wait"
             ),
         )
-        progress = live_progress.progress_of(bench, run_id)
+        progress = None if of_workload else live_progress.progress_of(bench, run_id)
         if progress is not None:
             live_progress.following(run_id, progress, key="live_claims")
         with st.container(horizontal=True, gap="small"):
@@ -102,13 +104,14 @@ def _running(bench: Bench, device_id: str, state: ClaimProgress, run_id: str) ->
                 "Cancel all", partial(claim_runs.cancel_all, bench, device_id), key="cancel_claims", about=device_id,
                 icon=":material/stop_circle:", help="Results so far stay. Resume goes on where it ended.",
             )  # fmt: skip
-            site.run_link("Open this run", run_id)
+            (site.workload_link if of_workload else site.run_link)("Open this run", run_id)
         _watch(bench, run_id)
 
 
 @st.fragment(run_every=_EACH_S)
 def _watch(bench: Bench, run_id: str) -> None:
     """Redraw the page when the run has ended, so that the next one is followed."""
-    progress = live_progress.progress_of(bench, run_id)
+    of_workload = bench.workloads.is_known(run_id)
+    progress = bench.workloads.progress(run_id) if of_workload else live_progress.progress_of(bench, run_id)
     if progress is None or progress.status not in LIVING:
         st.rerun()

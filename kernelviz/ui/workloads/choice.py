@@ -84,11 +84,10 @@ def run_box(bench: Bench, workload: Workload) -> WorkloadRun | None:
         wanted = None
     if not runs:
         return None
-    key = f"{_CHOSEN}_{workload.name}"
-    if view_filters.moved(RUN) or st.session_state.get(key) not in runs:
-        st.session_state[key] = wanted if wanted in runs else next(iter(runs))
+    if view_filters.moved(RUN) or st.session_state.get(_CHOSEN) not in runs:
+        st.session_state[_CHOSEN] = wanted if wanted in runs else next(iter(runs))
     chosen = view_filters.widget_with_value(
-        st.selectbox, "Run", list(runs), key=key, width="stretch",
+        st.selectbox, "Run", list(runs), key=_CHOSEN, width="stretch",
         format_func=distinct_labels(runs, lambda i: label_of(runs[i])),
         help="Runs of this workload: those of this machine, the newest first, then those that came with kernelviz.",
     ) or next(iter(runs))  # fmt: skip
@@ -103,9 +102,9 @@ def _is_of_other_workload(bench: Bench, run_id: str, workload: Workload) -> bool
         return False
 
 
-def choose_run(workload: str, run_id: str) -> None:
-    """Show this run from the next redraw on."""
-    st.session_state[f"{_CHOSEN}_{workload}"] = run_id
+def choose_run(run_id: str) -> None:
+    """Show this run, of the workload that the page is about, from the next redraw on."""
+    st.session_state[_CHOSEN] = run_id
     view_filters.write(RUN, run_id)
 
 

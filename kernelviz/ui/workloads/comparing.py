@@ -19,10 +19,10 @@ _ALL = "every variant with itself"
 def two_runs(bench: Bench, run: WorkloadRun) -> None:
     """The boxes of both sides, the sentence, and a row for each case. The shown run is B."""
     runs = choice.runs_of(bench, run.declared)
-    others = [run_id for run_id in runs if run_id != run.id]
+    other_runs = [run_id for run_id in runs if run_id != run.id]
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="workload_compare_choice"):
         a = view_filters.choose(
-            st.selectbox, "A", [run.id, *others], others[0] if others else run.id, key="a", width=480,
+            st.selectbox, "A", [run.id, *other_runs], other_runs[0] if other_runs else run.id, key="a", width=480,
             format_func=distinct_labels(runs, lambda i: "this run" if i == run.id else choice.label_of(runs[i])),
             help="The run above is B. Choose it as A, too, to compare two of its variants.",
         )  # fmt: skip

@@ -166,12 +166,8 @@ def _start_row(bench: Bench, workload: Workload, plan: WorkloadPlan) -> None:
             about=workload.name, icon=":material/play_arrow:", type="primary",
             help=plain(f"In a terminal, `kernelviz workloads run {workload.name}` does the same."),
         )  # fmt: skip
-        case_count = units.counted(len(plan.cases), "case")
-        st.caption(
-            plain(
-                f"{case_count}, at most {plan.method.budget_s * len(plan.cases):.0f} s of measuring, plus preparation."
-            )
-        )
+        longest = units.seconds(plan.method.budget_s * len(plan.cases), 3)
+        st.caption(f"{units.counted(len(plan.cases), 'case')}, at most {longest} of measuring, plus preparation.")
 
 
 def _start(bench: Bench, plan: WorkloadPlan, owner: str, activities: dict[str, str]) -> None:

@@ -7,7 +7,7 @@ import streamlit as st
 from kernelviz.bench import Bench
 from kernelviz.bench.workload_live import WorkloadState
 from kernelviz.core import LIVING, UnknownRun
-from kernelviz.core.workload import Workload, WorkloadRun
+from kernelviz.core.workload import WorkloadRun
 from kernelviz.text.workloads import describe_progress
 from kernelviz.ui.shared import callbacks, session
 from kernelviz.ui.shared.text import plain
@@ -18,11 +18,11 @@ _LOOK_S = 0.5
 """While a run is measured, the page looks this often where it is. A case takes seconds."""
 
 
-def open_started_run(workload: Workload) -> None:
+def open_started_run() -> None:
     """Show the run that this session has just started."""
     run_id = callbacks.actions().activities.pop(STARTED, None)
     if run_id is not None:
-        choice.choose_run(workload.name, run_id)
+        choice.choose_run(run_id)
 
 
 def controls(bench: Bench, run: WorkloadRun) -> None:

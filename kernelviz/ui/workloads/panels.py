@@ -16,6 +16,7 @@ from kernelviz.tables.workloads import ladder_columns
 from kernelviz.text.workloads import (
     MECHANICS_ONLY,
     NEVER_ON_A_ROOFLINE,
+    TRACED_STEP,
     describe_counted,
     describe_failed,
     describe_insight,
@@ -35,7 +36,8 @@ _FORMATS = {
 
 def title() -> None:
     """The title, and what the page shows."""
-    st.markdown("#### Workloads", help=str(NEVER_ON_A_ROOFLINE))
+    with st.container(key="workloads_title"):
+        st.markdown("#### Workloads", help=str(NEVER_ON_A_ROOFLINE))
     st.markdown(
         "What is **larger than a kernel**: a training step, communication between GPUs, loading data or a model. Each has a "
         "ladder of variants, compared with a baseline on synthetic data."
@@ -103,9 +105,11 @@ def _chart(run: WorkloadRun) -> None:
             figure = plots.chart_of(run, point=at, variant=choice.timeline_variant(run, at))
         else:
             figure = plots.chart_of(run)
-    shown = rows(run, point=at) if at is not None else rows(run)
-    alt = "; ".join(str(describe_counted(row, run.declared.figures)) for row in shown)
+    visible = rows(run, point=at) if at is not None else rows(run)
+    alt = "; ".join(str(describe_counted(row, run.declared.figures)) for row in visible)
     charts.draw(figure, key=f"workload_{kind}", alt=f"{alt}. The table below has all values.", picture=picture)
+    if kind == "lanes" and any(row.result is not None and row.result.timeline is not None for row in visible):
+        st.caption(str(TRACED_STEP))
     if kind == "lanes":  # the exposed time is a figure, so its bars stand below the timeline
         bars = plots.value_by_variant(run, at, run.declared.headline.name)
         charts.draw(bars, key="workload_lane_bars", alt=f"{alt}. The table below has all values.", picture=picture)
@@ -123,7 +127,7 @@ def _ladder(run: WorkloadRun) -> None:
     )
     failed = [row for row in listed if row.result is not None and row.result.failure is not None]
     if failed:
-        with st.expander(f"Failed cases ({len(failed)})", icon=":material/error:"):
+        with st.expander(f"Cases without a value ({len(failed)})", icon=":material/error:"):
             for row in failed:
                 assert row.result is not None
                 assert row.result.failure is not None

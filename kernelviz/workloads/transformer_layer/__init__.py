@@ -29,7 +29,7 @@ TRANSFORMER_LAYER = Workload(
         "A layer of a published model on random weights as one torch module: the time in which its kernels run, each of its "
         "parts on its own behind the part before it, and the rest that the parts do not explain."
     ),
-    runner="kernelviz.workloads.transformer_layer.measuring:measure",
+    runner="kernelviz.workloads.transformer_layer.torch_measuring:measure",
     axes=(
         WorkloadAxis(name="model", title="Model", kind="choice", choices=tuple(PRESETS)),
         WorkloadAxis(name="phase", title="Phase", kind="choice", choices=PHASES),
@@ -46,7 +46,8 @@ TRANSFORMER_LAYER = Workload(
         _preset("gpt-2-decode-4-64", "GPT-2, decoding 4 sequences of 64", "gpt-2", "decode", 4, 64, on="cpu"),
     ),
     variants=(
-        WorkloadVariant(name="eager", caption="The module as it is: each op of torch launches its kernels."),
+        WorkloadVariant(name="eager", caption="The module as it is: each op of torch launches its kernels.",
+            idea="It is what people write first, and what gains are relative to."),
         WorkloadVariant(
             name="compiled",
             caption="torch.compile of the whole module.",

@@ -31,19 +31,21 @@ from kernelviz.core.workload import (
     WorkloadNote,
     WorkloadValue,
 )
-from kernelviz.models.parts import LayerCall, checked_call
-from kernelviz.models.presets import ModelPreset, preset_named
+from kernelviz.models.parts import LayerCall
 from kernelviz.workloads.catalog import TracedCall, WorkloadContext
-from kernelviz.workloads.transformer_layer import inductor_groups
-from kernelviz.workloads.transformer_layer.graph_slices import GraphSlices
-from kernelviz.workloads.transformer_layer.inductor_groups import Groups
-from kernelviz.workloads.transformer_layer.layer import Layer, build
-from kernelviz.workloads.transformer_layer.profiled import ProfilerAnswer, ProfilerRequest
+from kernelviz.workloads.transformer_layer import torch_inductor_groups as inductor_groups
+from kernelviz.workloads.transformer_layer.torch_build import build, call_of
+from kernelviz.workloads.transformer_layer.torch_graph_slices import GraphSlices
+from kernelviz.workloads.transformer_layer.torch_inductor_groups import Groups
+from kernelviz.workloads.transformer_layer.torch_layer import Layer
+from kernelviz.workloads.transformer_layer.torch_profiled import ProfilerAnswer, ProfilerRequest
 
 UNIT_ROUNDING = {"bf16": 2.0**-8, "fp16": 2.0**-11}
 UNITS_ALLOWED = 8
 """The largest relative L2 error of a token's output, in units of rounding: about ten roundings follow each other, and seven small
 layers in either format err by 1.1 to 2.1 units. A part that is left out or wrong errs by more than 30."""
+_ROWS = 8
+"""So many sequences of a cache are compared at once."""
 REST = ("layer_s", "groups_s", "rest_s", "rest_share")
 
 
@@ -59,28 +61,21 @@ class Prepared:
     kernels_s: list[list[float]] = field(default_factory=list)
 
 
-def call_of(values: Mapping[str, int | str]) -> tuple[ModelPreset, LayerCall]:
-    """The model and the call of a case. Errors: UnknownName, BadField."""
-    preset = preset_named(str(values["model"]))
-    batch, context = int(values["batch"]), int(values["context"])
-    return preset, checked_call(preset, str(values["phase"]), batch, context, str(values["dtype"]))
-
-
 def measure(cases: Sequence[WorkloadCase], context: WorkloadContext) -> Iterator[WorkloadMeasurement]:
     """Measure the variants of the layer in shared rounds."""
     preset, call = call_of(cases[0].values)
     prepared: dict[str, Prepared] = {}
     with torch.no_grad():
         layer, x_TH = build(preset, call, context.torch_device, context.seed)
-        reference_TH = reference_of(layer, x_TH)
+        reference = reference_of(layer, x_TH)
         for case in cases:
             with context.case(case):
                 compiled = case.variant == "compiled"
                 context.progress("compiling" if compiled else "preparing", case.variant)
-                prepared[case.variant] = _prepare(layer, x_TH, reference_TH, context, compiled=compiled)
+                prepared[case.variant] = _prepare(layer, x_TH, reference, context, compiled=compiled)
         calls = {name: one.sample for name, one in prepared.items()}
         series = context.rounds(calls, baseline="eager", warm_up=2)
-        del layer, reference_TH
+        del layer, reference
     for case in cases:
         if case.variant not in series:
             continue
@@ -90,31 +85,54 @@ def measure(cases: Sequence[WorkloadCase], context: WorkloadContext) -> Iterator
             yield _measurement(case, one, samples, profiled, call, context)
 
 
-def reference_of(layer: Layer, x_TH: Tensor) -> Tensor:
-    """The output of the same layer with the same numbers in fp32, with attention by its definition."""
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The output (T, H) of the layer in fp32, and the tensors of its cache after the call, by name."""
+
+    y_TH: Tensor
+    cache: Mapping[str, Tensor]
+
+
+def reference_of(layer: Layer, x_TH: Tensor) -> Reference:
+    """What the same layer with the same numbers gives in fp32, with attention by its definition."""
     tf32 = torch.backends.cuda.matmul.allow_tf32
     torch.backends.cuda.matmul.allow_tf32 = False
     try:
         in_fp32 = copy.deepcopy(layer).float()
         y_TH: Tensor = in_fp32(x_TH.float())
-        return y_TH
+        return Reference(y_TH, dict(in_fp32.part("cache_write").named_buffers()))
     finally:
         torch.backends.cuda.matmul.allow_tf32 = tf32
 
 
-def relative_error(y_TH: Tensor, reference_TH: Tensor) -> float:
-    """The largest relative L2 error of a token's output; infinite if there is a number that is not finite."""
-    difference_T = (y_TH.float() - reference_TH).norm(dim=1)
-    worst = float((difference_T / reference_TH.norm(dim=1)).max())
-    return worst if worst == worst else float("inf")
+def error_of(layer: Layer, call: Callable[[Tensor], Tensor], x_TH: Tensor, reference: Reference) -> float:
+    """The largest relative error of a call: of a token's output, or of a vector of the cache. The newest token of the cache is
+    cleared before, so that a call that does not write it is found."""
+    cache = dict(layer.part("cache_write").named_buffers())
+    for tensor in cache.values():
+        tensor[:, -1:] = 0
+    y_TH = call(x_TH)
+    pairs = [(y_TH, reference.y_TH), *((cache[name], expected) for name, expected in reference.cache.items())]
+    return max(relative_error(got, expected) for got, expected in pairs)
 
 
-def _prepare(layer: Layer, x_TH: Tensor, reference_TH: Tensor, context: WorkloadContext, *, compiled: bool) -> Prepared:
+def relative_error(got: Tensor, expected: Tensor) -> float:
+    """The largest relative L2 error of a vector of the last axis; infinite if there is a number that is not finite."""
+    worst = 0.0
+    # A cache at once would take several times its memory.
+    for rows, right in zip(*(torch.split(t, _ROWS if t.dim() > 2 else len(t)) for t in (got, expected)), strict=True):
+        errors = (rows.float() - right).norm(dim=-1) / right.norm(dim=-1)
+        largest = float(errors.max())
+        worst = max(worst, largest if isfinite(largest) else float("inf"))
+    return worst
+
+
+def _prepare(layer: Layer, x_TH: Tensor, reference: Reference, context: WorkloadContext, *, compiled: bool) -> Prepared:
     call: Callable[[Tensor], Tensor] = layer
     groups = Groups(tuple((name,) for name in layer.names))
     if compiled:
         call, groups = inductor_groups.compile_layer(layer, x_TH)
-    error = relative_error(call(x_TH), reference_TH)
+    error = error_of(layer, call, x_TH, reference)
     if context.device.kind != "cuda":
         return _on_host(layer, call, x_TH, groups, error, context, compiled=compiled)
     for _ in range(3):
@@ -290,7 +308,7 @@ def _profile(case: WorkloadCase, context: WorkloadContext) -> ProfilerAnswer | N
         return None
     context.progress("checking", case.variant)
     request = ProfilerRequest(values=case.values, compiled=case.variant == "compiled", seed=context.seed)
-    answer = context.fresh("kernelviz.workloads.transformer_layer.profiled:profile_layer", request)
+    answer = context.fresh("kernelviz.workloads.transformer_layer.torch_profiled:profile_layer", request)
     return ProfilerAnswer(names=tuple(answer["names"]), calls_s=tuple(map(tuple, answer["calls_s"])))
 
 

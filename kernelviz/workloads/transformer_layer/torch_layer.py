@@ -15,8 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from kernelviz.models.parts import LayerCall, layer_parts
-from kernelviz.models.presets import ModelPreset
+from kernelviz.models.parts import LayerCall
 
 if TYPE_CHECKING:
     State = dict[str, Tensor]
@@ -88,20 +87,6 @@ def value_scale(context: int) -> float:
     Scores of standard deviation 1 weigh n / e keys alike.
     """
     return max(1.0, math.sqrt(context / math.e))
-
-
-def build(preset: ModelPreset, call: LayerCall, device: str, seed: int) -> tuple[Layer, Tensor]:
-    """The layer and its input (T, H), in the number format of the call."""
-    from kernelviz.workloads.transformer_layer import latent_parts, usual_parts
-
-    tensors = Tensors(device, DTYPES[call.dtype], seed)
-    make = latent_parts.parts if preset.latent else usual_parts.attention_parts
-    made = {**usual_parts.norm_before(preset, tensors), **make(preset, call, tensors, device)}
-    made |= usual_parts.feed_forward_parts(preset, tensors)
-    parts = {part.name: made[part.name] for part in layer_parts(preset, call)}
-    assert set(parts) == set(made), set(parts) ^ set(made)
-    layer = Layer(parts).eval().requires_grad_(False)
-    return layer, tensors.normal(call.tokens, preset.hidden)
 
 
 def normalise(part: Any, values: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from kernelviz.workloads.transformer_layer.inductor_groups import NotAssignable
+from kernelviz.workloads.transformer_layer.torch_inductor_groups import NotAssignable
 
 
 class GraphSlices:

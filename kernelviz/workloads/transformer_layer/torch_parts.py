@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from kernelviz.models.parts import LayerCall
 from kernelviz.models.presets import ModelPreset
-from kernelviz.workloads.transformer_layer.layer import (
+from kernelviz.workloads.transformer_layer.torch_layer import (
     Part,
     Tensors,
     attend,

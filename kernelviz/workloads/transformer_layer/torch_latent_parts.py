@@ -11,7 +11,7 @@ from torch import Tensor
 
 from kernelviz.models.parts import LayerCall
 from kernelviz.models.presets import ModelPreset
-from kernelviz.workloads.transformer_layer.layer import (
+from kernelviz.workloads.transformer_layer.torch_layer import (
     Part,
     Tensors,
     attend,
@@ -21,7 +21,7 @@ from kernelviz.workloads.transformer_layer.layer import (
     sequences,
     value_scale,
 )
-from kernelviz.workloads.transformer_layer.usual_parts import norm_part, product_part, residual_part
+from kernelviz.workloads.transformer_layer.torch_parts import norm_part, product_part, residual_part
 
 State = dict[str, Tensor]
 

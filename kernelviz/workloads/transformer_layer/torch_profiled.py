@@ -37,9 +37,8 @@ def profile_layer(context: RankContext, arguments: Any) -> dict[str, Any]:
     """Profile calls of the layer, each behind a read of twice the last-level cache, and return a ProfilerAnswer as JSON."""
     import torch
 
-    from kernelviz.workloads.transformer_layer.inductor_groups import compile_layer
-    from kernelviz.workloads.transformer_layer.layer import build
-    from kernelviz.workloads.transformer_layer.measuring import call_of
+    from kernelviz.workloads.transformer_layer.torch_build import build, call_of
+    from kernelviz.workloads.transformer_layer.torch_inductor_groups import compile_layer
 
     request = msgspec.convert(arguments, ProfilerRequest)
     preset, call = call_of(request.values)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernelviz.workloads.transformer_layer.layer import Layer
+from kernelviz.workloads.transformer_layer.torch_layer import Layer
 
 GENERATED = "triton_"
 """Inductor's names of the kernels that it generates (torch/_inductor/codegen/triton.py)."""
