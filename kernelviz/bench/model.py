@@ -148,12 +148,12 @@ def _times(op: Op, evidence: Sequence[Evidence]) -> tuple[VariantTime, ...]:
         known = today.get(one.result.variant.partition("[")[0])
         same = known is not None and one.result.source_digest == known.source_digest()
         by_variant.setdefault(one.result.variant, []).append((same, one))
-    found = []
+    collected = []
     for variant, several in by_variant.items():
         same, one = max(several, key=lambda pair: (pair[0], pair[1].run.created_at))
         result = one.result
         level = quality(result, "cold", one.run.method.clock)
-        found.append(
+        collected.append(
             VariantTime(
                 variant,
                 figure_of(result.timing, "cold"),
@@ -164,7 +164,7 @@ def _times(op: Op, evidence: Sequence[Evidence]) -> tuple[VariantTime, ...]:
                 same if result.source_digest is not None else None,
             )
         )
-    return tuple(sorted(found, key=lambda t: t.figure.estimate if t.figure else float("inf")))
+    return tuple(sorted(collected, key=lambda t: t.figure.estimate if t.figure else float("inf")))
 
 
 def _is_wrong(result: Result) -> bool:
@@ -199,14 +199,14 @@ def _shipped(bench: Bench, run_id: str) -> Run:
 def _results(bench: Bench, source: Source, problems: Sequence[Problem]) -> dict[str, list[Evidence]]:
     """The usable results of each problem on the device, by the key of the problem."""
     keys = {problem.key for problem in problems}
-    found: dict[str, list[Evidence]] = {}
+    collected: dict[str, list[Evidence]] = {}
     for run in (*_own_runs(bench, source, problems), *_recorded_on(bench, source)):
         if run.plan.search is not None or not _counts(run):
             continue
         for result in run.results:
             if result.problem.key in keys and not result.given_up:
-                found.setdefault(result.problem.key, []).append(Evidence(run, result))
-    return found
+                collected.setdefault(result.problem.key, []).append(Evidence(run, result))
+    return collected
 
 
 def _counts(run: Run) -> bool:

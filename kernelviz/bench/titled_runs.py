@@ -41,5 +41,5 @@ def cancel(bench: Bench, prefix: str, device_id: str) -> None:
 
 def living(bench: Bench, prefix: str, device_id: str) -> list[RunSummary]:
     """Such runs that are measured or wait: what is measured now, else what is measured next, comes first."""
-    found = [run for run in newest_by_title(bench, prefix, device_id).values() if run.status in LIVING]
-    return sorted(found, key=lambda run: (run.status != "running", bench.progress(run.id).ahead, run.id))
+    collected = [run for run in newest_by_title(bench, prefix, device_id).values() if run.status in LIVING]
+    return sorted(collected, key=lambda run: (run.status != "running", bench.progress(run.id).ahead, run.id))

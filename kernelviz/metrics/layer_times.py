@@ -114,9 +114,9 @@ def layer_sum(parts: Sequence[PartTimes], way: Way) -> LayerSum:
     >>> layer_sum([one, one], "eager").interval, layer_sum([one, none], "eager").missing
     (Interval(estimate=4.0, low=3.0, high=5.0), ('bias',))
     """
-    found = [(part.name, part.of(way)) for part in parts]
-    missing = tuple(name for name, time in found if time is None)
-    figures = [time.figure for _, time in found if time is not None and time.figure is not None]
+    collected = [(part.name, part.of(way)) for part in parts]
+    missing = tuple(name for name, time in collected if time is None)
+    figures = [time.figure for _, time in collected if time is not None and time.figure is not None]
     if not figures:
         return LayerSum(way, None, missing)
     lows, highs = [f.low for f in figures], [f.high for f in figures]
@@ -125,7 +125,7 @@ def layer_sum(parts: Sequence[PartTimes], way: Way) -> LayerSum:
         None if None in lows else sum(low for low in lows if low is not None),
         None if None in highs else sum(high for high in highs if high is not None),
     )
-    unreliable = tuple(name for name, time in found if time is not None and time.level == "suspect")
+    unreliable = tuple(name for name, time in collected if time is not None and time.level == "suspect")
     return LayerSum(way, interval, missing, unreliable)
 
 

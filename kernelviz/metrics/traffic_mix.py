@@ -80,7 +80,7 @@ def flips(variants: Sequence[PhaseTimes]) -> tuple[Flip, ...]:
     """
     # At equal times for a prefill, the one that gains more with the share leads right after 0.
     present = min(variants, key=lambda v: (v.prefill.estimate, v.decode.estimate), default=None)
-    found: list[Flip] = []
+    collected: list[Flip] = []
     reached = 0.0
     while present is not None:
         steeper = [v for v in variants if _slope(v) < _slope(present)]
@@ -91,9 +91,9 @@ def flips(variants: Sequence[PhaseTimes]) -> tuple[Flip, ...]:
         if share >= 1:
             break
         low, high = _ends(present, following)
-        found.append(Flip(share, present.name, following.name, low, high))
+        collected.append(Flip(share, present.name, following.name, low, high))
         present, reached = following, share
-    return tuple(found)
+    return tuple(collected)
 
 
 def _slope(of: PhaseTimes) -> float:

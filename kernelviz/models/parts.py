@@ -167,7 +167,7 @@ def _attention(preset: ModelPreset, call: LayerCall) -> Iterator[LayerPart]:
 
 def _latent_attention(preset: ModelPreset, latent: Latent, call: LayerCall) -> Iterator[LayerPart]:
     """Multi-head latent attention: with keys and values of each head in a prefill, in the absorbed form in decoding."""
-    heads, t, item = preset.query_heads, call.tokens, ITEMSIZE_BYTES
+    heads, t, itemsize = preset.query_heads, call.tokens, ITEMSIZE_BYTES
     yield _product("latents", call, latent.query_rank + latent.kv_rank + latent.rope, preset.hidden)
     yield _norm("query_norm", preset, call, latent.query_rank)
     yield _norm("kv_norm", preset, call, latent.kv_rank)
@@ -177,21 +177,23 @@ def _latent_attention(preset: ModelPreset, latent: Latent, call: LayerCall) -> I
     yield _cache_write(call, latent.kv_rank + latent.rope)
     if call.phase == "prefill":
         yield _product("kv_up", call, heads * (latent.nope + latent.value), latent.kv_rank)
-        moved = t * heads * (latent.nope + latent.rope) * item
-        join = Cost(work_flop=0, read_bytes=t * (heads * latent.nope + latent.rope) * item, written_bytes=moved)
+        moved = t * heads * (latent.nope + latent.rope) * itemsize
+        join = Cost(work_flop=0, read_bytes=t * (heads * latent.nope + latent.rope) * itemsize, written_bytes=moved)
         yield LayerPart(name="join_keys", role="glue", cost=join, gap="concatenation")
         d, v = latent.nope + latent.rope, latent.value
         pairs = call.batch * heads * call.context * call.context
         cost = Cost(
-            work_flop=pairs * (d + v), read_bytes=t * heads * (2 * d + v) * item, written_bytes=t * heads * v * item
+            work_flop=pairs * (d + v),
+            read_bytes=t * heads * (2 * d + v) * itemsize,
+            written_bytes=t * heads * v * itemsize,
         )
     else:
         yield _batched("absorb_query", call, heads, latent.nope, latent.kv_rank)
         d, v = latent.kv_rank + latent.rope, latent.kv_rank
         cost = Cost(
             work_flop=2 * call.batch * call.context * heads * (d + v),
-            read_bytes=(call.batch * call.context * d + t * heads * d) * item,
-            written_bytes=t * heads * v * item,
+            read_bytes=(call.batch * call.context * d + t * heads * d) * itemsize,
+            written_bytes=t * heads * v * itemsize,
         )
     yield LayerPart(name="attention", role="attention", cost=cost, gap="head_dimensions")
     if call.phase == "decode":

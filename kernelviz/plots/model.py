@@ -41,7 +41,7 @@ def time_by_part(parts: Sequence[PartTimes], truth: Sequence[WorkloadResult] = (
                 row = _module(result)
                 label = format_parts(group.parts)
                 draft.traces.append(
-                    _bar(row, str(label), group.time.estimate / scale, number, f"{row}: {label}", shown=False)
+                    _bar(row, str(label), group.time.estimate / scale, number, f"{row}: {label}", in_legend=False)
                 )
     for result, layer in whole:
         total = sum(g.time.estimate for g in result.known_groups if g.time is not None)
@@ -54,7 +54,7 @@ def time_by_part(parts: Sequence[PartTimes], truth: Sequence[WorkloadResult] = (
                     (layer.estimate - total) / scale,
                     len(names) + 1,
                     f"{row}: not explained",
-                    shown=False,
+                    in_legend=False,
                 )
             )
         draft.note(
@@ -97,14 +97,14 @@ def _segments(part: PartTimes, number: int, scale: float) -> Props:
                 f"{escape(units.seconds(time.figure.estimate))}"
             )
     return {
-        **_bar("", str(format_part(part.name)), 0.0, number, "", shown=bool(values)),
+        **_bar("", str(format_part(part.name)), 0.0, number, "", in_legend=bool(values)),
         "x": values,
         "y": rows,
         "hovertext": texts,
     }
 
 
-def _bar(row: str, name: str, value: float, number: int, text: str, *, shown: bool) -> Props:
+def _bar(row: str, name: str, value: float, number: int, text: str, *, in_legend: bool) -> Props:
     return {
         "type": "bar",
         "orientation": "h",
@@ -125,7 +125,7 @@ def _bar(row: str, name: str, value: float, number: int, text: str, *, shown: bo
         },
         "hovertext": [escape(text)],
         "hoverinfo": "text",
-        "showlegend": shown,
+        "showlegend": in_legend,
     }
 
 

@@ -187,20 +187,20 @@ def describe_savings(
     fusions: Sequence[FusionTimes], parts: Sequence[PartTimes], tokens: int, layers: int
 ) -> tuple[Text, ...]:
     """What each fusion would save for a token in all layers, a sentence each."""
-    found = []
+    collected = []
     for fusion in fusions:
         saved = per_token_s(fusion.saved_s(parts), tokens, layers)
         best = fusion.fused.of("best")
         if saved is None or best is None:
-            found.append(Text(f"{_FUSIONS[fusion.name]}: unknown, a time is missing"))
+            collected.append(Text(f"{_FUSIONS[fusion.name]}: unknown, a time is missing"))
         else:
             less = "saves" if saved >= 0 else "costs"
-            found.append(
+            collected.append(
                 Text(
                     f"{_FUSIONS[fusion.name]} ({best.variant}) {less} {units.seconds(abs(saved))} a token in {layers} layers"
                 )
             )
-    return tuple(found)
+    return tuple(collected)
 
 
 def describe_best_saving(comparable: Sequence[LayerSum], tokens: int, layers: int) -> Text:

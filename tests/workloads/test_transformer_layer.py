@@ -19,7 +19,7 @@ from kernelviz.models.parts import NUMBER_FORMATS, PHASES, LayerCall, layer_part
 from kernelviz.models.presets import PRESETS, ModelPreset
 from kernelviz.store import Store
 from kernelviz.workloads.transformer_layer import torch_inductor_groups as inductor
-from kernelviz.workloads.transformer_layer import torch_measuring as measuring
+from kernelviz.workloads.transformer_layer import torch_reference as proof
 from kernelviz.workloads.transformer_layer.torch_build import build
 from kernelviz.workloads.transformer_layer.torch_layer import Part
 
@@ -43,10 +43,10 @@ def errors(preset: ModelPreset, call: LayerCall, damage: str | None = None) -> f
     """The error of a small layer; `damage`: a part that does nothing to what it should change."""
     with torch.no_grad():
         layer, x_TH = build(preset, call, "cpu", 0)
-        reference = measuring.reference_of(layer, x_TH)
+        reference = proof.reference_of(layer, x_TH)
         if damage is not None:
             layer.part(damage).function = damaged(layer.part(damage))
-        return measuring.error_of(layer, layer, x_TH, reference)
+        return proof.error_of(layer, layer, x_TH, reference)
 
 
 def damaged(part: Part):  # type: ignore[no-untyped-def]
@@ -71,8 +71,8 @@ def damaged(part: Part):  # type: ignore[no-untyped-def]
 def test_each_layer_is_right(name: str, phase: str, dtype: str) -> None:
     preset = small(PRESETS[name])
     call = LayerCall(preset=name, phase=phase, batch=2, context=24, dtype=dtype)  # type: ignore[arg-type]
-    units = errors(preset, call) / measuring.UNIT_ROUNDING[dtype]
-    assert units < measuring.UNITS_ALLOWED / 2
+    units = errors(preset, call) / proof.UNIT_ROUNDING[dtype]
+    assert units < proof.UNITS_ALLOWED / 2
 
 
 @pytest.mark.parametrize("name", ["llama-3-8b", "deepseek-v3-dense", "gpt-2"])
@@ -85,18 +85,18 @@ def test_a_part_that_errs_is_found(name: str, phase: str) -> None:
     for part in layer_parts(preset, call):
         if part.name not in taken_back and not part.name.endswith("_bias"):
             error = errors(preset, call, part.name)
-            assert error > measuring.UNITS_ALLOWED * measuring.UNIT_ROUNDING["bf16"], part.name
+            assert error > proof.UNITS_ALLOWED * proof.UNIT_ROUNDING["bf16"], part.name
 
 
 def test_an_error_beyond_the_bound_is_a_wrong_result() -> None:
     call = LayerCall(preset="gpt-2", phase="prefill", batch=1, context=8)
-    failure = measuring._failure(1.0, call)
+    failure = proof.failure_of(1.0, call)
     assert failure is not None
     assert failure.stage == "wrong"
     assert isinstance(failure.reasons[0], ErrorTooLarge)
-    assert measuring._failure(0.001, call) is None
-    assert measuring._failure(float("inf"), call) is not None
-    assert measuring.relative_error(torch.tensor([[float("nan")]]), torch.ones(1, 1)) == float("inf")
+    assert proof.failure_of(0.001, call) is None
+    assert proof.failure_of(float("inf"), call) is not None
+    assert proof.relative_error(torch.tensor([[float("nan")]]), torch.ones(1, 1)) == float("inf")
 
 
 def test_kernels_are_assigned_only_where_they_fit() -> None:

@@ -14,10 +14,10 @@ def build(preset: ModelPreset, call: LayerCall, device: str, seed: int) -> tuple
     """The layer and its input (T, H), in the number format of the call."""
     tensors = Tensors(device, DTYPES[call.dtype], seed)
     make = torch_latent_parts.parts if preset.latent else torch_parts.attention_parts
-    made = {**torch_parts.norm_before(preset, tensors), **make(preset, call, tensors, device)}
-    made |= torch_parts.feed_forward_parts(preset, tensors)
-    parts = {part.name: made[part.name] for part in layer_parts(preset, call)}
-    assert set(parts) == set(made), set(parts) ^ set(made)
+    built = {**torch_parts.norm_before(preset, tensors), **make(preset, call, tensors, device)}
+    built |= torch_parts.feed_forward_parts(preset, tensors)
+    parts = {part.name: built[part.name] for part in layer_parts(preset, call)}
+    assert set(parts) == set(built), set(parts) ^ set(built)
     layer = Layer(parts).eval().requires_grad_(False)
     return layer, tensors.normal(call.tokens, preset.hidden)
 

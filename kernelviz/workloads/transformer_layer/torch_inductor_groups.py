@@ -53,7 +53,7 @@ def compile_layer(layer: Layer, x_TH: Tensor) -> tuple[Callable[[Tensor], Tensor
     with config.patch({"_post_fusion_custom_pass": collect, "force_disable_caches": True}):
         compiled: Callable[[Tensor], Tensor] = torch.compile(layer, fullgraph=True, dynamic=False)
         compiled(x_TH)
-    return compiled, Groups(tuple(parts for parts, _ in collected), tuple(made for _, made in collected))
+    return compiled, Groups(tuple(parts for parts, _ in collected), tuple(built for _, built in collected))
 
 
 def _launches_nothing(node: Any) -> bool:
@@ -69,16 +69,16 @@ def _is_library_call(node: Any) -> bool:
 
 def _parts_of(node: Any, names: Sequence[str]) -> tuple[str, ...]:
     """The parts whose ops a node does, in the order of the layer."""
-    found = set()
+    collected = set()
     for single in node.get_nodes():
         for origin in _origins(single.node):
             for path, _ in origin.meta.get("nn_module_stack", {}).values():
                 last = str(path).rpartition(".")[2].strip("'[]")
                 if last in names:
-                    found.add(last)
+                    collected.add(last)
     if _is_library_call(node):
-        found |= {PROJECTIONS[name] for name in found if name in PROJECTIONS}
-    return tuple(name for name in names if name in found)
+        collected |= {PROJECTIONS[name] for name in collected if name in PROJECTIONS}
+    return tuple(name for name in names if name in collected)
 
 
 def _origins(buffer: Any) -> Sequence[Any]:

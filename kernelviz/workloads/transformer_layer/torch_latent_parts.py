@@ -39,7 +39,7 @@ def parts(preset: ModelPreset, call: LayerCall, tensors: Tensors, device: str) -
         latents_TR = state["normed"] @ part.weight
         state["query_latent"], state["kv_latent"], state["key_rope"] = torch.split(latents_TR, widths, dim=-1)
 
-    made = {
+    built = {
         "latents": Part(project, weight=tensors.weight(preset.hidden, sum(widths))),
         "query_norm": norm_part(preset, tensors, "query_latent", "query_latent", latent.query_rank),
         "kv_norm": norm_part(preset, tensors, "kv_latent", "kv_latent", latent.kv_rank),
@@ -54,7 +54,7 @@ def parts(preset: ModelPreset, call: LayerCall, tensors: Tensors, device: str) -
 
     dtype = torch.bfloat16 if call.dtype == "bf16" else torch.float16
     cos, sin = rope_tables(positions_of(call, device), latent.rope // 2, dtype)
-    made["rope"] = Part(rope, cos=cos, sin=sin)
+    built["rope"] = Part(rope, cos=cos, sin=sin)
     width = latent.kv_rank + latent.rope
 
     def write(part: Any, state: State) -> None:
@@ -63,16 +63,16 @@ def parts(preset: ModelPreset, call: LayerCall, tensors: Tensors, device: str) -
         into_BLR[..., latent.kv_rank :].copy_(sequences(state["k_rope"], b))
         state["cache"] = part.cache
 
-    made["cache_write"] = Part(write, cache=tensors.normal(b, call.context, width))
+    built["cache_write"] = Part(write, cache=tensors.normal(b, call.context, width))
     # Keys of standard deviation 1; values as large as value_scale says, by their up projection.
     keys_HRN = tensors.normal(h, latent.kv_rank, latent.nope, scale=1 / math.sqrt(latent.kv_rank))
     values_HRV = tensors.normal(
         h, latent.kv_rank, latent.value, scale=value_scale(call.context) / math.sqrt(latent.kv_rank)
     )
-    made |= _of_prefill(call, keys_HRN, values_HRV, scale) if prefill else _absorbed(keys_HRN, values_HRV, scale)
-    made["output"] = product_part(tensors, "attended", "projected", h * latent.value, preset.hidden)
-    made["attention_residual"] = residual_part("projected")
-    return made
+    built |= _of_prefill(call, keys_HRN, values_HRV, scale) if prefill else _absorbed(keys_HRN, values_HRV, scale)
+    built["output"] = product_part(tensors, "attended", "projected", h * latent.value, preset.hidden)
+    built["attention_residual"] = residual_part("projected")
+    return built
 
 
 def _of_prefill(call: LayerCall, keys_HRN: Tensor, values_HRV: Tensor, scale: float) -> dict[str, Part]:

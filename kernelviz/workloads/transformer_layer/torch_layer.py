@@ -50,9 +50,9 @@ class Layer(torch.nn.Module):  # type: ignore[name-defined,misc]
 
     def part(self, name: str) -> Part:
         """The part of that name."""
-        found = getattr(self, name)
-        assert isinstance(found, Part)
-        return found
+        collected = getattr(self, name)
+        assert isinstance(collected, Part)
+        return collected
 
     def forward(self, x_TH: Tensor) -> Tensor:
         """The stream of hidden states after the layer."""
@@ -71,10 +71,10 @@ class Tensors:
 
     def normal(self, *shape: int, scale: float = 1.0) -> Tensor:
         """Normal numbers of that standard deviation."""
-        made = torch.empty(shape, device=self._device, dtype=self._dtype)
-        for row in made if len(shape) > 2 else (made,):  # a cache in fp32 at once would double the memory
+        built = torch.empty(shape, device=self._device, dtype=self._dtype)
+        for row in built if len(shape) > 2 else (built,):  # a cache in fp32 at once would double the memory
             row.copy_(torch.randn(row.shape, generator=self._generator, device=self._device) * scale)
-        return made
+        return built
 
     def weight(self, k: int, n: int) -> Tensor:
         """A weight (k, n) whose product with normal rows is normal."""

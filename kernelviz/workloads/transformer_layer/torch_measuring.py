@@ -7,12 +7,10 @@ graph of the whole. On a processor, calls are timed by the host's clock.
 
 from __future__ import annotations
 
-import copy
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from math import isfinite
 from statistics import median
 from typing import Any
 
@@ -20,8 +18,6 @@ import msgspec
 import torch
 from torch import Tensor
 
-from kernelviz.core import Failure
-from kernelviz.core.reasons import ErrorTooLarge
 from kernelviz.core.workload import (
     Clock,
     Measured,
@@ -39,13 +35,8 @@ from kernelviz.workloads.transformer_layer.torch_graph_slices import GraphSlices
 from kernelviz.workloads.transformer_layer.torch_inductor_groups import Groups
 from kernelviz.workloads.transformer_layer.torch_layer import Layer
 from kernelviz.workloads.transformer_layer.torch_profiled import ProfilerAnswer, ProfilerRequest
+from kernelviz.workloads.transformer_layer.torch_reference import Reference, error_of, failure_of, reference_of
 
-UNIT_ROUNDING = {"bf16": 2.0**-8, "fp16": 2.0**-11}
-UNITS_ALLOWED = 8
-"""The largest relative L2 error of a token's output, in units of rounding: about ten roundings follow each other, and seven small
-layers in either format err by 1.1 to 2.1 units. A part that is left out or wrong errs by more than 30."""
-_ROWS = 8
-"""So many sequences of a cache are compared at once."""
 REST = ("layer_s", "groups_s", "rest_s", "rest_share")
 
 
@@ -83,48 +74,6 @@ def measure(cases: Sequence[WorkloadCase], context: WorkloadContext) -> Iterator
             one, samples = prepared[case.variant], series[case.variant]
             profiled = _profile(case, context)
             yield _measurement(case, one, samples, profiled, call, context)
-
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """The output (T, H) of the layer in fp32, and the tensors of its cache after the call, by name."""
-
-    y_TH: Tensor
-    cache: Mapping[str, Tensor]
-
-
-def reference_of(layer: Layer, x_TH: Tensor) -> Reference:
-    """What the same layer with the same numbers gives in fp32, with attention by its definition."""
-    tf32 = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = False
-    try:
-        in_fp32 = copy.deepcopy(layer).float()
-        y_TH: Tensor = in_fp32(x_TH.float())
-        return Reference(y_TH, dict(in_fp32.part("cache_write").named_buffers()))
-    finally:
-        torch.backends.cuda.matmul.allow_tf32 = tf32
-
-
-def error_of(layer: Layer, call: Callable[[Tensor], Tensor], x_TH: Tensor, reference: Reference) -> float:
-    """The largest relative error of a call: of a token's output, or of a vector of the cache. The newest token of the cache is
-    cleared before, so that a call that does not write it is found."""
-    cache = dict(layer.part("cache_write").named_buffers())
-    for tensor in cache.values():
-        tensor[:, -1:] = 0
-    y_TH = call(x_TH)
-    pairs = [(y_TH, reference.y_TH), *((cache[name], expected) for name, expected in reference.cache.items())]
-    return max(relative_error(got, expected) for got, expected in pairs)
-
-
-def relative_error(got: Tensor, expected: Tensor) -> float:
-    """The largest relative L2 error of a vector of the last axis; infinite if there is a number that is not finite."""
-    worst = 0.0
-    # A cache at once would take several times its memory.
-    for rows, right in zip(*(torch.split(t, _ROWS if t.dim() > 2 else len(t)) for t in (got, expected)), strict=True):
-        errors = (rows.float() - right).norm(dim=-1) / right.norm(dim=-1)
-        largest = float(errors.max())
-        worst = max(worst, largest if isfinite(largest) else float("inf"))
-    return worst
 
 
 def _prepare(layer: Layer, x_TH: Tensor, reference: Reference, context: WorkloadContext, *, compiled: bool) -> Prepared:
@@ -273,7 +222,7 @@ def _sampled(
         times = [by_number[number + 1].busy_s(after=before[number]) for number in range(len(sizes))]
         return _of_times(layer.busy_s(), times)
 
-    sample.kept = keep  # type: ignore[attr-defined]
+    sample.resources = keep  # type: ignore[attr-defined]
     prepared.sample = sample
     return prepared
 
@@ -346,7 +295,7 @@ def _measurement(
         values=values,
         notes=tuple(notes),
         groups=groups,
-        failure=_failure(one.error, call),
+        failure=failure_of(one.error, call),
     )
 
 
@@ -357,21 +306,14 @@ def _rest(values: Mapping[str, WorkloadValue], groups: Sequence[WorkloadGroup]) 
     assert isinstance(layer, Measured)
     total = sum(group.time.estimate for group in groups if group.time is not None)
     rest = layer.estimate - total
-    found: dict[str, WorkloadValue] = {}
+    collected: dict[str, WorkloadValue] = {}
     for name, estimate in (("groups_s", total), ("rest_s", rest), ("rest_share", rest / layer.estimate)):
         paired = values[name]
         assert isinstance(paired, Measured)
         low = None if paired.low is None else min(paired.low, estimate)
         high = None if paired.high is None else max(paired.high, estimate)
-        found[name] = msgspec.structs.replace(paired, estimate=estimate, low=low, high=high)
-    return found
-
-
-def _failure(error: float, call: LayerCall) -> Failure | None:
-    allowed = UNITS_ALLOWED * UNIT_ROUNDING[call.dtype]
-    if error <= allowed:
-        return None
-    return Failure(stage="wrong", reasons=(ErrorTooLarge(of_bound=error / allowed if isfinite(error) else None),))
+        collected[name] = msgspec.structs.replace(paired, estimate=estimate, low=low, high=high)
+    return collected
 
 
 def _by_group(one: Prepared, profiled: ProfilerAnswer | None) -> tuple[list[float | None], bool]:
@@ -379,23 +321,23 @@ def _by_group(one: Prepared, profiled: ProfilerAnswer | None) -> tuple[list[floa
     assigned by their order."""
     if profiled is None or sum(map(len, one.kernels)) != len(profiled.names):
         return [None] * len(one.groups.parts), False
-    found: list[float | None] = []
+    collected: list[float | None] = []
     begin = 0
     for group in one.kernels:
-        found.append(median(sum(times[begin : begin + len(group)]) for times in profiled.calls_s))
+        collected.append(median(sum(times[begin : begin + len(group)]) for times in profiled.calls_s))
         begin += len(group)
-    return found, True
+    return collected, True
 
 
 def _groups(
     one: Prepared, series: Any, by_profiler: Sequence[float | None], context: WorkloadContext, clock: Any
 ) -> tuple[WorkloadGroup, ...]:
-    made, begin = [], 0
+    built, begin = [], 0
     for number, parts in enumerate(one.groups.parts):
         kernels = one.kernels[number] if one.kernels else ()
         each = [[times[k] for times in one.kernels_s] for k in range(begin, begin + len(kernels))]
         begin += len(kernels)
-        made.append(
+        built.append(
             WorkloadGroup(
                 parts=parts,
                 kernels=tuple(name[:400] for name in kernels),
@@ -404,4 +346,4 @@ def _groups(
                 profiler_s=by_profiler[number],
             )
         )
-    return tuple(made)
+    return tuple(built)

@@ -74,10 +74,10 @@ def residual_part(source: str) -> Part:
 def attention_parts(preset: ModelPreset, call: LayerCall, tensors: Tensors, device: str) -> dict[str, Part]:
     """The parts from the projection of queries, keys and values to the residual."""
     hq, hk, d, b = preset.query_heads, preset.kv_heads, preset.head_dim, call.batch
-    made = {"qkv": product_part(tensors, "normed", "qkv", preset.hidden, preset.qkv_features)}
-    made["qkv"].weight[:, (hq + hk) * d :] *= value_scale(call.context)
+    built = {"qkv": product_part(tensors, "normed", "qkv", preset.hidden, preset.qkv_features)}
+    built["qkv"].weight[:, (hq + hk) * d :] *= value_scale(call.context)
     if preset.qkv_bias:
-        made["qkv_bias"] = bias_part(tensors, "qkv", preset.qkv_features)
+        built["qkv_bias"] = bias_part(tensors, "qkv", preset.qkv_features)
 
     def heads_of(state: State) -> tuple[Tensor, Tensor, Tensor]:
         q_TD, k_TD, v_TD = torch.split(state["qkv"], [hq * d, hk * d, hk * d], dim=-1)
@@ -91,7 +91,7 @@ def attention_parts(preset: ModelPreset, call: LayerCall, tensors: Tensors, devi
 
         dtype = torch.bfloat16 if call.dtype == "bf16" else torch.float16
         cos, sin = rope_tables(positions_of(call, device), d // 2, dtype)
-        made["rope"] = Part(rope, cos=cos, sin=sin)
+        built["rope"] = Part(rope, cos=cos, sin=sin)
 
     def queries_and_keys(state: State) -> tuple[Tensor, Tensor, Tensor]:
         q_THD, k_THD, v_THD = heads_of(state)
@@ -107,7 +107,7 @@ def attention_parts(preset: ModelPreset, call: LayerCall, tensors: Tensors, devi
             (into if call.phase == "prefill" else into[:, -1:]).copy_(sequences(new, b))
         state["keys"], state["values"] = part.keys, part.values
 
-    made["cache_write"] = Part(write, keys=keys_BLHD, values=values_BLHD)
+    built["cache_write"] = Part(write, keys=keys_BLHD, values=values_BLHD)
 
     def attention(part: Any, state: State) -> None:
         q_THD, k_THD, v_THD = queries_and_keys(state)
@@ -118,12 +118,12 @@ def attention_parts(preset: ModelPreset, call: LayerCall, tensors: Tensors, devi
         o_BHSD = attend(q_BHSD, k_BLHD.transpose(1, 2), v_BLHD.transpose(1, 2), causal=prefill, scale=1 / math.sqrt(d))
         state["attended"] = o_BHSD.transpose(1, 2).reshape(-1, hq * d)
 
-    made["attention"] = Part(attention)
-    made["output"] = product_part(tensors, "attended", "projected", hq * d, preset.hidden)
+    built["attention"] = Part(attention)
+    built["output"] = product_part(tensors, "attended", "projected", hq * d, preset.hidden)
     if preset.other_biases:
-        made["output_bias"] = bias_part(tensors, "projected", preset.hidden)
-    made["attention_residual"] = residual_part("projected")
-    return made
+        built["output_bias"] = bias_part(tensors, "projected", preset.hidden)
+    built["attention_residual"] = residual_part("projected")
+    return built
 
 
 def rotated(x_THD: Tensor, cos_T1P: Tensor, sin_T1P: Tensor) -> Tensor:
@@ -135,9 +135,9 @@ def rotated(x_THD: Tensor, cos_T1P: Tensor, sin_T1P: Tensor) -> Tensor:
 def feed_forward_parts(preset: ModelPreset, tensors: Tensors) -> dict[str, Part]:
     """The parts from the norm before the feed-forward network to the residual behind it."""
     h, i = preset.hidden, preset.intermediate
-    made = {"feed_forward_norm": norm_part(preset, tensors, "x", "normed")}
+    built = {"feed_forward_norm": norm_part(preset, tensors, "x", "normed")}
     if preset.feed_forward == "swiglu":
-        made["gate"] = product_part(tensors, "normed", "gate", h, i)
+        built["gate"] = product_part(tensors, "normed", "gate", h, i)
 
     def activation(part: Any, state: State) -> None:
         if preset.feed_forward == "swiglu":
@@ -145,12 +145,12 @@ def feed_forward_parts(preset: ModelPreset, tensors: Tensors) -> dict[str, Part]
         else:
             state["active"] = functional.gelu(state["up"], approximate="tanh")
 
-    made["up"] = product_part(tensors, "normed", "up", h, i)
+    built["up"] = product_part(tensors, "normed", "up", h, i)
     if preset.other_biases:
-        made["up_bias"] = bias_part(tensors, "up", i)
-    made["activation"] = Part(activation)
-    made["down"] = product_part(tensors, "active", "down", i, h)
+        built["up_bias"] = bias_part(tensors, "up", i)
+    built["activation"] = Part(activation)
+    built["down"] = product_part(tensors, "active", "down", i, h)
     if preset.other_biases:
-        made["down_bias"] = bias_part(tensors, "down", h)
-    made["feed_forward_residual"] = residual_part("down")
-    return made
+        built["down_bias"] = bias_part(tensors, "down", h)
+    built["feed_forward_residual"] = residual_part("down")
+    return built
