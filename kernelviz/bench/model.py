@@ -7,6 +7,7 @@ the newest result counts, one of today's source first.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import get_args
 
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.fusion import basis_of
@@ -180,15 +181,16 @@ _recorded_ids: set[str] = set()
 
 
 def _recorded_runs(bench: Bench) -> tuple[Run, ...]:
-    """The runs that came with the package: of claims, and of the gallery. They do not change while the process lives."""
-    runs = (*_runs_of_claims(), *(_shipped(bench, summary.id) for summary in bench.history.shipped()))
+    """The runs that came with the package: of claims, of layers, and of the gallery. They do not change while the process lives."""
+    runs = (*_runs_of_devices(), *(_shipped(bench, summary.id) for summary in bench.history.shipped()))
     _recorded_ids.update(run.id for run in runs)
     return runs
 
 
 @lru_cache(maxsize=1)
-def _runs_of_claims() -> tuple[Run, ...]:
-    return tuple(run for name in recorded_claims.names() for run in recorded_claims.load(name))
+def _runs_of_devices() -> tuple[Run, ...]:
+    purposes = get_args(recorded_claims.Recorded)
+    return tuple(run for of in purposes for name in recorded_claims.names(of) for run in recorded_claims.load(name, of))
 
 
 @lru_cache(maxsize=256)

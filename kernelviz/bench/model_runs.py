@@ -1,9 +1,11 @@
 """Use case: measure what a layer needs on a device, a run for each problem, and the layer as one module."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from kernelviz.bench import planning, titled_runs
+from kernelviz.bench import planning, recording, titled_runs
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.model import COMPILED, WORKLOAD, Layer, catalogue_of, truth_values
 from kernelviz.bench.summaries import RunSummary
@@ -163,3 +165,16 @@ def living_truth(bench: Bench, layer: Layer) -> str | None:
         r.id for r in bench.workloads.find(WORKLOAD, limit=50) if r.title == title and r.status in LIVING
     ]
     return runs[0] if runs else None
+
+
+def record(bench: Bench, layer: Layer, folder: Path) -> tuple[str, ...]:
+    """Write the runs of this machine behind the times of a layer to a folder, in the compact form of recorded runs, and return
+    their names. `kernelviz/shipped/models/DEVICE` is where the package looks for them."""
+    times = [time for part in (*layer.parts, *(fusion.fused for fusion in layer.fusions)) for time in part.times]
+    names = []
+    for run_id in dict.fromkeys(time.run_id for time in times if not time.recorded):
+        run = bench.load(run_id)
+        name = re.sub(r"[^a-z0-9]+", "-", run.title.lower()).strip("-")[:70] + f"-{run_id[-6:]}"
+        recording.write(run, name, folder)
+        names.append(name)
+    return tuple(names)
