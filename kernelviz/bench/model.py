@@ -181,7 +181,7 @@ _recorded_ids: set[str] = set()
 
 
 def _recorded_runs(bench: Bench) -> tuple[Run, ...]:
-    """The runs that came with the package: of claims, of layers, and of the gallery. They do not change while the process lives."""
+    """The runs that came with the package: of claims, of layers, and of the gallery. They never change."""
     runs = (*_runs_of_devices(), *(_shipped(bench, summary.id) for summary in bench.history.shipped()))
     _recorded_ids.update(run.id for run in runs)
     return runs

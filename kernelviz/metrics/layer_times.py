@@ -36,7 +36,7 @@ class VariantTime:
 
 @dataclass(frozen=True, slots=True)
 class PartTimes:
-    """The times of a part. `cost`: its least work, None if unknown. `baseline` and `compiled`: names of these variants, None if the
+    """The times of a part. `cost`: its least work, None if unknown. `baseline`, `compiled`: names of these variants, None if the
     op has none. `missing`: why it can have no time at all. `roof_s`: the least time that the roofs allow, None without them."""
 
     part: LayerPart

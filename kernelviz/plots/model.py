@@ -11,12 +11,13 @@ from kernelviz.metrics.layer_times import WAYS, PartTimes, Way
 from kernelviz.metrics.layer_truth import layer_time
 from kernelviz.metrics.traffic_mix import PhaseTimes, flips
 from kernelviz.plots.frame import Draft, Props, nothing
-from kernelviz.plots.variant_styles import COLOURS, MARKERS
+from kernelviz.plots.variant_styles import COLOURS, MARKERS, NEUTRAL
 from kernelviz.text.model import WAYS as WAY_TEXTS
 from kernelviz.text.model import format_part, format_parts
 
 _PATTERNS = ("", "/", "x", ".", "\\", "+", "-", "|")
 """Parts differ by their fill as well as by their colour."""
+_REST = "not explained"
 _ROW_PX, _FRAME_PX = 46, 150
 _SHARES = 41
 
@@ -34,49 +35,43 @@ def time_by_part(parts: Sequence[PartTimes], truth: Sequence[WorkloadResult] = (
     for number, part in enumerate(parts):
         draft.traces.append(_segments(part, number, scale))
     names = [part.name for part in parts]
-    for result, _ in whole:
-        for group in result.known_groups:
-            if group.time is not None:
-                number = names.index(group.parts[0]) if group.parts and group.parts[0] in names else len(names)
-                row = _module(result)
-                label = format_parts(group.parts)
-                draft.traces.append(
-                    _bar(row, str(label), group.time.estimate / scale, number, f"{row}: {label}", in_legend=False)
-                )
+    listed = {part.name for part in parts if any(part.of(way) is not None for way in WAYS)}
     for result, layer in whole:
-        total = sum(g.time.estimate for g in result.known_groups if g.time is not None)
-        row = _module(result)
-        if layer.estimate > total:
+        row, total = _module(result), 0.0
+        for group in result.known_groups:
+            if group.time is None:
+                continue
+            total += group.time.estimate
+            first = group.parts[0] if group.parts else ""
+            place = names.index(first) if first in names else None
+            label = str(format_parts(group.parts))
+            name = str(format_part(first)) if first else label
             draft.traces.append(
-                _bar(
-                    row,
-                    "not explained",
-                    (layer.estimate - total) / scale,
-                    len(names) + 1,
-                    f"{row}: not explained",
-                    in_legend=False,
-                )
+                _bar(row, name, group.time.estimate / scale, place, f"{row}: {label}", in_legend=first not in listed)
             )
+            listed.add(first)
+        if layer.estimate > total:
+            rest = (layer.estimate - total) / scale
+            hidden = _REST in listed
+            draft.traces.append(_bar(row, _REST, rest, None, f"{row}: {_REST}", in_legend=not hidden))
+            listed.add(_REST)
         draft.note(
             f"layer {escape(units.seconds(layer.estimate))}",
-            x=max(layer.estimate, total) / scale,
-            y=row,
-            xanchor="left",
-            xshift=4,
-        )
+            x=max(layer.estimate, total) / scale, y=row, xanchor="left", xshift=4,
+        )  # fmt: skip
     for way in WAYS:
         missing = sum(part.of(way) is None for part in parts)
         said = f"{units.seconds(sums[way])}" + (f", {missing} missing" if missing else "")
         draft.note(escape(said), x=sums[way] / scale, y=WAY_TEXTS[way], xanchor="left", xshift=4)
     draft.x_axis |= {
         "rangemode": "tozero",
-        "range": [0, max([*sums.values(), *(layer.estimate for _, layer in whole)]) / scale * 1.35],
+        "range": [0, max([*sums.values(), *(layer.estimate for _, layer in whole)]) / scale * 1.6],
     }
     draft.y_axis |= {"type": "category", "autorange": "reversed", "showgrid": False}
     draft.layout |= {
         "barmode": "stack",
         "showlegend": True,
-        "legend": {"orientation": "h", "y": -0.25, "yanchor": "top", "font": {"size": 11}},
+        "legend": {"orientation": "h", "y": -0.25, "yanchor": "top", "traceorder": "normal", "font": {"size": 11}},
     }
     return draft.figure()
 
@@ -104,7 +99,7 @@ def _segments(part: PartTimes, number: int, scale: float) -> Props:
     }
 
 
-def _bar(row: str, name: str, value: float, number: int, text: str, *, in_legend: bool) -> Props:
+def _bar(row: str, name: str, value: float, number: int | None, text: str, *, in_legend: bool) -> Props:
     return {
         "type": "bar",
         "orientation": "h",
@@ -113,9 +108,9 @@ def _bar(row: str, name: str, value: float, number: int, text: str, *, in_legend
         "name": escape(name),
         "width": 0.66,
         "marker": {
-            "color": COLOURS[number % len(COLOURS)],
+            "color": NEUTRAL if number is None else COLOURS[number % len(COLOURS)],
             "pattern": {
-                "shape": _PATTERNS[number % len(_PATTERNS)],
+                "shape": "x" if number is None else _PATTERNS[number % len(_PATTERNS)],
                 "fgcolor": "#FFFFFF",
                 "size": 5,
                 "solidity": 0.25,
