@@ -17,7 +17,7 @@ from kernelviz.text.model import format_part, format_parts
 
 _PATTERNS = ("", "/", "x", ".", "\\", "+", "-", "|")
 """Parts differ by their fill as well as by their colour."""
-_REST = "not explained"
+_REST, _WHOLE = "not explained", "not split into parts"
 _ROW_PX, _FRAME_PX = 46, 150
 _SHARES = 41
 
@@ -51,23 +51,30 @@ def time_by_part(parts: Sequence[PartTimes], truth: Sequence[WorkloadResult] = (
             )
             listed.add(first)
         if layer.estimate > total:
-            rest = (layer.estimate - total) / scale
-            hidden = _REST in listed
-            draft.traces.append(_bar(row, _REST, rest, None, f"{row}: {_REST}", in_legend=not hidden))
-            listed.add(_REST)
+            rest, name = (layer.estimate - total) / scale, _REST if total else _WHOLE
+            draft.traces.append(_bar(row, name, rest, None, f"{row}: {name}", in_legend=name not in listed))
+            listed.add(name)
         draft.note(
             f"layer {escape(units.seconds(layer.estimate))}",
             x=max(layer.estimate, total) / scale, y=row, xanchor="left", xshift=4,
         )  # fmt: skip
     for way in WAYS:
         missing = sum(part.of(way) is None for part in parts)
-        said = f"{units.seconds(sums[way])}" + (f", {missing} missing" if missing else "")
+        said = units.seconds(sums[way]) if sums[way] else "no time"
+        said += f", {missing} missing" if missing else ""
         draft.note(escape(said), x=sums[way] / scale, y=WAY_TEXTS[way], xanchor="left", xshift=4)
     draft.x_axis |= {
         "rangemode": "tozero",
         "range": [0, max([*sums.values(), *(layer.estimate for _, layer in whole)]) / scale * 1.6],
     }
-    draft.y_axis |= {"type": "category", "autorange": "reversed", "showgrid": False}
+    rows = [*WAY_TEXTS.values(), *(_module(result) for result, _ in whole)]
+    draft.y_axis |= {
+        "type": "category",
+        "categoryorder": "array",
+        "categoryarray": rows,
+        "range": [len(rows) - 0.5, -0.5],
+        "showgrid": False,
+    }
     draft.layout |= {
         "barmode": "stack",
         "showlegend": True,
