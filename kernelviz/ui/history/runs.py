@@ -24,6 +24,11 @@ _BADGES: dict[Status, tuple[Literal["green", "orange", "blue"], str]] = {
 """Colour and icon of each status of a run."""
 
 
+def badge_of(status: Status) -> tuple[Literal["green", "orange", "blue"], str]:
+    """Colour and icon of the badge of a status."""
+    return _BADGES[status]
+
+
 def search_box() -> str:
     """The search words, which the address repeats as `q`."""
     text: str = st.text_input(
