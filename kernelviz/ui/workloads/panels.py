@@ -99,7 +99,9 @@ def _label(run: WorkloadRun) -> None:
 
 def _chart(run: WorkloadRun) -> None:
     kind, declared = run.declared.chart.kind, run.declared
-    drawn = [figure for name in declared.chart.figures if (figure := declared.figure_named(name)) is not None]
+    declared_figures = [
+        figure for name in declared.chart.figures if (figure := declared.figure_named(name)) is not None
+    ]
     picture = charts.picture(run.title or declared.title, run.devices[0].name, run.created_at)
     about: Text | str = ""
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="workload_chart_choice"):
@@ -113,11 +115,13 @@ def _chart(run: WorkloadRun) -> None:
         elif kind == "lanes":
             variant = choice.timeline_variant(run, at)
             figure = plots.chart_of(run, point=at, variant=variant)
-            about = next((describe_timeline(row, drawn) for row in visible if row.case.variant == variant), "")
+            about = next(
+                (describe_timeline(row, declared_figures) for row in visible if row.case.variant == variant), ""
+            )
         else:
             figure = plots.chart_of(run)
-            about = describe_figure(run, drawn[0]) if drawn else ""
-    if about:
+            about = describe_figure(run, declared_figures[0]) if declared_figures else ""
+    if str(about):
         st.markdown(plain(about))
     alt = "; ".join(str(describe_counted(row, declared.figures)) for row in visible)
     charts.draw(figure, key=f"workload_{kind}", alt=f"{alt}. The table below has all values.", picture=picture)
