@@ -247,7 +247,7 @@ def _without_value(listed: Sequence[WorkloadRow]) -> str:
     """How many cases were tried and failed, and how many were not tried because the variant does not take such values."""
     results = [row.result for row in listed if row.result is not None]
     failed = sum(result.failed for result in results)
-    untried = sum(result.failure is not None and result.failure.unavailable for result in results)
+    untried = sum(not (result.failure is None or result.failed or result.given_up) for result in results)
     texts = (
         f" {units.counted(failed, 'case')} failed." if failed else "",
         f" {units.counted(untried, 'case')} not supported." if untried else "",
