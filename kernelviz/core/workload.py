@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from kernelviz.core.problem import Struct
+from kernelviz.core.reasons import StoredResultDamaged
 from kernelviz.core.result import Conditions, Failure
 from kernelviz.core.run import Device, DeviceKind, Environment, Status
 
@@ -320,7 +321,10 @@ class WorkloadResult(WorkloadMeasurement, frozen=True, kw_only=True):
     @property
     def failed(self) -> bool:
         """Whether the case was tried and has no usable values. A variant that does not take these values was not tried."""
-        return self.failure is not None and self.failure.stage not in ("cancelled", "unavailable")
+        if self.failure is None or self.given_up:
+            return False
+        damaged = any(isinstance(reason, StoredResultDamaged) for reason in self.failure.reasons)
+        return damaged or not self.failure.unavailable
 
 
 class WorkloadRun(Struct, frozen=True, kw_only=True):

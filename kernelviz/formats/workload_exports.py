@@ -25,6 +25,7 @@ from kernelviz.tables.workloads import ladder_columns, record
 from kernelviz.text.workloads import (
     MECHANICS_ONLY,
     NEVER_ON_A_ROOFLINE,
+    TRACED_STEP,
     describe_counted,
     describe_insight,
     describe_notes,
@@ -131,6 +132,7 @@ def page(run: WorkloadRun) -> bytes:
     title = run.title or run.declared.title
     label = f"<p class=warn>{escape(str(MECHANICS_ONLY))}</p>" if is_mechanics_only(run) else ""
     note = f"<p class=note>{escape(run.note)}</p>" if run.note else ""
+    traced = f"<p class=note>{escape(str(TRACED_STEP))}</p>" if any(r.timeline for r in run.results) else ""
     failed = [f"{row.case.key}: {describe_notes(row)}" for row in listed if row.result and row.result.failure]
     data = packed(json.dumps({k: d for k, (_, d) in charts.items()}, ensure_ascii=False, allow_nan=False))
     html = f"""<!doctype html>
@@ -143,7 +145,7 @@ def page(run: WorkloadRun) -> bytes:
 <p>{escape(run.declared.summary)}</p>{label}</header>
 <main><p id="without" class="without" hidden>This browser cannot draw the chart (<span id="why"></span>). Every value is in the
 table below.</p><noscript><p class="without">The chart needs JavaScript. Every value is in the table below.</p></noscript>
-<section><h2>Result</h2><p><b>{escape(str(describe_insight(run)))}</b></p>{boxes}</section>
+<section><h2>Result</h2><p><b>{escape(str(describe_insight(run)))}</b></p>{boxes}{traced}</section>
 <section><h2>All variants</h2>{html_table(ladder_columns(run, listed, View.WIDE), listed, "All variants", "ladder")}</section>
 {_section("Cases without a value", failed)}
 {_section("What this cannot say", [str(NEVER_ON_A_ROOFLINE), *(limit.text for limit in _limits(run))])}

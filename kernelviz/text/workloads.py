@@ -248,7 +248,7 @@ def _without_value(listed: Sequence[WorkloadRow]) -> str:
     """How many cases were tried and failed, and how many were not tried because the variant does not take such values."""
     results = [row.result for row in listed if row.result is not None]
     failed = sum(result.failed for result in results)
-    untried = sum(result.failure is not None and result.failure.unavailable for result in results)
+    untried = sum(not (result.failure is None or result.failed or result.given_up) for result in results)
     texts = (
         f" {units.counted(failed, 'case')} failed." if failed else "",
         f" {units.counted(untried, 'case')} not supported." if untried else "",
@@ -289,6 +289,30 @@ def _best_sentence(run: WorkloadRun, listed: Sequence[WorkloadRow], usable: Sequ
         f"{row.case.variant} is best in {figure.title}{_at(run, row, all_points)}: {value}, better than {baseline} by "
         f"{format_gain(gain)}.{more}"
     )
+
+
+def describe_figure(run: WorkloadRun, figure: WorkloadFigure, point: str | None = None) -> Text:
+    """One sentence about a figure that a chart draws, at a point or at the last one that has a value: which variant has the best
+    value, and whether that clears the noise floor. Empty where nothing was compared, or neither direction is better."""
+    listed = [row for row in rows(run, point=point) if row.value(figure.name) is not None]
+    compared = [row for row in listed if figure.name in row.gains and row.case.point == listed[-1].case.point]
+    if not compared:
+        return Text("")
+    row = max(compared, key=lambda one: one.gains[figure.name].ratio.estimate)
+    gain, base = row.gains[figure.name], run.plan.baseline
+    heading = f"{figure.title}{_at(run, row, list(dict.fromkeys(one.case.point for one in rows(run))))}: "
+    value = f"{row.case.variant} has {format_value(row.value(figure.name), figure.unit)}"
+    if gain.ratio.estimate <= 1:
+        return Text(f"{heading}no variant has a better value than {base}.")
+    if gain.verdict is None or gain.verdict.kind == "faster":
+        return Text(f"{heading}{value}, better than {base} by {format_gain(gain)}.")
+    return Text(f"{heading}{value}; the difference from {base} does not clear the noise floor.")
+
+
+def describe_timeline(row: WorkloadRow, figures: Sequence[WorkloadFigure]) -> Text:
+    """The values of the case whose timeline is drawn, of the figures that the chart is about."""
+    values = [f"{f.title} {format_value(row.value(f.name), f.unit)}" for f in figures if row.value(f.name) is not None]
+    return Text(f"{row.case.variant}: {', '.join(values)}." if values else "")
 
 
 def _at(run: WorkloadRun, row: WorkloadRow, all_points: Sequence[str]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 import pytest
 import sample_runs as runs
@@ -9,7 +11,7 @@ import sample_workloads as samples
 
 from kernelviz.core.workload import Counted, WorkloadFigure
 from kernelviz.metrics.workloads import WorkloadRow, compare, gain, rows
-from kernelviz.text.workloads import describe_comparison, describe_insight
+from kernelviz.text.workloads import describe_comparison, describe_figure, describe_insight, describe_timeline
 
 
 def row_of(run: object, variant: str, work: int = 2) -> WorkloadRow:
@@ -111,3 +113,18 @@ def test_too_few_samples_give_no_verdict_and_the_sentence_says_so() -> None:
     assert not any(row.best for row in rows(run))
     assert "too few samples for a verdict" in str(describe_insight(run))
     assert "fast has" in str(describe_insight(run))
+
+
+def test_the_sentence_about_a_figure_says_whether_it_clears_the_noise_floor() -> None:
+    run = samples.run()
+    step, rate = (run.declared.figure_named(name) for name in ("step_s", "rate"))
+    assert step is not None
+    assert rate is not None
+    assert re.fullmatch(
+        r"Step at work 2: fast has .* ms .*, better than slow by (1\.9|2\.0)\d* × .*\.", str(describe_figure(run, step))
+    )
+    assert str(describe_figure(run, rate, run.plan.cases[0].point)).startswith("Rate at work 1: fast has ")
+    slower = samples.run(times_s={"slow": 1e-3, "fast": 2e-3})
+    assert str(describe_figure(slower, step)) == "Step at work 2: no variant has a better value than slow."
+    assert not str(describe_figure(samples.run(missing=("fast",)), step))
+    assert str(describe_timeline(rows(run)[1], [step])).startswith("fast: Step ")

@@ -164,7 +164,7 @@ def _start_row(bench: Bench, workload: Workload, plan: WorkloadPlan) -> None:
         callbacks.button(
             "Measure", partial(_start, bench, plan, session.owner(), callbacks.actions().activities), key="measure_workload",
             about=workload.name, icon=":material/play_arrow:", type="primary",
-            help=plain(f"In a terminal, `kernelviz workloads run {workload.name}` does the same."),
+            help=plain(f"In a terminal, kernelviz workloads run {workload.name} does the same."),
         )  # fmt: skip
         longest = units.seconds(plan.method.budget_s * len(plan.cases), 3)
         st.caption(f"{units.counted(len(plan.cases), 'case')}, at most {longest} of measuring, plus preparation.")

@@ -3,6 +3,7 @@
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from kernelviz.bench import Bench
 from kernelviz.bench.workload_live import WorkloadState
@@ -25,13 +26,14 @@ def open_started_run() -> None:
         choice.choose_run(run_id)
 
 
-def controls(bench: Bench, run: WorkloadRun) -> None:
-    """The progress of a run that is measured, or how it ended if it did not finish."""
+def controls(bench: Bench, run: WorkloadRun, progress: DeltaGenerator) -> None:
+    """The progress of a run that is measured, inside of `progress`, or here how it ended if it did not finish."""
     state = _state(bench, run.id)
     if state is None:
         return
     if state.status in LIVING:
-        _running(bench, run)
+        with progress:
+            _running(bench, run)
     elif state.status in ("cancelled", "interrupted"):
         _stopped(bench, run, state)
 

@@ -13,13 +13,16 @@ from kernelviz.metrics.workloads import rows
 from kernelviz.plots import workloads as plots
 from kernelviz.tables.column import View
 from kernelviz.tables.workloads import ladder_columns
+from kernelviz.text import Text
 from kernelviz.text.workloads import (
     MECHANICS_ONLY,
     NEVER_ON_A_ROOFLINE,
     TRACED_STEP,
     describe_counted,
     describe_failed,
+    describe_figure,
     describe_insight,
+    describe_timeline,
 )
 from kernelviz.ui.server.assets import base_path
 from kernelviz.ui.shared import charts, download_button, share, site, table
@@ -95,23 +98,37 @@ def _label(run: WorkloadRun) -> None:
 
 
 def _chart(run: WorkloadRun) -> None:
-    kind = run.declared.chart.kind
-    picture = charts.picture(run.title or run.declared.title, run.devices[0].name, run.created_at)
+    kind, declared = run.declared.chart.kind, run.declared
+    declared_figures = [
+        figure for name in declared.chart.figures if (figure := declared.figure_named(name)) is not None
+    ]
+    picture = charts.picture(run.title or declared.title, run.devices[0].name, run.created_at)
+    about: Text | str = ""
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="workload_chart_choice"):
         at = choice.point(run) if kind in ("bars", "memory", "lanes") else None
+        visible = rows(run, point=at) if at is not None else rows(run)
         if kind in ("bars", "memory"):
-            figure = plots.value_by_variant(run, at, choice.figure(run))
+            name = choice.figure(run)
+            figure = plots.value_by_variant(run, at, name)
+            chosen = declared.figure_named(name)
+            about = "" if chosen is None or chosen.headline else describe_figure(run, chosen, at)
         elif kind == "lanes":
-            figure = plots.chart_of(run, point=at, variant=choice.timeline_variant(run, at))
+            variant = choice.timeline_variant(run, at)
+            figure = plots.chart_of(run, point=at, variant=variant)
+            about = next(
+                (describe_timeline(row, declared_figures) for row in visible if row.case.variant == variant), ""
+            )
         else:
             figure = plots.chart_of(run)
-    visible = rows(run, point=at) if at is not None else rows(run)
-    alt = "; ".join(str(describe_counted(row, run.declared.figures)) for row in visible)
+            about = describe_figure(run, declared_figures[0]) if declared_figures else ""
+    if str(about):
+        st.markdown(plain(about))
+    alt = "; ".join(str(describe_counted(row, declared.figures)) for row in visible)
     charts.draw(figure, key=f"workload_{kind}", alt=f"{alt}. The table below has all values.", picture=picture)
-    if kind == "lanes" and any(row.result is not None and row.result.timeline is not None for row in visible):
-        st.caption(str(TRACED_STEP))
     if kind == "lanes":  # the exposed time is a figure, so its bars stand below the timeline
-        bars = plots.value_by_variant(run, at, run.declared.headline.name)
+        if any(row.result is not None and row.result.timeline is not None for row in visible):
+            st.caption(str(TRACED_STEP))
+        bars = plots.value_by_variant(run, at, declared.headline.name)
         charts.draw(bars, key="workload_lane_bars", alt=f"{alt}. The table below has all values.", picture=picture)
 
 
