@@ -178,12 +178,12 @@ def macro_lines(files: Sequence[SourceFile], names: Sequence[str]) -> tuple[Macr
     """
     if not names:
         return ()
-    word = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b")
+    reads_one = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b")
     return tuple(
         MacroLine(file.name, number, line)
         for file in sorted(files, key=lambda f: f.is_header)
         for number, line in enumerate((file.text or "").splitlines(), 1)
-        if word.search(line)
+        if reads_one.search(line)
     )
 
 

@@ -187,9 +187,11 @@ def format_accesses(accesses: Iterable[Access]) -> Text:
 
 def format_memory(kernel: KernelFacts, role: WarpRole) -> Text:
     """Accesses and asynchronous copies of the main loop of a role; without such copies, those that other roles start."""
-    others = [copy for other in kernel.roles if other is not role for copy in other.work.copies]
-    by_others = f"{format_copies(others)} (by another warp role)" if others and not role.work.copies else ""
-    return join(", ", (format_copies(role.work.copies), by_others, format_accesses(role.work.accesses)))
+    copies_elsewhere = [copy for one in kernel.roles if one is not role for copy in one.work.copies]
+    elsewhere = (
+        f"{format_copies(copies_elsewhere)} (by another warp role)" if copies_elsewhere and not role.work.copies else ""
+    )
+    return join(", ", (format_copies(role.work.copies), elsewhere, format_accesses(role.work.accesses)))
 
 
 def format_copies(copies: Iterable[AsynchronousCopy]) -> Text:
