@@ -14,6 +14,7 @@ from kernelviz.core.workload import (
     Measured,
     Timeline,
     Workload,
+    WorkloadGroup,
     WorkloadResult,
     WorkloadRun,
     WorkloadValue,
@@ -35,7 +36,7 @@ from kernelviz.formats.validation import (
 
 MOST_BYTES = 32 * 2**20
 """Documents of more bytes are not read. A case of 200 rounds with a timeline of 2,000 spans has about 200 kB."""
-MOST_SPANS, MOST_DEVICES = 100_000, 8
+MOST_SPANS, MOST_DEVICES, MOST_GROUPS = 100_000, 8, 10_000
 MAX_TEXT = 20_000
 """Characters of a text that is shown, such as a help text or a note."""
 SUFFIX = ".workload.json"
@@ -113,8 +114,8 @@ def checked(run: WorkloadRun) -> WorkloadRun:
         (not plan.cases, "a plan has at least one case", "$.plan.cases"),
         (len(plan.cases) > MAX_CASES, f"it has more than {MAX_CASES} cases", "$.plan.cases"),
         (plan.workload != run.declared.name, "the plan is of another workload", "$.plan.workload"),
-        (not 1 <= len(plan.devices) <= MOST_DEVICES, "a plan has one or two devices", "$.plan.devices"),
-        (not 1 <= len(run.devices) <= MOST_DEVICES, "a run has one or two devices", "$.devices"),
+        (not 1 <= len(plan.devices) <= MOST_DEVICES, f"a plan has 1 to {MOST_DEVICES} devices", "$.plan.devices"),
+        (len(run.devices) != len(plan.devices), "it has another number of devices than its plan", "$.devices"),
     )
     check_between(plan.method.budget_s, 0.0, MOST_S, "$.plan.method.budget_s")
     variants = {variant.name for variant in run.declared.variants}
@@ -183,8 +184,24 @@ def _check_result(result: WorkloadResult, declared: Workload, path: str) -> None
             least = min([value.value] if isinstance(value, Counted) else [value.estimate, *value.samples])
             # A difference of two times, such as exposed communication, may be below zero by noise; other quantities are not.
             refuse((least < 0 and figure.unit != "s", f"{least:g} is no quantity of {figure.unit}", inside))
+    for i, note in enumerate(result.notes):
+        refuse((len(note.text) > MAX_TEXT, f"a text of {len(note.text)} characters", f"{path}.notes[{i}].text"))
     if result.timeline is not None:
         _check_timeline(result.timeline, f"{path}.timeline")
+    refuse((len(result.known_groups) > MOST_GROUPS, f"it has more than {MOST_GROUPS} groups", f"{path}.groups"))
+    for i, group in enumerate(result.known_groups):
+        _check_group(group, f"{path}.groups[{i}]")
+
+
+def _check_group(group: WorkloadGroup, path: str) -> None:
+    for name in (*group.parts, *group.kernels):
+        _check_name(name, path)
+    if group.time is not None:
+        _check_measured(group.time, f"{path}.time")
+    for i, time_s in enumerate(group.kernels_s):
+        check_between(time_s, 0.0, MOST_S, f"{path}.kernels_s[{i}]")
+    if group.profiler_s is not None:
+        check_between(group.profiler_s, 0.0, MOST_S, f"{path}.profiler_s")
 
 
 def _check_value(value: WorkloadValue, path: str) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import jsonschema
 import msgspec
 import pytest
 import sample_workloads as samples
@@ -15,6 +17,7 @@ from kernelviz.core.workload import Counted
 from kernelviz.formats import workload_document, workload_exports
 from kernelviz.formats.workload_document import decode, digest, encode, sealed
 
+PUBLISHED = Path(__file__).parents[2] / "docs" / "kernelviz-workload-1.schema.json"
 Change = Callable[[dict[str, Any]], object]
 
 
@@ -60,6 +63,9 @@ FAULTS: dict[str, tuple[Change, str]] = {
     "workload": (lambda v: v["plan"].update(workload="other"), "another workload"),
     "no cases": (lambda v: v["plan"].update(cases=[]), "at least one case"),
     "chart": (lambda v: v["declared"]["chart"].update(figures=["none"]), "not declared"),
+    "group": (lambda v: _result(v).update(groups=[{"parts": ["up"], "kernels_s": [-1.0]}]), r"kernels_s\[0\].*outside"),
+    "devices": (lambda v: v["devices"].append(v["devices"][0]), "another number of devices"),
+    "note": (lambda v: _result(v).update(notes=[{"kind": "other", "text": "x" * 30_000}]), "30000 characters"),
     "type": (lambda v: v["declared"].update(figures=3), "declared.figures"),
 }
 
@@ -97,6 +103,9 @@ def test_the_exports_hold_every_case_and_interpret_no_text() -> None:
         workload_exports.encode(run, "pdf")
 
 
-def test_the_schema_describes_the_document() -> None:
-    jsonschema = pytest.importorskip("jsonschema")
+def test_the_published_schema_is_that_of_the_types_and_describes_the_document() -> None:
+    command = "python -m kernelviz.formats.workload_document > docs/kernelviz-workload-1.schema.json"
+    assert json.loads(PUBLISHED.read_text(encoding="utf-8")) == json.loads(json.dumps(workload_document.schema())), (
+        command
+    )
     jsonschema.validate(json.loads(encode(samples.run(failing=("fast",)))), workload_document.schema())
