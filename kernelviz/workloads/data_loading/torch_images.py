@@ -11,8 +11,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from PIL import Image
 from torch.utils.data import DataLoader, Dataset
+
+try:
+    from PIL import Image
+except ImportError as error:
+    raise ImportError("images are decoded by Pillow, which is not installed; install it by `pip install pillow`") from error
 
 _QUALITY = 90
 _NOISE = 6
