@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -105,13 +105,11 @@ class LiveWorkload:
         *,
         source_digest: str | None,
         lock_directory: Path | None = None,
-        ended: Callable[[], None] = lambda: None,
     ) -> None:
         self.run, self._store, self._digest, self._lock_directory = run, store, source_digest, lock_directory
-        self._ended = ended
         with_result = [r for r in run.results if not r.given_up]
         self._done = {r.case.key for r in with_result}
-        self.log = WorkloadLog(len(run.plan.cases), len(with_result), sum(r.failure is not None for r in with_result))
+        self.log = WorkloadLog(len(run.plan.cases), len(with_result), sum(r.failed for r in with_result))
         self._positions = {case.key: i for i, case in enumerate(run.plan.cases)}
         self._cancelled = self._closing = False
         self._thread = threading.Thread(target=self._measure, name=f"workload {run.id}", daemon=True)
@@ -153,7 +151,6 @@ class LiveWorkload:
             message = str(error) if isinstance(error, KernelvizError) else f"{type(error).__name__}: {error}"
         with contextlib.suppress(KernelvizError):
             self._store.workloads.set_status(self.run.id, status)  # type: ignore[arg-type]
-        self._ended()
         self.log.append(WorkloadEnded(status=status, message=message))  # type: ignore[arg-type]
 
     def _group(self, cases: list[WorkloadCase]) -> None:

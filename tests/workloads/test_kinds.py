@@ -32,6 +32,7 @@ from kernelviz.workloads.amp_step import torch_step
 from kernelviz.workloads.amp_step.torch_resnet import PARAMETERS, ResNet50
 from kernelviz.workloads.catalog import workloads
 from kernelviz.workloads.data_loading import torch_images
+from kernelviz.workloads.data_loading.torch_runner import lack_of_shared_memory
 from kernelviz.workloads.gradient_sync.spans import hidden_share
 from kernelviz.workloads.gradient_sync.torch_trace import lane_of
 from kernelviz.workloads.model_loading import page_cache, torch_loading
@@ -104,6 +105,14 @@ def test_a_step_of_each_precision_has_right_gradients_and_a_wrong_one_is_refused
     broken = amp.refusal(torch_step.relative_error(gradients * math.nan, reference), precision)
     assert broken is not None
     assert isinstance(broken.reasons[0], NotFinite)
+
+
+def test_a_scale_that_is_too_large_for_fp16_is_halved_before_the_proof() -> None:
+    """GradScaler begins at 65,536, skips the steps whose gradients are not finite, and halves the scale."""
+    data = torch_step.batches(TINY, CPU)
+    reference = torch_step.reference_gradients(TINY, data[0])
+    precision = torch_step.Precision(autocast="float16", scale=2.0**30)
+    assert amp.refusal(torch_step.Trainer(TINY, precision, CPU, data).error(reference), precision) is None
 
 
 def test_checkpointing_and_the_same_seed_give_the_same_losses() -> None:
@@ -271,6 +280,15 @@ def test_a_loader_that_loses_doubles_or_changes_an_image_is_refused(tmp_path: Pa
 
 
 # model_loading
+
+
+def test_batches_that_do_not_fit_into_shared_memory_are_refused_with_the_remedy(tmp_path: Path) -> None:
+    """A worker that writes beyond it is killed by a bus error. /dev/shm of a container has 64 MB unless it is told otherwise."""
+    why = lack_of_shared_memory(10**18, tmp_path)
+    assert why is not None
+    assert "smaller batch" in why
+    assert lack_of_shared_memory(0, tmp_path) is None
+    assert lack_of_shared_memory(10**18, tmp_path / "none") is None
 
 
 def test_each_way_to_load_gives_the_same_model(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from kernelviz.workloads.catalog import Series, WorkloadContext
 PRECISIONS: Mapping[str, Precision] = {
     "fp32": Precision(),
     "tf32": Precision(tf32=True),
-    "fp16_scaler": Precision(autocast="float16", scaled=True),
+    "fp16_scaler": Precision(autocast="float16", scale=2.0**16),
     "bf16": Precision(autocast="bfloat16"),
     "bf16_channels_last": Precision(autocast="bfloat16", channels_last=True),
     "bf16_compiled": Precision(autocast="bfloat16", compiled=True),

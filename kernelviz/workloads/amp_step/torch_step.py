@@ -28,11 +28,11 @@ PROOF_BATCH = 16
 @dataclass(frozen=True, slots=True)
 class Precision:
     """How a variant computes. `autocast`: the format that torch.autocast casts to; None: no autocast. `tf32`: fp32 matrix
-    products and convolutions may round their inputs to TF32. `scaled`: by a GradScaler."""
+    products and convolutions may round their inputs to TF32. `scale`: with which a GradScaler begins; None: without one."""
 
     autocast: str | None = None
     tf32: bool = False
-    scaled: bool = False
+    scale: float | None = None
     channels_last: bool = False
     compiled: bool = False
     checkpointed: bool = False
@@ -123,7 +123,9 @@ class Trainer:
         if precision.compiled:
             self._call = torch.compile(self.model, dynamic=False)
         self._optimizer = torch.optim.SGD(self.model.parameters(), lr=LEARNING_RATES[shape.model], momentum=0.9)
-        self._scaler = torch.amp.GradScaler(device.type, enabled=precision.scaled)
+        self._scaler = torch.amp.GradScaler(
+            device.type, init_scale=precision.scale or 1.0, enabled=precision.scale is not None
+        )
         self._next = 0
 
     @contextlib.contextmanager
@@ -157,24 +159,32 @@ class Trainer:
     @property
     def scale(self) -> float | None:
         """By what the GradScaler multiplies the loss; None without one."""
-        return float(self._scaler.get_scale()) if self.precision.scaled else None
+        return float(self._scaler.get_scale()) if self.precision.scale is not None else None
 
     def gradients(self, samples: int | None = PROOF_BATCH, *, compiled: bool = False) -> torch.Tensor:
         """The gradients of the loss of the first samples (None: of the whole batch), as one vector in fp32. `compiled`: by the
         call that `step` makes; otherwise by the model itself, because another number of samples would be compiled anew. The
-        model's state is not changed, except for running means of normalisations, which training does not read."""
+        model's state is not changed, except for running means of normalisations, which training does not read. Where the scale of
+        the GradScaler is too large for the format, it is halved until the gradients are finite, as it is in training."""
         inputs, targets = (part[:samples] for part in self._data[0])
+        call, factor = self._call if compiled else self.model, self.scale or 1.0
+        while True:
+            gradients = self._backward(call, inputs, targets, factor)
+            if factor <= 1.0 or bool(torch.isfinite(gradients).all()):
+                return gradients / factor
+            factor /= 2
+
+    def _backward(
+        self, call: Callable[[torch.Tensor], torch.Tensor], inputs: torch.Tensor, targets: torch.Tensor, factor: float
+    ) -> torch.Tensor:
+        """The gradients of `factor` times the loss, as one vector in fp32."""
         for parameter in self.model.parameters():
             parameter.grad = None
         with self._in_precision():
-            loss = loss_of((self._call if compiled else self.model)(inputs), targets)
-        factor = self.scale or 1.0
+            loss = loss_of(call(inputs), targets)
         with tf32(self.precision.tf32):
             (loss * factor).backward()
-        gradients = torch.cat(
-            [p.grad.detach().float().flatten() for p in self.model.parameters() if p.grad is not None]
-        )
-        return gradients / factor
+        return torch.cat([p.grad.detach().float().flatten() for p in self.model.parameters() if p.grad is not None])
 
     def error(self, reference: torch.Tensor) -> float:
         """The relative error of the gradients. `reference`: those of the first samples in float64. Of a compiled step also the

@@ -61,7 +61,7 @@ WORKLOADS = (
                     "files": (256,),
                     "pixels": (400,),
                     "crop": (224,),
-                    "batch": (64,),
+                    "batch": (32,),
                     "step_ms": (0, 40),
                 },
             ),

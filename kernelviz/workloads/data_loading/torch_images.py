@@ -16,7 +16,9 @@ from torch.utils.data import DataLoader, Dataset
 try:
     from PIL import Image
 except ImportError as error:
-    raise ImportError("images are decoded by Pillow, which is not installed; install it by `pip install pillow`") from error
+    raise ImportError(
+        "images are decoded by Pillow, which is not installed; install it by `pip install pillow`"
+    ) from error
 
 _QUALITY = 90
 _NOISE = 6
@@ -79,6 +81,22 @@ class Images(Dataset[tuple[torch.Tensor, int]]):
 
     def __getitem__(self, i: int) -> tuple[torch.Tensor, int]:
         return decoded(self._paths[i % len(self._paths)], self._crop, i), i
+
+
+PREFETCH = 2
+"""Batches that DataLoader prefetches for each worker unless it is told otherwise."""
+_MORE_BATCHES = 2
+"""Besides those that are prefetched, one is used and one is on its way."""
+
+
+def shared_bytes(how: Loading, batch: int, crop: int) -> int:
+    """The most bytes of batches that workers hold in shared memory at once (images of three colours, a byte each).
+
+    >>> shared_bytes(Loading(16), 64, 224), shared_bytes(Loading(), 64, 224)
+    (327548928, 0)
+    """
+    batches = how.workers * (how.prefetch or PREFETCH) + _MORE_BATCHES if how.workers else 0
+    return batches * batch * 3 * crop * crop
 
 
 def loader(images: Images, batch: int, how: Loading) -> DataLoader[tuple[torch.Tensor, int]]:

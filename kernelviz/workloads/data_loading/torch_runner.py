@@ -1,14 +1,16 @@
 """Measures epochs of loading: proves that each image arrives once and unchanged, and times epochs of all variants in rounds."""
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import psutil
 import torch
 
-from kernelviz.core.reasons import ErrorTooLarge
+from kernelviz.core.reasons import ErrorTooLarge, NotAdmitted
 from kernelviz.core.result import Failure
 from kernelviz.core.workload import Clock, Measured, WorkloadCase, WorkloadMeasurement, WorkloadNote
 from kernelviz.workloads.catalog import Series, WorkloadContext
@@ -19,6 +21,7 @@ from kernelviz.workloads.data_loading.torch_images import (
     check,
     checksums,
     loader,
+    shared_bytes,
     write_images,
 )
 
@@ -38,7 +41,14 @@ def measure(cases: Sequence[WorkloadCase], context: WorkloadContext) -> Iterator
     images = Images(paths, values["images"], values["crop"])
     expected = checksums(images)
     calls: dict[str, Callable[[], Mapping[str, float]]] = {}
+    admitted = []
     for case in cases:
+        why = lack_of_shared_memory(shared_bytes(LOADINGS[case.variant], values["batch"], values["crop"]))
+        if why is None:
+            admitted.append(case)
+        else:
+            yield WorkloadMeasurement(case=case, failure=Failure(stage="unavailable", reasons=(NotAdmitted(text=why),)))
+    for case in admitted:
         with context.case(case):
             context.progress("checking", case.variant)
             batches = loader(images, values["batch"], LOADINGS[case.variant])
@@ -55,6 +65,20 @@ def measure(cases: Sequence[WorkloadCase], context: WorkloadContext) -> Iterator
         yield WorkloadMeasurement(
             case=by_variant[variant], values=dict(_values(series, context)), notes=_notes(variant)
         )
+
+
+def lack_of_shared_memory(needed_bytes: int, folder: Path = Path("/dev/shm")) -> str | None:
+    """Why the batches of workers do not fit into shared memory, where a worker would be killed by a bus error; None if they do,
+    or if the system has no such folder."""
+    if not folder.is_dir():
+        return None
+    free_bytes = shutil.disk_usage(folder).free
+    if needed_bytes <= free_bytes:
+        return None
+    return (
+        f"its workers hold up to {needed_bytes / 1e6:,.0f} MB of batches in shared memory, and {folder} has "
+        f"{free_bytes / 1e6:,.0f} MB free; name a smaller batch or crop, or give it more (docker run --shm-size)"
+    )
 
 
 def _epoch_of(batches: Any, images: int, step_s: float, context: WorkloadContext) -> Callable[[], Mapping[str, float]]:

@@ -6,12 +6,34 @@ that stay are neighbours in the order of capture, so that they still depend on e
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, SupportsInt, TypeVar
 
 import torch
 
 from kernelviz.workloads.transformer_layer.torch_inductor_groups import NotAssignable
+
+Node = TypeVar("Node", bound=SupportsInt)
+
+
+def in_order(nodes: Sequence[Node], edges: Sequence[tuple[int, int]]) -> list[Node]:
+    """The nodes of a chain in the order in which they run; the driver promises no order of its list. Errors: NotAssignable if
+    they are no chain.
+
+    >>> in_order([7, 5, 6], [(5, 6), (6, 7)])
+    [5, 6, 7]
+    """
+    following = dict(edges)
+    by_handle = {int(node): node for node in nodes}
+    first = by_handle.keys() - set(following.values())
+    if len(following) != len(edges) or len(edges) != len(nodes) - 1 or len(first) != 1:
+        raise NotAssignable(f"the graph has {len(nodes)} nodes and {len(edges)} edges, which are no chain")
+    handle, ordered = first.pop(), []
+    while True:
+        ordered.append(by_handle[handle])
+        if handle not in following:
+            return ordered
+        handle = following[handle]
 
 
 class GraphSlices:
@@ -25,10 +47,16 @@ class GraphSlices:
         self._graph = runtime.cudaGraph_t(handle)
         _, count = self._call("cudaGraphGetNodes", self._graph, 0)
         nodes, _ = self._call("cudaGraphGetNodes", self._graph, count)
-        self._nodes = list(nodes[:count])
-        if len(self._nodes) != records:
-            raise NotAssignable(f"the graph has {len(self._nodes)} nodes, and {records} records came of its replay")
+        if count != records:
+            raise NotAssignable(f"the graph has {count} nodes, and {records} records came of its replay")
+        self._nodes = in_order(list(nodes[:count]), self._edges())
         self._clones: list[Any] = []
+
+    def _edges(self) -> list[tuple[int, int]]:
+        """The handles of the two nodes of each dependency."""
+        count = self._call("cudaGraphGetEdges", self._graph, 0)[-1]
+        begins, ends, *_ = self._call("cudaGraphGetEdges", self._graph, count)
+        return [(int(begin), int(end)) for begin, end in zip(begins[:count], ends[:count], strict=True)]
 
     def replay_of(self, *ranges: tuple[int, int]) -> Callable[[], None]:
         """A function that launches the nodes of these ranges, one range behind the other, into torch's current stream."""

@@ -1,7 +1,7 @@
 """torch.compile of a layer, with the groups that inductor made: each kernel that it generated, and each call of a library.
 
-Inductor's scheduler hands its nodes over after fusion. The origins of a node name the submodules whose ops it does, which are the
-parts of the layer.
+Inductor's scheduler is found by a pass after fusion, and its nodes are read when it has compiled. The origins of a node name the
+submodules whose ops it does, which are the parts of the layer.
 """
 
 from __future__ import annotations
@@ -18,9 +18,16 @@ from kernelviz.workloads.transformer_layer.torch_layer import Layer
 GENERATED = "triton_"
 """Inductor's names of the kernels that it generates (torch/_inductor/codegen/triton.py)."""
 
-PROJECTIONS = {"qkv_bias": "qkv", "output_bias": "output", "up_bias": "up", "down_bias": "down"}
-"""Inductor makes one library call of a projection and its bias, which has the origin of the bias only; no library call adds a
-bias alone."""
+PROJECTIONS = {
+    "qkv_bias": "qkv",
+    "output_bias": "output",
+    "up_bias": "up",
+    "down_bias": "down",
+    "attention_residual": "output",
+    "feed_forward_residual": "down",
+}
+"""Inductor makes one library call (addmm) of a projection and what is added to it, its bias or the residual. It has the origin of
+the addition only; no library call adds alone."""
 
 
 class NotAssignable(Exception):
@@ -42,18 +49,22 @@ def compile_layer(layer: Layer, x_TH: Tensor) -> tuple[Callable[[Tensor], Tensor
     not come through the scheduler."""
     from torch._inductor import config
 
-    collected: list[tuple[tuple[str, ...], bool]] = []
+    schedulers: list[Any] = []
 
-    def collect(nodes: list[Any]) -> list[Any]:
-        launching = [node for node in nodes if not _launches_nothing(node)]
-        collected.extend((_parts_of(node, layer.names), not _is_library_call(node)) for node in launching)
+    def remember(nodes: list[Any]) -> list[Any]:
+        schedulers.extend(nodes[0].scheduler for _ in nodes[:1])
         return nodes
 
     torch._dynamo.reset()
-    with config.patch({"_post_fusion_custom_pass": collect, "force_disable_caches": True}):
+    with config.patch({"_post_fusion_custom_pass": remember, "force_disable_caches": True}):
         compiled: Callable[[Tensor], Tensor] = torch.compile(layer, fullgraph=True, dynamic=False)
         compiled(x_TH)
-    return compiled, Groups(tuple(parts for parts, _ in collected), tuple(built for _, built in collected))
+    # Only now are the nodes in the order of their launches: inductor reorders them for peak memory after the pass.
+    launching = [node for of in schedulers for node in of.nodes if not _launches_nothing(node)]
+    return compiled, Groups(
+        tuple(_parts_of(node, layer.names) for node in launching),
+        tuple(not _is_library_call(node) for node in launching),
+    )
 
 
 def _launches_nothing(node: Any) -> bool:
