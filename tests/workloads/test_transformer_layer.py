@@ -112,6 +112,22 @@ def test_kernels_are_assigned_only_where_they_fit() -> None:
             inductor.assign(kernels, groups)
 
 
+def test_the_groups_of_a_compiled_layer_are_its_parts_in_the_order_of_the_calls() -> None:
+    """A library call that also adds belongs to its projection, too; nothing of the layer is without a group."""
+    preset = small(PRESETS["llama-3-8b"])
+    call = LayerCall(preset="llama-3-8b", phase="decode", batch=2, context=24)
+    with torch.no_grad():
+        layer, x_TH = build(preset, call, "cpu", 0)
+        reference = proof.reference_of(layer, x_TH)
+        compiled, groups = inductor.compile_layer(layer, x_TH)
+        assert proof.failure_of(proof.error_of(layer, compiled, x_TH, reference), call) is None
+    of_libraries = [parts for parts, generated in zip(groups.parts, groups.generated, strict=True) if not generated]
+    assert [parts[0] for parts in of_libraries] == ["qkv", "attention", "output", "gate", "up", "down"]
+    assert {part for parts in groups.parts for part in parts} == set(layer.names)
+    numbered = [layer.names.index(parts[0]) for parts in of_libraries]
+    assert numbered == sorted(numbered)
+
+
 def test_parts_and_rest_add_up_in_a_process_of_its_own(tmp_path: Path) -> None:
     cpu: Device = next(d for d in discover() if d.kind == "cpu")
     bench = Bench(Store.open(tmp_path), (cpu,), lock_directory=tmp_path)
