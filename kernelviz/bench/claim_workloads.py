@@ -132,6 +132,6 @@ def earlier(bench: Bench, device_id: str) -> dict[str, WorkloadSummary]:
     device = bench.device(device_id)
     newest: dict[str, WorkloadSummary] = {}
     for run in bench.workloads.find(TITLE, limit=MOST_RUNS):
-        if device.name in run.device and run.title.startswith(TITLE):
+        if device.name in run.device.split(" + ") and run.title.startswith(TITLE):
             newest.setdefault(run.title, run)
     return newest

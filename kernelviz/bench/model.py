@@ -15,7 +15,7 @@ from kernelviz.core import Device, Problem, Result, Roof, Run, UnknownName, Unkn
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import case_key
 from kernelviz.core.workload import WorkloadResult, WorkloadRun
-from kernelviz.formats import recorded_claims
+from kernelviz.formats import recorded_claims, shipped_runs
 from kernelviz.metrics.claims import Evidence
 from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.layer_times import FusionTimes, LayerSum, PartTimes, VariantTime, comparable_sums, layer_sum
@@ -66,9 +66,9 @@ class Layer:
         return comparable_sums(self.parts)
 
 
-def recorded_sources(bench: Bench) -> tuple[Source, ...]:
+def recorded_sources() -> tuple[Source, ...]:
     """The devices whose results came with the package."""
-    known = {run.environment.device.name: run.environment.device for run in _recorded_runs(bench)}
+    known = {run.environment.device.name: run.environment.device for run in _recorded_runs()}
     return tuple(Source(device, recorded=True) for device in known.values())
 
 
@@ -76,7 +76,7 @@ def source_named(bench: Bench, name: str | None) -> Source:
     """The source of that name: the id of a device here, or the name of a recorded one. By default this machine's GPU, or without
     one the first recorded device. Errors: UnknownName."""
     usable = {d.id: Source(d) for d in bench.devices() if d.usable}
-    recorded = {source.name: source for source in recorded_sources(bench)}
+    recorded = {source.name: source for source in recorded_sources()}
     if name is None:
         own = bench.default_device()
         return usable[own] if bench.device(own).kind == "cuda" or not recorded else next(iter(recorded.values()))
@@ -161,7 +161,7 @@ def _times(op: Op, evidence: Sequence[Evidence]) -> tuple[VariantTime, ...]:
                 None if level is None else level.level,
                 _is_wrong(result),
                 one.run.id,
-                _is_recorded(one.run.id),
+                one.run.id in _recorded_ids(),
                 same if result.source_digest is not None else None,
             )
         )
@@ -173,36 +173,25 @@ def _is_wrong(result: Result) -> bool:
     return stage in NEVER_WINNING
 
 
-def _is_recorded(run_id: str) -> bool:
-    return run_id in _recorded_ids
-
-
-_recorded_ids: set[str] = set()
-
-
-def _recorded_runs(bench: Bench) -> tuple[Run, ...]:
+@lru_cache(maxsize=1)
+def _recorded_runs() -> tuple[Run, ...]:
     """The runs that came with the package: of claims, of layers, and of the gallery. They never change."""
-    runs = (*_runs_of_devices(), *(_shipped(bench, summary.id) for summary in bench.history.shipped()))
-    _recorded_ids.update(run.id for run in runs)
-    return runs
+    purposes = get_args(recorded_claims.Recorded)
+    of_devices = (recorded_claims.load(name, of) for of in purposes for name in recorded_claims.names(of))
+    of_gallery = (shipped_runs.load(name) for name in shipped_runs.names())
+    return (*(run for several in of_devices for run in several), *of_gallery)
 
 
 @lru_cache(maxsize=1)
-def _runs_of_devices() -> tuple[Run, ...]:
-    purposes = get_args(recorded_claims.Recorded)
-    return tuple(run for of in purposes for name in recorded_claims.names(of) for run in recorded_claims.load(name, of))
-
-
-@lru_cache(maxsize=256)
-def _shipped(bench: Bench, run_id: str) -> Run:
-    return bench.load(run_id)
+def _recorded_ids() -> frozenset[str]:
+    return frozenset(run.id for run in _recorded_runs())
 
 
 def _results(bench: Bench, source: Source, problems: Sequence[Problem]) -> dict[str, list[Evidence]]:
     """The usable results of each problem on the device, by the key of the problem."""
     keys = {problem.key for problem in problems}
     collected: dict[str, list[Evidence]] = {}
-    for run in (*_own_runs(bench, source, problems), *_recorded_on(bench, source)):
+    for run in (*_own_runs(bench, source, problems), *_recorded_on(source)):
         if run.plan.search is not None or not _counts(run):
             continue
         for result in run.results:
@@ -238,8 +227,8 @@ def catalogue_of(bench: Bench, op: str) -> Op:
     return known[op]
 
 
-def _recorded_on(bench: Bench, source: Source) -> tuple[Run, ...]:
-    return tuple(run for run in _recorded_runs(bench) if run.environment.device.name == source.device.name)
+def _recorded_on(source: Source) -> tuple[Run, ...]:
+    return tuple(run for run in _recorded_runs() if run.environment.device.name == source.device.name)
 
 
 def _roofs(bench: Bench, source: Source, results: Mapping[str, Sequence[Evidence]]) -> tuple[Roof, ...]:
@@ -247,7 +236,7 @@ def _roofs(bench: Bench, source: Source, results: Mapping[str, Sequence[Evidence
     if not source.recorded and (own := bench.roofs(source.device.id)):
         return own
     runs = {one.run.id: one.run for several in results.values() for one in several}
-    newest = sorted((*runs.values(), *_recorded_on(bench, source)), key=lambda run: run.created_at, reverse=True)
+    newest = sorted((*runs.values(), *_recorded_on(source)), key=lambda run: run.created_at, reverse=True)
     with_roofs = next((run for run in newest if run.environment.roofs), None)
     return () if with_roofs is None else basis_of(bench, with_roofs).roofs
 
@@ -268,7 +257,7 @@ def _truth(bench: Bench, call: LayerCall, source: Source) -> tuple[WorkloadRun |
     wanted = truth_values(call)
     here = [] if source.recorded else [r for r in bench.workloads.find(WORKLOAD, limit=200) if r.workload == WORKLOAD]
     for summary in (*here, *bench.workloads.shipped(WORKLOAD)):
-        if source.device.name not in summary.device:
+        if summary.device != source.device.name:
             continue
         run = bench.workloads.load(summary.id)
         results = tuple(r for r in run.results if r.case.values == wanted and not r.given_up)

@@ -65,7 +65,7 @@ def selection(bench: Bench) -> Choice | None:
 
 def _source(bench: Bench) -> Source:
     here = {d.id: f"this machine: {d.name}" for d in bench.devices() if d.usable}
-    recorded = {source.name: f"recorded: {source.name}" for source in model.recorded_sources(bench)}
+    recorded = {source.name: f"recorded: {source.name}" for source in model.recorded_sources()}
     options = [*here, *recorded]
     default = model.source_named(bench, None).name
     chosen = view_filters.choose(
