@@ -21,7 +21,7 @@ if view == "runs":
     runs.deleted_runs(bench)
     st.stop()
 if view == "workloads":
-    workload_runs.workload_list(bench, runs.search_box())
+    workload_runs.workload_list(bench, runs.search_box("workload"))
     st.stop()
 
 device, l2 = trends.device_and_l2(bench)

@@ -15,16 +15,14 @@ from kernelviz.tables.model import GROUP_COLUMNS, KERNEL_COLUMNS, PART_COLUMNS, 
 from kernelviz.text.model import (
     METHOD,
     NO_CLAIM,
-    WAYS,
     describe_best_saving,
     describe_layer,
-    describe_missing,
     describe_mix,
     describe_savings,
     describe_served,
+    describe_sum,
     describe_truth,
     format_call,
-    format_sum,
 )
 
 
@@ -38,9 +36,7 @@ def markdown(layer: Layer, mix: TrafficMix | None = None, share: float = 0.5) ->
         "",
     ]
     lines += [str(describe_layer(layer.parts, layer.comparable)), ""]
-    for one in layer.sums:
-        without = f" ({describe_missing(one)})" if one.missing else ""
-        lines.append(f"- {WAYS[one.way]}: {format_sum(one)}{without}")
+    lines += [f"- {describe_sum(one)}" for one in layer.sums]
     lines += ["", str(NO_CLAIM), "", *_table(PART_COLUMNS, layer.parts), ""]
     lines += [f"- {describe_best_saving(layer.comparable, tokens, layers)}"]
     lines += [f"- {text}" for text in describe_savings(layer.fusions, layer.parts, tokens, layers)]

@@ -19,15 +19,13 @@ from kernelviz.models.presets import PRESETS, preset_named
 from kernelviz.tables.column import View, select
 from kernelviz.tables.model import GROUP_COLUMNS, PART_COLUMNS, part_record
 from kernelviz.text.model import (
-    WAYS,
     describe_best_saving,
     describe_layer,
-    describe_missing,
     describe_mix,
     describe_savings,
     describe_served,
+    describe_sum,
     describe_truth,
-    format_sum,
 )
 
 
@@ -126,9 +124,7 @@ def _print(layer: Layer, mix: TrafficMix | None, share: float, *, as_markdown: b
     console.show_rows(columns, layer.parts, part_record, as_json=False, nothing="no part")
     out = console.out()
     lines = [str(describe_layer(layer.parts, layer.comparable))]
-    for one in layer.sums:
-        without = f" ({describe_missing(one)})" if one.missing else ""
-        lines.append(f"{WAYS[one.way]}: {format_sum(one)}{without}")
+    lines += [str(describe_sum(one)) for one in layer.sums]
     tokens, layers = layer.call.tokens, layer.preset.layers
     lines.append(str(describe_best_saving(layer.comparable, tokens, layers)))
     lines += [str(text) for text in describe_savings(layer.fusions, layer.parts, tokens, layers)]

@@ -24,8 +24,6 @@ def _best(part: PartTimes) -> str | None:
 
 PART_COLUMNS: tuple[Column[PartTimes], ...] = (
     Column("part", "Part", "A part of the layer, in the order of the calls.", units.OWN_TEXT, lambda p: format_part(p.name)),
-    Column("problem", "Problem", "What the catalogue calls it; empty if no op covers it.", units.OWN_TEXT,
-           lambda p: None if p.part.problem is None else p.part.problem.key),
     Column("eager_s", "torch eager", "Device time of the baseline with flushed caches.", units.SECONDS,
            lambda p: _time(p, "eager"), half_width=lambda p: _half_width(p, "eager")),
     Column("compiled_s", "torch.compile", "Device time of torch.compile; of a product that of the library that it calls.",
@@ -36,6 +34,8 @@ PART_COLUMNS: tuple[Column[PartTimes], ...] = (
            _best),
     Column("roof", "Best, share of roof", "The least time that the measured roofs allow over the time.", units.SHARE,
            lambda p: p.share_of_roof("best")),
+    Column("problem", "Problem", "What the catalogue calls it; empty if no op covers it.", units.OWN_TEXT,
+           lambda p: None if p.part.problem is None else p.part.problem.key),
     Column("flop", "FLOP", "Least work of the part.", units.COUNT, lambda p: None if p.cost is None else p.cost.work_flop,
            View.RECORD | View.WIDE),
     Column("bytes", "Bytes", "Least traffic: each input read once, each output written once.", units.COUNT,

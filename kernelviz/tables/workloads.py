@@ -44,7 +44,7 @@ def ladder_columns(run: WorkloadRun, rows: Sequence[WorkloadRow], view: View) ->
     ]  # fmt: skip
     for figure in other_figures:
         columns.append(_figure_column(figure))
-        if figure.better != "neither":
+        if any(figure.name in row.gains for row in rows):
             columns.append(_other_gain(figure))
     columns += [
         Column("", "Notes", "What was observed while measuring, or why there is no value.", units.TEXT,

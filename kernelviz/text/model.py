@@ -149,9 +149,18 @@ def format_sum(one: LayerSum) -> Text:
     return Text(f"{least}{format_interval_s(one.interval.estimate, one.interval.low, one.interval.high)}")
 
 
+def describe_sum(one: LayerSum) -> Text:
+    """A way with its sum, the parts that the sum lacks, and those whose measurement is unreliable, in one line."""
+    without = f" ({describe_missing(one)})" if str(describe_missing(one)) else ""
+    unreliable = (
+        f"; unreliable: {', '.join(str(format_part(name)) for name in one.unreliable)}" if one.unreliable else ""
+    )
+    return Text(f"{WAYS[one.way]}: {format_sum(one)}{without}{unreliable}")
+
+
 def describe_missing(one: LayerSum) -> Text:
-    """Which parts a sum lacks; empty if it has all."""
-    if not one.missing:
+    """Which parts a sum lacks; empty if it has all, or if there is no sum."""
+    if not one.missing or one.interval is None:
         return Text("")
     if len(one.missing) > _MOST_NAMED:
         return Text(f"without {len(one.missing)} parts that have no time, see the table of parts")
@@ -163,24 +172,37 @@ def describe_layer(parts: Sequence[PartTimes], comparable: Sequence[LayerSum]) -
     eager, compiled, best = comparable
     if eager.interval is None or compiled.interval is None or best.interval is None:
         known = sum(part.of("eager") is not None for part in parts)
+        if not known:
+            return Text("No part has a time here yet. Measure the layer to see its sum.")
         return Text(
-            f"{known} of {len(parts)} parts have a time here, none of them in every way; measure the layer to see its sum."
+            f"{known} of {len(parts)} parts have a time here, none of them in every way. Measure the layer to see its sum."
         )
     shared = [part for part in parts if part.name not in eager.missing]
     largest = max(shared, key=lambda part: time.figure.estimate if (time := part.of("eager")) and time.figure else 0.0)
     time = largest.of("eager")
     share = time.figure.estimate / eager.interval.estimate if time is not None and time.figure is not None else None
-    scope = (
-        "All parts together"
-        if not eager.missing
-        else f"The {len(shared)} of {len(parts)} parts with times in every way"
-    )
+    scope, largest_of = _scope(len(shared), len(parts))
+    last = f" {largest_of} is {format_part(largest.name)} with {units.percent(share)}." if len(shared) > 1 else ""
     return Text(
-        f"{scope} take {units.seconds(eager.interval.estimate)} in torch eager; torch.compile is "
+        f"{scope} {units.seconds(eager.interval.estimate)} in torch eager; torch.compile is "
         f"{units.factor(eager.interval.estimate / compiled.interval.estimate)} × as fast and the best variants "
-        f"{units.factor(eager.interval.estimate / best.interval.estimate)} ×. The largest part is {format_part(largest.name)} "
-        f"with {units.percent(share)}."
+        f"{units.factor(eager.interval.estimate / best.interval.estimate)} ×.{last}"
     )
+
+
+def _scope(shared: int, parts: int) -> tuple[str, str]:
+    """How a sentence about the parts with times begins, and what it calls the largest of them.
+
+    >>> _scope(13, 13)
+    ('All parts together take', 'The largest part')
+    >>> _scope(1, 13)[0]
+    'Only 1 of the 13 parts has a time in every way. It takes'
+    """
+    if shared == parts:
+        return "All parts together take", "The largest part"
+    if shared == 1:
+        return f"Only 1 of the {parts} parts has a time in every way. It takes", "It"
+    return f"Only {shared} of the {parts} parts have times in every way. Together they take", "The largest of them"
 
 
 def describe_savings(

@@ -142,11 +142,23 @@ def format_value(value: WorkloadValue | None, unit: FigureUnit) -> Text:
     return text + f" ({format_number(value.low, unit, digits)} to {format_number(value.high, unit, digits)})"
 
 
+_SMALL_FACTOR = 0.095
+"""A smaller factor has two significant digits, because two decimals would leave nothing of it."""
+
+
 def format_gain(gain: Gain | None) -> Text:
-    """A gain with its interval; above 1 is better."""
+    """A gain with its interval; above 1 is better.
+
+    >>> from kernelviz.metrics.statistics import Interval
+    >>> str(format_gain(Gain(Interval(1.46e-5, None, None), None))), str(format_gain(Gain(Interval(0.011, 0.004, 0.02), None)))
+    ('1.5e-05 ×', '0.011 × (0.004 to 0.02)')
+    """
     if gain is None:
         return Text("–")
     low, high = gain.ratio.low, gain.ratio.high
+    if gain.ratio.estimate < _SMALL_FACTOR:
+        ends = "" if low is None or high is None else f" ({units.significant(low, 2)} to {units.significant(high, 2)})"
+        return Text(f"{units.significant(gain.ratio.estimate, 2)} ×{ends}")
     if low is None or high is None:
         return Text(f"{units.factor(gain.ratio.estimate)} ×")
     middle, first, last = units.factor_with_interval(gain.ratio.estimate, low, high)
@@ -251,7 +263,7 @@ def _without_value(listed: Sequence[WorkloadRow]) -> str:
     untried = sum(not (result.failure is None or result.failed or result.given_up) for result in results)
     texts = (
         f" {units.counted(failed, 'case')} failed." if failed else "",
-        f" {units.counted(untried, 'case')} not supported." if untried else "",
+        f" Not supported: {units.counted(untried, 'case')}." if untried else "",
     )
     return "".join(texts)
 

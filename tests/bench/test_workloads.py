@@ -66,7 +66,7 @@ def test_what_breaks_costs_its_case_and_nothing_else(bench: Workloads, mixed: Wo
     assert "planted: this variant raises" in failures["raises"].message
     assert failures["dies"] is not None
     assert failures["dies"].reasons == (WorkerEnded(exit_code=7),)
-    assert str(describe_insight(mixed)).endswith("4 cases failed. 1 case not supported.")
+    assert str(describe_insight(mixed)).endswith("4 cases failed. Not supported: 1 case.")
     assert bench.summary(mixed.id).failed == sum(r.failed for r in mixed.results) == 4
     (lost,) = (r for r in mixed.results if r.case.variant == "no_number")
     assert "loss" not in lost.values

@@ -9,7 +9,7 @@ import pytest
 import sample_runs as runs
 import sample_workloads as samples
 
-from kernelviz.core.workload import Counted, WorkloadFigure
+from kernelviz.core.workload import Counted, Measured, WorkloadFigure
 from kernelviz.metrics.workloads import WorkloadRow, compare, gain, rows
 from kernelviz.text.workloads import describe_comparison, describe_figure, describe_insight, describe_timeline
 
@@ -128,3 +128,16 @@ def test_the_sentence_about_a_figure_says_whether_it_clears_the_noise_floor() ->
     assert str(describe_figure(slower, step)) == "Step at work 2: no variant has a better value than slow."
     assert not str(describe_figure(samples.run(missing=("fast",)), step))
     assert str(describe_timeline(rows(run)[1], [step])).startswith("fast: Step ")
+
+
+def test_an_unclear_gain_never_contradicts_the_values_that_are_shown() -> None:
+    """In two rounds of three the variant takes a fifth longer, in the third the baseline jumps: rounds and medians disagree."""
+    rounds = tuple(range(31))
+    base = Measured(estimate=3.0, samples=tuple([1.0, 3.0, 10.0] * 10 + [1.0]), rounds=rounds)
+    value = Measured(estimate=2.0, samples=tuple([1.2, 3.6, 2.0] * 10 + [1.2]), rounds=rounds)
+    figure = WorkloadFigure(name="step_s", title="Step", unit="s", better="lower", headline=True)
+    one = gain(figure, value, base)
+    assert one is not None
+    assert one.verdict is not None
+    assert one.verdict.kind == "unclear"
+    assert one.ratio.estimate == pytest.approx(1.5)

@@ -29,13 +29,13 @@ def badge_of(status: Status) -> tuple[Literal["green", "orange", "blue"], str]:
     return _BADGES[status]
 
 
-def search_box() -> str:
-    """The search words, which the address repeats as `q`."""
+def search_box(what: str = "op") -> str:
+    """The search words, which the address repeats as `q`. `what`: what a run of the list is of."""
     text: str = st.text_input(
         "Search",
         key="q",
         bind="query-params",
-        placeholder="Search in title, note, op, device, status and id",
+        placeholder=f"Search in title, note, {what}, device, status and id",
         label_visibility="collapsed",
         icon=":material/search:",
     )

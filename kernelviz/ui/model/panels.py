@@ -21,13 +21,12 @@ from kernelviz.text.model import (
     WAYS,
     describe_best_saving,
     describe_layer,
-    describe_missing,
     describe_mix,
     describe_savings,
     describe_served,
+    describe_sum,
     describe_truth,
     format_call,
-    format_part,
     format_sum,
 )
 from kernelviz.text.workloads import describe_note
@@ -35,9 +34,6 @@ from kernelviz.ui.model import choice
 from kernelviz.ui.server.assets import base_path
 from kernelviz.ui.shared import charts, download_button, share, site, table
 from kernelviz.ui.shared.text import bullets, plain
-
-_ROW_PX = 35
-"""The height of a row of a table; tables of parts are as high as they are long, so that nothing of a layer is hidden."""
 
 
 def layer_panel(layer: Layer) -> None:
@@ -48,14 +44,9 @@ def layer_panel(layer: Layer) -> None:
     alt = "; ".join(f"{WAYS[one.way]}: {format_sum(one)}" for one in layer.sums)
     charts.draw(figure, key="model_bars", alt=f"{alt}. The table below has all values.", picture=_picture(layer))
     st.caption(plain(NO_CLAIM))
-    lines = [
-        f"{WAYS[one.way]}: {format_sum(one)}{f' ({describe_missing(one)})' if one.missing else ''}"
-        + (f"; unreliable: {', '.join(str(format_part(name)) for name in one.unreliable)}" if one.unreliable else "")
-        for one in layer.sums
-    ]
-    st.markdown(bullets(lines))
+    st.markdown(bullets([str(describe_sum(one)) for one in layer.sums]))
     table.show(
-        select(PART_COLUMNS, layer.parts, View.WIDE), layer.parts, key="model_parts", height=_ROW_PX * (len(layer.parts) + 1) + 3,
+        select(PART_COLUMNS, layer.parts, View.WIDE), layer.parts, key="model_parts", height="content",
         alt="Each part of the layer with its problem, its times, its best variant and its share of the roof",
     )  # fmt: skip
     st.markdown("##### What fusing and the best variants would save")
@@ -92,7 +83,7 @@ def truth_panel(layer: Layer) -> None:
     groups = group_rows(layer.truth)
     if groups:
         table.show(
-            select(GROUP_COLUMNS, groups, View.WIDE), groups, key="model_groups", height=_ROW_PX * (len(groups) + 1) + 3,
+            select(GROUP_COLUMNS, groups, View.WIDE), groups, key="model_groups", height="content",
             alt="Each part of the module with its time on its own, its share, and its time by torch.profiler",
         )  # fmt: skip
     kernels = kernel_rows(layer.truth)
@@ -143,6 +134,8 @@ def mix_panel(bench: Bench, chosen: choice.Choice) -> None:
 def _mix(mix: TrafficMix, at: float, chosen: choice.Choice) -> None:
     sentence = describe_mix(mix.ways, at, mix.missing)
     st.markdown(f"**{plain(sentence)}**")
+    if not mix.ways and not any(part.variants for part in mix.parts):
+        return
     picture = charts.picture(f"{chosen.preset.title}, traffic mix", chosen.source.device.name, "")
     charts.draw(
         plots.time_by_share(tuple(mix.ways.values()), at, "a layer's time"),

@@ -54,7 +54,7 @@ _FIGURES = (
     ),
     WorkloadFigure(
         name="samples_per_s",
-        title="Samples",
+        title="Sample rate",
         unit="1/s",
         better="higher",
         help="The batch divided by the time of a step.",

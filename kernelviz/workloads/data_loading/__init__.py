@@ -119,7 +119,7 @@ WORKLOADS = (
         figures=(
             WorkloadFigure(
                 name="images_per_s",
-                title="Images",
+                title="Image rate",
                 unit="1/s",
                 better="higher",
                 headline=True,
