@@ -17,6 +17,8 @@ from kernelviz.workloads.catalog import workloads
 TITLE = "Claims:"
 MOST_RUNS = 500
 """So many of the newest runs of workloads are looked through."""
+JOINT = " + "
+"""What is between the names of two devices in a summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,8 @@ def evidence_on(bench: Bench, device: Device, claims: Iterable[Claim]) -> dict[s
     candidates = (
         evidence
         for summary in (bench.workloads.find(limit=MOST_RUNS) if wanted else ())
-        if summary.workload in names and (evidence := _opened(bench, summary.id, device)) is not None
+        if summary.workload in names and summary.done and device.name in summary.device.split(JOINT)
+        if (evidence := _opened(bench, summary.id, device)) is not None
     )
     return _chosen(wanted, candidates)
 
@@ -132,6 +135,6 @@ def earlier(bench: Bench, device_id: str) -> dict[str, WorkloadSummary]:
     device = bench.device(device_id)
     newest: dict[str, WorkloadSummary] = {}
     for run in bench.workloads.find(TITLE, limit=MOST_RUNS):
-        if device.name in run.device.split(" + ") and run.title.startswith(TITLE):
+        if device.name in run.device.split(JOINT) and run.title.startswith(TITLE):
             newest.setdefault(run.title, run)
     return newest

@@ -124,7 +124,10 @@ def run(
     ] = None,
     baseline: Annotated[str | None, typer.Option(metavar="VARIANT", help="What gains are relative to.")] = None,
     budget_s: Annotated[
-        float | None, typer.Option("--budget", metavar="SECONDS", help="Largest time of measuring for each case.")
+        float | None,
+        typer.Option(
+            "--budget", metavar="SECONDS", help="Time of measuring for each case, more where ten rounds take longer."
+        ),
     ] = None,
     title: Annotated[str, typer.Option(metavar="TEXT", help="Title of the run.")] = "",
     plugins: With = None,

@@ -31,7 +31,8 @@ from kernelviz.worker.device_lock import DeviceLock, Holder
 from kernelviz.worker.process import TAIL_BYTES, ended_by, environment
 
 _POLL_MS = 50
-_KILL_S = 10.0
+_KILL_S = 30.0
+"""So long the guard may take to end all processes (a driver needs seconds to release a dead one); then the locks are free."""
 _FOLDER = "kernelviz-workload-"
 _TOTAL = 10
 """A group of cases may take so many times the longest silence altogether, plus its budget."""

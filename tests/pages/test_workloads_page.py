@@ -39,7 +39,11 @@ def said(test: AppTest) -> str:
 
 
 def test_without_a_run_the_form_says_what_can_be_measured(planted: Bench) -> None:
-    test = opened(workload="planted")
+    test = opened(workload="planted", budget="nan")
+    assert not test.exception
+    assert test.number_input(key="workload_budget_planted").value == 0.05, (
+        "an address that says no number changes nothing"
+    )
     text = said(test)
     assert "No run of Planted steps yet" in text
     assert "on_gpu: needs CUDA" in text

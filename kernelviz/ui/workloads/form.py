@@ -1,6 +1,7 @@
 """The form of a new run: devices, preset, axes, variants and budget; what it lacks here; and the button that measures."""
 
 from functools import partial
+from math import isfinite
 
 import streamlit as st
 
@@ -145,7 +146,8 @@ def _budget(workload: Workload) -> float:
     budget_s = float(
         st.number_input(
             "Budget each, s", LEAST_BUDGET_S, MOST_BUDGET_S, key=key, step=0.5, width=140,
-            help="Largest time of measuring for each case. Starting the process and preparing come on top.",
+            help="Time of measuring for each case, more where ten rounds take longer. Starting the process and preparing come on "
+            "top.",
         )
     )  # fmt: skip
     view_filters.keep("budget", f"{budget_s:g}", f"{workload.budget_s:g}")
@@ -154,9 +156,10 @@ def _budget(workload: Workload) -> float:
 
 def _seconds(text: str, default: float) -> float:
     try:
-        return min(max(float(text), LEAST_BUDGET_S), MOST_BUDGET_S)
+        seconds = float(text)
     except ValueError:
         return default
+    return min(max(seconds, LEAST_BUDGET_S), MOST_BUDGET_S) if isfinite(seconds) else default
 
 
 def _start_row(bench: Bench, workload: Workload, plan: WorkloadPlan) -> None:
@@ -166,8 +169,10 @@ def _start_row(bench: Bench, workload: Workload, plan: WorkloadPlan) -> None:
             about=workload.name, icon=":material/play_arrow:", type="primary",
             help=plain(f"In a terminal, kernelviz workloads run {workload.name} does the same."),
         )  # fmt: skip
-        longest = units.seconds(plan.method.budget_s * len(plan.cases), 3)
-        st.caption(f"{units.counted(len(plan.cases), 'case')}, at most {longest} of measuring, plus preparation.")
+        cases, budgets = len(plan.cases), units.seconds(plan.method.budget_s * len(plan.cases), 3)
+        st.caption(
+            f"{units.counted(cases, 'case')}, {budgets} of measuring (more where ten rounds take longer), plus preparation."
+        )
 
 
 def _start(bench: Bench, plan: WorkloadPlan, owner: str, activities: dict[str, str]) -> None:
