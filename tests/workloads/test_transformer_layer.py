@@ -21,6 +21,7 @@ from kernelviz.store import Store
 from kernelviz.workloads.transformer_layer import torch_inductor_groups as inductor
 from kernelviz.workloads.transformer_layer import torch_reference as proof
 from kernelviz.workloads.transformer_layer.torch_build import build
+from kernelviz.workloads.transformer_layer.torch_graph_slices import in_order
 from kernelviz.workloads.transformer_layer.torch_layer import Part
 
 
@@ -110,6 +111,14 @@ def test_kernels_are_assigned_only_where_they_fit() -> None:
     ):
         with pytest.raises(inductor.NotAssignable):
             inductor.assign(kernels, groups)
+
+
+def test_nodes_of_a_graph_are_ordered_by_their_edges_and_only_a_chain_is_taken() -> None:
+    assert in_order([3, 1, 2], [(2, 3), (1, 2)]) == [1, 2, 3]
+    assert in_order([1], []) == [1]
+    for edges in ([(1, 2), (1, 3)], [(1, 2)], [(1, 2), (2, 1)], [(1, 3), (2, 3)]):
+        with pytest.raises(inductor.NotAssignable):
+            in_order([1, 2, 3], edges)
 
 
 def test_the_groups_of_a_compiled_layer_are_its_parts_in_the_order_of_the_calls() -> None:

@@ -14,7 +14,7 @@ from kernelviz.core.workload import Lane, Span
 
 MOST_SPANS = 4000
 _COMMUNICATION = ("nccldevkernel", "ncclkernel", "gloo:")
-_ANNOTATIONS = ("nccl:", "profilerstep")
+_ANNOTATIONS = ("nccl:", "profilerstep", "distributeddataparallel.", "optimizer.")
 """Names of ranges that Kineto may report beside the kernels inside of them."""
 PLANTED = "spin_kernel"
 """The name in torch.cuda._sleep's kernel (aten/src/ATen/cuda/Sleep.cu)."""

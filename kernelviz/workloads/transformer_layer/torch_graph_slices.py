@@ -25,15 +25,15 @@ def in_order(nodes: Sequence[Node], edges: Sequence[tuple[int, int]]) -> list[No
     """
     following = dict(edges)
     by_handle = {int(node): node for node in nodes}
+    ordered: list[Node] = []
     first = by_handle.keys() - set(following.values())
-    if len(following) != len(edges) or len(edges) != len(nodes) - 1 or len(first) != 1:
-        raise NotAssignable(f"the graph has {len(nodes)} nodes and {len(edges)} edges, which are no chain")
-    handle, ordered = first.pop(), []
-    while True:
+    handle = next(iter(first)) if len(first) == 1 and len(following) == len(edges) else None
+    while handle is not None:
         ordered.append(by_handle[handle])
-        if handle not in following:
-            return ordered
-        handle = following[handle]
+        handle = following.get(handle)
+    if len(ordered) != len(nodes):
+        raise NotAssignable(f"the graph has {len(nodes)} nodes and {len(edges)} edges, which are no chain")
+    return ordered
 
 
 class GraphSlices:
