@@ -115,7 +115,7 @@ if progress is not None and progress.status in LIVING:
     heading.run_progress(bench, run if last is None else measured or run, progress)
 results = rows(run, roofs, headline)
 answers = summary(results, headline)
-tiles.run_tiles(answers, run.plan, headline)
+tiles.run_tiles(stored if stored.plan.search is not None else run, results, headline)
 heading.memory_caption(results, run.plan, answers)
 if not results:
     st.caption("Results appear here when the first case is done. Compiled variants appear once they are built.")

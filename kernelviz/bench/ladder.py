@@ -1,9 +1,11 @@
 """Use case: the ladder of an op. Which runs show it, its steps at a problem of a run, what changed from step to step, and
 measuring it or one step of it here. For page, CLI and Python."""
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -15,7 +17,7 @@ from kernelviz.bench.snapshots import at_sizes
 from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import LIVING, BadField, Problem, Run, UnknownName, check_name
 from kernelviz.formats.claim_files import shipped_claims
-from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.figures import Headline, times_s
 from kernelviz.metrics.ladder import BackendLadder, Ladder, Step, ladder_at
 from kernelviz.metrics.ladder_changes import LadderChanges
 from kernelviz.metrics.library_comparison import OWN
@@ -27,6 +29,8 @@ FEWEST = 2
 """A run shows a ladder if its plan has so many variants of one backend."""
 FIRST_OP = "matmul"
 """The op that the page begins with where nothing was measured."""
+CHANGES = 0.05
+"""A step changes the time if the logarithm of the ratio is larger."""
 _MOST_RUNS = 100
 """Runs of this machine that are looked at."""
 
@@ -40,6 +44,16 @@ def _longest(op: Op, names: Sequence[str]) -> int:
     """How many of the variants the longest ladder has."""
     backends = [v.backend for v in op.variants if v.name in names and v.backend in OWN]
     return max((backends.count(backend) for backend in set(backends)), default=0)
+
+
+def _changing_steps(op: Op, times: Mapping[str, float | None]) -> int:
+    """How many steps of all ladders change the time by more than CHANGES. `times`: in seconds, by variant."""
+    count = 0
+    for backend in OWN:
+        own = [times.get(v.name) for v in op.variants if v.backend == backend]
+        known = [time_s for time_s in own if time_s]
+        count += sum(abs(math.log(before / after)) > CHANGES for before, after in pairwise(known))
+    return count
 
 
 def op_with_ladder(bench: Bench, name: str) -> Op:
@@ -126,18 +140,19 @@ def problem_named(run: Run, key: str) -> Problem:
 
 def default_problem(bench: Bench, run: Run, keys: Sequence[str] | None = None) -> Problem:
     """The problem with the most correct steps; of several the one that a quarter of the published numbers are about, then the
-    largest.
+    one where the most steps change the time, then the largest.
 
     `keys`: only of these. Errors: UnknownName for an op without a ladder."""
     op = op_with_ladder(bench, run.plan.op)
     claims = [c for c in shipped_claims().claims if c.op == op.name and c.published.value > 0]
 
-    def rank(problem: Problem) -> tuple[int, int, int]:
+    def rank(problem: Problem) -> tuple[int, int, int, int]:
         results = [r for r in run.results if r.problem.key == problem.key]
-        names = [r.variant for r in results if r.timing is not None]
+        times = {r.variant: times_s(r)["cold_s"] for r in results if r.timing is not None}
         about = sum(claimed_problem(op, c) == problem for c in claims)
         size = max((r.cost.work_flop + r.cost.moved_bytes for r in results if r.cost is not None), default=0)
-        return _longest(op, names), about if 4 * about >= len(claims) else 0, size
+        steps = _longest(op, list(times))
+        return steps, about if 4 * about >= len(claims) else 0, _changing_steps(op, times), size
 
     return max((p for p in problems_of(run) if keys is None or p.key in keys), key=rank)
 

@@ -1,8 +1,10 @@
 """Use case: tuning. The configurations of a variant are measured as the cases of a run, and the best one is stored."""
 
+import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 
@@ -22,6 +24,7 @@ from kernelviz.core import (
     timestamps,
 )
 from kernelviz.core.tuning import tuning_key
+from kernelviz.formats import shipped_runs
 from kernelviz.metrics.rows import rows
 from kernelviz.metrics.tuning import Tried, best_names, tried, tuning_of
 from kernelviz.ops import Op
@@ -67,10 +70,12 @@ def tuning_plan(plan: Plan, op: Op, count: int | None, seed: int) -> Plan:
     problem, name = plan.problems[0], plan.variants[0]
     sample = draw(op, name, problem, count, seed)
     variant = op.of(problem).variant_named(name)
-    names = tuple(variant.named(configuration).name for configuration in sample.configurations)
+    names = [variant.named(configuration).name for configuration in sample.configurations]
+    if sample.seed is not None:
+        names = in_random_order(names, sample.seed)
     return msgspec.structs.replace(
         plan,
-        variants=names,
+        variants=tuple(names),
         baseline=names[0],
         search=Search(
             variant=name,
@@ -80,6 +85,20 @@ def tuning_plan(plan: Plan, op: Op, count: int | None, seed: int) -> Plan:
             parameters=dict(sample.parameters),
         ),
     )
+
+
+def in_random_order(names: Sequence[str], seed: int) -> list[str]:
+    """The first, which is the default, then the others in an order that the seed decides. The plan stores the order, so a
+    resumed run continues it.
+
+    In the order of the space, the first part of a sample has few values of the first parameter, so that a cancelled search
+    would say nothing about the others.
+
+    >>> in_random_order(["d", "a", "b", "c", "e"], 1), in_random_order(["d", "a", "b", "c", "e"], 2)
+    (['d', 'b', 'c', 'a', 'e'], ['d', 'a', 'e', 'c', 'b'])
+    """
+    first, *rest = names
+    return [first, *random.Random(seed).sample(rest, len(rest))]
 
 
 def conclude(store: Store, run_id: str, *, finished: bool = True) -> Tuning | None:
@@ -132,6 +151,61 @@ class TuningReport:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A stored tuning by which the cost of another one is estimated. `budget_s`: of each of its configurations, None if its run
+    is gone. `same`: what it has in common with the new one."""
+
+    tuning: Tuning
+    same: Literal["problem", "variant", "op", "device"]
+    budget_s: float | None
+
+    @property
+    def each_s(self) -> float:
+        """Seconds of the device for each configuration: binding, compilation, checks, measuring, and its part of the final."""
+        return self.tuning.seconds / self.tuning.tried
+
+
+@dataclass(frozen=True, slots=True)
+class TuningCost:
+    """What a tuning takes of the device. `sweep_s` and `final_s`: of measuring at most, by the budgets, without binding,
+    compilation and checks. `example`: the stored tuning of the same device that is closest to it, None if there is none."""
+
+    configurations: int
+    budget_s: float
+    sweep_s: float
+    final_s: float
+    example: Example | None = None
+
+    @property
+    def expected_s(self) -> float | None:
+        """As long as the example for each configuration, and longer by what its budget was smaller. None without an example."""
+        if self.example is None:
+            return None
+        more_s = 0.0 if self.example.budget_s is None else max(0.0, self.budget_s - self.example.budget_s)
+        return self.configurations * (self.example.each_s + more_s)
+
+
+def cost_of(plan: Plan, method: Method, example: Example | None = None) -> TuningCost:
+    """The cost of a tuning: its sweep, and the final of the best ones with the default.
+
+    >>> p = Problem(op="add", sizes={"n": 8}, dtype="fp32")
+    >>> plan = Plan(problems=(p,), variants=tuple(f"t[b={n}]" for n in range(100)), baseline="t[b=0]", device="cpu")
+    >>> cost = cost_of(plan, Method(budget_s=0.05))
+    >>> round(cost.sweep_s, 3), round(cost.final_s, 3), cost.expected_s
+    (5.0, 1.8, None)
+    """
+    count = len(plan.variants)
+    in_final = min(count, FINALISTS + 1)
+    return TuningCost(
+        configurations=count,
+        budget_s=method.budget_s,
+        sweep_s=method.budget_s * count,
+        final_s=final_method(method).budget_s * in_final,
+        example=example,
+    )
+
+
 class Tunings:
     """The stored tunings of all devices of a store. Every method may be called from any thread."""
 
@@ -159,12 +233,39 @@ class Tunings:
         """The searches of those of these runs that are tunings, by the id of the run; also imported ones."""
         return self._store.runs.searches(run_ids)
 
+    def shipped(self) -> tuple[str, ...]:
+        """The ids of the recorded tunings that came with the package."""
+        return shipped_runs.tunings()
+
     def chosen(self, plan: Plan) -> dict[str, Tuned]:
         """The configuration that each variant of a plan uses for its first problem, by variant. Errors: UnknownName for the
         device."""
         known = self._store.tunings.find(self._devices[plan.device].uuid, plan.op)
         key = tuning_key(plan.problems[0])
         return {t.variant: t.tuned for t in known if t.variant in plan.variants and tuning_key(t.problem) == key}
+
+    def cost(self, plan: Plan, method: Method) -> TuningCost:
+        """What a tuning would take, estimated by the closest stored tuning of the device: of the same problem, else the same
+        variant, op or device; of several, the newest. Errors: UnknownName for the device."""
+        known = [t for t in self._store.tunings.find(self._devices[plan.device].uuid) if t.seconds > 0 and t.tried > 0]
+        variant = plan.search.variant if plan.search is not None else ""
+        problem = plan.problems[0]
+        likeness: dict[Literal["problem", "variant", "op", "device"], Callable[[Tuning], bool]] = {
+            "problem": lambda t: t.variant == variant and tuning_key(t.problem) == tuning_key(problem),
+            "variant": lambda t: t.variant == variant and t.problem.op == problem.op,
+            "op": lambda t: t.problem.op == problem.op,
+            "device": lambda t: True,
+        }
+        for same, alike in likeness.items():
+            newest = max((t for t in known if alike(t)), key=lambda t: t.created_at, default=None)
+            if newest is not None:
+                return cost_of(plan, method, Example(newest, same, self._budget_s(newest.run_id)))
+        return cost_of(plan, method)
+
+    def _budget_s(self, run_id: str) -> float | None:
+        with suppress(UnknownRun):
+            return self._load(run_id).method.budget_s
+        return None
 
     def forget(self, tunings: Sequence[StoredTuning]) -> None:
         """Remove these tunings, so that the variants use their default configurations for these problems again."""

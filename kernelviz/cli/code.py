@@ -150,9 +150,27 @@ def code(
         stored, variant, problem=problem, problems=problems, kind=cast(Kind | None, kind), kernel=kernel
     )
     if kind is None:
-        console.show_rows(_COLUMNS, artifacts, record, as_json=as_json, nothing="no code was captured")
+        _list(artifacts, as_json=as_json)
         return
     _print(bench.history.code.of_one_problem(artifacts), kind, output)
+
+
+def _list(artifacts: Sequence[CaseArtifact], *, as_json: bool) -> None:
+    """The artifacts: as JSON one record for each, as a table one row for those of several problems that are equal."""
+    if as_json or not artifacts:
+        console.show_rows(_COLUMNS, artifacts, record, as_json=as_json, nothing="no code was captured")
+        return
+    equal: dict[tuple[object, ...], list[CaseArtifact]] = {}
+    for one in artifacts:
+        equal.setdefault((one.kernel, one.kind, one.name, one.digest, one.code.compiler, one.code.arch), []).append(one)
+    problems = {id(alike[0]): _problems(alike) for alike in equal.values()}
+    first: Column[CaseArtifact] = Column("", "Problem", "", units.TEXT, lambda a: problems[id(a)])
+    console.show(console.table((first, *_COLUMNS[1:]), [alike[0] for alike in equal.values()]))
+
+
+def _problems(alike: Sequence[CaseArtifact]) -> str:
+    """The problem, or how many problems share the artifact."""
+    return str(format_problem(alike[0].problem)) if len(alike) == 1 else f"{len(alike)} problems, the same code"
 
 
 def _opened(bench: use_cases.Bench, run: str) -> Run:

@@ -13,12 +13,13 @@ from kernelviz.bench import Bench
 from kernelviz.bench.tunings import EARLY_STOP, METHOD, TuningReport
 from kernelviz.cli import console, options, tuning_analysis
 from kernelviz.cli.progress import follow_run
-from kernelviz.core import BadField, check_name, units
+from kernelviz.core import BadField, UsageError, check_name, units
 from kernelviz.core.configuration import base_name, configuration_text, parted
 from kernelviz.core.sizes import values
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.tuning import Tried, stopped_early
 from kernelviz.ops import op_named
+from kernelviz.ops.catalog.space import tuned_keys
 from kernelviz.tables.column import Column
 from kernelviz.tables.tunings import STORED_TUNINGS
 from kernelviz.text import (
@@ -31,7 +32,7 @@ from kernelviz.text import (
     format_verdict,
 )
 from kernelviz.text.report import typed_sizes
-from kernelviz.text.tuning import record
+from kernelviz.text.tuning import describe_plan, record
 
 app = typer.Typer(
     help="List, store or remove the best configurations that `kernelviz tune` has found. Later runs use the stored ones."
@@ -102,8 +103,19 @@ def tune(
             run_id = resume
             plan = bench.tunings.report(run_id).run.plan  # raises for a run that is not a tuning
             bench.resume(run_id, owner=console.owner())
-        elif not (op and variant):
-            raise BadField("VARIANT", variant, "name an op and a variant; `kernelviz ops` lists them")
+        elif not op:
+            raise UsageError(
+                f"OP and VARIANT are missing: name an op and one of its variants that has parameters to tune, for example "
+                f"`kernelviz tune add triton_tuned --size n=2^26`; ops with such a variant: {_tunable_ops(bench)}"
+            )
+        elif not variant:
+            named_op = op_named(op, bench.ops())
+            names = ", ".join(v.name for v in named_op.variants if tuned_keys(v))
+            raise UsageError(
+                f"VARIANT is missing: name the variant of {op} to tune: {names}"
+                if names
+                else f"VARIANT is missing, and no variant of {op} has parameters to tune; ops with one: {_tunable_ops(bench)}"
+            )
         else:
             request = options.run_request(
                 op,
@@ -118,18 +130,20 @@ def tune(
                 plugins=plugins,
             )
             plan = bench.tuning(request, configurations=configurations, seed=seed)
-            run_id = bench.run(
-                plan,
-                msgspec.structs.replace(
-                    METHOD,
-                    budget_s=budget_s,
-                    ahead=not no_compile_ahead,
-                    early_stop=msgspec.UNSET if no_early_stop else EARLY_STOP,
-                ),
-                owner=console.owner(),
+            method = msgspec.structs.replace(
+                METHOD,
+                budget_s=budget_s,
+                ahead=not no_compile_ahead,
+                early_stop=msgspec.UNSET if no_early_stop else EARLY_STOP,
             )
+            console.err().print(str(describe_plan(plan, bench.tunings.cost(plan, method))))
+            run_id = bench.run(plan, method, owner=console.owner())
         follow_run(bench, run_id, plan)
         return print_report(bench, run_id, as_json=as_json)
+
+
+def _tunable_ops(bench: Bench) -> str:
+    return ", ".join(name for name, op in bench.ops().items() if any(tuned_keys(v) for v in op.variants))
 
 
 def print_report(bench: Bench, run_id: str, *, as_json: bool = False) -> int:

@@ -13,10 +13,10 @@ from kernelviz.bench import transfer as use_case
 from kernelviz.cli import console, options
 from kernelviz.cli.progress import follow_run
 from kernelviz.core import BadField
-from kernelviz.metrics.configurations import ConfigurationSpace, configuration_space
+from kernelviz.metrics.configurations import ConfigurationSpace, configuration_space, in_rank_order
 from kernelviz.metrics.parameter_effects import ParameterEffects, parameter_effects
 from kernelviz.metrics.transfer import Transfer
-from kernelviz.tables.configurations import EFFECTS, configuration_columns, transfer_columns
+from kernelviz.tables.configurations import configuration_columns, effect_columns, transfer_columns
 from kernelviz.text import describe_failures, format_problem
 from kernelviz.text.configurations import METHOD, configuration_insight, describe_counts, record
 from kernelviz.text.transfer import METHOD as TRANSFER_METHOD
@@ -47,7 +47,7 @@ def show(
 
 def report(space: ConfigurationSpace, effects: ParameterEffects, most: int) -> RenderableType:
     """The sentence, the counts, the parameters, the fastest configurations, and the failures by reason."""
-    ranked = sorted(space.timed, key=lambda c: (not c.is_best, c.state == "stopped", c.time_s or 0.0))
+    ranked = [c for c in in_rank_order(space) if c.time_s is not None]
     listed = [c for number, c in enumerate(ranked) if number < most or c.is_default]
     parts: list[RenderableType] = [
         Text(f"{format_problem(space.problem)}, {space.variant}, on {space.device}"),
@@ -55,7 +55,7 @@ def report(space: ConfigurationSpace, effects: ParameterEffects, most: int) -> R
         Text(str(describe_counts(space))),
     ]  # fmt: skip
     if effects.parameters and effects.count:
-        parts += [console.table(list(EFFECTS), list(effects.parameters)), Text(str(METHOD), style="dim")]
+        parts += [console.table(list(effect_columns(space)), list(effects.parameters)), Text(str(METHOD), style="dim")]
     if listed:
         parts.append(console.table(configuration_columns(space), listed))
     parts += [Text(f"✕ {len(reason.variants)} × {describe_failures(reason)}", style="red") for reason in space.failures]

@@ -35,7 +35,7 @@ from kernelviz.text.ladder_changes import (
     describe_unread_code,
 )
 from kernelviz.text.ladder_facts import facts_of_step
-from kernelviz.text.ladder_markdown import diff_lines
+from kernelviz.text.ladder_markdown import Excerpt, excerpts
 from kernelviz.text.ladder_summary import describe_summary
 from kernelviz.text.results import format_variant
 from kernelviz.text.sizes import format_problem
@@ -150,7 +150,7 @@ def _section(ladder: Ladder, of: BackendLadder, step: Step, changes: LadderChang
     source = changes.sources.get(step.variant)
     facts = facts_of_step(ladder, of, step, changes, metric)
     pairs = "".join(f"<dt>{name}<dd>{escape(text)}" for name, text in facts)
-    diffs = "".join(_diff(lines) for lines in diff_lines(source)) if source is not None else ""
+    diffs = "".join(map(_excerpt, excerpts(source))) if source is not None else ""
     return (
         f'<article class="rung" id="{escape(_id(of, step))}" tabindex="-1"><h3>{step.number}. '
         f"{escape(format_variant(step.variant))}</h3><p class=idea>{escape(step.declared.idea)}</p>"
@@ -158,15 +158,11 @@ def _section(ladder: Ladder, of: BackendLadder, step: Step, changes: LadderChang
     )
 
 
-def _diff(lines: Sequence[str]) -> str:
-    head, *rest = lines
-    of_diff = bool(rest) and rest[0].startswith("+++ ")
-    heading = f"Changed lines: {head.removeprefix('--- ')} → {rest[0].removeprefix('+++ ')}" if of_diff else head
-    lines = lines if of_diff else rest
-    body = "\n".join(map(_line, lines))
-    opened = " open" if len(lines) <= _OPEN_LINES else ""
+def _excerpt(excerpt: Excerpt) -> str:
+    body = "\n".join(map(_line, excerpt.lines))
+    opened = " open" if len(excerpt.lines) <= _OPEN_LINES else ""
     return (
-        f"<details{opened}><summary>{escape(heading)}</summary>"
+        f"<details{opened}><summary>{escape(excerpt.heading)}</summary>"
         f'<pre class="diff" tabindex=0 role=region aria-label="Changed lines">{body}</pre></details>'
     )
 

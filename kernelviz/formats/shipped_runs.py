@@ -22,6 +22,8 @@ _ENDINGS = (_ENDING, _COMPACT)
 """The ending of a run in the compact form, see `formats.compact`."""
 _SELFTEST = "selftest-"
 """How the names of files with a selftest begin; all others are runs."""
+_TUNINGS = "tunings"
+"""The folder of recorded tunings."""
 _INDEX = "index.json"
 """What a list shows of each run: six runs with all their samples take half a second to read, this a millisecond."""
 
@@ -74,14 +76,23 @@ def _of_claims() -> dict[str, Traversable]:
     return {name: one for one in (top.iterdir() if top.is_dir() else ()) for name in names_in(one)}
 
 
+@lru_cache(maxsize=1)
+def tunings() -> tuple[str, ...]:
+    """Ids of the recorded tunings, which the page Autotune offers. The gallery and the list of runs do not contain them: their
+    hundreds of configurations are no variants to compare."""
+    return names_in(_FOLDER / _TUNINGS)
+
+
 def _folder_of(name: str) -> Traversable:
     here = any((_FOLDER / f"{name}{ending}").is_file() for ending in _ENDINGS)
+    if not here and name in tunings():
+        return _FOLDER / _TUNINGS
     return _FOLDER if here else _of_claims().get(name, _FOLDER)
 
 
 def is_shipped(run_id: str) -> bool:
-    """Whether a run came with the package: one of `names`, or one that tests claims, which no list shows."""
-    return run_id in names() or run_id in _of_claims()
+    """Whether a run came with the package: one of `names` or `tunings`, or one that tests claims, which no list shows."""
+    return run_id in names() or run_id in tunings() or run_id in _of_claims()
 
 
 def load_from(folder: Traversable, name: str) -> Run:

@@ -61,8 +61,8 @@ class Decided:
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """The outputs of the variant are wrong, or its time is impossible, for the reasons of the failure. `caption`: what its author
-    says that it does; empty if it is not known."""
+    """The outputs of the variant are wrong, or its time is impossible, for the reasons of the failure. `caption`: that of the
+    variant, which names the mistake; empty if it is not known."""
 
     variant: str
     failure: Failure

@@ -10,7 +10,10 @@ Small differences are listed, but no cause: `_LEAST` of each kind.
 
 from __future__ import annotations
 
+import re
 from math import prod
+
+import msgspec
 
 from kernelviz.core import Result
 from kernelviz.core.code_changes import (
@@ -86,6 +89,10 @@ _LEAST: dict[type, float] = {
 }
 """The least difference, as a fraction of the smaller value, that can be a reason. A kernel that issues 6 % fewer instructions
 (w4a16_matmul, cuda_mma and cuda_mma_shuffled) is not faster by it."""
+_OTHER_NAME = re.compile(r"^[ab](?=_|$)")
+"""What is swapped in the name of a field of one side: ``a``, or ``a_bytes``."""
+_SIDES = frozenset({"favours", "staged", "only"})
+_OTHER_SIDE: dict[CodeSide | None, CodeSide | None] = {"a": "b", "b": "a", None: None}
 
 
 def code_changes(a: CaseFacts, b: CaseFacts, *, headline: Headline = "cold") -> CodeChanges:
@@ -126,6 +133,14 @@ def ranked(a: CaseFacts, b: CaseFacts, faster: CodeSide | None) -> CodeChanges:
         a_library_kernel=library_kernel(a),
         b_library_kernel=library_kernel(b),
     )
+
+
+def listed_changes(changes: CodeChanges) -> tuple[RankedChange, ...]:
+    """The changes in the order of a list that may be cut. Without a cause, those that usually change the time most come first,
+    whichever side they favour, so that the list begins with what a reader would look for."""
+    if changes.cause is not None or changes.faster is None:
+        return changes.changes
+    return tuple(sorted(changes.changes, key=lambda one: _ORDER[type(one.change)]))
 
 
 def kernel_pairs(a: CaseFacts, b: CaseFacts) -> list[tuple[KernelOfCase, KernelOfCase, bool]]:
@@ -201,3 +216,17 @@ def _is_small(change: CodeChange) -> bool:
         case _:
             return False
     return least is not None and low > 0 and high / low - 1 < least
+
+
+def mirrored(change: CodeChange) -> CodeChange:
+    """The same change seen from B to A.
+
+    >>> from kernelviz.core.code_changes import Role
+    >>> mirrored(WarpRolesChange(a=(), b=(Role(does="copies"),), favours="b"))
+    WarpRolesChange(favours='a', kernel='', a=(Role(does='copies', registers=None),), b=())
+    """
+    values = msgspec.structs.asdict(change)
+    swapped = {_OTHER_NAME.sub(lambda m: "b" if m[0] == "a" else "a", name): value for name, value in values.items()}
+    for name in _SIDES & values.keys():
+        swapped[name] = _OTHER_SIDE[values[name]]
+    return type(change)(**swapped)

@@ -5,7 +5,7 @@ and is marked so. A configuration that was stopped after one block has the estim
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
@@ -15,7 +15,9 @@ from kernelviz.core.configuration import Value, parameters
 from kernelviz.core.reasons import NotAdmitted
 from kernelviz.core.run_cache import RunCache
 from kernelviz.metrics import foreign_times
+from kernelviz.metrics.quality import WIDE
 from kernelviz.metrics.rows import in_plan_order
+from kernelviz.metrics.statistics import VerdictKind
 from kernelviz.metrics.tuning import Reason, failure_reasons, is_tuning, speed_up_span, stopped_early, tried
 
 ConfigurationState = Literal["measured", "stopped", "unchecked", "wrong", "failed", "refused", "cancelled"]
@@ -23,6 +25,8 @@ ConfigurationState = Literal["measured", "stopped", "unchecked", "wrong", "faile
 another failure; not admitted by the variant for such sizes; cancelled."""
 TIMED: tuple[ConfigurationState, ...] = ("measured", "stopped", "unchecked")
 """The states with a time."""
+NEARLY_COMPLETE = 0.9
+"""The share of the planned configurations with a result from which on a search says what its parameters are worth."""
 LONGEST_PAUSE_S = 600.0
 """A longer time without any result is a pause between a cancelled run and its continuation, and counts as no time."""
 
@@ -32,7 +36,8 @@ class Configuration:
     """A configuration and its outcome. `place`: its position in the order of the search, from 1. `time_s` with its interval:
     None in states without a time. `after_s`: seconds of the search until it had a result; None if unknown. `registers` and
     `local_bytes` of a thread, and `spills` (loads from and stores to local memory in the code): the most of its kernels, None
-    if unknown."""
+    if unknown. `speed_up`: the time of the default over its own, in shared rounds, with the `verdict` on it; None if unknown.
+    `in_final`: whether it was measured again at the end."""
 
     variant: str
     values: Mapping[str, Value]
@@ -48,6 +53,16 @@ class Configuration:
     registers: int | None = None
     local_bytes: int | None = None
     spills: int | None = None
+    speed_up: float | None = None
+    verdict: VerdictKind | None = None
+    in_final: bool = False
+
+    @property
+    def wide(self) -> bool:
+        """Whether its interval is so wide that its time decides little (`metrics.quality`)."""
+        if self.time_s is None or self.low_s is None or self.high_s is None:
+            return False
+        return max(self.high_s - self.time_s, self.time_s - self.low_s) > WIDE * self.time_s
 
     @property
     def spilled(self) -> bool | None:
@@ -63,7 +78,8 @@ class ConfigurationSpace:
     parameter, in ascending order where they are numbers. `failures`: the reasons, the most frequent first. `default` and `best`
     are among the configurations; None where there is none. `gain`: the time of the default over that of the best, in shared
     rounds. `figure`: of another tool's times, the name that its file gives them; empty for cold device times of kernelviz.
-    `varying`: the parameters with several values among the configurations."""
+    `varying`: the parameters with several values among the configurations. `planned_values`: how many values of each parameter
+    the plan has."""
 
     run_id: str
     device: str
@@ -80,6 +96,7 @@ class ConfigurationSpace:
     planned: int
     foreign: bool
     figure: str = ""
+    planned_values: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def timed(self) -> tuple[Configuration, ...]:
@@ -90,6 +107,12 @@ class ConfigurationSpace:
     def untimed(self) -> tuple[Configuration, ...]:
         """Those that failed or are wrong: they were tried, and have no time that counts."""
         return tuple(c for c in self.configurations if c.state in ("wrong", "failed"))
+
+    @property
+    def is_nearly_complete(self) -> bool:
+        """Whether so many of the planned configurations have a result that those which are missing change little."""
+        answered = sum(c.state != "cancelled" for c in self.configurations)
+        return answered >= NEARLY_COMPLETE * self.planned
 
     @property
     def varying(self) -> tuple[str, ...]:
@@ -122,8 +145,18 @@ def _space(run: Run) -> ConfigurationSpace:
     if foreign:
         fastest = min((c for c in listed if c.time_s is not None), key=lambda c: c.time_s or 0.0, default=None)
         best_name = fastest.variant if fastest is not None else ""
+    ranked = {row.result.variant: row for row in result.ranked} if result is not None else {}
     marked = tuple(
-        replace(c, is_default=not foreign and c.variant == run.plan.baseline, is_best=c.variant == best_name)
+        replace(
+            c,
+            is_default=not foreign and c.variant == run.plan.baseline,
+            is_best=c.variant == best_name,
+            speed_up=ranked[c.variant].speed_up if c.variant in ranked else None,
+            verdict=verdict.kind
+            if c.variant in ranked and (verdict := ranked[c.variant].verdict) is not None
+            else None,
+            in_final=result is not None and c.variant in result.final,
+        )
         for c in listed
     )
     return ConfigurationSpace(
@@ -142,7 +175,16 @@ def _space(run: Run) -> ConfigurationSpace:
         planned=len(run.plan.variants),
         foreign=foreign,
         figure=name,
+        planned_values=_planned_values(run.plan.variants),
     )
+
+
+def _planned_values(variants: Sequence[str]) -> Mapping[str, int]:
+    values: dict[str, set[str]] = {}
+    for variant in variants:
+        for key, value in parameters(variant).items():
+            values.setdefault(key, set()).add(repr(value))
+    return {key: len(some) for key, some in values.items()}
 
 
 def _configuration(place: int, result: Result, foreign_name: str, after_s: float | None) -> Configuration:
@@ -236,6 +278,19 @@ def _ordered(values: tuple[Value, ...]) -> tuple[Value, ...]:
     """
     numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
     return tuple(sorted(numbers)) if len(numbers) == len(values) else values
+
+
+def in_rank_order(space: ConfigurationSpace) -> tuple[Configuration, ...]:
+    """All configurations: the best one, then by the ratio to the default in shared rounds (without one, by time), those that were
+    stopped early after the others, and those without a time last."""
+    return tuple(
+        sorted(
+            space.configurations,
+            key=lambda c: (
+                not c.is_best, c.time_s is None, c.state == "stopped", -(c.speed_up or 0.0), c.time_s or 0.0, c.place
+            ),
+        )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

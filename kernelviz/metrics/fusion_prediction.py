@@ -159,9 +159,9 @@ def bandwidth_at(tensor_bytes: int, roofs: Sequence[Roof]) -> float | None:
     """The bandwidth in bytes/s of one more tensor of this size that is written and read again.
 
     Measured copies give it. Inside the last-level cache it is the bandwidth of the copy with that working set. In memory it is
-    the bandwidth of what a larger copy moves more than a smaller one, in the time that it takes longer: alone, a copy leaves its
-    last writes in the cache and does not wait for them, but in a sequence of steps each step also waits for those of the step
-    before. A size belongs to the two copies whose tensors are next to it. Between the largest copy in the cache and the smallest
+    the marginal bandwidth: the extra bytes of the larger of two copies divided by its extra time. Alone, a copy leaves its last
+    writes in the cache and does not wait for them, but in a sequence of steps each step also waits for those of the step before.
+    A size belongs to the two copies whose tensors are next to it. Between the largest copy in the cache and the smallest
     one in memory the bandwidth is interpolated in the logarithm of the size. None without a measured copy in memory.
 
     >>> cached = Roof(name="copy", level="l2", moved_bytes=10, bandwidth_bytes_per_s=8.0)
@@ -195,7 +195,7 @@ def bandwidth_at(tensor_bytes: int, roofs: Sequence[Roof]) -> float | None:
 
 
 def _marginal(copies: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
-    """From each size on (bytes of one of the two tensors), the bandwidth of what the next larger copy moves more.
+    """From each size on (bytes of one of the two tensors), the marginal bandwidth of the next larger copy.
 
     `copies`: moved bytes and bytes/s, the smallest first. A pair in which the larger copy is not the longer one is left out; with
     no pair left, each copy has its own bandwidth."""

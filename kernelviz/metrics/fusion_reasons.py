@@ -1,5 +1,6 @@
 """Why a prediction of a fusion fails: facts about the steps, the fused kernel and the sizes that its method does not contain."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,9 @@ from kernelviz.metrics.limiter import limiter
 from kernelviz.metrics.limiter_evidence import LimiterKind
 
 MOST_ERROR = 0.14
-"""A prediction fails if its logarithm differs by more from that of the measured speed-up: 15 %."""
+"""A prediction fails if its logarithm differs by more from that of the measured speed-up."""
+MOST_FACTOR = math.exp(MOST_ERROR)
+"""The same as a factor between the two speed-ups: 1.15."""
 NOTICEABLE = 0.15
 """A part of the time, or a distance from a roof, of this fraction explains a failed prediction."""
 

@@ -8,6 +8,7 @@ from kernelviz.core.problem import Problem, Struct
 from kernelviz.metrics.figures import Headline, again_of
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.statistics import geometric_mean
+from kernelviz.metrics.summary import summary
 from kernelviz.metrics.sweep import line_axes, swept_axis, tied_axes
 from kernelviz.metrics.winner import Winner, compared, never_winning, winners
 
@@ -27,7 +28,8 @@ class Insight(Struct, frozen=True, kw_only=True):
     at how many of them several variants may be the fastest. `unclear_in_span` and `unclear`: how many of these are no ties,
     because noise was too high to compare. `ratio`: the geometric mean, over the `ratio_sizes` sizes of the span, of the time of
     `rival` over that of the variant. `tied_with`: where the span is ``none``, the variants that may be the fastest at every
-    size. `variants`: how many have a correct time.
+    size. `variants`: how many have a correct time. `as_many_wins`: other variants that lead alone at as many sizes. `best`: the
+    best variant overall (`metrics.summary`) where it is another one; None if it is `variant` or alike, or if that leads nowhere.
     """
 
     variant: str | None
@@ -46,6 +48,8 @@ class Insight(Struct, frozen=True, kw_only=True):
     ratio_sizes: int = 0
     tied_with: tuple[str, ...] = ()
     variants: int = 0
+    as_many_wins: tuple[str, ...] = ()
+    best: str | None = None
 
 
 def insight(table: Sequence[Row], headline: Headline = "cold") -> Insight | None:
@@ -93,7 +97,21 @@ def insight(table: Sequence[Row], headline: Headline = "cold") -> Insight | None
         ratio=geometric_mean(ratios),
         ratio_sizes=len(ratios),
         variants=variants,
+        as_many_wins=_as_many_wins(leads, variant),
+        best=_other_best(table, headline, variant),
     )
+
+
+def _as_many_wins(leads: Sequence[Winner], variant: str) -> tuple[str, ...]:
+    alone = Counter(w.names[0] for w in leads if len(w.names) == 1)
+    return tuple(name for name, wins in alone.items() if name != variant and wins == alone[variant])
+
+
+def _other_best(table: Sequence[Row], headline: Headline, variant: str) -> str | None:
+    answers = summary(table, headline)
+    if answers is None or answers.problems < 2 or variant in (answers.fastest, *answers.alike):
+        return None
+    return answers.fastest
 
 
 def _axis(problems: Sequence[Problem]) -> str | None:

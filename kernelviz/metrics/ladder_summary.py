@@ -16,9 +16,10 @@ SMALL = 0.05
 @dataclass(frozen=True, slots=True)
 class LadderSummary:
     """What one sentence says of a ladder. `first`, `best`: the first step and the fastest one with a correct time. `total`: the
-    best against the first. `largest`: the step with the largest gain. `slower`: the steps that made it slower. `tail`: how many
-    steps at the end gain less than SMALL together, and the last against the one before them. `library`: the best step against the
-    fastest library."""
+    best against the first. `largest`: the step with the largest gain; `largest_over_best`: the same step against the fastest one
+    before it, where that is not the one that its gain is over. `slower`: the steps that made it slower. `tail`: how many steps at
+    the end gain less than SMALL together, and the last against the one before them. `library`: the best step against the fastest
+    library."""
 
     backend: str
     steps: int
@@ -30,6 +31,7 @@ class LadderSummary:
     slower: tuple[Step, ...]
     tail: tuple[int, Pair] | None
     library: Pair | None
+    largest_over_best: Pair | None = None
 
 
 def summary_of(ladder: Ladder, of: BackendLadder) -> LadderSummary | None:
@@ -39,6 +41,7 @@ def summary_of(ladder: Ladder, of: BackendLadder) -> LadderSummary | None:
         return None
     gains = [step for step in correct if step.kind == "faster" and step.speed_up is not None]
     library = ladder.library
+    largest = max(gains, key=lambda step: step.speed_up.estimate if step.speed_up else 0.0, default=None)
     return LadderSummary(
         backend=of.backend,
         steps=len(correct),
@@ -46,11 +49,21 @@ def summary_of(ladder: Ladder, of: BackendLadder) -> LadderSummary | None:
         first=correct[0],
         best=best,
         total=ladder.compared(correct[0].row, best.row) if best is not correct[0] else None,
-        largest=max(gains, key=lambda step: step.speed_up.estimate if step.speed_up else 0.0, default=None),
+        largest=largest,
         slower=tuple(step for step in correct if step.kind == "slower"),
         tail=_tail(correct, ladder.compared),
         library=None if library is None else ladder.compared(library, best.row),
+        largest_over_best=None if largest is None else _over_best(correct, largest, ladder.compared),
     )
+
+
+def _over_best(correct: Sequence[Step], step: Step, compared: Callable[[Row, Row], Pair]) -> Pair | None:
+    """The step against the fastest correct one before it; None if that is the one that its gain is over."""
+    before = [s for s in correct if s.number < step.number and s.row is not None and s.row.figure is not None]
+    fastest = min(before, key=lambda s: s.row.figure.estimate if s.row and s.row.figure else 0.0, default=None)
+    if fastest is None or fastest.row is None or step.row is None or step.over is None:
+        return None
+    return None if fastest.variant == step.over.name else compared(fastest.row, step.row)
 
 
 def _tail(correct: Sequence[Step], compared: Callable[[Row, Row], Pair]) -> tuple[int, Pair] | None:

@@ -25,7 +25,12 @@ The rules are applied in this order. The first one that holds gives the answer:
    whose result is no whole tensor it is taken as 3 times. This is inferred, and the evidence says so.
    It does not apply to a problem right of the ridge (attention, a matrix product), whose kernels compute.
 5. **latency**: there is a reason why little work is in flight.
-   - The grid has fewer blocks than the GPU has multiprocessors.
+   - The grid leaves a quarter of the multiprocessors or more without work: it has at most 75 % as many blocks. Right of the
+     ridge also if all blocks run at once and the multiprocessors with one block more than the others take so much longer: 196
+     blocks on 132 multiprocessors are twice the work for 64 of them as for the other 68, which is 74 % as well. With more
+     multiprocessors at work, a kernel could reach three quarters of the roof, so that its grid does not explain why it is below
+     60 %: it is compute or bandwidth limited from half of the roof on (rule 7), else unclear. Persistent kernels of cuDNN start
+     120 blocks on 132 multiprocessors, whatever the size.
    - At most 25 % of the warps that the GPU can hold are on it at once, by the theoretical occupancy or because the grid is small.
    - By Little's law, bandwidth is bytes in flight over the time of a trip to memory. If every resident thread had one 16-byte
      vector in flight, the bandwidth would stay below 60 % of the roof, and the case does not exceed it. An empty kernel takes
@@ -59,7 +64,6 @@ a rule that needs it does not apply. `kernelviz.text.limiter` turns the facts in
 """
 
 from collections.abc import Sequence
-from math import prod
 
 from kernelviz.core import POWER_CAP, Device, Result, Roof
 from kernelviz.core.dtypes import DTYPES
@@ -76,6 +80,9 @@ ROOF_SHARE, HALF = 0.6, 0.5
 MOSTLY_LAUNCH = 0.4
 EXPLAINED = 0.7
 LOW_OCCUPANCY = 0.25
+MOSTLY_WORKING = 0.75
+"""A grid that gives work to a larger share of the multiprocessors is no reason for latency. It is above ROOF_SHARE, because the
+multiprocessors that work could reach this share of the roof."""
 MAIN_KERNEL = 0.05
 STEP_BYTES = 12
 """What a step of a chain moves for each element at most: two operands and a result in fp32."""
@@ -224,9 +231,12 @@ def _latency(facts: CaseFacts) -> _Answer:
     if facts.empty_s is None:
         return None  # Launching could be the reason as well.
     reasons = []
-    longest, sms = facts.longest, facts.device.multiprocessors
-    if longest is not None and longest.grid and sms and (blocks := prod(longest.grid)) < sms:
-        reasons.append(Evidence("few_blocks", {"blocks": blocks, "multiprocessors": sms}))
+    blocks, working = facts.blocks, facts.working_fraction
+    few = blocks is not None and blocks < (facts.device.multiprocessors or 0)
+    if blocks is not None and working is not None and working <= MOSTLY_WORKING and (few or facts.computes):
+        kind: EvidenceKind = "few_blocks" if few else "uneven_blocks"
+        values = {"blocks": blocks, "multiprocessors": facts.device.multiprocessors or 0, "working_fraction": working}
+        reasons.append(Evidence(kind, values))
     if not facts.computes:
         reasons += _in_flight(facts)
     starting_s = 2 * facts.empty_s * facts.kernels

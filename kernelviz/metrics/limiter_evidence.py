@@ -10,7 +10,8 @@ from kernelviz.metrics.occupancy import ResidencyLimit
 LimiterKind = Literal["launch", "latency", "bandwidth", "L2", "compute", "issue", "unclear"]
 EvidenceKind = Literal[
     "one_launch", "launches", "launches_and_gaps", "faster_than_memory", "share_of_l2", "moved", "computed", "chain", "fused",
-    "few_blocks", "low_occupancy", "small_grid", "few_in_flight", "too_short", "short_wave", "queued_wave", "warm_is_faster",
+    "few_blocks", "uneven_blocks", "low_occupancy", "small_grid", "few_in_flight", "too_short", "short_wave", "queued_wave",
+    "warm_is_faster",
     "occupancy", "occupancy_and_waves", "enough_in_flight", "host_bound", "capped_clock", "low_clock", "other_empty_kernel",
     "one_call", "rest_unexplained", "moved_least", "counted_dram", "counted_l2", "busy_pipe", "busy_issue", "waiting_warps",
     "usual_occupancy",

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import ceil, prod
 
 from kernelviz.core import Cost, Device, Figure, Kernel, Result, Roof
 from kernelviz.metrics.counters import CallCounters, call_counters
@@ -105,6 +105,27 @@ class CaseFacts:
         """The kernel that takes at least MAIN_SHARE of the time; None if there is none."""
         longest = self.longest
         return longest if longest is not None and (longest.duration_s or 0.0) >= MAIN_SHARE * self.time_s else None
+
+    @property
+    def blocks(self) -> int | None:
+        """The blocks of the longest kernel; None if its grid is unknown."""
+        return None if self.longest is None or not self.longest.grid else prod(self.longest.grid)
+
+    @property
+    def working_fraction(self) -> float | None:
+        """The share of the multiprocessors' time in which they have work, if all blocks of the longest kernel take equally long
+        and share a multiprocessor evenly. 1 if the grid has more blocks than run at once, or if that is unknown; None if the
+        grid is unknown.
+
+        One block for each of 98 of 132 multiprocessors: 0.74. 196 blocks, two of them on 64 multiprocessors: 196 / 264 = 0.74.
+        """
+        blocks, count = self.blocks, self.device.multiprocessors
+        if blocks is None or not count:
+            return None
+        waves = None if self.occupancy is None else self.occupancy.waves
+        if blocks > count and (waves is None or waves > 1):
+            return 1.0
+        return blocks / (count * ceil(blocks / count))
 
     @property
     def resident_threads(self) -> int | None:

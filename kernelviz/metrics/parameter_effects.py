@@ -10,18 +10,19 @@ the shares need not add up to 1; with a random sample of the space, the groups a
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
-from statistics import fmean, median
+from statistics import fmean, median, pvariance
 from typing import Literal
 
 from kernelviz.core.configuration import Value
 from kernelviz.metrics.configurations import Configuration, ConfigurationSpace
 
 FEWEST_EACH = 5
-"""With fewer configurations for each value on the average, the share of a parameter is not reliable."""
+"""With fewer configurations for each planned value on the average, the share of a parameter is not reliable."""
 ALIKE = 0.01
 """If all times are within this fraction of their median, there is nothing to explain."""
-EffectLimit = Literal["few", "alike", "one_value"]
-"""Why a parameter has no share: too few configurations; all times are alike; the configurations have one value of it."""
+EffectLimit = Literal["early", "few", "alike", "one_value"]
+"""Why a parameter has no share: the search is far from its end; too few configurations; all times are alike; the configurations
+have one value of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +51,15 @@ class ParameterEffect:
 class ParameterEffects:
     """All parameters, the one that explains most first. `count`: the configurations with a time. `estimated`: those of them
     that were stopped after one block. `factor`: the longest time over the shortest. `rest`: the share that no parameter
-    explains alone: interactions and noise; None where the shares add up to more than 1 or are not known."""
+    explains alone: interactions and noise; None where the shares add up to more than 1 or are not known. `noise`: the share of
+    the spread that the intervals of the times explain, at most 1; None if too few have one."""
 
     parameters: tuple[ParameterEffect, ...]
     count: int
     estimated: int
     factor: float | None
     rest: float | None
+    noise: float | None = None
 
 
 def parameter_effects(space: ConfigurationSpace) -> ParameterEffects:
@@ -64,12 +67,13 @@ def parameter_effects(space: ConfigurationSpace) -> ParameterEffects:
     timed = [c for c in space.timed if c.time_s is not None and c.time_s > 0]
     groups = {name: _groups(name, timed) for name in space.parameters}
     logs = {name: [[log(c.time_s or 1.0) for c in group] for group in some] for name, some in groups.items()}
-    shares = _shares({name: some for name, some in logs.items() if _limit(some) is None})
+    limits = {name: _limit(some, space, name) for name, some in logs.items()}
+    shares = _shares({name: some for name, some in logs.items() if limits[name] is None})
     effects = sorted(
-        (_effect(name, some, shares.get(name), _limit(logs[name])) for name, some in groups.items()),
+        (_effect(name, some, shares.get(name), limits[name]) for name, some in groups.items()),
         key=lambda e: (-(e.share or 0.0), -e.spread, e.name),
     )
-    unknown = any(e.limit in ("few", "alike") for e in effects)
+    unknown = any(e.limit in ("early", "few", "alike") for e in effects)
     rest = 1.0 - sum(shares.values())
     times = [c.time_s or 0.0 for c in timed]
     return ParameterEffects(
@@ -78,7 +82,18 @@ def parameter_effects(space: ConfigurationSpace) -> ParameterEffects:
         estimated=sum(c.state == "stopped" for c in timed),
         factor=max(times) / min(times) if times else None,
         rest=rest if shares and not unknown and rest >= 0 else None,
+        noise=_noise(timed),
     )
+
+
+def _noise(timed: Sequence[Configuration]) -> float | None:
+    """The mean variance of a log time by its interval, over the variance of all log times. A 95 % interval is 3.92 standard
+    errors wide."""
+    known = [log(c.high_s / c.low_s) / 3.92 for c in timed if c.low_s and c.high_s]
+    logs = [log(c.time_s or 1.0) for c in timed]
+    if len(known) < FEWEST_EACH or 2 * len(known) < len(timed) or (spread := pvariance(logs)) <= 0:
+        return None
+    return min(1.0, fmean(error**2 for error in known) / spread)
 
 
 def _groups(name: str, timed: Sequence[Configuration]) -> list[list[Configuration]]:
@@ -108,11 +123,14 @@ def _in_order(values: tuple[ValueEffect, ...]) -> tuple[ValueEffect, ...]:
     return tuple(sorted(values, key=lambda v: float(v.value))) if numbers else values
 
 
-def _limit(logs: Sequence[Sequence[float]]) -> EffectLimit | None:
+def _limit(logs: Sequence[Sequence[float]], space: ConfigurationSpace, name: str) -> EffectLimit | None:
     every = [value for group in logs for value in group]
-    if len(logs) < 2:
+    planned = max(len(logs), space.planned_values.get(name, 0))
+    if planned < 2 or (len(logs) < 2 and space.is_nearly_complete):
         return "one_value"
-    if len(every) < FEWEST_EACH * len(logs):
+    if not space.is_nearly_complete:
+        return "early"
+    if len(every) < FEWEST_EACH * planned:
         return "few"
     middle = median(every)
     return "alike" if max(abs(value - middle) for value in every) <= ALIKE else None

@@ -147,8 +147,6 @@ def _rank(finding: Finding, pair: Pair, changes: CodeChanges | None) -> int:
             return 3
         case OtherKernels() | OtherGrid() if pair.before.variant != pair.after.variant:
             return _NO_REASON  # two variants launch other kernels, with other grids, by design
-        case OtherMachineCode():
-            return _NO_REASON
         case OtherKernels() | OtherKernelCount() | UnusualKernel():
             return 4
         case LostInCode():
@@ -163,8 +161,8 @@ def _rank(finding: Finding, pair: Pair, changes: CodeChanges | None) -> int:
             return 8
         case OtherEnvironment():
             return 9
-        case LargerError():
-            return _NO_REASON  # it makes nothing slower, but shows that something else is computed
+        case OtherMachineCode() | LargerError():
+            return _NO_REASON  # they make nothing slower, but show that something else is computed
 
 
 def _can_explain(change: CodeChange, changes: CodeChanges | None) -> bool:

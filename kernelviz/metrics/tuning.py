@@ -31,7 +31,8 @@ class Tried:
     """A tuning, also an unfinished one. `ranked`: the correct configurations, best first. `best`: the one to use, None while
     none is correct. `default`: the row of the default configuration, None without a result. `stopped`: those that got one block
     only, which can never be the best. `cancelled`: those without a result because the run was cancelled. `refused`: those that
-    were not measured because the variant does not admit them at such sizes."""
+    were not measured because the variant does not admit them at such sizes. `final`: the names of those that were measured again
+    together at the end; empty before it."""
 
     problem: Problem
     variant: str
@@ -47,6 +48,7 @@ class Tried:
     planned: int
     space: int
     preparing_s: float
+    final: tuple[str, ...] = ()
 
 
 def is_tuning(run: Run) -> bool:
@@ -70,6 +72,7 @@ def tried(run: Run, *, finished: bool | None = None) -> Tried:
     ranked = ranking(table)
     default = next((row for row in table if row.is_baseline), None)
     ended = run.status == "finished" if finished is None else finished
+    final = _of_final(ranked) if ended else []
     failed = [row.failure for row in table if row.failure is not None]
     cancelled = sum(f.stage == "cancelled" for f in failed)
     refused = sum(any(isinstance(r, NotAdmitted) for r in f.reasons) for f in failed)
@@ -78,7 +81,7 @@ def tried(run: Run, *, finished: bool | None = None) -> Tried:
         variant=search.variant,
         ranked=ranked,
         default=default,
-        best=_best(_of_final(ranked) if ended else ranked, default),
+        best=_best(final if ended else ranked, default),
         failures=failure_reasons(run.results),
         tried=len(table) - cancelled - refused,
         failed=len(failed) - cancelled - refused,
@@ -88,6 +91,7 @@ def tried(run: Run, *, finished: bool | None = None) -> Tried:
         planned=len(run.plan.variants),
         space=search.space,
         preparing_s=sum(first_call_s(r.preparation) or 0.0 for r in run.results),
+        final=tuple(row.result.variant for row in final) if len(final) < len(ranked) else (),
     )
 
 

@@ -10,17 +10,19 @@ from typing import Literal
 from kernelviz.core import Run
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.insight import insight
-from kernelviz.metrics.rows import rows
+from kernelviz.metrics.rows import Row, rows
 from kernelviz.metrics.sketch import Sketch, sketch
-from kernelviz.metrics.summary import summary
 from kernelviz.metrics.sweep import telling_axes
+from kernelviz.metrics.tuning import is_tuning, tried
 from kernelviz.plots.frame import evenly_spaced, shorten
 from kernelviz.plots.marker_images import shape
 from kernelviz.plots.sketch_image import Frame, frame_of, image, plot
 from kernelviz.plots.variant_styles import Styles, styles_of
 from kernelviz.text import Tile, format_size, format_sizes, format_variant
 from kernelviz.text.insight import QUANTITIES, format_quantity, insight_sentence
-from kernelviz.text.tiles import tiles
+from kernelviz.text.text import Text
+from kernelviz.text.tuning import describe_best_configuration
+from kernelviz.text.tuning_tiles import tiles_of_run
 
 Scheme = Literal["light", "dark"]
 WIDTH, HEIGHT = 1200, 630
@@ -62,10 +64,10 @@ def card(
     """
     colours = _COLOURS[scheme]
     table = rows(run, run.environment.roofs, headline)
-    said = insight_sentence(insight(table, headline))
+    said = _sentence(run, table, headline)
     drawing = sketch(run, headline)
     styles = styles_of(run.plan.op, drawing.variants, beside)
-    answers = tiles(summary(table, headline), run.plan, headline)
+    answers = tiles_of_run(run, table, headline)
     return image(
         WIDTH,
         HEIGHT,
@@ -91,6 +93,13 @@ def card(
             ),
         ],
     )
+
+
+def _sentence(run: Run, table: Sequence[Row], headline: Headline) -> Text:
+    """The insight of a run; of a tuning, the configuration that it chose."""
+    if headline == "cold" and is_tuning(run):
+        return describe_best_configuration(tried(run))
+    return insight_sentence(insight(table, headline))
 
 
 def _size_of(sentence: str) -> int:

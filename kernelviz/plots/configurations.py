@@ -26,14 +26,14 @@ from kernelviz.metrics.parameter_effects import parameter_effects
 from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, folded, log_axis, nothing, shorten
 from kernelviz.plots.variant_styles import NEUTRAL
 from kernelviz.text import format_failure
-from kernelviz.text.configurations import describe_time, format_share
+from kernelviz.text.configurations import LIMITS, describe_time, format_share
 
 HEIGHT, LOW = 380, 260
 POINT, BEST, DEFAULT, _FAILED = "#4C78A8", "#D9730D", "#8A6FD1", "#DC4A4A"
 NO_TUNING = "This run is no tuning, so it has no configurations."
 NO_TIME = "No configuration has a correct time yet."
 _SPACE, _BELOW = 1.12, 1.18
-"""Of the axis of times, above the longest and below the shortest, whose label is under it."""
+"""Of the axis of times, above the longest and below the shortest."""
 _JITTER = 0.3
 """Points with the same value of a parameter are spread over so much of the distance to the next value, on either side."""
 _REASON_LETTERS = 34
@@ -117,7 +117,7 @@ def best_time_by_progress(run: Run, along: Progress = "configurations") -> go.Fi
         *_traces(space.timed, x, scale, name="each configuration", size=5, opacity=0.45),
         _steps(steps, x, scale),
     ]
-    draft.y_axis |= log_axis(min(times) / _BELOW, max(times) * _SPACE, scale)
+    draft.y_axis |= log_axis(*_limits(times), scale)
     _unscaled(draft, scale)
     best = space.best
     if best is not None and best.time_s is not None:
@@ -142,6 +142,7 @@ def count_by_reason(run: Run) -> go.Figure:
         for place, text in enumerate(texts, 1)
     ]
     draft = Draft(max(140, 70 + 34 * len(texts)), x_title="configurations")
+    draft.layout["bargap"] = 0.4
     draft.traces = [
         {
             "type": "bar",
@@ -170,7 +171,9 @@ def share_by_parameter(run: Run) -> go.Figure:
     effects = parameter_effects(space)
     known = [e for e in effects.parameters if e.share is not None]
     if not known:
-        return nothing("Too few configurations with a time to say what a parameter is worth.", height=LOW)
+        limits = [e.limit for e in effects.parameters if e.limit is not None]
+        why = f": {LIMITS[limits[0]]}" if limits else ""
+        return nothing(f"What a parameter is worth is not known{why}.", height=LOW)
     labels = [escape(shorten(e.name, 24)) for e in known]
     shares = [e.share or 0.0 for e in known]
     draft = Draft(max(160, 80 + 34 * (len(known) + 1)), x_title="share of the spread that it explains alone, %")
@@ -230,7 +233,7 @@ def _scatter(
     triangles; empty for all others."""
     times = [c.time_s for c in space.timed if c.time_s]
     scale, unit = units.time_unit(min(times)) if times else (1e-6, "µs")
-    low, high = (min(times) / _BELOW, max(times) * _SPACE) if times else (scale, 2 * scale)
+    low, high = _limits(times) if times else (scale, 2 * scale)
     failed = [c for c in space.untimed if x(c) is not None]
     edge_s = high * (high / low) ** 0.06
     draft = Draft(HEIGHT, x_title=x_title, y_title=f"time, {unit}")
@@ -243,7 +246,12 @@ def _scatter(
         draft.traces += _traces(some, x, scale, name=name, symbol="triangle-up" if group else "circle")
     draft.traces += _traces(stopped, x, scale, name="stopped early (one block)", symbol="circle-open")
     draft.traces += _traces(failed, x, scale, name="no time", symbol="x", colour=_FAILED, at_s=edge_s)
-    marks = ((space.default, "default", "diamond", DEFAULT), (space.best, name_of_best(space), "star", BEST))
+    best_name = name_of_best(space)
+    marks: tuple[tuple[Configuration | None, str, str, str], ...]
+    if space.default is not None and space.default is space.best:  # one mark, so that no two labels cover each other
+        marks = ((space.best, f"{best_name} = default", "star", BEST),)
+    else:
+        marks = ((space.default, "default", "diamond", DEFAULT), (space.best, best_name, "star", BEST))
     for one, name, symbol, colour in marks:
         if one is not None and one.time_s is not None and x(one) is not None:
             draft.traces += _traces([one], x, scale, name=name, symbol=symbol, colour=colour, size=15, label=True)
@@ -262,6 +270,12 @@ def _scatter(
             font={"size": 10},
         )
     return draft
+
+
+def _limits(times: Sequence[float]) -> tuple[float, float]:
+    """The ends of the logarithmic axis of times: with room for the mark of the shortest and the label above the longest."""
+    ratio = max(times) / min(times)
+    return min(times) / (_BELOW * ratio**0.04), max(times) * _SPACE * ratio**0.1
 
 
 def _unscaled(draft: Draft, scale: float) -> None:
@@ -298,7 +312,7 @@ def _traces(
             "hovertext": [hover_of_configuration(c) for c in part],
             "hoverinfo": "text",
             "customdata": [c.variant for c in part],
-            **({"text": [name], "textposition": "bottom center"} if label else {}),
+            **({"text": [name], "textposition": "top center"} if label else {}),
         }
         for start in range(0, len(some), MOST_SVG_POINTS)
         for part in (some[start : start + MOST_SVG_POINTS],)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from kernelviz.core import Result, units
 from kernelviz.core.code_facts import CaseFacts, KernelOfCase
 from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View
+from kernelviz.text import Text
 from kernelviz.text.code_facts import format_limits, format_proofs, format_tail, format_waves
 from kernelviz.text.machine_code import format_memory, format_tensor
 
@@ -25,6 +26,18 @@ class KernelRow:
 def kernel_rows(cases: Iterable[CaseFacts]) -> list[KernelRow]:
     """The rows of the table: the kernels of each case whose machine code could be read."""
     return [KernelRow(case, kernel) for case in cases for kernel in case.kernels]
+
+
+_SHORT_NAME = 28
+"""Characters of a kernel's name in a narrow table. The mangled name of a CUTLASS kernel has a thousand."""
+
+
+def short_kernel_name(name: str) -> str:
+    """
+    >>> short_kernel_name("linear_kernel"), short_kernel_name("_ZN7cutlass13device_kernelINS_4gemm6kernel")
+    ('linear_kernel', '_ZN7cutlass13device_kernelI…')
+    """
+    return name if len(name) <= _SHORT_NAME else f"{name[: _SHORT_NAME - 1]}…"
 
 
 _OF_ITERATION = "In an iteration of the main loop, or in the whole body where there is no loop."
@@ -54,6 +67,7 @@ CODE_FACTS: tuple[Column[KernelRow], ...] = (
            units.OWN_TEXT, lambda row: format_memory(row.kernel.facts, row.kernel.role)),
     Column("tensor", "Tensor core", _OF_ITERATION, units.OWN_TEXT,
            lambda row: format_tensor(row.kernel.role.work.tensor) if row.kernel.role.work.tensor else None, optional=True),
-    Column("kernel", "Kernel", "Its name in the compiled module.", units.TEXT, lambda row: row.kernel.facts.name),
+    Column("kernel", "Kernel", "Its name in the compiled module.", units.TEXT, lambda row: row.kernel.facts.name,
+           short=lambda row: Text(short_kernel_name(row.kernel.facts.name))),
     Column("threads", "Threads", "Of each block.", units.COUNT, lambda row: row.kernel.threads, View.WIDE),
 )  # fmt: skip

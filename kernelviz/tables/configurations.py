@@ -19,7 +19,7 @@ def configuration_columns(space: ConfigurationSpace) -> list[Column[Configuratio
             "", "Time", "Cold device time with its 95 % interval; of another tool, the time in its file.", units.OWN_TEXT,
             format_configuration_time, order=lambda c: c.time_s,
         ),
-        Column("", "Of the best", "Its time over that of the best configuration.", units.FACTOR, lambda c: _of_best(space, c)),
+        _compared(space),
         Column("", "Result", "Whether it is correct, and why it has no time.", units.TEXT, format_state, width="large"),
         Column("", "Registers", "Registers of a thread: of its machine code, else as the driver allocates them.", units.COUNT,
                lambda c: c.registers, optional=True),
@@ -37,6 +37,16 @@ def _parameter(name: str) -> Column[Configuration]:
     return Column("", "", "", units.OWN_NUMBER, value, subject=name, order=lambda c: _order(c.values.get(name)))
 
 
+def _compared(space: ConfigurationSpace) -> Column[Configuration]:
+    if space.foreign:
+        return Column("", "Of the fastest", "Its time over the shortest time of the file.", units.FACTOR,
+                      lambda c: _of_best(space, c))  # fmt: skip
+    return Column(
+        "", "Speed-up", "Time of the default over its time, in the rounds that both share. The best is chosen by it among "
+        "those of the final, and only if it is measurably faster than the default.", units.FACTOR, lambda c: c.speed_up,
+    )  # fmt: skip
+
+
 def _order(value: Value | None) -> float | None:
     return float(value) if isinstance(value, int | float) else None
 
@@ -46,19 +56,23 @@ def _of_best(space: ConfigurationSpace, configuration: Configuration) -> float |
     return configuration.time_s / best if best and configuration.time_s else None
 
 
-EFFECTS: tuple[Column[ParameterEffect], ...] = (
+def effect_columns(space: ConfigurationSpace) -> tuple[Column[ParameterEffect], ...]:
+    """What each parameter of a tuning is worth, and its value in the best configuration."""
+    return (*_EFFECTS, Column("", "Best value", "Its value in the best configuration of the tuning.", units.TEXT,
+                              lambda e: _best_value(space, e)))  # fmt: skip
+
+
+_EFFECTS: tuple[Column[ParameterEffect], ...] = (
     Column("", "Parameter", "", units.TEXT, lambda e: e.name),
     Column("", "Explains", "Share of the variance of log time that its values explain alone.", units.OWN_NUMBER, format_effect),
     Column("", "Mean times", "Geometric means over the configurations with one value.", units.OWN_TEXT, describe_worst_value),
     Column("", "Spread", "Largest of these means over the smallest.", units.FACTOR, lambda e: e.spread if e.values else None),
-    Column("", "Best value", "The value of the configuration with the shortest time.", units.TEXT, lambda e: _best_value(e)),
 )  # fmt: skip
-"""What each parameter of a tuning is worth."""
 
 
-def _best_value(effect: ParameterEffect) -> str | None:
-    best = min(effect.values, key=lambda v: v.best_s, default=None)
-    return None if best is None else format_value(best.value)
+def _best_value(space: ConfigurationSpace, effect: ParameterEffect) -> str | None:
+    known = None if space.best is None else space.best.values.get(effect.name)
+    return None if known is None else format_value(known)
 
 
 def transfer_columns(matrix: Transfer) -> list[Column[int]]:

@@ -1,11 +1,10 @@
 """The columns of what fusing saves: one row for each composition at each problem."""
 
-import math
 from collections.abc import Sequence
 
 from kernelviz.core import units
 from kernelviz.metrics.fusion import FusionRow
-from kernelviz.metrics.fusion_reasons import MOST_ERROR
+from kernelviz.metrics.fusion_reasons import MOST_FACTOR
 from kernelviz.tables.column import Column, View, select
 from kernelviz.text import Text, format_problem, format_sizes, format_variant
 from kernelviz.text.fusion import (
@@ -23,7 +22,7 @@ from kernelviz.text.times import format_time
 
 _ERROR_HELP = (
     "By how much the predicted speed-up is above (+) or below (−) the measured one. Where they differ by a factor of more than "
-    f"{math.exp(MOST_ERROR):.2f}, a reason is given."
+    f"{MOST_FACTOR:.2f}, a reason is given."
 )
 _PREDICTED = View.WIDE | View.TERMINAL
 

@@ -108,10 +108,8 @@ def describe_fact(fact: Fact) -> Text:
 
 def _count_kernels(kernels: int, memsets: int) -> str:
     """Kernels, and the memsets beside them by their own name."""
-    return " and ".join(
-        [units.counted(kernels, "kernel")] * (kernels > 0 or not memsets)
-        + [units.counted(memsets, "memset")] * bool(memsets)
-    )
+    counts = {"kernel": kernels, "memset": memsets}
+    return " and ".join(units.counted(n, noun) for noun, n in counts.items() if n) or units.counted(0, "kernel")
 
 
 def _roof_kind(roof: Roof) -> str:

@@ -173,8 +173,8 @@ def _decided(assessment: Assessment, reason: r.Decided) -> str:
 
 def _wrong(assessment: Assessment, reason: r.Wrong) -> str:
     claim, number = assessment.claim, assessment.measured
-    caption = f" ({reason.caption.rstrip('.')})" if reason.caption else ""
-    why = on_one_line(describe_failure(reason.failure)) + caption
+    caption = f". {reason.caption.rstrip('.')}" if reason.caption else ""
+    why = f"{on_one_line(describe_failure(reason.failure))}{caption}"
     stage = (
         "its time is impossible" if reason.failure.stage == "impossible" else f"the result of {reason.variant} is wrong"
     )

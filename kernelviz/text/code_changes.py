@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import assert_never
-
-import msgspec
 
 from kernelviz.core.code_changes import (
     AccessWidthChange,
@@ -26,6 +23,7 @@ from kernelviz.core.code_changes import (
     LaunchChange,
     OccupancyChange,
     PassesChange,
+    RankedChange,
     RegistersChange,
     Role,
     SectorsChange,
@@ -46,6 +44,7 @@ from kernelviz.core.code_changes import (
 from kernelviz.core.code_facts import NoFactsReason
 from kernelviz.core.machine_code import OccupancyLimit
 from kernelviz.core.units import counted, percent, significant, size_bytes
+from kernelviz.metrics.code_changes import listed_changes, mirrored
 from kernelviz.text.machine_code import LIMIT_NAMES, TECHNIQUE_NAMES, format_kernel_name
 from kernelviz.text.text import Text, join, sentence_case
 
@@ -65,11 +64,7 @@ _MISSING: dict[NoFactsReason, str] = {
     "too_large": "its machine code is larger than what is analysed",
     "unreadable": "its machine code cannot be read",
 }
-_SIDE_NAMES: dict[CodeSide, str] = {"a": "A", "b": "B"}
-_OTHER_NAME = re.compile(r"^[ab](?=_|$)")
-"""What is swapped in the name of a field of one side: ``a``, or ``a_bytes``."""
-_SIDES = frozenset({"favours", "staged", "only"})
-_OTHER_SIDE: dict[CodeSide | None, CodeSide | None] = {"a": "b", "b": "a", None: None}
+SIDE_NAMES: dict[CodeSide, str] = {"a": "A", "b": "B"}
 _KINDS: dict[TensorKind | None, str] = {
     None: "no tensor cores",
     "mma_sync": "mma.sync",
@@ -96,14 +91,14 @@ def describe_changes(changes: CodeChanges, most: int = MOST) -> Text:
     """
     if changes.same_code:
         return _same_code(changes)
-    parts = [str(describe_change(one.change)) for one in changes.changes[:most]]
+    parts = [str(describe_ranked(one)) for one in listed_changes(changes)[:most]]
     more = len(changes.changes) - len(parts)
     listed = join("; ", [*parts, f"{more} more" if more else ""])
     missing = join("; ", describe_missing_sides(changes))
     if not changes.known:
         return join("; ", [listed, missing])
     if changes.faster is not None and changes.cause is None:
-        unknown = f"The machine code does not show why {_SIDE_NAMES[changes.faster]} is faster"
+        unknown = f"The machine code does not show why {SIDE_NAMES[changes.faster]} is faster"
         return join("; ", [f"{unknown}; what differs: {listed}" if parts else unknown, missing])
     return join("; ", [listed if parts else "Nothing that is counted in the machine code differs", missing])
 
@@ -150,20 +145,17 @@ def describe_cause(changes: CodeChanges) -> Text:
         return sentence_case(join("; ", describe_missing_sides(changes)) + ".")
     if changes.faster is None:
         return Text("Neither side is faster beyond the noise, so there is no difference to explain.")
-    return Text(f"The machine code does not show why {_SIDE_NAMES[changes.faster]} is faster.")
+    return Text(f"The machine code does not show why {SIDE_NAMES[changes.faster]} is faster.")
 
 
-def mirrored(change: CodeChange) -> CodeChange:
-    """The same change seen from B to A.
+def describe_ranked(one: RankedChange) -> Text:
+    """A change from A to B, and whether it favours the slower side.
 
-    >>> mirrored(WarpRolesChange(a=(), b=(Role(does="copies"),), favours="b"))
-    WarpRolesChange(favours='a', kernel='', a=(Role(does='copies', registers=None),), b=())
+    >>> print(describe_ranked(RankedChange(change=RegistersChange(a=32, b=64))))
+    registers 32 → 64
     """
-    values = msgspec.structs.asdict(change)
-    swapped = {_OTHER_NAME.sub(lambda m: "b" if m[0] == "a" else "a", name): value for name, value in values.items()}
-    for name in _SIDES & values.keys():
-        swapped[name] = _OTHER_SIDE[values[name]]
-    return type(change)(**swapped)
+    against = f", which {EXPLAINS_NAMES[one.explains]}" if one.explains == "against" else ""
+    return Text(f"{describe_change(one.change)}{against}")
 
 
 def describe_change(change: CodeChange) -> Text:
@@ -174,8 +166,8 @@ def describe_change(change: CodeChange) -> Text:
     >>> print(describe_change(SharedLayoutChange(a_bytes=4096, b_bytes=4224)))
     shared memory 4,096 → 4,224 bytes per block with the same accesses, as padded rows have
     >>> print(describe_change(WarpRolesChange(a=(Role(does="multiplies"),), b=(Role(does="multiplies", registers=232),
-    ...     Role(does="copies", registers=40)))))
-    warps are specialised: 1 role multiplies (232 registers), 1 role copies (40 registers)
+    ...     Role(does="copies")))))
+    warps are specialised: 1 role multiplies (232 registers, by setmaxnreg), 1 role copies
     """
     text = _describe(change)
     return Text(f"{text} (in {format_kernel_name(change.kernel)})") if change.kernel else Text(text)
@@ -221,14 +213,16 @@ def _describe(change: CodeChange) -> str:
             new, old = _stores(change.b, change.b_bytes), _stores(change.a, change.a_bytes)
             return f"{new} replaced {old}"
         case InstructionsChange():
-            basis = "1,024 multiply-adds of a warp" if change.basis == "multiply_add" else "byte of a thread"
+            basis = "1,024 multiply-adds of a warp" if change.basis == "multiply_add" else "byte in global memory"
             return f"instructions per {basis} {significant(change.a, 3)} → {significant(change.b, 3)}"
         case BarriersChange():
             return f"block barriers of an iteration {change.a} → {change.b}"
         case OccupancyChange():
             return _occupancy(change)
         case WavesChange():
-            return f"waves fill {format_percents(change.a.utilisation, change.b.utilisation)} of the slots for blocks"
+            return (
+                f"slots for blocks in use, over all waves {format_percents(change.a.utilisation, change.b.utilisation)}"
+            )
         case RegistersChange():
             return f"registers {change.a} → {change.b}"
         case SharedMemoryChange():
@@ -289,7 +283,7 @@ def _role_list(roles: Sequence[Role]) -> str:
 def _role(role: Role, count: int) -> str:
     verb = {"multiplies": "multiply", "copies": "copy", "other": "do other work"}[role.does]
     does = ("does other work" if role.does == "other" else role.does) if count == 1 else verb
-    registers = f" ({role.registers} registers{' each' if count > 1 else ''})" if role.registers else ""
+    registers = f" ({role.registers} registers{' each' if count > 1 else ''}, by setmaxnreg)" if role.registers else ""
     return f"{counted(count, 'role')} {does}{registers}"
 
 

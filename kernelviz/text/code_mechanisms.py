@@ -28,6 +28,7 @@ from kernelviz.core.code_changes import (
     WarpRolesChange,
     WavesChange,
 )
+from kernelviz.text.code_changes import SIDE_NAMES
 from kernelviz.text.text import Text
 
 _MECHANISMS: Mapping[type, str] = MappingProxyType(
@@ -53,9 +54,9 @@ _MECHANISMS: Mapping[type, str] = MappingProxyType(
         WavesChange: "Fewer slots for blocks are idle while the last blocks run.",
     }
 )
-_TENSOR: Mapping[TensorKind, str] = MappingProxyType(
+_FIRST_TENSOR = "Tensor cores multiply tiles by one instruction of a warp, in place of one multiply-add of each thread."
+_NEWER_TENSOR: Mapping[TensorKind | None, str] = MappingProxyType(
     {
-        "mma_sync": "mma.sync multiplies tiles that are in registers, and needs no tiles in shared memory.",
         "wgmma": "wgmma multiplies larger tiles, reads them from shared memory, and runs in the background.",
         "tcgen05": "tcgen05 multiplies larger tiles, keeps the sums in tensor memory, and runs in the background.",
     }
@@ -85,7 +86,7 @@ def describe_mechanism(change: CodeChange) -> Text | None:
     match change:
         case TensorChange():
             new, old = (change.a, change.b) if change.favours == "a" else (change.b, change.a)
-            sentence = _tensor(new, old)
+            sentence = _FIRST_TENSOR if old is None else _NEWER_TENSOR.get(new)
         case CopiesChange():
             new_copies = change.a if change.favours == "a" else change.b
             sentence = next((_COPIES[kind] for kind in _NEWEST_FIRST if kind in new_copies), None)
@@ -101,12 +102,8 @@ def describe_favour(change: CodeChange) -> Text | None:
     In favour of A: The warps of a block wait for each other less often.
     """
     mechanism = describe_mechanism(change)
-    return None if mechanism is None else Text(f"In favour of {'A' if change.favours == 'a' else 'B'}: {mechanism}")
-
-
-def _tensor(new: TensorKind | None, old: TensorKind | None) -> str | None:
-    if new is None:
-        return None
-    if old is None:
-        return "Tensor cores multiply tiles by one instruction of a warp, in place of one multiply-add of each thread."
-    return _TENSOR[new]
+    return (
+        None
+        if mechanism is None or change.favours is None
+        else Text(f"In favour of {SIDE_NAMES[change.favours]}: {mechanism}")
+    )

@@ -8,12 +8,14 @@ import msgspec
 
 from kernelviz.core import units
 from kernelviz.core.configuration import configuration_text, format_value
-from kernelviz.metrics.configurations import Configuration, ConfigurationSpace, ConfigurationState
+from kernelviz.metrics.configurations import NEARLY_COMPLETE, Configuration, ConfigurationSpace, ConfigurationState
 from kernelviz.metrics.parameter_effects import FEWEST_EACH, EffectLimit, ParameterEffect, ParameterEffects
+from kernelviz.metrics.quality import WIDE
+from kernelviz.metrics.statistics import VerdictKind
 from kernelviz.text.failures import format_failure
 from kernelviz.text.results import format_variant
 from kernelviz.text.sizes import format_problem, format_sizes
-from kernelviz.text.text import Text
+from kernelviz.text.text import Text, sentence_case
 
 STATES: Mapping[ConfigurationState, Text] = MappingProxyType(
     {
@@ -29,6 +31,7 @@ STATES: Mapping[ConfigurationState, Text] = MappingProxyType(
 """The state of a configuration."""
 LIMITS: Mapping[EffectLimit, Text] = MappingProxyType(
     {
+        "early": Text(f"not before {100 * NEARLY_COMPLETE:.0f} % of the planned configurations have a result"),
         "few": Text(f"too few configurations ({FEWEST_EACH} for each value are needed)"),
         "alike": Text("all times are alike"),
         "one_value": Text("the configurations have one value of it"),
@@ -44,13 +47,34 @@ METHOD = Text(
 """How the shares are made, and when they mislead."""
 
 
+_IN_FINAL: Mapping[VerdictKind, str] = MappingProxyType(
+    {
+        "faster": "faster than the default",
+        "same": "as fast as the default",
+        "slower": "slower than the default",
+        "unclear": "not known to be faster than the default",
+    }
+)
+_WORTH_NAMING = 0.2
+"""A parameter that explains less of the spread is not named in the sentence about a tuning."""
+_MUCH_NOISE = 0.25
+"""From this share of the spread on, the sentence says that it is noise."""
+
+
 def format_state(configuration: Configuration) -> Text:
     """What the configuration is, on one line.
 
     >>> print(format_state(Configuration("t[b=1]", {"b": 1}, 1, "measured", 1e-5, is_best=True)))
     correct, best
+    >>> tie = Configuration("t[b=2]", {"b": 2}, 2, "measured", 1e-5, 0.8e-5, 2e-5, in_final=True, verdict="same")
+    >>> print(format_state(tie))
+    correct, in the final: as fast as the default, wide interval
     """
     marks = [mark for mark, there in (("default", configuration.is_default), ("best", configuration.is_best)) if there]
+    if configuration.in_final and not configuration.is_default and configuration.verdict is not None:
+        marks.append(f"in the final: {_IN_FINAL[configuration.verdict]}")
+    if configuration.wide:
+        marks.append("wide interval")
     state = STATES[configuration.state]
     if configuration.failure is not None and configuration.state not in ("refused", "cancelled"):
         state = format_failure(configuration.failure)
@@ -117,17 +141,34 @@ def configuration_insight(space: ConfigurationSpace, effects: ParameterEffects) 
         none = "No configuration is correct" if tried else "No configuration has a result yet"
         return Text(f"{none}{f' so far, of {tried} that were tried' if tried else ''}.")
     parts = [f"{_best(space, best)}."]
-    first = next((e for e in effects.parameters if e.share), None)
-    if first is not None and effects.factor is not None:
-        parts.append(
-            f"{first.name} explains {format_share(first.share)} of the spread of times, which is {_factor(effects.factor)}× from "
-            f"the fastest to the slowest of {effects.count}."
-        )
+    parts += _describe_spread(effects)
     if space.untimed:
         wrong = sum(c.state == "wrong" for c in space.untimed)
         count = len(space.untimed)
         parts.append(f"{count} {'has' if count == 1 else 'have'} no time{f', {wrong} of them wrong' if wrong else ''}.")
     return Text(" ".join(parts))
+
+
+def _describe_spread(effects: ParameterEffects) -> list[str]:
+    """What the spread of the times comes from, if that is known: a parameter, or nothing that one parameter explains."""
+    shares = [e for e in effects.parameters if e.share is not None]
+    if not shares or effects.factor is None:
+        return []
+    first = max(shares, key=lambda e: e.share or 0.0)
+    spread = f"from the fastest to the slowest of {effects.count}, times differ by {_factor(effects.factor)}×"
+    if (first.share or 0.0) >= _WORTH_NAMING:
+        said = [f"{sentence_case(spread)}; {first.name} explains {format_share(first.share)} of this spread."]
+    else:
+        rest = (
+            "" if effects.rest is None else f" {format_share(effects.rest)} is what parameters do together, and noise."
+        )
+        said = [
+            f"{sentence_case(spread)}, and no parameter alone explains more than {format_share(max(first.share or 0.0, 0.01))} "
+            f"of this spread.{rest}"
+        ]
+    if effects.noise is not None and effects.noise >= _MUCH_NOISE:
+        said.append(f"By their intervals, about {format_share(effects.noise)} of it is noise of the single times.")
+    return said
 
 
 def describe_failed(space: ConfigurationSpace) -> Text:
@@ -221,10 +262,17 @@ def describe_counts(space: ConfigurationSpace) -> Text:
         f"{counts[state]} {text}" for state, text in STATES.items() if state in counts and state != "cancelled"
     )
     done = len(space.configurations) - counts.get("cancelled", 0)
+    wide = sum(c.wide for c in space.timed)
+    noisy = (
+        f" {wide} of the times {'has' if wide == 1 else 'have'} an interval wider than ±{100 * WIDE:.0f} %, so that "
+        "they decide little."
+        if wide
+        else ""
+    )
     admitted = "" if space.admitted in (None, space.space) else f" ({space.admitted} of them for such sizes)"
     return Text(
         f"{done} of {space.planned} planned configurations have a result: {listed or 'none yet'}. "
-        f"The space has {space.space}{admitted}."
+        f"The space has {space.space}{admitted}.{noisy}"
     )
 
 
@@ -253,6 +301,7 @@ def record(space: ConfigurationSpace, effects: ParameterEffects) -> dict[str, An
             for effect in effects.parameters
         ],
         "unexplained_share": effects.rest,
+        "noise_share": effects.noise,
         "configurations": [configuration_record(c) for c in space.configurations],
     }
 
@@ -262,6 +311,8 @@ def configuration_record(configuration: Configuration) -> dict[str, Any]:
     return {
         **configuration.values,
         "state": configuration.state,
+        "in_final": configuration.in_final,
+        "speed_up": configuration.speed_up,
         "time_s": configuration.time_s,
         "time_low_s": configuration.low_s,
         "time_high_s": configuration.high_s,

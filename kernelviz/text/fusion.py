@@ -49,9 +49,9 @@ METHOD_A = (
     "its bytes at the measured memory bandwidth; the speed-up is the sum over the steps divided by the same of the fused op."
 )
 METHOD_B = (
-    "Prediction B uses the measured time of the steps. It subtracts the saved bytes divided by the bandwidth of what a "
-    "larger measured copy moves more than a smaller one (of a copy in the last-level cache if the tensors fit there), and the "
-    "saved launches times the measured cost of a launch. It never reads the time of the fused variant."
+    "Prediction B uses the measured time of the steps. It subtracts the saved bytes divided by the marginal bandwidth (the extra "
+    "bytes of the larger of two measured copies divided by its extra time; in the last-level cache, the bandwidth of a copy "
+    "there), and the saved launches times the measured cost of a launch. It never reads the time of the fused variant."
 )
 LAUNCH_SOURCES: dict[LaunchSource, str] = {
     "empty_launch": "the slope of the recorded run of empty_launch on a GPU of this model",
@@ -104,12 +104,14 @@ def count_launches(launches: int, memsets: int = 0) -> str:
     """A number of launches with its noun, and how many of them are fills of memory.
 
     >>> count_launches(1), count_launches(12), count_launches(2, 1), count_launches(1, 1)
-    ('1 launch', '12 launches', '2 launches (1 of them a memset)', '1 launch (a memset)')
+    ('1 launch', '12 launches', '2 launches (one of them a memset)', '1 launch (a memset)')
     """
     number = f"{launches:,} launch{'' if launches == 1 else 'es'}"
     if not memsets:
         return number
-    return f"{number} ({'a memset' if launches == memsets == 1 else f'{memsets} of them a memset'})"
+    if launches == memsets == 1:
+        return f"{number} (a memset)"
+    return f"{number} ({'one of them a memset' if memsets == 1 else f'{memsets} of them memsets'})"
 
 
 def describe_reasons(reasons: Sequence[why.FusionReason]) -> tuple[Text, ...]:
@@ -157,9 +159,8 @@ def format_speed_up(speed_up: Interval | None) -> Text:
         return Text("unknown")
     if speed_up.low is None or speed_up.high is None:
         return Text(f"{units.factor(speed_up.estimate)} × (no interval)")
-    most = (
-        2 if speed_up.estimate >= 0.1 else 4
-    )  # of a fused variant that is much slower, two decimals would be one digit
+    # The speed-up of a much slower fused variant is small: with two decimals it would have one digit.
+    most = 2 if speed_up.estimate >= 0.1 else 4
     value, low, high = units.factor_with_interval(speed_up.estimate, speed_up.low, speed_up.high, most=most)
     return Text(f"{value} × ({low} to {high})")
 

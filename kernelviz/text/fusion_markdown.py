@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from kernelviz.core import units
 from kernelviz.core.fusion import FusionFamily
 from kernelviz.metrics.fusion import FusionRow, Payoff
-from kernelviz.metrics.fusion_reasons import MOST_ERROR
+from kernelviz.metrics.fusion_reasons import MOST_ERROR, MOST_FACTOR
 from kernelviz.metrics.grouping import grouped
 from kernelviz.text.fusion import (
     FAMILIES,
@@ -106,11 +106,11 @@ def describe_errors(rows: Sequence[FusionRow]) -> Text:
         if known:
             right = sum(error <= MOST_ERROR for error in known)
             sentences.append(
-                f"prediction {name} is within a factor of {math.exp(MOST_ERROR):.2f} of the measured speed-up in {right} of "
+                f"prediction {name} is within a factor of {MOST_FACTOR:.2f} of the measured speed-up in {right} of "
                 f"{len(known)} cases, and off by a factor of at most {units.factor(math.exp(max(known)))}"
             )
     if not sentences:
         return Text("No case has intermediate tensors of at least four times the last-level cache and a prediction.")
     return Text(
-        "Where the intermediate tensors have at least four times the last-level cache: " + f"{'; '.join(sentences)}."
+        f"Where the intermediate tensors have at least four times the last-level cache: {'; '.join(sentences)}."
     )

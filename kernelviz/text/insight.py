@@ -23,6 +23,9 @@ def describe_insight(insight: Insight | None) -> Text:
     >>> print(describe_insight(Insight(variant="cuda_row", span="from", axes=("n",), first=8192, last=2**17, wins=5, sizes=11,
     ...     rival="torch_compile", ratio=1.84, ratio_sizes=5, variants=6)))
     cuda row is fastest from n = 8,192 on, on average 1.84× over torch compile
+    >>> print(describe_insight(Insight(variant="a", span="some", wins=3, sizes=10, rival="b", ratio=1.78, ratio_sizes=3,
+    ...     variants=4, as_many_wins=("c",), best="d")))
+    a is fastest at 3 of 10 sizes, there on average 1.78× over b; c wins as many; best overall: d
     >>> print(describe_insight(Insight(variant=None, span="none", sizes=3, tied_with=("a", "b"), variants=2)))
     a and b tie at all 3 sizes
     """
@@ -37,7 +40,7 @@ def describe_insight(insight: Insight | None) -> Text:
     tied = f" except for {within}" if within else ""
     many = insight.undecided * 2 > insight.sizes
     ties = f"{_most_undecided(insight)}; " if many else ""
-    return Text(f"{ties}{name} is fastest {_where(insight)}{tied}{_by_how_much(insight)}")
+    return Text(f"{ties}{name} is fastest {_where(insight)}{tied}{_by_how_much(insight)}{_more_winners(insight)}")
 
 
 def insight_sentence(insight: Insight | None) -> Text:
@@ -105,7 +108,19 @@ def _by_how_much(insight: Insight) -> str:
     if insight.rival is None or insight.ratio is None:
         return ""
     mean = "on average " if insight.ratio_sizes > 1 else ""
-    return f", {mean}{units.factor(insight.ratio)}× over {format_variant(insight.rival)}"
+    there = "there " if insight.span == "some" else ""
+    return f", {there}{mean}{units.factor(insight.ratio)}× over {format_variant(insight.rival)}"
+
+
+def _more_winners(insight: Insight) -> str:
+    """Variants that win as many sizes, and the best one overall where it is another one, as the tiles of the run say."""
+    equal = list(map(format_variant, insight.as_many_wins))
+    parts = []
+    if equal:
+        parts.append(f"{' and '.join(equal)} {'wins' if len(equal) == 1 else 'win'} as many")
+    if insight.best is not None:
+        parts.append(f"best overall: {format_variant(insight.best)}")
+    return "".join(f"; {part}" for part in parts)
 
 
 def describe_sketch(sketch: Sketch, insight: Insight | None) -> Text:

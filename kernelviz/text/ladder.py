@@ -252,8 +252,8 @@ def _published_gain(published: PublishedStep, problem: Problem, name: Naming) ->
     elsewhere = published.problem is not None and published.problem.key != problem.key
     at = f", at {format_problem(published.problem)}" if elsewhere and published.problem is not None else ""
     return Text(
-        f"{units.factor(published.factor)}× by the source's own kernels over its form of {name(published.over)}"
-        f"{_on(published.device)}{at} ({published.source}){_remark(published.remark)}"
+        f"{units.factor(published.factor)}×, the source's kernel of this rung over its kernel of {name(published.over)}"
+        f"{_on(published.device, ', on ')}{at} ({published.source}){_remark(published.remark)}"
     )
 
 
@@ -263,8 +263,8 @@ def _published_value(published: PublishedValue) -> Text:
     return Text(f"{value}{_on(published.device)} ({published.source}){_remark(published.remark)}")
 
 
-def _on(device: str | None) -> str:
-    return f" on {device}" if device else ""
+def _on(device: str | None, before: str = " on ") -> str:
+    return f"{before}{device}" if device else ""
 
 
 def _remark(remark: str) -> str:

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from kernelviz.core import units
 from kernelviz.core.code_changes import CodeChanges
 from kernelviz.core.code_facts import NoFactsReason
+from kernelviz.metrics.code_changes import listed_changes
 from kernelviz.metrics.ladder_changes import LadderChanges
 from kernelviz.metrics.source_changes import FileChange, SourceChanges, SourceUnknown, ValueChange
-from kernelviz.text.code_changes import MOST, describe_change
+from kernelviz.text.code_changes import MOST, describe_change, describe_ranked
 from kernelviz.text.code_mechanisms import describe_mechanism
 from kernelviz.text.text import Text, join, sentence_case
 
@@ -81,7 +82,9 @@ def _file(change: FileChange) -> str:
             else f"kernel {after} in place of {before}{where}{lines}"
         )
     if not change.before or not change.after:
-        return f"file {change.after or change.before} {'added' if change.after else 'removed'}{lines}"
+        count = change.added if change.after else change.removed
+        size = "" if count is None else f" ({units.counted(count, 'line')})"
+        return f"file {change.after or change.before}{size} {'is new' if change.after else 'is no longer used'}"
     what = change.after if change.before == change.after else f"{change.after} in place of {change.before}"
     return f"file {what}{lines}"
 
@@ -109,8 +112,8 @@ def describe_code_changes(changes: CodeChanges | None) -> Text:
         return Text("")
     if changes.same_code:
         launches = [str(describe_change(one.change)) for one in changes.changes[:MOST]]
-        return Text(f"{'; '.join(['both rungs run the same machine code', *launches])}.")
-    parts = [str(describe_change(one.change)) for one in changes.changes[:MOST]]
+        return Text(f"{'; '.join(['both rungs run the same machine code, so only its launch can differ', *launches])}.")
+    parts = [str(describe_ranked(one)) for one in listed_changes(changes)[:MOST]]
     more = len(changes.changes) - len(parts)
     listed = join("; ", [*parts, f"{more} more" if more else ""])
     if not changes.known:
@@ -118,7 +121,7 @@ def describe_code_changes(changes: CodeChanges | None) -> Text:
     if changes.faster is not None and changes.cause is None:
         why = f"the machine code does not show why this rung is {'faster' if changes.faster == 'b' else 'slower'}"
         return Text(f"{why}; what differs: {listed}." if parts else f"{why}.")
-    return Text(f"{listed}." if parts else "nothing that is counted differs.")
+    return Text(f"{listed}." if parts else "it differs, but in nothing that is counted.")
 
 
 def describe_why(changes: CodeChanges | None) -> Text:

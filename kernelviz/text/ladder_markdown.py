@@ -1,7 +1,8 @@
 """A ladder as Markdown that reads like a work log: a table of all rungs, and a section for each one."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from kernelviz.metrics.ladder import BackendLadder, Ladder, Metric, Step
@@ -110,38 +111,56 @@ def _section(
     lines = [f"- {label}: {_plain(text)}" for label, text in facts_of_step(ladder, of, step, changes, metric)]
     parts = [f"### {step.number}. {_plain(format_variant(step.variant))}", _plain(step.declared.idea), "\n".join(lines)]
     if diffs and source is not None:
-        parts += [_diff(text) for text in diff_lines(source)]
+        parts += map(_fenced, excerpts(source))
     return "\n\n".join(parts)
 
 
-def diff_lines(changes: SourceChanges) -> list[Sequence[str]]:
-    """The diffs of a step, and the lines that read the macros which have changed, each cut after MOST_DIFF_LINES lines. The first
-    line says what follows: those of a diff begin with ``---`` and ``+++``."""
-    listed: list[Sequence[str]] = []
-    for change in changes.files:
-        if change.lines:
-            more = len(change.lines) - MOST_DIFF_LINES
-            cut = [f"… {more:,} more lines"] if more > 0 else []
-            listed.append([*change.lines[:MOST_DIFF_LINES], *cut])
-    if not any(change.lines for change in changes.files):
-        listed += _macro_lines(changes)
-    return listed
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Lines of source that show what changed in a step, cut after MOST_DIFF_LINES. `of_diff`: they are a unified diff, whose
+    first two lines name the files; otherwise they are numbered lines of one file."""
+
+    heading: str
+    lines: tuple[str, ...]
+    of_diff: bool
+
+    @property
+    def language(self) -> str:
+        """The language by which the lines are coloured."""
+        return "diff" if self.of_diff else "cpp"
 
 
-def _macro_lines(changes: SourceChanges) -> Iterator[Sequence[str]]:
-    """For each file, the lines that read the macros which have changed."""
+def excerpts(changes: SourceChanges) -> list[Excerpt]:
+    """The diffs of a step; without a diff, the lines that read the macros which have changed."""
+    diffs = [
+        Excerpt(_changed_lines(*(change.kernels or (change.before, change.after))), _cut(change.lines), of_diff=True)
+        for change in changes.files
+        if change.lines
+    ]
+    if diffs:
+        return diffs
     values = ", ".join(f"{value.name} ({value.before or 'none'} → {value.after or 'none'})" for value in changes.macros)
-    for file, lines in groupby(changes.macro_lines, key=lambda line: line.file):
-        listed = [f"{line.number:>5}  {line.text}" for line in lines]
-        more = len(listed) - MOST_DIFF_LINES
-        cut = [f"… {more:,} more lines"] if more > 0 else []
-        yield [f"{file}: the lines that read {values}", *listed[:MOST_DIFF_LINES], *cut]
+    read = [
+        (file, [f"{line.number:>5}  {line.text}" for line in lines])
+        for file, lines in groupby(changes.macro_lines, key=lambda line: line.file)
+    ]
+    return [Excerpt(f"{file}: the lines that read {values}", _cut(lines), of_diff=False) for file, lines in read]
 
 
-def _diff(lines: Sequence[str]) -> str:
-    """A diff as a fenced block, which nothing in it can close."""
-    fence = "`" * (3 + max((len(line) - len(line.lstrip("`")) for line in lines), default=0))
-    return "\n".join([f"{fence}{'diff' if lines[0].startswith('---') else 'cpp'}", *lines, fence])
+def _changed_lines(before: str, after: str) -> str:
+    return f"Changed lines: {before or 'nothing'} → {after or 'nothing'}"
+
+
+def _cut(lines: Sequence[str]) -> tuple[str, ...]:
+    more = len(lines) - MOST_DIFF_LINES
+    return (*lines[:MOST_DIFF_LINES], *([f"… {more:,} more lines"] if more > 0 else []))
+
+
+def _fenced(excerpt: Excerpt) -> str:
+    """An excerpt as a fenced block, which nothing in it can close; a diff names its files itself."""
+    fence = "`" * (3 + max((len(line) - len(line.lstrip("`")) for line in excerpt.lines), default=0))
+    block = "\n".join([f"{fence}{excerpt.language}", *excerpt.lines, fence])
+    return block if excerpt.of_diff else f"{_plain(excerpt.heading)}\n\n{block}"
 
 
 _SPECIAL = re.compile(r"([\\`*\[\]<>$~|&]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))")

@@ -16,6 +16,9 @@ from kernelviz.text.results import format_variant
 from kernelviz.text.roofs import format_share
 from kernelviz.text.text import Text, join
 
+_MOST_NAMED = 4
+"""Slower rungs that the sentence names."""
+
 
 def describe_summary(summary: LadderSummary | None, metric: Metric, name: Naming = format_variant) -> Text:
     """One or two sentences about a ladder: from where to where, the largest gain, what the last rungs give, and the library."""
@@ -38,11 +41,12 @@ def describe_summary(summary: LadderSummary | None, metric: Metric, name: Naming
     if summary.largest is not None and summary.largest.speed_up is not None and summary.steps > 2:
         gain = units.factor(summary.largest.speed_up.estimate)
         adds = describe_techniques(summary.largest)
-        largest = f"{name(summary.largest.variant)}{f' ({adds})' if adds else ''}"
-        parts.append(f"the largest gain is {largest}, {gain}× over the one before")
+        largest = f"{name(summary.largest.variant)}{f' (new technique: {adds})' if adds else ''}"
+        parts.append(f"the largest gain is {largest}, {gain}× over the one before{_over_best(summary, name)}")
     if summary.slower:
-        slower = [name(step.variant) for step in summary.slower[:2]]
-        slower += [f"{len(summary.slower) - 2} more"] if len(summary.slower) > 2 else []
+        slower = [name(step.variant) for step in summary.slower[:_MOST_NAMED]]
+        more = len(summary.slower) - len(slower)
+        slower += [f"{more} more"] if more else []
         *most, last = slower
         listed = f"{', '.join(most)} and {last}" if most else last
         parts.append(f"{listed} {'makes' if len(slower) == 1 else 'make'} it slower")
@@ -50,6 +54,20 @@ def describe_summary(summary: LadderSummary | None, metric: Metric, name: Naming
         parts.append(_tail(*summary.tail))
     against = _against_library(summary, name)
     return join(" ", [f"{'; '.join(parts)}.", against])
+
+
+def _over_best(summary: LadderSummary, name: Naming) -> str:
+    """How the largest gain compares with the fastest rung before it, if that is another one."""
+    pair = summary.largest_over_best
+    if pair is None or pair.ratio is None:
+        return ""
+    fastest = name(pair.before.variant)
+    if pair.kind in ("same", "unclear"):
+        return (
+            f", and {'as fast as' if pair.kind == 'same' else 'within the noise of'} {fastest}, the fastest before it"
+        )
+    ratio = pair.ratio.inverse() if pair.kind == "faster" else pair.ratio
+    return f", and {units.factor(ratio.estimate)}× {pair.kind} than {fastest}, the fastest before it"
 
 
 def _span(first: float, best: float, metric: Metric) -> str:
@@ -77,7 +95,10 @@ def _tail(count: int, pair: Pair) -> str:
         return f"the last {count} together change nothing that can be measured"
     if pair.kind == "unclear":
         return f"the last {count} together change no more than the noise ({units.percent(abs(change))})"
-    return f"the last {count} together {'give' if change > 0 else 'cost'} {units.percent(abs(change))}"
+    low, high = (None if end is None else abs(1 / end - 1) for end in (pair.ratio.low, pair.ratio.high))
+    ends = sorted((low, high)) if low is not None and high is not None else ()
+    interval = f" ({' to '.join(map(units.percent, ends))})" if ends else ""
+    return f"the last {count} together {'give' if change > 0 else 'cost'} {units.percent(abs(change))}{interval}"
 
 
 def _against_library(summary: LadderSummary, name: Naming) -> str:

@@ -45,6 +45,8 @@ EVIDENCE: dict[EvidenceKind, str] = {
     "bytes move once, as a step does that reads and writes whole tensors (inferred)",
     "fused": "fused into one kernel it would move {moved_bytes} once: {moving_fraction} of {time_s}",
     "few_blocks": "{blocks} on {multiprocessors} multiprocessors",
+    "uneven_blocks": "{blocks} on {multiprocessors} multiprocessors: some have a block more than the others, which then have no "
+    "work, so that {working_fraction} of the multiprocessors' time can be used",
     "low_occupancy": "theoretical occupancy {occupancy_fraction}: {limited_by}",
     "small_grid": "the grid fills {resident_fraction} of the GPU: at most {threads} threads are on it at once",
     "few_in_flight": "at most {threads} threads ({resident_fraction} of the GPU) are resident; with one 16-byte vector in flight "

@@ -187,7 +187,7 @@ def format_accesses(accesses: Iterable[Access]) -> Text:
 
 def format_memory(kernel: KernelFacts, role: WarpRole) -> Text:
     """Accesses and asynchronous copies of the main loop of a role; without such copies, those that other roles start."""
-    copies_elsewhere = [copy for one in kernel.roles if one is not role for copy in one.work.copies]
+    copies_elsewhere = [copy for one in kernel.roles if one != role for copy in one.work.copies]
     elsewhere = (
         f"{format_copies(copies_elsewhere)} (by another warp role)" if copies_elsewhere and not role.work.copies else ""
     )

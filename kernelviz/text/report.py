@@ -13,6 +13,7 @@ from kernelviz.metrics.quality import LEVELS, Part, PartName, Quality, quality
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.summary import Summary
 from kernelviz.metrics.sweep import varying_axes
+from kernelviz.metrics.tuning import is_tuning, tried
 from kernelviz.text.above_roof import describe_above_roofs
 from kernelviz.text.caches import format_caches
 from kernelviz.text.cells import failures as failed_cases
@@ -21,6 +22,7 @@ from kernelviz.text.method import format_load
 from kernelviz.text.quality import describe_part, describe_quality, format_level
 from kernelviz.text.results import format_configuration
 from kernelviz.text.text import Text, join
+from kernelviz.text.tuning import describe_best_configuration
 from kernelviz.text.winners import describe_mean_time, describe_most_wins, format_most_wins
 
 
@@ -85,6 +87,8 @@ def conclusion(summary: Summary | None, run: Run, roofs: Sequence[Roof]) -> Text
     """The best variant overall and the one that wins the most sizes, and what is missing for a share of the roof."""
     if summary is None:
         return Text("No case has a correct time.")
+    if is_tuning(run):
+        return describe_best_configuration(tried(run))
     several = len(run.plan.problems) > 1
     if several:
         parts = [f"Best overall: {summary.fastest} ({describe_mean_time(summary, str)})"]

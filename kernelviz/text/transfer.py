@@ -13,7 +13,8 @@ from kernelviz.text.text import Text
 
 METHOD = Text(
     "Each number is the time of the configuration that was tuned for the row's shape, measured at the column's shape, "
-    "divided by the time of the column's own configuration: 1.20× means 20 % slower than tuned. Both times come from one "
+    "divided by the time of the column's own configuration: 1.20× means 20 % slower than tuned, and 'same' that both shapes "
+    "have the same configuration. Both times come from one "
     "run. A pair that no run has measured is not estimated. Tunings of other code or of another device are not compared."
 )
 """How to read the matrix."""
@@ -24,10 +25,10 @@ def format_cell(cell: Cell) -> Text:
     >>> from kernelviz.core import Span
     >>> cells = Cell("same"), Cell("measured", Span(estimate=1.234)), Cell("not_measured"), Cell("stopped", Span(estimate=2.04))
     >>> [str(format_cell(cell)) for cell in cells]
-    ['1', '1.23×', 'not measured', '≈ 2.0×']
+    ['same', '1.23×', 'not measured', '≈ 2.0×']
     """
     if cell.state == "same":
-        return Text("1")
+        return Text("same")
     if cell.state == "not_measured":
         return Text("not measured")
     if cell.ratio is None:
@@ -76,9 +77,15 @@ def transfer_insight(matrix: Transfer) -> Text:
         (cell.ratio.estimate, a, b)
         for a, row in enumerate(matrix.cells)
         for b, cell in enumerate(row)
-        if a != b and cell.ratio is not None
+        if a != b and cell.ratio is not None and cell.state != "same"
     ]
     missing = len(matrix.missing)
+    if len({configuration_text(t.configuration) for t in matrix.tunings}) == 1:
+        default = " (the default)" if all(t.configuration == t.default for t in matrix.tunings) else ""
+        return Text(
+            f"All {len(matrix.tunings)} shapes chose the same configuration{default}, "
+            f"{configuration_text(matrix.tunings[0].configuration)}, so there is nothing to compare."
+        )
     pairs = len(matrix.tunings) * (len(matrix.tunings) - 1)
     unmeasured = f" {missing} of {pairs} pairs {'is' if missing == 1 else 'are'} not measured." if missing else ""
     if not known:

@@ -1,16 +1,18 @@
 """A tuning in text, and as plain values."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, Protocol
 
 import msgspec
 
-from kernelviz.core import Method, Plan, Run, Search, Span, Tuning, units
+from kernelviz.core import Plan, Run, Search, Span, Tuning, units
 from kernelviz.core.configuration import configuration_text, parted
+from kernelviz.core.reasons import NeedMissing
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.tuning import Reason, Tried, speed_up_span, stopped_early
-from kernelviz.text.failures import describe_failure, format_failure
-from kernelviz.text.text import Text, join, on_one_line
+from kernelviz.text.failures import describe_failure, describe_reason, format_failure
+from kernelviz.text.text import Text, join, on_one_line, sentence_case
 
 _MOST_VALUES = 6
 
@@ -54,17 +56,94 @@ def _listed(values: Sequence[int]) -> str:
     )
 
 
-def describe_plan(plan: Plan, method: Method) -> Text:
-    """What a tuning would measure, and for how long at most."""
+class _Example(Protocol):
+    @property
+    def tuning(self) -> Tuning: ...
+
+    @property
+    def same(self) -> Literal["problem", "variant", "op", "device"]: ...
+
+    @property
+    def each_s(self) -> float: ...
+
+
+class Cost(Protocol):
+    """What a tuning takes of the device (`bench.tunings.TuningCost`)."""
+
+    @property
+    def sweep_s(self) -> float: ...
+
+    @property
+    def final_s(self) -> float: ...
+
+    @property
+    def expected_s(self) -> float | None: ...
+
+    @property
+    def example(self) -> _Example | None: ...
+
+
+def describe_plan(plan: Plan, cost: Cost) -> Text:
+    """What a tuning would measure, and how long it takes."""
     search, count = plan.search, len(plan.variants)
     if search is None:
         return Text("")
     of = f" of {search.admitted}" if search.admitted is not None and search.admitted != count else ""
     which = "" if search.seed is None else f", drawn with seed {search.seed}"
     return Text(
-        f"{count}{of} configurations that make sense at this size{which}; the space has {search.space}. At most "
-        f"{units.seconds(method.budget_s * count, 2)} of measuring, and compilation."
+        f"{count}{of} configurations that make sense at this size{which}; the space has {search.space}. {describe_expected(cost)}"
     )
+
+
+def describe_expected(cost: Cost) -> Text:
+    """How long a tuning takes: by a stored tuning of the device if there is one, else only what its budgets allow."""
+    final = units.seconds(cost.final_s, 2)
+    measuring = (
+        f"the budgets allow {units.seconds(cost.sweep_s, 2)} of measuring, and {final} for the final of the best (more where one "
+        "round of calls takes longer than its budget)"
+    )
+    example = cost.example
+    if example is None or cost.expected_s is None:
+        return Text(
+            f"{sentence_case(measuring)}. Binding, compiling and the correctness checks are not in it, and can take much "
+            "longer: no tuning is stored for this device by which they could be estimated."
+        )
+    of = {
+        "problem": "the stored tuning of this problem",
+        "variant": f"a stored tuning of {example.tuning.variant} at another size",
+        "op": f"a stored tuning of {example.tuning.variant}",
+        "device": f"a stored tuning of another op on this device ({example.tuning.problem.op} {example.tuning.variant})",
+    }[example.same]
+    return Text(
+        f"It takes about {units.seconds(cost.expected_s, 2)} with binding, compiling and checks, by {of}, which took "
+        f"{units.seconds(example.each_s, 2)} for each configuration; of this, {measuring}."
+    )
+
+
+class Offered(Protocol):
+    """A variant with parameters, and what a device lacks for it."""
+
+    @property
+    def op(self) -> str: ...
+
+    @property
+    def lack(self) -> NeedMissing | None: ...
+
+
+def describe_tunable(entries: Sequence[Offered], device: str) -> Text:
+    """Which ops have a variant that can be tuned on the device, and what the others need."""
+    ops = list(dict.fromkeys(one.op for one in entries))
+    here = list(dict.fromkeys(one.op for one in entries if one.lack is None))
+    lacks = Counter(str(describe_reason(one.lack)) for one in entries if one.lack is not None)
+    needs = "; ".join(f"{count} of the variants: {lack}" if len(lacks) > 1 else lack for lack, count in lacks.items())
+    if not here:
+        return Text(
+            f"Nothing can be tuned on {device}. {units.counted(len(entries), 'variant')} of {units.counted(len(ops), 'op')} "
+            f"({', '.join(ops)}) have parameters, and none of them can run here: {needs}."
+        )
+    elsewhere = [op for op in ops if op not in here]
+    rest = f" Not here: {', '.join(elsewhere)} ({needs})." if elsewhere else ""
+    return Text(f"Ops with a variant that can be tuned on {device}: {', '.join(here)}.{rest}")
 
 
 def describe_failures(reason: Reason) -> Text:
@@ -77,16 +156,23 @@ def describe_failures(reason: Reason) -> Text:
     return format_failure(reason.failure) + (" (and the like, with other numbers)" if reason.alike else "")
 
 
+def describe_best_configuration(tried: Tried) -> Text:
+    """The configuration that the tuning chose, or the best one so far."""
+    best = tried.best
+    if best is None or best.figure is None:
+        return Text("No configuration is correct.")
+    values = configuration_text(parted(best.result.variant)[1] or {})
+    if best.is_baseline:
+        return Text(f"No configuration is measurably faster than the default, {values}.")
+    return Text(f"Best: {values}, {_gain(speed_up_span(best))}.")
+
+
 def describe_best(tried: Tried, stored: Tuning | None) -> Text:
     """The configuration that is used from now on, or the best one so far."""
     best = tried.best
     if best is None or best.figure is None:
         return Text("No configuration is correct: nothing is kept.")
-    values = configuration_text(parted(best.result.variant)[1] or {})
-    if best.is_baseline:
-        said = f"No configuration is measurably faster than the default, {values}."
-    else:
-        said = f"Best: {values}, {_gain(speed_up_span(best))}."
+    said = describe_best_configuration(tried)
     if stored is None:
         return Text(f"{said} It is not kept.")
     return Text(f"{said} {tried.variant} uses it from now on for {stored.problem.key} on {stored.device}.")

@@ -29,7 +29,7 @@ from kernelviz.ops import catalogue
 from kernelviz.store import Store
 from kernelviz.text.ladder import describe_published
 from kernelviz.text.ladder_changes import describe_code_changes, describe_source_changes, describe_unread_code
-from kernelviz.text.ladder_markdown import diff_lines
+from kernelviz.text.ladder_markdown import excerpts
 
 H200_MATMUL = "h200-matmul"
 LADDER_WITH_CODE = "h200-matmul-ladder"
@@ -270,7 +270,7 @@ def test_the_documented_ladder_run_opens_as_a_file(bench: Bench) -> None:
     assert steps["cuda_naive"].kind == "absent"
     said = [str(text) for text in describe_published(steps["cuda_wgmma_cluster"], ladder.problem)]
     assert said == [
-        "1.11× by the source's own kernels over its form of cuda wgmma persistent on NVIDIA H100 80GB HBM3 "
+        "1.11×, the source's kernel of this rung over its kernel of cuda wgmma persistent, on NVIDIA H100 80GB HBM3 "
         "(aleksagordic.com/blog/matmul). The step between them, "
         "barriers with fewer arrivals (704 TFLOP/s), has no variant of its own here"
     ]
@@ -301,7 +301,8 @@ def test_a_step_that_changes_macros_only_shows_the_lines_that_read_them(bench: B
     ladder = use_case.ladder_of_stored(bench, LADDER_WITH_CODE)
     source = sources_of(bench, ladder)["cuda_wgmma_specialised"]
     assert source.same_files
-    (excerpt,) = diff_lines(source)
-    assert excerpt[0] == "wgmma.cu: the lines that read SPECIALISED (0 → 1)"
-    assert any("#if SPECIALISED" in line for line in excerpt)
-    assert len(excerpt) == 1 + len(source.macro_lines)
+    (excerpt,) = excerpts(source)
+    assert excerpt.heading == "wgmma.cu: the lines that read SPECIALISED (0 → 1)"
+    assert not excerpt.of_diff
+    assert any("#if SPECIALISED" in line for line in excerpt.lines)
+    assert len(excerpt.lines) == len(source.macro_lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -10,6 +11,7 @@ import pytest
 
 from kernelviz.bench import Bench
 from kernelviz.bench.tunings import EARLY_STOP
+from kernelviz.core.configuration import parted
 from kernelviz.core.errors import BadField
 from kernelviz.core.events import CaseDone, RunEnded
 from kernelviz.core.problem import Method
@@ -20,6 +22,7 @@ from kernelviz.hardware.discovery import discover
 from kernelviz.metrics.rows import rows
 from kernelviz.metrics.tuning import stopped_early
 from kernelviz.store import Store
+from kernelviz.text.tuning import describe_expected
 from kernelviz.worker.limits import Limits
 
 pytestmark = pytest.mark.xdist_group("device")
@@ -233,6 +236,45 @@ def test_a_run_that_is_no_tuning_is_refused(bench: Bench) -> None:
     for ask in (bench.tunings.report, bench.tunings.keep):
         with pytest.raises(BadField, match="it is no tuning"):
             ask(run_id)
+
+
+def test_a_sample_is_measured_in_a_random_order_which_the_plan_stores(bench: Bench) -> None:
+    """In the order of the space, a sample that is cancelled early has only the first values of the first parameter."""
+    request = RunRequest(op="add", variants=("in_blocks",), sizes=SIZES, device="cpu", plugins=(PLUGIN,))
+    plan = bench.tuning(request, configurations=20, seed=7)
+    everything = bench.tuning(request).variants
+    places = [everything.index(name) for name in plan.variants]
+    assert places[0] == 0, "the default is first"
+    assert places != sorted(places)
+    assert len(set(places)) == 20
+    first = {parted(name)[1]["block"] for name in plan.variants[:10]}  # type: ignore[index]
+    assert len(first) >= 4, "of 8 values"
+    assert plan.variants == bench.tuning(request, configurations=20, seed=7).variants
+    assert plan.variants != bench.tuning(request, configurations=20, seed=8).variants
+    assert [parted(name)[1]["way"] for name in everything[:3]] == [0, 1, 2], "all of them: in the order of the space"  # type: ignore[index]
+
+
+def test_the_cost_of_a_tuning_is_estimated_by_a_stored_one(bench: Bench, finished: str) -> None:
+    request = RunRequest(op="add", variants=("in_blocks",), sizes=SIZES, device="cpu", plugins=(PLUGIN,))
+    plan = bench.tuning(request, configurations=10)
+    (stored,) = bench.tunings.find()
+    cost = bench.tunings.cost(plan, QUICK)
+    assert cost.example is not None
+    assert (cost.example.tuning, cost.example.same, cost.example.budget_s) == (stored.tuning, "problem", QUICK.budget_s)
+    assert cost.expected_s == pytest.approx(10 * stored.tuning.seconds / stored.tuning.tried)
+    assert cost.expected_s > 0
+    longer = bench.tunings.cost(plan, msgspec.structs.replace(QUICK, budget_s=QUICK.budget_s + 1))
+    assert longer.expected_s == pytest.approx(cost.expected_s + 10), "each may take a second more"
+    elsewhere = bench.tuning(msgspec.structs.replace(request, sizes={"n": "4096"}), configurations=10)
+    assert bench.tunings.cost(elsewhere, QUICK).example == replace(cost.example, same="variant")
+    assert "with binding, compiling and checks, by the stored tuning of this problem" in str(describe_expected(cost))
+    bench.tunings.forget([stored])
+    unknown = bench.tunings.cost(plan, QUICK)
+    bench._store.tunings.put(stored.tuning)
+    assert (unknown.example, unknown.expected_s) == (None, None)
+    said = str(describe_expected(unknown))
+    assert "200 ms of measuring, and 720 ms for the final" in said, "10 times 0.02 s, and 9 times 0.08 s"
+    assert "Binding, compiling and the correctness checks are not in it" in said
 
 
 def test_a_tuning_says_how_it_was_drawn_and_how_to_ask_for_it_again(bench: Bench) -> None:

@@ -52,6 +52,8 @@ from characterisation.facts import HERE, flat, read_stored  # noqa: E402
 CLOSE = 1e-12
 """Relative difference of two numbers that count as equal: the order of a sum may change with the processor."""
 _MISSING = "<missing>"
+_SAME_FACTS = {"shipped": "runs", "shipped_charts": "charts", "shipped_files": "files"}
+"""Sections of recorded runs, and those of planted runs that have the same facts: a change is listed once for both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,10 @@ class Intended:
     after: Any = None
 
     def covers(self, one: Difference) -> bool:
+        section, _, rest = one.path.partition("/")
+        paths = (one.path, f"{_SAME_FACTS.get(section, section)}/{rest}")
         return (
-            fnmatchcase(one.path, self.where.replace("[", "[[]"))
+            any(fnmatchcase(path, self.where.replace("[", "[[]")) for path in paths)
             and self.before in (None, one.before)
             and self.after in (None, one.after)
         )
@@ -121,8 +125,9 @@ def complaints(found: Sequence[Difference], listed: Iterable[Intended], sections
     >>> complaints([one], [], ["a"]), complaints([], [Intended("a/*", "a reason")], ["a"])
     (['not listed: a/1: 2 -> 3'], ['listed, but it does not occur: a/*'])
     """
-    asked = [i for i in listed if i.where.split("/")[0] in set(sections)]
-    unlisted = [f"not listed: {one}" for one in found if not any(i.covers(one) for i in asked)]
+    every, collected = list(listed), set(sections)
+    asked = [i for i in every if i.where.split("/")[0] in collected]
+    unlisted = [f"not listed: {one}" for one in found if not any(i.covers(one) for i in every)]
     idle = [f"listed, but it does not occur: {i.where}" for i in asked if not any(map(i.covers, found))]
     return unlisted + idle
 

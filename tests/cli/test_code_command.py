@@ -41,6 +41,10 @@ def test_it_lists_the_artifacts_and_prints_one(bench: Bench, run_id: str, capsys
     assert len(lines) == 1 + 3
     assert all("add_kernel" in line and "triton 3.7.1" in line and "sm_90" in line for line in lines[1:])
     assert digest_of(code.CUBIN)[:12] in lines[3]
+    assert main(["code", run_id, code.VARIANT]) == 0
+    merged = capsys.readouterr().out.splitlines()
+    assert len(merged) == 1 + 3, "one row for the equal code of both sizes"
+    assert all("2 problems, the same code" in line for line in merged[1:])
     assert main(["code", run_id, code.VARIANT, "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert len(listed) == 6

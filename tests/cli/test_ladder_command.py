@@ -30,7 +30,7 @@ def test_a_documented_run_shows_each_rung_with_its_gain_and_the_published_one(
     row = next(line for line in out.splitlines() if "cuda_wgmma_wide " in line and "▲" in line)
     assert "▲ 1.178× (1.175–1.180) faster" in row
     assert "1.22× over cuda_wgmma_specialised" in row
-    published = "1.33× by the source's own kernels over its form of cuda_wgmma on NVIDIA H100 80GB HBM3"
+    published = "1.33×, the source's kernel of this rung over its kernel of cuda_wgmma, on NVIDIA H100 80GB HBM3"
     assert f"  published: {published} (aleksagordic.com/blog/matmul)" in out
     assert "cuda_naive: CUDA C++, one thread per element" in out
     assert "○ not measured: this run does not measure it at this size." in out

@@ -125,7 +125,6 @@ def test_tuned_cancelled_resumed_used_and_forgotten(
     ("arguments", "words"),
     [
         (["tune", "add", "torch_eager", "--size", "n=64", "--device", "cpu"], "nothing to tune"),
-        (["tune", "add"], "name an op and a variant"),
         (["tune", *ASKED[:2], "--size", "n=64,128", *ASKED[4:]], "one problem at a time"),
         (["tune", "add", "x", "--resume", "r"], "leave out OP and VARIANT"),
         (["tune", "--resume", "no_such_run"], "no_such_run"),

@@ -69,7 +69,10 @@ def test_the_page_reads_like_a_work_log(bench: Bench) -> None:
     assert "the idea of cuda_vec16" in said
     assert "faster than cuda scalar." in said
     assert "✕ wrong result, no gain: it is wrong." in said
-    assert "1.50× by the source's own kernels over its form of cuda scalar on a GPU (example.org). a remark" in said
+    assert (
+        "1.50×, the source's kernel of this rung over its kernel of cuda scalar, on a GPU (example.org). a remark"
+        in said
+    )
     assert (
         "kernel vec16 in place of scalar in add.cu, 2 lines added and 2 removed; macros: TILE cuda_scalar → cuda_vec16."
         in said

@@ -24,8 +24,8 @@ RIGHT, REFUSES, TOO_MUCH_SHARED_MEMORY, DEVICE_ASSERT, ABORTS, WRONG, OUT_OF_MEM
     space={"tile_m": (128, 64), "tile_n": (128, 64), "how": (RIGHT, *range(1, 7))},
 )
 def breaking_tiles(a_MK: Tensor, b_KN: Tensor, *, tile_m: int = 128, tile_n: int = 128, how: int = RIGHT) -> Launch:
-    """The kernel of triton_tuned; `how` 1 to 6 refuses, needs too much shared memory, breaks the CUDA context, ends the process,
-    gives zeros, or needs more memory than a GPU has."""
+    """The kernel of triton_tuned. With `how` from 1 to 6 it refuses, needs too much shared memory, breaks the CUDA context, ends
+    the process, gives zeros, or needs more memory than a GPU has."""
     import os
 
     import torch

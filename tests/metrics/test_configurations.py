@@ -15,14 +15,14 @@ from kernelviz.core.configuration import configured_name
 from kernelviz.core.errors import BadField
 from kernelviz.core.notes import StoppedEarly
 from kernelviz.core.problem import Problem
-from kernelviz.core.result import Conditions, Result
+from kernelviz.core.result import Conditions, Result, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import read
 from kernelviz.metrics.configurations import configuration_space, running_best
 from kernelviz.metrics.parameter_effects import parameter_effects
 from kernelviz.metrics.transfer import comparable, transfer
 from kernelviz.metrics.tuning import tried
-from kernelviz.text.configurations import configuration_insight, describe_time
+from kernelviz.text.configurations import configuration_insight, describe_counts, describe_time, format_state
 from kernelviz.text.transfer import format_cell, transfer_insight
 
 
@@ -148,6 +148,50 @@ def test_few_configurations_and_equal_times_have_no_share() -> None:
     assert {e.limit for e in parameter_effects(configuration_space(of(alike))).parameters} >= {"alike"}
 
 
+def test_no_share_is_said_early_or_from_few_configurations_of_a_planned_value() -> None:
+    """A random sample of 100 over 7 values that was cancelled after 12: only two values have a time yet."""
+    names = [configured_name("triton_tuned", {"block": 2**b, "warps": w}) for b in range(7) for w in range(1, 15)]
+    results = [tunings.figure_result(name, 1e-5 * (1 + place)) for place, name in enumerate(names)]
+
+    def limits(some: list[Result], planned: list[str]) -> dict[str, str | None]:
+        run = of(results)
+        plan = msgspec.structs.replace(run.plan, variants=tuple(planned))
+        run = msgspec.structs.replace(run, plan=plan, results=tuple(some))
+        return {e.name: e.limit for e in parameter_effects(configuration_space(run)).parameters}
+
+    assert limits(results[:20], names) == {"block": "early", "warps": "early"}
+    assert limits(results[:13], names) == {"block": "early", "warps": "early"}, "one value of block so far"
+    assert limits(results, names) == {"block": None, "warps": None}
+    assert limits(results[:90], names)["block"] is None, "90 % of 98 is near the end"
+    few = [r for r in results if r.variant in (*names[:6], *names[14:20])]
+    others = [samples.failed(tunings.ADD, n, "compile", "no") for n in names if n not in {r.variant for r in few}]
+    assert limits([*few, *others], names)["block"] == "few", "12 times over 7 values"
+
+
+def test_a_spread_that_no_parameter_explains_is_not_said_to_be_explained() -> None:
+    noise = random.Random(7)
+    results = []
+    for block in (64, 128, 256):
+        for warps in range(1, 13):
+            made = one(block, time_s := 1e-5 * noise.uniform(1, 8), warps=warps)
+            assert isinstance(made.timing, Timing)
+            assert made.timing.device_cold_s is not None
+            wide = msgspec.structs.replace(made.timing.device_cold_s, low=0.4 * time_s, high=2.5 * time_s)
+            results.append(
+                msgspec.structs.replace(made, outcome=msgspec.structs.replace(made.timing, device_cold_s=wide))
+            )
+    space = configuration_space(of(results))
+    effects = parameter_effects(space)
+    said = str(configuration_insight(space, effects))
+    assert "no parameter alone explains more than" in said
+    assert "explains 1" not in said
+    assert effects.noise is not None
+    assert effects.noise > 0.25
+    assert "of it is noise of the single times" in said
+    assert "36 of the times have an interval wider than ±10 %" in str(describe_counts(space))
+    assert "wide interval" in str(format_state(space.configurations[3]))
+
+
 def matrix_of(made: object, runs: dict[str, Run]) -> object:
     return transfer(made, lambda problem: [r for r in runs.values() if problem in r.plan.problems])  # type: ignore[arg-type]
 
@@ -156,9 +200,9 @@ def test_a_matrix_has_only_what_was_measured() -> None:
     made, runs = tunings.shapes()
     matrix = transfer(made, lambda problem: [r for r in runs.values() if problem in r.plan.problems])
     assert [[str(format_cell(c)) for c in row] for row in matrix.cells] == [
-        ["1", "1.25×", "1.50×"],
-        ["1.10×", "1", "no time"],
-        ["not measured", "1.02×", "1"],
+        ["same", "1.25×", "1.50×"],
+        ["1.10×", "same", "no time"],
+        ["not measured", "1.02×", "same"],
     ]  # fmt: skip
     assert matrix.missing == ((2, 0),)
     cell = matrix.cells[0][2]
@@ -203,6 +247,9 @@ def test_the_same_configuration_needs_no_measurement() -> None:
     matrix = transfer((made[0], again), lambda problem: [])
     assert [[c.state for c in row] for row in matrix.cells] == [["same", "same"], ["same", "same"]]
     assert matrix.cells[0][1].ratio == Span(estimate=1.0)
+    said = str(transfer_insight(matrix))
+    assert said.startswith("All 2 shapes chose the same configuration")
+    assert said.endswith("so there is nothing to compare."), "and nothing is said to be within 2 %"
 
 
 def test_inputs_of_other_data_are_the_same_shape() -> None:

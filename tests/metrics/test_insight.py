@@ -12,6 +12,7 @@ from kernelviz.core import Problem, Result, Run, Timing
 from kernelviz.metrics.insight import Insight, insight
 from kernelviz.metrics.rows import rows
 from kernelviz.metrics.sketch import sketch
+from kernelviz.metrics.summary import summary
 from kernelviz.text.insight import describe_insight, describe_sketch
 
 SIZES = [2**p for p in (22, 24, 26, 28, 30)]
@@ -79,12 +80,27 @@ def test_ties_at_the_ends_do_not_count_as_wins_and_most_ties_are_said() -> None:
     )
     other = {"torch_eager": 0.2, "triton_block": 0.8, "cuda_vec16": 0.4}
     assert sentence(planted(win, other, win, tie, win)) == (
-        "cuda vec16 is fastest at 3 of 5 sizes, on average 4.00× over torch eager"
+        "cuda vec16 is fastest at 3 of 5 sizes, there on average 4.00× over torch eager"
     )
     assert sentence(planted(tie, tie)) in (
         "triton block and cuda vec16 tie at all 2 sizes",
         "cuda vec16 and triton block tie at all 2 sizes",
     )
+
+
+def test_as_many_wins_of_another_variant_and_another_best_overall_are_said() -> None:
+    """As on Bench: most wins is a tie, and the best variant overall is one that wins fewer sizes."""
+    first = {"torch_eager": 0.2, "torch_compile": 0.1, "triton_block": 0.30, "cuda_vec16": 0.05, "cuda_scalar": 0.29}
+    second = {"torch_eager": 0.2, "torch_compile": 0.1, "triton_block": 0.05, "cuda_vec16": 0.30, "cuda_scalar": 0.29}
+    run = planted(first, second, first, second)
+    assert sentence(run) == (
+        "triton block is fastest at 2 of 4 sizes, there on average 1.50× over torch eager; cuda vec16 wins as many; "
+        "best overall: cuda scalar"
+    )
+    answers = summary(rows(run, run.environment.roofs))
+    assert answers is not None
+    assert answers.fastest == "cuda_scalar"
+    assert {one.variant for one in answers.most_wins} == {"triton_block", "cuda_vec16"}
 
 
 def test_the_rival_is_the_faster_one_of_torch_compile_and_the_baseline() -> None:

@@ -11,8 +11,10 @@ import pytest
 
 import kernelviz as kv
 from kernelviz.core.result import Kernel
-from kernelviz.metrics.limiter import HALF, limiter
+from kernelviz.formats import shipped_runs
+from kernelviz.metrics.limiter import HALF, MOSTLY_WORKING, ROOF_SHARE, limiter
 from kernelviz.metrics.limiter_evidence import Limiter
+from kernelviz.metrics.limiter_facts import case_facts
 from kernelviz.metrics.roofline import speed_of_light
 from kernelviz.metrics.rows import Row, rows
 from kernelviz.ops import op_named
@@ -52,6 +54,48 @@ def test_attention_at_half_of_the_matrix_product_is_limited_by_arithmetic_and_ne
             assert "kernels that compute need no higher occupancy" in reason
         seen.add(found.kind)
     assert seen == {"compute", "unclear"}
+
+
+def test_one_rule_for_compute_and_latency_over_every_recorded_convolution_and_matrix_product() -> None:
+    """Persistent kernels of cuDNN start 120 blocks on 132 multiprocessors. Cases of 1.1 ms at 54 % of the roof were called
+    latency for that, and beside them grids with as little work for the multiprocessors (196 blocks) were called unclear."""
+    seen = set()
+    for name in shipped_runs.names():
+        run = shipped_runs.load(name)
+        device, roofs = run.environment.device, run.environment.roofs
+        for row in rows(run, roofs):
+            if row.figure is None:
+                continue
+            facts = case_facts(row.result, row.figure, device, roofs, "cold")
+            found = limiter(row.result, device, roofs)
+            working = facts.working_fraction
+            if not facts.computes or working is None or found.kind == "launch":
+                continue
+            share, reason = facts.of_time(facts.roofed_s), f"{row.result.case.key}: {describe_limiter_reason(found)}"
+            if share >= ROOF_SHARE:
+                assert found.kind == "compute", reason
+            elif working <= MOSTLY_WORKING:
+                assert found.kind == "latency", reason
+                assert found.evidence[0].kind in ("few_blocks", "uneven_blocks"), reason
+            elif found.evidence and any(e.kind == "too_short" for e in found.evidence):
+                assert found.kind == "latency", reason
+            else:
+                assert found.kind == ("compute" if share >= HALF else "unclear"), reason
+            seen.add((row.result.problem.op, found.kind, working < 1))
+    assert seen >= {("conv_bias_relu", kind, True) for kind in ("latency", "compute", "unclear")}
+    assert ("matmul", "compute", False) in seen
+
+
+def test_all_variants_of_a_small_convolution_have_the_same_limiter() -> None:
+    run = shipped_runs.load("h200-fusion-conv_bias_relu")
+    kinds: dict[int, set[str]] = {}
+    for row in rows(run, run.environment.roofs):
+        sizes = row.result.problem.sizes
+        if row.figure is not None and sizes["c"] == 64:
+            found = limiter(row.result, run.environment.device, run.environment.roofs)
+            kinds.setdefault(sizes["n"], set()).add(found.kind)
+    assert (kinds[1], kinds[4], kinds[16]) == ({"latency"}, {"latency"}, {"unclear"})
+    assert kinds[1024] == kinds[2048] == {"compute", "unclear"}, "and never latency with a millisecond of work"
 
 
 def planted(op_name: str, share: float, kernels: int = 1, registers: int = 168) -> tuple[str, str]:

@@ -50,16 +50,28 @@ def stored(bench: Bench) -> Bench:
     return bench
 
 
-def test_the_first_visit_offers_a_new_tuning(bench: Bench) -> None:
+def test_a_first_visit_without_a_gpu_shows_a_recorded_tuning(bench: Bench) -> None:
     test = opened()
-    assert test.segmented_control(key="autotune_mode").value == "new"
+    assert test.segmented_control(key="autotune_mode").value == "results"
+    assert "A recorded tuning, to show the page without a GPU. Measured by kernelviz on NVIDIA H200" in words(test)
+    assert "500 of 500 planned configurations have a result" in words(test)
+    assert [c.key for c in charts(test)] == ["autotune_scatter", "autotune_progress_chart"]
     assert "Stored tunings (0)" in [e.label for e in test.expander]
-    assert "cannot run on" in words(test), "every variant with parameters needs a GPU"
+    for part in PARTS:
+        assert not opened(run=bench.tunings.shipped()[0], autotune_view=part).exception
+    test = opened(run=bench.tunings.shipped()[0])
+    test.segmented_control(key="autotune_mode").set_value("new").run()
+    assert not test.exception
+    said = words(test)
+    assert "Nothing can be tuned on" in said
+    assert "matmul" in said.split("Nothing can be tuned on")[1].split("\n")[0], "the ops are named"
+    assert "cannot run on" in said, "every variant with parameters needs a GPU"
     assert not [b for b in test.button if b.key == "autotune_start"]
     assert (param(test, "op"), param(test, "variant")) == ("add", "triton_tuned")
-    test.segmented_control(key="autotune_mode").set_value("results").run()
-    assert not test.exception
-    assert "No tuning is stored on this server yet" in words(test)
+    (recorded,) = (b for b in test.button if (b.key or "").startswith("autotune_recorded"))
+    recorded.click().run()
+    assert param(test, "run") == bench.tunings.shipped()[0]
+    assert bench.tunings.shipped()[0] not in [run.id for run in bench.history.shipped()], "no run of the gallery"
 
 
 def test_every_part_of_a_tuning_can_be_opened_by_its_address(stored: Bench) -> None:

@@ -50,6 +50,14 @@ def test_the_first_visit_shows_shipped_runs_and_says_what_limits_them(bench: Ben
     assert "times, launch facts and, for cases that have them, hardware counters" in said
 
 
+def test_an_address_with_one_run_draws_that_run(bench: Bench) -> None:
+    test = opened(run=plant.MATMUL)
+    assert test.multiselect(key="chosen_runs").value == [plant.MATMUL]
+    assert (param(test, "runs"), param(test, "run")) == (plant.MATMUL, None)
+    columns = list(table(test).columns)
+    assert columns.index("Limiter") < columns.index("Share of roof, %"), "what the table is about is not cut off"
+
+
 def test_own_runs_come_first_and_the_address_names_what_is_shown(bench: Bench) -> None:
     bench.history.add(samples.run(id="own", title="mine"))
     test = opened()

@@ -15,6 +15,7 @@ from rehearsed_bench import RehearsedBench
 from streamlit.testing.v1 import AppTest
 
 import kernelviz.bench
+from kernelviz.core.configuration import configuration_text, parted
 from kernelviz.core.events import RunEnded
 
 Open = Callable[..., AppTest]
@@ -48,6 +49,28 @@ def test_a_tuning_of_144_configurations_can_be_read(page: Open) -> None:
     listed = [line for line in words.splitlines() if "triton tuned[" in line and "µs" in line]
     assert 0 < len(listed) <= 11
     assert "hide" not in test.query_params
+    tiles = {m.label: m.value for m in test.metric}
+    assert tiles["Best configuration"] == "block=2048, warps=2, parts=1", "as Autotune says"
+    assert tiles["Speed-up over the default"] == "1.786×"
+    assert "**6 configurations**" not in words, "so few are named"
+
+
+def test_of_many_wrong_configurations_only_the_number_is_above_the_tiles(page: Open) -> None:
+    """And of a tuning in which a single time of the sweep is shorter than the default's, the default stays the best."""
+    run = tunings.run()
+    names = [r.variant for r in run.results]
+    results = [tunings.figure_result(name, 2e-4 * (1.0 if n == 0 else 0.999)) for n, name in enumerate(names)]
+    for n in range(20, 53):
+        results[n] = samples.failed(tunings.ADD, names[n], "wrong", "the largest error is 4e9 times the allowed one")
+    stored = msgspec.structs.replace(run, results=tuple(results))
+    test = page(RehearsedBench((samples.H200,), stored=(stored,), ops=ops), run="tuning-1")
+    assert not test.exception
+    words = _words(test)
+    assert "✕ **33 configurations**" in words
+    assert "The tab **Failures** names them" in words
+    tiles = {m.label: m.value for m in test.metric}
+    assert tiles["Best configuration"] == str(configuration_text(parted(names[0])[1] or {}))
+    assert tiles["Speed-up over the default"] == "1.00×"
 
 
 def test_a_result_says_its_configuration(page: Open) -> None:

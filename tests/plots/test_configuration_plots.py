@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from functools import partial
 
+import msgspec
 import peers
 import pytest
 import sample_tunings as tunings
 
 from kernelviz import plots
+from kernelviz.core.configuration import configured_name
 from kernelviz.formats import read
 from kernelviz.formats.browser import figure_json
 from kernelviz.metrics.configurations import configuration_space
@@ -26,6 +28,15 @@ CHARTS = {
 }
 MOST_S = 1.5
 """Generous: 0.5 s is the goal on a machine that does nothing else, and drawing takes 0.1 s there."""
+
+
+def test_a_best_that_is_the_default_has_one_mark_and_one_label() -> None:
+    names = [configured_name("triton_tuned", {"block": 2**b, "warps": 4}) for b in (6, 7, 8)]
+    results = tuple(tunings.figure_result(name, 1e-5 * n) for n, name in enumerate(names, 1))
+    run = tunings.run()
+    plan = msgspec.structs.replace(run.plan, variants=tuple(names), baseline=names[0])
+    figure = plots.time_by_parameter(msgspec.structs.replace(run, plan=plan, results=results), "block")
+    assert [text for trace in figure.data for text in (trace.text or ())] == ["best = default"]
 
 
 @pytest.mark.parametrize("name", CHARTS)
@@ -88,5 +99,5 @@ def test_the_matrix_shows_a_pair_that_nobody_measured_as_such() -> None:
 
     figure = plots.ratio_by_shape(_transfer(True))
     texts = [a.text for a in figure.layout.annotations]
-    assert texts == ["1", "1.25×", "1.50×", "1.10×", "1", "no time", "not measured", "1.02×", "1"]
+    assert texts == ["same", "1.25×", "1.50×", "1.10×", "same", "no time", "not measured", "1.02×", "same"]
     assert figure.data[0].z[2][0] is None

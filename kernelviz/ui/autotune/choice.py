@@ -7,6 +7,7 @@ from typing import Literal
 import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
+from kernelviz.bench.tunable import anything_tunable
 from kernelviz.core import Run, UnknownRun
 from kernelviz.ui.shared import run_in_hand, site, view_filters
 from kernelviz.ui.shared.text import distinct_labels, plain, run_label
@@ -20,10 +21,11 @@ _MOST_RUNS = 300
 
 
 def tunings_here(bench: Bench) -> dict[str, RunSummary]:
-    """The runs of this server that are tunings, also imported ones, the newest first."""
+    """The runs of this server that are tunings, also imported ones, the newest first; then those that came with the package."""
     runs = {run.id: run for run in bench.history.find(limit=_MOST_RUNS)}
     known = bench.tunings.among(list(runs))
-    return {run_id: run for run_id, run in runs.items() if run_id in known}
+    own = {run_id: run for run_id, run in runs.items() if run_id in known}
+    return own | {run_id: bench.history.summary(run_id) for run_id in bench.tunings.shipped()}
 
 
 def mode(bench: Bench, tunings: Mapping[str, RunSummary]) -> Mode:
@@ -34,9 +36,9 @@ def mode(bench: Bench, tunings: Mapping[str, RunSummary]) -> Mode:
         st.session_state[_MODE] = pending
     elif opened:
         named = RUN in st.query_params
-        st.session_state[_MODE] = (
-            "new" if not named and (FIRST_OF_FORM in st.query_params or not tunings) else "results"
-        )
+        own = any(not run.shipped for run in tunings.values())
+        form = FIRST_OF_FORM in st.query_params or not (own or (tunings and not anything_tunable(bench)))
+        st.session_state[_MODE] = "new" if not named and form else "results"
     options: tuple[Mode, ...] = ("results", "new")
     chosen = view_filters.widget_with_value(
         st.segmented_control, "Show", options, key=_MODE, format_func=_LABELS.__getitem__, label_visibility="collapsed",
@@ -70,7 +72,8 @@ def run_box(bench: Bench, tunings: Mapping[str, RunSummary]) -> Run | None:
         st.session_state[_CHOSEN] = first
     chosen = view_filters.widget_with_value(
         st.selectbox, "Tuning", list(labels), key=_CHOSEN, width="stretch", format_func=distinct_labels(labels, labels.get),
-        help="Tunings of this server, the newest first, with those that were imported from Kernel Tuner.",
+        help="Tunings of this server, the newest first, with those that were imported from Kernel Tuner; then the recorded ones "
+        "that came with kernelviz.",
     ) or first  # fmt: skip
     view_filters.write(RUN, chosen)
     run_in_hand.take(chosen)

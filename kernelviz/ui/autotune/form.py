@@ -7,6 +7,7 @@ import msgspec
 import streamlit as st
 
 from kernelviz.bench import Bench
+from kernelviz.bench.tunable import tunable
 from kernelviz.bench.tunings import EARLY_STOP, METHOD
 from kernelviz.core import Device, Method, Plan, RunRequest, UsageError, units
 from kernelviz.core.command import commands
@@ -14,9 +15,9 @@ from kernelviz.core.sizes import values
 from kernelviz.ops import Op, Variant
 from kernelviz.ops.catalog.space import MOST_IN_PLAN, tuned_keys
 from kernelviz.text import describe_reason, format_variant
-from kernelviz.text.tuning import describe_plan, describe_space
-from kernelviz.ui.autotune import measuring
-from kernelviz.ui.shared import view_filters
+from kernelviz.text.tuning import describe_plan, describe_space, describe_tunable
+from kernelviz.ui.autotune import choice, measuring
+from kernelviz.ui.shared import device_strip, view_filters
 from kernelviz.ui.shared.text import plain
 
 _USUAL_COUNT = 100
@@ -31,6 +32,8 @@ def new_tuning(bench: Bench) -> None:
     if not tunable:
         st.info("No variant here has parameters to tune.", icon=":material/info:")
         return
+    device_strip.notices(bench.notices(device.id), on_one_line=True)
+    _what_can_be_tuned(bench, device)
     with st.container(border=True, key="autotune_form"):
         request, configurations, seed, method, lack = _boxes(bench, tunable, device)
         if lack:
@@ -42,6 +45,21 @@ def new_tuning(bench: Bench) -> None:
             st.error(plain(error), icon=":material/error:")
             return
         _start_row(bench, device, plan, method)
+
+
+def _what_can_be_tuned(bench: Bench, device: Device) -> None:
+    """Which ops can be tuned on the device. Where none can: a recorded tuning to look at."""
+    entries = tunable(bench, device.id)
+    said = plain(describe_tunable(entries, device.name))
+    if any(one.lack is None for one in entries):
+        st.caption(said)
+        return
+    st.info(said, icon=":material/memory:")
+    for run_id in bench.tunings.shipped():
+        st.button(
+            "Open a recorded tuning", key=f"autotune_recorded_{run_id}", icon=":material/inventory_2:", type="primary",
+            on_click=choice.choose_run, args=(run_id,), help=plain(bench.history.summary(run_id).title),
+        )  # fmt: skip
 
 
 def _tunable(bench: Bench) -> dict[str, tuple[Op, tuple[Variant, ...]]]:
@@ -198,7 +216,7 @@ def _seconds(text: str) -> float:
 
 def _start_row(bench: Bench, device: Device, plan: Plan, method: Method) -> None:
     """What would be measured, the button, and the same as a command."""
-    st.markdown(plain(describe_plan(plan, method)))
+    st.markdown(plain(describe_plan(plan, bench.tunings.cost(plan, method))))
     measuring.start_button(bench, device, plan, method)
     with st.expander("The same in a terminal and in Python", icon=":material/terminal:"):
         st.code("\n".join(commands(plan, method)), language=None, wrap_lines=True)

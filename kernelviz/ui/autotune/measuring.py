@@ -9,7 +9,7 @@ from kernelviz.core import LIVING, BadField, Device, Method, Plan, Run
 from kernelviz.core.configuration import configuration_text
 from kernelviz.metrics.tuning import is_tuning, tried
 from kernelviz.ui.autotune import choice
-from kernelviz.ui.shared import callbacks, live_progress, session, site
+from kernelviz.ui.shared import callbacks, device_strip, live_progress, session, site
 from kernelviz.ui.shared.text import plain
 
 _KIND, _STORED = "autotune", "autotune_kept"
@@ -39,6 +39,8 @@ def controls(bench: Bench, run: Run) -> None:
     """The progress of a tuning that is measured, with Cancel; or, if it was cut short, Resume and Store the best so far."""
     progress = live_progress.progress_of(bench, run.id)
     if progress is not None and progress.status in LIVING:
+        if any(device.id == run.plan.device for device in bench.devices()):
+            device_strip.notices(bench.notices(run.plan.device), on_one_line=True)
         live_progress.running_activity(
             bench, run.id, progress,
             f"Measuring {run.plan.search.variant if run.plan.search else run.plan.op} on {run.environment.device.name}. "

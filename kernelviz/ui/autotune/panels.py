@@ -10,9 +10,9 @@ from kernelviz.bench import Bench
 from kernelviz.core import Run
 from kernelviz.core.configuration import configuration_text
 from kernelviz.formats import describe_unreadable, digest
-from kernelviz.metrics.configurations import ConfigurationSpace, configuration_space
+from kernelviz.metrics.configurations import ConfigurationSpace, configuration_space, in_rank_order
 from kernelviz.metrics.parameter_effects import ParameterEffects, parameter_effects
-from kernelviz.tables.configurations import EFFECTS, configuration_columns
+from kernelviz.tables.configurations import configuration_columns, effect_columns
 from kernelviz.text import describe_failures
 from kernelviz.text.configurations import (
     METHOD,
@@ -65,6 +65,8 @@ def nothing_tuned(bench: Bench) -> None:
 def of_run(bench: Bench, run: Run) -> None:
     """Sentence, charts and tables of a tuning."""
     space = configuration_space(run)
+    if bench.history.openable(run.id).shipped:
+        st.caption(plain(f"A recorded tuning, to show the page without a GPU. {run.note}"))
     effects = parameter_effects(space)
     st.markdown(f"**{plain(configuration_insight(space, effects))}**")
     st.caption(plain(f"{describe_heading(space)}. {describe_counts(space)}"))
@@ -132,10 +134,11 @@ def _overview(run: Run, space: ConfigurationSpace) -> None:
 
 def _failures(run: Run, space: ConfigurationSpace) -> None:
     st.markdown(f"**{describe_failed(space)}, for these reasons**")
-    charts.draw(
-        partial(plots.count_by_reason, run), key="autotune_reasons", picture=_picture(run, "failures by reason"),
-        alt="How many configurations failed, by reason. The reasons follow as text.",
-    )  # fmt: skip
+    if len(space.failures) > 1:  # one bar would say nothing that its text does not say
+        charts.draw(
+            partial(plots.count_by_reason, run), key="autotune_reasons", picture=_picture(run, "failures by reason"),
+            alt="How many configurations failed, by reason. The reasons follow as text.",
+        )  # fmt: skip
     by_name = {c.variant: c for c in space.configurations}
     for number, reason in enumerate(space.failures, 1):
         listed = [configuration_text(by_name[v].values) or v for v in reason.variants if v in by_name]
@@ -170,15 +173,17 @@ def _parameters(run: Run, space: ConfigurationSpace, effects: ParameterEffects) 
     if effects.estimated:
         st.caption(f"{effects.estimated} of the {effects.count} times are estimates of one block (stopped early).")
     if effects.parameters:
-        table.show(list(EFFECTS), list(effects.parameters), key="autotune_effects", alt="What each parameter is worth")
+        table.show(
+            list(effect_columns(space)),
+            list(effects.parameters),
+            key="autotune_effects",
+            alt="What each parameter is worth",
+        )
 
 
 def _configurations(run: Run, space: ConfigurationSpace) -> None:
     """The table of all configurations, and the run as a file."""
-    ranked = sorted(
-        space.configurations,
-        key=lambda c: (not c.is_best, c.time_s is None, c.state == "stopped", c.time_s or 0.0, c.place),
-    )
+    ranked = in_rank_order(space)
     table.show(
         configuration_columns(space), ranked, key="autotune_table", alt=f"{len(ranked)} configurations, the best first"
     )

@@ -10,6 +10,7 @@ from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench import fusion as use_case
 from kernelviz.core import Device, units
 from kernelviz.metrics.fusion import FusionRow, axes_along, lines_along, payoff
+from kernelviz.metrics.fusion_reasons import MOST_FACTOR
 from kernelviz.tables.column import View
 from kernelviz.tables.fusion import fusion_columns
 from kernelviz.text import format_sizes, format_variant
@@ -164,9 +165,8 @@ def _steps(row: FusionRow) -> str:
         if cost is not None and row.fused is not None
         else []
     )
-    fills = [f"| {row.saved.memsets} × memset of the library (a launch, no step) | – | 0 | – |"] * bool(
-        row.saved.memsets
-    )
+    memsets = row.saved.memsets
+    fills = [f"| {memsets} × memset of the library (a launch, no step) | – | 0 | – |"] if memsets else []
     return "\n".join(["| Step | Moves | FLOP | Leaves |", "|---|--:|--:|--:|", *lines, *fills, *fused])
 
 
@@ -251,7 +251,7 @@ def method() -> None:
     with st.expander("How the predictions are made", icon=":material/help:"):
         st.markdown(bullets((METHOD_B, METHOD_A)))
         st.markdown(
-            "A prediction fails if it differs from the measured speed-up by a factor of more than 1.15. The reasons are "
-            "derived from facts: the roofs, the cache, the launches, what limits the fused kernel, and its spills. Fusing "
-            "is compared with the fastest composition, so that better kernels do not count as a gain of fusing."
+            f"A prediction fails if it differs from the measured speed-up by a factor of more than {MOST_FACTOR:.2f}. The "
+            "reasons are derived from facts: the roofs, the cache, the launches, what limits the fused kernel, and its spills. "
+            "Fusing is compared with the fastest composition, so that better kernels do not count as a gain of fusing."
         )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, get_args
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench import ladder as use_case
@@ -22,8 +23,9 @@ _CLICKED = "ladder_step_clicked"
 WARM_FIELD = "warm"
 
 
-def op(bench: Bench) -> str:
-    """The op: that of the run in the address, else the one that the address names, else that of the run in hand."""
+def op(bench: Bench, notices: DeltaGenerator) -> str:
+    """The op: that of the run in the address, else the one that the address names, else that of the run in hand. `notices`: where
+    it is said that the address names none."""
     options = use_case.ladder_ops(bench)
     named = _run_of_address(bench)
     in_hand = None if named is not None else _openable(bench, run_in_hand.current(bench))
@@ -33,7 +35,9 @@ def op(bench: Bench) -> str:
         first = of_address if of_address in options else use_case.default_op(bench)
     if of_address is not None and of_address not in options and named is None:
         first = nearest(of_address, options) or first
-        st.caption(f":orange[In the address, the op {plain(repr(of_address))} has no ladder: showing {plain(first)}]")
+        notices.caption(
+            f":orange[In the address, the op {plain(repr(of_address))} has no ladder: showing {plain(first)}]"
+        )
     if view_filters.moved("run") or view_filters.moved("op"):
         st.session_state.pop("ladder_op", None)
     st.session_state.setdefault("ladder_op", first)
@@ -101,13 +105,13 @@ def say_missing(bench: Bench) -> None:
         )
 
 
-def problem(bench: Bench, document: Run) -> Problem:
-    """The problem: its sizes, number format and direction."""
+def problem(bench: Bench, document: Run, notices: DeltaGenerator) -> Problem:
+    """The problem: its sizes, number format and direction. `notices`: where unknown values of the address are named."""
     by_key = {p.key: p for p in use_case.problems_of(document)}
     default = use_case.default_problem(bench, document).key
     several = len({(p.dtype, p.compute, p.direction, p.data) for p in by_key.values()}) > 1
     key = _box(
-        st.selectbox, "Size", list(by_key), default, param="problem", name="problem", width=320,
+        st.selectbox, "Size", list(by_key), default, param="problem", name="problem", notices=notices, width=320,
         format_func=lambda k: _problem_label(by_key[k], whole=several),
         help="The sizes of this run, with number format and direction where they differ.",
     )  # fmt: skip
@@ -121,29 +125,30 @@ def _problem_label(of: Problem, *, whole: bool) -> str:
     )
 
 
-def headline(document: Run) -> Headline:
-    """Cold or warm times, if the run has both."""
+def headline(document: Run, notices: DeltaGenerator) -> Headline:
+    """Cold or warm times, if the run has both. `notices`: where unknown values of the address are named."""
     if WARM_FIELD not in document.method.figures:
         return "cold"
     names: tuple[Headline, ...] = get_args(Headline)
     return _box(
-        st.segmented_control, "Cache", list(names), "cold", param="l2", name="l2",
+        st.segmented_control, "Cache", list(names), "cold", param="l2", name="l2", notices=notices,
         help="Cold: the caches are flushed before each call. Warm: calls repeat on the same data.",
     )  # fmt: skip
 
 
-def metric(ladder: Ladder) -> Metric:
-    """What the chart and the rungs show."""
+def metric(ladder: Ladder, notices: DeltaGenerator) -> Metric:
+    """What the chart and the rungs show. `notices`: where unknown values of the address are named."""
     names: list[Metric] = list(get_args(Metric))
     return _box(
-        st.segmented_control, "Show", names, ladder.metric, param="metric", name="metric",
+        st.segmented_control, "Show", names, ladder.metric, param="metric", name="metric", notices=notices,
         format_func=lambda name: METRICS[name],
         help="Bandwidth: the least bytes of the problem per second. Arithmetic rate: its operations per second.",
     )  # fmt: skip
 
 
-def backend(ladder: Ladder) -> BackendLadder | None:
-    """Which backend's ladder is shown: those with a correct time first."""
+def backend(ladder: Ladder, notices: DeltaGenerator) -> BackendLadder | None:
+    """Which backend's ladder is shown: those with a correct time first. `notices`: where unknown values of the address are
+    named."""
     ladders = {of.backend: of for of in ladder.ladders}
     main = ladder.main
     if main is None:
@@ -151,7 +156,7 @@ def backend(ladder: Ladder) -> BackendLadder | None:
     if len(ladders) == 1:
         return main
     chosen = _box(
-        st.segmented_control, "Ladder", list(ladders), main.backend, param="ladder", name="backend",
+        st.segmented_control, "Ladder", list(ladders), main.backend, param="ladder", name="backend", notices=notices,
         format_func=lambda name: f"{format_backend(name)} ({len(ladders[name].correct)} of {len(ladders[name].steps)})",
         help="Each backend has a ladder of its own. In brackets: rungs with a correct time, of all rungs.",
     )  # fmt: skip
@@ -189,10 +194,11 @@ def _box(
     *,
     param: str,
     name: str,
+    notices: DeltaGenerator | None = None,
     **look: Any,
 ) -> _Option:
     """A widget whose value the address always names as `param`, because its default depends on the run. An unknown value of the
-    address is reported, and the default is used."""
+    address is reported, in `notices` or here, and the default is used."""
     key, of_address = f"ladder_{name}", st.query_params.get(param)
     followed = f"{key}_followed"
     present = st.session_state.get(key)
@@ -202,7 +208,7 @@ def _box(
     elif view_filters.moved(param) or present not in options:
         st.session_state[key] = of_address if of_address in options else default
         if of_address and of_address not in options:
-            st.caption(
+            (notices or st).caption(
                 f":orange[In the address, {plain(param)} {plain(repr(of_address))} is unknown: showing {plain(default)}]"
             )
     chosen: _Option = view_filters.widget_with_value(widget, label, options, key=key, **look) or default

@@ -1,5 +1,7 @@
 """Links from a rung to the page Code."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from kernelviz.metrics.ladder import Ladder, Step
@@ -28,3 +30,13 @@ def difference(ladder: Ladder, step: Step, source: SourceChanges | None) -> None
     st.page_link(
         page, label="Open the difference on Code", query_params={**sides, "kind": kind}, icon=":material/difference:"
     )
+
+
+def other_ladders(ops: Sequence[str]) -> None:
+    """Links to the ladders that can be looked at without measuring."""
+    if not ops:
+        return
+    st.markdown("Ladders that can be looked at now:")
+    with st.container(horizontal=True, gap="small"):
+        for op in ops:
+            st.page_link(site.page("ladder"), label=op, query_params={"op": op}, icon=":material/stairs:")

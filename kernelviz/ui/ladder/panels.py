@@ -32,7 +32,7 @@ from kernelviz.text.ladder_changes import (
     describe_unread_code,
 )
 from kernelviz.text.ladder_facts import facts_of_step
-from kernelviz.text.ladder_markdown import diff_lines, markdown
+from kernelviz.text.ladder_markdown import excerpts, markdown
 from kernelviz.text.ladder_summary import describe_summary
 from kernelviz.ui.ladder import choice, links, measuring
 from kernelviz.ui.shared import charts, download_button
@@ -75,15 +75,10 @@ def nothing_measured(bench: Bench, op: Op, device: Device) -> None:
             return
         st.markdown(
             f"**No run shows the ladder of {plain(op.name)}**, and this machine cannot measure it. Measure it on a GPU "
-            f"and upload the run on the page History. {_with_runs(bench)}"
+            "and upload the run on the page History."
         )
         st.code(f"kernelviz ladder {op.name} --measure", language="console")
-
-
-def _with_runs(bench: Bench) -> str:
-    """Which ladders can be looked at."""
-    ops = sorted({run.op for run in bench.history.shipped() if use_case.shows_ladder(bench, run)})
-    return f"Ladders that can be looked at now: choose {' or '.join(ops)} above." if ops else ""
+        links.other_ladders(sorted({run.op for run in bench.history.shipped() if use_case.shows_ladder(bench, run)}))
 
 
 def changes_of(bench: Bench, ladder: Ladder) -> LadderChanges:
@@ -147,11 +142,13 @@ def lines_changed(ladder: Ladder, of: BackendLadder, step: Step, changes: Ladder
         f"{plain(describe_source_changes(source)) if source is not None else 'this rung has no result, so nothing is known.'}"
     )
     if source is not None:
-        for number, lines in enumerate(diff_lines(source)):
+        for number, excerpt in enumerate(excerpts(source)):
+            if not excerpt.of_diff:
+                st.caption(plain(excerpt.heading))
             # The box scrolls, and not the code in it, because the keyboard reaches only the box: it has a button in it.
-            height: Any = DIFF_PX if len(lines) > SHORT_LINES else "content"
+            height: Any = DIFF_PX if len(excerpt.lines) > SHORT_LINES else "content"
             with st.container(height=height, border=False, key=f"ladder_diff_{number}"):
-                st.code("\n".join(lines), language="diff" if lines[0].startswith("---") else "cpp", wrap_lines=True)
+                st.code("\n".join(excerpt.lines), language=excerpt.language, wrap_lines=True)
 
 
 def worklog(

@@ -51,7 +51,8 @@ determines it:
    are busy in 60 % of their cycles or more.
 4. **bandwidth**, for a call of several kernels, left of the ridge: each kernel takes as long as a few passes over the bytes of
    the problem.
-5. **latency**: fewer blocks than multiprocessors, or a kernel too short to fill the GPU. Left of the ridge also at most 25 % of
+5. **latency**: a grid that leaves a quarter of the multiprocessors or more without work, or a kernel too short to fill the GPU.
+   Left of the ridge also at most 25 % of
    the warps that the GPU can hold, or so few threads that one 16-byte vector in flight per thread cannot reach 60 % of the
    bandwidth. Right of it, tensor cores are busy at such an occupancy, so it is no reason.
 6. **bandwidth**, for an op that only moves data: threads wait longer for their bytes than trips to memory take.

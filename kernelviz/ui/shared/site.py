@@ -65,14 +65,23 @@ def history_link() -> None:
     st.page_link(page("history"), label="Runs on this server, and upload", icon=":material/history:")
 
 
-def open_run_of_address(present: StreamlitPage) -> None:
-    """Open the run that the address names on a page whose address names no single run.
+_RUN_AS = {"roofline": "runs", "compare": "b"}
+"""By page that draws several runs: the parameter that names one of them."""
 
-    Streamlit writes a link to the first page as `?run=…`, which a browser without `start.js` resolves against the present page
-    when the link is copied or opened in a new tab.
+
+def open_run_of_address(present: StreamlitPage) -> None:
+    """Open the run that the address names as `run` on a page whose address has another parameter for runs, or none.
+
+    Roofline and Compare draw that run. A page that draws no runs opens it on Bench: Streamlit writes a link to the first page as
+    `?run=…`, which a browser without `start.js` resolves against the present page when the link is copied or opened in a new tab.
     """
     run_id = st.query_params.get("run")
-    if run_id and present.url_path not in ("", "autotune", "code", "fusion", "history", "ladder"):
+    parameter = _RUN_AS.get(present.url_path)
+    if run_id and parameter is not None:
+        del st.query_params["run"]
+        if parameter not in st.query_params:
+            st.query_params[parameter] = run_id
+    elif run_id and present.url_path not in ("", "autotune", "code", "fusion", "history", "ladder"):
         st.switch_page(page("bench"), query_params={"run": run_id})
 
 

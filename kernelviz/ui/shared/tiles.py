@@ -4,23 +4,35 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from kernelviz.core import Plan
+from kernelviz.core import Run
 from kernelviz.metrics.figures import Headline
-from kernelviz.metrics.summary import Summary
+from kernelviz.metrics.rows import Row
+from kernelviz.metrics.summary import summary
 from kernelviz.text import Tile, format_variant
-from kernelviz.text.tiles import tiles
+from kernelviz.text.tuning_tiles import tiles_of_run
 from kernelviz.ui.shared.text import plain
 
+_MOST_NAMED = 6
+"""Excluded variants that are named above the tiles. The tab Failures lists all of them."""
 
-def run_tiles(summary: Summary | None, plan: Plan, headline: Headline = "cold") -> None:
+
+def run_tiles(run: Run, table: Sequence[Row], headline: Headline = "cold") -> None:
     """The tiles of a run, and which variants are excluded because they are wrong."""
-    if summary is not None and summary.excluded:
-        names = ", ".join(plain(format_variant(v)) for v in summary.excluded)
-        st.markdown(
-            f":red[✕ **{names}**] computed a wrong result or reported an impossible time. It is marked below and excluded from "
-            "rankings and speed-ups."
-        )
-    draw(tiles(summary, plan, headline))
+    answers = summary(table, headline)
+    if answers is not None and answers.excluded:
+        st.markdown(_describe_excluded(run, answers.excluded))
+    draw(tiles_of_run(run, table, headline))
+
+
+def _describe_excluded(run: Run, excluded: Sequence[str]) -> str:
+    several = len(excluded) > 1
+    end = "are marked below and excluded" if several else "is marked below and excluded"
+    what = f"computed a wrong result or reported an impossible time. {'They' if several else 'It'} {end} from rankings"
+    if len(excluded) <= _MOST_NAMED:
+        names = ", ".join(plain(format_variant(v)) for v in excluded)
+        return f":red[✕ **{names}**] {what} and speed-ups."
+    kind = "configurations" if run.plan.search is not None else "variants"
+    return f":red[✕ **{len(excluded)} {kind}**] {what} and speed-ups. The tab **Failures** names them."
 
 
 def draw(row: Sequence[Tile]) -> None:
