@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kernelviz import plots
     from kernelviz.api import (
+        LayerReport,
         Report,
+        WorkloadReport,
         checklist,
         claims,
         claims_markdown,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
         code_listing,
         code_page,
         compare,
+        compare_workloads,
         configurations,
         counters,
         data_sheets,
@@ -38,12 +41,15 @@ if TYPE_CHECKING:
         library_comparison,
         load,
         load_all,
+        load_workload,
         measure_claims,
+        model,
         precompile,
         profiler_commands,
         regress,
         resume,
         resume_tuning,
+        resume_workload,
         roofline,
         run,
         runs,
@@ -52,12 +58,16 @@ if TYPE_CHECKING:
         trends,
         tune,
         tunings,
+        workload,
+        workload_runs,
     )
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "LayerReport",
     "Report",
+    "WorkloadReport",
     "checklist",
     "claims",
     "claims_markdown",
@@ -67,6 +77,7 @@ __all__ = [
     "code_listing",
     "code_page",
     "compare",
+    "compare_workloads",
     "configurations",
     "counters",
     "data_sheets",
@@ -79,13 +90,16 @@ __all__ = [
     "library_comparison",
     "load",
     "load_all",
+    "load_workload",
     "measure_claims",
+    "model",
     "plots",
     "precompile",
     "profiler_commands",
     "regress",
     "resume",
     "resume_tuning",
+    "resume_workload",
     "roofline",
     "run",
     "runs",
@@ -94,6 +108,8 @@ __all__ = [
     "trends",
     "tune",
     "tunings",
+    "workload",
+    "workload_runs",
 ]
 
 

@@ -1,8 +1,8 @@
-"""History: every stored run (search, open, name, delete, restore, download, upload), and trends over the runs."""
+"""History: every stored run, also of workloads (search, open, name, delete, restore, download, upload), and trends."""
 
 import streamlit as st
 
-from kernelviz.ui.history import one_run, runs, trends, upload
+from kernelviz.ui.history import one_run, runs, trends, upload, workload_runs
 from kernelviz.ui.shared import device_strip, session, view_filters
 
 bench = session.bench()
@@ -10,7 +10,7 @@ upload.title_and_upload(bench)
 device_strip.notices(bench.history.unwritable)
 one_run.undo_bar(bench)
 view = view_filters.choose(
-    st.segmented_control, "View", ("runs", "trends"), "runs", key="lists", label_visibility="collapsed",
+    st.segmented_control, "View", ("runs", "workloads", "trends"), "runs", key="lists", label_visibility="collapsed",
     format_func=str.capitalize,
 )  # fmt: skip
 
@@ -19,6 +19,9 @@ if view == "runs":
     runs.run_list(bench, search)
     runs.shipped_runs(bench, search)
     runs.deleted_runs(bench)
+    st.stop()
+if view == "workloads":
+    workload_runs.workload_list(bench, runs.search_box("workload"))
     st.stop()
 
 device, l2 = trends.device_and_l2(bench)

@@ -20,6 +20,7 @@ from kernelviz.bench.machine import Machine
 from kernelviz.bench.summaries import UnderWay
 from kernelviz.bench.trends import Trends
 from kernelviz.bench.tunings import Tunings
+from kernelviz.bench.workloads import Workloads
 from kernelviz.core.errors import UnknownName, UnknownRun
 from kernelviz.core.events import (
     CaseDone,
@@ -97,6 +98,7 @@ class RehearsedBench(Bench):
         # It says whether counters can be read, and reads none: that needs a runner and the choice of plug-ins.
         self.counters = CounterReading(self.history._store, None, None, devices, self.load)  # type: ignore[arg-type]
         self.trends = Trends(self.history._store, devices)
+        self.workloads = Workloads(self.history._store, devices)
         self.tunings = Tunings(self.history._store, ops, devices, self.load)
         self._roofs = roofs
         self._entries: dict[str, _Entry] = {}

@@ -76,6 +76,9 @@ assert no_package(BACKENDS["tilelang"]).data["package"] == "TileLang"
 from kernelviz.ops import op_named
 digests = [v.source_digest() for v in op_named("negate").variants]
 assert len(set(digests)) == 3
+from kernelviz.workloads.catalog import workloads
+assert "saving" in workloads()
+assert "torch" not in sys.modules
 
 from pathlib import Path
 import kernelviz
@@ -101,7 +104,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("kernelviz", "pages", "tests/ops/sizes"):
         # With what is compiled, which is as valid there; a name with another dot is a file that is being written.
         shutil.copytree(ROOT / name, where / name, ignore=shutil.ignore_patterns("*.pyc.*"))
-    for name in ("app.py", "README.md", "docs/ops.md", "tests/readme_table.py"):
+    for name in ("app.py", "README.md", "docs/ops.md", "docs/workloads.md", "tests/readme_table.py"):
         (where / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, where / name)
     for kind, body in BLOCKS:
@@ -165,6 +168,7 @@ def test_a_command_of_the_document_works(printed: dict[str, tuple[int, str]], co
         "kernelviz run negate --sweep": "torch_multiply",
         "kernelviz run negate --size": "torch_subtract",
         "kernelviz ops": "negate",
+        "kernelviz workloads run saving": "torch_save *",
         "kernelviz export": "variant\tsizes\ttime_s",
         "kernelviz import": "stopwatch",
         "python -c": "1",
@@ -181,6 +185,12 @@ def test_the_tables_of_ops_have_the_new_op(copy: Path, printed: dict[str, tuple[
         lines = (copy / page).read_text().splitlines()
         assert sum("`negate`" in line for line in lines) == 1
         assert len(lines) == len((ROOT / page).read_text().splitlines()) + new_lines
+
+
+@pytest.mark.xdist_group("adding")
+def test_the_tables_of_workloads_have_the_new_workload(copy: Path, printed: dict[str, tuple[int, str]]) -> None:
+    assert printed
+    assert "### Saving weights (`saving`)" in (copy / "docs" / "workloads.md").read_text().splitlines()
 
 
 @pytest.mark.xdist_group("adding")

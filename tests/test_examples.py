@@ -57,6 +57,11 @@ PROMISES: dict[str, tuple[str, ...]] = {
     "kernelviz ladder matmul --run h200-matmul --backend": ("13 rungs from 3.96 to 799 TFLOP/s", "published: 1.22×"),
     "kernelviz ladder matmul --output": ("<!doctype html>", "rung-cuda-8"),
     "kernelviz ladder matmul --run h200-matmul --output": ("<!doctype html>", "rung-cuda-8"),
+    "kernelviz workloads": ("Training step by precision", "all_reduce", "mechanics only"),
+    "kernelviz workloads runs": (),  # none is stored in a new home
+    "kernelviz model llama-3-8b": ("output projection", "residual add of attention", "torch.compile"),
+    "kernelviz model llama-3-8b --phase decode": ("parts that have no time|not measured here",),
+    "kernelviz model llama-3-8b --markdown": ("## Llama-3-8B, prefill, 1 sequence of 4,096 tokens, bf16", "Op by op"),
     "kernelviz claims": ("✓ holds", "✕ does not hold", "Published"),
     "kernelviz compare h200-add": ("only torch_eager", "only triton_block", "faster", "same"),
     "kernelviz library-comparison": ("own", "eager", "compile", "Liger", "of the roof"),
@@ -85,8 +90,9 @@ ON_A_DEVICE = (
 )
 """Commands that need a device, an earlier run, or do not end; tests/cli runs them on planted runs and devices. Here, their
 options have to exist."""
-MEASURES_ALL = "kernelviz claims run"
-"""The same holds for it; tests/bench/test_claims.py runs it."""
+MEASURES_ALL = ("kernelviz claims run", "kernelviz workloads run ")
+"""The same holds for these; tests/bench/test_claims.py and tests/cli/test_workloads_command.py run them."""
+OF_A_GROUP = ("tunings", "workloads")
 SLOW = ("kernelviz import docs/h200-ladders", "kernelviz library-comparison docs/h200-ladders.jsonl.gz --markdown")
 """tests/test_kernels_page.py reads all runs of this file, and compares the table."""
 
@@ -120,7 +126,7 @@ def test_an_example_does_what_its_comment_says(
         assert (ROOT / arguments[1]).is_file()
         return
     if any(word in arguments for word in ON_A_DEVICE) or command.startswith(MEASURES_ALL):
-        names = arguments[:2] if arguments[0] == "tunings" else arguments[:1]  # a command, or one of a group
+        names = arguments[:2] if arguments[0] in OF_A_GROUP else arguments[:1]  # a command, or one of a group
         assert main([*names, "--help"]) == 0
         shown = capsys.readouterr().out
         assert all(word in shown for word in arguments if word.startswith("-"))
@@ -130,7 +136,7 @@ def test_an_example_does_what_its_comment_says(
     out = printed.out
     if "--output" in arguments:
         out += Path(arguments[arguments.index("--output") + 1]).read_text()
-    (patterns,) = (patterns for start, patterns in PROMISES.items() if command.startswith(start))
+    patterns = PROMISES[max((start for start in PROMISES if command.startswith(start)), key=len)]
     assert [pattern for pattern in patterns if not re.search(pattern, out)] == [], out
     if "--json" in arguments:
         assert len(decode(printed.out).results) == len(decode(printed.out).plan.cases())

@@ -29,7 +29,9 @@ skipped = ("kernelviz.measure", "kernelviz.worker.child", "kernelviz.worker.__ma
 def walk(package):
     for found in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
         kernel_file = found.name.startswith("kernelviz.ops.") and found.name.count(".") > 2
-        if found.name in skipped or kernel_file or found.name == "kernelviz.ui.server.main":
+        # Imported only by the process that measures: by the name of a runner, or inside of functions.
+        runner = found.name.startswith("kernelviz.workloads.") and found.name.split(".")[-1].startswith("torch_")
+        if found.name in skipped or kernel_file or runner or found.name == "kernelviz.ui.server.main":
             continue
         module = importlib.import_module(found.name)
         if found.ispkg:

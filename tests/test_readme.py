@@ -18,6 +18,7 @@ from kernelviz.formats import decode
 from kernelviz.hardware.cpu import cpu
 from kernelviz.ops import catalogue
 from kernelviz.store import Store
+from kernelviz.workloads import catalog
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -35,6 +36,13 @@ def test_the_tables_of_ops_are_those_of_the_code(page: str) -> None:
     assert len(MARKED.findall(text)) == 1
     assert with_tables(text) == text, "write it anew with `python tests/readme_table.py`"
     assert all(f"`{name}`" in text for name in catalogue())
+
+
+def test_the_tables_of_workloads_are_those_of_the_code() -> None:
+    text = (ROOT / "docs" / "workloads.md").read_text()
+    assert len(MARKED.findall(text)) == 1
+    assert with_tables(text) == text, "write it anew with `python tests/readme_table.py`"
+    assert all(f"(`{name}`)" in text for name in catalog.workloads())
 
 
 def test_the_readme_is_short_and_the_index_names_every_document() -> None:

@@ -13,10 +13,19 @@ from kernelviz.api.devices import data_sheets
 from kernelviz.api.hardware_counters import counters, profiler_commands
 from kernelviz.api.ladder_reports import LadderReport, ladder
 from kernelviz.api.measurement import Tuned, inspect, resume, resume_tuning, run, selftest, size_text, tune, tunings
+from kernelviz.api.models import LayerReport, model
 from kernelviz.api.precompilation import precompile
 from kernelviz.api.published_claims import claims, claims_markdown, measure_claims
 from kernelviz.api.report import Report, history, load, load_all, runs
 from kernelviz.api.tuning_analysis import Configurations, TransferMatrix, configurations, transfer
+from kernelviz.api.workloads import (
+    WorkloadReport,
+    compare_workloads,
+    load_workload,
+    resume_workload,
+    workload,
+    workload_runs,
+)
 
 ladders = library_comparison
 """The former name of `library_comparison`."""
@@ -25,9 +34,11 @@ __all__ = [
     "Compared",
     "Configurations",
     "LadderReport",
+    "LayerReport",
     "Report",
     "TransferMatrix",
     "Tuned",
+    "WorkloadReport",
     "checklist",
     "claims",
     "claims_markdown",
@@ -37,6 +48,7 @@ __all__ = [
     "code_listing",
     "code_page",
     "compare",
+    "compare_workloads",
     "configurations",
     "counters",
     "data_sheets",
@@ -49,12 +61,15 @@ __all__ = [
     "library_comparison",
     "load",
     "load_all",
+    "load_workload",
     "measure_claims",
+    "model",
     "precompile",
     "profiler_commands",
     "regress",
     "resume",
     "resume_tuning",
+    "resume_workload",
     "roofline",
     "run",
     "runs",
@@ -64,4 +79,6 @@ __all__ = [
     "trends",
     "tune",
     "tunings",
+    "workload",
+    "workload_runs",
 ]

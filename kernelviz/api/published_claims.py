@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from kernelviz import bench as use_cases
 from kernelviz.api.measurement import owner, wait_for_run
 from kernelviz.api.report import Report, frame
-from kernelviz.bench import claim_runs
+from kernelviz.api.workloads import WorkloadReport, wait_for_workload
+from kernelviz.bench import claim_runs, claim_workloads
 from kernelviz.bench import claims as on_device
 from kernelviz.bench.claims_document import markdown
 from kernelviz.core import BadField
@@ -41,7 +42,7 @@ def claims(
     return frame([record(one) for one in chosen])
 
 
-def measure_claims(*names: str, device: str | None = None, again: bool = False) -> tuple[Report, ...]:
+def measure_claims(*names: str, device: str | None = None, again: bool = False) -> tuple[Report | WorkloadReport, ...]:
     """Measure what claims need on a device, all that can be tested there or those of these names, and wait for the runs.
 
     What has results is not measured again unless `again` is set. An interrupt cancels the present run, and the same call goes on.
@@ -49,8 +50,12 @@ def measure_claims(*names: str, device: str | None = None, again: bool = False) 
     """
     bench = use_cases.current()
     where = bench.device(device or bench.default_device()).id
-    missing = claim_runs.to_measure(bench, on_device.claims_on(bench, where), names or None, again=again)
-    return tuple(wait_for_run(bench, claim_runs.start(bench, one, where, owner=owner())) for one in missing)
+    of_device = on_device.claims_on(bench, where)
+    missing = claim_runs.to_measure(bench, of_device, names or None, again=again)
+    of_ops = [wait_for_run(bench, claim_runs.start(bench, one, where, owner=owner())) for one in missing]
+    workloads = claim_runs.workloads_to_measure(of_device, names or None, again=again)
+    starts = (claim_workloads.start(bench, one, where, owner=owner()) for one in workloads)
+    return (*of_ops, *(wait_for_workload(run_id) for run_id in starts))
 
 
 def claims_markdown(*, device: str | None = None, recorded: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""A backup: the whole store as one file, with one line of JSON for each run, roof, selftest, inspection and tuning.
+"""A backup: the whole store as one file, with one line of JSON for each run, roof, selftest, inspection, tuning and workload.
 
 The first line holds the version of the format. The last line holds the number of lines and the SHA-256 of all bytes before it,
 so that a file that was cut off or changed is refused before anything of it is stored. A file whose name ends with ``.gz`` is
@@ -21,13 +21,19 @@ import msgspec
 
 import kernelviz
 from kernelviz import formats
+from kernelviz.bench.workload_history import WorkloadHistory
 from kernelviz.core import BadField, DocumentError, Inspection, Roof, Run, Selftest, Tuning, UnknownRun, timestamps
-from kernelviz.formats import document, limited_process, record_validation, validation
+from kernelviz.core.workload import WorkloadRun
+from kernelviz.formats import document, limited_process, record_validation, validation, workload_document
 from kernelviz.formats.reading import BACKUP
 from kernelviz.store import DamagedRow, Store
 
-SCHEMA = "kernelviz-backup/2"
-_READ = ("kernelviz-backup/1", SCHEMA)  # the first version had no tunings
+SCHEMA = "kernelviz-backup/3"
+_READ = (
+    "kernelviz-backup/1",
+    "kernelviz-backup/2",
+    SCHEMA,
+)  # the first had no tunings, the second no runs of workloads
 _GZIP = b"\x1f\x8b"
 MOST_LINE_BYTES = 512 * 2**20
 """Of a line, so of a run, when it is unpacked. A run of 1,000 cases with all samples has about 120 MB."""
@@ -72,12 +78,20 @@ class TuningLine(_Line, frozen=True, kw_only=True, tag="tuning"):
     tuning: Tuning
 
 
+class WorkloadLine(_Line, frozen=True, kw_only=True, tag="workload"):
+    """A run of a workload as its document, with the facts that only the store has."""
+
+    owner: str = ""
+    deleted_at: str | None = None
+    run: msgspec.Raw
+
+
 class _End(_Line, frozen=True, kw_only=True, tag="end"):
     lines: int
     sha256: str
 
 
-Line = RunLine | RoofLine | SelftestLine | InspectionLine | TuningLine
+Line = RunLine | RoofLine | SelftestLine | InspectionLine | TuningLine | WorkloadLine
 _LINE: msgspec.json.Decoder[Line | _End] = msgspec.json.Decoder(Line | _End)
 
 
@@ -94,7 +108,7 @@ class Backup:
     def counts(self) -> str:
         """
         >>> Backup({RunLine: 1, RoofLine: 2}).counts
-        '1 run, 2 roofs, 0 selftests, 0 inspections, 0 tunings'
+        '1 run, 2 roofs, 0 selftests, 0 inspections, 0 tunings, 0 workloads'
         """
         numbers = ((self.lines.get(kind, 0), kind.__struct_config__.tag) for kind in get_args(Line))
         return ", ".join(f"{number} {noun}{'' if number == 1 else 's'}" for number, noun in numbers)
@@ -154,6 +168,8 @@ def restore(store: Store, path: Path, add_runs: Callable[..., tuple[str, ...]]) 
                     store.inspections.put(inspection)
             case TuningLine():
                 store.tunings.put(line.tuning, only_newer=True)
+            case WorkloadLine():
+                ids.append(WorkloadHistory(store).add(_workload(line), owner=line.owner, deleted_at=line.deleted_at))
             case _:
                 assert_never(line)
     return Backup(kinds, tuple(ids))
@@ -190,6 +206,14 @@ def _everything(store: Store, ids: list[str], left_out: list[str]) -> Iterator[L
     yield from (SelftestLine(selftest=selftest) for selftest in store.selftests.every())
     yield from (InspectionLine(inspection=inspection) for inspection in store.inspections.every())
     yield from (TuningLine(tuning=tuning) for tuning in store.tunings.find())
+    for of in (*store.workloads.rows(most), *store.workloads.rows(most, deleted=True)):
+        try:
+            encoded = workload_document.encode(store.workloads.load(of.id))
+        except (UnknownRun, DamagedRow):
+            left_out.append(f"run {of.id}: it cannot be read")
+            continue
+        ids.append(of.id)
+        yield WorkloadLine(owner=of.owner, deleted_at=of.deleted_at, run=msgspec.Raw(encoded))
 
 
 def _check(path: Path) -> None:
@@ -278,6 +302,10 @@ def _check_line(line: Line | _End) -> None:
             record_validation.check_inspection(line.inspection)
         case TuningLine():
             record_validation.check_tuning(line.tuning)
+        case WorkloadLine():
+            _workload(line)
+            if line.deleted_at is not None:
+                validation.check_moment(line.deleted_at, "$.deleted_at")
         case _End():
             pass
         case _:
@@ -287,6 +315,11 @@ def _check_line(line: Line | _End) -> None:
 def _run(line: RunLine) -> Run:
     """Decode a run that may be longer than a document from elsewhere: it was stored, and a backup must be restorable."""
     return document.decode(bytes(line.run), most_bytes=None)
+
+
+def _workload(line: WorkloadLine) -> WorkloadRun:
+    """Decode a run that may be longer than a document from elsewhere."""
+    return workload_document.decode(bytes(line.run), most_bytes=None)
 
 
 def _check_length(line_bytes: int, unpacked_bytes: int, read_bytes: int, number: int) -> None:

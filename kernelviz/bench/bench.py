@@ -24,6 +24,7 @@ from kernelviz.bench.stored_roofs import stored_roofs
 from kernelviz.bench.summaries import Devices, Offer, Progress, RunSummary
 from kernelviz.bench.trends import Trends
 from kernelviz.bench.tunings import METHOD, Tunings, tuning_plan
+from kernelviz.bench.workloads import Workloads, plugins_of_environment
 from kernelviz.core import (
     LIVING,
     USUAL_FIGURES,
@@ -81,6 +82,7 @@ class Bench(QueueView):
         self.tunings = Tunings(store, self.ops, devices, self.load)
         self.counters = CounterReading(store, self._runner, self._choice, devices, self.load)
         self.machine = Machine(store, devices, self._working, lock_directory=lock_directory)
+        self.workloads = Workloads(store, devices, plugins=plugins_of_environment(), lock_directory=lock_directory)
         self._notices: dict[str, tuple[float, tuple[Notice, ...]]] = {}
         self._looking = threading.Lock()
         self._conditions: dict[str, tuple[float, Conditions]] = {}
@@ -101,6 +103,7 @@ class Bench(QueueView):
         ):  # what is stored can be read nevertheless; `unwritable` says why nothing else is possible
             bench.recover()
             bench.history.purge()
+            bench.workloads.purge()
         return bench
 
     # Devices and variants
@@ -372,13 +375,14 @@ class Bench(QueueView):
 
     def recover(self) -> list[str]:
         """Mark the runs of ended processes as interrupted, and return their ids."""
-        return self._store.runs.interrupt_dead()
+        return [*self._store.runs.interrupt_dead(), *self.workloads.recover()]
 
     def close(self) -> None:
         """Stop the workers. Cases in progress become interrupted."""
         if not self.closed:
             self.machine.close()
             self._runner.close()
+            self.workloads.close()
             self._store.close()
 
     # Checks

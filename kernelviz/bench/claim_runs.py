@@ -7,9 +7,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
-from kernelviz.bench import recording
+from kernelviz.bench import claim_workloads, recording, titled_runs
 from kernelviz.bench.bench import Bench
+from kernelviz.bench.claim_workloads import WorkloadClaimRun
 from kernelviz.bench.claims import ClaimsOnDevice, claims_on, named, problem_of
 from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import LIVING, FigureName, Method, Plan, Problem
@@ -19,8 +21,7 @@ from kernelviz.metrics.claim_reasons import NotMeasured
 
 BUDGET_S = 0.5
 """Largest device time for each case, in seconds."""
-MOST_RUNS = 5000
-"""So many of the newest runs of claims are looked through for those that are to be continued."""
+_TITLE = "Claims:"
 _ORDER: tuple[FigureName, ...] = ("cold", "warm", "call", "graph", "loop")
 
 
@@ -39,12 +40,15 @@ class ClaimRun:
         sizes = " ".join(f"{axis}={typed_size(size)}" for axis, size in self.problem.sizes.items())
         parts = (self.problem.op, self.problem.precision, self.problem.direction, self.problem.data)
         what = " ".join(str(part) for part in parts if part not in (None, "forward", "normal"))
-        return f"Claims: {what} {sizes}"
+        return f"{_TITLE} {what} {sizes}"
 
     @property
     def method(self) -> Method:
         """How it is measured."""
         return Method(budget_s=BUDGET_S, figures=self.figures)
+
+
+_Run = TypeVar("_Run", ClaimRun, WorkloadClaimRun)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +105,10 @@ def plan_of(bench: Bench, run: ClaimRun, device_id: str) -> Plan:
 
 def unmeasured(of_device: ClaimsOnDevice, runs: Sequence[ClaimRun]) -> tuple[ClaimRun, ...]:
     """Those of the runs for which a claim has no result yet."""
+    return _without_result(of_device, runs)
+
+
+def _without_result(of_device: ClaimsOnDevice, runs: Sequence[_Run]) -> tuple[_Run, ...]:
     open_claims = {a.claim.id for a in of_device.assessments if isinstance(a.reason, NotMeasured)}
     return tuple(run for run in runs if open_claims.intersection(run.claims))
 
@@ -120,15 +128,7 @@ def start(bench: Bench, run: ClaimRun, device_id: str, *, owner: str = "") -> st
 
 
 def _start(bench: Bench, run: ClaimRun, device_id: str, earlier: RunSummary | None, owner: str) -> str:
-    plan = plan_of(bench, run, device_id)
-    if earlier is not None and earlier.status in LIVING:
-        return earlier.id
-    if earlier is not None and earlier.status != "finished":
-        stored = bench.load(earlier.id)
-        if stored.plan == plan and stored.method == run.method:
-            bench.resume(earlier.id, owner=owner)
-            return earlier.id
-    return bench.run(plan, run.method, owner=owner, title=run.title)
+    return titled_runs.start(bench, plan_of(bench, run, device_id), run.method, run.title, earlier, owner)
 
 
 def start_all(
@@ -142,18 +142,35 @@ def start_all(
 ) -> tuple[str, ...]:
     """Queue everything that has no result yet on the device, or (`again`) everything that can be tested; returns the ids of the
     runs. `claims`: only these. `collection`: as in `claims_on`. Errors: UnknownName, BadField, StoreError."""
-    runs = to_measure(bench, claims_on(bench, device_id, collection), claims, again=again)
+    of_device = claims_on(bench, device_id, collection)
+    runs = to_measure(bench, of_device, claims, again=again)
     earlier = _earlier(bench, device_id)
-    return tuple(_start(bench, run, device_id, earlier.get(run.title), owner) for run in runs)
+    of_ops = tuple(_start(bench, run, device_id, earlier.get(run.title), owner) for run in runs)
+    of_workloads = workloads_to_measure(of_device, claims, again=again)
+    return (*of_ops, *(claim_workloads.start(bench, run, device_id, owner=owner) for run in of_workloads))
 
 
-def cancel_all(bench: Bench, device_id: str, runs: Sequence[ClaimRun] | None = None) -> None:
-    """Cancel every run of claims that is measured or waits on the device, or only these; results so far stay. Errors: BadField
-    for one that another process measures."""
-    titles = None if runs is None else {run.title for run in runs}
-    for run in reversed(_earlier(bench, device_id).values()):
-        if run.status in LIVING and (titles is None or run.title in titles):
-            bench.cancel(run.id)
+def workloads_to_measure(
+    of_device: ClaimsOnDevice, claims: Sequence[str] | None = None, *, again: bool = False
+) -> tuple[WorkloadClaimRun, ...]:
+    """The runs of workloads for which a claim has no result yet, or (`again`) all of them."""
+    runs = claim_workloads.workload_runs(of_device.assessments, claims)
+    return runs if again else _without_result(of_device, runs)
+
+
+def cancel_all(
+    bench: Bench,
+    device_id: str,
+    runs: Sequence[ClaimRun] | None = None,
+    workloads: Sequence[WorkloadClaimRun] | None = None,
+) -> None:
+    """Cancel every run of claims that is measured or waits on the device, or only these runs of ops and of workloads; results so
+    far stay. Errors: BadField for one that another process measures."""
+    titled_runs.cancel(bench, _TITLE, device_id, None if runs is None else {run.title for run in runs})
+    of_workloads = None if workloads is None else {run.title for run in workloads}
+    for title, of_workload in claim_workloads.earlier(bench, device_id).items():
+        if of_workload.status in LIVING and (of_workloads is None or title in of_workloads):
+            bench.workloads.cancel(of_workload.id)
 
 
 def progress(bench: Bench, of_device: ClaimsOnDevice, claims: Sequence[str] | None = None) -> ClaimProgress:
@@ -162,28 +179,32 @@ def progress(bench: Bench, of_device: ClaimsOnDevice, claims: Sequence[str] | No
     titles = {run.title for run in runs}
     missing = unmeasured(of_device, runs)
     earlier = _earlier(bench, of_device.device.id)
-    living = [r for r in earlier.values() if r.status in LIVING and (claims is None or r.title in titles)]
-    # What is measured now, else what is measured next.
-    living.sort(key=lambda run: (run.status != "running", bench.progress(run.id).ahead, run.id))
+    every = titled_runs.living(bench, _TITLE, of_device.device.id)
+    living = [run for run in every if claims is None or run.title in titles]
+    of_workloads = claim_workloads.workload_runs(of_device.assessments, claims)
+    named_workloads = {run.title for run in of_workloads}
+    missing_workloads = _without_result(of_device, of_workloads)
+    stored = claim_workloads.earlier(bench, of_device.device.id)
+    living_workloads = [
+        run.id for title, run in stored.items() if run.status in LIVING and (claims is None or title in named_workloads)
+    ]
     stopped = sum(run.title in earlier and earlier[run.title].status in ("cancelled", "interrupted") for run in missing)
+    halted = {title for title, one in stored.items() if one.status in ("cancelled", "interrupted")}
+    stopped += sum(one.title in halted for one in missing_workloads)
+    current = [*(run.id for run in living), *living_workloads]
     return ClaimProgress(
-        runs=len(runs),
-        runs_done=len(runs) - len(missing),
-        cases=sum(len(run.variants) for run in runs),
-        current=living[0].id if living else None,
-        waiting=max(0, len(living) - 1),
+        runs=len(runs) + len(of_workloads),
+        runs_done=len(runs) + len(of_workloads) - len(missing) - len(missing_workloads),
+        cases=sum(len(run.variants) for run in runs) + sum(len(one.variants) for one in of_workloads),
+        current=current[0] if current else None,
+        waiting=max(0, len(current) - 1),
         stopped=stopped,
     )
 
 
 def _earlier(bench: Bench, device_id: str) -> dict[str, RunSummary]:
     """The newest stored run of claims of each title on that device."""
-    device = bench.device(device_id)
-    newest: dict[str, RunSummary] = {}
-    for run in bench.history.find("Claims:", limit=MOST_RUNS):
-        if run.device == device.name:
-            newest.setdefault(run.title, run)
-    return newest
+    return titled_runs.newest_by_title(bench, _TITLE, device_id)
 
 
 def record(bench: Bench, of_device: ClaimsOnDevice, folder: Path) -> tuple[str, ...]:
@@ -191,7 +212,9 @@ def record(bench: Bench, of_device: ClaimsOnDevice, folder: Path) -> tuple[str, 
 
     Samples are kept by block and code is left out. `kernelviz/shipped/claims/NAME` is where the package looks for them.
     """
-    run_ids = dict.fromkeys(run_id for a in of_device.assessments for run_id in a.run_ids)
+    used = dict.fromkeys(run_id for a in of_device.assessments for run_id in a.run_ids)
+    # Runs of workloads are shipped with the workloads (tests/gpu/workload_runs.py), for their own page.
+    run_ids = [run_id for run_id in used if not bench.workloads.is_known(run_id)]
     names = []
     for run_id in run_ids:
         run = bench.load(run_id)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import get_args
 
-from kernelviz.bench import planning
+from kernelviz.bench import claim_workloads, planning
 from kernelviz.bench.bench import Bench
 from kernelviz.core import BadField, Device, Roof, Run, UnknownName, UnknownRun, check_name
 from kernelviz.core.claim import Claim, ClaimCase, ClaimCollection, DataSheetTest, NoTest, RoofTest, TimeTest
@@ -29,6 +29,7 @@ from kernelviz.metrics.claim_reasons import (
     Refused,
     Wrong,
 )
+from kernelviz.metrics.claim_workloads import WorkloadEvidence
 from kernelviz.metrics.claims import Assessment, Evidence, Facts, Scale, assess
 from kernelviz.metrics.statistics import Interval
 from kernelviz.ops import Op, catalogue
@@ -66,10 +67,20 @@ def claims_on(bench: Bench, device_id: str, collection: ClaimCollection | None =
         by_key.setdefault(key, []).append((run_id, revision))
     roofs = bench.roofs(device_id)
     gpus = sum(d.kind == "cuda" and d.usable for d in bench.devices())
+    of_workloads = claim_workloads.evidence_on(bench, device, claims)
     return ClaimsOnDevice(
         device,
         tuple(
-            _assessed_here(bench, claim, device, roofs, obstacle(bench, claim, device, gpus), keys, by_key)
+            _assessed_here(
+                bench,
+                claim,
+                device,
+                roofs,
+                obstacle(bench, claim, device, gpus),
+                keys,
+                by_key,
+                of_workloads.get(claim.id),
+            )
             for claim in claims
         ),
     )
@@ -94,6 +105,7 @@ def _recorded(name: str) -> ClaimsOnDevice:
     device = runs[0].environment.device
     roofs = next((run.environment.roofs for run in runs if run.environment.roofs), ())
     results = {run.id: {result.case.key: result for result in run.results} for run in runs}
+    of_workloads = claim_workloads.recorded_evidence(device.name, shipped_claims().claims)
     assessments = []
     for claim in shipped_claims().claims:
         keys = {case.key: key for case in claim.cases if (key := key_of(ops, case)) is not None}
@@ -101,8 +113,10 @@ def _recorded(name: str) -> ClaimsOnDevice:
             {case: Evidence(run, results[run.id][key]) for case, key in keys.items() if key in results[run.id]}
             for run in runs
         ]
-        lacks = _obstacle_of_device(claim, device, 1) or _obstacle_of_catalogue(claim, ops)
-        facts = _facts(claim, device, roofs, lacks, _chosen(claim, candidates))
+        evidence = of_workloads.get(claim.id)
+        gpus = 1 if evidence is None else len(evidence.run.devices)
+        lacks = _obstacle_of_device(claim, device, gpus) or _obstacle_of_catalogue(claim, ops)
+        facts = _facts(claim, device, roofs, lacks, _chosen(claim, candidates), evidence)
         assessments.append(_with_caption(assess(claim, facts), ops))
     return ClaimsOnDevice(device, tuple(assessments), name)
 
@@ -180,6 +194,8 @@ def obstacle(bench: Bench, claim: Claim, device: Device, gpus: int) -> Obstacle 
     lacks = _obstacle_of_device(claim, device, gpus) or _obstacle_of_catalogue(claim, bench.ops())
     if lacks is not None:
         return lacks
+    if claim.workload_cases:
+        return claim_workloads.obstacle(claim, device)
     for case in claim.cases:
         op = bench.ops()[case.op]
         variant = op.variant_named(case.variant)
@@ -228,23 +244,30 @@ def _assessed_here(
     lacks: Obstacle | None,
     keys: Mapping[str, str],
     by_key: Mapping[str, Sequence[tuple[str, int]]],
+    of_workload: WorkloadEvidence | None,
 ) -> Assessment:
     """The assessment, made again only if results of its cases, roofs or the obstacle have changed."""
     stored = {case.key: tuple(by_key.get(keys[case.key], ())) for case in claim.cases if case.key in keys}
     of_roof = tuple(roof.measured_at for roof in roofs) if isinstance(claim.test, RoofTest) else ()
-    depends_on = (repr(claim), device.uuid, repr(lacks), of_roof, tuple(stored.values()))
+    depends_on = (repr(claim), device.uuid, repr(lacks), of_roof, tuple(stored.values()), _identity(of_workload))
     with _assessing:
         known = _assessed.setdefault(bench, {}).get(depends_on)
     if known is not None:
         return known
     results = {} if lacks is not None else _stored_results(bench, claim, keys, stored)
-    assessment = _with_caption(assess(claim, _facts(claim, device, roofs, lacks, results)), bench.ops())
+    assessed = assess(claim, _facts(claim, device, roofs, lacks, results, of_workload))
+    assessment = _with_caption(assessed, bench.ops())
     with _assessing:
         of_bench = _assessed.setdefault(bench, {})
         if len(of_bench) >= _MOST_ASSESSED:
             of_bench.clear()
         of_bench[depends_on] = assessment
     return assessment
+
+
+def _identity(evidence: WorkloadEvidence | None) -> tuple[str, int] | None:
+    """What changes when other results of a workload count."""
+    return None if evidence is None else (evidence.run_id, len(evidence.run.results))
 
 
 def _stored_results(
@@ -290,7 +313,12 @@ def _usable(claim: Claim, results: Mapping[str, Evidence]) -> dict[str, Evidence
 
 
 def _facts(
-    claim: Claim, device: Device, roofs: Sequence[Roof], lacks: Obstacle | None, results: Mapping[str, Evidence]
+    claim: Claim,
+    device: Device,
+    roofs: Sequence[Roof],
+    lacks: Obstacle | None,
+    results: Mapping[str, Evidence],
+    of_workload: WorkloadEvidence | None,
 ) -> Facts:
     return Facts(
         data_sheet=_data_sheet,
@@ -298,6 +326,7 @@ def _facts(
         scale=scale_of(claim, device),
         obstacle=lacks,
         results=results,
+        workload=of_workload,
         device=device.name,
     )
 
@@ -347,4 +376,10 @@ def measured_at(bench: Bench, of_device: ClaimsOnDevice) -> str | None:
     if of_device.recorded is not None:
         return max(run.created_at for run in _recorded_runs(of_device.recorded))
     used = {run_id for a in of_device.assessments for run_id in a.run_ids}
-    return max((bench.history.summary(run_id).created_at for run_id in used), default=None)
+    return max((created_at(bench, run_id) for run_id in used), default=None)
+
+
+def created_at(bench: Bench, run_id: str) -> str:
+    """When a run was made, of ops or of a workload (ISO time). Errors: UnknownRun."""
+    of_workload = bench.workloads.is_known(run_id)
+    return (bench.workloads if of_workload else bench.history).summary(run_id).created_at

@@ -7,12 +7,13 @@ import typer
 from rich.text import Text
 
 from kernelviz import bench as use_cases
-from kernelviz.bench import claim_runs
+from kernelviz.bench import claim_runs, claim_workloads
 from kernelviz.bench import claims as on_device
 from kernelviz.bench.claims import ClaimsOnDevice
 from kernelviz.bench.claims_document import markdown
 from kernelviz.cli import console, options
 from kernelviz.cli.progress import follow_run
+from kernelviz.cli.workloads import follow_workload
 from kernelviz.core import BadField
 from kernelviz.formats.claim_files import shipped_claims
 from kernelviz.tables.claims import COLUMNS, describe_counts_of, record
@@ -138,7 +139,8 @@ def run(
     where = bench.device(device or bench.default_device()).id
     of_device = on_device.claims_on(bench, where)
     runs = claim_runs.claim_runs(bench, of_device, tuple(claims) if claims else None)
-    if claims and not runs:
+    of_workloads = claim_runs.workloads_to_measure(of_device, tuple(claims) if claims else None, again=again)
+    if claims and not runs and not claim_workloads.workload_runs(of_device.assessments, tuple(claims)):
         reasons = "; ".join(f"{c}: {describe_assessment(on_device.named(of_device.assessments, c))}" for c in claims)
         raise BadField("claims", " ".join(claims), f"nothing is to be measured for them on {where} ({reasons})")
     missing = runs if again else claim_runs.unmeasured(of_device, runs)
@@ -147,6 +149,13 @@ def run(
         run_id = claim_runs.start(bench, one, where, owner=console.owner())
         follow_run(bench, run_id, claim_runs.plan_of(bench, one, where))
         if bench.load(run_id).status != "finished":
+            console.err().print("stopped; the same command goes on")
+            return 1
+    for workload in of_workloads:
+        console.err().print(workload.title)
+        run_id = claim_workloads.start(bench, workload, where, owner=console.owner())
+        follow_workload(bench, run_id, as_json=False)
+        if bench.workloads.load(run_id).status != "finished":
             console.err().print("stopped; the same command goes on")
             return 1
     chosen = on_device.claims_on(bench, where).assessments

@@ -9,7 +9,7 @@ import typer
 
 import kernelviz
 from kernelviz import bench as use_cases
-from kernelviz.cli import claims, console, history, tune
+from kernelviz.cli import claims, console, history, tune, workloads
 from kernelviz.cli.checklist import checklist
 from kernelviz.cli.code import code
 from kernelviz.cli.compare import compare
@@ -22,6 +22,7 @@ from kernelviz.cli.inspect import inspect
 from kernelviz.cli.ladder import ladder
 from kernelviz.cli.launch import launch
 from kernelviz.cli.library_comparison import library_comparison
+from kernelviz.cli.model import model
 from kernelviz.cli.ops import ops
 from kernelviz.cli.record import record
 from kernelviz.cli.regress import regress
@@ -54,6 +55,7 @@ MEASURE, RESULTS, MACHINE = "Measure", "Look at results", "This machine"
 
 for group, group_name, panel in (
     (tune.app, "tunings", MEASURE),
+    (workloads.app, "workloads", MEASURE),
     (history.app, "runs", RESULTS),
     (claims.app, "claims", RESULTS),
 ):
@@ -81,6 +83,7 @@ COMMANDS: dict[str, dict[str, Callable[..., int | None]]] = {
         "trends": trends,
         "roofline": roofline,
         "fusion": fusion,
+        "model": model,
         "library-comparison": library_comparison,
     },
     MACHINE: {"device": device, "selftest": selftest, "serve": serve},

@@ -19,7 +19,7 @@ from kernelviz.cli import console, options, tables, tune
 from kernelviz.cli.progress import follow_run
 from kernelviz.cli.run import print_run
 from kernelviz.core import BadField, KernelvizError, Run, units
-from kernelviz.formats import integrity
+from kernelviz.formats import integrity, workload_document
 from kernelviz.metrics.rows import rows
 from kernelviz.metrics.tuning import is_tuning
 from kernelviz.tables.column import Column
@@ -183,8 +183,8 @@ def import_files(
         list[Path],
         typer.Argument(
             metavar="FILE…",
-            help="Files: kernelviz JSON, Parquet or .kvz, JSON of nvbench, google-benchmark or Kernel Tuner, CSV of ncu, or a "
-            "backup.",
+            help="Files: kernelviz JSON (also of workloads), Parquet or .kvz, JSON of nvbench, google-benchmark or Kernel Tuner, "
+            "CSV of ncu, or a backup.",
         ),
     ],
 ) -> int:
@@ -204,8 +204,11 @@ def import_files(
                 message, ids = f"a backup of {restored.counts}", restored.ids
             else:
                 data = formats.file_bytes(file)
-                ids = history.take_in_all(data, file=file.name)
-                seal = integrity.sealed(data)
+                seal: integrity.Seal | None
+                if workload_document.recognises(data):
+                    ids, seal = (use_cases.current().workloads.take_in(data),), workload_document.sealed(data)
+                else:
+                    ids, seal = history.take_in_all(data, file=file.name), integrity.sealed(data)
                 message = integrity.DESCRIPTIONS[seal] if seal is not None else ""
             if message:
                 console.err().print(f"{file}: {message}")

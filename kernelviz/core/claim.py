@@ -140,13 +140,36 @@ class RoofTest(Entry, frozen=True, kw_only=True, tag="roof", tag_field="kind"):
     precision: str | None = None
 
 
+class WorkloadClaimCase(Entry, frozen=True, kw_only=True):
+    """One measured case of a workload and the figure of it that counts, by its name on the wire. `values`: of all axes."""
+
+    workload: str
+    variant: str
+    values: dict[str, int | str]
+    figure: str
+
+    @property
+    def key(self) -> str:
+        """One line that is equal for equal cases with the same figure."""
+        values = " ".join(f"{axis}={value}" for axis, value in self.values.items())
+        return f"{self.workload} {values} | {self.variant} {self.figure}"
+
+
+class WorkloadTest(Entry, frozen=True, kw_only=True, tag="workload", tag_field="kind"):
+    """A figure of a workload; with `over`, how many times better it is than that of `over` in the same run (a shorter time, fewer
+    bytes, a higher rate). Both have the same figure and values."""
+
+    case: WorkloadClaimCase
+    over: WorkloadClaimCase | None = None
+
+
 class NoTest(Entry, frozen=True, kw_only=True, tag="none", tag_field="kind"):
     """A number that nothing here tests. `takes`: what it would take, as the end of a sentence."""
 
     takes: str
 
 
-ClaimTest = TimeTest | RatioTest | MemoryTest | ArithmeticTest | DataSheetTest | RoofTest | NoTest
+ClaimTest = TimeTest | RatioTest | MemoryTest | ArithmeticTest | DataSheetTest | RoofTest | WorkloadTest | NoTest
 CaseTest = TimeTest | RatioTest | MemoryTest
 
 
@@ -193,6 +216,13 @@ class Claim(Entry, frozen=True, kw_only=True):
                 return (case, *over)
             case _:
                 return ()
+
+    @property
+    def workload_cases(self) -> tuple[WorkloadClaimCase, ...]:
+        """The cases of a workload that have to be measured; none unless the test is about one."""
+        if not isinstance(self.test, WorkloadTest):
+            return ()
+        return (self.test.case,) if self.test.over is None else (self.test.case, self.test.over)
 
     @property
     def op(self) -> str | None:

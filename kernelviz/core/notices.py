@@ -19,6 +19,7 @@ NoticeKind = Literal[
     # What a variant needs and does not find.
     "gpu_not_chosen", "cuda", "cpu_only", "no_triton", "no_nvrtc", "no_liger", "no_package", "no_package_of_size", "no_program",
     "no_sm_89", "no_sm_90", "no_sm_90a", "no_c_compiler", "no_cxx_compiler", "no_python_headers", "unknown_need",
+    "two_hosts",
     # Why CUPTI cannot trace.
     "cupti_not_allowed", "other_profiler", "no_cupti", "other_cupti_version", "nothing_traced", "cupti_error",
 ]  # fmt: skip

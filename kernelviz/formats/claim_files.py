@@ -26,6 +26,7 @@ from kernelviz.core.claim import (
     RatioTest,
     RoofTest,
     TimeTest,
+    WorkloadTest,
 )
 
 _E = TypeVar("_E", bound=Entry)
@@ -128,6 +129,15 @@ def _reason_against(claim: Claim, sources: set[str]) -> str | None:
         return "figure 'energy': a claim is about a time; use cold, warm, call, graph or loop"
     if published.unit == "1/s" and any("n" not in case.sizes for case in claim.cases):
         return "published.unit '1/s': elements are counted by axis n, which its case does not have"
+    if isinstance(test, WorkloadTest) and test.over is not None:
+        if published.unit != "x":
+            return f"published.unit {published.unit!r}: two cases of a workload give x"
+        if (test.over.workload, test.over.values, test.over.figure) != (
+            test.case.workload,
+            test.case.values,
+            test.case.figure,
+        ):
+            return "test.over: it differs from test.case in more than its variant"
     if isinstance(test, RatioTest) and not test.over:
         return "test.over: name at least one case to compare with"
     if claim.direction == "above" and not isinstance(test, RatioTest):

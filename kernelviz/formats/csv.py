@@ -17,13 +17,13 @@ def encode(run: Run) -> bytes:
     rows = records(run)
     columns = list(rows[0]) if rows else ["run", "device", "op", "variant", "time_s"]
     out = io.StringIO(newline="")
-    csv.writer(out).writerows([map(_cell, columns), *([_cell(record[name]) for name in columns] for record in rows)])
+    csv.writer(out).writerows([map(cell, columns), *([cell(record[name]) for name in columns] for record in rows)])
     return out.getvalue().encode("utf-8", "replace")
 
 
-def _cell(value: Value) -> str:
+def cell(value: Value) -> str:
     """
-    >>> _cell(None), _cell(True), _cell(4.46e-05), _cell("=1+1")
+    >>> cell(None), cell(True), cell(4.46e-05), cell("=1+1")
     ('', 'true', '4.46e-05', "'=1+1")
     """
     if isinstance(value, str):

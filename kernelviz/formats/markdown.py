@@ -4,7 +4,7 @@ Text of a run is written as code, so that it cannot become a mention, a link or 
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from kernelviz.core import Run
 from kernelviz.core.command import commands
@@ -14,8 +14,8 @@ from kernelviz.formats.offline import selection
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.rows import rows
 from kernelviz.metrics.summary import summary
-from kernelviz.tables.cases import Case, case_columns, cases
-from kernelviz.tables.column import Column, View
+from kernelviz.tables.cases import case_columns, cases
+from kernelviz.tables.column import Column, Row, View
 from kernelviz.tables.other_times import other_times_columns
 from kernelviz.text import Text, describe_methods
 from kernelviz.text.absences import MORE, describe_missing_figures
@@ -49,7 +49,7 @@ def _lines(run: Run) -> Iterator[str]:
     yield f"{code(heading(run))}\n"
     table = cases(run, table_rows)
     columns = other_times_columns if alone else case_columns
-    yield from _table(columns(table, View.MARKDOWN), table)
+    yield from table_lines(columns(table, View.MARKDOWN), table, lambda case: "" if case.row.failure else "–")
     if run is not whole:
         yield f"\n{selection.describe_part(whole, run, 'table')}"
     if alone:
@@ -79,11 +79,14 @@ def _folded(heading: str, lines: Sequence[str | Text]) -> Iterator[str]:
         yield "\n</details>\n"
 
 
-def _table(columns: Sequence[Column[Case]], table: Sequence[Case]) -> Iterator[str]:
+def table_lines(
+    columns: Sequence[Column[Row]], table: Sequence[Row], missing: Callable[[Row], str] = lambda row: "–"
+) -> Iterator[str]:
+    """The lines of a table, foreign text as code. `missing`: the text of an unknown value."""
     yield _row([" ".join(filter(None, (c.title, code(c.subject)))) for c in columns])
     yield f"|{''.join('---:|' if c.unit.right else '---|' for c in columns)}"
-    for case in table:
-        texts = [c.single(case, "" if case.row.failure else "–") for c in columns]
+    for row in table:
+        texts = [c.single(row, missing(row)) for c in columns]
         yield _row([code(text) if c.unit.foreign else text for c, text in zip(columns, texts, strict=True)])
 
 

@@ -130,6 +130,8 @@ def lacking(need: str, device: Device) -> Notice | None:
         case "cxx" | "inductor":
             default = "c++" if need == "cxx" else "g++"
             return no_compiler("no_cxx_compiler", "CXX", (default,), need) or no_python_headers(need)
+        case "two_hosts":
+            return Notice("two_hosts")
         case _ if need in BACKENDS and BACKENDS[need].module:
             return no_package(BACKENDS[need])
         case _:

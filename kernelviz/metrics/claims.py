@@ -25,6 +25,7 @@ from kernelviz.core.claim import (
     RatioTest,
     RoofTest,
     TimeTest,
+    WorkloadTest,
 )
 from kernelviz.metrics.absences import FIELDS
 from kernelviz.metrics.claim_reasons import (
@@ -46,6 +47,7 @@ from kernelviz.metrics.claim_reasons import (
     WithoutInterval,
     Wrong,
 )
+from kernelviz.metrics.claim_workloads import WorkloadEvidence, workload_number
 from kernelviz.metrics.comparability import one_run
 from kernelviz.metrics.figures import Headline, again_of, figure_of
 from kernelviz.metrics.quality import PartName, Quality, quality_of_figure
@@ -121,7 +123,7 @@ class Assessment:
     def basis(self) -> Basis:
         """What the claim is tested by."""
         match self.claim.test:
-            case TimeTest() | RatioTest() | MemoryTest():
+            case TimeTest() | RatioTest() | MemoryTest() | WorkloadTest():
                 return "measurement"
             case RoofTest():
                 return "roof"
@@ -160,7 +162,9 @@ class Assessment:
     @property
     def measurable(self) -> bool:
         """Whether its cases can be measured on the device; a case that failed can be measured again."""
-        return bool(self.claim.cases) and (self.verdict != "cannot be tested here" or bool(self.run_ids))
+        return bool(self.claim.cases or self.claim.workload_cases) and (
+            self.verdict != "cannot be tested here" or bool(self.run_ids)
+        )
 
     @property
     def wrong(self) -> bool:
@@ -171,13 +175,15 @@ class Assessment:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What a device gives besides results: `data_sheet` and `roof` return the value of a test, None where there is none. `scale`:
-    the conversion of a published number to this device; None: as it stands. `device`: its name."""
+    the conversion of a published number to this device; None: as it stands. `device`: its name. `workload`: the newest run
+    with all cases of a claim about a workload."""
 
     data_sheet: Callable[[DataSheetTest], float | None]
     roof: Callable[[RoofTest], Interval | None]
     scale: Scale | None = None
     obstacle: Obstacle | None = None
     results: Mapping[str, Evidence] = field(default_factory=dict)
+    workload: WorkloadEvidence | None = None
     device: str = ""
 
 
@@ -203,6 +209,17 @@ def assess(claim: Claim, facts: Facts) -> Assessment:
             if roof is None:
                 return assessed("not measured yet", NotCalibrated())
             return _compared(assessed, claim, expected, roof)
+        case WorkloadTest() as test:
+            assessed = partial(assessed, run_ids=() if facts.workload is None else (facts.workload.run_id,))
+            match workload_number(test, facts.workload):
+                case Interval() as number:
+                    return _compared(assessed, claim, expected, number)
+                case Wrong() as reason:
+                    return assessed("wrong result", reason)
+                case NotMeasured() as reason:
+                    return assessed("not measured yet", reason)
+                case reason:
+                    return assessed("cannot be tested here", reason)
         case TimeTest() | RatioTest() | MemoryTest() as test:
             return _of_cases(assessed, claim, test, expected, facts.results)
 

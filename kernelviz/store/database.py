@@ -31,7 +31,7 @@ from kernelviz.store import sqlite_file, tables, temporary_copies
 from kernelviz.store.unusable import display, explained, unwritable
 from kernelviz.text.notices import format_notice
 
-VERSION = 7
+VERSION = 8
 """Version of the tables. A change of the tables increments this; store.migrations then adds what an older database lacks."""
 Migrate = Callable[[Connection, int], None]
 """Changes the tables of that earlier version to those of VERSION."""

@@ -1,4 +1,4 @@
-"""The database of one installation: runs, results, trends, roofs, selftests, inspections and tunings, each in its own part."""
+"""The database of one installation: runs, results, trends, roofs, selftests, inspections, tunings and workloads, each a part."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from kernelviz.store.migrations import migrate
 from kernelviz.store.results import Results
 from kernelviz.store.runs import Runs
 from kernelviz.store.trends import CaseTimes
+from kernelviz.store.workloads import WorkloadRuns
 
 
 def home() -> Path:
@@ -38,6 +39,7 @@ class Store:
         self.selftests = Selftests(self._database)
         self.inspections = Inspections(self._database)
         self.tunings = Tunings(self._database)
+        self.workloads = WorkloadRuns(self._database)
         self.code_references = CodeReferences(self._database)
         self.code = CodeFolder(self._code_folder(), self.code_references.all)
 

@@ -125,3 +125,36 @@ times = Table(
     Index("times_by_case", "device_uuid", "case_key"),
     Index("times_by_op", "device_uuid", "op"),
 )
+
+workload_runs = Table(
+    "workload_runs",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("header", LargeBinary, nullable=False),  # the document without title, note, status and results
+    Column("title", String, nullable=False),
+    Column("note", String, nullable=False, default=""),
+    Column("created_at", String, nullable=False),
+    Column("status", String, nullable=False),
+    Column("owner", String, nullable=False, default=""),
+    Column("workload", String, nullable=False),
+    Column("device", String, nullable=False),
+    Column("cases", Integer, nullable=False),
+    Column("host", String, nullable=False),
+    Column("boot_id", String, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("pid_started_s", Float, nullable=False),
+    Column("deleted_at", String, nullable=True),
+    Index("workload_runs_by_time", "created_at"),
+    Index("workload_runs_by_status", "status"),
+)
+
+workload_results = Table(
+    "workload_results",
+    metadata,
+    Column("run_id", String, nullable=False),
+    Column("case_key", String, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("stage", String, nullable=False),  # empty for a measurement
+    Column("body", LargeBinary, nullable=False),  # compressed JSON
+    PrimaryKeyConstraint("run_id", "case_key"),
+)

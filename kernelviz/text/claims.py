@@ -19,6 +19,8 @@ from kernelviz.core.claim import (
     RatioTest,
     RoofTest,
     TimeTest,
+    WorkloadClaimCase,
+    WorkloadTest,
 )
 from kernelviz.metrics import claim_reasons as r
 from kernelviz.metrics.absences import FIELDS
@@ -167,6 +169,12 @@ def describe_case(case: ClaimCase) -> Text:
     return Text(f"{' '.join(filter(None, parts))} at {sizes} ({figure})")
 
 
+def describe_workload_case(case: WorkloadClaimCase) -> Text:
+    """A case of a workload: the workload, the variant, and the values of its axes."""
+    values = ", ".join(f"{axis} {value}" for axis, value in case.values.items())
+    return Text(f"the workload {case.workload}, variant {case.variant}, at {values}")
+
+
 def describe_test(claim: Claim) -> Text:
     """How the claim is tested, in one sentence."""
     match claim.test:
@@ -193,13 +201,20 @@ def describe_test(claim: Claim) -> Text:
                 "bandwidth of a read from memory" if roof == "read" else f"loop of {precision} tensor-core instructions"
             )
             return Text(f"The measured roof of this device: {what}.")
+        case WorkloadTest(case=workload, over=other):
+            if other is None:
+                return Text(f"The figure {workload.figure} of {describe_workload_case(workload)}.")
+            return Text(
+                f"How many times better the figure {workload.figure} of {describe_workload_case(workload)} is than that of "
+                f"{other.variant} in the same run."
+            )
         case NoTest(takes=takes):
             return Text(f"Nothing here tests it: it would take {takes}.")
 
 
 def command_of(claim: Claim) -> str:
     """The command that measures the claim; empty if nothing is measured."""
-    return f"kernelviz claims run {claim.id}" if claim.cases else ""
+    return f"kernelviz claims run {claim.id}" if claim.cases or claim.workload_cases else ""
 
 
 def format_source(source: ClaimSource) -> Text:

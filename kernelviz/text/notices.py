@@ -186,6 +186,10 @@ _TEXTS: Mapping[NoticeKind, tuple[str, str]] = MappingProxyType(
             "Python's headers ({file}), which are not installed: {includes}",
             "install them (apt install {package}), or use a Python that has them, such as conda's",
         ),
+        "two_hosts": (
+            "two hosts: it first reduces inside of each host and then between them, and a host alone has nothing between",
+            "",
+        ),
         "unknown_need": ("{need!r}, which this version of kernelviz does not know", ""),
         "cupti_not_allowed": (
             "this user is not allowed to trace the GPU (CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)",

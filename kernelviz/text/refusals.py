@@ -22,6 +22,7 @@ _NEEDS: Mapping[str, str] = MappingProxyType(
         "no_c_compiler": "a C compiler",
         "no_cxx_compiler": "a C++ compiler",
         "no_python_headers": "Python's headers",
+        "two_hosts": "two hosts",
     }
 )
 """What a variant needs, by the kind of the notice that says that it is missing."""

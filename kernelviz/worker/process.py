@@ -135,7 +135,7 @@ class WorkerProcess:
         if self._garbled is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 # The guard ends as the worker ended, once every descendant is dead.
-                reason = _ended(self._guard.wait(10.0))
+                reason = ended_by(self._guard.wait(10.0))
         tail = self.log_tail()
         self.end()
         return Failure(stage="crash", reasons=(reason,), message=tail)
@@ -185,9 +185,9 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{path}" if path else root, "PYTHONUNBUFFERED": "1"}
 
 
-def _ended(returncode: int) -> WorkerEnded:
+def ended_by(returncode: int) -> WorkerEnded:
     """
-    >>> _ended(-6).signal, _ended(3).exit_code, _ended(-65).signal
+    >>> ended_by(-6).signal, ended_by(3).exit_code, ended_by(-65).signal
     ('SIGABRT', 3, '65')
     """
     if returncode >= 0:

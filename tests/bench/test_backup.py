@@ -84,7 +84,7 @@ def test_everything_comes_back_and_twice_changes_nothing(
     there, here = make("there"), make("here")
     filled(there)
     written = there[1].back_up(tmp_path / name)
-    assert written.counts == "3 runs, 4 roofs, 1 selftest, 1 inspection, 1 tuning"
+    assert written.counts == "3 runs, 4 roofs, 1 selftest, 1 inspection, 1 tuning, 0 workloads"
     assert ((tmp_path / name).read_bytes()[:2] == b"\x1f\x8b") == name.endswith(".gz")
     assert backup.recognised(tmp_path / name)
     for _ in range(2):
@@ -110,7 +110,7 @@ def test_the_readme_of_a_backup_is_the_file_itself(make: Callable[[str], Made], 
     filled(there)
     there[1].back_up(tmp_path / "b")
     lines = [json.loads(line) for line in (tmp_path / "b").read_text().splitlines()]
-    assert lines[0]["schema"] == "kernelviz-backup/2"
+    assert lines[0]["schema"] == "kernelviz-backup/3"
     assert [line["kind"] for line in lines[1:]] == ["run"] * 3 + ["roof"] * 4 + [
         "selftest",
         "inspection",
@@ -127,10 +127,13 @@ def test_a_backup_of_an_earlier_version_is_read(make: Callable[[str], Made], tmp
     filled(there)
     there[1].back_up(tmp_path / "b")
     lines = (tmp_path / "b").read_bytes().splitlines(keepends=True)
-    older = [lines[0].replace(b"backup/2", b"backup/1"), *(x for x in lines[1:-1] if b'"kind":"tuning"' not in x)]
+    older = [lines[0].replace(b"backup/3", b"backup/1"), *(x for x in lines[1:-1] if b'"kind":"tuning"' not in x)]
     end = json.dumps({"kind": "end", "lines": len(older) - 1, "sha256": hashlib.sha256(b"".join(older)).hexdigest()})
     (tmp_path / "b").write_bytes(b"".join(older) + end.encode() + b"\n")
-    assert here[1].take_in_backup(tmp_path / "b").counts == "3 runs, 4 roofs, 1 selftest, 1 inspection, 0 tunings"
+    assert (
+        here[1].take_in_backup(tmp_path / "b").counts
+        == "3 runs, 4 roofs, 1 selftest, 1 inspection, 0 tunings, 0 workloads"
+    )
 
 
 def test_a_tuning_that_is_newer_here_stays(make: Callable[[str], Made], tmp_path: Path) -> None:
@@ -157,7 +160,7 @@ def test_a_damaged_backup_keeps_nothing(make: Callable[[str], Made], tmp_path: P
         b"".join((lines[0], lines[2], *lines[3:])): "changed since it was written",
         whole.replace(b"number 1", b"number 7"): "changed since it was written",
         whole + b"{}\n": "changed since it was written",
-        whole.replace(b"kernelviz-backup/2", b"kernelviz-backup/3"): "update kernelviz",
+        whole.replace(b"kernelviz-backup/3", b"kernelviz-backup/4"): "update kernelviz",
         whole.replace(b'"kind":"roof"', b'"kind":"rof"', 1): "line 5: .*rof",
         whole.replace(b'"variant":"torch_eager"', b'"variant":"torch_eagle"', 1): r"line \d: \$.results\[\d\].variant",
     }

@@ -42,6 +42,8 @@ PAGES = {
     "ladder": ("Ladder", "ladder", ".st-key-ladder_chart .js-plotly-plot"),
     "fusion": ("Fusion", "fusion", ".st-key-fusion_sweep .js-plotly-plot"),
     "autotune": ("Autotune", "autotune?op=add&variant=triton_tuned", ".st-key-autotune_form"),
+    "model": ("Model", "model", ".st-key-model_bars .js-plotly-plot"),
+    "workloads": ("Workloads", "workloads", ".st-key-workloads_title"),
     "history": ("History", "history", ".st-key-shipped"),
     "method": ("Method", "method", ".st-key-parts table"),
 }

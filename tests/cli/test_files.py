@@ -46,7 +46,7 @@ def test_a_backup_of_everything_is_restored_by_import(
     assert main(["import", str(tmp_path / "nv.json")]) == 0
     assert main(["export", "--all", "-o", str(tmp_path / "all.jsonl.gz")]) == 0
     assert (
-        "10 runs, 0 roofs, 0 selftests, 0 inspections, 0 tunings; `kernelviz import` restores it"
+        "10 runs, 0 roofs, 0 selftests, 0 inspections, 0 tunings, 0 workloads; `kernelviz import` restores it"
         in capsys.readouterr().err
     )
     for run in bench.history.find():

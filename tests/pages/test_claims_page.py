@@ -80,8 +80,8 @@ def test_a_claim_is_described_with_its_source_its_test_and_its_run(bench: Bench)
         if "run=" in link.proto.query_string
     ] == ["claims-matmul-fp32-m-2-12-n-2-12-k-2-12-237a8c"]
     assert test.code[0].value == "kernelviz claims run fp32-column"
-    none = opened(results="h200", claim="amp-memory")
-    assert "amp_step" in said(none)
+    none = opened(results="h200", claim="table-forward-cuda")
+    assert "eight GPUs" in said(none)
     assert not none.code, "nothing measures it"
 
 
@@ -102,7 +102,7 @@ def test_a_machine_on_which_nothing_was_measured_says_what_to_do(bench: Bench) -
     test = opened(results="cpu")
     assert "nothing is measured yet" in said(test)
     assert test.button(key="measure_claims").label == "Measure all that can be tested here"
-    assert "3 of 3 runs are to be measured" in said(test)
+    assert "6 of 6 runs are to be measured" in said(test)
 
 
 def test_a_wrong_result_shows_its_ratio_and_that_it_is_wrong(bench: Bench) -> None:
@@ -117,7 +117,7 @@ def test_a_wrong_result_shows_its_ratio_and_that_it_is_wrong(bench: Bench) -> No
     row = test.dataframe[0].value.set_index("Claim").loc["scale-cpu-gain"]
     assert row["Verdict"] == "⚠ wrong result"
     assert "(wrong)" in row["Result"]
-    assert "2 of 3 runs are to be measured" in text
+    assert "5 of 6 runs are to be measured" in text
     assert test.button(key="measure_claim").label == "Measure this claim again"
     assert not [b for b in opened(results="cpu", claim="a100-fp16").button if b.key == "measure_claim"]
     assert not [b for b in opened(results="h200", claim="marlin").button if b.key == "measure_claim"]
@@ -127,7 +127,7 @@ def test_an_interrupted_measurement_is_offered_to_be_resumed(bench: Bench) -> No
     stored(bench, "interrupted")
     test = opened(results="cpu")
     assert test.button(key="measure_claims").label == "Resume measuring"
-    assert "3 of 3 runs are to be measured, of which 1 cancelled or interrupted before" in said(test)
+    assert "6 of 6 runs are to be measured, of which 1 cancelled or interrupted before" in said(test)
 
 
 @pytest.mark.parametrize("params", [{}, {"results": "cpu"}])

@@ -10,11 +10,14 @@ import hostile_documents as hostile
 import msgspec
 import sample_runs as samples
 import sample_tunings as tunings
+import sample_workloads as workloads
 from google.protobuf.message import Message
 from open_page import open_page
 
 from kernelviz.bench import Bench
 from kernelviz.core.run import Run
+from kernelviz.core.workload import WorkloadRun
+from kernelviz.formats import workload_document
 
 TEXT = "![p](https://evil.example/p.png) <b>h</b> $x$ :red[y] `qq"
 INTERPRETED = ("![p](", "<b>h", " $x$", ":red[y]", " `qq")
@@ -27,7 +30,9 @@ PLAIN = {
     ("Selectbox", "options"),
     ("Selectbox", "raw_value"),
     ("Text", "body"),
+    ("TextInput", "default"),
     ("TextInput", "value"),
+    ("TextArea", "default"),
     ("TextArea", "value"),
 }
 """The fields that the browser shows as they are."""
@@ -51,6 +56,9 @@ PAGES: tuple[tuple[str, dict[str, str]], ...] = (
         for run in ("{tuned}", "hostile-tuning")
         for view in ("overview", "parameters", "registers", "configurations", "shapes")
     ),
+    ("workloads", {"of_run": "w-hostile"}),
+    ("workloads", {"of_run": "w-hostile", "view": "compare"}),
+    ("history", {"lists": "workloads", "run": "w-hostile"}),
     ("device", {}),
     ("method", {}),
 )
@@ -112,6 +120,30 @@ def tuning() -> Run:
     )
 
 
+def workload() -> WorkloadRun:
+    """A run of a workload whose names, texts, notes and failures are that text."""
+    run = workloads.run(id="w-hostile", times_s={"slow": 2e-3, "fast": 1e-3, "dies": 1e-3}, failing=("dies",))
+    values = msgspec.to_builtins(run)
+    for axis in values["declared"]["axes"]:
+        axis |= {"title": TEXT, "help": TEXT}
+    for variant in values["declared"]["variants"]:
+        variant |= {"caption": TEXT, "idea": TEXT}
+    for figure in values["declared"]["figures"]:
+        figure |= {"title": f"{TEXT} {figure['name']}", "help": TEXT}
+    values["declared"] |= {"name": TEXT, "title": TEXT, "summary": TEXT, "limits": [{"name": TEXT, "text": TEXT}]}
+    values["plan"]["workload"] = TEXT
+    for case in (*values["plan"]["cases"], *(result["case"] for result in values["results"])):
+        case["workload"] = TEXT
+        case["values"]["kind"] = TEXT
+    for result in values["results"]:
+        result["notes"] = [{"kind": "other", "text": TEXT}, {"kind": "not_finite", "text": TEXT}]
+        if result["failure"] is not None:
+            result["failure"]["message"] = TEXT
+    values |= {"title": TEXT, "note": TEXT}
+    values["environment"]["device"]["name"] = values["devices"][0]["name"] = TEXT
+    return msgspec.convert(json.loads(json.dumps(values)), WorkloadRun)
+
+
 def test_no_text_of_a_document_is_interpreted_on_a_page(bench: Bench) -> None:
     content = hostile.hostile(TEXT)
     second = json.loads(content)
@@ -119,6 +151,7 @@ def test_no_text_of_a_document_is_interpreted_on_a_page(bench: Bench) -> None:
     a, b = (bench.history.take_in_all(one)[0] for one in (content, json.dumps(second).encode()))
     (tuned,) = bench.history.take_in_all(cache())
     bench.history.add(tuning())
+    bench.workloads.take_in(workload_document.encode(workload()))
     found: set[tuple[str, str, str, str]] = set()
     drawn = 0
     for page, query in PAGES:

@@ -17,6 +17,7 @@ import sample_inspections as inspections
 import sample_ladders as ladders
 import sample_runs as samples
 import sample_tunings as tunings
+import sample_workloads as workloads
 from sample_device import cpu_sample, gpu_sample
 
 from kernelviz import plots
@@ -24,12 +25,18 @@ from kernelviz.core import OutputErrors, Sample, TensorFacts, Timeline
 from kernelviz.core.kernel_times import RunTimes
 from kernelviz.core.result import Figure
 from kernelviz.core.run import Run
+from kernelviz.core.workload import Timeline as WorkloadTimeline
+from kernelviz.core.workload import WorkloadRun
 from kernelviz.metrics.comparison import Comparison, Pair, compare
 from kernelviz.metrics.fusion import FusionRow
 from kernelviz.metrics.ladder import Ladder
+from kernelviz.metrics.layer_times import PartTimes, VariantTime
 from kernelviz.metrics.placement import Placed, placed
+from kernelviz.metrics.statistics import Interval
+from kernelviz.metrics.traffic_mix import PhaseTimes
 from kernelviz.metrics.transfer import Transfer, transfer
 from kernelviz.metrics.trend import Point, Trend, trend
+from kernelviz.models.parts import LayerPart
 from kernelviz.plots.frame import Runs
 
 
@@ -90,10 +97,39 @@ GIVEN: Mapping[object, Callable[[Sequence[Run]], Sequence[object]]] = {
     Sequence[Sample]: lambda runs: [tuple(_sample(r, second) for r in runs[:1] for second in range(5))],
     Timeline | None: lambda runs: [figures.timeline(len(runs)) if runs else None],
     OutputErrors | None: lambda runs: [inspections.wrong_tile().errors[0] if runs else None],
+    WorkloadRun: lambda runs: [_workload(len(runs))],
+    WorkloadTimeline | None: lambda runs: [workloads.timeline() if runs else None],
+    Sequence[PartTimes]: lambda runs: [tuple(_part(run) for run in runs)],
+    Sequence[PhaseTimes]: lambda runs: [
+        tuple(
+            PhaseTimes(v, Interval(f.estimate, f.low, f.high), Interval(1e-3, None, None))
+            for v, f in _figures(runs).items()
+        )
+    ],
     TensorFacts | None: lambda runs: [inspections.wrong_tile().tensors[0] if runs else None],
 }
 """Values of each type that a chart may take, made of these runs; empty where there is none (the pair of no pairs)."""
-NAMED: Mapping[str, object] = {"op": "rmsnorm", "variant": "torch_eager", "field": "device_cold_s", "gpu": True}
+NAMED: Mapping[str, object] = {
+    "op": "rmsnorm",
+    "variant": "torch_eager",
+    "field": "device_cold_s",
+    "gpu": True,
+    "axis": "work",
+    "share": 0.5,
+}
+
+
+def _workload(runs: int) -> WorkloadRun:
+    """A run of a workload: without results, with failures only, or with both kinds of cases."""
+    failing = () if runs > 2 else ("fast",) if runs > 1 else ("slow", "fast")
+    return workloads.run(missing=() if runs else ("slow", "fast"), failing=failing)
+
+
+def _part(run: Run) -> PartTimes:
+    """A part of a layer with the times of a run: its first variant is eager, its last one is compiled."""
+    times = tuple(VariantTime(variant, figure) for variant, figure in _figures([run]).items())
+    names = [time.variant for time in times] or ["torch_eager"]
+    return PartTimes(LayerPart(name=f"{run.id} <b>", role="glue"), None, times, names[0], names[-1])
 
 
 def _transfer(there: bool) -> Transfer:

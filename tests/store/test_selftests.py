@@ -10,6 +10,7 @@ import pytest
 import sample_inspections as inspections
 import sample_runs as samples
 import sample_tunings as tunings
+import sample_workloads as workloads
 
 from kernelviz.core.selftest import Check, Mark, Selftest, Timeline
 from kernelviz.store import Store
@@ -46,6 +47,8 @@ def test_a_database_of_an_earlier_version_keeps_its_runs_and_gets_what_is_new(tm
     store.close()
     with sqlite3.connect(tmp_path / "kernelviz.db") as connection:
         # As that version left it.
+        connection.execute("DROP TABLE workload_runs")
+        connection.execute("DROP TABLE workload_results")
         connection.execute("DROP TABLE tunings")
         connection.execute("ALTER TABLE runs DROP COLUMN spent_s")
         connection.execute("ALTER TABLE times DROP COLUMN configuration")
@@ -75,6 +78,8 @@ def test_a_database_of_an_earlier_version_keeps_its_runs_and_gets_what_is_new(tm
     migrated.inspections.put(looked)
     migrated.tunings.put(tunings.tuning())
     assert migrated.tunings.find() == (tunings.tuning(),)
+    migrated.workloads.create(workloads.run())
+    assert migrated.workloads.load("w-sample") == workloads.run()
     migrated.runs.add_device_time("kept", 2.5)
     assert migrated.runs.row("kept").spent_s == 2.5
     assert migrated.inspections.get(looked.environment.device.uuid, looked.case_key) == looked

@@ -28,7 +28,7 @@ def cases(run: Run, headlines: Sequence[Headline]) -> str:
         table_rows = rows(run, run.environment.roofs, headline)
         table_cases = cases_of(run, table_rows, headline)
         above = "".join(f"<p>{escape(str(line))}</p>" for line in above_roofs(table_rows))
-        table = _table(
+        table = html_table(
             case_columns(table_cases, View.WIDE), table_cases, f"Every case, {headline}", f"cases-{headline}"
         )
         tables.append(f"<div data-l2={headline}>{table}{above}</div>")
@@ -40,7 +40,7 @@ def figures(run: Run) -> str:
     table_cases = cases_of(run, rows(run, run.environment.roofs))
     missing = describe_missing_figures([case.result for case in table_cases], run)
     lines = "".join(f"<li>{escape(str(line))}</li>" for line in missing)
-    return (f"<p>Missing:</p><ul>{lines}</ul>" if lines else "") + _table(
+    return (f"<p>Missing:</p><ul>{lines}</ul>" if lines else "") + html_table(
         case_columns(table_cases, View.TIMES_WIDE), table_cases, "All times of each case", "figures"
     )
 
@@ -48,7 +48,7 @@ def figures(run: Run) -> str:
 def other_times(run: Run) -> str:
     """All times of a run that another tool measured, and how each was measured."""
     table_cases = cases_of(run, rows(run, run.environment.roofs))
-    table = _table(other_times_columns(table_cases, View.WIDE), table_cases, "All times of each case", "others")
+    table = html_table(other_times_columns(table_cases, View.WIDE), table_cases, "All times of each case", "others")
     ways = (f"<li><b>{escape(n)}</b> {escape(str(way))}</li>" for n, way in describe_methods(run).items())
     return f"<p>{NOT_OURS}</p>{table}<ul>{''.join(ways)}</ul>"
 
@@ -59,13 +59,15 @@ def kernels(run: Run) -> str:
     kernel_rows = kernels_of(table_rows)
     if not kernel_rows:
         return ""
-    table = _table(select_with_sizes(KERNELS, kernel_rows, View.WIDE), kernel_rows, "Kernels of each case", "kernels")
+    table = html_table(
+        select_with_sizes(KERNELS, kernel_rows, View.WIDE), kernel_rows, "Kernels of each case", "kernels"
+    )
     said = shortening(table_rows)
     few = f"<p>{escape(said)}</p>" if said else ""
     return f"<section><h2>Kernels of a call</h2>{few}{table}</section>"
 
 
-def _table(columns: Sequence[Column[Row]], of: Sequence[Row], name: str, key: str) -> str:
+def html_table(columns: Sequence[Column[Row]], of: Sequence[Row], name: str, key: str) -> str:
     """A table whose headings become buttons for sorting. A cell that is sorted by a number has it as an attribute."""
     evaluated = evaluate(columns, of)
     head = "".join(

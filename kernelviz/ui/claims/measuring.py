@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from kernelviz.bench import Bench, claim_runs
+from kernelviz.bench import Bench, claim_runs, claim_workloads
 from kernelviz.bench.claim_runs import ClaimProgress
 from kernelviz.bench.claims import ClaimsOnDevice
 from kernelviz.core import LIVING, units
@@ -83,15 +83,19 @@ def _running_one(bench: Bench, of_device: ClaimsOnDevice, claim_id: str) -> None
     if mine.current is None:
         st.caption("Other claims are being measured. This one can be started when they are done or cancelled.")
         return
-    progress = live_progress.progress_of(bench, mine.current)
+    of_workload = bench.workloads.is_known(mine.current)
+    progress = None if of_workload else live_progress.progress_of(bench, mine.current)
     with st.container(border=True, key="measuring_claim"):
         more = f" {units.counted(mine.waiting, 'more run')} of this claim wait." if mine.waiting else ""
-        st.caption(plain(f"This claim is being measured: {bench.history.summary(mine.current).name}.{more}"))
+        name = (bench.workloads if of_workload else bench.history).summary(mine.current).name
+        st.caption(plain(f"This claim is being measured: {name}.{more}"))
         if progress is not None:
             live_progress.following(mine.current, progress, key="live_claim")
         runs = claim_runs.claim_runs(bench, of_device, (claim_id,))
+        workloads = claim_workloads.workload_runs(of_device.assessments, (claim_id,))
+        cancel = partial(claim_runs.cancel_all, bench, of_device.device.id, runs, workloads)
         callbacks.button(
-            "Cancel", partial(claim_runs.cancel_all, bench, of_device.device.id, runs), key="cancel_claim", about=claim_id,
+            "Cancel", cancel, key="cancel_claim", about=claim_id,
             icon=":material/stop_circle:", help="Cancels the runs of this claim. Results so far stay.",
         )  # fmt: skip
 
@@ -101,7 +105,8 @@ def _summary(state: ClaimProgress) -> str:
         return f"All {units.counted(state.runs, 'run')} that claims need here have results."
     stopped = f", of which {state.stopped} cancelled or interrupted before" if state.stopped else ""
     left = state.runs - state.runs_done
-    return f"{left} of {units.counted(state.runs, 'run')} are to be measured{stopped}. Each is one problem with all its variants."
+    each = "Each is one problem, or a workload at one size, with all its variants."
+    return f"{left} of {units.counted(state.runs, 'run')} are to be measured{stopped}. {each}"
 
 
 def _start(bench: Bench, device_id: str, owner: str, *, again: bool, claims: tuple[str, ...] | None = None) -> None:
@@ -110,7 +115,8 @@ def _start(bench: Bench, device_id: str, owner: str, *, again: bool, claims: tup
 
 def _running(bench: Bench, device_id: str, state: ClaimProgress, run_id: str) -> None:
     with st.container(border=True, key="measuring_claims"):
-        name = bench.history.summary(run_id).name
+        of_workload = bench.workloads.is_known(run_id)
+        name = (bench.workloads if of_workload else bench.history).summary(run_id).name
         st.progress(
             state.runs_done / max(state.runs, 1),
             text=plain(
@@ -118,7 +124,7 @@ def _running(bench: Bench, device_id: str, state: ClaimProgress, run_id: str) ->
                 f"{units.counted(state.runs, 'run')} for all claims have results"
             ),
         )
-        progress = live_progress.progress_of(bench, run_id)
+        progress = None if of_workload else live_progress.progress_of(bench, run_id)
         if progress is not None:
             live_progress.following(run_id, progress, key="live_claims")
         with st.container(horizontal=True, gap="small"):
@@ -126,13 +132,14 @@ def _running(bench: Bench, device_id: str, state: ClaimProgress, run_id: str) ->
                 "Cancel all", partial(claim_runs.cancel_all, bench, device_id), key="cancel_claims", about=device_id,
                 icon=":material/stop_circle:", help="Results so far stay. Resume goes on where it ended.",
             )  # fmt: skip
-            site.run_link("Open this run", run_id)
+            (site.workload_link if of_workload else site.run_link)("Open this run", run_id)
         _watch(bench, run_id)
 
 
 @st.fragment(run_every=_EACH_S)
 def _watch(bench: Bench, run_id: str) -> None:
     """Redraw the page when the run has ended, so that the next one is followed."""
-    progress = live_progress.progress_of(bench, run_id)
+    of_workload = bench.workloads.is_known(run_id)
+    progress = bench.workloads.progress(run_id) if of_workload else live_progress.progress_of(bench, run_id)
     if progress is None or progress.status not in LIVING:
         st.rerun()

@@ -84,6 +84,11 @@ def one_claim(bench: Bench, of_device: ClaimsOnDevice, one: Assessment) -> None:
 
 def _runs(bench: Bench, of_device: ClaimsOnDevice, one: Assessment) -> None:
     for run_id in one.run_ids:
+        if bench.workloads.is_known(run_id):
+            of_workload = bench.workloads.summary(run_id)
+            recorded = f", recorded {of_workload.created_at[:10]}" if of_workload.shipped else ""
+            site.workload_link(f"Open {plain(of_workload.name)}{recorded}", run_id)
+            continue
         try:
             run = bench.history.openable(run_id)
             recorded = f", recorded {run.created_at[:10]}" if run.shipped else ""

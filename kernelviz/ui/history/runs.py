@@ -24,13 +24,18 @@ _BADGES: dict[Status, tuple[Literal["green", "orange", "blue"], str]] = {
 """Colour and icon of each status of a run."""
 
 
-def search_box() -> str:
-    """The search words, which the address repeats as `q`."""
+def badge_of(status: Status) -> tuple[Literal["green", "orange", "blue"], str]:
+    """Colour and icon of the badge of a status."""
+    return _BADGES[status]
+
+
+def search_box(what: str = "op") -> str:
+    """The search words, which the address repeats as `q`. `what`: what a run of the list is of."""
     text: str = st.text_input(
         "Search",
         key="q",
         bind="query-params",
-        placeholder="Search in title, note, op, device, status and id",
+        placeholder=f"Search in title, note, {what}, device, status and id",
         label_visibility="collapsed",
         icon=":material/search:",
     )

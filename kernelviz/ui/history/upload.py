@@ -6,7 +6,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.core import KernelvizError
-from kernelviz.formats import MAX_BYTES
+from kernelviz.formats import MAX_BYTES, workload_document
 from kernelviz.formats.integrity import DESCRIPTIONS, Seal, sealed
 from kernelviz.ui.shared import site
 from kernelviz.ui.shared.text import plain
@@ -47,7 +47,9 @@ def _imported_file(bench: Bench, name: str, ids: Sequence[str], seal: Seal | Non
     many = f" as {len(ids)} runs" if len(ids) > 1 else ""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"{sign} {plain(name)} was imported{many}{checked}.", width="content")
-        if len(ids) == 1:
+        if len(ids) == 1 and bench.workloads.is_known(ids[0]):
+            site.workload_link("Open it", ids[0])
+        elif len(ids) == 1:
             site.run_link("Open it", ids[0])
     titles = {run_id: bench.history.summary(run_id).name for run_id in (ids[:_LISTED] if len(ids) > 1 else ())}
     for run_id, title in titles.items():
@@ -59,8 +61,8 @@ def _imported_file(bench: Bench, name: str, ids: Sequence[str], seal: Seal | Non
 
 def _upload(bench: Bench, number: int) -> None:
     st.markdown(
-        "Import runs from another machine (kernelviz JSON, Parquet or `.kvz`) or from another tool (nvbench or google-benchmark "
-        "JSON). The format is detected automatically, and an invalid file is rejected as a whole."
+        "Import runs from another machine (kernelviz JSON, also of workloads, Parquet or `.kvz`) or from another tool (nvbench "
+        "or google-benchmark JSON). The format is detected automatically, and an invalid file is rejected as a whole."
     )
     files = st.file_uploader(
         "Run files",
@@ -75,7 +77,10 @@ def _upload(bench: Bench, number: int) -> None:
     for file in files:
         data = file.getvalue()
         try:
-            outcomes.append((file.name, bench.history.take_in_all(data, file=file.name), sealed(data), ""))
+            if workload_document.recognises(data):
+                outcomes.append((file.name, (bench.workloads.take_in(data),), workload_document.sealed(data), ""))
+            else:
+                outcomes.append((file.name, bench.history.take_in_all(data, file=file.name), sealed(data), ""))
         except KernelvizError as error:
             outcomes.append((file.name, (), None, str(error)))
     # A new key empties the uploader, so the same file can be uploaded again and a rerun does not import it twice.

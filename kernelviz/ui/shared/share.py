@@ -25,9 +25,17 @@ def link(url: str, base: str, run_id: str, view: Mapping[str, str] | None = None
     >>> link("http://gpu.lab:8501", "", "1", {"l2": "warm", "at": "4096x2 x"})
     'http://gpu.lab:8501/?run=1&l2=warm&at=4096x2%20x'
     """
+    return page_link(url, base, "", {"run": run_id, **(view or {})})
+
+
+def page_link(url: str, base: str, page: str, view: Mapping[str, str]) -> str:
+    """The address of a page on the server whose page has that URL, with these parameters.
+
+    >>> page_link("http://gpu.lab:8501/x", "", "workloads", {"of_run": "w-1"})
+    'http://gpu.lab:8501/workloads?of_run=w-1'
+    """
     parts = urlsplit(url)
-    query = urlencode({"run": run_id, **(view or {})}, quote_via=quote)
-    return f"{parts.scheme}://{parts.netloc}{base}/?{query}"
+    return f"{parts.scheme}://{parts.netloc}{base}/{page}?{urlencode(view, quote_via=quote)}"
 
 
 def reach(url: str) -> Literal["this machine", "this network", "everywhere"]:

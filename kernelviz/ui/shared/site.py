@@ -17,8 +17,10 @@ _PAGES = {
     "ladder": ("Ladder", ":material/stairs:"),
     "autotune": ("Autotune", ":material/tune:"),
     "fusion": ("Fusion", ":material/merge:"),
+    "model": ("Model", ":material/layers:"),
     "compare": ("Compare", ":material/compare_arrows:"),
     "claims": ("Claims", ":material/fact_check:"),
+    "workloads": ("Workloads", ":material/hub:"),
     "device": ("Device", ":material/memory:"),
     "history": ("History", ":material/history:"),
     "method": ("Method", ":material/straighten:"),
@@ -43,6 +45,11 @@ def page(name: str) -> StreamlitPage:
 def run_link(label: str, run_id: str) -> None:
     """A link that opens a run. `label` is Markdown."""
     st.page_link(page("bench"), label=label, query_params={"run": run_id}, icon=":material/monitoring:")
+
+
+def workload_link(label: str, run_id: str) -> None:
+    """A link that opens a run of a workload. `label` is Markdown."""
+    st.page_link(page("workloads"), label=label, query_params={"of_run": run_id}, icon=":material/hub:")
 
 
 def autotune_link(run_id: str) -> None:

@@ -1,0 +1,170 @@
+"""The charts of a layer: the time of its parts as stacked bars, and a traffic mix by the share of decoded tokens."""
+
+from collections.abc import Sequence
+from html import escape
+
+import plotly.graph_objects as go
+
+from kernelviz.core import units
+from kernelviz.core.workload import WorkloadResult
+from kernelviz.metrics.layer_times import WAYS, PartTimes, Way
+from kernelviz.metrics.layer_truth import layer_time
+from kernelviz.metrics.traffic_mix import PhaseTimes, flips
+from kernelviz.plots.frame import Draft, Props, nothing
+from kernelviz.plots.variant_styles import COLOURS, MARKERS, NEUTRAL
+from kernelviz.text.model import WAYS as WAY_TEXTS
+from kernelviz.text.model import format_part, format_parts
+
+_PATTERNS = ("", "/", "x", ".", "\\", "+", "-", "|")
+"""Parts differ by their fill as well as by their colour."""
+_REST, _WHOLE = "not explained", "not split into parts"
+_ROW_PX, _FRAME_PX = 46, 150
+_SHARES = 41
+
+
+def time_by_part(parts: Sequence[PartTimes], truth: Sequence[WorkloadResult] = ()) -> go.Figure:
+    """A bar for each way, stacked by part, and one for each variant of the layer as one module with its parts and the rest. A
+    part without a time has no segment: the label at the bar says how many are missing."""
+    whole = [(result, layer) for result in truth if (layer := layer_time(result)) is not None]
+    times = [time.figure.estimate for part in parts for way in WAYS if (time := part.of(way)) and time.figure]
+    if not times and not whole:
+        return nothing("No part has a time here yet. Measure the layer.", height=_FRAME_PX + _ROW_PX)
+    sums = {way: sum(t.figure.estimate for p in parts if (t := p.of(way)) and t.figure) for way in WAYS}
+    scale, unit = units.time_unit(max([*sums.values(), *(layer.estimate for _, layer in whole)]))
+    draft = Draft(_FRAME_PX + _ROW_PX * (len(WAYS) + len(whole)), x_title=f"device time of one layer, {unit}")
+    for number, part in enumerate(parts):
+        draft.traces.append(_segments(part, number, scale))
+    names = [part.name for part in parts]
+    listed = {part.name for part in parts if any(part.of(way) is not None for way in WAYS)}
+    for result, layer in whole:
+        row, total = _module(result), 0.0
+        for group in result.known_groups:
+            if group.time is None:
+                continue
+            total += group.time.estimate
+            first = group.parts[0] if group.parts else ""
+            place = names.index(first) if first in names else None
+            label = str(format_parts(group.parts))
+            name = str(format_part(first)) if first else label
+            draft.traces.append(
+                _bar(row, name, group.time.estimate / scale, place, f"{row}: {label}", in_legend=first not in listed)
+            )
+            listed.add(first)
+        if layer.estimate > total:
+            rest, name = (layer.estimate - total) / scale, _REST if total else _WHOLE
+            draft.traces.append(_bar(row, name, rest, None, f"{row}: {name}", in_legend=name not in listed))
+            listed.add(name)
+        draft.note(
+            f"layer {escape(units.seconds(layer.estimate))}",
+            x=max(layer.estimate, total) / scale, y=row, xanchor="left", xshift=4,
+        )  # fmt: skip
+    for way in WAYS:
+        missing = sum(part.of(way) is None for part in parts)
+        said = units.seconds(sums[way]) if sums[way] else "no time"
+        said += f", {missing} missing" if missing else ""
+        draft.note(escape(said), x=sums[way] / scale, y=WAY_TEXTS[way], xanchor="left", xshift=4)
+    draft.x_axis |= {
+        "rangemode": "tozero",
+        "range": [0, max([*sums.values(), *(layer.estimate for _, layer in whole)]) / scale * 1.6],
+    }
+    rows = [*WAY_TEXTS.values(), *(_module(result) for result, _ in whole)]
+    draft.y_axis |= {
+        "type": "category",
+        "categoryorder": "array",
+        "categoryarray": rows,
+        "range": [len(rows) - 0.5, -0.5],
+        "showgrid": False,
+    }
+    draft.layout |= {
+        "barmode": "stack",
+        "showlegend": True,
+        "legend": {"orientation": "h", "y": -0.25, "yanchor": "top", "traceorder": "normal", "font": {"size": 11}},
+    }
+    return draft.figure()
+
+
+def _module(result: WorkloadResult) -> str:
+    return {"eager": "module, eager", "compiled": "module, compiled"}.get(result.case.variant, result.case.variant)
+
+
+def _segments(part: PartTimes, number: int, scale: float) -> Props:
+    rows, values, texts = [], [], []
+    for way in WAYS:
+        time = part.of(way)
+        if time is not None and time.figure is not None:
+            rows.append(WAY_TEXTS[way])
+            values.append(time.figure.estimate / scale)
+            texts.append(
+                f"<b>{escape(str(format_part(part.name)))}</b><br>{WAY_TEXTS[way]}: {escape(time.variant)}<br>"
+                f"{escape(units.seconds(time.figure.estimate))}"
+            )
+    return {
+        **_bar("", str(format_part(part.name)), 0.0, number, "", in_legend=bool(values)),
+        "x": values,
+        "y": rows,
+        "hovertext": texts,
+    }
+
+
+def _bar(row: str, name: str, value: float, number: int | None, text: str, *, in_legend: bool) -> Props:
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "x": [value],
+        "y": [row],
+        "name": escape(name),
+        "width": 0.66,
+        "marker": {
+            "color": NEUTRAL if number is None else COLOURS[number % len(COLOURS)],
+            "pattern": {
+                "shape": "x" if number is None else _PATTERNS[number % len(_PATTERNS)],
+                "fgcolor": "#FFFFFF",
+                "size": 5,
+                "solidity": 0.25,
+                "fillmode": "overlay",
+            },
+            "line": {"width": 1, "color": "#FFFFFF"},
+        },
+        "hovertext": [escape(text)],
+        "hoverinfo": "text",
+        "showlegend": in_legend,
+    }
+
+
+def time_by_share(variants: Sequence[PhaseTimes], share: float, title: str = "") -> go.Figure:
+    """Seconds for a token by the share of decoded tokens, a line for each variant or way; a line at the chosen share, and marks
+    where the fastest one changes."""
+    if not variants:
+        return nothing("Nothing has a time in both phases yet. Measure prefill and decoding.", height=300)
+    scale, unit = units.time_unit(max(max(v.at(0.0), v.at(1.0)) for v in variants))
+    draft = Draft(340, x_title="share of decoded tokens, %", y_title=f"{title or 'time'} for a token, {unit}")
+    shares = [number / (_SHARES - 1) for number in range(_SHARES)]
+    for number, variant in enumerate(variants):
+        label = WAY_TEXTS[way] if (way := _way(variant.name)) is not None else variant.name
+        draft.traces.append(
+            {
+                "type": "scatter",
+                "mode": "lines+markers",
+                "x": [100 * s for s in shares],
+                "y": [variant.at(s) / scale for s in shares],
+                "name": escape(label),
+                "line": {"color": COLOURS[number % len(COLOURS)], "width": 2},
+                "marker": {"symbol": MARKERS[number % len(MARKERS)], "size": 8, "maxdisplayed": 9},
+                "hovertext": [
+                    f"{escape(label)}: {escape(units.seconds(variant.at(s)))} at {100 * s:.0f} %" for s in shares
+                ],
+                "hoverinfo": "text",
+            }
+        )
+    at = {variant.name: variant for variant in variants}
+    for flip in flips(variants):
+        draft.note("change", x=100 * flip.share, y=at[flip.after].at(flip.share) / scale, yanchor="top", yshift=-6)
+    draft.line_at(100 * share, {"dash": "dash", "width": 1.5, "color": "#7F8A8A"})
+    draft.x_axis |= {"range": [0, 100]}
+    draft.y_axis |= {"rangemode": "tozero"}
+    draft.layout |= {"showlegend": True, "legend": {"orientation": "h", "y": -0.25, "yanchor": "top"}}
+    return draft.figure()
+
+
+def _way(name: str) -> Way | None:
+    return next((way for way in WAYS if way == name), None)

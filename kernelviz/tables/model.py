@@ -1,0 +1,89 @@
+"""The columns of the tables of a layer: its parts op by op, the parts of the module, and its kernels."""
+
+from kernelviz.core import units
+from kernelviz.metrics.layer_times import WAYS, PartTimes, Way
+from kernelviz.metrics.layer_truth import GroupRow, KernelRow
+from kernelviz.tables.column import Column, View
+from kernelviz.text.model import describe_part, format_part, format_parts
+
+
+def _time(part: PartTimes, way: Way) -> float | None:
+    time = part.of(way)
+    return None if time is None or time.figure is None else time.figure.estimate
+
+
+def _half_width(part: PartTimes, way: Way) -> float | None:
+    time = part.of(way)
+    return None if time is None or time.figure is None else time.figure.half_width
+
+
+def _best(part: PartTimes) -> str | None:
+    best = part.of("best")
+    return None if best is None else best.variant
+
+
+PART_COLUMNS: tuple[Column[PartTimes], ...] = (
+    Column("part", "Part", "A part of the layer, in the order of the calls.", units.OWN_TEXT, lambda p: format_part(p.name)),
+    Column("eager_s", "torch eager", "Device time of the baseline with flushed caches.", units.SECONDS,
+           lambda p: _time(p, "eager"), half_width=lambda p: _half_width(p, "eager")),
+    Column("compiled_s", "torch.compile", "Device time of torch.compile; of a product that of the library that it calls.",
+           units.SECONDS, lambda p: _time(p, "compiled"), half_width=lambda p: _half_width(p, "compiled")),
+    Column("best_s", "Best", "Device time of the fastest correct variant.", units.SECONDS,
+           lambda p: _time(p, "best"), half_width=lambda p: _half_width(p, "best")),
+    Column("best", "Best variant", "The fastest correct variant. An unreliable one only where there is no other.", units.TEXT,
+           _best),
+    Column("roof", "Best, share of roof", "The least time that the measured roofs allow over the time.", units.SHARE,
+           lambda p: p.share_of_roof("best")),
+    Column("problem", "Problem", "What the catalogue calls it; empty if no op covers it.", units.OWN_TEXT,
+           lambda p: None if p.part.problem is None else p.part.problem.key),
+    Column("flop", "FLOP", "Least work of the part.", units.COUNT, lambda p: None if p.cost is None else p.cost.work_flop,
+           View.RECORD | View.WIDE),
+    Column("bytes", "Bytes", "Least traffic: each input read once, each output written once.", units.COUNT,
+           lambda p: None if p.cost is None else p.cost.moved_bytes, View.RECORD | View.WIDE),
+    Column("note", "Note", "What is to be known about the times.", units.OWN_TEXT, describe_part, width="large"),
+)  # fmt: skip
+
+GROUP_COLUMNS: tuple[Column[GroupRow], ...] = (
+    Column("variant", "Layer", "The module eager or compiled.", units.OWN_TEXT, lambda r: r.variant),
+    Column("parts", "Part", "What the kernels do. Inductor puts several parts into one kernel.", units.OWN_TEXT,
+           lambda r: format_parts(r.group.parts)),
+    Column("time_s", "On its own", "Busy time behind the part before it, in the rounds of the layer.", units.SECONDS,
+           lambda r: None if r.group.time is None else r.group.time.estimate),
+    Column("low_s", "Low", "Low end of the 95 % interval.", units.SECONDS,
+           lambda r: None if r.group.time is None else r.group.time.low, View.RECORD | View.WIDE),
+    Column("high_s", "High", "High end of the 95 % interval.", units.SECONDS,
+           lambda r: None if r.group.time is None else r.group.time.high, View.RECORD | View.WIDE),
+    Column("share", "Share of layer", "Its time over that of the layer.", units.SHARE, lambda r: r.share),
+    Column("within_s", "Within the layer", "Sum of its kernels in the replay of the layer.", units.SECONDS,
+           lambda r: sum(r.group.kernels_s) if r.group.kernels_s else None),
+    Column("profiler_s", "torch.profiler", "Sum of its kernels by torch.profiler, in a process of its own.", units.SECONDS,
+           lambda r: r.group.profiler_s),
+    Column("kernels", "Kernels", "How many kernels, copies and fills it launches.", units.COUNT,
+           lambda r: len(r.group.kernels) or None),
+)  # fmt: skip
+
+KERNEL_COLUMNS: tuple[Column[KernelRow], ...] = (
+    Column("variant", "Layer", "The module eager or compiled.", units.OWN_TEXT, lambda r: r.variant),
+    Column("part", "Part", "The part it belongs to, or no part.", units.OWN_TEXT, lambda r: format_parts(r.parts)),
+    Column("time_s", "Time", "Within the replay of the layer.", units.SECONDS, lambda r: r.time_s),
+    Column("share", "Share of layer", "Its time over that of the layer.", units.SHARE, lambda r: r.share),
+    Column("kernel", "Kernel", "The name that its compiler gave it.", units.TEXT, lambda r: r.name, width="large"),
+)  # fmt: skip
+
+
+def part_record(part: PartTimes) -> dict[str, object]:
+    """A part as JSON has it: numbers in SI base units, None where something is unknown."""
+    record: dict[str, object] = {column.name: column.read(part) for column in PART_COLUMNS}
+    record["part"] = part.name
+    for way in WAYS:
+        time = part.of(way)
+        figure = None if time is None else time.figure
+        record |= {
+            f"{way}_low_s": None if figure is None else figure.low,
+            f"{way}_high_s": None if figure is None else figure.high,
+            f"{way}_run": None if time is None else time.run_id,
+            f"{way}_quality": None if time is None else time.level,
+            f"{way}_missing": part.lacks(way),
+        }
+    record["gap"], record["stand_in"] = part.part.gap, part.part.stand_in
+    return record

@@ -1,0 +1,197 @@
+"""The columns of workloads: the ladder of a run (a row per case), and the pairs of a comparison."""
+
+from collections.abc import Sequence
+
+from kernelviz.core import units
+from kernelviz.core.workload import Measured, WorkloadFigure, WorkloadRun
+from kernelviz.metrics.workloads import WorkloadPair, WorkloadRow, interval_of, number, varying_axes
+from kernelviz.tables.column import Column, Value, View, select
+from kernelviz.text.text import Text
+from kernelviz.text.workloads import (
+    MECHANICS_LABEL,
+    describe_method,
+    describe_notes,
+    describe_pair,
+    describe_verdict,
+    figure_heading,
+    format_axis_value,
+    format_estimate,
+    format_gain,
+    format_outcome,
+    format_value,
+    format_verdict,
+)
+
+GAIN_HELP = "How many times better than the baseline at the same point, with its 95 % interval. Above 1 is better."
+_VISIBLE = View.WIDE | View.TERMINAL | View.MARKDOWN
+_LEADING = _VISIBLE | View.TIMES_NARROW
+"""Of the columns that say which case a row is; the second table of the terminal repeats them."""
+
+
+def ladder_columns(run: WorkloadRun, rows: Sequence[WorkloadRow], view: View) -> list[Column[WorkloadRow]]:
+    """The columns of the ladder: the variant, the axes that vary, each figure, the gain and verdict of the headline, the gains of
+    the other figures, and notes."""
+    headline = run.declared.headline
+    # A terminal is too narrow for all figures beside each other, so its second table has the others.
+    other_figures = [figure for figure in run.declared.figures if figure.name != headline.name]
+    columns: list[Column[WorkloadRow]] = [
+        Column("variant", "Variant", "The way in which the work is done. The baseline has a star.", units.TEXT, _name, _LEADING),
+        *(_axis_column(run, axis) for axis in varying_axes(run)),
+        _figure_column(headline),
+        Column("gain", "Gain", GAIN_HELP, units.OWN_NUMBER, lambda r: _gain(r, headline), _VISIBLE, subject=""),
+        Column("verdict", "Verdict", f"Whether {headline.title} is better than the baseline's beyond the noise floor.",
+               units.OWN_TEXT, lambda r: format_outcome(r, headline.name), _VISIBLE),
+    ]  # fmt: skip
+    for figure in other_figures:
+        columns.append(_figure_column(figure))
+        if any(figure.name in row.gains for row in rows):
+            columns.append(_other_gain(figure))
+    columns += [
+        Column("", "Notes", "What was observed while measuring, or why there is no value.", units.TEXT,
+               lambda r: describe_notes(r) if _has_notes(r) else None, View.WIDE, width="large", optional=True),
+        Column("", "Notes", "", units.TEXT, lambda r: describe_notes(r) if _has_notes(r) else None,
+               View.MARKDOWN, optional=True),
+        Column("", "Method", "What the headline was read from, and how many samples it has.", units.OWN_TEXT,
+               lambda r: describe_method(r, headline.name) if r.value(headline.name) else None, View.WIDE, optional=True),
+        Column("", "Says", "Whether the times say something about GPUs.", units.OWN_TEXT,
+               lambda r: MECHANICS_LABEL if r.result is not None and r.result.mechanics_only else None, View.WIDE | View.MARKDOWN,
+               optional=True),
+        Column("", "What it is", "", units.TEXT, lambda r: r.caption, View.WIDE, width="large"),
+    ]  # fmt: skip
+    return select(columns, rows, view)
+
+
+def _name(row: WorkloadRow) -> str:
+    return f"{row.case.variant} *" if row.is_baseline else row.case.variant
+
+
+def _axis_column(run: WorkloadRun, name: str) -> Column[WorkloadRow]:
+    axis = next(axis for axis in run.declared.axes if axis.name == name)
+    return Column(
+        name, "", axis.help, units.TEXT, lambda r: format_axis_value(r.case.values[name], axis.kind), _LEADING,
+        subject=axis.title, order=lambda r: _order(r, name),
+    )  # fmt: skip
+
+
+def _order(row: WorkloadRow, axis: str) -> float | None:
+    value = row.case.values[axis]
+    return float(value) if isinstance(value, int) else None
+
+
+def _figure_column(figure: WorkloadFigure) -> Column[WorkloadRow]:
+    """The value with its interval. In narrow tables only the headline shows its interval."""
+
+    def whole(row: WorkloadRow) -> Text | None:
+        value = row.value(figure.name)
+        return None if value is None else format_value(value, figure.unit)
+
+    def short(row: WorkloadRow) -> Text | None:
+        value = row.value(figure.name)
+        return None if value is None else format_estimate(value, figure.unit)
+
+    view = _VISIBLE if figure.headline else View.WIDE | View.MARKDOWN | View.TIMES_NARROW
+    return Column(
+        figure.name, "", str(figure_heading(figure)), units.OWN_NUMBER, whole, view, subject=figure.title,
+        short=None if figure.headline else short, optional=not figure.headline,
+    )  # fmt: skip
+
+
+def _other_gain(figure: WorkloadFigure) -> Column[WorkloadRow]:
+    return Column(
+        "",
+        "Gain,",
+        GAIN_HELP,
+        units.OWN_NUMBER,
+        lambda r: _gain(r, figure),
+        View.WIDE,
+        subject=figure.title,
+        optional=True,
+    )
+
+
+def _gain(row: WorkloadRow, figure: WorkloadFigure) -> Text | None:
+    if row.is_baseline and row.value(figure.name) is not None:
+        return Text("1 (baseline)")
+    gain = row.gains.get(figure.name)
+    return None if gain is None else format_gain(gain)
+
+
+def _has_notes(row: WorkloadRow) -> bool:
+    return row.result is None or row.result.failure is not None or bool(row.result.notes)
+
+
+def record(run: WorkloadRun, row: WorkloadRow) -> dict[str, Value]:
+    """A case as plain values in SI base units, for data frames, CSV and JSON."""
+    one: dict[str, Value] = {
+        "run": run.id,
+        "workload": run.plan.workload,
+        "variant": row.case.variant,
+        "baseline": row.is_baseline,
+        **row.case.values,
+    }
+    for figure in run.declared.figures:
+        value = row.value(figure.name)
+        low, high = interval_of(value)
+        one[figure.name] = number(value)
+        if figure.origin == "measured":
+            one[f"{figure.name}_low"], one[f"{figure.name}_high"] = low, high
+            one[f"{figure.name}_samples"] = value.n if isinstance(value, Measured) else None
+        if figure.better != "neither":
+            gain = row.gains.get(figure.name)
+            one[f"{figure.name}_gain"] = None if gain is None else gain.ratio.estimate
+    headline = row.gains.get(run.declared.headline.name)
+    one["verdict"] = str(format_verdict(headline)) or None
+    one["verdict_reason"] = str(describe_verdict(headline)) or None
+    one["mechanics_only"] = row.result.mechanics_only if row.result is not None else None
+    one["failure"] = row.result.failure.stage if row.result is not None and row.result.failure is not None else None
+    one["notes"] = str(describe_notes(row))
+    return one
+
+
+def pair_columns(pairs: Sequence[WorkloadPair], run: WorkloadRun, view: View) -> list[Column[WorkloadPair]]:
+    """The columns of a comparison: the case, the figure, both values, the gain of B over A, and the verdict with its reason."""
+    kinds = {axis.name: axis for axis in run.declared.axes}
+    varying = [
+        axis for axis in kinds if len({str(pair.values.get(axis)) for pair in pairs}) > 1
+    ]  # fmt: skip
+    same = all(pair.variant_a == pair.variant_b for pair in pairs)
+    columns: list[Column[WorkloadPair]] = [
+        Column("variant", "Variant", "", units.TEXT,
+               lambda p: p.variant_b if same else f"{p.variant_a} → {p.variant_b}", _VISIBLE),
+        *(
+            Column(axis, "", kinds[axis].help, units.TEXT,
+                   lambda p, a=axis: format_axis_value(p.values[a], kinds[a].kind), _VISIBLE, subject=kinds[axis].title)  # type: ignore[misc]
+            for axis in varying
+        ),
+        Column("figure", "Figure", "", units.TEXT, lambda p: p.figure.title, _VISIBLE),
+        Column("a", "A", "The value in A, with its 95 % interval.", units.OWN_NUMBER,
+               lambda p: format_value(p.a.values.get(p.figure.name), p.figure.unit), _VISIBLE),
+        Column("b", "B", "The value in B, with its 95 % interval.", units.OWN_NUMBER,
+               lambda p: format_value(p.b.values.get(p.figure.name), p.figure.unit), _VISIBLE),
+        Column("gain", "Gain", "How many times better B is than A, with its 95 % interval. Above 1 is better.",
+               units.OWN_NUMBER, lambda p: format_gain(p.gain) if p.gain else None, _VISIBLE),
+        Column("ratio", "B / A", "The value in B divided by the value in A.", units.RATIO, lambda p: p.ratio, _VISIBLE),
+        Column("verdict", "Verdict", "By the intervals of both; runs of different times are compared by their own noise.",
+               units.OWN_TEXT, lambda p: format_verdict(p.gain) if p.gain and p.gain.verdict else None, _VISIBLE),
+        Column("reason", "Reason", "", units.TEXT, describe_pair, View.WIDE, width="large"),
+    ]  # fmt: skip
+    return select(columns, pairs, view)
+
+
+def pair_record(pair: WorkloadPair) -> dict[str, Value]:
+    """A pair as plain values in SI base units."""
+    judged = pair.gain.verdict if pair.gain is not None else None
+    return {
+        **pair.values,
+        "variant_a": pair.variant_a,
+        "variant_b": pair.variant_b,
+        "figure": pair.figure.name,
+        "a": number(pair.a.values.get(pair.figure.name)),
+        "b": number(pair.b.values.get(pair.figure.name)),
+        "ratio": pair.ratio,
+        "gain": None if pair.gain is None else pair.gain.ratio.estimate,
+        "gain_low": None if pair.gain is None else pair.gain.ratio.low,
+        "gain_high": None if pair.gain is None else pair.gain.ratio.high,
+        "verdict": None if judged is None else str(format_verdict(pair.gain)),
+        "reason": str(describe_pair(pair)),
+    }

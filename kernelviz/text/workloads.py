@@ -1,0 +1,395 @@
+"""Text about workloads: values, gains, notes, progress, what cannot be said, and the sentence above the chart."""
+
+from collections.abc import Mapping, Sequence
+
+from kernelviz.core import Failure, units
+from kernelviz.core.result import half_width
+from kernelviz.core.workload import (
+    AxisKind,
+    AxisValue,
+    Clock,
+    FigureUnit,
+    Measured,
+    WorkloadAxis,
+    WorkloadFigure,
+    WorkloadNote,
+    WorkloadNoteKind,
+    WorkloadProgress,
+    WorkloadRun,
+    WorkloadStep,
+    WorkloadValue,
+)
+from kernelviz.metrics.workloads import (
+    Gain,
+    Incomparable,
+    WorkloadComparison,
+    WorkloadPair,
+    WorkloadRow,
+    rows,
+    varying_axes,
+)
+from kernelviz.text.failures import STAGES, describe_failure, format_stage, has_description
+from kernelviz.text.text import Text, join
+from kernelviz.text.verdicts import describe_verdict_reason
+
+MECHANICS_ONLY = Text(
+    "Mechanics only: two processes on a processor with gloo. The mechanism works, and its bytes and errors are true; the times "
+    "say nothing about GPUs."
+)
+MECHANICS_LABEL = Text("mechanics only")
+NEVER_ON_A_ROOFLINE = Text(
+    "A workload is larger than a kernel: it has figures of its own and no roof, and it is never on a roofline."
+)
+TRACED_STEP = Text(
+    "One step of the first rank, recorded by a tracer, which takes time of its own: the step of the timeline is longer than the "
+    "steps that are timed below."
+)
+CLOCKS: Mapping[Clock, Text] = {
+    "cuda_events": Text("CUDA events"),
+    "host": Text("host clock"),
+    "cupti": Text("device's own stamps (CUPTI)"),
+    "allocator": Text("torch's allocator"),
+    "process": Text("operating system's counters"),
+    "arithmetic": Text("arithmetic"),
+}
+STEPS: Mapping[WorkloadStep, Text] = {
+    "waiting": Text("waiting for the device"),
+    "starting": Text("starting the measuring process"),
+    "preparing": Text("preparing"),
+    "compiling": Text("compiling"),
+    "warming_up": Text("warming up"),
+    "measuring": Text("measuring"),
+    "checking": Text("checking"),
+}
+_NOTES: Mapping[WorkloadNoteKind, str] = {
+    "page_cache_warm": "the file was in the page cache",
+    "page_cache_dropped": "the file was dropped from the page cache before",
+    "page_cache_unknown": "whether the file was in the page cache is not known",
+    "steps_skipped": "the scaler skipped {value:g} steps",
+    "rounds_few": "only {value:g} rounds, too few for an interval",
+    "not_interleaved": "measured alone, not in rounds with the baseline",
+    "diverged": "the loss left the range of the baseline",
+    "not_finite": "{text} is not a finite number",
+    "peer_copy": "a peer copy reaches {rate}",
+    "no_peer_access": "the GPUs have no direct access to each other's memory",
+    "workers_more_than_cores": "more workers than the {value:g} cores",
+    "groups_unknown": "the kernels of the call could not be assigned to its parts: {text}",
+    "other": "{text}",
+}
+INCOMPARABLE: Mapping[Incomparable, Text] = {
+    "failed_a": Text("A has no usable value"),
+    "failed_b": Text("B has no usable value"),
+    "no_value": Text("a side does not have this figure"),
+    "other_kind": Text("one side is a GPU, the other a processor"),
+    "one_measurement": Text("A and B are the same measurement"),
+    "no_direction": Text("neither more nor less is better"),
+}
+VERDICTS: Mapping[str, Text] = {
+    "faster": Text("better"),
+    "slower": Text("worse"),
+    "same": Text("the same"),
+    "unclear": Text("unclear"),
+}
+"""A verdict on a figure, which need not be a time."""
+
+
+def format_number(value: float | None, unit: FigureUnit, digits: int = 4) -> Text:
+    """A value with its unit.
+
+    >>> str(format_number(2.15e-3, "s")), str(format_number(2**20, "B")), str(format_number(0.5, "fraction"))
+    ('2.150 ms', '1.00 MiB', '50.0 %')
+    """
+    if value is None:
+        return Text("unknown")
+    match unit:
+        case "s":
+            return Text(units.seconds(value, digits))
+        case "B":
+            return Text(units.size_bytes(value))
+        case "B/s":
+            return Text(units.rate(value, "B/s", digits))
+        case "1/s":
+            return Text(f"{units.significant(value, digits)} /s")
+        case "fraction":
+            return Text(units.percent(value) if abs(value) >= 1e-3 or not value else f"{value:.2e}")
+        case "x":
+            return Text(f"{units.significant(value, 3)} ×")
+        case "count":
+            return Text(f"{value:,.0f}")
+        case "number":
+            return Text(units.significant(value, digits))
+
+
+def format_estimate(value: WorkloadValue | None, unit: FigureUnit) -> Text:
+    """A value with the digits that its interval leaves, as `format_value`, without the interval."""
+    if isinstance(value, Measured):
+        return format_number(value.estimate, unit, units.digits_of(half_width(value.estimate, value.low, value.high)))
+    return Text("–") if value is None else format_number(value.value, unit)
+
+
+def format_value(value: WorkloadValue | None, unit: FigureUnit) -> Text:
+    """A value with the digits that its interval leaves, and its interval where it has one.
+
+    >>> str(format_value(Measured(estimate=2.15e-3, low=2.10e-3, high=2.2e-3), "s"))
+    '2.15 ms (2.10 ms to 2.20 ms)'
+    """
+    text = format_estimate(value, unit)
+    if not isinstance(value, Measured):
+        return text
+    digits = units.digits_of(half_width(value.estimate, value.low, value.high))
+    if value.low is None or value.high is None:
+        return text + (f" (no interval, {value.n} samples)" if value.samples else "")
+    return text + f" ({format_number(value.low, unit, digits)} to {format_number(value.high, unit, digits)})"
+
+
+_SMALL_FACTOR = 0.095
+"""A smaller factor has two significant digits, because two decimals would leave nothing of it."""
+
+
+def format_gain(gain: Gain | None) -> Text:
+    """A gain with its interval; above 1 is better.
+
+    >>> from kernelviz.metrics.statistics import Interval
+    >>> str(format_gain(Gain(Interval(1.46e-5, None, None), None))), str(format_gain(Gain(Interval(0.011, 0.004, 0.02), None)))
+    ('1.5e-05 ×', '0.011 × (0.004 to 0.02)')
+    """
+    if gain is None:
+        return Text("–")
+    low, high = gain.ratio.low, gain.ratio.high
+    if gain.ratio.estimate < _SMALL_FACTOR:
+        ends = "" if low is None or high is None else f" ({units.significant(low, 2)} to {units.significant(high, 2)})"
+        return Text(f"{units.significant(gain.ratio.estimate, 2)} ×{ends}")
+    if low is None or high is None:
+        return Text(f"{units.factor(gain.ratio.estimate)} ×")
+    middle, first, last = units.factor_with_interval(gain.ratio.estimate, low, high)
+    return Text(f"{middle} × ({first} to {last})")
+
+
+def format_verdict(gain: Gain | None) -> Text:
+    """Better, worse, the same or unclear; empty without a verdict."""
+    return Text("") if gain is None or gain.verdict is None else VERDICTS[gain.verdict.kind]
+
+
+def format_outcome(row: WorkloadRow, figure: str) -> Text | None:
+    """The verdict on a case, or at which stage it failed; None for the baseline and where there is no verdict."""
+    if row.result is not None and row.result.failure is not None:
+        return Text(f"✕ {format_stage(row.result.failure)}")
+    return format_verdict(row.gains[figure]) if figure in row.gains else None
+
+
+def describe_verdict(gain: Gain | None) -> Text:
+    """The verdict with its reason; empty without a verdict."""
+    if gain is None or gain.verdict is None:
+        return Text("")
+    return Text(f"{VERDICTS[gain.verdict.kind]}: {describe_verdict_reason(gain.verdict.reason)}")
+
+
+def format_axis_value(value: AxisValue, kind: AxisKind) -> Text:
+    """A value of an axis.
+
+    >>> str(format_axis_value(2**20, "bytes")), str(format_axis_value(8, "count")), str(format_axis_value("gpu", "choice"))
+    ('1 MiB', '8', 'gpu')
+    """
+    if isinstance(value, str):
+        return Text(value)
+    if kind != "bytes":
+        return Text(f"{value:,}")
+    for scale, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if value >= scale and value % scale == 0:
+            return Text(f"{value // scale:,} {unit}")
+    return Text(f"{value:,} B")
+
+
+def format_point(run: WorkloadRun, values: Mapping[str, AxisValue], axes: Sequence[str] | None = None) -> Text:
+    """The values of the axes at a point, by default of those that vary; of all if none does."""
+    chosen = axes if axes is not None else varying_axes(run) or [a.name for a in run.declared.axes]
+    by_name: dict[str, WorkloadAxis] = {a.name: a for a in run.declared.axes}
+    parts = [
+        f"{by_name[name].title.lower()} {format_axis_value(values[name], by_name[name].kind)}"
+        for name in chosen
+        if name in by_name and name in values
+    ]
+    return Text(", ".join(parts))
+
+
+def describe_note(note: WorkloadNote) -> Text:
+    """A note on a case."""
+    value = 0.0 if note.value is None else note.value
+    return Text(_NOTES[note.kind].format(value=value, rate=units.rate(value, "B/s", 3), text=note.text))
+
+
+def describe_notes(row: WorkloadRow) -> Text:
+    """The notes of a case, or why it has no value."""
+    if row.result is None:
+        return Text("not measured yet")
+    if row.result.failure is not None:
+        return describe_failed(row.result.failure)
+    return join("; ", map(describe_note, row.result.notes))
+
+
+def describe_failed(failure: Failure) -> Text:
+    """Why a case has no usable value."""
+    reason = f": {describe_failure(failure)}" if has_description(failure) else ""
+    return Text(f"{format_stage(failure)}{reason}")
+
+
+def describe_progress(now: WorkloadProgress | None) -> Text:
+    """What a run does now."""
+    if now is None:
+        return Text("")
+    if now.step == "waiting" and now.holder:
+        return Text(f"waiting for {now.holder}")
+    rounds = f", round {now.done} of at most {now.of}" if now.done is not None and now.of else ""
+    where = f" ({now.point})" if now.point else ""
+    return Text(f"{STEPS[now.step]} {now.variant}".rstrip() + rounds + where)
+
+
+def describe_insight(run: WorkloadRun) -> Text:
+    """One sentence: which variant is best at the last point that has one, by how much, and whether that holds at all points."""
+    listed = rows(run)
+    usable = [row for row in listed if row.usable]
+    if not usable:
+        without = _without_value(listed)
+        return Text(f"No case has a value.{without}" if without else "No case has a result yet.")
+    sentence = f"{_best_sentence(run, listed, usable)}{_without_value(listed)}"
+    only = any(row.result is not None and row.result.mechanics_only for row in usable)
+    return Text(f"Mechanics only (gloo on a processor): {sentence}" if only else str(sentence))
+
+
+def _without_value(listed: Sequence[WorkloadRow]) -> str:
+    """How many cases were tried and failed, and how many were not tried because the variant does not take such values."""
+    results = [row.result for row in listed if row.result is not None]
+    failed = sum(result.failed for result in results)
+    untried = sum(not (result.failure is None or result.failed or result.given_up) for result in results)
+    texts = (
+        f" {units.counted(failed, 'case')} failed." if failed else "",
+        f" Not supported: {units.counted(untried, 'case')}." if untried else "",
+    )
+    return "".join(texts)
+
+
+def _best_sentence(run: WorkloadRun, listed: Sequence[WorkloadRow], usable: Sequence[WorkloadRow]) -> Text:
+    figure, baseline = run.declared.headline, run.plan.baseline
+    best = [row for row in listed if row.best]
+    all_points = list(dict.fromkeys(row.case.point for row in usable))
+    if not best:
+        base = next((row for row in reversed(usable) if row.is_baseline), usable[-1])
+        compared = [row for row in usable if not row.is_baseline]
+        value = format_value(base.value(figure.name), figure.unit)
+        if not compared:
+            return Text(f"{base.case.variant}: {figure.title} {value}{_at(run, base, all_points)}.")
+        without = [row for row in compared if figure.name in row.gains and row.gains[figure.name].ratio.low is None]
+        if without:
+            row = max(without, key=lambda one: one.gains[figure.name].ratio.estimate)
+            return Text(
+                f"There are too few samples for a verdict on {figure.title}. {row.case.variant} has "
+                f"{format_estimate(row.value(figure.name), figure.unit)}, {format_gain(row.gains[figure.name])} as good as "
+                f"{baseline}{_at(run, row, all_points)}, without an interval."
+            )
+        return Text(
+            f"No variant is better than {baseline} in {figure.title} beyond the noise floor; {base.case.variant} has "
+            f"{value}{_at(run, base, all_points)}."
+        )
+    row = best[-1]
+    gain = row.gains[figure.name]
+    more = ""
+    if len(all_points) > 1:
+        same = sum(other.case.variant == row.case.variant for other in best)
+        more = f" It is the best variant at {same} of {len(all_points)} points."
+    value = format_value(row.value(figure.name), figure.unit)
+    return Text(
+        f"{row.case.variant} is best in {figure.title}{_at(run, row, all_points)}: {value}, better than {baseline} by "
+        f"{format_gain(gain)}.{more}"
+    )
+
+
+def describe_figure(run: WorkloadRun, figure: WorkloadFigure, point: str | None = None) -> Text:
+    """One sentence about a figure that a chart draws, at a point or at the last one that has a value: which variant has the best
+    value, and whether that clears the noise floor. Empty where nothing was compared, or neither direction is better."""
+    listed = [row for row in rows(run, point=point) if row.value(figure.name) is not None]
+    compared = [row for row in listed if figure.name in row.gains and row.case.point == listed[-1].case.point]
+    if not compared:
+        return Text("")
+    row = max(compared, key=lambda one: one.gains[figure.name].ratio.estimate)
+    gain, base = row.gains[figure.name], run.plan.baseline
+    heading = f"{figure.title}{_at(run, row, list(dict.fromkeys(one.case.point for one in rows(run))))}: "
+    value = f"{row.case.variant} has {format_value(row.value(figure.name), figure.unit)}"
+    if gain.ratio.estimate <= 1:
+        return Text(f"{heading}no variant has a better value than {base}.")
+    if gain.verdict is None or gain.verdict.kind == "faster":
+        return Text(f"{heading}{value}, better than {base} by {format_gain(gain)}.")
+    return Text(f"{heading}{value}; the difference from {base} does not clear the noise floor.")
+
+
+def describe_timeline(row: WorkloadRow, figures: Sequence[WorkloadFigure]) -> Text:
+    """The values of the case whose timeline is drawn, of the figures that the chart is about."""
+    values = [f"{f.title} {format_value(row.value(f.name), f.unit)}" for f in figures if row.value(f.name) is not None]
+    return Text(f"{row.case.variant}: {', '.join(values)}." if values else "")
+
+
+def _at(run: WorkloadRun, row: WorkloadRow, all_points: Sequence[str]) -> str:
+    return f" at {format_point(run, row.case.values)}" if len(all_points) > 1 else ""
+
+
+def figure_heading(figure: WorkloadFigure) -> Text:
+    """What the help of a figure's column says."""
+    better = {"lower": " Less is better.", "higher": " More is better.", "neither": ""}[figure.better]
+    how = (
+        " Median with its 95 % interval."
+        if figure.origin == "measured"
+        else " Counted or by arithmetic, so it has no interval."
+    )
+    return Text(f"{figure.help}{better}{how}".strip())
+
+
+def describe_method(row: WorkloadRow, figure: str) -> Text:
+    """How a value was measured: clock and samples."""
+    value = row.value(figure)
+    if value is None:
+        return Text("")
+    if not isinstance(value, Measured):
+        return CLOCKS[value.clock]
+    rounds = " in shared rounds" if value.rounds else ""
+    return Text(f"{CLOCKS[value.clock]}, {units.counted(value.n, 'sample')}{rounds}")
+
+
+def describe_comparison(comparison: WorkloadComparison) -> Text:
+    """One sentence about two runs or two variants."""
+    counts = comparison.counts
+    total = sum(counts.values())
+    if not total:
+        return Text("The two have no case in common, so there is nothing to compare.")
+    parts = [f"{counts[kind]} {VERDICTS[kind]}" for kind in ("faster", "slower", "same", "unclear") if counts[kind]]
+    parts += [f"{counts['none']} without a verdict"] if counts["none"] else []
+    title = comparison.b.declared.headline.title
+    return Text(f"B compared with A in {title}, {units.counted(total, 'case')}: {', '.join(parts)}.")
+
+
+def describe_differences(comparison: WorkloadComparison) -> tuple[Text, ...]:
+    """What else differs between two runs."""
+    lines = []
+    if comparison.other_device:
+        names = (" + ".join(d.name for d in run.devices) for run in (comparison.a, comparison.b))
+        lines.append(Text("The devices differ: {} in A, {} in B.".format(*names)))
+    if comparison.other_source:
+        lines.append(Text("The code of the workload differs, or is unknown on one side."))
+    versions = (comparison.a.environment.versions, comparison.b.environment.versions)
+    for package in comparison.other_software:
+        first, second = (of.get(package, "none") for of in versions)
+        lines.append(Text(f"{package} differs: {first} in A, {second} in B."))
+    return tuple(lines)
+
+
+def describe_pair(pair: WorkloadPair) -> Text:
+    """The verdict of a pair with its reason, or why it has none."""
+    if pair.why is not None:
+        failure = pair.a.failure if pair.why == "failed_a" else pair.b.failure
+        stage = f" ({STAGES[failure.stage]})" if pair.why in ("failed_a", "failed_b") and failure is not None else ""
+        return INCOMPARABLE[pair.why] + stage
+    return describe_verdict(pair.gain) if pair.gain is not None else Text("")
+
+
+def describe_counted(row: WorkloadRow, figures: Sequence[WorkloadFigure]) -> Text:
+    """All values of a row on one line, for the alternative text of a chart."""
+    values = (f"{f.title} {format_estimate(row.value(f.name), f.unit)}" for f in figures if row.value(f.name))
+    return Text(f"{row.case.variant}: {', '.join(values) or str(describe_notes(row))}")

@@ -1,0 +1,1 @@
+"""The workloads that can be measured: one module or folder for each, which declares it in `WORKLOADS`."""
