@@ -49,7 +49,7 @@ tests that call kernels on the processor are among them by themselves."""
 CORE = "kernelviz/core"
 """The package of types, of which only what is imported decides: a new type of a page or a document does not."""
 DECIDING = (
-    *("kernelviz/machine_code", "kernelviz/ops"),
+    *("kernelviz/core/backends", "kernelviz/machine_code", "kernelviz/ops"),
     *("kernelviz/measure/__init__.py", "kernelviz/measure/gate", "kernelviz/measure/inspection"),
     "kernelviz/measure/session",
     *("tests/ops/barriers_of_ttgir.py", "tests/ops/cases.py", "tests/ops/changed_sources.py", "tests/ops/checking.py"),
