@@ -80,4 +80,7 @@ def test_an_impossible_value_is_refused_with_its_line(history: History, tmp_path
 
 def test_the_backup_without_a_change_is_restored(history: History, tmp_path: Path) -> None:
     (tmp_path / "backup").write_bytes(mutations.backups()[0])
-    assert history.take_in_backup(tmp_path / "backup").counts == "2 runs, 3 roofs, 1 selftest, 1 inspection, 1 tuning"
+    assert (
+        history.take_in_backup(tmp_path / "backup").counts
+        == "2 runs, 3 roofs, 1 selftest, 1 inspection, 1 tuning, 0 workloads"
+    )

@@ -49,8 +49,9 @@ PAGES = {
 }
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", list(PAGES)[turns.seed() % 2 :: 2])
 def test_axe_finds_nothing_serious(real: str, page: Page, name: str) -> None:
+    """Of every second page, others at the next commit."""
     title, path, ready = PAGES[name]
     page.goto(f"{real}/{path}")
     expect_accessible(page, title, ready)
@@ -88,8 +89,8 @@ def test_axe_finds_nothing_serious_in_a_run_and_its_tabs(real: str, page: Page) 
     tabs = page.get_by_role("tab")
     expect(tabs.first).to_be_visible()
     wrong = {}
-    # At each commit the first tab and every second one of the others.
-    for place, number in enumerate([0, *range(1 + turns.seed() % 2, tabs.count(), 2)]):
+    # At each commit the first tab and every fourth one of the others.
+    for place, number in enumerate([0, *range(1 + turns.seed() % 4, tabs.count(), 4)]):
         tab = tabs.nth(number)
         tab.click()
         expect(tab).to_have_attribute("aria-selected", "true")

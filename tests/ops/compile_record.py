@@ -33,7 +33,7 @@ from cases import SHARDS, compile_problems, compiled_by, ops_of  # noqa: E402
 from kernelviz.ops import Op, Variant  # noqa: E402
 
 RECORD = HERE / "compiled.json.gz"
-SAMPLE = 40
+SAMPLE = 80
 """Of the entries on record, one of so many is compiled again, and must say the same: others at each commit."""
 Compiler = Literal["triton", "nvrtc"]
 Line = dict[str, Any]

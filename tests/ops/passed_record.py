@@ -6,7 +6,7 @@
 A file is on record under a digest of all that decides whether its tests pass: the file itself, the code in `DECIDING` with the
 modules of `CORE` that it imports, and the versions of the packages in `PACKAGES`. So an entry is never out of date; it is only
 not found any more. Whoever calls pytest without a path gets the tests of files that are not on record, and all tests of one file
-in forty, others at each commit. Whoever names a path gets every test there. Imports no torch.
+in eighty, others at each commit. Whoever names a path gets every test there. Imports no torch.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ def test_an_entry_is_found_only_while_nothing_changed_that_decides_it(monkeypatc
 def test_a_sample_is_compiled_again_and_compared() -> None:
     keys = [f"{n:032x}" for n in range(2000)]
     samples = [{key for key in keys if compile_record.in_sample(key, seed)} for seed in ("a", "b")]
-    assert all(25 <= len(sample) <= 80 for sample in samples)
+    assert all(10 <= len(sample) <= 45 for sample in samples)
     assert samples[0] != samples[1]
     line = {"arch": "sm_90", "case": "v | p", "ok": True, "kernels": ["k 10 B cubin"], "message": "", "key": "1"}
     refused = {"refused": True, "message": "the size m must be a multiple of 8"}
