@@ -33,7 +33,6 @@ from kernelviz.metrics.slowdown_findings import (
     TuningNotUsed,
     UnusualKernel,
 )
-from kernelviz.metrics.statistics import Interval
 
 _OTHER_SIDE: dict[CodeSide, CodeSide] = {"a": "b", "b": "a"}
 _OTHER_KIND: dict[PairKind, PairKind] = {"faster": "slower", "slower": "faster"}
@@ -66,13 +65,8 @@ def _turned_comparison(comparison: Comparison) -> Comparison:
 
 def _turned_pair(pair: Pair) -> Pair:
     kind = _OTHER_KIND.get(pair.kind, pair.kind)
-    ratio = None if pair.ratio is None else _inverse(pair.ratio)
+    ratio = None if pair.ratio is None else pair.ratio.inverse()
     return replace(pair, before=pair.after, after=pair.before, kind=kind, ratio=ratio)
-
-
-def _inverse(ratio: Interval) -> Interval:
-    low, high = (1 / value if value else None for value in (ratio.high, ratio.low))
-    return Interval(1 / ratio.estimate, low, high)
 
 
 def _turned(changes: CodeChanges) -> CodeChanges:

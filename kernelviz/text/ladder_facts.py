@@ -17,6 +17,8 @@ from kernelviz.text.ladder_changes import describe_code_changes, describe_source
 from kernelviz.text.results import format_configuration, format_variant
 from kernelviz.text.roofs import format_share
 
+_BEING_READ, _WHEN_READ = "it is being read …", "known when it has been read."
+
 
 def facts_of_step(
     ladder: Ladder,
@@ -25,9 +27,13 @@ def facts_of_step(
     changes: LadderChanges,
     metric: Metric,
     name: Naming = format_variant,
+    *,
+    reading: bool = False,
 ) -> tuple[tuple[str, str], ...]:
     """The label and the text of each fact that is known: what it reaches and gains, what was published, what changed and why that
-    helps. A fact that is the same for all rungs, such as a missing source, is left out."""
+    helps. A fact that is the same for all rungs, such as a missing source, is left out. `reading`: the machine code is being
+    read, which is said where its facts will be."""
+    unread = reading and step.over is not None and step.result is not None and bool(step.result.code)
     code, source = changes.code.get(step.variant), changes.sources.get(step.variant)
     adds = describe_techniques(step) if step.over is not None else ""
     facts = [
@@ -36,8 +42,8 @@ def facts_of_step(
         *(("Published", f"{text}.") for text in describe_published(step, ladder.problem, name)),
         ("Configuration", _configuration(step)),
         ("New technique", f"{adds}." if adds else ""),
-        ("Machine code", str(describe_code_changes(code)) if changes.code_known else ""),
-        ("Why", str(describe_why(code))),
+        ("Machine code", _BEING_READ if unread else str(describe_code_changes(code)) if changes.code_known else ""),
+        ("Why", _WHEN_READ if unread else str(describe_why(code))),
         ("Source", str(describe_source_changes(source)) if changes.sources_known else ""),
         ("Note", str(describe_code_age(step, of))),
     ]

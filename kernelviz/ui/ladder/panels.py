@@ -20,7 +20,6 @@ from kernelviz.text import format_variant
 from kernelviz.text.ladder import (
     HOW_TO_READ,
     describe_ages,
-    describe_code_age,
     describe_library,
     format_backend,
     format_excluded,
@@ -45,11 +44,6 @@ DIFF_PX, SHORT_LINES = 380, 14
 """The height of a diff with more lines than SHORT_LINES."""
 CARD_PX = 1000
 """A card is so wide at most, so that its lines can be read."""
-_UNREAD_LINES = (
-    ("Machine code", "it is being read …"),
-    ("Why", "known when it has been read."),
-)
-"""The lines of a rung whose machine code is being read, where those about it will be."""
 _COLOURS: dict[StepKind, str] = {
     "faster": "green",
     "slower": "orange",
@@ -113,20 +107,6 @@ def reading_code(reading: FactsReading | None) -> None:
         st.caption("Reading the machine code of all rungs takes about five seconds …")
 
     ask_again()
-
-
-def _with_unread_lines(
-    facts: tuple[tuple[str, str], ...], of: BackendLadder, step: Step, changes: LadderChanges
-) -> tuple[tuple[str, str], ...]:
-    """The facts of a rung with two lines where those of its machine code will be, so that rungs hardly move when it is read."""
-    if step.over is None or step.result is None or not step.result.code:
-        return facts
-    behind = (
-        describe_source_changes(changes.sources.get(step.variant)) if changes.sources_known else "",
-        describe_code_age(step, of),
-    )
-    place = len(facts) - sum(bool(str(text)) for text in behind)
-    return (*facts[:place], *_UNREAD_LINES, *facts[place:])
 
 
 def chart(ladder: Ladder, of: BackendLadder, metric: Metric, step: Step) -> None:
@@ -197,9 +177,7 @@ def worklog(
         with st.container(border=True, gap="xsmall", width=CARD_PX, key=f"ladder_step_{of.backend}_{step.number}"):
             st.markdown(_heading(step))
             st.markdown(plain(step.declared.idea))
-            facts = facts_of_step(ladder, of, step, changes, metric)
-            if reading:
-                facts = _with_unread_lines(facts, of, step, changes)
+            facts = facts_of_step(ladder, of, step, changes, metric, reading=reading)
             st.markdown("\n".join(f"- **{label}**: {plain(text)}" for label, text in facts))
             with st.container(horizontal=True, gap="small", vertical_alignment="center"):
                 links.difference(ladder, step, changes.sources.get(step.variant))
