@@ -8,6 +8,7 @@ import msgspec
 
 from kernelviz.core import LIVING, BadField, DocumentError, Status, UnknownRun, timestamps
 from kernelviz.core.workload import WorkloadRun
+from kernelviz.core.workload_errors import UnknownWorkloadRun
 from kernelviz.formats import shipped_workloads, workload_document
 from kernelviz.store import Store, WorkloadRow
 
@@ -87,7 +88,7 @@ class WorkloadHistory:
     def load(self, run_id: str) -> WorkloadRun:
         """The run with all results so far. Errors: UnknownRun, also when it was deleted."""
         if self.summary(run_id).deleted_at is not None:
-            raise UnknownRun(run_id)
+            raise UnknownWorkloadRun(run_id)
         shipped = run_id in shipped_workloads.names()
         return shipped_workloads.load(run_id) if shipped else self._store.workloads.load(run_id)
 

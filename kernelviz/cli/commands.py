@@ -33,6 +33,7 @@ from kernelviz.cli.serve import serve
 from kernelviz.cli.trends import trends
 from kernelviz.core import KernelvizError, UnknownRun
 from kernelviz.core.errors import one_line
+from kernelviz.core.workload_errors import UnknownWorkloadRun
 from kernelviz.text.notices import format_notice
 
 app = typer.Typer(
@@ -114,7 +115,11 @@ def invoke(arguments: Sequence[str] | None = None) -> int:
             console.warn(f"{format_notice(notice)}")
         return int(code or 0)
     except UnknownRun as error:
-        lists = "`kernelviz runs` lists those of this machine, `kernelviz gallery` those that came with kernelviz"
+        lists = (
+            "`kernelviz workloads runs` lists those of this machine"
+            if isinstance(error, UnknownWorkloadRun)
+            else "`kernelviz runs` lists those of this machine, `kernelviz gallery` those that came with kernelviz"
+        )
         return console.fail(f"{error} {lists}.")
     except KernelvizError as error:
         return console.fail(f"{error}")

@@ -26,6 +26,8 @@ from kernelviz.text.model import (
     describe_served,
     describe_sum,
     describe_truth,
+    format_call,
+    format_source,
 )
 
 
@@ -120,6 +122,8 @@ def _print(layer: Layer, mix: TrafficMix | None, share: float, *, as_markdown: b
     if as_markdown:
         console.echo(model_report.markdown(layer, mix, share).removesuffix("\n"))
         return
+    where = format_source(layer.source.device.name, recorded=layer.source.recorded)
+    console.echo(f"{format_call(layer.preset, layer.call)}, {where}")
     columns = [c for c in select(PART_COLUMNS, layer.parts, View.TERMINAL) if c.name != "problem"]
     console.show_rows(columns, layer.parts, part_record, as_json=False, nothing="no part")
     out = console.out()

@@ -336,7 +336,9 @@ def runs(
     )
     console.show_rows(
         _RUNS, matching[:limit], dataclasses.asdict, as_json=as_json,
-        nothing="no run of a workload is stored here; `kernelviz workloads run` makes one",
+        nothing="no run of a workload came with kernelviz"
+        if shipped
+        else "no run of a workload is stored here; `kernelviz workloads run` makes one",
     )  # fmt: skip
 
 

@@ -28,7 +28,7 @@ def time_by_part(parts: Sequence[PartTimes], truth: Sequence[WorkloadResult] = (
     whole = [(result, layer) for result in truth if (layer := layer_time(result)) is not None]
     times = [time.figure.estimate for part in parts for way in WAYS if (time := part.of(way)) and time.figure]
     if not times and not whole:
-        return nothing("No part has a time here yet. Measure the layer.", height=_FRAME_PX + _ROW_PX)
+        return nothing("No part has a time yet. Measure the layer.", height=_FRAME_PX + _ROW_PX)
     sums = {way: sum(t.figure.estimate for p in parts if (t := p.of(way)) and t.figure) for way in WAYS}
     scale, unit = units.time_unit(max([*sums.values(), *(layer.estimate for _, layer in whole)]))
     draft = Draft(_FRAME_PX + _ROW_PX * (len(WAYS) + len(whole)), x_title=f"device time of one layer, {unit}")

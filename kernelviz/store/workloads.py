@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Row, case, delete, func, insert, or_, select, update
 
-from kernelviz.core import LIVING, Device, Environment, Failure, Status, Struct, UnknownRun
+from kernelviz.core import LIVING, Device, Environment, Failure, Status, Struct
 from kernelviz.core.reasons import StoredResultDamaged
 from kernelviz.core.workload import WORKLOAD_SCHEMA, Workload, WorkloadPlan, WorkloadResult, WorkloadRun
+from kernelviz.core.workload_errors import UnknownWorkloadRun
 from kernelviz.store.database import Database, StoreError, StorePart, decoded, rows_with
 from kernelviz.store.process_presence import Presence
 from kernelviz.store.run_rows import presence_of, status_of
@@ -89,7 +90,7 @@ class WorkloadRuns(StorePart):
         with self._database.write() as connection:
             changed = update(workload_runs).where(workload_runs.c.id == run_id)
             if values and not connection.execute(changed.values(**values)).rowcount:
-                raise UnknownRun(run_id)
+                raise UnknownWorkloadRun(run_id)
 
     def set_deleted(self, run_id: str, at: str | None) -> None:
         """Hide an ended run since `at` (ISO time), or show it again. Errors: UnknownRun; StoreError while it is measured."""
@@ -164,7 +165,7 @@ class WorkloadRuns(StorePart):
         """The summary of a run, deleted or not. Errors: UnknownRun."""
         rows = self._rows(select(workload_runs).where(workload_runs.c.id == run_id))
         if not rows:
-            raise UnknownRun(run_id)
+            raise UnknownWorkloadRun(run_id)
         return rows[0]
 
     def rows(self, limit: int, offset: int = 0, *, search: str = "", deleted: bool = False) -> list[WorkloadRow]:
@@ -218,7 +219,7 @@ def _summary(row: Row[Any], done: int, failed: int) -> WorkloadRow:
 def _row(connection: Connection, run_id: str) -> Row[Any]:
     row = connection.execute(select(workload_runs).where(workload_runs.c.id == run_id)).one_or_none()
     if row is None:
-        raise UnknownRun(run_id)
+        raise UnknownWorkloadRun(run_id)
     return row
 
 

@@ -44,7 +44,7 @@ _MISSING: Mapping[Missing, str] = {
     "no_op": "no op of the catalogue covers it",
     "number_format": "its op does not take this number format",
     "no_variant": "its op has no such variant",
-    "not_measured": "not measured here",
+    "not_measured": "not measured",
     "failed": "failed or wrong",
 }
 _GAPS: Mapping[Gap, str] = {
@@ -98,6 +98,15 @@ def format_call(preset: ModelPreset, call: LayerCall) -> Text:
     return Text(f"{preset.title}, {PHASES[call.phase].lower()}, {sequences} of {call.context:,} tokens, {call.dtype}")
 
 
+def format_source(device: str, *, recorded: bool) -> Text:
+    """Where the times of a layer are from.
+
+    >>> str(format_source("NVIDIA H200", recorded=True)), str(format_source("a CPU", recorded=False))
+    ('recorded on NVIDIA H200', 'a CPU')
+    """
+    return Text(f"recorded on {device}" if recorded else device)
+
+
 def describe_part(part: PartTimes) -> Text | None:
     """What is to be known about the times of a part; None if nothing is."""
     best = part.of("best")
@@ -111,7 +120,7 @@ def describe_part(part: PartTimes) -> Text | None:
                         _GAPS[part.part.gap] if part.part.gap is not None else "",
                         _STAND_INS[part.part.stand_in] if part.part.stand_in is not None else "",
                         _MISSING[part.missing] if part.missing not in (None, "no_op") and part.missing else "",
-                        "not measured here" if part.missing is None and not part.times else "",
+                        "not measured" if part.missing is None and not part.times else "",
                         "torch.compile calls the same library as eager"
                         if part.compiled is None and part.of("compiled") is not None
                         else "",
@@ -171,12 +180,12 @@ def describe_layer(parts: Sequence[PartTimes], comparable: Sequence[LayerSum]) -
     """The sentence above the bars: what compiling and the best variants are worth, and the largest part."""
     eager, compiled, best = comparable
     if eager.interval is None or compiled.interval is None or best.interval is None:
-        known = sum(part.of("eager") is not None for part in parts)
+        ways: tuple[Way, ...] = ("eager", "compiled", "best")
+        known = sum(any(part.of(way) is not None for way in ways) for part in parts)
         if not known:
-            return Text("No part has a time here yet. Measure the layer to see its sum.")
-        return Text(
-            f"{known} of {len(parts)} parts have a time here, none of them in every way. Measure the layer to see its sum."
-        )
+            return Text("No part has a time yet. Measure the layer to see its sum.")
+        have = f"{known} of {len(parts)} parts {'has' if known == 1 else 'have'} a time"
+        return Text(f"{have}, but none in eager, compiled and best. Measure the layer to see its sum.")
     shared = [part for part in parts if part.name not in eager.missing]
     largest = max(shared, key=lambda part: time.figure.estimate if (time := part.of("eager")) and time.figure else 0.0)
     time = largest.of("eager")
@@ -230,9 +239,12 @@ def describe_best_saving(comparable: Sequence[LayerSum], tokens: int, layers: in
     eager, _, best = comparable
     if eager.interval is None or best.interval is None:
         return Text("best variants: unknown, no part has a time in every way")
-    saved = per_token_s(eager.interval.estimate - best.interval.estimate, tokens, layers)
-    part = "" if not eager.missing else ", of the parts with times in every way"
-    return Text(f"best variants against torch eager save {units.seconds(saved)} a token in {layers} layers{part}")
+    scope = "" if not eager.missing else " over the parts with times in every way"
+    first, second = eager.interval, best.interval
+    if second.high is not None and first.low is not None and second.high >= first.low:
+        return Text(f"best variants against torch eager{scope}: no clear saving, because the intervals overlap")
+    saved = per_token_s(first.estimate - second.estimate, tokens, layers)
+    return Text(f"best variants against torch eager save {units.seconds(saved)} a token in {layers} layers{scope}")
 
 
 def describe_truth(result: WorkloadResult) -> Text:

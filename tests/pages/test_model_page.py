@@ -100,7 +100,7 @@ def test_without_results_the_page_says_what_to_do(bench: Bench) -> None:
     assert not test.exception
     text = said(test)
     assert "GPT-2, decoding, 3 sequences of 64 tokens, bf16" in text
-    assert "No part has a time here yet" in text
+    assert "No part has a time yet" in text
     assert not test.button(key="measure_model").disabled
     assert test.number_input(key="batch_decode").value == 3
 

@@ -27,6 +27,7 @@ from kernelviz.text.model import (
     describe_sum,
     describe_truth,
     format_call,
+    format_source,
     format_sum,
 )
 from kernelviz.text.workloads import describe_note
@@ -57,7 +58,7 @@ def layer_panel(layer: Layer) -> None:
 
 
 def _device(source: Source) -> str:
-    return f"recorded on {source.name}" if source.recorded else source.device.name
+    return str(format_source(source.device.name, recorded=source.recorded))
 
 
 def _picture(layer: Layer) -> charts.Picture:
@@ -68,11 +69,12 @@ def truth_panel(layer: Layer) -> None:
     """The layer as one module: its time, its parts and the rest, and its kernels."""
     st.markdown("##### Against the truth: the layer as one module")
     if not layer.truth:
-        st.info(
-            "The whole layer was not measured with these sizes on this device. Press **Measure the whole layer** above, on a "
-            "machine with this device.",
-            icon=":material/layers:",
+        remedy = (
+            "To measure it, choose a device of this machine under Results."
+            if layer.source.recorded
+            else "Press **Measure the whole layer** above."
         )
+        st.info(f"The whole layer was not measured with these sizes on this device. {remedy}", icon=":material/layers:")
         return
     if layer.source.device.kind == "cpu":
         st.badge("mechanics only", color="orange", icon=":material/settings:")
