@@ -17,7 +17,7 @@ from kernelviz.bench.snapshots import at_sizes
 from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import LIVING, BadField, Problem, Run, UnknownName, check_name
 from kernelviz.formats.claim_files import shipped_claims
-from kernelviz.metrics.figures import Headline, times_s
+from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.ladder import BackendLadder, Ladder, Step, ladder_at
 from kernelviz.metrics.ladder_changes import LadderChanges
 from kernelviz.metrics.library_comparison import OWN
@@ -46,13 +46,12 @@ def _longest(op: Op, names: Sequence[str]) -> int:
     return max((backends.count(backend) for backend in set(backends)), default=0)
 
 
-def _changing_steps(op: Op, times: Mapping[str, float | None]) -> int:
+def _changing_steps(op: Op, times: Mapping[str, float]) -> int:
     """How many steps of all ladders change the time by more than CHANGES. `times`: in seconds, by variant."""
     count = 0
     for backend in OWN:
-        own = [times.get(v.name) for v in op.variants if v.backend == backend]
-        known = [time_s for time_s in own if time_s]
-        count += sum(abs(math.log(before / after)) > CHANGES for before, after in pairwise(known))
+        own = [times[v.name] for v in op.variants if v.backend == backend and v.name in times]
+        count += sum(abs(math.log(before / after)) > CHANGES for before, after in pairwise(own))
     return count
 
 
@@ -148,7 +147,7 @@ def default_problem(bench: Bench, run: Run, keys: Sequence[str] | None = None) -
 
     def rank(problem: Problem) -> tuple[int, int, int, int]:
         results = [r for r in run.results if r.problem.key == problem.key]
-        times = {r.variant: times_s(r)["cold_s"] for r in results if r.timing is not None}
+        times = {r.variant: figure.estimate for r in results if (figure := figure_of(r.timing, "cold")) is not None}
         about = sum(claimed_problem(op, c) == problem for c in claims)
         size = max((r.cost.work_flop + r.cost.moved_bytes for r in results if r.cost is not None), default=0)
         steps = _longest(op, list(times))

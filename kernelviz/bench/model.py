@@ -18,7 +18,15 @@ from kernelviz.core.workload import WorkloadResult, WorkloadRun
 from kernelviz.formats import recorded_claims, shipped_runs
 from kernelviz.metrics.claims import Evidence
 from kernelviz.metrics.figures import figure_of
-from kernelviz.metrics.layer_times import FusionTimes, LayerSum, PartTimes, VariantTime, comparable_sums, layer_sum
+from kernelviz.metrics.layer_times import (
+    WAYS,
+    FusionTimes,
+    LayerSum,
+    PartTimes,
+    VariantTime,
+    comparable_sums,
+    layer_sum,
+)
 from kernelviz.metrics.quality import quality
 from kernelviz.metrics.roofline import speed_of_light
 from kernelviz.metrics.winner import NEVER_WINNING
@@ -58,7 +66,7 @@ class Layer:
     @property
     def sums(self) -> tuple[LayerSum, ...]:
         """The sum of every way over the parts that have a time in that way."""
-        return tuple(layer_sum(self.parts, way) for way in ("eager", "compiled", "best"))
+        return tuple(layer_sum(self.parts, way) for way in WAYS)
 
     @property
     def comparable(self) -> tuple[LayerSum, ...]:

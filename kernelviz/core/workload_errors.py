@@ -10,5 +10,5 @@ class UnknownWorkloadRun(UnknownRun):
         super().__init__(run_id)
         self.args = (
             f"no run of a workload {run_id!r} here; runs live in the database of the machine that measured them "
-            f"(`kernelviz device` names its path). Ask its owner for the document (`kernelviz workloads export RUN -o FILE`).",
+            "(`kernelviz device` names its path). Ask its owner for the document (`kernelviz workloads export RUN -o FILE`).",
         )

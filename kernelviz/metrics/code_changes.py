@@ -92,7 +92,7 @@ _LEAST: dict[type, float] = {
 _OTHER_NAME = re.compile(r"^[ab](?=_|$)")
 """What is swapped in the name of a field of one side: ``a``, or ``a_bytes``."""
 _SIDES = frozenset({"favours", "staged", "only"})
-_OTHER_SIDE: dict[CodeSide | None, CodeSide | None] = {"a": "b", "b": "a", None: None}
+OTHER_SIDE: dict[CodeSide, CodeSide] = {"a": "b", "b": "a"}
 
 
 def code_changes(a: CaseFacts, b: CaseFacts, *, headline: Headline = "cold") -> CodeChanges:
@@ -228,5 +228,5 @@ def mirrored(change: CodeChange) -> CodeChange:
     values = msgspec.structs.asdict(change)
     swapped = {_OTHER_NAME.sub(lambda m: "b" if m[0] == "a" else "a", name): value for name, value in values.items()}
     for name in _SIDES & values.keys():
-        swapped[name] = _OTHER_SIDE[values[name]]
+        swapped[name] = OTHER_SIDE.get(values[name])
     return type(change)(**swapped)

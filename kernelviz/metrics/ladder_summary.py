@@ -59,8 +59,7 @@ def summary_of(ladder: Ladder, of: BackendLadder) -> LadderSummary | None:
 
 def _over_best(correct: Sequence[Step], step: Step, compared: Callable[[Row, Row], Pair]) -> Pair | None:
     """The step against the fastest correct one before it; None if that is the one that its gain is over."""
-    before = [s for s in correct if s.number < step.number and s.row is not None and s.row.figure is not None]
-    fastest = min(before, key=lambda s: s.row.figure.estimate if s.row and s.row.figure else 0.0, default=None)
+    fastest = BackendLadder("", tuple(s for s in correct if s.number < step.number)).best
     if fastest is None or fastest.row is None or step.row is None or step.over is None:
         return None
     return None if fastest.variant == step.over.name else compared(fastest.row, step.row)

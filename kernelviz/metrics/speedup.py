@@ -10,8 +10,8 @@ from typing import assert_never
 
 import msgspec
 
-from kernelviz.core.code_changes import CodeChanges, CodeSide
-from kernelviz.metrics.code_changes import mirrored
+from kernelviz.core.code_changes import CodeChanges
+from kernelviz.metrics.code_changes import OTHER_SIDE, mirrored
 from kernelviz.metrics.comparison import Comparison, Pair, PairKind
 from kernelviz.metrics.slowdown import Slowdown, slowdown
 from kernelviz.metrics.slowdown_findings import (
@@ -34,7 +34,6 @@ from kernelviz.metrics.slowdown_findings import (
     UnusualKernel,
 )
 
-_OTHER_SIDE: dict[CodeSide, CodeSide] = {"a": "b", "b": "a"}
 _OTHER_KIND: dict[PairKind, PairKind] = {"faster": "slower", "slower": "faster"}
 
 
@@ -72,7 +71,7 @@ def _turned_pair(pair: Pair) -> Pair:
 def _turned(changes: CodeChanges) -> CodeChanges:
     return CodeChanges(
         changes=tuple(msgspec.structs.replace(one, change=mirrored(one.change)) for one in changes.changes),
-        faster=None if changes.faster is None else _OTHER_SIDE[changes.faster],
+        faster=None if changes.faster is None else OTHER_SIDE[changes.faster],
         same_code=changes.same_code,
         a_missing=changes.b_missing,
         b_missing=changes.a_missing,
@@ -93,7 +92,7 @@ def _turned_finding(finding: Finding) -> Finding:
         case OtherConfiguration(parameters=parameters):
             return OtherConfiguration(tuple((name, second, first) for name, first, second in parameters))
         case TuningNotUsed() | UnusualKernel() | SlowedDown():
-            return replace(finding, side=_OTHER_SIDE[finding.side])
+            return replace(finding, side=OTHER_SIDE[finding.side])
         case OtherGrid():
             b = (finding.b_blocks, finding.b_threads)
             return OtherGrid(finding.kernel, b[0], finding.a_blocks, b[1], finding.a_threads)

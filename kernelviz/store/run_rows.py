@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, Table, select
 
 from kernelviz.core import LIVING, SCHEMA, Environment, Method, Plan, Status, Struct, UnknownRun
 from kernelviz.store import tables
@@ -65,11 +65,13 @@ def header_of(row: AnyRow) -> RunHeader:
     return decoded(row.header, RunHeader, f"run {row.id}")
 
 
-def stored_row(connection: Connection, run_id: str) -> Row[Any]:
-    """The row of a run. Errors: UnknownRun."""
-    row = connection.execute(select(tables.runs).where(tables.runs.c.id == run_id)).one_or_none()
+def stored_row(
+    connection: Connection, run_id: str, table: Table = tables.runs, unknown: type[UnknownRun] = UnknownRun
+) -> Row[Any]:
+    """The row of a run in a table of runs. Errors: `unknown`."""
+    row = connection.execute(select(table).where(table.c.id == run_id)).one_or_none()
     if row is None:
-        raise UnknownRun(run_id)
+        raise unknown(run_id)
     return row
 
 

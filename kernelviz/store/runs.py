@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, case, delete, func, insert, select, update
 
-from kernelviz.core import LIVING, Environment, Run, Search, Status, TracerFailure, UnknownRun, version_1
+from kernelviz.core import LIVING, Environment, Run, Search, TracerFailure, UnknownRun, version_1
 from kernelviz.store.code_references import put_references
-from kernelviz.store.database import DamagedRow, Database, StoreError, StorePart, rows_with
-from kernelviz.store.process_presence import Presence
+from kernelviz.store.database import DamagedRow, Database, StoreError, rows_with
 from kernelviz.store.results import case_rows, read_results
+from kernelviz.store.run_records import RunRecords
 from kernelviz.store.run_rows import CaseCounts, RunHeader, RunRow, header_of, run_row, status_of, stored_row
 from kernelviz.store.tables import code_references, results, runs, times
 
@@ -19,12 +19,13 @@ CACHED_RUNS = 4
 its run at each redraw, and unpacking a hundred cases takes 50 ms."""
 
 
-class Runs(StorePart):
+class Runs(RunRecords):
     """All runs of one database."""
+
+    _table, _subject = runs, "op"
 
     def __init__(self, database: Database) -> None:
         super().__init__(database)
-        self._own = Presence.own()
         self._cached: dict[object, Run] = {}
         self._cache_bytes: dict[str, int] = {}
 
@@ -41,11 +42,6 @@ class Runs(StorePart):
                         connection.execute(insert(table), rows)
                 put_references(connection, run.id, run.results)
 
-    def set_status(self, run_id: str, status: Status) -> None:
-        """Change the status of a run."""
-        with self._database.write() as connection:
-            connection.execute(update(runs).where(runs.c.id == run_id).values(status=status))
-
     def add_device_time(self, run_id: str, seconds: float) -> None:
         """Add seconds to the time for which the run used its device."""
         with self._database.write() as connection:
@@ -61,56 +57,13 @@ class Runs(StorePart):
             connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
             connection.execute(update(times).where(times.c.run_id == run_id).values(device_uuid=device.uuid))
 
-    def set_title_or_note(self, run_id: str, *, title: str | None = None, note: str | None = None) -> None:
-        """Change title or note, which the document's digest does not include. Errors: UnknownRun."""
-        values = {key: value for key, value in (("title", title), ("note", note)) if value is not None}
-        with self._database.write() as connection:
-            if values and not connection.execute(update(runs).where(runs.c.id == run_id).values(**values)).rowcount:
-                raise UnknownRun(run_id)
-
-    def set_deleted(self, run_id: str, at: str | None) -> None:
-        """Hide an ended run since `at` (ISO time), or show it again. Errors: UnknownRun; StoreError while it is measured."""
-        with self._database.write() as connection:
-            row = stored_row(connection, run_id)
-            if at is not None and status_of(row) in LIVING:
-                raise StoreError(f"run {run_id} is being measured; cancel it before it is deleted")
-            connection.execute(update(runs).where(runs.c.id == run_id).values(deleted_at=at))
-
-    def purge(self, before: str) -> list[str]:
-        """Remove permanently the runs that were deleted before that ISO time; return their ids."""
-        with self._database.write() as connection:
-            gone = list(connection.scalars(select(runs.c.id).where(runs.c.deleted_at < before)))
-            for run_id in gone:
-                _remove(connection, run_id)
-        return gone
-
     def remove(self, run_id: str) -> None:
         """Remove an ended run permanently, if it is there. Errors: StoreError while it is measured."""
         with self._database.write() as connection:
             row = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
             if row is not None and status_of(row) in LIVING:
                 raise StoreError(f"run {run_id} is being measured; cancel it before it is removed")
-            _remove(connection, run_id)
-
-    def claim(self, run_id: str) -> bool:
-        """Make an ended run a queued run of this process. False while any process measures it."""
-        with self._database.write() as connection:
-            if status_of(stored_row(connection, run_id)) in LIVING:
-                return False
-            connection.execute(update(runs).where(runs.c.id == run_id).values(status="queued", **self._presence()))
-            return True
-
-    def interrupt_dead(self) -> list[str]:
-        """Mark the runs whose process has ended as interrupted; return their ids."""
-        with self._database.read() as connection:
-            rows = connection.execute(select(runs).where(runs.c.status.in_(LIVING))).all()
-        dead = [row for row in rows if status_of(row) == "interrupted"]
-        with self._database.write() as connection:
-            for row in dead:
-                # Only if no process has claimed it meanwhile.
-                unchanged = (runs.c.id == row.id, runs.c.pid == row.pid, runs.c.pid_started_s == row.pid_started_s)
-                connection.execute(update(runs).where(*unchanged).values(status="interrupted"))
-        return [row.id for row in dead]
+            self._remove(connection, run_id)
 
     def load(self, run_id: str) -> Run:
         """The run, deleted or not, with its results so far in the order of the plan. A result that cannot be read is a failure
@@ -156,13 +109,7 @@ class Runs(StorePart):
 
     def rows(self, limit: int, offset: int = 0, *, search: str = "", deleted: bool = False) -> list[RunRow]:
         """Summaries, the newest runs first. `search`: terms that all occur in id, title, note, op, device or status."""
-        newest = select(runs).where(*_matching(search, deleted)).order_by(runs.c.created_at.desc(), runs.c.id.desc())
-        return self._rows(newest.limit(limit).offset(offset))
-
-    def count(self, *, search: str = "", deleted: bool = False) -> int:
-        """The number of runs that `rows` would return without a limit."""
-        with self._database.read() as connection:
-            return connection.scalar(select(func.count()).select_from(runs).where(*_matching(search, deleted))) or 0
+        return self._rows(self._newest(limit, offset, search, deleted))
 
     def is_own(self, row: RunRow) -> bool:
         """Whether this process measures the run, or measured it last."""
@@ -215,9 +162,9 @@ class Runs(StorePart):
         header = None if row is None else self._readable(row.header, RunHeader, f"run {row.id}")
         return () if header is None else header.plan.variants
 
-    def _presence(self) -> dict[str, Any]:
-        own = self._own
-        return {"host": own.host, "boot_id": own.boot_id, "pid": own.pid, "pid_started_s": own.started_s}
+    def _remove(self, connection: Connection, run_id: str) -> None:
+        for column in (results.c.run_id, times.c.run_id, code_references.c.run_id, runs.c.id):
+            connection.execute(delete(column.table).where(column == run_id))
 
     def _rows(self, chosen: Any) -> list[RunRow]:
         counts = select(
@@ -247,14 +194,3 @@ def _run_values(run: Run) -> dict[str, Any]:
         "device_uuid": run.environment.device.uuid,
         "cases": len(run.plan.cases()),
     }
-
-
-def _remove(connection: Connection, run_id: str) -> None:
-    for column in (results.c.run_id, times.c.run_id, code_references.c.run_id, runs.c.id):
-        connection.execute(delete(column.table).where(column == run_id))
-
-
-def _matching(search: str, deleted: bool) -> list[ColumnElement[bool]]:
-    searched = (runs.c.id, runs.c.title, runs.c.note, runs.c.op, runs.c.device, runs.c.status)
-    state = runs.c.deleted_at.is_not(None) if deleted else runs.c.deleted_at.is_(None)
-    return [state, *(or_(*(c.icontains(term, autoescape=True) for c in searched)) for term in search.split())]

@@ -1,30 +1,47 @@
 """The tables. The JSON columns hold the facts; the other columns are an index that can be rebuilt from them."""
 
+from typing import Any
+
 from sqlalchemy import Column, Float, Index, Integer, LargeBinary, MetaData, PrimaryKeyConstraint, String, Table
 
 metadata = MetaData()
 
 meta = Table("meta", metadata, Column("key", String, primary_key=True), Column("value", String, nullable=False))
 
+
+def _about_a_run() -> tuple[Column[Any], ...]:
+    """The first columns of each table of runs."""
+    return (
+        Column("id", String, primary_key=True),
+        Column("header", LargeBinary, nullable=False),  # the document without title, note, status and results
+        Column("title", String, nullable=False),
+        Column("note", String, nullable=False, default=""),
+        Column("created_at", String, nullable=False),
+        Column("status", String, nullable=False),
+        Column("owner", String, nullable=False, default=""),
+    )
+
+
+def _its_process_and_deletion() -> tuple[Column[Any], ...]:
+    """The process that measures a run, and when the run was deleted."""
+    return (
+        Column("host", String, nullable=False),
+        Column("boot_id", String, nullable=False),
+        Column("pid", Integer, nullable=False),
+        Column("pid_started_s", Float, nullable=False),
+        Column("deleted_at", String, nullable=True),  # a deleted run stays for a while, so that it can be restored
+    )
+
+
 runs = Table(
     "runs",
     metadata,
-    Column("id", String, primary_key=True),
-    Column("header", LargeBinary, nullable=False),  # the document without title, note, status and results
-    Column("title", String, nullable=False),
-    Column("note", String, nullable=False, default=""),
-    Column("created_at", String, nullable=False),
-    Column("status", String, nullable=False),
-    Column("owner", String, nullable=False, default=""),
+    *_about_a_run(),
     Column("op", String, nullable=False),
     Column("device", String, nullable=False),
     Column("device_uuid", String, nullable=False),
     Column("cases", Integer, nullable=False),
-    Column("host", String, nullable=False),
-    Column("boot_id", String, nullable=False),
-    Column("pid", Integer, nullable=False),
-    Column("pid_started_s", Float, nullable=False),
-    Column("deleted_at", String, nullable=True),  # a deleted run stays for a while, so that it can be restored
+    *_its_process_and_deletion(),
     Column("spent_s", Float, nullable=False, server_default="0"),  # how long it used the device, all its parts together
     Index("runs_by_time", "created_at"),
     Index("runs_by_status", "status"),
@@ -129,21 +146,11 @@ times = Table(
 workload_runs = Table(
     "workload_runs",
     metadata,
-    Column("id", String, primary_key=True),
-    Column("header", LargeBinary, nullable=False),  # the document without title, note, status and results
-    Column("title", String, nullable=False),
-    Column("note", String, nullable=False, default=""),
-    Column("created_at", String, nullable=False),
-    Column("status", String, nullable=False),
-    Column("owner", String, nullable=False, default=""),
+    *_about_a_run(),
     Column("workload", String, nullable=False),
     Column("device", String, nullable=False),
     Column("cases", Integer, nullable=False),
-    Column("host", String, nullable=False),
-    Column("boot_id", String, nullable=False),
-    Column("pid", Integer, nullable=False),
-    Column("pid_started_s", Float, nullable=False),
-    Column("deleted_at", String, nullable=True),
+    *_its_process_and_deletion(),
     Index("workload_runs_by_time", "created_at"),
     Index("workload_runs_by_status", "status"),
 )

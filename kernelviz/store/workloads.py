@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Row, case, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Row, case, delete, func, insert, select
 
-from kernelviz.core import LIVING, Device, Environment, Failure, Status, Struct
+from kernelviz.core import Device, Environment, Failure, Status, Struct
 from kernelviz.core.reasons import StoredResultDamaged
 from kernelviz.core.workload import WORKLOAD_SCHEMA, Workload, WorkloadPlan, WorkloadResult, WorkloadRun
 from kernelviz.core.workload_errors import UnknownWorkloadRun
-from kernelviz.store.database import Database, StoreError, StorePart, decoded, rows_with
+from kernelviz.store.database import decoded, rows_with
 from kernelviz.store.process_presence import Presence
+from kernelviz.store.run_records import RunRecords
 from kernelviz.store.run_rows import presence_of, status_of
 from kernelviz.store.tables import workload_results, workload_runs
 
@@ -50,12 +51,10 @@ class WorkloadRow:
     deleted_at: str | None
 
 
-class WorkloadRuns(StorePart):
+class WorkloadRuns(RunRecords):
     """The runs of workloads of one database."""
 
-    def __init__(self, database: Database) -> None:
-        super().__init__(database)
-        self._own = Presence.own()
+    _table, _subject, _unknown = workload_runs, "workload", UnknownWorkloadRun
 
     def create(self, *created: WorkloadRun, owner: str = "", deleted_at: str | None = None) -> None:
         """Store runs with their results, all of them or none, as runs of this process."""
@@ -69,7 +68,7 @@ class WorkloadRuns(StorePart):
     def put(self, run_id: str, position: int, result: WorkloadResult) -> None:
         """Store a result, which replaces that of the same case. Errors: UnknownRun."""
         with self._database.write() as connection:
-            _row(connection, run_id)
+            self._row(connection, run_id)
             _put(connection, run_id, position, result)
 
     def drop(self, run_id: str, case_keys: Sequence[str]) -> None:
@@ -79,65 +78,12 @@ class WorkloadRuns(StorePart):
                 same = (workload_results.c.run_id == run_id, workload_results.c.case_key == key)
                 connection.execute(delete(workload_results).where(*same))
 
-    def set_status(self, run_id: str, status: Status) -> None:
-        """Change the status of a run."""
-        with self._database.write() as connection:
-            connection.execute(update(workload_runs).where(workload_runs.c.id == run_id).values(status=status))
-
-    def set_title_or_note(self, run_id: str, *, title: str | None = None, note: str | None = None) -> None:
-        """Change title or note, which the document's digest does not include. Errors: UnknownRun."""
-        values = {key: value for key, value in (("title", title), ("note", note)) if value is not None}
-        with self._database.write() as connection:
-            changed = update(workload_runs).where(workload_runs.c.id == run_id)
-            if values and not connection.execute(changed.values(**values)).rowcount:
-                raise UnknownWorkloadRun(run_id)
-
-    def set_deleted(self, run_id: str, at: str | None) -> None:
-        """Hide an ended run since `at` (ISO time), or show it again. Errors: UnknownRun; StoreError while it is measured."""
-        with self._database.write() as connection:
-            row = _row(connection, run_id)
-            if at is not None and status_of(row) in LIVING:
-                raise StoreError(f"run {run_id} is being measured; cancel it before it is deleted")
-            connection.execute(update(workload_runs).where(workload_runs.c.id == run_id).values(deleted_at=at))
-
-    def purge(self, before: str) -> list[str]:
-        """Remove permanently the runs that were deleted before that ISO time; return their ids."""
-        with self._database.write() as connection:
-            gone = list(connection.scalars(select(workload_runs.c.id).where(workload_runs.c.deleted_at < before)))
-            for run_id in gone:
-                connection.execute(delete(workload_results).where(workload_results.c.run_id == run_id))
-                connection.execute(delete(workload_runs).where(workload_runs.c.id == run_id))
-        return gone
-
-    def claim(self, run_id: str) -> bool:
-        """Make an ended run a queued run of this process. False while any process measures it."""
-        with self._database.write() as connection:
-            if status_of(_row(connection, run_id)) in LIVING:
-                return False
-            claimed = update(workload_runs).where(workload_runs.c.id == run_id)
-            connection.execute(claimed.values(status="queued", **self._presence()))
-            return True
-
-    def interrupt_dead(self) -> list[str]:
-        """Mark the runs whose process has ended as interrupted; return their ids."""
-        with self._database.read() as connection:
-            rows = connection.execute(select(workload_runs).where(workload_runs.c.status.in_(LIVING))).all()
-        dead = [row for row in rows if status_of(row) == "interrupted"]
-        if not dead:
-            return []
-        with self._database.write() as connection:
-            for row in dead:
-                # Only if no process has claimed it meanwhile.
-                same = (workload_runs.c.id == row.id, workload_runs.c.pid == row.pid)
-                connection.execute(update(workload_runs).where(*same).values(status="interrupted"))
-        return [row.id for row in dead]
-
     def load(self, run_id: str) -> WorkloadRun:
         """The run, deleted or not, with its results so far in the order of the plan. A result that cannot be read is a failure
         that says so. Errors: UnknownRun; DamagedRow."""
         chosen = select(workload_results).where(workload_results.c.run_id == run_id)
         with self._database.read() as connection:
-            row = _row(connection, run_id)
+            row = self._row(connection, run_id)
             header = decoded(row.header, _Header, f"run {run_id}")
             rows = connection.execute(chosen.order_by(workload_results.c.position)).all()
         return WorkloadRun(
@@ -170,19 +116,11 @@ class WorkloadRuns(StorePart):
 
     def rows(self, limit: int, offset: int = 0, *, search: str = "", deleted: bool = False) -> list[WorkloadRow]:
         """Summaries, the newest first. `search`: terms that all occur in id, title, note, workload, device or status."""
-        order = (workload_runs.c.created_at.desc(), workload_runs.c.id.desc())
-        newest = select(workload_runs).where(*_matching(search, deleted)).order_by(*order)
-        return self._rows(newest.limit(limit).offset(offset))
+        return self._rows(self._newest(limit, offset, search, deleted))
 
-    def count(self, *, search: str = "", deleted: bool = False) -> int:
-        """The number of runs that `rows` would return without a limit."""
-        counted = select(func.count()).select_from(workload_runs).where(*_matching(search, deleted))
-        with self._database.read() as connection:
-            return connection.scalar(counted) or 0
-
-    def _presence(self) -> dict[str, Any]:
-        own = self._own
-        return {"host": own.host, "boot_id": own.boot_id, "pid": own.pid, "pid_started_s": own.started_s}
+    def _remove(self, connection: Connection, run_id: str) -> None:
+        connection.execute(delete(workload_results).where(workload_results.c.run_id == run_id))
+        connection.execute(delete(workload_runs).where(workload_runs.c.id == run_id))
 
     def _rows(self, chosen: Any) -> list[WorkloadRow]:
         stage = workload_results.c.stage
@@ -214,13 +152,6 @@ def _summary(row: Row[Any], done: int, failed: int) -> WorkloadRow:
         presence=presence_of(row),
         deleted_at=row.deleted_at,
     )
-
-
-def _row(connection: Connection, run_id: str) -> Row[Any]:
-    row = connection.execute(select(workload_runs).where(workload_runs.c.id == run_id)).one_or_none()
-    if row is None:
-        raise UnknownWorkloadRun(run_id)
-    return row
 
 
 def _values(run: WorkloadRun) -> dict[str, Any]:
@@ -255,10 +186,3 @@ def _put(connection: Connection, run_id: str, position: int, result: WorkloadRes
             body=zlib.compress(msgspec.json.encode(result), _LEVEL),
         )
     )
-
-
-def _matching(search: str, deleted: bool) -> list[ColumnElement[bool]]:
-    runs = workload_runs
-    searched = (runs.c.id, runs.c.title, runs.c.note, runs.c.workload, runs.c.device, runs.c.status)
-    state = runs.c.deleted_at.is_not(None) if deleted else runs.c.deleted_at.is_(None)
-    return [state, *(or_(*(c.icontains(term, autoescape=True) for c in searched)) for term in search.split())]

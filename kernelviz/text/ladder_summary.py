@@ -95,9 +95,8 @@ def _tail(count: int, pair: Pair) -> str:
         return f"the last {count} together change nothing that can be measured"
     if pair.kind == "unclear":
         return f"the last {count} together change no more than the noise ({units.percent(abs(change))})"
-    low, high = (None if end is None else abs(1 / end - 1) for end in (pair.ratio.low, pair.ratio.high))
-    ends = sorted((low, high)) if low is not None and high is not None else ()
-    interval = f" ({' to '.join(map(units.percent, ends))})" if ends else ""
+    ends = sorted(abs(1 / end - 1) for end in (pair.ratio.low, pair.ratio.high) if end is not None)
+    interval = f" ({units.percent(ends[0])} to {units.percent(ends[1])})" if len(ends) == 2 else ""
     return f"the last {count} together {'give' if change > 0 else 'cost'} {units.percent(abs(change))}{interval}"
 
 

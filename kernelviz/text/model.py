@@ -180,8 +180,7 @@ def describe_layer(parts: Sequence[PartTimes], comparable: Sequence[LayerSum]) -
     """The sentence above the bars: what compiling and the best variants are worth, and the largest part."""
     eager, compiled, best = comparable
     if eager.interval is None or compiled.interval is None or best.interval is None:
-        ways: tuple[Way, ...] = ("eager", "compiled", "best")
-        known = sum(any(part.of(way) is not None for way in ways) for part in parts)
+        known = sum(any(part.of(way) is not None for way in WAYS) for part in parts)
         if not known:
             return Text("No part has a time yet. Measure the layer to see its sum.")
         have = f"{known} of {len(parts)} parts {'has' if known == 1 else 'have'} a time"
@@ -285,7 +284,7 @@ def _signed(fraction: float) -> str:
 
 def describe_mix(ways: Mapping[Way, PhaseTimes], share: float, missing: Sequence[str]) -> Text:
     """The sentence above the chart of the mix."""
-    if not {"eager", "compiled", "best"} <= set(ways):
+    if not set(WAYS) <= set(ways):
         return Text("No part has a time in every way in both phases; measure prefill and decoding to see the mix.")
     eager = ways["eager"]
     part = "" if not missing else f", over the parts with times in every way (without {len(missing)})"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import turns
-from characterisation.compare import Intended, compare, complaints, differences
+from characterisation.compare import Difference, Intended, compare, complaints, differences
 from characterisation.facts import STORED, flat, read_stored
 from characterisation.sections import FAST, FULL
 
@@ -44,5 +44,8 @@ def test_a_changed_fact_is_found_and_must_be_listed() -> None:
         assert complaints(found, (), ("runs",)), path
         assert complaints(found, (Intended("runs/one/*", "because"),), ("runs",)) == []
         assert complaints(found, (Intended("runs/two/*", "because"),), ("runs",))
+    recorded = [Difference("shipped/one/verdict", "faster", "slower")]
+    assert complaints(recorded, (Intended("runs/*", "because"),), ("shipped",)) == [], "listed for planted runs"
+    assert complaints(recorded, (Intended("charts/*", "because"),), ("shipped",))
     assert complaints([], (Intended("runs/*", "because"),), ("runs",)), "a listed change must occur"
     assert complaints([], (Intended("shipped/*", "because"),), ("runs",)) == [], "its section was not collected"

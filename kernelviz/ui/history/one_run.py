@@ -21,6 +21,16 @@ def choose(run_id: str | None) -> None:
     view_filters.keep("run", run_id, "")
 
 
+def manage_button(run_id: str, *, chosen: bool, help: str | None = None) -> None:
+    """The button of a row that shows the actions of its run, or hides them if it is `chosen`."""
+    if st.button(
+        "Close" if chosen else "Manage", key=f"manage_{run_id}", type="tertiary",
+        icon=":material/expand_less:" if chosen else ":material/tune:", help=None if chosen else help,
+    ):  # fmt: skip
+        choose(None if chosen else run_id)
+        st.rerun()
+
+
 def undo_bar(bench: Bench) -> None:
     """After a deletion: which run was deleted, and a button that restores it."""
     deleted = st.session_state.get(_UNDO)

@@ -111,13 +111,8 @@ def _row(bench: Bench, run: RunSummary) -> None:
             else:
                 color, icon = _BADGES[run.status]
                 st.badge(run.status, color=color, icon=icon)
-            if st.button(
-                "Close" if chosen else "Manage", key=f"manage_{run.id}", type="tertiary",
-                icon=":material/expand_less:" if chosen else ":material/tune:",
-                help=None if chosen else "Change its title or note; measure it again, share, download or delete it.",
-            ):  # fmt: skip
-                one_run.choose(None if chosen else run.id)
-                st.rerun()
+            what = "Change its title or note; measure it again, share, download or delete it."
+            one_run.manage_button(run.id, chosen=chosen, help=what)
         if chosen:
             one_run.run_actions(bench, run)
         elif run.note:

@@ -55,12 +55,7 @@ def _row(bench: Bench, run: WorkloadSummary) -> None:
             else:
                 color, icon = badge_of(run.status)
                 st.badge(run.status, color=color, icon=icon)
-            if st.button(
-                "Close" if chosen else "Manage", key=f"manage_{run.id}", type="tertiary",
-                icon=":material/expand_less:" if chosen else ":material/tune:",
-            ):  # fmt: skip
-                one_run.choose(None if chosen else run.id)
-                st.rerun()
+            one_run.manage_button(run.id, chosen=chosen)
         if chosen:
             _actions(bench, run)
         elif run.note:
