@@ -12,7 +12,7 @@ from kernelviz.bench.bench import Bench
 from kernelviz.core import BadField, Device, Roof, Run, UnknownName, UnknownRun, check_name
 from kernelviz.core.claim import Claim, ClaimCase, ClaimCollection, DataSheetTest, NoTest, RoofTest, TimeTest
 from kernelviz.core.problem import Problem, case_key
-from kernelviz.formats import recorded_claims
+from kernelviz.formats import recorded_claims, shipped_workloads
 from kernelviz.formats.claim_files import shipped_claims
 from kernelviz.hardware.datasheet import data_sheet_shares, datasheet
 from kernelviz.metrics.absences import FIELDS
@@ -373,9 +373,11 @@ def _peak(card: str, quantity: str) -> float | None:
 
 def measured_at(bench: Bench, of_device: ClaimsOnDevice) -> str | None:
     """When the newest run behind the verdicts was made (ISO time); None if nothing was measured."""
-    if of_device.recorded is not None:
-        return max(run.created_at for run in _recorded_runs(of_device.recorded))
     used = {run_id for a in of_device.assessments for run_id in a.run_ids}
+    if of_device.recorded is not None:
+        of_ops = [run.created_at for run in _recorded_runs(of_device.recorded)]
+        of_workloads = [shipped_workloads.load(name).created_at for name in shipped_workloads.names() if name in used]
+        return max(of_ops + of_workloads)
     return max((created_at(bench, run_id) for run_id in used), default=None)
 
 
