@@ -5,7 +5,8 @@ tests/machine_code/test_code_changes.py): a change that is further left was the 
 right. A change can be the reason only if it favours the side that is faster: a kernel with more occupancy can be slower all the
 same, because L2 limits it (scatter_add), and one that loses cp.async can be faster, because it reads its data once (softmax).
 
-Small differences are listed, but no cause: `_LEAST` of each kind.
+Small differences are listed, but no cause: `_LEAST` of each kind. A kernel less is a cause only if it explains enough of the
+difference: `_LEAST_OF_DIFFERENCE`.
 """
 
 from __future__ import annotations
@@ -89,6 +90,9 @@ _LEAST: dict[type, float] = {
 }
 """The least difference, as a fraction of the smaller value, that can be a reason. A kernel that issues 6 % fewer instructions
 (w4a16_matmul, cuda_mma and cuda_mma_shuffled) is not faster by it."""
+_LEAST_OF_DIFFERENCE = 0.5
+"""The share of the difference of two times that the other kernels and launches must explain, so that their number can be the
+reason. A 4-bit product of one row (w4a16_matmul, triton_fused) is slower by 33 µs, of which a second kernel takes 1.4 µs."""
 _OTHER_NAME = re.compile(r"^[ab](?=_|$)")
 """What is swapped in the name of a field of one side: ``a``, or ``a_bytes``."""
 _SIDES = frozenset({"favours", "staged", "only"})
@@ -118,7 +122,8 @@ def ranked(a: CaseFacts, b: CaseFacts, faster: CodeSide | None) -> CodeChanges:
     same = bool(kernels[0]) and kernels[0] == kernels[1]
     pairs = kernel_pairs(a, b)
     changes = [*of_calls(a, b), *(change for pair in pairs for change in of_pair(*pair, same))]
-    listed = [RankedChange(change=change, explains=_explains(change, faster, pairs)) for change in changes]
+    main_only = _longest_kernels_explain(a.result, b.result)
+    listed = [RankedChange(change=change, explains=_explains(change, faster, pairs, main_only)) for change in changes]
     groups: tuple[Explains, ...] = ("can", "neutral", "against")
     listed.sort(key=lambda one: (groups.index(one.explains) if faster else 0, _ORDER[type(one.change)]))
     main = pairs[0] if pairs else None
@@ -183,8 +188,25 @@ def main_kernel(case: CaseFacts) -> KernelOfCase:
     return max(case.kernels, key=weight)
 
 
+def _longest_kernels_explain(a: Result, b: Result) -> bool:
+    """Whether the longest kernels of two calls explain most of the difference of their times, so that the other kernels and the
+    launches cannot be its reason. False if times or kernels are not known."""
+    figures = [figure_of(result.timing, "cold") for result in (a, b)]
+    longest = [longest_kernel(result) for result in (a, b)]
+    durations = [kernel.duration_s if kernel else None for kernel in longest]
+    if None in figures or None in durations:
+        return False
+    times = [figure.estimate for figure in figures if figure]
+    rests = [time - (duration or 0.0) for time, duration in zip(times, durations, strict=True)]
+    difference = times[0] - times[1]
+    return difference != 0 and (rests[0] - rests[1]) / difference < _LEAST_OF_DIFFERENCE
+
+
 def _explains(
-    change: CodeChange, faster: CodeSide | None, pairs: list[tuple[KernelOfCase, KernelOfCase, bool]]
+    change: CodeChange,
+    faster: CodeSide | None,
+    pairs: list[tuple[KernelOfCase, KernelOfCase, bool]],
+    main_only: bool,
 ) -> Explains:
     if faster is None or change.favours is None:
         return "neutral"
@@ -193,6 +215,8 @@ def _explains(
     if type(change) not in _CAUSES or change.kernel or _is_small(change):
         return "neutral"
     if isinstance(change, AccessWidthChange) and change.outside_main:
+        return "neutral"
+    if isinstance(change, KernelCountChange) and main_only:
         return "neutral"
     if isinstance(change, SpillsChange) and change.a_of_iteration == 0 == change.b_of_iteration:
         return "neutral"  # each thread has them once, before or behind its loop

@@ -100,7 +100,7 @@ def describe_changes(changes: CodeChanges, most: int = MOST) -> Text:
     if changes.faster is not None and changes.cause is None:
         unknown = f"The machine code does not show why {SIDE_NAMES[changes.faster]} is faster"
         return join("; ", [f"{unknown}; what differs: {listed}" if parts else unknown, missing])
-    return join("; ", [listed if parts else "Nothing that is counted in the machine code differs", missing])
+    return join("; ", [listed if parts else "None of the compared facts of the machine code differs", missing])
 
 
 def _same_code(changes: CodeChanges) -> Text:

@@ -122,7 +122,7 @@ def describe_code_changes(changes: CodeChanges | None) -> Text:
     if changes.faster is not None and changes.cause is None:
         why = f"the machine code does not show why this rung is {'faster' if changes.faster == 'b' else 'slower'}"
         return Text(f"{why}; what differs: {listed}." if parts else f"{why}.")
-    return Text(f"{listed}." if parts else "it differs, but in nothing that is counted.")
+    return Text(f"{listed}." if parts else "it differs, but in none of the facts that are compared.")
 
 
 def describe_why(changes: CodeChanges | None) -> Text:

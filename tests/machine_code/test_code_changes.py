@@ -40,7 +40,7 @@ from kernelviz.core.code_changes import (
 )
 from kernelviz.core.code_facts import CaseFacts, KernelOfCase
 from kernelviz.core.machine_code import WarpRole
-from kernelviz.core.result import Kernel
+from kernelviz.core.result import Figure, Kernel, Timing
 from kernelviz.metrics.code_changes import code_changes, kernel_pairs, ranked
 from kernelviz.metrics.comparison import compare
 from kernelviz.store import Store
@@ -164,6 +164,25 @@ def test_a_library_has_no_machine_code_but_a_number_of_kernels(facts: Facts) -> 
     one = ranked(replace(library, result=replace(library.result, kernels=steps[:1])), b, "b")
     assert one.cause is None
     assert str(describe_cause(one)) == "A is a library: no machine code."
+
+
+@pytest.mark.parametrize(("longest_s", "explains"), [(20e-6, "can"), (96e-6, "neutral")])
+def test_the_number_of_kernels_is_a_cause_where_it_explains_the_difference(
+    facts: Facts, longest_s: float, explains: str
+) -> None:
+    """100 and 30 µs: five kernels that take as long each, or one of them takes 96 µs, and so most of what the others need."""
+    a, b = facts("softmax")
+
+    def timed(side: CaseFacts, time_s: float, kernels: tuple[Kernel, ...]) -> CaseFacts:
+        figure = Figure(estimate=time_s, low=time_s * 0.99, high=time_s * 1.01)
+        return replace(side, result=replace(side.result, outcome=Timing(device_cold_s=figure), kernels=kernels))
+
+    rest = (100e-6 - longest_s) / 4
+    steps = tuple(Kernel(name=f"step_{n}", duration_s=rest if n else longest_s) for n in range(5))
+    library = timed(replace(a, kernels=(), reason="library"), 100e-6, steps)
+    fused = timed(b, 30e-6, (Kernel(name="fused", duration_s=30e-6),))
+    for changes in (ranked(library, fused, "b"), ranked(fused, library, "a")):
+        assert {type(one.change): one.explains for one in changes.changes}[KernelCountChange] == explains
 
 
 def test_a_kernel_that_only_follows_a_longer_one_of_a_library_is_not_compared(facts: Facts) -> None:
