@@ -58,6 +58,12 @@ def test_an_address_with_one_run_draws_that_run(bench: Bench) -> None:
     assert columns.index("Limiter") < columns.index("Share of roof, %"), "what the table is about is not cut off"
 
 
+def test_an_op_of_one_size_beside_one_of_several_states_all_of_its_sizes(bench: Bench) -> None:
+    sizes = table(opened(runs="h200-attention,h200-attention_decode")).set_index("Op")["Sizes"]
+    assert set(sizes["attention"]) == {"b = 4, s = 4,096, hq = hk = 16, d = 128"}
+    assert {"b = 1, l = 8,192", "b = 64, l = 65,536"} <= set(sizes["attention_decode"])
+
+
 def test_own_runs_come_first_and_the_address_names_what_is_shown(bench: Bench) -> None:
     bench.history.add(samples.run(id="own", title="mine"))
     test = opened()
