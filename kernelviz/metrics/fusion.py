@@ -275,6 +275,13 @@ class Payoff:
     unclear: int
     rows: tuple[FusionRow, ...]
 
+    @property
+    def without_gain(self) -> tuple[int, ...]:
+        """The decided sizes at which fusing pays nothing."""
+        return tuple(
+            row.problem.sizes[self.axis] for row in self.rows if row.verdict and row.verdict.kind in ("slower", "same")
+        )
+
 
 def payoff(line: Sequence[FusionRow], axis: str) -> Payoff:
     """Where fusing pays along a line of rows that differ in one axis. A size counts as paying if the verdict is "faster".

@@ -275,7 +275,8 @@ _PAYOFFS: dict[str, Callable[[Payoff], str]] = {
         f"Fusing pays from {p.axis} = {_size(p.first)} to {_size(p.last)}, and neither below nor above"
     ),
     "some": lambda p: (
-        f"Fusing pays at some sizes of {p.axis} between {_size(p.first)} and {_size(p.last)}, not at all of them"
+        f"Fusing stops paying at {p.axis} = {' and '.join(map(_size, p.without_gain))}, and pays at the other "
+        f"{len(p.rows) - p.unclear - len(p.without_gain)} sizes that are decided, from {_size(p.first)} to {_size(p.last)}"
     ),
     "unknown": lambda p: f"Along {p.axis}, no comparison is decided",
 }

@@ -246,6 +246,7 @@ def test_where_fusing_pays_follows_from_the_verdicts(parts: dict[int, float], ki
     assert (found.kind, found.stops_at) == (kind, stops)
     assert found.unclear == 0
     assert [row.problem.sizes["m"] for row in found.rows] == sorted(parts)
+    assert found.without_gain == tuple(m for m, part in parts.items() if part > 1)
 
 
 def test_a_size_without_a_decision_belongs_to_no_side() -> None:
