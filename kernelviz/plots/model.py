@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from kernelviz.core import units
 from kernelviz.core.workload import WorkloadResult
 from kernelviz.metrics.layer_times import WAYS, PartTimes, Way
-from kernelviz.metrics.layer_truth import layer_time
+from kernelviz.metrics.layer_truth import groups_of, layer_time
 from kernelviz.metrics.traffic_mix import PhaseTimes, flips
 from kernelviz.plots.frame import Draft, Props, nothing
 from kernelviz.plots.variant_styles import COLOURS, MARKERS, NEUTRAL
@@ -38,7 +38,7 @@ def time_by_part(parts: Sequence[PartTimes], truth: Sequence[WorkloadResult] = (
     listed = {part.name for part in parts if any(part.of(way) is not None for way in WAYS)}
     for result, layer in whole:
         row, total = _module(result), 0.0
-        for group in result.known_groups:
+        for group in groups_of(result):
             if group.time is None:
                 continue
             total += group.time.estimate
