@@ -23,6 +23,7 @@ from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.workloads import WorkloadRow, rows, varying_axes
 from kernelviz.tables.column import Column, View
 from kernelviz.tables.workloads import ladder_columns, pair_columns, pair_record, record
+from kernelviz.text.workload_gains import GAIN_SENTENCES
 from kernelviz.text.workloads import (
     MECHANICS_LABEL,
     MECHANICS_ONLY,
@@ -228,6 +229,8 @@ def _print(run: WorkloadRun, *, as_json: bool) -> None:
     parts += _other_figures(run, listed)
     parts += [Text(console.plain(text), style="dim") for text in _notes(run, listed)]
     parts.append(Text(f"{describe_insight(run)}"))
+    if any(row.gains for row in listed):
+        parts += [Text(str(sentence), style="dim") for sentence in GAIN_SENTENCES]
     parts += [Text(console.plain(limit.text), style="dim") for limit in limits(run.declared, run.devices[0])]
     parts.append(Text(f"run {run.id}", style="dim"))
     console.show(Group(*parts))

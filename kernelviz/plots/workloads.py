@@ -12,7 +12,8 @@ from kernelviz.metrics.workloads import WorkloadRow, interval_of, number, points
 from kernelviz.plots.frame import Draft, Props, decade_ticks, end_of_axis, evenly_spaced, intervals, nothing
 from kernelviz.plots.variant_styles import COLOURS, MARKERS, NEUTRAL
 from kernelviz.text.failures import format_stage
-from kernelviz.text.workloads import describe_notes, format_axis_value, format_estimate, format_gain, format_value
+from kernelviz.text.workload_gains import format_gain
+from kernelviz.text.workloads import describe_notes, format_axis_value, format_estimate, format_value
 
 HEIGHT = 380
 _ROW_PX, _FRAME_PX = 34, 96

@@ -20,7 +20,6 @@ from kernelviz.core.workload import (
     WorkloadValue,
 )
 from kernelviz.metrics.workloads import (
-    Gain,
     Incomparable,
     WorkloadComparison,
     WorkloadPair,
@@ -30,7 +29,7 @@ from kernelviz.metrics.workloads import (
 )
 from kernelviz.text.failures import STAGES, describe_failure, format_stage, has_description
 from kernelviz.text.text import Text, join
-from kernelviz.text.verdicts import describe_verdict_reason
+from kernelviz.text.workload_gains import VERDICTS, describe_apart, describe_verdict, format_gain
 
 MECHANICS_ONLY = Text(
     "Mechanics only: two processes on a processor with gloo. The mechanism works, and its bytes and errors are true; the times "
@@ -84,13 +83,6 @@ INCOMPARABLE: Mapping[Incomparable, Text] = {
     "one_measurement": Text("A and B are the same measurement"),
     "no_direction": Text("neither more nor less is better"),
 }
-VERDICTS: Mapping[str, Text] = {
-    "faster": Text("better"),
-    "slower": Text("worse"),
-    "same": Text("the same"),
-    "unclear": Text("unclear"),
-}
-"""A verdict on a figure, which need not be a time."""
 
 
 def format_number(value: float | None, unit: FigureUnit, digits: int = 4) -> Text:
@@ -142,48 +134,6 @@ def format_value(value: WorkloadValue | None, unit: FigureUnit) -> Text:
     return text + f" ({format_number(value.low, unit, digits)} to {format_number(value.high, unit, digits)})"
 
 
-_SMALL_FACTOR = 0.095
-"""A smaller factor has two significant digits, because two decimals would leave nothing of it."""
-
-
-def format_gain(gain: Gain | None) -> Text:
-    """A gain with its interval; above 1 is better.
-
-    >>> from kernelviz.metrics.statistics import Interval
-    >>> str(format_gain(Gain(Interval(1.46e-5, None, None), None))), str(format_gain(Gain(Interval(0.011, 0.004, 0.02), None)))
-    ('1.5e-05 ×', '0.011 × (0.004 to 0.02)')
-    """
-    if gain is None:
-        return Text("–")
-    low, high = gain.ratio.low, gain.ratio.high
-    if gain.ratio.estimate < _SMALL_FACTOR:
-        ends = "" if low is None or high is None else f" ({units.significant(low, 2)} to {units.significant(high, 2)})"
-        return Text(f"{units.significant(gain.ratio.estimate, 2)} ×{ends}")
-    if low is None or high is None:
-        return Text(f"{units.factor(gain.ratio.estimate)} ×")
-    middle, first, last = units.factor_with_interval(gain.ratio.estimate, low, high)
-    return Text(f"{middle} × ({first} to {last})")
-
-
-def format_verdict(gain: Gain | None) -> Text:
-    """Better, worse, the same or unclear; empty without a verdict."""
-    return Text("") if gain is None or gain.verdict is None else VERDICTS[gain.verdict.kind]
-
-
-def format_outcome(row: WorkloadRow, figure: str) -> Text | None:
-    """The verdict on a case, or at which stage it failed; None for the baseline and where there is no verdict."""
-    if row.result is not None and row.result.failure is not None:
-        return Text(f"✕ {format_stage(row.result.failure)}")
-    return format_verdict(row.gains[figure]) if figure in row.gains else None
-
-
-def describe_verdict(gain: Gain | None) -> Text:
-    """The verdict with its reason; empty without a verdict."""
-    if gain is None or gain.verdict is None:
-        return Text("")
-    return Text(f"{VERDICTS[gain.verdict.kind]}: {describe_verdict_reason(gain.verdict.reason)}")
-
-
 def format_axis_value(value: AxisValue, kind: AxisKind) -> Text:
     """A value of an axis.
 
@@ -224,7 +174,8 @@ def describe_notes(row: WorkloadRow) -> Text:
         return Text("not measured yet")
     if row.result.failure is not None:
         return describe_failed(row.result.failure)
-    return join("; ", map(describe_note, row.result.notes))
+    apart = [text for gain in row.gains.values() if str(text := describe_apart(gain))]
+    return join("; ", [*map(describe_note, row.result.notes), *apart[:1]])
 
 
 def describe_failed(failure: Failure) -> Text:

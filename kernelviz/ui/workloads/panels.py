@@ -14,6 +14,7 @@ from kernelviz.plots import workloads as plots
 from kernelviz.tables.column import View
 from kernelviz.tables.workloads import ladder_columns
 from kernelviz.text import Text
+from kernelviz.text.workload_gains import GAIN_MEANING
 from kernelviz.text.workloads import (
     MECHANICS_ONLY,
     NEVER_ON_A_ROOFLINE,
@@ -138,10 +139,7 @@ def _ladder(run: WorkloadRun) -> None:
         ladder_columns(run, listed, View.WIDE), listed, key="workload_ladder",
         alt="Every case with its figures, their intervals, the gain over the baseline and the verdict",
     )  # fmt: skip
-    st.caption(
-        "The variant with a star is the baseline. A gain above 1 is better than the baseline at the same point. A verdict needs "
-        "an interval that clears the noise floor, which is the baseline compared with itself."
-    )
+    st.caption(f"The variant with a star is the baseline. {GAIN_MEANING}")
     failed = [row for row in listed if row.result is not None and row.result.failure is not None]
     if failed:
         with st.expander(f"Cases without a value ({len(failed)})", icon=":material/error:"):
