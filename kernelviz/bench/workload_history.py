@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from kernelviz.bench.workload_plan import mechanics_only
 from kernelviz.core import LIVING, BadField, DocumentError, Status, UnknownRun, timestamps
 from kernelviz.core.workload import WorkloadRun
 from kernelviz.core.workload_errors import UnknownWorkloadRun
@@ -21,7 +22,8 @@ MARK = "w-"
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSummary:
-    """A run of a workload in a list. `shipped`: it came with the package and cannot be changed."""
+    """A run of a workload in a list. `shipped`: it came with the package and cannot be changed. `mechanics_only`: its times say
+    nothing about GPUs."""
 
     id: str
     title: str
@@ -35,6 +37,7 @@ class WorkloadSummary:
     note: str = ""
     deleted_at: str | None = None
     shipped: bool = False
+    mechanics_only: bool = False
 
     @property
     def name(self) -> str:
@@ -190,6 +193,7 @@ def _summary(row: WorkloadRow) -> WorkloadSummary:
         "failed",
         "note",
         "deleted_at",
+        "mechanics_only",
     )
     return WorkloadSummary(**{name: getattr(row, name) for name in names})
 
@@ -208,4 +212,5 @@ def _of_run(run: WorkloadRun) -> WorkloadSummary:
         failed=sum(r.failed for r in done),
         note=run.note,
         shipped=True,
+        mechanics_only=mechanics_only(run.declared, run.devices[0]),
     )

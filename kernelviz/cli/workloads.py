@@ -17,7 +17,13 @@ from kernelviz.bench.workload_history import WorkloadSummary
 from kernelviz.bench.workload_plan import WorkloadRequest, device_choices, limits, mechanics_only, refusal
 from kernelviz.cli import console, options
 from kernelviz.core import BadField, units
-from kernelviz.core.workload import Workload, WorkloadCaseDone, WorkloadEnded, WorkloadProgress, WorkloadRun
+from kernelviz.core.workload import (
+    Workload,
+    WorkloadCaseDone,
+    WorkloadEnded,
+    WorkloadProgress,
+    WorkloadRun,
+)
 from kernelviz.formats import workload_exports
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.workloads import WorkloadRow, rows, varying_axes
@@ -45,7 +51,7 @@ RunOrFile = Annotated[
 ]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run. To list them: `kernelviz workloads runs`.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Workload. To list them: `kernelviz workloads`.")]
-FIGURES_OF_A_TABLE = 4
+FIGURES_OF_A_TABLE = 3
 With = Annotated[
     list[str] | None, typer.Option("--with", metavar="FILE", help="Python file with workloads of your own. Repeatable.")
 ]
@@ -261,7 +267,7 @@ def _at(run: WorkloadRun, row: WorkloadRow) -> str:
 
 @app.command()
 def show(run: RunOrFile, as_json: options.Json = False) -> None:
-    """Print the ladder of a run: each figure with its interval, the gain over the baseline, and the verdict."""
+    """Print the ladder of a run: verdict, gain and noise floor of the headline, then each figure with its interval and gain."""
     _print(opened(use_cases.current().workloads, run), as_json=as_json)
 
 
@@ -318,6 +324,7 @@ _RUNS: tuple[Column[WorkloadSummary], ...] = (
     Column("", "When", "", units.TEXT, lambda run: run.created_at[:16].replace("T", " ")),
     Column("", "Workload", "", units.TEXT, lambda run: run.workload),
     Column("", "Device", "", units.TEXT, lambda run: run.device),
+    Column("", "Says", "", units.TEXT, lambda run: str(MECHANICS_LABEL) if run.mechanics_only else None, optional=True),
     Column("", "Cases", "", units.TEXT, lambda run: run.case_counts),
     Column("", "Status", "", units.TEXT, lambda run: run.status),
     Column("", "Title", "", units.TEXT, lambda run: run.title),

@@ -113,8 +113,10 @@ def as_figure(value: Measured, *, inverse: bool = False, again: bool = False) ->
 
 
 def gain(figure: WorkloadFigure, value: WorkloadValue | None, base: WorkloadValue | None) -> Gain | None:
-    """How many times better a value is than the baseline's, in the same run; None where that cannot be said."""
-    if figure.better == "neither" or value is None or base is None:
+    """How many times better a value is than the baseline's, in the same run; None where that cannot be said. A counted fraction
+    or number, such as an error, has none: rounding in another format is no gain of 1e-5."""
+    small = figure.origin == "counted" and figure.unit in ("fraction", "number")
+    if figure.better == "neither" or small or value is None or base is None:
         return None
     inverse = figure.better == "higher"
     if isinstance(value, Measured) and isinstance(base, Measured):

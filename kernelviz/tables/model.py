@@ -32,7 +32,8 @@ PART_COLUMNS: tuple[Column[PartTimes], ...] = (
            lambda p: _time(p, "best"), half_width=lambda p: _half_width(p, "best")),
     Column("best", "Best variant", "The fastest correct variant. An unreliable one only where there is no other.", units.TEXT,
            _best),
-    Column("roof", "Best, share of roof", "The least time that the measured roofs allow over the time.", units.SHARE,
+    Column("roof", "Best, share of roof", "The least time that the measured roofs allow over the time. The roofs are "
+           "measurements of other kernels, so that a share may exceed 100 %.", units.SHARE,
            lambda p: p.share_of_roof("best")),
     Column("problem", "Problem", "What the catalogue calls it; empty if no op covers it.", units.OWN_TEXT,
            lambda p: None if p.part.problem is None else p.part.problem.key),

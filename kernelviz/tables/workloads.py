@@ -20,12 +20,12 @@ from kernelviz.text.workload_gains import (
 )
 from kernelviz.text.workloads import (
     MECHANICS_LABEL,
+    SMALL_FRACTION,
     describe_method,
     describe_notes,
     describe_pair,
     figure_heading,
     format_axis_value,
-    format_estimate,
     format_value,
 )
 
@@ -56,13 +56,13 @@ def ladder_columns(run: WorkloadRun, rows: Sequence[WorkloadRow], view: View) ->
         Column("verdict", "Verdict", f"Whether {headline.title} is better than the baseline's beyond the noise floor.",
                units.OWN_TEXT, lambda r: format_outcome(r, headline.name), _VISIBLE),
         Column("gain", "Gain", GAIN_HELP, units.OWN_NUMBER, lambda r: _gain(r, headline), _VISIBLE, subject=""),
-        _figure_column(headline),
+        _figure_column(headline, rows),
         Column("", "Noise floor", FLOOR_HELP, units.OWN_NUMBER, lambda r: format_floor(r.floor), _VISIBLE, optional=True),
         Column("", "Quality", QUALITY_HELP, units.OWN_TEXT, lambda r: _level(workload_quality(r, headline)), _VISIBLE,
                optional=True),
     ]  # fmt: skip
     for figure in other_figures:
-        columns.append(_figure_column(figure))
+        columns.append(_figure_column(figure, rows))
         if any(figure.name in row.gains for row in rows):
             columns.append(_other_gain(figure))
     columns += [
@@ -101,21 +101,20 @@ def _order(row: WorkloadRow, axis: str) -> float | None:
     return float(value) if isinstance(value, int) else None
 
 
-def _figure_column(figure: WorkloadFigure) -> Column[WorkloadRow]:
-    """The value with its interval. In narrow tables only the headline shows its interval."""
+def _figure_column(figure: WorkloadFigure, rows: Sequence[WorkloadRow]) -> Column[WorkloadRow]:
+    """The value with its interval, in one notation for all rows."""
+    scientific = figure.origin == "counted" and any(
+        0 < abs(number(row.value(figure.name)) or 0.0) < SMALL_FRACTION for row in rows
+    )
 
     def whole(row: WorkloadRow) -> Text | None:
         value = row.value(figure.name)
-        return None if value is None else format_value(value, figure.unit)
-
-    def short(row: WorkloadRow) -> Text | None:
-        value = row.value(figure.name)
-        return None if value is None else format_estimate(value, figure.unit)
+        return None if value is None else format_value(value, figure.unit, scientific=scientific)
 
     view = _VISIBLE if figure.headline else View.WIDE | View.MARKDOWN | View.TIMES_NARROW
     return Column(
         figure.name, "", str(figure_heading(figure)), units.OWN_NUMBER, whole, view, subject=figure.title,
-        short=None if figure.headline else short, optional=not figure.headline,
+        optional=not figure.headline,
     )  # fmt: skip
 
 
@@ -126,7 +125,7 @@ def _other_gain(figure: WorkloadFigure) -> Column[WorkloadRow]:
         GAIN_HELP,
         units.OWN_NUMBER,
         lambda r: _gain(r, figure),
-        View.WIDE,
+        View.WIDE | View.MARKDOWN | View.TIMES_NARROW,
         subject=figure.title,
         optional=True,
     )

@@ -128,6 +128,9 @@ def describe_part(part: PartTimes) -> Text | None:
                         if any(t.wrong for t in part.times)
                         else "",
                         "the measurement of the best variant is unreliable" if best and best.level == "suspect" else "",
+                        "above 100 % of the roof, which is measured itself, with another kernel"
+                        if (part.share_of_roof("best") or 0.0) > 1
+                        else "",
                         "the source of the best variant has changed since"
                         if best and best.same_source is False
                         else "",

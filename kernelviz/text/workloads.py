@@ -19,6 +19,7 @@ from kernelviz.core.workload import (
     WorkloadStep,
     WorkloadValue,
 )
+from kernelviz.metrics.timelines import hidden_share
 from kernelviz.metrics.workloads import (
     Incomparable,
     WorkloadComparison,
@@ -32,8 +33,8 @@ from kernelviz.text.text import Text, join
 from kernelviz.text.workload_gains import VERDICTS, describe_apart, describe_verdict, format_gain
 
 MECHANICS_ONLY = Text(
-    "Mechanics only: two processes on a processor with gloo. The mechanism works, and its bytes and errors are true; the times "
-    "say nothing about GPUs."
+    "Mechanics only: measured on a processor in place of a GPU. The mechanism works, and its bytes and errors are true; the "
+    "times say nothing about GPUs."
 )
 MECHANICS_LABEL = Text("mechanics only")
 NEVER_ON_A_ROOFLINE = Text(
@@ -41,7 +42,7 @@ NEVER_ON_A_ROOFLINE = Text(
 )
 TRACED_STEP = Text(
     "One step of the first rank, recorded by a tracer, which takes time of its own: the step of the timeline is longer than the "
-    "steps that are timed below."
+    "steps that are timed below, and its hidden share may be outside of the interval of all recorded steps."
 )
 CLOCKS: Mapping[Clock, Text] = {
     "cuda_events": Text("CUDA events"),
@@ -85,6 +86,10 @@ INCOMPARABLE: Mapping[Incomparable, Text] = {
 }
 
 
+SMALL_FRACTION = 1e-3
+"""A smaller fraction is no percentage that anyone reads."""
+
+
 def format_number(value: float | None, unit: FigureUnit, digits: int = 4) -> Text:
     """A value with its unit.
 
@@ -103,7 +108,7 @@ def format_number(value: float | None, unit: FigureUnit, digits: int = 4) -> Tex
         case "1/s":
             return Text(f"{units.significant(value, digits)} /s")
         case "fraction":
-            return Text(units.percent(value) if abs(value) >= 1e-3 or not value else f"{value:.2e}")
+            return Text(units.percent(value) if abs(value) >= SMALL_FRACTION or not value else f"{value:.2e}")
         case "x":
             return Text(f"{units.significant(value, 3)} ×")
         case "count":
@@ -119,15 +124,17 @@ def format_estimate(value: WorkloadValue | None, unit: FigureUnit) -> Text:
     return Text("–") if value is None else format_number(value.value, unit)
 
 
-def format_value(value: WorkloadValue | None, unit: FigureUnit) -> Text:
-    """A value with the digits that its interval leaves, and its interval where it has one.
+def format_value(value: WorkloadValue | None, unit: FigureUnit, *, scientific: bool = False) -> Text:
+    """A value with the digits that its interval leaves, and its interval where it has one. `scientific`: a counted fraction in
+    powers of ten, as the others of its column.
 
     >>> str(format_value(Measured(estimate=2.15e-3, low=2.10e-3, high=2.2e-3), "s"))
     '2.15 ms (2.10 ms to 2.20 ms)'
     """
     text = format_estimate(value, unit)
     if not isinstance(value, Measured):
-        return text
+        in_powers = scientific and value is not None and unit == "fraction" and value.value
+        return Text(f"{value.value:.2e}") if in_powers and value is not None else text
     digits = units.digits_of(half_width(value.estimate, value.low, value.high))
     if value.low is None or value.high is None:
         return text + (f" (no interval, {value.n} samples)" if value.samples else "")
@@ -204,7 +211,7 @@ def describe_insight(run: WorkloadRun) -> Text:
         return Text(f"No case has a value.{without}" if without else "No case has a result yet.")
     sentence = f"{_best_sentence(run, listed, usable)}{_without_value(listed)}"
     only = any(row.result is not None and row.result.mechanics_only for row in usable)
-    return Text(f"Mechanics only (gloo on a processor): {sentence}" if only else str(sentence))
+    return Text(f"Mechanics only (on a processor): {sentence}" if only else str(sentence))
 
 
 def _without_value(listed: Sequence[WorkloadRow]) -> str:
@@ -275,7 +282,14 @@ def describe_figure(run: WorkloadRun, figure: WorkloadFigure, point: str | None 
 def describe_timeline(row: WorkloadRow, figures: Sequence[WorkloadFigure]) -> Text:
     """The values of the case whose timeline is drawn, of the figures that the chart is about."""
     values = [f"{f.title} {format_value(row.value(f.name), f.unit)}" for f in figures if row.value(f.name) is not None]
-    return Text(f"{row.case.variant}: {', '.join(values)}." if values else "")
+    return Text(f"{row.case.variant}: {', '.join(values)}.{_drawn(row)}" if values else "")
+
+
+def _drawn(row: WorkloadRow) -> str:
+    """The hidden share of the drawn step, which is one of several."""
+    timeline = None if row.result is None else row.result.timeline
+    share = None if timeline is None else hidden_share(timeline.spans)
+    return "" if share is None else f" In the drawn step, {units.percent(share)} of the communication is hidden."
 
 
 def _at(run: WorkloadRun, row: WorkloadRow, all_points: Sequence[str]) -> str:

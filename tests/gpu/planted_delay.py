@@ -10,7 +10,7 @@ import numpy as np
 
 from kernelviz.core.workload import Measured, Span, WorkloadResult
 from kernelviz.metrics.statistics import RESAMPLES
-from kernelviz.workloads.gradient_sync.spans import hidden_share
+from kernelviz.metrics.timelines import hidden_share
 
 PLANTED = "spin_kernel"
 LENGTH_TOLERANCE = 0.1

@@ -5,14 +5,16 @@ from __future__ import annotations
 import msgspec
 import pytest
 import sample_workloads
+from planted_workload import PLANTED
 
 from kernelviz.core import Conditions
-from kernelviz.core.workload import Measured, WorkloadRun
+from kernelviz.core.workload import Counted, Measured, WorkloadRun
 from kernelviz.formats import workload_exports
 from kernelviz.metrics.statistics import median_interval
 from kernelviz.metrics.workload_quality import GainApart, NoiseFloor, workload_quality
 from kernelviz.metrics.workloads import WorkloadRow, rows
-from kernelviz.tables.workloads import record
+from kernelviz.tables.column import View
+from kernelviz.tables.workloads import ladder_columns, record
 from kernelviz.text.workload_gains import GAIN_MEANING, describe_workload_quality
 from kernelviz.text.workloads import describe_notes
 
@@ -98,3 +100,31 @@ def test_quality_has_the_levels_of_the_page_bench() -> None:
     quality = workload_quality(WorkloadRow(row.case, "", "", False, shared, {}), headline)
     assert quality is not None
     assert str(describe_workload_quality(quality)) == "⚠ unreliable: 2 other processes"
+
+
+def test_errors_have_no_gain_and_one_notation_in_a_column() -> None:
+    """A rounding error of 1e-5 beside one of 1e-2 is no gain of a thousand."""
+    figures = tuple(
+        msgspec.structs.replace(f, unit="fraction", better="lower", origin="counted") if f.name == "loss" else f
+        for f in PLANTED.figures
+    )
+    run = sample_workloads.run(works=(1,), workload=msgspec.structs.replace(PLANTED, figures=figures))
+    errors = {"slow": 2.5e-6, "fast": 0.02}
+    results = [
+        msgspec.structs.replace(r, values={**r.values, "loss": Counted(value=errors[r.case.variant])})
+        for r in run.results
+    ]
+    run = msgspec.structs.replace(run, results=tuple(results))
+    listed = rows(run)
+    assert all("loss" not in row.gains for row in listed)
+    assert "sent" in row_of(run, "fast").gains  # bytes are a quantity
+    column = next(c for c in ladder_columns(run, listed, View.WIDE) if c.name == "loss")
+    assert [column.read(row) for row in listed] == ["2.50e-06", "2.00e-02"]
+
+
+def test_markdown_has_the_interval_and_the_gain_of_every_measured_figure() -> None:
+    text = workload_exports.encode(sample_workloads.run(works=(1,)), "md").decode()
+    header = next(line for line in text.splitlines() if line.startswith("| Variant"))
+    assert "Gain, `Rate`" in header
+    fast = next(line for line in text.splitlines() if line.startswith("| `fast`"))
+    assert fast.count(" to ") == 4  # step and rate, each with its gain
