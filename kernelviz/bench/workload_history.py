@@ -2,6 +2,7 @@
 
 import datetime
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -51,6 +52,14 @@ class WorkloadSummary:
         return f"{self.done} of {self.cases} cases{failed}"
 
 
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """How long a run took from its beginning to its last result."""
+
+    seconds: float
+    cases: int
+
+
 class WorkloadHistory:
     """The runs of workloads of one store, and those that came with the package (which can only be opened)."""
 
@@ -94,6 +103,18 @@ class WorkloadHistory:
             raise UnknownWorkloadRun(run_id)
         shipped = run_id in shipped_workloads.names()
         return shipped_workloads.load(run_id) if shipped else self._store.workloads.load(run_id)
+
+    def last_duration(self, workload: str, devices: Sequence[str]) -> Duration | None:
+        """How long the newest finished run of a workload on these devices took; None if there is none."""
+        for row in self.find(workload, limit=20):
+            if row.workload != workload or row.status != "finished":
+                continue
+            run = self.load(row.id)
+            ended = [moment for result in run.results if (moment := _moment(result.measured_at))]
+            began = _moment(run.created_at)
+            if run.plan.devices == tuple(devices) and ended and began is not None and max(ended) > began:
+                return Duration((max(ended) - began).total_seconds(), len(run.results))
+        return None
 
     def rename(self, run_id: str, title: str) -> None:
         """Errors: UnknownRun; BadField for a title that is too long or a run that came with the package."""
@@ -172,6 +193,14 @@ def _importable(run: WorkloadRun) -> WorkloadRun:
         # A resumed run must never import a file that a document names.
         plan=msgspec.structs.replace(run.plan, plugins=()),
     )
+
+
+def _moment(stamp: str | None) -> datetime.datetime | None:
+    try:
+        moment = datetime.datetime.fromisoformat(stamp or "")
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None
 
 
 def short_enough(field: str, text: str, most: int) -> str:

@@ -194,7 +194,8 @@ def follow_workload(bench: Bench, run_id: str, *, as_json: bool) -> int:
 def follow_progress(bench: Bench, run_id: str) -> None:
     """Print the progress of a run on stderr until its end. Ctrl-C cancels it and keeps the results."""
     seen, cancelled, said = 0, False, ""
-    declared = bench.workloads.load(run_id).declared
+    run = bench.workloads.load(run_id)
+    declared = run.declared
     while True:
         try:
             for number, event in bench.workloads.follow(run_id, seen):
@@ -209,7 +210,7 @@ def follow_progress(bench: Bench, run_id: str) -> None:
                     )
                     console.err().print(console.plain(f"{result.case.key}: {text}"), markup=False)
                 elif isinstance(event, WorkloadProgress) and event.step in ("waiting", "starting"):
-                    if (now := str(describe_progress(event))) != said:
+                    if (now := str(describe_progress(event, run))) != said:
                         console.err().print(console.plain(now), markup=False)
                     said = now
                 elif isinstance(event, WorkloadEnded) and event.message:

@@ -7,7 +7,7 @@ import msgspec
 
 from kernelviz.core.errors import UsageError
 from kernelviz.core.workload import Measured, WorkloadGroup, WorkloadResult
-from kernelviz.models.parts import checked_call, layer_parts
+from kernelviz.models.parts import LayerPart, checked_call, layer_parts
 from kernelviz.models.presets import preset_named
 
 LARGE_SHARE = 0.02
@@ -59,16 +59,19 @@ def groups_of(result: WorkloadResult) -> tuple[WorkloadGroup, ...]:
         )
     except (KeyError, ValueError, UsageError):
         return result.known_groups  # of another version of the workload
-    return with_missing_parts(result.known_groups, [part.name for part in layer_parts(preset, call)])
+    return with_missing_parts(result.known_groups, layer_parts(preset, call))
 
 
-def with_missing_parts(groups: Sequence[WorkloadGroup], order: Sequence[str]) -> tuple[WorkloadGroup, ...]:
-    """The groups, where the parts of the layer that no group names are added to the group that must do them. `order`: the parts.
+def with_missing_parts(groups: Sequence[WorkloadGroup], parts: Sequence[LayerPart]) -> tuple[WorkloadGroup, ...]:
+    """The groups, where a product and its additions that no group names are added to the group that must do them. `parts`: those
+    of the layer, in their order.
 
     A part needs the result of the part before it and is needed by the part behind it. If one group without parts lies between
     theirs, it is that one. Otherwise it is the last group of the part before, if that launches several kernels, because a kernel
     that the compiler generated is alone and names all its parts. In any other case, the parts stay unknown.
     """
+    order, products = [part.name for part in parts], {part.name for part in parts if part.role == "matmul"}
+    joined = {part.name for part in parts if part.role == "glue"} | products
     named = {part for group in groups for part in group.parts}
     filled = [list(group.parts) for group in groups]
     begin = 0
@@ -76,21 +79,22 @@ def with_missing_parts(groups: Sequence[WorkloadGroup], order: Sequence[str]) ->
         end = begin
         while end < len(order) and order[end] not in named:
             end += 1
-        if end > begin > 0:
-            after = max(i for i, parts in enumerate(filled) if order[begin - 1] in parts)
+        missing = order[begin:end]
+        if begin > 0 and joined.issuperset(missing) and [name in products for name in missing].count(True) == 1:
+            after = max(i for i, of in enumerate(filled) if order[begin - 1] in of)
             until = min(
-                (i for i, parts in enumerate(filled) if order[end : end + 1] and order[end] in parts),
+                (i for i, of in enumerate(filled) if order[end : end + 1] and order[end] in of),
                 default=len(groups),
             )
             without = [i for i in range(after + 1, until) if not groups[i].parts]
             if len(without) == 1:
-                filled[without[0]] += order[begin:end]
+                filled[without[0]] += missing
             elif not without and len(groups[after].kernels) > 1:
-                filled[after] += order[begin:end]
+                filled[after] += missing
         begin = end + 1
     return tuple(
-        group if len(parts) == len(group.parts) else msgspec.structs.replace(group, parts=tuple(parts))
-        for group, parts in zip(groups, filled, strict=True)
+        group if len(names) == len(group.parts) else msgspec.structs.replace(group, parts=tuple(names))
+        for group, names in zip(groups, filled, strict=True)
     )
 
 

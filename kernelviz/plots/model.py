@@ -22,16 +22,19 @@ _ROW_PX, _FRAME_PX = 46, 150
 _SHARES = 41
 
 
-def time_by_part(parts: Sequence[PartTimes], truth: Sequence[WorkloadResult] = ()) -> go.Figure:
+def time_by_part(
+    parts: Sequence[PartTimes], truth: Sequence[WorkloadResult] = (), *, on_host: bool = False
+) -> go.Figure:
     """A bar for each way, stacked by part, and one for each variant of the layer as one module with its parts and the rest. A
-    part without a time has no segment: the label at the bar says how many are missing."""
+    part without a time has no segment: the label at the bar says how many are missing. `on_host`: times of a processor."""
     whole = [(result, layer) for result in truth if (layer := layer_time(result)) is not None]
     times = [time.figure.estimate for part in parts for way in WAYS if (time := part.of(way)) and time.figure]
     if not times and not whole:
         return nothing("No part has a time yet. Measure the layer.", height=_FRAME_PX + _ROW_PX)
     sums = {way: sum(t.figure.estimate for p in parts if (t := p.of(way)) and t.figure) for way in WAYS}
+    clock = "time by the host's clock" if on_host else "device time"
     scale, unit = units.time_unit(max([*sums.values(), *(layer.estimate for _, layer in whole)]))
-    draft = Draft(_FRAME_PX + _ROW_PX * (len(WAYS) + len(whole)), x_title=f"device time of one layer, {unit}")
+    draft = Draft(_FRAME_PX + _ROW_PX * (len(WAYS) + len(whole)), x_title=f"{clock} of one layer, {unit}")
     for number, part in enumerate(parts):
         draft.traces.append(_segments(part, number, scale))
     names = [part.name for part in parts]

@@ -25,6 +25,7 @@ from kernelviz.metrics.workloads import (
     WorkloadComparison,
     WorkloadPair,
     WorkloadRow,
+    points,
     rows,
     varying_axes,
 )
@@ -62,9 +63,9 @@ STEPS: Mapping[WorkloadStep, Text] = {
     "checking": Text("checking"),
 }
 _NOTES: Mapping[WorkloadNoteKind, str] = {
-    "page_cache_warm": "the file was in the page cache",
-    "page_cache_dropped": "the file was dropped from the page cache before",
-    "page_cache_unknown": "whether the file was in the page cache is not known",
+    "page_cache_warm": "what was read was in the page cache",
+    "page_cache_dropped": "what was read was dropped from the page cache before",
+    "page_cache_unknown": "whether what was read was in the page cache is not known",
     "steps_skipped": "the scaler skipped {value:g} steps",
     "rounds_few": "only {value:g} rounds, too few for an interval",
     "not_interleaved": "measured alone, not in rounds with the baseline",
@@ -191,14 +192,16 @@ def describe_failed(failure: Failure) -> Text:
     return Text(f"{format_stage(failure)}{reason}")
 
 
-def describe_progress(now: WorkloadProgress | None) -> Text:
-    """What a run does now."""
+def describe_progress(now: WorkloadProgress | None, run: WorkloadRun | None = None) -> Text:
+    """What a run does now. `run`: names the axes of the point by their titles."""
     if now is None:
         return Text("")
     if now.step == "waiting" and now.holder:
         return Text(f"waiting for {now.holder}")
     rounds = f", round {now.done} of at most {now.of}" if now.done is not None and now.of else ""
-    where = f" ({now.point})" if now.point else ""
+    values = points(run).get(now.point) if run is not None else None
+    point = now.point if values is None or run is None else format_point(run, values)
+    where = f" ({point})" if now.point else ""
     return Text(f"{STEPS[now.step]} {now.variant}".rstrip() + rounds + where)
 
 

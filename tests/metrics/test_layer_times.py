@@ -14,7 +14,8 @@ from kernelviz.metrics.layer_times import FusionTimes, PartTimes, VariantTime, c
 from kernelviz.metrics.layer_truth import group_rows, kernel_rows, large_without_part, layer_time, with_missing_parts
 from kernelviz.metrics.statistics import Interval
 from kernelviz.metrics.traffic_mix import PhaseTimes, best_at, flips, of_part, speed_up
-from kernelviz.models.parts import LayerPart
+from kernelviz.models.parts import LayerCall, LayerPart, layer_parts
+from kernelviz.models.presets import PRESETS
 from kernelviz.plots.model import time_by_part, time_by_share
 
 
@@ -137,10 +138,6 @@ RECORDED = {
     ),
 }  # fmt: skip
 """Parts and number of kernels of each group of the compiled layer of Llama-3-8B, as torch 2.11 gave them on an H100."""
-LLAMA = (
-    "attention_norm", "qkv", "rope", "cache_write", "attention", "output", "attention_residual", "feed_forward_norm", "gate",
-    "up", "activation", "down", "feed_forward_residual",
-)  # fmt: skip
 
 
 def recorded_groups(phase: str) -> tuple[WorkloadGroup, ...]:
@@ -166,7 +163,10 @@ def test_parts_that_torch_did_not_name_are_added_where_a_layer_must_run_them(pha
 
 def test_a_part_is_added_to_no_group_where_the_order_leaves_two() -> None:
     groups = recorded_groups("decode")
+    parts = layer_parts(PRESETS["llama-3-8b"], LayerCall(preset="llama-3-8b", phase="decode", batch=64, context=8192))
     two = (*groups, WorkloadGroup(parts=(), kernels=("nvjet",)))
-    assert with_missing_parts(two, LLAMA)[-2:] == two[-2:]
+    assert with_missing_parts(two, parts)[-2:] == two[-2:]
     alone = (WorkloadGroup(parts=("attention",), kernels=("triton",)), WorkloadGroup(parts=("feed_forward_norm",)))
-    assert with_missing_parts(alone, LLAMA[:8]) == alone
+    assert with_missing_parts(alone, parts[4:8]) == alone
+    unlike = (WorkloadGroup(parts=("up",), kernels=("a", "b")), WorkloadGroup(parts=(), kernels=("c",)))
+    assert with_missing_parts(unlike, parts) == unlike, "an activation is no part of a library call"
