@@ -71,7 +71,7 @@ def with_missing_parts(groups: Sequence[WorkloadGroup], parts: Sequence[LayerPar
     that the compiler generated is alone and names all its parts. In any other case, the parts stay unknown.
     """
     order, products = [part.name for part in parts], {part.name for part in parts if part.role == "matmul"}
-    joined = {part.name for part in parts if part.role == "glue"} | products
+    in_one_call = {part.name for part in parts if part.role == "glue"} | products
     named = {part for group in groups for part in group.parts}
     filled = [list(group.parts) for group in groups]
     begin = 0
@@ -80,7 +80,7 @@ def with_missing_parts(groups: Sequence[WorkloadGroup], parts: Sequence[LayerPar
         while end < len(order) and order[end] not in named:
             end += 1
         missing = order[begin:end]
-        if begin > 0 and joined.issuperset(missing) and [name in products for name in missing].count(True) == 1:
+        if begin > 0 and in_one_call.issuperset(missing) and [name in products for name in missing].count(True) == 1:
             after = max(i for i, of in enumerate(filled) if order[begin - 1] in of)
             until = min(
                 (i for i, of in enumerate(filled) if order[end : end + 1] and order[end] in of),

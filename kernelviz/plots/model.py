@@ -6,7 +6,7 @@ from html import escape
 import plotly.graph_objects as go
 
 from kernelviz.core import units
-from kernelviz.core.workload import WorkloadResult
+from kernelviz.core.workload import WorkloadGroup, WorkloadResult
 from kernelviz.metrics.layer_times import WAYS, PartTimes, Way
 from kernelviz.metrics.layer_truth import groups_of, layer_time
 from kernelviz.metrics.traffic_mix import PhaseTimes, flips
@@ -45,7 +45,7 @@ def time_by_part(
             if group.time is None:
                 continue
             total += group.time.estimate
-            first = group.parts[0] if group.parts else ""
+            first = _largest(group, truth)
             place = names.index(first) if first in names else None
             label = str(format_parts(group.parts))
             name = str(format_part(first)) if first else label
@@ -132,6 +132,17 @@ def _bar(row: str, name: str, value: float, number: int | None, text: str, *, in
         "hoverinfo": "text",
         "showlegend": in_legend,
     }
+
+
+def _largest(group: WorkloadGroup, truth: Sequence[WorkloadResult]) -> str:
+    """The part of a group that takes longest where a variant measured it alone, else its first one; empty if it has none."""
+    alone = {
+        other.parts[0]: other.time.estimate
+        for result in truth
+        for other in groups_of(result)
+        if len(other.parts) == 1 and other.time is not None
+    }
+    return max(group.parts, key=lambda name: alone.get(name, 0.0), default="")
 
 
 def time_by_share(variants: Sequence[PhaseTimes], share: float, title: str = "") -> go.Figure:

@@ -17,7 +17,7 @@ from kernelviz.text.workloads import describe_notes, format_axis_value, format_e
 
 HEIGHT = 380
 _ROW_PX, _FRAME_PX = 34, 96
-_LABELS_FROM = 0.62
+_LABELS_FROM = 0.74
 _MOST_TICKS = 6
 _MOST_SPANS = 2000
 _DASHES = ("solid", "dash", "dot")

@@ -1,10 +1,11 @@
 """The columns of the tables of a layer: its parts op by op, the parts of the module, and its kernels."""
 
 from kernelviz.core import units
+from kernelviz.core.result import half_width
 from kernelviz.metrics.layer_times import WAYS, PartTimes, Way
 from kernelviz.metrics.layer_truth import GroupRow, KernelRow
 from kernelviz.tables.column import Column, View
-from kernelviz.text.model import describe_part, format_interval_s, format_part, format_parts
+from kernelviz.text.model import describe_part, format_part, format_parts
 from kernelviz.text.text import Text
 
 
@@ -60,16 +61,27 @@ PART_COLUMNS: tuple[Column[PartTimes], ...] = (
 
 def _own_time(row: GroupRow) -> Text | None:
     time = row.group.time
-    return None if time is None else format_interval_s(time.estimate, time.low, time.high)
+    if time is None:
+        return None
+    return Text(units.seconds(time.estimate, units.digits_of(half_width(time.estimate, time.low, time.high))))
+
+
+def _own_interval(row: GroupRow) -> Text | None:
+    time = row.group.time
+    if time is None or time.low is None or time.high is None:
+        return None
+    digits = units.digits_of(half_width(time.estimate, time.low, time.high))
+    return Text(f"{units.seconds(time.low, digits)} to {units.seconds(time.high, digits)}")
 
 
 GROUP_COLUMNS: tuple[Column[GroupRow], ...] = (
     Column("variant", "Layer", "The module eager or compiled.", units.OWN_TEXT, lambda r: r.variant),
     Column("parts", "Part", "What the kernels do. Inductor puts several parts into one kernel.", units.OWN_TEXT,
            lambda r: format_parts(r.group.parts)),
-    Column("time_s", "On its own", "Busy time behind the part before it, in the rounds of the layer, with its 95 % interval.",
+    Column("time_s", "On its own", "Busy time behind the part before it, in the rounds of the layer.",
            units.OWN_NUMBER, _own_time),
     Column("share", "Share of layer", "Its time over that of the layer.", units.SHARE, lambda r: r.share),
+    Column("interval", "95 % interval", "Of the time on its own.", units.OWN_NUMBER, _own_interval),
     Column("within_s", "Within the layer", "Sum of its kernels in the replay of the layer.", units.SECONDS,
            lambda r: sum(r.group.kernels_s) if r.group.kernels_s else None),
     Column("profiler_s", "torch.profiler", "Sum of its kernels by torch.profiler, in a process of its own.", units.SECONDS,

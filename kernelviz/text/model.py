@@ -288,7 +288,7 @@ def _within(share: Measured) -> str:
 
 
 def _signed(fraction: float) -> str:
-    return f"{fraction * 100:+.1f} %"
+    return f"{fraction * 100:+.{1 if abs(fraction) >= 1e-3 else 2}f} %"
 
 
 def describe_mix(ways: Mapping[Way, PhaseTimes], share: float, missing: Sequence[str]) -> Text:

@@ -134,8 +134,8 @@ def format_value(value: WorkloadValue | None, unit: FigureUnit, *, scientific: b
     """
     text = format_estimate(value, unit)
     if not isinstance(value, Measured):
-        in_powers = scientific and value is not None and unit == "fraction" and value.value
-        return Text(f"{value.value:.2e}") if in_powers and value is not None else text
+        by_exponent = scientific and value is not None and unit == "fraction" and value.value
+        return Text(f"{value.value:.2e}") if by_exponent and value is not None else text
     digits = units.digits_of(half_width(value.estimate, value.low, value.high))
     if value.low is None or value.high is None:
         return text + (f" (no interval, {value.n} samples)" if value.samples else "")
@@ -285,10 +285,10 @@ def describe_figure(run: WorkloadRun, figure: WorkloadFigure, point: str | None 
 def describe_timeline(row: WorkloadRow, figures: Sequence[WorkloadFigure]) -> Text:
     """The values of the case whose timeline is drawn, of the figures that the chart is about."""
     values = [f"{f.title} {format_value(row.value(f.name), f.unit)}" for f in figures if row.value(f.name) is not None]
-    return Text(f"{row.case.variant}: {', '.join(values)}.{_drawn(row)}" if values else "")
+    return Text(f"{row.case.variant}: {', '.join(values)}.{_of_timeline(row)}" if values else "")
 
 
-def _drawn(row: WorkloadRow) -> str:
+def _of_timeline(row: WorkloadRow) -> str:
     """The hidden share of the drawn step, which is one of several."""
     timeline = None if row.result is None else row.result.timeline
     share = None if timeline is None else hidden_share(timeline.spans)

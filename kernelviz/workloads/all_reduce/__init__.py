@@ -87,7 +87,7 @@ WORKLOADS = (
                 better="lower",
                 headline=True,
                 help="One exchange with its conversions or compression, as the mean over the ranks, of several exchanges back to "
-                "back that both ranks begin together.",
+                "back that both ranks begin together. Of a small gradient it is the time in which the host launches one.",
             ),
             WorkloadFigure(
                 name="algorithm_bytes_per_s",
@@ -102,16 +102,15 @@ WORKLOADS = (
                 name="bus_bytes_per_s",
                 title="Bus bandwidth",
                 unit="B/s",
-                better="higher",
                 help="Bytes sent × 2 (n − 1) / n / t of n ranks: nccl-tests' bus bandwidth, of the bytes that are "
                 "really exchanged. "
-                "It is what the links carry in each direction.",
+                "It is what the links carry in each direction; a compressed gradient needs less of it, so that it is no rank "
+                "among variants.",
             ),
             WorkloadFigure(
                 name="copy_share",
                 title="Of a peer copy",
                 unit="fraction",
-                better="higher",
                 help="Bus bandwidth divided by the bandwidth per direction of plain copies of as many bytes as the "
                 "gradient between "
                 "the same devices, in both directions at once, in the same rounds. A comparison and no upper limit, so that it "

@@ -215,8 +215,8 @@ def _counts(
 
     with between_marks(mark):
         graph, _ = captured(work)
-    first, *others = (record.name for record in context.traced([graph.replay])[0].records)
-    return counts_between(others, first, kernels)
+    first, *records = (record.name for record in context.traced([graph.replay])[0].records)
+    return counts_between(records, first, kernels)
 
 
 def _with_predecessor(number: int, sizes: Sequence[int]) -> tuple[tuple[int, int], ...]:
