@@ -20,7 +20,6 @@ from kernelviz.core.workload import (
     WorkloadValue,
 )
 from kernelviz.metrics.statistics import (
-    LEAST_DIFFERENCE,
     Interval,
     Verdict,
     noise_floor,
@@ -29,6 +28,9 @@ from kernelviz.metrics.statistics import (
     verdict,
     verdict_apart,
 )
+
+LEAST_APART = 0.05
+"""A smaller difference of two gains is not seen in the values that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Gain:
         if not self.within_rounds or self.of_values is None or low is None or high is None:
             return False
         outside = self.of_values <= low * (1 + 1e-9) or self.of_values >= high * (1 - 1e-9)
-        return outside and abs(self.of_values / self.ratio.estimate - 1) > LEAST_DIFFERENCE
+        return outside and abs(self.of_values / self.ratio.estimate - 1) > LEAST_APART
 
 
 @dataclass(frozen=True, slots=True)

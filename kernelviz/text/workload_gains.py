@@ -67,15 +67,6 @@ def describe_verdict(gain: Gain | None) -> Text:
     return Text(f"{VERDICTS[gain.verdict.kind]}: {describe_verdict_reason(gain.verdict.reason)}")
 
 
-def describe_apart(gain: Gain) -> Text:
-    """That the two medians have another ratio than the rounds, and why; empty where they agree."""
-    if not gain.apart or gain.of_values is None:
-        return Text("")
-    return Text(
-        f"{_apart(GainApart(gain.ratio.estimate, gain.of_values))}: both values jump, but not in the same rounds"
-    )
-
-
 def format_floor(floor: float | None) -> Text | None:
     """The noise floor; None if it is unknown.
 
@@ -86,7 +77,11 @@ def format_floor(floor: float | None) -> Text | None:
 
 
 def _apart(fact: GainApart) -> str:
-    return f"the two medians have the ratio {units.factor(fact.of_values)} ×, the rounds {units.factor(fact.gain)} ×"
+    first, second = (units.significant(gain, 3) for gain in (fact.of_values, fact.gain))
+    return (
+        f"by the two medians it is {first} × as good as the baseline, by the rounds {second} ×: both values jump, but not in the "
+        "same rounds"
+    )
 
 
 _PARTS: Mapping[type, Template] = {

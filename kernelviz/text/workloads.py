@@ -20,6 +20,7 @@ from kernelviz.core.workload import (
     WorkloadValue,
 )
 from kernelviz.metrics.timelines import hidden_share
+from kernelviz.metrics.workload_quality import workload_quality
 from kernelviz.metrics.workloads import (
     Incomparable,
     WorkloadComparison,
@@ -31,7 +32,12 @@ from kernelviz.metrics.workloads import (
 )
 from kernelviz.text.failures import STAGES, describe_failure, format_stage, has_description
 from kernelviz.text.text import Text, join
-from kernelviz.text.workload_gains import VERDICTS, describe_apart, describe_verdict, format_gain
+from kernelviz.text.workload_gains import (
+    VERDICTS,
+    describe_verdict,
+    describe_workload_quality,
+    format_gain,
+)
 
 MECHANICS_ONLY = Text(
     "Mechanics only: measured on a processor in place of a GPU. The mechanism works, and its bytes and errors are true; the "
@@ -182,8 +188,19 @@ def describe_notes(row: WorkloadRow) -> Text:
         return Text("not measured yet")
     if row.result.failure is not None:
         return describe_failed(row.result.failure)
-    apart = [text for gain in row.gains.values() if str(text := describe_apart(gain))]
-    return join("; ", [*map(describe_note, row.result.notes), *apart[:1]])
+    return join("; ", map(describe_note, row.result.notes))
+
+
+def describe_caveats(run: WorkloadRun, listed: Sequence[WorkloadRow]) -> tuple[Text, ...]:
+    """Each case whose headline is not of good quality, with what stands behind that."""
+    lines = []
+    for row in listed:
+        quality = workload_quality(row, run.declared.headline)
+        if quality is not None and quality.reasons:
+            axes = varying_axes(run)
+            where = f" ({format_point(run, row.case.values, axes)})" if axes else ""
+            lines.append(Text(f"{row.case.variant}{where}: {describe_workload_quality(quality)}"))
+    return tuple(lines)
 
 
 def describe_failed(failure: Failure) -> Text:

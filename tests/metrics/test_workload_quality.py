@@ -16,7 +16,7 @@ from kernelviz.metrics.workloads import WorkloadRow, rows
 from kernelviz.tables.column import View
 from kernelviz.tables.workloads import ladder_columns, record
 from kernelviz.text.workload_gains import GAIN_MEANING, describe_workload_quality
-from kernelviz.text.workloads import describe_notes
+from kernelviz.text.workloads import describe_caveats
 
 
 def with_samples(run: WorkloadRun, variant: str, samples: list[float], again: list[float] | None = None) -> WorkloadRun:
@@ -59,8 +59,8 @@ def test_a_row_says_where_the_two_medians_have_another_ratio_than_the_rounds(tog
     assert gain.apart
     assert facts == [GainApart(gain.ratio.estimate, gain.of_values or 0.0)]
     assert gain.of_values == pytest.approx(6.0 / 0.7)
-    assert "8.57 ×" in str(describe_notes(row))
-    assert "1.43 ×" in str(describe_notes(row))
+    assert "8.57 × as good" in str(describe_workload_quality(quality))
+    assert "by the rounds 1.43 ×" in str(describe_workload_quality(quality))
     assert record(run, row)["gain_of_medians"] == gain.of_values
     for to in ("md", "html"):
         text = workload_exports.encode(run, to).decode()
@@ -79,6 +79,8 @@ def test_the_noise_floor_is_that_of_the_verdict_and_of_the_baseline() -> None:
     assert quality.level == "suspect"
     assert NoiseFloor(floors["slow"] or 0.0) in [part.fact for part in quality.reasons]
     assert "the baseline differs from itself by ±90.0 %" in str(describe_workload_quality(quality))
+    assert str(describe_caveats(run, rows(run))[0]).startswith("slow: ⚠ unreliable: the baseline differs")
+    assert not describe_caveats(sample_workloads.run(), rows(sample_workloads.run()))
     for to in ("md", "html"):
         text = workload_exports.encode(run, to).decode()
         assert "±90.0 %" in text

@@ -19,6 +19,7 @@ from kernelviz.text.workloads import (
     MECHANICS_ONLY,
     NEVER_ON_A_ROOFLINE,
     TRACED_STEP,
+    describe_caveats,
     describe_counted,
     describe_failed,
     describe_figure,
@@ -140,6 +141,11 @@ def _ladder(run: WorkloadRun) -> None:
         alt="Every case with its figures, their intervals, the gain over the baseline and the verdict",
     )  # fmt: skip
     st.caption(f"The variant with a star is the baseline. {GAIN_MEANING}")
+    if caveats := describe_caveats(run, listed):
+        with st.expander(
+            f"Measurement quality: caveats of {len(caveats)} of {len(listed)} cases", icon=":material/info:"
+        ):
+            st.markdown(bullets([str(text) for text in caveats]))
     failed = [row for row in listed if row.result is not None and row.result.failure is not None]
     if failed:
         with st.expander(f"Cases without a value ({len(failed)})", icon=":material/error:"):

@@ -193,11 +193,19 @@ def _from_graph(
     """The compiled layer: the graph of the whole, and slices of it. Errors: NotAssignable."""
     whole = context.traced([graph.replay])[0]
     names = [record.name for record in whole.records]
-    assigned = inductor_groups.assign(names, groups, _counts(call, x_TH, names, context))
+    notes: list[WorkloadNote] = []
+    counts = None
+    try:
+        counts = _counts(call, x_TH, names, context)
+    except RuntimeError as failure:  # then library calls in a row are one group, and everything else is measured
+        notes.append(WorkloadNote(kind="other", text=f"kernels of library calls were not counted: {failure}"))
+    assigned = inductor_groups.assign(names, groups, counts)
     slices = GraphSlices(graph.raw_cuda_graph(), len(whole.records))
     sizes = assigned.sizes
     replays = [slices.replay_of(*_with_predecessor(number, sizes)) for number in range(len(sizes))]
-    return _sampled(graph.replay, replays, sizes, assigned, error, context, keep=(keep, slices))
+    prepared = _sampled(graph.replay, replays, sizes, assigned, error, context, keep=(keep, slices))
+    prepared.notes += notes
+    return prepared
 
 
 def _counts(
