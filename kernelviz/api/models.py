@@ -44,7 +44,8 @@ class LayerReport:
 
     def chart(self) -> go.Figure:
         """The time of the parts as stacked bars."""
-        return time_by_part(self.layer.parts, self.layer.truth)
+        on_host = self.layer.source.device.kind == "cpu"
+        return time_by_part(self.layer.parts, self.layer.truth, on_host=on_host)
 
     def markdown(self) -> str:
         """The document of the layer."""

@@ -2,10 +2,12 @@
 
 import datetime
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
 
+from kernelviz.bench.workload_plan import mechanics_only
 from kernelviz.core import LIVING, BadField, DocumentError, Status, UnknownRun, timestamps
 from kernelviz.core.workload import WorkloadRun
 from kernelviz.core.workload_errors import UnknownWorkloadRun
@@ -21,7 +23,8 @@ MARK = "w-"
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSummary:
-    """A run of a workload in a list. `shipped`: it came with the package and cannot be changed."""
+    """A run of a workload in a list. `shipped`: it came with the package and cannot be changed. `mechanics_only`: its times say
+    nothing about GPUs."""
 
     id: str
     title: str
@@ -35,6 +38,7 @@ class WorkloadSummary:
     note: str = ""
     deleted_at: str | None = None
     shipped: bool = False
+    mechanics_only: bool = False
 
     @property
     def name(self) -> str:
@@ -46,6 +50,14 @@ class WorkloadSummary:
         """How many cases have a result, and how many of these failed."""
         failed = f", {self.failed} failed" if self.failed else ""
         return f"{self.done} of {self.cases} cases{failed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """How long a run took from its beginning to its last result."""
+
+    seconds: float
+    cases: int
 
 
 class WorkloadHistory:
@@ -91,6 +103,18 @@ class WorkloadHistory:
             raise UnknownWorkloadRun(run_id)
         shipped = run_id in shipped_workloads.names()
         return shipped_workloads.load(run_id) if shipped else self._store.workloads.load(run_id)
+
+    def last_duration(self, workload: str, devices: Sequence[str]) -> Duration | None:
+        """How long the newest finished run of a workload on these devices took; None if there is none."""
+        for row in self.find(workload, limit=20):
+            if row.workload != workload or row.status != "finished":
+                continue
+            run = self.load(row.id)
+            ended = [moment for result in run.results if (moment := _moment(result.measured_at))]
+            began = _moment(run.created_at)
+            if run.plan.devices == tuple(devices) and ended and began is not None and max(ended) > began:
+                return Duration((max(ended) - began).total_seconds(), len(run.results))
+        return None
 
     def rename(self, run_id: str, title: str) -> None:
         """Errors: UnknownRun; BadField for a title that is too long or a run that came with the package."""
@@ -171,6 +195,14 @@ def _importable(run: WorkloadRun) -> WorkloadRun:
     )
 
 
+def _moment(stamp: str | None) -> datetime.datetime | None:
+    try:
+        moment = datetime.datetime.fromisoformat(stamp or "")
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None
+
+
 def short_enough(field: str, text: str, most: int) -> str:
     if len(text) > most:
         raise BadField(field, text[:40] + "…", f"it has {len(text)} characters; use at most {most}")
@@ -190,6 +222,7 @@ def _summary(row: WorkloadRow) -> WorkloadSummary:
         "failed",
         "note",
         "deleted_at",
+        "mechanics_only",
     )
     return WorkloadSummary(**{name: getattr(row, name) for name in names})
 
@@ -208,4 +241,5 @@ def _of_run(run: WorkloadRun) -> WorkloadSummary:
         failed=sum(r.failed for r in done),
         note=run.note,
         shipped=True,
+        mechanics_only=mechanics_only(run.declared, run.devices[0]),
     )

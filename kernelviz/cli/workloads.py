@@ -17,15 +17,23 @@ from kernelviz.bench.workload_history import WorkloadSummary
 from kernelviz.bench.workload_plan import WorkloadRequest, device_choices, limits, mechanics_only, refusal
 from kernelviz.cli import console, options
 from kernelviz.core import BadField, units
-from kernelviz.core.workload import Workload, WorkloadCaseDone, WorkloadEnded, WorkloadProgress, WorkloadRun
+from kernelviz.core.workload import (
+    Workload,
+    WorkloadCaseDone,
+    WorkloadEnded,
+    WorkloadProgress,
+    WorkloadRun,
+)
 from kernelviz.formats import workload_exports
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.workloads import WorkloadRow, rows, varying_axes
 from kernelviz.tables.column import Column, View
 from kernelviz.tables.workloads import ladder_columns, pair_columns, pair_record, record
+from kernelviz.text.workload_gains import GAIN_SENTENCES
 from kernelviz.text.workloads import (
     MECHANICS_LABEL,
     MECHANICS_ONLY,
+    describe_caveats,
     describe_comparison,
     describe_differences,
     describe_failed,
@@ -44,7 +52,7 @@ RunOrFile = Annotated[
 ]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run. To list them: `kernelviz workloads runs`.")]
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Workload. To list them: `kernelviz workloads`.")]
-FIGURES_OF_A_TABLE = 4
+FIGURES_OF_A_TABLE = 3
 With = Annotated[
     list[str] | None, typer.Option("--with", metavar="FILE", help="Python file with workloads of your own. Repeatable.")
 ]
@@ -187,7 +195,8 @@ def follow_workload(bench: Bench, run_id: str, *, as_json: bool) -> int:
 def follow_progress(bench: Bench, run_id: str) -> None:
     """Print the progress of a run on stderr until its end. Ctrl-C cancels it and keeps the results."""
     seen, cancelled, said = 0, False, ""
-    declared = bench.workloads.load(run_id).declared
+    run = bench.workloads.load(run_id)
+    declared = run.declared
     while True:
         try:
             for number, event in bench.workloads.follow(run_id, seen):
@@ -202,7 +211,7 @@ def follow_progress(bench: Bench, run_id: str) -> None:
                     )
                     console.err().print(console.plain(f"{result.case.key}: {text}"), markup=False)
                 elif isinstance(event, WorkloadProgress) and event.step in ("waiting", "starting"):
-                    if (now := str(describe_progress(event))) != said:
+                    if (now := str(describe_progress(event, run))) != said:
                         console.err().print(console.plain(now), markup=False)
                     said = now
                 elif isinstance(event, WorkloadEnded) and event.message:
@@ -227,7 +236,10 @@ def _print(run: WorkloadRun, *, as_json: bool) -> None:
     parts.append(console.table(ladder_columns(run, listed, View.TERMINAL), listed))
     parts += _other_figures(run, listed)
     parts += [Text(console.plain(text), style="dim") for text in _notes(run, listed)]
+    parts += [Text(console.plain(str(text)), style="dim") for text in describe_caveats(run, listed)]
     parts.append(Text(f"{describe_insight(run)}"))
+    if any(row.gains for row in listed):
+        parts += [Text(str(sentence), style="dim") for sentence in GAIN_SENTENCES]
     parts += [Text(console.plain(limit.text), style="dim") for limit in limits(run.declared, run.devices[0])]
     parts.append(Text(f"run {run.id}", style="dim"))
     console.show(Group(*parts))
@@ -258,7 +270,7 @@ def _at(run: WorkloadRun, row: WorkloadRow) -> str:
 
 @app.command()
 def show(run: RunOrFile, as_json: options.Json = False) -> None:
-    """Print the ladder of a run: each figure with its interval, the gain over the baseline, and the verdict."""
+    """Print the ladder of a run: verdict, gain and noise floor of the headline, then each figure with its interval and gain."""
     _print(opened(use_cases.current().workloads, run), as_json=as_json)
 
 
@@ -315,6 +327,7 @@ _RUNS: tuple[Column[WorkloadSummary], ...] = (
     Column("", "When", "", units.TEXT, lambda run: run.created_at[:16].replace("T", " ")),
     Column("", "Workload", "", units.TEXT, lambda run: run.workload),
     Column("", "Device", "", units.TEXT, lambda run: run.device),
+    Column("", "Says", "", units.TEXT, lambda run: str(MECHANICS_LABEL) if run.mechanics_only else None, optional=True),
     Column("", "Cases", "", units.TEXT, lambda run: run.case_counts),
     Column("", "Status", "", units.TEXT, lambda run: run.status),
     Column("", "Title", "", units.TEXT, lambda run: run.title),

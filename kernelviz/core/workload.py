@@ -305,8 +305,8 @@ class WorkloadMeasurement(Struct, frozen=True, kw_only=True):
 
 
 class WorkloadResult(WorkloadMeasurement, frozen=True, kw_only=True):
-    """A measurement with what surrounds it. `conditions`: by device, after the case. `mechanics_only`: it was measured with gloo
-    on a processor, so that its times say nothing about GPUs. `source_digest`: of the code of the workload."""
+    """A measurement with what surrounds it. `conditions`: by device, after the case. `mechanics_only`: it was measured on a
+    processor in place of a GPU, so that its times say nothing about GPUs. `source_digest`: of the code of the workload."""
 
     measured_at: str | None = None
     conditions: tuple[Conditions, ...] = ()

@@ -22,6 +22,7 @@ from kernelviz.metrics.workloads import points, rows
 from kernelviz.plots.workloads import chart_of
 from kernelviz.tables.column import View
 from kernelviz.tables.workloads import ladder_columns, record
+from kernelviz.text.workload_gains import GAIN_MEANING
 from kernelviz.text.workloads import (
     MECHANICS_ONLY,
     NEVER_ON_A_ROOFLINE,
@@ -97,7 +98,7 @@ def _markdown_lines(run: WorkloadRun) -> Iterator[str]:
     if is_mechanics_only(run):
         yield f"{MECHANICS_ONLY}\n"
     yield from table_lines(ladder_columns(run, listed, View.MARKDOWN), listed)
-    yield ""
+    yield f"\n{GAIN_MEANING}\n"
     yield from (f"- {code(fact)}" for fact in facts(run) if fact)
     yield from (f"- {code(limit.text)}" for limit in _limits(run))
     yield f"- digest {workload_document.digest(run)}"
@@ -146,7 +147,8 @@ def page(run: WorkloadRun) -> bytes:
 <main><p id="without" class="without" hidden>This browser cannot draw the chart (<span id="why"></span>). Every value is in the
 table below.</p><noscript><p class="without">The chart needs JavaScript. Every value is in the table below.</p></noscript>
 <section><h2>Result</h2><p><b>{escape(str(describe_insight(run)))}</b></p>{boxes}{traced}</section>
-<section><h2>All variants</h2>{html_table(ladder_columns(run, listed, View.WIDE), listed, "All variants", "ladder")}</section>
+<section><h2>All variants</h2>{html_table(ladder_columns(run, listed, View.WIDE), listed, "All variants", "ladder")}
+<p class=note>The variant with a star is the baseline. {escape(str(GAIN_MEANING))}</p></section>
 {_section("Cases without a value", failed)}
 {_section("What this cannot say", [str(NEVER_ON_A_ROOFLINE), *(limit.text for limit in _limits(run))])}
 {_section("Variants", [f"{v.name}: {v.caption} {v.idea}" for v in run.declared.variants if v.name in run.plan.variants])}

@@ -3,7 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
+
+from kernelviz.core.errors import UsageError
 from kernelviz.core.workload import Measured, WorkloadGroup, WorkloadResult
+from kernelviz.models.parts import LayerPart, checked_call, layer_parts
+from kernelviz.models.presets import preset_named
 
 LARGE_SHARE = 0.02
 """A kernel with a larger share of the layer must belong to a part."""
@@ -43,12 +48,62 @@ def measured_value(result: WorkloadResult, name: str) -> Measured | None:
     return value if isinstance(value, Measured) else None
 
 
+def groups_of(result: WorkloadResult) -> tuple[WorkloadGroup, ...]:
+    """The parts of the layer as it was launched. With torch 2.11, the compiler named no part for a product that it joined with an
+    addition; such documents name the parts by the order in which a layer must run."""
+    values = result.case.values
+    try:
+        preset = preset_named(str(values["model"]))
+        call = checked_call(
+            preset, str(values["phase"]), int(values["batch"]), int(values["context"]), str(values["dtype"])
+        )
+    except (KeyError, ValueError, UsageError):
+        return result.known_groups  # of another version of the workload
+    return with_missing_parts(result.known_groups, layer_parts(preset, call))
+
+
+def with_missing_parts(groups: Sequence[WorkloadGroup], parts: Sequence[LayerPart]) -> tuple[WorkloadGroup, ...]:
+    """The groups, where a product and its additions that no group names are added to the group that must do them. `parts`: those
+    of the layer, in their order.
+
+    A part needs the result of the part before it and is needed by the part behind it. If one group without parts lies between
+    theirs, it is that one. Otherwise it is the last group of the part before, if that launches several kernels, because a kernel
+    that the compiler generated is alone and names all its parts. In any other case, the parts stay unknown.
+    """
+    order, products = [part.name for part in parts], {part.name for part in parts if part.role == "matmul"}
+    in_one_call = {part.name for part in parts if part.role == "glue"} | products
+    named = {part for group in groups for part in group.parts}
+    filled = [list(group.parts) for group in groups]
+    begin = 0
+    while begin < len(order):
+        end = begin
+        while end < len(order) and order[end] not in named:
+            end += 1
+        missing = order[begin:end]
+        if begin > 0 and in_one_call.issuperset(missing) and [name in products for name in missing].count(True) == 1:
+            after = max(i for i, of in enumerate(filled) if order[begin - 1] in of)
+            until = min(
+                (i for i, of in enumerate(filled) if order[end : end + 1] and order[end] in of),
+                default=len(groups),
+            )
+            without = [i for i in range(after + 1, until) if not groups[i].parts]
+            if len(without) == 1:
+                filled[without[0]] += missing
+            elif not without and len(groups[after].kernels) > 1:
+                filled[after] += missing
+        begin = end + 1
+    return tuple(
+        group if len(names) == len(group.parts) else msgspec.structs.replace(group, parts=tuple(names))
+        for group, names in zip(groups, filled, strict=True)
+    )
+
+
 def group_rows(results: Sequence[WorkloadResult]) -> tuple[GroupRow, ...]:
     """The parts of each variant, in the order of their launches."""
     rows = []
     for result in results:
         whole = layer_time(result)
-        for group in result.known_groups:
+        for group in groups_of(result):
             known = whole is not None and group.time is not None
             share = group.time.estimate / whole.estimate if known and group.time and whole else None
             rows.append(GroupRow(result.case.variant, group, share))
@@ -60,7 +115,7 @@ def kernel_rows(results: Sequence[WorkloadResult]) -> tuple[KernelRow, ...]:
     rows = []
     for result in results:
         whole = layer_time(result)
-        for group in result.known_groups:
+        for group in groups_of(result):
             for name, time_s in zip(group.kernels, group.kernels_s, strict=False):
                 share = None if whole is None else time_s / whole.estimate
                 rows.append(KernelRow(result.case.variant, name, group.parts, time_s, share))

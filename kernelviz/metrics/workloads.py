@@ -5,7 +5,7 @@ follows the rules for two times (`metrics.statistics`); a figure of which more i
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from kernelviz.core import Block, Figure
@@ -19,22 +19,52 @@ from kernelviz.core.workload import (
     WorkloadRun,
     WorkloadValue,
 )
-from kernelviz.metrics.statistics import Interval, Verdict, opposed, unpaired, verdict, verdict_apart
+from kernelviz.metrics.statistics import (
+    Interval,
+    Verdict,
+    noise_floor,
+    opposed,
+    unpaired,
+    verdict,
+    verdict_apart,
+)
+
+LEAST_APART = 0.05
+"""A smaller difference of two gains is not seen in the values that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
     """How many times better a value is than that of the baseline; above 1 is better (shorter, smaller, or more where more is
-    better). `verdict`: None for counted values, and where there is no interval to judge by."""
+    better). `verdict`: None for counted values, and where there is no interval to judge by. `of_values`: the same for the two
+    medians that are shown. `within_rounds`: `ratio` is the median of the ratios within rounds, not the ratio of two medians."""
 
     ratio: Interval
     verdict: Verdict | None
+    of_values: float | None = None
+    within_rounds: bool = False
+
+    @property
+    def apart(self) -> bool:
+        """Whether the ratio of the two medians is outside of the interval that the ratios within rounds give. The interval was
+        widened to contain it then, so that it is an end of it.
+
+        >>> rounds = Gain(Interval(0.65, 0.23, 1.26), None, of_values=0.23, within_rounds=True)
+        >>> rounds.apart, replace(rounds, of_values=0.7).apart
+        (True, False)
+        """
+        low, high = self.ratio.low, self.ratio.high
+        if not self.within_rounds or self.of_values is None or low is None or high is None:
+            return False
+        outside = self.of_values <= low * (1 + 1e-9) or self.of_values >= high * (1 - 1e-9)
+        return outside and abs(self.of_values / self.ratio.estimate - 1) > LEAST_APART
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadRow:
     """A case of a run. `result`: None if it has none yet. `gains`: by the name of the figure; empty for the baseline itself, for
-    failed cases, and for figures of which neither direction is better."""
+    failed cases, and for figures of which neither direction is better. `floor`: the noise floor of the headline figure at this
+    point, a fraction; None without a second series of the baseline."""
 
     case: WorkloadCase
     caption: str
@@ -42,6 +72,7 @@ class WorkloadRow:
     is_baseline: bool
     result: WorkloadResult | None
     gains: Mapping[str, Gain]
+    floor: float | None = None
     best: bool = False
 
     @property
@@ -84,8 +115,10 @@ def as_figure(value: Measured, *, inverse: bool = False, again: bool = False) ->
 
 
 def gain(figure: WorkloadFigure, value: WorkloadValue | None, base: WorkloadValue | None) -> Gain | None:
-    """How many times better a value is than the baseline's, in the same run; None where that cannot be said."""
-    if figure.better == "neither" or value is None or base is None:
+    """How many times better a value is than the baseline's, in the same run; None where that cannot be said. A counted fraction
+    or number, such as an error, has none: rounding in another format is no gain of 1e-5."""
+    small = figure.origin == "counted" and figure.unit in ("fraction", "number")
+    if figure.better == "neither" or small or value is None or base is None:
         return None
     inverse = figure.better == "higher"
     if isinstance(value, Measured) and isinstance(base, Measured):
@@ -105,14 +138,14 @@ def _measured_gain(value: Measured, base: Measured, *, inverse: bool, paired: bo
         verdict(time, other, as_figure(base, inverse=inverse, again=True)) if paired else verdict_apart(time, other)
     )
     if judged.ratio is None:
-        judged = verdict_apart(time, other)
-    ratio = judged.ratio
+        judged, paired = verdict_apart(time, other), False
+    ratio, within_rounds = judged.ratio, paired
     if ratio is None:
         return None
     if judged.kind == "unclear" and opposed(ratio.estimate, time.estimate / other.estimate):
         # Beside other work on a CPU, rounds said 0.87 times as good while the two values that are shown said 1.29.
-        ratio = unpaired(time, other)
-    return Gain(ratio.inverse(), judged)
+        ratio, within_rounds = unpaired(time, other), False
+    return Gain(ratio.inverse(), judged, of_values=other.estimate / time.estimate, within_rounds=within_rounds)
 
 
 def rows(run: WorkloadRun, *, point: str | None = None) -> tuple[WorkloadRow, ...]:
@@ -125,6 +158,7 @@ def rows(run: WorkloadRun, *, point: str | None = None) -> tuple[WorkloadRow, ..
             continue
         result = results.get(case.key)
         declared = variants.get(case.variant)
+        gains = _gains(run, case, result, results)
         calculated.append(
             WorkloadRow(
                 case=case,
@@ -132,7 +166,8 @@ def rows(run: WorkloadRun, *, point: str | None = None) -> tuple[WorkloadRow, ..
                 idea=declared.idea if declared else "",
                 is_baseline=case.variant == run.plan.baseline,
                 result=result,
-                gains=_gains(run, case, result, results),
+                gains=gains,
+                floor=_floor(run, case, gains, results),
             )
         )
     return _with_best(run, calculated)
@@ -149,6 +184,22 @@ def _gains(
     return {name: one for name, one in gains.items() if one is not None}
 
 
+def _floor(
+    run: WorkloadRun, case: WorkloadCase, gains: Mapping[str, Gain], results: Mapping[str, WorkloadResult]
+) -> float | None:
+    """The noise floor that the verdict on the headline uses, or that the baseline itself has."""
+    headline = run.declared.headline
+    judged = gains[headline.name].verdict if headline.name in gains else None
+    if judged is not None:
+        return judged.floor
+    base = results.get(WorkloadCase(workload=case.workload, values=case.values, variant=run.plan.baseline).key)
+    value = None if base is None or base.failure is not None else base.values.get(headline.name)
+    if not isinstance(value, Measured) or not value.again or case.variant != run.plan.baseline:
+        return None
+    time, again = (as_figure(value, inverse=headline.better == "higher", again=of) for of in (False, True))
+    return None if time is None else noise_floor(time, again)
+
+
 def _with_best(run: WorkloadRun, calculated: Sequence[WorkloadRow]) -> tuple[WorkloadRow, ...]:
     """Mark the variant of each point whose headline is best, if it is better than the baseline by its verdict."""
     headline = run.declared.headline
@@ -161,10 +212,7 @@ def _with_best(run: WorkloadRun, calculated: Sequence[WorkloadRow]) -> tuple[Wor
         if known is None or one.ratio.estimate > known.gains[headline.name].ratio.estimate:
             best[row.case.point] = row
     chosen = {id(row) for row in best.values()}
-    return tuple(
-        WorkloadRow(r.case, r.caption, r.idea, r.is_baseline, r.result, r.gains, best=id(r) in chosen)
-        for r in calculated
-    )
+    return tuple(replace(row, best=id(row) in chosen) for row in calculated)
 
 
 def points(run: WorkloadRun) -> dict[str, dict[str, AxisValue]]:

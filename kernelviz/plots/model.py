@@ -6,9 +6,9 @@ from html import escape
 import plotly.graph_objects as go
 
 from kernelviz.core import units
-from kernelviz.core.workload import WorkloadResult
+from kernelviz.core.workload import WorkloadGroup, WorkloadResult
 from kernelviz.metrics.layer_times import WAYS, PartTimes, Way
-from kernelviz.metrics.layer_truth import layer_time
+from kernelviz.metrics.layer_truth import groups_of, layer_time
 from kernelviz.metrics.traffic_mix import PhaseTimes, flips
 from kernelviz.plots.frame import Draft, Props, nothing
 from kernelviz.plots.variant_styles import COLOURS, MARKERS, NEUTRAL
@@ -22,27 +22,30 @@ _ROW_PX, _FRAME_PX = 46, 150
 _SHARES = 41
 
 
-def time_by_part(parts: Sequence[PartTimes], truth: Sequence[WorkloadResult] = ()) -> go.Figure:
+def time_by_part(
+    parts: Sequence[PartTimes], truth: Sequence[WorkloadResult] = (), *, on_host: bool = False
+) -> go.Figure:
     """A bar for each way, stacked by part, and one for each variant of the layer as one module with its parts and the rest. A
-    part without a time has no segment: the label at the bar says how many are missing."""
+    part without a time has no segment: the label at the bar says how many are missing. `on_host`: times of a processor."""
     whole = [(result, layer) for result in truth if (layer := layer_time(result)) is not None]
     times = [time.figure.estimate for part in parts for way in WAYS if (time := part.of(way)) and time.figure]
     if not times and not whole:
         return nothing("No part has a time yet. Measure the layer.", height=_FRAME_PX + _ROW_PX)
     sums = {way: sum(t.figure.estimate for p in parts if (t := p.of(way)) and t.figure) for way in WAYS}
+    clock = "time by the host's clock" if on_host else "device time"
     scale, unit = units.time_unit(max([*sums.values(), *(layer.estimate for _, layer in whole)]))
-    draft = Draft(_FRAME_PX + _ROW_PX * (len(WAYS) + len(whole)), x_title=f"device time of one layer, {unit}")
+    draft = Draft(_FRAME_PX + _ROW_PX * (len(WAYS) + len(whole)), x_title=f"{clock} of one layer, {unit}")
     for number, part in enumerate(parts):
         draft.traces.append(_segments(part, number, scale))
     names = [part.name for part in parts]
     listed = {part.name for part in parts if any(part.of(way) is not None for way in WAYS)}
     for result, layer in whole:
         row, total = _module(result), 0.0
-        for group in result.known_groups:
+        for group in groups_of(result):
             if group.time is None:
                 continue
             total += group.time.estimate
-            first = group.parts[0] if group.parts else ""
+            first = _largest(group, truth)
             place = names.index(first) if first in names else None
             label = str(format_parts(group.parts))
             name = str(format_part(first)) if first else label
@@ -129,6 +132,17 @@ def _bar(row: str, name: str, value: float, number: int | None, text: str, *, in
         "hoverinfo": "text",
         "showlegend": in_legend,
     }
+
+
+def _largest(group: WorkloadGroup, truth: Sequence[WorkloadResult]) -> str:
+    """The part of a group that takes longest where a variant measured it alone, else its first one; empty if it has none."""
+    alone = {
+        other.parts[0]: other.time.estimate
+        for result in truth
+        for other in groups_of(result)
+        if len(other.parts) == 1 and other.time is not None
+    }
+    return max(group.parts, key=lambda name: alone.get(name, 0.0), default="")
 
 
 def time_by_share(variants: Sequence[PhaseTimes], share: float, title: str = "") -> go.Figure:

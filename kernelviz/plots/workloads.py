@@ -12,11 +12,12 @@ from kernelviz.metrics.workloads import WorkloadRow, interval_of, number, points
 from kernelviz.plots.frame import Draft, Props, decade_ticks, end_of_axis, evenly_spaced, intervals, nothing
 from kernelviz.plots.variant_styles import COLOURS, MARKERS, NEUTRAL
 from kernelviz.text.failures import format_stage
-from kernelviz.text.workloads import describe_notes, format_axis_value, format_estimate, format_gain, format_value
+from kernelviz.text.workload_gains import format_gain
+from kernelviz.text.workloads import describe_notes, format_axis_value, format_estimate, format_value
 
 HEIGHT = 380
 _ROW_PX, _FRAME_PX = 34, 96
-_LABELS_FROM = 0.62
+_LABELS_FROM = 0.74
 _MOST_TICKS = 6
 _MOST_SPANS = 2000
 _DASHES = ("solid", "dash", "dot")
@@ -204,8 +205,10 @@ def lanes_by_time(timeline: Timeline | None, title: str = "") -> go.Figure:
     """What a device computed and communicated during one step, a lane each, by the device's own stamps."""
     if timeline is None or not timeline.spans:
         return nothing("No timeline was recorded for this case.", height=220)
-    spans = sorted(timeline.spans, key=lambda span: span.start_s)[:_MOST_SPANS]
-    scale, unit = units.time_unit(max(span.end_s for span in spans) or 1.0)
+    longest = sorted(timeline.spans, key=lambda span: span.start_s - span.end_s)[:_MOST_SPANS]
+    spans = sorted(longest, key=lambda span: span.start_s)
+    end_s = max(span.end_s for span in timeline.spans)
+    scale, unit = units.time_unit(end_s or 1.0)
     draft = Draft(220, x_title=f"time, {unit}" + (f" ({title})" if title else ""))
     for lane, label in LANES.items():
         of = [span for span in spans if span.lane == lane]
@@ -227,7 +230,7 @@ def lanes_by_time(timeline: Timeline | None, title: str = "") -> go.Figure:
                 "hoverinfo": "text",
             }
         )
-    draft.x_axis |= {"range": [0, max(span.end_s for span in spans) / scale * 1.01]}
+    draft.x_axis |= {"range": [0, end_s / scale * 1.01]}
     draft.y_axis |= {"type": "category", "autorange": "reversed", "showgrid": False, "tickvals": list(LANES.values())}
     draft.layout |= {"showlegend": False, "barmode": "overlay"}
     return draft.figure()

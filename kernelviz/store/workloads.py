@@ -34,7 +34,8 @@ class _Header(Struct, frozen=True, kw_only=True):
 @dataclass(frozen=True, slots=True)
 class WorkloadRow:
     """A run without its results. `done`: cases with a result that was not cancelled; `failed`: of these, tried without usable
-    values. `status` is ``interrupted`` when the process that measured it is gone."""
+    values. `status` is ``interrupted`` when the process that measured it is gone. `mechanics_only`: its times say nothing about
+    GPUs."""
 
     id: str
     title: str
@@ -49,6 +50,7 @@ class WorkloadRow:
     failed: int
     presence: Presence
     deleted_at: str | None
+    mechanics_only: bool
 
 
 class WorkloadRuns(RunRecords):
@@ -151,7 +153,31 @@ def _summary(row: Row[Any], done: int, failed: int) -> WorkloadRow:
         failed=failed,
         presence=presence_of(row),
         deleted_at=row.deleted_at,
+        mechanics_only=_mechanics_only(row.header),
     )
+
+
+class _KindOnly(msgspec.Struct, frozen=True):
+    kind: str = ""
+
+
+class _OnCpuOnly(msgspec.Struct, frozen=True):
+    on_cpu: str = "measured"
+
+
+class _HeaderOfRow(msgspec.Struct, frozen=True):
+    """What a row of a list needs of the header."""
+
+    devices: tuple[_KindOnly, ...]
+    declared: _OnCpuOnly
+
+
+def _mechanics_only(header: bytes) -> bool:
+    try:
+        of = msgspec.json.decode(header, type=_HeaderOfRow)
+    except (msgspec.MsgspecError, ValueError):
+        return False  # opening the run says that it is damaged
+    return of.declared.on_cpu == "mechanics_only" and any(device.kind == "cpu" for device in of.devices)
 
 
 def _values(run: WorkloadRun) -> dict[str, Any]:

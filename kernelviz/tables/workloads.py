@@ -4,25 +4,40 @@ from collections.abc import Sequence
 
 from kernelviz.core import units
 from kernelviz.core.workload import Measured, WorkloadFigure, WorkloadRun
+from kernelviz.metrics.workload_quality import WorkloadQuality, workload_quality
 from kernelviz.metrics.workloads import WorkloadPair, WorkloadRow, interval_of, number, varying_axes
 from kernelviz.tables.column import Column, Value, View, select
+from kernelviz.text.quality import format_level
 from kernelviz.text.text import Text
+from kernelviz.text.verdicts import describe_verdict_reason
+from kernelviz.text.workload_gains import (
+    describe_verdict,
+    describe_workload_quality,
+    format_floor,
+    format_gain,
+    format_outcome,
+    format_verdict,
+)
 from kernelviz.text.workloads import (
     MECHANICS_LABEL,
+    SMALL_FRACTION,
     describe_method,
     describe_notes,
     describe_pair,
-    describe_verdict,
     figure_heading,
     format_axis_value,
-    format_estimate,
-    format_gain,
-    format_outcome,
     format_value,
-    format_verdict,
 )
 
-GAIN_HELP = "How many times better than the baseline at the same point, with its 95 % interval. Above 1 is better."
+GAIN_HELP = (
+    "How many times better than the baseline at the same point, with its 95 % interval: the median of the ratios within rounds, "
+    "where both have rounds in common. Above 1 is better."
+)
+FLOOR_HELP = "By how much the baseline differs from itself, measured twice in the same rounds. A gain must clear it."
+QUALITY_HELP = (
+    "How far the headline can be trusted: the width of its interval, the noise floor, levels in time, and other processes on the "
+    "GPU."
+)
 _VISIBLE = View.WIDE | View.TERMINAL | View.MARKDOWN
 _LEADING = _VISIBLE | View.TIMES_NARROW
 """Of the columns that say which case a row is; the second table of the terminal repeats them."""
@@ -37,16 +52,24 @@ def ladder_columns(run: WorkloadRun, rows: Sequence[WorkloadRow], view: View) ->
     columns: list[Column[WorkloadRow]] = [
         Column("variant", "Variant", "The way in which the work is done. The baseline has a star.", units.TEXT, _name, _LEADING),
         *(_axis_column(run, axis) for axis in varying_axes(run)),
-        _figure_column(headline),
-        Column("gain", "Gain", GAIN_HELP, units.OWN_NUMBER, lambda r: _gain(r, headline), _VISIBLE, subject=""),
+        # The verdict comes first, because a phone has room for few columns.
         Column("verdict", "Verdict", f"Whether {headline.title} is better than the baseline's beyond the noise floor.",
                units.OWN_TEXT, lambda r: format_outcome(r, headline.name), _VISIBLE),
+        Column("gain", "Gain", GAIN_HELP, units.OWN_NUMBER, lambda r: _gain(r, headline), _VISIBLE, subject=""),
+        _figure_column(headline, rows),
+        Column("", "Noise floor", FLOOR_HELP, units.OWN_NUMBER, lambda r: format_floor(r.floor), _VISIBLE, optional=True),
+        Column("", "Quality", QUALITY_HELP, units.OWN_TEXT, lambda r: _level(workload_quality(r, headline)), _VISIBLE,
+               optional=True),
     ]  # fmt: skip
     for figure in other_figures:
-        columns.append(_figure_column(figure))
+        columns.append(_figure_column(figure, rows))
         if any(figure.name in row.gains for row in rows):
             columns.append(_other_gain(figure))
     columns += [
+        Column("", "Reason", "Why the verdict is so.", units.TEXT, lambda r: _reason(r, headline), View.WIDE | View.MARKDOWN,
+               width="large", optional=True),
+        Column("", "Quality, why", "What stands behind the quality, if it is not good.", units.TEXT,
+               lambda r: _why(workload_quality(r, headline)), View.WIDE | View.MARKDOWN, width="large", optional=True),
         Column("", "Notes", "What was observed while measuring, or why there is no value.", units.TEXT,
                lambda r: describe_notes(r) if _has_notes(r) else None, View.WIDE, width="large", optional=True),
         Column("", "Notes", "", units.TEXT, lambda r: describe_notes(r) if _has_notes(r) else None,
@@ -78,21 +101,20 @@ def _order(row: WorkloadRow, axis: str) -> float | None:
     return float(value) if isinstance(value, int) else None
 
 
-def _figure_column(figure: WorkloadFigure) -> Column[WorkloadRow]:
-    """The value with its interval. In narrow tables only the headline shows its interval."""
+def _figure_column(figure: WorkloadFigure, rows: Sequence[WorkloadRow]) -> Column[WorkloadRow]:
+    """The value with its interval, in one notation for all rows."""
+    scientific = figure.origin == "counted" and any(
+        0 < abs(number(row.value(figure.name)) or 0.0) < SMALL_FRACTION for row in rows
+    )
 
     def whole(row: WorkloadRow) -> Text | None:
         value = row.value(figure.name)
-        return None if value is None else format_value(value, figure.unit)
-
-    def short(row: WorkloadRow) -> Text | None:
-        value = row.value(figure.name)
-        return None if value is None else format_estimate(value, figure.unit)
+        return None if value is None else format_value(value, figure.unit, scientific=scientific)
 
     view = _VISIBLE if figure.headline else View.WIDE | View.MARKDOWN | View.TIMES_NARROW
     return Column(
         figure.name, "", str(figure_heading(figure)), units.OWN_NUMBER, whole, view, subject=figure.title,
-        short=None if figure.headline else short, optional=not figure.headline,
+        optional=not figure.headline,
     )  # fmt: skip
 
 
@@ -103,7 +125,7 @@ def _other_gain(figure: WorkloadFigure) -> Column[WorkloadRow]:
         GAIN_HELP,
         units.OWN_NUMBER,
         lambda r: _gain(r, figure),
-        View.WIDE,
+        View.WIDE | View.MARKDOWN | View.TIMES_NARROW,
         subject=figure.title,
         optional=True,
     )
@@ -116,8 +138,21 @@ def _gain(row: WorkloadRow, figure: WorkloadFigure) -> Text | None:
     return None if gain is None else format_gain(gain)
 
 
+def _level(quality: WorkloadQuality | None) -> Text | None:
+    return None if quality is None else format_level(quality.level)
+
+
+def _why(quality: WorkloadQuality | None) -> Text | None:
+    return None if quality is None or not quality.reasons else describe_workload_quality(quality)
+
+
+def _reason(row: WorkloadRow, headline: WorkloadFigure) -> Text | None:
+    gain = row.gains.get(headline.name)
+    return None if gain is None or gain.verdict is None else describe_verdict_reason(gain.verdict.reason)
+
+
 def _has_notes(row: WorkloadRow) -> bool:
-    return row.result is None or row.result.failure is not None or bool(row.result.notes)
+    return bool(str(describe_notes(row)))
 
 
 def record(run: WorkloadRun, row: WorkloadRow) -> dict[str, Value]:
@@ -142,6 +177,11 @@ def record(run: WorkloadRun, row: WorkloadRow) -> dict[str, Value]:
     headline = row.gains.get(run.declared.headline.name)
     one["verdict"] = str(format_verdict(headline)) or None
     one["verdict_reason"] = str(describe_verdict(headline)) or None
+    one["noise_floor"] = row.floor
+    one["gain_of_medians"] = None if headline is None else headline.of_values
+    quality = workload_quality(row, run.declared.headline)
+    one["quality"] = None if quality is None else quality.level
+    one["quality_reason"] = str(describe_workload_quality(quality)) or None
     one["mechanics_only"] = row.result.mechanics_only if row.result is not None else None
     one["failure"] = row.result.failure.stage if row.result is not None and row.result.failure is not None else None
     one["notes"] = str(describe_notes(row))
@@ -173,6 +213,8 @@ def pair_columns(pairs: Sequence[WorkloadPair], run: WorkloadRun, view: View) ->
         Column("ratio", "B / A", "The value in B divided by the value in A.", units.RATIO, lambda p: p.ratio, _VISIBLE),
         Column("verdict", "Verdict", "By the intervals of both; runs of different times are compared by their own noise.",
                units.OWN_TEXT, lambda p: format_verdict(p.gain) if p.gain and p.gain.verdict else None, _VISIBLE),
+        Column("", "Noise floor", FLOOR_HELP, units.OWN_NUMBER,
+               lambda p: format_floor(p.gain.verdict.floor) if p.gain and p.gain.verdict else None, _VISIBLE, optional=True),
         Column("reason", "Reason", "", units.TEXT, describe_pair, View.WIDE, width="large"),
     ]  # fmt: skip
     return select(columns, pairs, view)
@@ -193,5 +235,6 @@ def pair_record(pair: WorkloadPair) -> dict[str, Value]:
         "gain_low": None if pair.gain is None else pair.gain.ratio.low,
         "gain_high": None if pair.gain is None else pair.gain.ratio.high,
         "verdict": None if judged is None else str(format_verdict(pair.gain)),
+        "noise_floor": None if judged is None else judged.floor,
         "reason": str(describe_pair(pair)),
     }

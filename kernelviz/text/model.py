@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from kernelviz.core import units
+from kernelviz.core.result import half_width
 from kernelviz.core.workload import Measured, WorkloadResult
 from kernelviz.metrics.layer_times import FusionTimes, LayerSum, Missing, PartTimes, Way, per_token_s
 from kernelviz.metrics.layer_truth import MOST_REST, layer_time, measured_value
@@ -67,10 +68,11 @@ _FUSIONS: Mapping[FusionName, str] = {
 _MOST_NAMED = 4
 METHOD = Text(
     "Op by op: each part is a problem of the catalogue, measured alone with flushed caches; their sum is not the time of a "
-    "layer. Truth: the layer as one torch module, captured as a CUDA graph behind a flush of the cache; its busy time is "
+    "layer. The whole layer: it is one torch module, captured as a CUDA graph behind a flush of the cache; its busy time is "
     "compared with its own parts, each measured behind the part before it in the same rounds and clock mode, and the rest is "
-    "shown. The ends of the interval of a sum are the sums of the ends. Best variants never include a wrong one; an unreliable "
-    "one only where no other has a time, and then it is named."
+    "shown. The rest is the difference of the two medians that are shown; its interval is that of the differences within rounds, "
+    "widened where needed to contain it, so that it can end at the value. The ends of the interval of a sum are the sums of the "
+    "ends. Best variants never include a wrong one; an unreliable one only where no other has a time, and then it is named."
 )
 NO_CLAIM = Text(
     "The bar of the best variants is a sum of ops that were measured alone. It does not claim that a layer would take this long."
@@ -128,6 +130,9 @@ def describe_part(part: PartTimes) -> Text | None:
                         if any(t.wrong for t in part.times)
                         else "",
                         "the measurement of the best variant is unreliable" if best and best.level == "suspect" else "",
+                        "above 100 % of the roof, which is measured itself, with another kernel"
+                        if (part.share_of_roof("best") or 0.0) > 1
+                        else "",
                         "the source of the best variant has changed since"
                         if best and best.same_source is False
                         else "",
@@ -143,11 +148,12 @@ def format_interval_s(estimate: float, low: float | None, high: float | None) ->
     """A time with its interval.
 
     >>> str(format_interval_s(2e-3, 1e-3, 3e-3)), str(format_interval_s(2e-3, None, None))
-    ('2.000 ms (1.000 ms to 3.000 ms)', '2.000 ms')
+    ('2.0 ms (1.0 ms to 3.0 ms)', '2.000 ms')
     """
     if low is None or high is None:
         return Text(units.seconds(estimate))
-    return Text(f"{units.seconds(estimate)} ({units.seconds(low)} to {units.seconds(high)})")
+    digits = units.digits_of(half_width(estimate, low, high))
+    return Text(f"{units.seconds(estimate, digits)} ({units.seconds(low, digits)} to {units.seconds(high, digits)})")
 
 
 def format_sum(one: LayerSum) -> Text:
@@ -204,13 +210,16 @@ def _scope(shared: int, parts: int) -> tuple[str, str]:
     >>> _scope(13, 13)
     ('All parts together take', 'The largest part')
     >>> _scope(1, 13)[0]
-    'Only 1 of the 13 parts has a time in every way. It takes'
+    'Only 1 of the 13 parts has a time in eager, compiled and best. It takes'
     """
     if shared == parts:
         return "All parts together take", "The largest part"
     if shared == 1:
-        return f"Only 1 of the {parts} parts has a time in every way. It takes", "It"
-    return f"Only {shared} of the {parts} parts have times in every way. Together they take", "The largest of them"
+        return f"Only 1 of the {parts} parts has a time in eager, compiled and best. It takes", "It"
+    return (
+        f"Only {shared} of the {parts} parts have times in eager, compiled and best. Together they take",
+        "The largest of them",
+    )
 
 
 def describe_savings(
@@ -237,8 +246,8 @@ def describe_best_saving(comparable: Sequence[LayerSum], tokens: int, layers: in
     """What the best variants would save for a token in all layers."""
     eager, _, best = comparable
     if eager.interval is None or best.interval is None:
-        return Text("best variants: unknown, no part has a time in every way")
-    scope = "" if not eager.missing else " over the parts with times in every way"
+        return Text("best variants: unknown, no part has a time in eager, compiled and best")
+    scope = "" if not eager.missing else " over the parts with times in eager, compiled and best"
     first, second = eager.interval, best.interval
     if second.high is not None and first.low is not None and second.high >= first.low:
         return Text(f"best variants against torch eager{scope}: no clear saving, because the intervals overlap")
@@ -279,15 +288,17 @@ def _within(share: Measured) -> str:
 
 
 def _signed(fraction: float) -> str:
-    return f"{fraction * 100:+.1f} %"
+    return f"{fraction * 100:+.{1 if abs(fraction) >= 1e-3 else 2}f} %"
 
 
 def describe_mix(ways: Mapping[Way, PhaseTimes], share: float, missing: Sequence[str]) -> Text:
     """The sentence above the chart of the mix."""
     if not set(WAYS) <= set(ways):
-        return Text("No part has a time in every way in both phases; measure prefill and decoding to see the mix.")
+        return Text(
+            "No part has a time in eager, compiled and best in both phases; measure prefill and decoding to see the mix."
+        )
     eager = ways["eager"]
-    part = "" if not missing else f", over the parts with times in every way (without {len(missing)})"
+    part = "" if not missing else f", over the parts with times in eager, compiled and best (without {len(missing)})"
     return Text(
         f"With {units.percent(share, 0)} of the tokens decoded, torch.compile is "
         f"{units.factor(speed_up(eager, ways['compiled'], share))} × as fast as torch eager for a token and the best variants "

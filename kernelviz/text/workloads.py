@@ -19,22 +19,29 @@ from kernelviz.core.workload import (
     WorkloadStep,
     WorkloadValue,
 )
+from kernelviz.metrics.timelines import hidden_share
+from kernelviz.metrics.workload_quality import workload_quality
 from kernelviz.metrics.workloads import (
-    Gain,
     Incomparable,
     WorkloadComparison,
     WorkloadPair,
     WorkloadRow,
+    points,
     rows,
     varying_axes,
 )
 from kernelviz.text.failures import STAGES, describe_failure, format_stage, has_description
 from kernelviz.text.text import Text, join
-from kernelviz.text.verdicts import describe_verdict_reason
+from kernelviz.text.workload_gains import (
+    VERDICTS,
+    describe_verdict,
+    describe_workload_quality,
+    format_gain,
+)
 
 MECHANICS_ONLY = Text(
-    "Mechanics only: two processes on a processor with gloo. The mechanism works, and its bytes and errors are true; the times "
-    "say nothing about GPUs."
+    "Mechanics only: measured on a processor in place of a GPU. The mechanism works, and its bytes and errors are true; the "
+    "times say nothing about GPUs."
 )
 MECHANICS_LABEL = Text("mechanics only")
 NEVER_ON_A_ROOFLINE = Text(
@@ -42,7 +49,7 @@ NEVER_ON_A_ROOFLINE = Text(
 )
 TRACED_STEP = Text(
     "One step of the first rank, recorded by a tracer, which takes time of its own: the step of the timeline is longer than the "
-    "steps that are timed below."
+    "steps that are timed below, and its hidden share may be outside of the interval of all recorded steps."
 )
 CLOCKS: Mapping[Clock, Text] = {
     "cuda_events": Text("CUDA events"),
@@ -62,9 +69,9 @@ STEPS: Mapping[WorkloadStep, Text] = {
     "checking": Text("checking"),
 }
 _NOTES: Mapping[WorkloadNoteKind, str] = {
-    "page_cache_warm": "the file was in the page cache",
-    "page_cache_dropped": "the file was dropped from the page cache before",
-    "page_cache_unknown": "whether the file was in the page cache is not known",
+    "page_cache_warm": "what was read was in the page cache",
+    "page_cache_dropped": "what was read was dropped from the page cache before",
+    "page_cache_unknown": "whether what was read was in the page cache is not known",
     "steps_skipped": "the scaler skipped {value:g} steps",
     "rounds_few": "only {value:g} rounds, too few for an interval",
     "not_interleaved": "measured alone, not in rounds with the baseline",
@@ -84,13 +91,10 @@ INCOMPARABLE: Mapping[Incomparable, Text] = {
     "one_measurement": Text("A and B are the same measurement"),
     "no_direction": Text("neither more nor less is better"),
 }
-VERDICTS: Mapping[str, Text] = {
-    "faster": Text("better"),
-    "slower": Text("worse"),
-    "same": Text("the same"),
-    "unclear": Text("unclear"),
-}
-"""A verdict on a figure, which need not be a time."""
+
+
+SMALL_FRACTION = 1e-3
+"""A smaller fraction is no percentage that anyone reads."""
 
 
 def format_number(value: float | None, unit: FigureUnit, digits: int = 4) -> Text:
@@ -111,7 +115,7 @@ def format_number(value: float | None, unit: FigureUnit, digits: int = 4) -> Tex
         case "1/s":
             return Text(f"{units.significant(value, digits)} /s")
         case "fraction":
-            return Text(units.percent(value) if abs(value) >= 1e-3 or not value else f"{value:.2e}")
+            return Text(units.percent(value) if abs(value) >= SMALL_FRACTION or not value else f"{value:.2e}")
         case "x":
             return Text(f"{units.significant(value, 3)} ×")
         case "count":
@@ -127,61 +131,21 @@ def format_estimate(value: WorkloadValue | None, unit: FigureUnit) -> Text:
     return Text("–") if value is None else format_number(value.value, unit)
 
 
-def format_value(value: WorkloadValue | None, unit: FigureUnit) -> Text:
-    """A value with the digits that its interval leaves, and its interval where it has one.
+def format_value(value: WorkloadValue | None, unit: FigureUnit, *, scientific: bool = False) -> Text:
+    """A value with the digits that its interval leaves, and its interval where it has one. `scientific`: a counted fraction in
+    powers of ten, as the others of its column.
 
     >>> str(format_value(Measured(estimate=2.15e-3, low=2.10e-3, high=2.2e-3), "s"))
     '2.15 ms (2.10 ms to 2.20 ms)'
     """
     text = format_estimate(value, unit)
     if not isinstance(value, Measured):
-        return text
+        by_exponent = scientific and value is not None and unit == "fraction" and value.value
+        return Text(f"{value.value:.2e}") if by_exponent and value is not None else text
     digits = units.digits_of(half_width(value.estimate, value.low, value.high))
     if value.low is None or value.high is None:
         return text + (f" (no interval, {value.n} samples)" if value.samples else "")
     return text + f" ({format_number(value.low, unit, digits)} to {format_number(value.high, unit, digits)})"
-
-
-_SMALL_FACTOR = 0.095
-"""A smaller factor has two significant digits, because two decimals would leave nothing of it."""
-
-
-def format_gain(gain: Gain | None) -> Text:
-    """A gain with its interval; above 1 is better.
-
-    >>> from kernelviz.metrics.statistics import Interval
-    >>> str(format_gain(Gain(Interval(1.46e-5, None, None), None))), str(format_gain(Gain(Interval(0.011, 0.004, 0.02), None)))
-    ('1.5e-05 ×', '0.011 × (0.004 to 0.02)')
-    """
-    if gain is None:
-        return Text("–")
-    low, high = gain.ratio.low, gain.ratio.high
-    if gain.ratio.estimate < _SMALL_FACTOR:
-        ends = "" if low is None or high is None else f" ({units.significant(low, 2)} to {units.significant(high, 2)})"
-        return Text(f"{units.significant(gain.ratio.estimate, 2)} ×{ends}")
-    if low is None or high is None:
-        return Text(f"{units.factor(gain.ratio.estimate)} ×")
-    middle, first, last = units.factor_with_interval(gain.ratio.estimate, low, high)
-    return Text(f"{middle} × ({first} to {last})")
-
-
-def format_verdict(gain: Gain | None) -> Text:
-    """Better, worse, the same or unclear; empty without a verdict."""
-    return Text("") if gain is None or gain.verdict is None else VERDICTS[gain.verdict.kind]
-
-
-def format_outcome(row: WorkloadRow, figure: str) -> Text | None:
-    """The verdict on a case, or at which stage it failed; None for the baseline and where there is no verdict."""
-    if row.result is not None and row.result.failure is not None:
-        return Text(f"✕ {format_stage(row.result.failure)}")
-    return format_verdict(row.gains[figure]) if figure in row.gains else None
-
-
-def describe_verdict(gain: Gain | None) -> Text:
-    """The verdict with its reason; empty without a verdict."""
-    if gain is None or gain.verdict is None:
-        return Text("")
-    return Text(f"{VERDICTS[gain.verdict.kind]}: {describe_verdict_reason(gain.verdict.reason)}")
 
 
 def format_axis_value(value: AxisValue, kind: AxisKind) -> Text:
@@ -227,20 +191,34 @@ def describe_notes(row: WorkloadRow) -> Text:
     return join("; ", map(describe_note, row.result.notes))
 
 
+def describe_caveats(run: WorkloadRun, listed: Sequence[WorkloadRow]) -> tuple[Text, ...]:
+    """Each case whose headline is not of good quality, with what stands behind that."""
+    lines = []
+    for row in listed:
+        quality = workload_quality(row, run.declared.headline)
+        if quality is not None and quality.reasons:
+            axes = varying_axes(run)
+            where = f" ({format_point(run, row.case.values, axes)})" if axes else ""
+            lines.append(Text(f"{row.case.variant}{where}: {describe_workload_quality(quality)}"))
+    return tuple(lines)
+
+
 def describe_failed(failure: Failure) -> Text:
     """Why a case has no usable value."""
     reason = f": {describe_failure(failure)}" if has_description(failure) else ""
     return Text(f"{format_stage(failure)}{reason}")
 
 
-def describe_progress(now: WorkloadProgress | None) -> Text:
-    """What a run does now."""
+def describe_progress(now: WorkloadProgress | None, run: WorkloadRun | None = None) -> Text:
+    """What a run does now. `run`: names the axes of the point by their titles."""
     if now is None:
         return Text("")
     if now.step == "waiting" and now.holder:
         return Text(f"waiting for {now.holder}")
     rounds = f", round {now.done} of at most {now.of}" if now.done is not None and now.of else ""
-    where = f" ({now.point})" if now.point else ""
+    values = points(run).get(now.point) if run is not None else None
+    point = now.point if values is None or run is None else format_point(run, values)
+    where = f" ({point})" if now.point else ""
     return Text(f"{STEPS[now.step]} {now.variant}".rstrip() + rounds + where)
 
 
@@ -253,7 +231,7 @@ def describe_insight(run: WorkloadRun) -> Text:
         return Text(f"No case has a value.{without}" if without else "No case has a result yet.")
     sentence = f"{_best_sentence(run, listed, usable)}{_without_value(listed)}"
     only = any(row.result is not None and row.result.mechanics_only for row in usable)
-    return Text(f"Mechanics only (gloo on a processor): {sentence}" if only else str(sentence))
+    return Text(f"Mechanics only (on a processor): {sentence}" if only else str(sentence))
 
 
 def _without_value(listed: Sequence[WorkloadRow]) -> str:
@@ -324,7 +302,14 @@ def describe_figure(run: WorkloadRun, figure: WorkloadFigure, point: str | None 
 def describe_timeline(row: WorkloadRow, figures: Sequence[WorkloadFigure]) -> Text:
     """The values of the case whose timeline is drawn, of the figures that the chart is about."""
     values = [f"{f.title} {format_value(row.value(f.name), f.unit)}" for f in figures if row.value(f.name) is not None]
-    return Text(f"{row.case.variant}: {', '.join(values)}." if values else "")
+    return Text(f"{row.case.variant}: {', '.join(values)}.{_of_timeline(row)}" if values else "")
+
+
+def _of_timeline(row: WorkloadRow) -> str:
+    """The hidden share of the drawn step, which is one of several."""
+    timeline = None if row.result is None else row.result.timeline
+    share = None if timeline is None else hidden_share(timeline.spans)
+    return "" if share is None else f" In the drawn step, {units.percent(share)} of the communication is hidden."
 
 
 def _at(run: WorkloadRun, row: WorkloadRow, all_points: Sequence[str]) -> str:

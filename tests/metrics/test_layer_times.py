@@ -11,10 +11,11 @@ from kernelviz.core import Figure
 from kernelviz.core.problem import Problem
 from kernelviz.core.workload import Measured, WorkloadCase, WorkloadGroup, WorkloadResult
 from kernelviz.metrics.layer_times import FusionTimes, PartTimes, VariantTime, comparable_sums, layer_sum, per_token_s
-from kernelviz.metrics.layer_truth import group_rows, kernel_rows, large_without_part, layer_time
+from kernelviz.metrics.layer_truth import group_rows, kernel_rows, large_without_part, layer_time, with_missing_parts
 from kernelviz.metrics.statistics import Interval
 from kernelviz.metrics.traffic_mix import PhaseTimes, best_at, flips, of_part, speed_up
-from kernelviz.models.parts import LayerPart
+from kernelviz.models.parts import LayerCall, LayerPart, layer_parts
+from kernelviz.models.presets import PRESETS
 from kernelviz.plots.model import time_by_part, time_by_share
 
 
@@ -124,3 +125,48 @@ def test_kernels_without_a_part_are_shown_as_such() -> None:
     assert [row.share for row in group_rows([result])] == [0.7, 0.3]
     figure = time_by_part([part("up")], [result])
     assert "<b>" not in str(figure.to_plotly_json()["data"][0]["name"])
+
+
+RECORDED = {
+    "prefill": (
+        ("attention_norm", 1), ("qkv", 2), ("cache_write", 1), ("rope cache_write", 1), ("rope attention", 1),
+        ("rope attention", 5), ("feed_forward_norm", 1), ("gate up", 4), ("activation", 1), ("", 3),
+    ),
+    "decode": (
+        ("attention_norm", 1), ("qkv", 1), ("rope cache_write", 1), ("cache_write", 1), ("rope attention", 1),
+        ("rope attention", 3), ("feed_forward_norm", 1), ("gate", 1), ("up", 1), ("activation", 1), ("", 3),
+    ),
+}  # fmt: skip
+"""Parts and number of kernels of each group of the compiled layer of Llama-3-8B, as torch 2.11 gave them on an H100."""
+
+
+def recorded_groups(phase: str) -> tuple[WorkloadGroup, ...]:
+    return tuple(
+        WorkloadGroup(parts=tuple(parts.split()), kernels=("nvjet",) * count, kernels_s=(1e-4,) * count)
+        for parts, count in RECORDED[phase]
+    )
+
+
+@pytest.mark.parametrize("phase", RECORDED)
+def test_parts_that_torch_did_not_name_are_added_where_a_layer_must_run_them(phase: str) -> None:
+    groups = recorded_groups(phase)
+    values = {"model": "llama-3-8b", "phase": phase, "batch": 1, "context": 4096, "dtype": "bf16"}
+    case = WorkloadCase(workload="transformer_layer", values=values, variant="compiled")  # type: ignore[arg-type]
+    result = WorkloadResult(case=case, values={"layer_s": Measured(estimate=1e-3)}, groups=groups)
+    filled = [row.group for row in group_rows([result])]
+    assert filled[-1].parts == ("down", "feed_forward_residual")
+    assert filled[5].parts == ("rope", "attention", "output", "attention_residual")
+    same = [i for i in range(len(groups)) if filled[i].parts == groups[i].parts]
+    assert same == [i for i in range(len(groups)) if i not in (5, len(groups) - 1)]
+    assert not large_without_part(kernel_rows([result]))
+
+
+def test_a_part_is_added_to_no_group_where_the_order_leaves_two() -> None:
+    groups = recorded_groups("decode")
+    parts = layer_parts(PRESETS["llama-3-8b"], LayerCall(preset="llama-3-8b", phase="decode", batch=64, context=8192))
+    two = (*groups, WorkloadGroup(parts=(), kernels=("nvjet",)))
+    assert with_missing_parts(two, parts)[-2:] == two[-2:]
+    alone = (WorkloadGroup(parts=("attention",), kernels=("triton",)), WorkloadGroup(parts=("feed_forward_norm",)))
+    assert with_missing_parts(alone, parts[4:8]) == alone
+    unlike = (WorkloadGroup(parts=("up",), kernels=("a", "b")), WorkloadGroup(parts=(), kernels=("c",)))
+    assert with_missing_parts(unlike, parts) == unlike, "an activation is no part of a library call"

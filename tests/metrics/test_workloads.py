@@ -98,7 +98,7 @@ def test_a_gpu_is_not_compared_with_a_processor_and_a_failure_with_nothing() -> 
 def test_the_sentence_says_what_it_is_about() -> None:
     assert str(describe_insight(samples.run())).startswith("fast is best in Step at work 2: 2.00")
     assert "at 2 of 2 points" in str(describe_insight(samples.run()))
-    assert str(describe_insight(samples.of_pair())).startswith("Mechanics only (gloo on a processor): ")
+    assert str(describe_insight(samples.of_pair())).startswith("Mechanics only (on a processor): ")
     assert str(describe_insight(samples.run(missing=("slow", "fast")))) == "No case has a result yet."
     assert str(describe_insight(samples.run(failing=("slow", "fast")))) == "No case has a value. 4 cases failed."
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import sample_runs as runs
 import sample_workloads as samples
@@ -13,8 +14,9 @@ from streamlit.testing.v1 import AppTest
 
 import kernelviz.bench
 from kernelviz.bench import Bench
-from kernelviz.core.workload import WorkloadEnded
+from kernelviz.core.workload import WorkloadEnded, WorkloadProgress
 from kernelviz.store import Store
+from kernelviz.text.workloads import describe_progress
 
 PLUGIN = str(Path(__file__).parents[1] / "planted_workload.py")
 
@@ -120,6 +122,43 @@ def test_a_cancelled_run_can_be_resumed_and_a_missing_one_is_named(planted: Benc
     assert run.status == "finished"
     assert not any(result.failure for result in run.results)
     assert "No run **w-none** of a workload on this server" in said(opened(of_run="w-none"))
+
+
+@pytest.mark.parametrize("parameter", ["of_run", "run"])
+def test_an_unknown_run_shows_no_other_run_and_keeps_the_address(planted: Bench, parameter: str) -> None:
+    planted.workloads.add(samples.run())
+    test = opened(**{parameter: "w-none"})
+    text = said(test)
+    assert "No run **w-none** of a workload on this server" in text
+    assert "fast is best" not in text
+    assert not test.dataframe
+    assert test.query_params["of_run"] in ("w-none", ["w-none"])
+    test.selectbox(key="workload_run_instead").select("w-sample").run()
+    assert not test.exception
+    assert "fast is best" in said(test)
+    assert test.query_params["of_run"] in ("w-sample", ["w-sample"])
+
+
+def test_lists_say_mechanics_only_and_the_form_how_long_the_last_run_took(planted: Bench) -> None:
+    planted.workloads.add(samples.of_pair())
+    planted.workloads.add(samples.run())
+    found = {run.id: run.mechanics_only for run in planted.workloads.find()}
+    assert found == {"w-pair": True, "w-sample": False}
+    assert "mechanics only" in said(open_page({"lists": "workloads"}, "history"))
+    assert planted.workloads.last_duration("planted", ("cpu",)) is None, "its results have the moment of its beginning"
+    run = samples.run(id="w-later")
+    later = tuple(msgspec.structs.replace(r, measured_at="2026-11-27T10:00:42+00:00") for r in run.results)
+    planted.workloads.add(msgspec.structs.replace(run, results=later))
+    took = planted.workloads.last_duration("planted", ("cpu",))
+    assert took is not None
+    assert (took.seconds, took.cases) == (42.0, 4)
+    assert "The last run here took 42 s for 4 cases" in said(opened(workload="planted"))
+
+
+def test_progress_names_axes_as_the_form_does() -> None:
+    run = samples.run()
+    now = WorkloadProgress(step="measuring", variant="fast", point=run.plan.cases[0].point)
+    assert str(describe_progress(now, run)) == "measuring fast (work 1)"
 
 
 def test_history_lists_names_deletes_and_restores(planted: Bench) -> None:

@@ -24,6 +24,7 @@ from kernelviz.hardware.discovery import discover
 from kernelviz.hardware.toolchain import environment_of
 from kernelviz.metrics.claim_workloads import WorkloadEvidence
 from kernelviz.metrics.claims import Facts, assess
+from kernelviz.metrics.timelines import hidden_share
 from kernelviz.store import Store
 from kernelviz.workloads.all_reduce import torch_exchange, torch_powersgd
 from kernelviz.workloads.all_reduce.torch_runner import bus_bandwidth
@@ -33,7 +34,6 @@ from kernelviz.workloads.amp_step.torch_resnet import PARAMETERS, ResNet50
 from kernelviz.workloads.catalog import workloads
 from kernelviz.workloads.data_loading import torch_images
 from kernelviz.workloads.data_loading.torch_runner import lack_of_shared_memory
-from kernelviz.workloads.gradient_sync.spans import hidden_share
 from kernelviz.workloads.gradient_sync.torch_trace import lane_of
 from kernelviz.workloads.model_loading import page_cache, torch_loading
 from kernelviz.workloads.ranks.series import RankSeries, refusal

@@ -8,6 +8,7 @@ from kernelviz.bench import Bench
 from kernelviz.bench.workload_history import NOTE_CHARACTERS, RESTORABLE_DAYS, TITLE_CHARACTERS, WorkloadSummary
 from kernelviz.core import LIVING, units
 from kernelviz.formats import workload_exports
+from kernelviz.text.workloads import MECHANICS_LABEL
 from kernelviz.ui.history import one_run
 from kernelviz.ui.history.runs import badge_of
 from kernelviz.ui.shared import callbacks, download_button, site
@@ -65,7 +66,8 @@ def _row(bench: Bench, run: WorkloadSummary) -> None:
 def _name(run: WorkloadSummary) -> None:
     with st.container(gap=None, width="stretch"):
         site.workload_link(f"**{plain(run.name)}**", run.id)
-        st.caption(plain(f"{run.workload} · {run.device} · {when(run.created_at)} · {run.case_counts}"))
+        label = f" · {MECHANICS_LABEL}" if run.mechanics_only else ""
+        st.caption(plain(f"{run.workload} · {run.device}{label} · {when(run.created_at)} · {run.case_counts}"))
 
 
 def _actions(bench: Bench, run: WorkloadSummary) -> None:

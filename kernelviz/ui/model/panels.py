@@ -41,20 +41,27 @@ def layer_panel(layer: Layer) -> None:
     """The sentence, the bars, the sums and the table of the parts."""
     st.markdown(f"**{plain(format_call(layer.preset, layer.call))}** :gray[{plain(_device(layer.source))}]")
     st.markdown(f"**{plain(describe_layer(layer.parts, layer.comparable))}**")
-    figure = plots.time_by_part(layer.parts, layer.truth)
+    if not layer.truth and all(one.interval is None for one in layer.sums):
+        _parts(layer)  # no empty chart, and no sums that are all unknown
+        return
+    figure = plots.time_by_part(layer.parts, layer.truth, on_host=layer.source.device.kind == "cpu")
     alt = "; ".join(f"{WAYS[one.way]}: {format_sum(one)}" for one in layer.sums)
     charts.draw(figure, key="model_bars", alt=f"{alt}. The table below has all values.", picture=_picture(layer))
     st.caption(plain(NO_CLAIM))
     st.markdown(bullets([str(describe_sum(one)) for one in layer.sums]))
-    table.show(
-        select(PART_COLUMNS, layer.parts, View.WIDE), layer.parts, key="model_parts", height="content",
-        alt="Each part of the layer with its problem, its times, its best variant and its share of the roof",
-    )  # fmt: skip
+    _parts(layer)
     st.markdown("##### What fusing and the best variants would save")
     tokens, layers = layer.call.tokens, layer.preset.layers
     savings = [describe_best_saving(layer.comparable, tokens, layers)]
     savings += describe_savings(layer.fusions, layer.parts, tokens, layers)
     st.markdown(bullets([str(text) for text in savings]))
+
+
+def _parts(layer: Layer) -> None:
+    table.show(
+        select(PART_COLUMNS, layer.parts, View.WIDE), layer.parts, key="model_parts", height="content",
+        alt="Each part of the layer with its problem, its times, its best variant and its share of the roof",
+    )  # fmt: skip
 
 
 def _device(source: Source) -> str:
@@ -67,7 +74,7 @@ def _picture(layer: Layer) -> charts.Picture:
 
 def truth_panel(layer: Layer) -> None:
     """The layer as one module: its time, its parts and the rest, and its kernels."""
-    st.markdown("##### Against the truth: the layer as one module")
+    st.markdown("##### The whole layer, measured as one module")
     if not layer.truth:
         remedy = (
             "To measure it, choose a device of this machine under Results."
@@ -166,10 +173,12 @@ def out(layer: Layer) -> None:
                 download_button.button(
                     partial(_markdown, layer), f"{layer.call.preset}-{layer.call.phase}.md", "text/markdown",
                     choice=(about, truth, "md"), key="save_model_md", icon=":material/save:",
+                    label="Save as Markdown",
                 )  # fmt: skip
                 download_button.button(
                     partial(as_json, layer), f"{layer.call.preset}-{layer.call.phase}.json", "application/json",
                     choice=(about, truth, "json"), key="save_model_json", icon=":material/save:",
+                    label="Save as JSON",
                 )  # fmt: skip
 
 

@@ -15,7 +15,6 @@ def main() -> None:
     pages = site.pages()
     page = st.navigation([*pages, *([missing] if missing else [])], position="top")
     st.set_page_config(page_title=f"{page.title} · kernelviz")  # as a browser's tabs and screen readers name it
-    site.open_run_of_address(page)
     page_tools.draw(pages, page)
     try:
         session.bench()
@@ -23,6 +22,7 @@ def main() -> None:
         st.error("kernelviz cannot start, for this reason:", icon=":material/error:")
         st.text(str(error))
         st.stop()
+    site.open_run_of_address(page, session.bench())
     if page.url_path != "":  # Bench, the default page
         run_in_hand.leave()
     try:

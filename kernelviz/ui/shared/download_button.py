@@ -60,10 +60,11 @@ def button(
     choice: Hashable,
     key: str,
     icon: str,
+    label: str = "Save",
     caption: str = "",
     warning: Callable[[int], str] = lambda size_bytes: "",
 ) -> None:
-    """The button Save: it writes the file and gives it to the browser under `name`.
+    """The button Save (`label`): it writes the file and gives it to the browser under `name`.
 
     `choice`: everything that the file depends on. As long as it does not change, a second button offers the same file again, or
     the KernelvizError of `write` is shown. `caption`: what the file will contain. `warning`: what is wrong with a file of that
@@ -73,7 +74,7 @@ def button(
     with_file: list[_State] = st.session_state.setdefault("holding_a_file", [])
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         # Not a primary button: in a popover, CSS cannot tell the theme, and white on the dark theme's green is 1.9:1.
-        st.button("Save", key=key, icon=icon, help="Writing a large run takes a few seconds.", on_click=state.press)
+        st.button(label, key=key, icon=icon, help="Writing a large run takes a few seconds.", on_click=state.press)
         if caption:
             st.caption(caption)
     if state.pressed > state.written:

@@ -6,6 +6,8 @@ import streamlit as st
 from streamlit.navigation.page import StreamlitPage
 
 import kernelviz
+from kernelviz.bench import Bench
+from kernelviz.core import UnknownRun
 
 _PACKAGE = Path(kernelviz.__file__).parent
 
@@ -65,24 +67,33 @@ def history_link() -> None:
     st.page_link(page("history"), label="Runs on this server, and upload", icon=":material/history:")
 
 
-_RUN_AS = {"roofline": "runs", "compare": "b"}
-"""By page that draws several runs: the parameter that names one of them."""
+_RUN_AS = {"roofline": "runs", "compare": "b", "workloads": "of_run"}
+"""By page whose address has another parameter for runs: its name."""
 
 
-def open_run_of_address(present: StreamlitPage) -> None:
+def open_run_of_address(present: StreamlitPage, bench: Bench) -> None:
     """Open the run that the address names as `run` on a page whose address has another parameter for runs, or none.
 
-    Roofline and Compare draw that run. A page that draws no runs opens it on Bench: Streamlit writes a link to the first page as
-    `?run=…`, which a browser without `start.js` resolves against the present page when the link is copied or opened in a new tab.
+    Roofline and Compare draw that run, and Workloads shows one unless it is of Bench. Other pages open it on Bench:
+    Streamlit writes a link to the first page as `?run=…`, which a browser without `start.js` resolves against the present page
+    when the link is copied or opened in a new tab.
     """
     run_id = st.query_params.get("run")
     parameter = _RUN_AS.get(present.url_path)
-    if run_id and parameter is not None:
+    if run_id and parameter is not None and not (present.url_path == "workloads" and _is_of_bench(bench, run_id)):
         del st.query_params["run"]
         if parameter not in st.query_params:
             st.query_params[parameter] = run_id
     elif run_id and present.url_path not in ("", "autotune", "code", "fusion", "history", "ladder"):
         st.switch_page(page("bench"), query_params={"run": run_id})
+
+
+def _is_of_bench(bench: Bench, run_id: str) -> bool:
+    try:
+        bench.history.summary(run_id)
+    except UnknownRun:
+        return False
+    return True
 
 
 def compare_link(run_id: str) -> None:

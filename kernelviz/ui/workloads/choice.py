@@ -81,6 +81,7 @@ def run_box(bench: Bench, workload: Workload) -> WorkloadRun | None:
                 icon=":material/error:",
             )
             site.history_link()
+            _another_run(runs)
         wanted = None
     if not runs:
         return None
@@ -93,6 +94,21 @@ def run_box(bench: Bench, workload: Workload) -> WorkloadRun | None:
     ) or next(iter(runs))  # fmt: skip
     view_filters.write(RUN, chosen)
     return bench.workloads.load(chosen)
+
+
+def _another_run(runs: dict[str, WorkloadSummary]) -> None:
+    """Offer the runs that there are. The page shows none of them until one is chosen, so that nobody takes it for the run that
+    the address names."""
+    if not runs:
+        return
+    chosen = st.selectbox(
+        "Show another run", list(runs), index=None, key="workload_run_instead", placeholder="Choose a run",
+        format_func=distinct_labels(runs, lambda i: label_of(runs[i])),
+    )  # fmt: skip
+    if chosen is None:
+        st.stop()
+    choose_run(chosen)
+    st.rerun()
 
 
 def _is_of_other_workload(bench: Bench, run_id: str, workload: Workload) -> bool:

@@ -170,8 +170,16 @@ def _start_row(bench: Bench, workload: Workload, plan: WorkloadPlan) -> None:
             help=plain(f"In a terminal, kernelviz workloads run {workload.name} does the same."),
         )  # fmt: skip
         cases, budgets = len(plan.cases), units.seconds(plan.method.budget_s * len(plan.cases), 3)
+        before = bench.workloads.last_duration(workload.name, plan.devices)
+        took = (
+            ""
+            if before is None
+            else f" The last run here took {units.seconds(before.seconds, 2)} for "
+            f"{units.counted(before.cases, 'case')}."
+        )
         st.caption(
-            f"{units.counted(cases, 'case')}, {budgets} of measuring (more where ten rounds take longer), plus preparation."
+            f"{units.counted(cases, 'case')}, {budgets} of measuring (more where ten rounds take longer), plus starting a "
+            f"process and preparing, which can take longer than measuring.{took}"
         )
 
 

@@ -47,7 +47,7 @@ def _state(bench: Bench, run_id: str) -> WorkloadState | None:
 
 def _running(bench: Bench, run: WorkloadRun) -> None:
     with st.container(border=True, key="measuring_workload"):
-        _watch(bench, run.id)
+        _watch(bench, run)
         callbacks.button(
             "Cancel", partial(bench.workloads.cancel, run.id), key="cancel_workload", about=run.id,
             icon=":material/stop_circle:",
@@ -56,17 +56,17 @@ def _running(bench: Bench, run: WorkloadRun) -> None:
 
 
 @st.fragment(run_every=_LOOK_S)
-def _watch(bench: Bench, run_id: str) -> None:
+def _watch(bench: Bench, run: WorkloadRun) -> None:
     """The bar and what happens now; the page is redrawn when a case is done or the run has ended."""
-    state = _state(bench, run_id)
+    state = _state(bench, run.id)
     if state is None or state.status not in LIVING:
         st.rerun()
     failed = f", {state.failed} failed" if state.failed else ""
-    now = str(describe_progress(state.now)) or state.message or state.status
+    now = str(describe_progress(state.now, run)) or state.message or state.status
     st.progress(
         state.done / max(state.total, 1), text=plain(f"{state.done} of {state.total} cases done{failed} · {now}")
     )
-    seen = (run_id, state.done)
+    seen = (run.id, state.done)
     if st.session_state.get("workload_seen") not in (None, seen):
         st.session_state["workload_seen"] = seen
         st.rerun()

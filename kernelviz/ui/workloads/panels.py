@@ -14,10 +14,12 @@ from kernelviz.plots import workloads as plots
 from kernelviz.tables.column import View
 from kernelviz.tables.workloads import ladder_columns
 from kernelviz.text import Text
+from kernelviz.text.workload_gains import GAIN_MEANING
 from kernelviz.text.workloads import (
     MECHANICS_ONLY,
     NEVER_ON_A_ROOFLINE,
     TRACED_STEP,
+    describe_caveats,
     describe_counted,
     describe_failed,
     describe_figure,
@@ -138,10 +140,12 @@ def _ladder(run: WorkloadRun) -> None:
         ladder_columns(run, listed, View.WIDE), listed, key="workload_ladder",
         alt="Every case with its figures, their intervals, the gain over the baseline and the verdict",
     )  # fmt: skip
-    st.caption(
-        "The variant with a star is the baseline. A gain above 1 is better than the baseline at the same point. A verdict needs "
-        "an interval that clears the noise floor, which is the baseline compared with itself."
-    )
+    st.caption(f"The variant with a star is the baseline. {GAIN_MEANING}")
+    if caveats := describe_caveats(run, listed):
+        with st.expander(
+            f"Measurement quality: caveats of {len(caveats)} of {len(listed)} cases", icon=":material/info:"
+        ):
+            st.markdown(bullets([str(text) for text in caveats]))
     failed = [row for row in listed if row.result is not None and row.result.failure is not None]
     if failed:
         with st.expander(f"Cases without a value ({len(failed)})", icon=":material/error:"):

@@ -87,7 +87,7 @@ WORKLOADS = (
                 better="lower",
                 headline=True,
                 help="One exchange with its conversions or compression, as the mean over the ranks, of several exchanges back to "
-                "back that both ranks begin together.",
+                "back that both ranks begin together. Of a small gradient it is the time in which the host launches one.",
             ),
             WorkloadFigure(
                 name="algorithm_bytes_per_s",
@@ -102,19 +102,19 @@ WORKLOADS = (
                 name="bus_bytes_per_s",
                 title="Bus bandwidth",
                 unit="B/s",
-                better="higher",
                 help="Bytes sent × 2 (n − 1) / n / t of n ranks: nccl-tests' bus bandwidth, of the bytes that are "
                 "really exchanged. "
-                "It is what the links carry in each direction.",
+                "It is what the links carry in each direction; a compressed gradient needs less of it, so that it is no rank "
+                "among variants.",
             ),
             WorkloadFigure(
                 name="copy_share",
                 title="Of a peer copy",
                 unit="fraction",
-                better="higher",
                 help="Bus bandwidth divided by the bandwidth per direction of plain copies of as many bytes as the "
                 "gradient between "
-                "the same devices, in both directions at once, in the same rounds.",
+                "the same devices, in both directions at once, in the same rounds. A comparison and no upper limit, so that it "
+                "may exceed 100 %.",
             ),
             WorkloadFigure(
                 name="copy_bytes_per_s",
@@ -161,6 +161,19 @@ WORKLOADS = (
         ),
         chart=WorkloadChart(kind="lines", figures=("bus_bytes_per_s", "copy_bytes_per_s"), axis="bytes"),
         limits=(
+            WorkloadLimit(
+                name="copy_is_no_limit",
+                text="The peer copy is no upper limit: torch starts each copy on its own and has the streams of both GPUs wait "
+                "for each other, which takes about 30 µs; NCCL's kernel writes over the links while it adds. Of up to some "
+                "16 MiB, an exchange can be faster than a copy.",
+                when="cuda",
+            ),
+            WorkloadLimit(
+                name="gloo_copy",
+                text="The peer copy is a send and a receive by gloo, which can be slower than its all-reduce; a share above "
+                "100 % says no more than that.",
+                when="cpu",
+            ),
             WorkloadLimit(
                 name="two_hosts",
                 text="A hierarchical all-reduce needs two hosts; on one host it is neither measured nor simulated.",

@@ -35,7 +35,7 @@ WORKLOADS = (
             WorkloadAxis(name="batch", title="Rows", help="Rows of the input on each device.", maximum=2**20),
             WorkloadAxis(
                 name="delay_us",
-                title="Planted delay",
+                title="Planted delay (µs)",
                 help="Microseconds by which each exchange of a bucket is delayed on purpose, as on a slower network; 0: none.",
                 minimum=0,
                 maximum=1_000_000,

@@ -18,8 +18,8 @@ from kernelviz.core.workload import (
     WorkloadNote,
     WorkloadValue,
 )
+from kernelviz.metrics.timelines import covered, hidden_share, of_lane
 from kernelviz.workloads.catalog import RankContext, WorkloadContext
-from kernelviz.workloads.gradient_sync.spans import covered, hidden_share, of_lane
 from kernelviz.workloads.gradient_sync.torch_ddp import Delay, Step, blocks, rows_of
 from kernelviz.workloads.gradient_sync.torch_trace import traced
 from kernelviz.workloads.ranks.series import (
@@ -155,8 +155,8 @@ def _with_trace(
 
 
 def _typical(traces: Sequence[tuple[Span, ...]]) -> tuple[Span, ...]:
-    """The trace whose length is the median."""
-    ordered = sorted(traces, key=lambda spans: max((span.end_s for span in spans), default=0.0))
+    """The trace whose hidden share is the median, because that is what its picture shows."""
+    ordered = sorted(traces, key=lambda spans: hidden_share(spans) or 0.0)
     return ordered[len(ordered) // 2] if ordered else ()
 
 

@@ -155,6 +155,11 @@ WORKLOADS = (
         chart=WorkloadChart(kind="memory", figures=("peak_bytes", "start_bytes", "called_bytes")),
         limits=(
             WorkloadLimit(
+                name="runtime_in_memory",
+                text="Every figure of resident memory contains the runtime (Python, torch, and on a GPU its context), so that "
+                "gains of memory are small beside a small model; the figure Runtime says how much that is.",
+            ),
+            WorkloadLimit(
                 name="disk",
                 text="With a dropped page cache the disk of this machine is part of the time; a disk that is shared or "
                 "remote has caches "

@@ -97,6 +97,7 @@ TRANSFORMER_LAYER = Workload(
             "measured one by one.",
         ),
     ),
+    on_cpu="mechanics_only",
     budget_s=8.0,
     most_s=300.0,
 )  # fmt: skip

@@ -34,6 +34,7 @@ from kernelviz.workloads.transformer_layer.torch_build import build, call_of
 from kernelviz.workloads.transformer_layer.torch_graph_slices import GraphSlices
 from kernelviz.workloads.transformer_layer.torch_inductor_groups import Groups
 from kernelviz.workloads.transformer_layer.torch_layer import Layer
+from kernelviz.workloads.transformer_layer.torch_library_calls import between_marks, counts_between
 from kernelviz.workloads.transformer_layer.torch_profiled import ProfilerAnswer, ProfilerRequest
 from kernelviz.workloads.transformer_layer.torch_reference import Reference, error_of, failure_of, reference_of
 
@@ -95,7 +96,7 @@ def _prepare(layer: Layer, x_TH: Tensor, reference: Reference, context: Workload
         graph.instantiate()
     try:
         if compiled:
-            return _from_graph(graph, groups, error, context, keep=output)
+            return _from_graph(graph, call, x_TH, groups, error, context, keep=output)
         return _by_pairs(layer, x_TH, graph, groups, error, context, keep=output)
     except inductor_groups.NotAssignable as reason:
         note = WorkloadNote(kind="groups_unknown", text=str(reason))
@@ -179,14 +180,51 @@ def _by_pairs(
     )
 
 
-def _from_graph(graph: Any, groups: Groups, error: float, context: WorkloadContext, *, keep: object) -> Prepared:
+def _from_graph(
+    graph: Any,
+    call: Callable[[Tensor], Tensor],
+    x_TH: Tensor,
+    groups: Groups,
+    error: float,
+    context: WorkloadContext,
+    *,
+    keep: object,
+) -> Prepared:
     """The compiled layer: the graph of the whole, and slices of it. Errors: NotAssignable."""
     whole = context.traced([graph.replay])[0]
-    assigned = inductor_groups.assign([record.name for record in whole.records], groups)
+    names = [record.name for record in whole.records]
+    notes: list[WorkloadNote] = []
+    counts = None
+    try:
+        counts = _counts(call, x_TH, names, context)
+    except RuntimeError as failure:  # then library calls in a row are one group, and everything else is measured
+        notes.append(WorkloadNote(kind="other", text=f"kernels of library calls were not counted: {failure}"))
+    assigned = inductor_groups.assign(names, groups, counts)
     slices = GraphSlices(graph.raw_cuda_graph(), len(whole.records))
     sizes = assigned.sizes
     replays = [slices.replay_of(*_with_predecessor(number, sizes)) for number in range(len(sizes))]
-    return _sampled(graph.replay, replays, sizes, assigned, error, context, keep=(keep, slices))
+    prepared = _sampled(graph.replay, replays, sizes, assigned, error, context, keep=(keep, slices))
+    prepared.notes += notes
+    return prepared
+
+
+def _counts(
+    call: Callable[[Tensor], Tensor], x_TH: Tensor, kernels: Sequence[str], context: WorkloadContext
+) -> tuple[int, ...] | None:
+    """How many kernels each library call launches, by a second graph in which each is between two marks; None if the graph has
+    other kernels than the first one."""
+
+    def mark() -> None:
+        torch.cuda._sleep(1)  # type: ignore[no-untyped-call]  # nothing of a layer launches its kernel
+
+    def work() -> None:
+        mark()  # the first record, which tells the name of the mark
+        call(x_TH)
+
+    with between_marks(mark):
+        graph, _ = captured(work)
+    first, *records = (record.name for record in context.traced([graph.replay])[0].records)
+    return counts_between(records, first, kernels)
 
 
 def _with_predecessor(number: int, sizes: Sequence[int]) -> tuple[tuple[int, int], ...]:
