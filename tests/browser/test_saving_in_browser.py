@@ -13,7 +13,7 @@ import one_tab
 import pytest
 import sample_runs as samples
 from accessibility import AXE, AXE_RUN, BACKGROUND
-from acting import at_rest, choose, downloaded
+from acting import at_rest, choose, downloaded, move
 from playwright.sync_api import Browser, Page, Request
 from waiting import expect
 
@@ -203,7 +203,7 @@ def test_a_run_from_elsewhere_is_opened_checked_measured_here_and_shown_beside(
         page.get_by_role("button", name="Upload").click()
         page.locator("input[type=file]").set_input_files(file)
         expect(page.get_by_text(said)).to_be_visible()
-    page.goto(f"{real}/?run=far")
+    move(page, f"{real}/?run=far")
     settled(page)
     page.get_by_role("button", name="Measure the same here").click()
     expect(page.locator(".st-key-overlay")).to_contain_text(samples.CPU.name, timeout=60_000)
