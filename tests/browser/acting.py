@@ -47,6 +47,14 @@ def move(page: Page, url: str) -> None:
     at_rest(page)
 
 
+def show(page: Page, url: str) -> None:
+    """Show an address of the product: in the open page if it is one of the same server, otherwise by a load."""
+    if urlsplit(page.url)[:2] == urlsplit(url)[:2] and page.get_by_test_id("stApp").count():
+        move(page, url)
+    else:
+        page.goto(url)
+
+
 def address(page: Page) -> dict[str, str]:
     """The parameters of the page's address."""
     return {name: values[0] for name, values in parse_qs(urlsplit(page.url).query).items()}

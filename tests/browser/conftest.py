@@ -65,7 +65,7 @@ REPORTS = f"""() => {{
     console.debug("{BLOCKED}", e.effectiveDirective, e.blockedURI, e.sourceFile, e.lineNumber, "on", e.documentURI));
 }}"""
 """Reports what the policy of a page blocks, for `nothing_is_blocked`."""
-page = one_tab.page
+open_tab, page = one_tab.open_tab, one_tab.page
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -82,6 +82,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     except (AssertionError, Error) as error:
         first = str(error).partition("Aria snapshot")[0][:600]
         warnings.warn(f"{pyfuncitem.name} failed and is called again: {first}", stacklevel=1)
+        if "open_tab" in given:
+            one_tab.forget(given["open_tab"])
         pyfuncitem.obj(**given)
     return True
 
@@ -164,10 +166,10 @@ def real(real_home: Path) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def measured(real: str, browser: Browser) -> Iterator[Page]:
     """An open page with a finished run of two sizes that `real` measured."""
-    page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+    page = one_tab.context_of(browser).new_page()
     page.goto(f"{real}/?op=add&variants=torch_eager&dtype=fp32&n=4096,8192&budget=0.1")
     page.locator(".st-key-run").get_by_role("button", name="Run").click()
     page.wait_for_url("**run=**")
     wait_until_done(page)
     yield page
-    page.context.close()
+    page.close()

@@ -8,6 +8,9 @@ compiled the scripts of Streamlit and Plotly. Two things keep them compiled from
   open, so one page of each server stays open in another tab.
 - The cache of files stays. What it may answer without asking the server is named by the digest of its content. A test of what
   the server sends calls `forget_files`.
+
+A load of a page still costs twice as much as to show another address in the open page. A test that asks nothing about loading,
+and nothing of a person who has never been there, takes `open_tab` instead of `page` and shows its address by `acting.show`.
 """
 
 from __future__ import annotations
@@ -24,37 +27,60 @@ WIDE = {"width": 1440, "height": 900}
 
 
 @pytest.fixture
-def page(browser: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Page]:
-    """The tab, with nothing of the test before it. A failed test leaves a picture in its tmp_path and gets no successor."""
+def open_tab(browser: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Page]:
+    """The tab in a desktop's window, with the page that the test before left open if that test had taken `open_tab`, too. A
+    failed test leaves a picture in its tmp_path, and the next test gets another tab."""
     tab = tab_of(browser)
+    as_on_a_desktop(tab)
     failed_before = request.session.testsfailed
     yield tab
     if request.session.testsfailed > failed_before:
         tab.screenshot(path=tmp_path / "failed.png")
-        tab.context.close()
-        tab_of.cache_clear()
-    else:
         forget(tab)
+        tab.close()
+        tab_of.cache_clear()
+
+
+@pytest.fixture
+def page(open_tab: Page, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """The tab, with nothing of the test before it."""
+    forget(open_tab)
+    failed_before = request.session.testsfailed
+    yield open_tab
+    if request.session.testsfailed == failed_before:
+        forget(open_tab)
+
+
+@cache
+def context_of(browser: Browser) -> BrowserContext:
+    """The context of the tab. What else opens a page in it has a process that has compiled the scripts."""
+    return browser.new_context(viewport=WIDE)  # type: ignore[arg-type]
 
 
 @cache
 def tab_of(browser: Browser) -> Page:
     """The tab of this browser, as the test before left it."""
-    tab = browser.new_context(viewport=WIDE).new_page()  # type: ignore[arg-type]
+    tab = context_of(browser).new_page()
     tab.set_default_timeout(30_000)
     return tab
 
 
+def as_on_a_desktop(tab: Page) -> None:
+    tab.emulate_media(color_scheme="light")
+    tab.set_viewport_size(WIDE)  # type: ignore[arg-type]
+
+
 def forget(tab: Page) -> None:
     """Make the tab that of a person who has never been anywhere: no page, storage or cookies, and a desktop's window."""
+    if tab.url == "about:blank":
+        return as_on_a_desktop(tab)
     address = urlsplit(tab.url)
     origin = f"{address.scheme}://{address.netloc}"
     if address.scheme == "http":
         keep_process(tab.context, origin)
     tab.goto("about:blank")
     tab.context.clear_cookies()
-    tab.emulate_media(color_scheme="light")
-    tab.set_viewport_size(WIDE)  # type: ignore[arg-type]
+    as_on_a_desktop(tab)
     devtools = tab.context.new_cdp_session(tab)
     devtools.send("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
     devtools.detach()

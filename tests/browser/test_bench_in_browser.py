@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
+import one_tab
 import pytest
 import sample_runs as samples
 from accessibility import schemes
-from acting import address, at_rest, wait_until_done
+from acting import address, at_rest, show, wait_until_done
 from playwright.sync_api import Browser, Page
 from servers import served
 from waiting import expect
@@ -81,7 +82,8 @@ def test_a_run_opens_in_another_browser_from_its_address(real: str, measured: Pa
     assert [t["name"] for t in traces(page, "by_size")] == ["torch eager"]
 
 
-def test_a_link_opens_its_plan_and_its_address_becomes_whole_with_defaults(rehearsed: Serve, page: Page) -> None:
+def test_a_link_opens_its_plan_and_its_address_becomes_whole_with_defaults(rehearsed: Serve, open_tab: Page) -> None:
+    page = open_tab
     page.goto(f"{rehearsed('gpu')}/?op=add&variants=torch_eager,cuda_vec16&n=2^20")
     expect(page.get_by_label("n (elements)", exact=True)).to_have_value("2^20")
     page.wait_for_url("**baseline=**")
@@ -101,8 +103,34 @@ def test_a_link_opens_its_plan_and_its_address_becomes_whole_with_defaults(rehea
     expect(page.locator(chosen)).to_have_count(2)
 
 
-def test_a_wrong_op_in_a_link_is_named_with_the_nearest(rehearsed: Serve, page: Page) -> None:
-    page.goto(f"{rehearsed('gpu')}/?op=rmsnrom&dtype=fp16")
+def test_a_long_title_can_be_read_whole_and_moves_nothing(rehearsed: Serve, open_tab: Page) -> None:
+    """On a wide page it has two lines, which are no higher than a button, and its whole text as a tooltip."""
+    page = open_tab
+    show(page, f"{rehearsed('gpu')}/?run=hostile")
+    facts = page.locator(".st-key-run_facts")
+    expect(page.locator(".st-key-tiles")).to_be_visible()
+    at_rest(page)
+    text, button = (
+        facts.locator("p").bounding_box(),
+        page.locator(".st-key-heading").get_by_role("button", name="Share").bounding_box(),
+    )
+    assert text
+    assert button
+    assert text["height"] <= button["height"]
+    assert page.locator(".st-key-heading").evaluate("e => e.getBoundingClientRect().height") == button["height"]
+    facts.get_by_role("button", name="Help").hover()
+    tooltip = page.get_by_test_id("stTooltipContent")
+    expect(tooltip).to_contain_text("<img src=x onerror=alert(1)> **bold** :red[red] [link](javascript:alert(1)) $x$")
+    expect(tooltip).to_contain_text("baseline torch eager")
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(facts.get_by_role("button", name="Help")).to_be_hidden()
+    fits = "e => e.scrollHeight <= e.clientHeight && e.scrollWidth <= e.clientWidth"
+    assert facts.locator("p").evaluate(fits), "a narrow page shows the whole text"
+
+
+def test_a_wrong_op_in_a_link_is_named_with_the_nearest(rehearsed: Serve, open_tab: Page) -> None:
+    page = open_tab
+    show(page, f"{rehearsed('gpu')}/?op=rmsnrom&dtype=fp16")
     warning = page.get_by_test_id("stAlert")
     expect(warning).to_contain_text("no op 'rmsnrom'")
     expect(warning).to_contain_text("Using rmsnorm instead")
@@ -113,7 +141,7 @@ def test_a_wrong_op_in_a_link_is_named_with_the_nearest(rehearsed: Serve, page: 
 @pytest.fixture(scope="module")
 def desktop(rehearsed: Serve, browser: Browser) -> Iterator[Desktop]:
     """A desktop that shows a stored run, the addresses of other servers that it asked, and the errors of its console."""
-    page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+    page = one_tab.context_of(browser).new_page()
     page.set_default_timeout(30_000)
     elsewhere: list[str] = []
     errors: list[str] = []
@@ -122,7 +150,7 @@ def desktop(rehearsed: Serve, browser: Browser) -> Iterator[Desktop]:
     page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
     page.goto(f"{url}/?run=sample")
     yield page, elsewhere, errors
-    page.context.close()
+    page.close()
 
 
 def test_a_stored_run_is_drawn_from_this_server_alone_and_a_click_on_a_point_chooses_its_size(
@@ -234,13 +262,14 @@ def test_words_of_charts_and_buttons_can_be_read(desktop: Desktop) -> None:
 @pytest.fixture(scope="module")
 def phone(rehearsed: Serve, browser: Browser) -> Iterator[Phone]:
     """A phone that shows a run whose names are long and contain markup, and the texts of the dialogs that opened."""
-    page = browser.new_context(viewport={"width": 390, "height": 844}).new_page()
+    page = one_tab.context_of(browser).new_page()
+    page.set_viewport_size({"width": 390, "height": 844})
     page.set_default_timeout(30_000)
     said: list[str] = []
     page.on("dialog", lambda d: (said.append(d.message), d.dismiss()))
     page.goto(f"{rehearsed('gpu')}/?run=hostile")
     yield page, said
-    page.context.close()
+    page.close()
 
 
 def test_a_phone_has_no_horizontal_scroll_tiles_two_by_two_and_a_closed_sidebar(phone: Phone) -> None:
@@ -289,27 +318,3 @@ def test_text_of_a_document_is_text_everywhere(phone: Phone) -> None:
     expect(page.locator(".st-key-by_size .hoverlayer")).to_contain_text("onerror=alert(1)")
     assert page.locator(".hoverlayer a, .legend a, .annotation a, svg image[href='x']").count() == 0
     assert said == []
-
-
-def test_a_long_title_can_be_read_whole_and_moves_nothing(rehearsed: Serve, page: Page) -> None:
-    """On a wide page it has two lines, which are no higher than a button, and its whole text as a tooltip."""
-    page.goto(f"{rehearsed('gpu')}/?run=hostile")
-    facts = page.locator(".st-key-run_facts")
-    expect(page.locator(".st-key-tiles")).to_be_visible()
-    at_rest(page)
-    text, button = (
-        facts.locator("p").bounding_box(),
-        page.locator(".st-key-heading").get_by_role("button", name="Share").bounding_box(),
-    )
-    assert text
-    assert button
-    assert text["height"] <= button["height"]
-    assert page.locator(".st-key-heading").evaluate("e => e.getBoundingClientRect().height") == button["height"]
-    facts.get_by_role("button", name="Help").hover()
-    tooltip = page.get_by_test_id("stTooltipContent")
-    expect(tooltip).to_contain_text("<img src=x onerror=alert(1)> **bold** :red[red] [link](javascript:alert(1)) $x$")
-    expect(tooltip).to_contain_text("baseline torch eager")
-    page.set_viewport_size({"width": 390, "height": 844})
-    expect(facts.get_by_role("button", name="Help")).to_be_hidden()
-    fits = "e => e.scrollHeight <= e.clientHeight && e.scrollWidth <= e.clientWidth"
-    assert facts.locator("p").evaluate(fits), "a narrow page shows the whole text"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from accessibility import show_in
-from acting import HAS_PICTURE, at_rest, clipboard_of
+from acting import HAS_PICTURE, at_rest, clipboard_of, show
 from one_tab import forget_files
 from playwright.sync_api import Locator, Page
 from waiting import expect
@@ -28,8 +28,8 @@ def box(page: Page, key: str) -> Locator:
     return page.locator(f".st-key-{key} .chart-box")
 
 
-def opened(real: str, page: Page, path: str = RUN) -> Locator:
-    page.goto(f"{real}/{path}")
+def opened(real: str, page: Page) -> Locator:
+    show(page, f"{real}/{RUN}")
     expect(page.locator(".st-key-bars .js-plotly-plot")).to_be_visible()
     at_rest(page)
     return page.locator(".st-key-by_size .js-plotly-plot")
@@ -89,7 +89,8 @@ def test_a_selection_stays_until_it_ends_and_a_chart_is_redrawn_in_place(real: s
     assert len([url for url in asked if "/assets/plotly." in url]) == 1
 
 
-def test_points_are_reached_and_selected_by_keyboard(real: str, page: Page) -> None:
+def test_points_are_reached_and_selected_by_keyboard(real: str, open_tab: Page) -> None:
+    page = open_tab
     chart = opened(real, page)
     box(page, "by_size").focus()
     spoken = box(page, "by_size").get_by_role("status")
@@ -112,7 +113,8 @@ def test_points_are_reached_and_selected_by_keyboard(real: str, page: Page) -> N
     assert chart.evaluate(SELECTED) == []
 
 
-def test_a_theme_is_followed_and_every_chart_is_saved_as_a_picture(real: str, page: Page, tmp_path: Path) -> None:
+def test_a_theme_is_followed_and_every_chart_is_saved_as_a_picture(real: str, open_tab: Page, tmp_path: Path) -> None:
+    page = open_tab
     chart = opened(real, page)
     for scheme, ink in (("dark", "rgb(205, 212, 208)"), ("light", "rgb(67, 74, 71)")):
         show_in(page, scheme, ".st-key-by_size .js-plotly-plot")
@@ -154,8 +156,9 @@ def use(page: Page, key: str, menu: str, item: str) -> None:
     box(page, key).get_by_role("menuitem", name=item).click()
 
 
-def test_a_chart_is_copied_as_data_and_as_markdown(real: str, page: Page) -> None:
+def test_a_chart_is_copied_as_data_and_as_markdown(real: str, open_tab: Page) -> None:
     """The points with their intervals and units for a spreadsheet, and a table with title, device, date and link."""
+    page = open_tab
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     try:
         opened(real, page)
@@ -187,7 +190,8 @@ def test_a_chart_is_copied_as_data_and_as_markdown(real: str, page: Page) -> Non
         page.context.clear_permissions()
 
 
-def test_the_menus_are_used_by_keyboard_and_close(real: str, page: Page) -> None:
+def test_the_menus_are_used_by_keyboard_and_close(real: str, open_tab: Page) -> None:
+    page = open_tab
     opened(real, page)
     chart = box(page, "by_size")
     button, items = chart.get_by_role("button", name="Copy this chart"), chart.get_by_role("menuitem")

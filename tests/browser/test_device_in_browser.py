@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from accessibility import expect_accessible
+from acting import show
 from playwright.sync_api import Page
 from servers import served
 from waiting import expect
@@ -26,10 +27,17 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-def test_it_is_drawn_grows_by_itself_and_nothing_is_wider_than_the_page(played: str, page: Page) -> None:
-    """On a phone, then in the same window as wide as a desktop's."""
-    page.set_viewport_size({"width": 390, "height": 900})
+def test_everybody_reads_it(played: str, open_tab: Page) -> None:
+    page = open_tab
     page.goto(f"{played}/device")
+    expect_accessible(page, "Device", ".st-key-reports .js-plotly-plot")
+
+
+def test_it_is_drawn_grows_by_itself_and_nothing_is_wider_than_the_page(played: str, open_tab: Page) -> None:
+    """On a phone, then in the same window as wide as a desktop's."""
+    page = open_tab
+    page.set_viewport_size({"width": 390, "height": 900})
+    show(page, f"{played}/device")
     chart = page.locator(CHART)
     expect(chart).to_be_visible()
     for words in ("SMs busy", "PCIe to the device", "power, W", "temperature, °C"):
@@ -43,11 +51,6 @@ def test_it_is_drawn_grows_by_itself_and_nothing_is_wider_than_the_page(played: 
         tiles = page.locator(".st-key-tiles [data-testid=stMetric]")
         expect(tiles).to_have_count(6)
         assert all(box["x"] + box["width"] <= width for tile in tiles.all() if (box := tile.bounding_box()))
-
-
-def test_everybody_reads_it(played: str, page: Page) -> None:
-    page.goto(f"{played}/device")
-    expect_accessible(page, "Device", ".st-key-reports .js-plotly-plot")
 
 
 def test_a_threshold_and_a_window_are_in_the_address(played: str, page: Page) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acting import address, choose, downloaded, wait_until_done
+from acting import address, choose, downloaded, move, wait_until_done
 from playwright.sync_api import Page
 from servers import ROOT, served
 from waiting import expect
@@ -113,7 +113,7 @@ def test_an_interrupted_run_is_resumed(real: str, real_home: Path, document: Pat
     page.locator(".st-key-resume_half").get_by_role("button").click()
     wait_until_done(page)
     assert cells(page).count("\ntorch eager|") == 2
-    page.goto(f"{real}/history?q=half")
+    move(page, f"{real}/history?q=half")
     expect(page.locator(".st-key-run_half")).to_contain_text("finished")
 
 

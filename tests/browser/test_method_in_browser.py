@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from acting import at_rest
+from acting import at_rest, show
 from playwright.sync_api import Page
 from servers import served
 from waiting import expect
@@ -22,10 +22,11 @@ def selftested(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-def test_the_diagram_is_drawn_and_nothing_is_wider_than_the_page(selftested: str, page: Page) -> None:
+def test_the_diagram_is_drawn_and_nothing_is_wider_than_the_page(selftested: str, open_tab: Page) -> None:
     """On a phone, then in the same window as wide as a desktop's."""
+    page = open_tab
     page.set_viewport_size({"width": 390, "height": 900})
-    page.goto(f"{selftested}/method")
+    show(page, f"{selftested}/method")
     chart = page.locator(".st-key-timeline .js-plotly-plot")
     expect(chart).to_be_visible()
     names = chart.evaluate("g => g.data.map(t => t.name)")
@@ -45,8 +46,9 @@ def test_the_diagram_is_drawn_and_nothing_is_wider_than_the_page(selftested: str
         assert all(box["width"] <= width for table in tables.all() if (box := table.bounding_box()))
 
 
-def test_a_selftest_is_started_and_followed_to_its_end(selftested: str, page: Page) -> None:
-    page.goto(f"{selftested}/method")
+def test_a_selftest_is_started_and_followed_to_its_end(selftested: str, open_tab: Page) -> None:
+    page = open_tab
+    show(page, f"{selftested}/method")
     start = page.locator(".st-key-run_selftest").get_by_role("button", name="Run the selftest")
     start.click()
     expect(page.locator(".st-key-selftest_going")).to_be_visible()
@@ -58,8 +60,9 @@ def test_a_selftest_is_started_and_followed_to_its_end(selftested: str, page: Pa
     expect(page.get_by_text("1 failed")).to_be_visible()
 
 
-def test_the_switch_and_the_figures_on_the_first_page(selftested: str, page: Page) -> None:
-    page.goto(f"{selftested}/?run=figures")
+def test_the_switch_and_the_figures_on_the_first_page(selftested: str, open_tab: Page) -> None:
+    page = open_tab
+    show(page, f"{selftested}/?run=figures")
     page.locator(".st-key-l2").get_by_role("radio", name="warm L2").click()
     expect(page).to_have_url(re.compile("l2=warm"))
     page.get_by_text("Measurement quality, part by part").click()

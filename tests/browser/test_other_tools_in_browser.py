@@ -8,6 +8,7 @@ from typing import Any
 
 import peers
 import pytest
+from acting import move
 from playwright.sync_api import Page
 from waiting import expect
 
@@ -66,7 +67,7 @@ def test_html_in_every_text_is_shown_as_text(real: str, page: Page, tmp_path: Pa
     page.wait_for_timeout(500)
     for where in ("", f"{real}/history"):
         if where:
-            page.goto(where)
+            move(page, where)
         expect(page.get_by_text("<img src=x").first).to_be_visible()
         assert page.evaluate("window.evil") is None
         assert page.locator("img[src=x], a[href^=javascript]").count() == 0

@@ -21,7 +21,7 @@ from accessibility import (
     untold,
     without_transitions,
 )
-from acting import at_rest, downloaded
+from acting import at_rest, downloaded, show
 from playwright.sync_api import Page
 from waiting import expect
 
@@ -82,7 +82,8 @@ WIDE_AND_NARROW = (STATES[0], STATES[-1])
 ended, because a change draws the whole page anew."""
 
 
-def test_axe_finds_nothing_serious_in_a_run_and_its_tabs(real: str, page: Page) -> None:
+def test_axe_finds_nothing_serious_in_a_run_and_its_tabs(real: str, open_tab: Page) -> None:
+    page = open_tab
     page.goto(f"{real}/{RUN}")
     settled(page, ".st-key-bars .js-plotly-plot")
     without_transitions(page)
@@ -119,7 +120,50 @@ def test_axe_finds_nothing_serious_in_a_run_and_its_tabs(real: str, page: Page) 
             expect(page.locator(".st-key-save_selection_again")).to_be_visible()
         show_in(page, scheme, "[data-testid=stPopoverBody]")
         wrong[f"share, {width}, {scheme}"] = found_by_axe(page, scheme)
+    page.keyboard.press("Escape")
     assert {words: found for words, found in wrong.items() if found} == {}
+
+
+def test_where_the_keyboard_is_can_be_seen(real: str, open_tab: Page) -> None:
+    """What has the focus has a ring, or its box a border in the page's own colour: form, links of the head, tools of a table."""
+    page = open_tab
+    show(page, f"{real}/{RUN}")
+    for scheme in schemes(page, ".st-key-bars .js-plotly-plot"):
+        page.get_by_test_id("stApp").evaluate("() => document.activeElement.blur()")
+        for key in ("op", "variants", "run", "share_popover", "show", "tables"):
+            stops(page, key)
+            assert page.evaluate(RINGED), (key, scheme)
+        page.get_by_role("link", name="Roofline").focus()
+        page.keyboard.press("Tab")
+        assert page.evaluate(RINGED), (page.evaluate(FOCUSED), scheme)
+
+
+LOADED_ONCE = "() => { const before = window.loadedOnce; window.loadedOnce = true; return before === true; }"
+
+
+def test_the_theme_is_switched_in_place_and_remembered_on_every_page(real: str, open_tab: Page) -> None:
+    page = open_tab
+    show(page, f"{real}/{RUN}")
+    with_tools(page, ".st-key-bars .js-plotly-plot")
+    page.evaluate(LOADED_ONCE)
+    ink = ".st-key-by_size .js-plotly-plot .xtick text"
+    light_ink = page.locator(ink).first.evaluate("e => getComputedStyle(e).fill")
+    themes = page.get_by_role("group", name="Theme")
+    expect(themes.get_by_role("radio", name="Theme of the system")).to_be_checked()
+    themes.get_by_role("radio", name="Dark theme").check(force=True)
+    expect(page.get_by_test_id("stApp")).to_have_css("background-color", BACKGROUND["dark"])
+    expect(page.locator(ink).first).not_to_have_css("fill", light_ink)
+    assert page.evaluate(LOADED_ONCE), "the page was loaded anew"
+    expect(page.get_by_test_id("stMainMenuPopover")).to_have_count(0)
+    page.goto(f"{real}/method")
+    expect(page.get_by_test_id("stApp")).to_have_css("background-color", BACKGROUND["dark"])
+    expect(themes.get_by_role("radio", name="Dark theme")).to_be_checked()
+    at_rest(page)
+    page.keyboard.press("t")
+    expect(themes.get_by_role("radio", name="Theme of the system")).to_be_checked()
+    expect(page.get_by_test_id("stApp")).to_have_css("background-color", BACKGROUND["light"])
+    page.emulate_media(color_scheme="dark")
+    expect(page.get_by_test_id("stApp")).to_have_css("background-color", BACKGROUND["dark"])
 
 
 def test_axe_finds_nothing_serious_while_a_run_goes(rehearsed: Serve, page: Page) -> None:
@@ -187,19 +231,6 @@ def test_by_keyboard_from_the_top_to_run_and_on_through_the_tabs(rehearsed: Serv
     expect(page.get_by_role("tab", name="Figures")).to_have_attribute("aria-selected", "true")
 
 
-def test_where_the_keyboard_is_can_be_seen(real: str, page: Page) -> None:
-    """What has the focus has a ring, or its box a border in the page's own colour: form, links of the head, tools of a table."""
-    page.goto(f"{real}/{RUN}")
-    for scheme in schemes(page, ".st-key-bars .js-plotly-plot"):
-        page.get_by_test_id("stApp").evaluate("() => document.activeElement.blur()")
-        for key in ("op", "variants", "run", "share_popover", "show", "tables"):
-            stops(page, key)
-            assert page.evaluate(RINGED), (key, scheme)
-        page.get_by_role("link", name="Roofline").focus()
-        page.keyboard.press("Tab")
-        assert page.evaluate(RINGED), (page.evaluate(FOCUSED), scheme)
-
-
 RINGED = """() => {
   const shows = (e) => {
     const s = getComputedStyle(e);
@@ -213,33 +244,6 @@ RINGED = """() => {
   return shows(document.activeElement) || bordered(document.activeElement);
 }"""
 """A ring around what has the focus, or around a box its border in the page's own colour."""
-
-
-LOADED_ONCE = "() => { const before = window.loadedOnce; window.loadedOnce = true; return before === true; }"
-
-
-def test_the_theme_is_switched_in_place_and_remembered_on_every_page(real: str, page: Page) -> None:
-    page.goto(f"{real}/{RUN}")
-    with_tools(page, ".st-key-bars .js-plotly-plot")
-    page.evaluate(LOADED_ONCE)
-    ink = ".st-key-by_size .js-plotly-plot .xtick text"
-    light_ink = page.locator(ink).first.evaluate("e => getComputedStyle(e).fill")
-    themes = page.get_by_role("group", name="Theme")
-    expect(themes.get_by_role("radio", name="Theme of the system")).to_be_checked()
-    themes.get_by_role("radio", name="Dark theme").check(force=True)
-    expect(page.get_by_test_id("stApp")).to_have_css("background-color", BACKGROUND["dark"])
-    expect(page.locator(ink).first).not_to_have_css("fill", light_ink)
-    assert page.evaluate(LOADED_ONCE), "the page was loaded anew"
-    expect(page.get_by_test_id("stMainMenuPopover")).to_have_count(0)
-    page.goto(f"{real}/method")
-    expect(page.get_by_test_id("stApp")).to_have_css("background-color", BACKGROUND["dark"])
-    expect(themes.get_by_role("radio", name="Dark theme")).to_be_checked()
-    at_rest(page)
-    page.keyboard.press("t")
-    expect(themes.get_by_role("radio", name="Theme of the system")).to_be_checked()
-    expect(page.get_by_test_id("stApp")).to_have_css("background-color", BACKGROUND["light"])
-    page.emulate_media(color_scheme="dark")
-    expect(page.get_by_test_id("stApp")).to_have_css("background-color", BACKGROUND["dark"])
 
 
 def test_shortcuts_are_listed_and_do_what_the_list_says_but_never_while_one_types(real: str, page: Page) -> None:

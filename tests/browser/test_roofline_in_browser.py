@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from accessibility import expect_accessible
-from acting import at_rest
+from acting import at_rest, show
 from playwright.sync_api import Locator, Page
 from waiting import expect
 
@@ -19,7 +19,7 @@ CHART = ".st-key-rooflines[data-stale=false] .js-plotly-plot"
 
 
 def opened(real: str, page: Page, query: str = RUNS) -> Locator:
-    page.goto(f"{real}/roofline?{query}")
+    show(page, f"{real}/roofline?{query}")
     # While a choice redraws the chart the old one stands beside it for a moment, marked stale.
     chart = page.locator(CHART)
     expect(chart.locator(".points path").first).to_be_visible()
@@ -35,7 +35,15 @@ def point(page: Page, chart: Locator, variant: str) -> None:
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
 
-def test_hover_says_share_and_limiter_and_a_click_isolates(real: str, page: Page) -> None:
+def test_no_two_names_of_the_legend_touch_and_everybody_reads_the_page(real: str, page: Page) -> None:
+    chart = opened(real, page)
+    legend_is_read(page, chart, 1440)
+    expect_accessible(page, "Roofline", CHART)
+    legend_is_read(page, chart, 390)
+
+
+def test_hover_says_share_and_limiter_and_a_click_isolates(real: str, open_tab: Page) -> None:
+    page = open_tab
     chart = opened(real, page)
     point(page, chart, "matmul: cuda naive")
     hover = chart.locator(".hoverlayer")
@@ -58,7 +66,8 @@ def test_hover_says_share_and_limiter_and_a_click_isolates(real: str, page: Page
     expect(page).not_to_have_url(re.compile("case="))
 
 
-def test_the_chart_is_zoomed_and_saved_as_a_picture(real: str, page: Page, tmp_path: Path) -> None:
+def test_the_chart_is_zoomed_and_saved_as_a_picture(real: str, open_tab: Page, tmp_path: Path) -> None:
+    page = open_tab
     chart = opened(real, page)
     whole = chart.evaluate("g => g._fullLayout.xaxis.range.map(Number)")
     tools = page.locator(".st-key-rooflines .chart-tools")
@@ -78,13 +87,6 @@ def test_the_chart_is_zoomed_and_saved_as_a_picture(real: str, page: Page, tmp_p
     roofs = [r for run in ("h200-matmul", "h200-rmsnorm") for r in shipped_runs.load(run).environment.roofs]
     measured = [r.bandwidth_bytes_per_s for r in roofs if r.level == "dram" and r.bandwidth_bytes_per_s]
     assert float(said[1]) in {round(value / 1e12, 2) for value in measured}
-
-
-def test_no_two_names_of_the_legend_touch_and_everybody_reads_the_page(real: str, page: Page) -> None:
-    chart = opened(real, page)
-    legend_is_read(page, chart, 1440)
-    expect_accessible(page, "Roofline", CHART)
-    legend_is_read(page, chart, 390)
 
 
 def legend_is_read(page: Page, chart: Locator, width: int) -> None:
@@ -108,7 +110,8 @@ def legend_is_read(page: Page, chart: Locator, width: int) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_runs_are_chosen_by_keyboard(real: str, page: Page) -> None:
+def test_runs_are_chosen_by_keyboard(real: str, open_tab: Page) -> None:
+    page = open_tab
     opened(real, page, "runs=h200-add")
     box = page.locator(".st-key-chosen_runs input")
     box.focus()

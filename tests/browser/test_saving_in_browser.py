@@ -12,8 +12,8 @@ import msgspec
 import one_tab
 import pytest
 import sample_runs as samples
-from accessibility import AXE, BACKGROUND
-from acting import at_rest, choose, downloaded
+from accessibility import AXE, AXE_RUN, BACKGROUND
+from acting import at_rest, choose, downloaded, move
 from playwright.sync_api import Browser, Page, Request
 from waiting import expect
 
@@ -124,7 +124,7 @@ def test_everybody_reads_the_saved_page(offline: Path, without_network: Page, wi
     expect(page.locator("#by_size .main-svg").first).to_be_visible()
     expect(page.locator("body")).to_have_css("background-color", BACKGROUND[scheme])
     page.evaluate(f"{AXE}; null")
-    answer = page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+    answer = page.evaluate(AXE_RUN, ["html", {}])
     assert len(answer["passes"]) > 10, "axe looked at nothing"
     assert [r["id"] for r in answer["violations"] if r["impact"] in ("serious", "critical")] == []
     assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
@@ -203,7 +203,7 @@ def test_a_run_from_elsewhere_is_opened_checked_measured_here_and_shown_beside(
         page.get_by_role("button", name="Upload").click()
         page.locator("input[type=file]").set_input_files(file)
         expect(page.get_by_text(said)).to_be_visible()
-    page.goto(f"{real}/?run=far")
+    move(page, f"{real}/?run=far")
     settled(page)
     page.get_by_role("button", name="Measure the same here").click()
     expect(page.locator(".st-key-overlay")).to_contain_text(samples.CPU.name, timeout=60_000)

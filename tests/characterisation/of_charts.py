@@ -15,6 +15,7 @@ from characterisation.common import (
     stored_runs,
 )
 from characterisation.facts import fixtures, numbers_of, plain, series
+from characterisation.sampling import taken
 
 _STYLE = ("color", "symbol", "size", "dash", "width", "shape", "colorscale", "opacity", "outliercolor", "pattern")
 
@@ -158,7 +159,7 @@ def charts_of_tests() -> dict[str, Any]:
     """Charts of planted runs, several runs in one, comparisons, trends, inspections, timelines, styles."""
     import kernelviz as kv
 
-    found: dict[str, Any] = {name: dict(of_run(opened(name), every_size=False)) for name in RUNS[:4]}
+    found: dict[str, Any] = {name: dict(of_run(opened(name), every_size=False)) for name in taken("charts", RUNS[:4])}
     before, after = opened("before"), opened("after")
     names = tuple(n.replace("_", " ") for n in before.plan.variants)
     found["two_runs"] = {

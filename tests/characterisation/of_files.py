@@ -22,6 +22,7 @@ from characterisation.common import (
 )
 from characterisation.facts import LONGEST, columns, fixtures, flat, plain, series, shape
 from characterisation.of_charts import chart, chart_of, names_in
+from characterisation.sampling import taken
 
 
 def _json_numbers(node: Any) -> Any:
@@ -127,10 +128,8 @@ def files() -> dict[str, Any]:
     """Files written of planted runs and of one shipped run; files of other tools read."""
     import kernelviz as kv
 
-    found: dict[str, Any] = {
-        name: exported(source(name), drawn=name == "mixed") for name in ("mixed", "whole", "limits", "tuning-1")
-    }
-    found["h200-matmul"] = exported(source("h200-matmul"))
+    names = taken("files", ("mixed", "whole", "limits", "tuning-1", "h200-matmul"))
+    found: dict[str, Any] = {name: exported(source(name), drawn=name == "mixed") for name in names}
     with tempfile.TemporaryDirectory() as folder:
         for name in ("nvbench", "gbench_1", "gbench_repetitions"):
             path = Path(folder) / "file.json"

@@ -17,6 +17,7 @@ from characterisation.common import (
     outcome,
 )
 from characterisation.facts import HERE, fixtures, plain
+from characterisation.sampling import taken
 
 BAD_COMMANDS = (HERE / "bad_commands.txt").read_text().splitlines()
 
@@ -24,7 +25,8 @@ BAD_COMMANDS = (HERE / "bad_commands.txt").read_text().splitlines()
 def refusals() -> dict[str, Any]:
     """Bad input: exit codes of commands, errors of the API as types with data, files, documents, addresses, sizes."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        found: dict[str, Any] = {"commands": {line: command(*line.split())[0] for line in BAD_COMMANDS}}
+        lines = taken("refusals/commands", BAD_COMMANDS)
+        found: dict[str, Any] = {"commands": {line: command(*line.split())[0] for line in lines}}
         found["api"] = _refused_calls()
         found["files"] = _refused_files(Path(folder))
     found["documents"] = mutated_documents()
@@ -88,7 +90,7 @@ def _refused_calls() -> dict[str, Any]:
         "history": lambda: kv.history().delete("h200-add"),
         "history rename": lambda: kv.history().rename("no-such-run", "x"),
     }
-    return {name: outcome(call) for name, call in calls.items()}
+    return {name: outcome(calls[name]) for name in taken("refusals/api", calls)}
 
 
 def _refused_files(folder: Path) -> dict[str, Any]:
@@ -121,7 +123,8 @@ def _refused_files(folder: Path) -> dict[str, Any]:
         "parquet": b"PAR1" + bytes(64) + b"PAR1",
     }
     found = {}
-    for name, data in contents.items():
+    for name in taken("refusals/files", contents):
+        data = contents[name]
         path = folder / "file"
         path.write_bytes(data)
         read = outcome(lambda p=path: [[run.id, len(run.results)] for run in kv.load_all(p)])
@@ -162,7 +165,8 @@ def mutated_documents() -> dict[str, Any]:
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "document.json"
-        for name, path in places.items():
+        for name in taken("refusals/documents", places):
+            path = places[name]
             parent = whole
             for key in path[:-1]:
                 parent = parent[key]
@@ -216,7 +220,7 @@ def _addresses() -> dict[str, Any]:
     devices = [opened(name).environment.device for name in ("before", "cpu")]
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder, adapter.bench_with(Path(folder), devices) as bench:
-        for query in (*ADDRESSES, *(f"op={op}" for op in adapter.catalogue())):
+        for query in taken("refusals/addresses", (*ADDRESSES, *(f"op={op}" for op in adapter.catalogue()))):
             params = dict(part.partition("=")[::2] for part in query.split("&") if part)
             first = adapter.link_read(params, bench)
             again = adapter.link_read(first["written"], bench)

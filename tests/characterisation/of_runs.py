@@ -22,6 +22,7 @@ from characterisation.common import (
     without_text,
 )
 from characterisation.facts import columns, plain, series
+from characterisation.sampling import taken
 
 
 def of_run(run: Any) -> dict[str, Any]:
@@ -51,7 +52,7 @@ def of_run(run: Any) -> dict[str, Any]:
 
 
 def runs_of_tests() -> dict[str, Any]:
-    return {name: of_run(opened(name)) for name in RUNS}
+    return {name: of_run(opened(name)) for name in taken("runs", RUNS)}
 
 
 def shipped() -> dict[str, Any]:

@@ -6,15 +6,17 @@ import copy
 from pathlib import Path
 from typing import Any
 
+import pytest
 import turns
-from characterisation.compare import Difference, Intended, compare, complaints, differences
+from characterisation import sampling
+from characterisation.compare import Difference, Intended, compare, complaints, differences, without
 from characterisation.facts import STORED, flat, read_stored
 from characterisation.sections import FAST, FULL
 
 
 def test_the_facts_are_those_that_are_stored() -> None:
-    """Half of the sections at each commit; `compare.py --fast` compares all of them."""
-    _, wrong = compare(Path(__file__).parents[2], sorted(FAST)[turns.seed() % 2 :: 2])
+    """Every section; of runs, files and refusals a quarter at each commit. `compare.py --fast` compares all of them."""
+    _, wrong = compare(Path(__file__).parents[2], sorted(FAST), part=turns.seed())
     assert not wrong, "\n".join(wrong[:60])
 
 
@@ -49,3 +51,21 @@ def test_a_changed_fact_is_found_and_must_be_listed() -> None:
     assert complaints(recorded, (Intended("charts/*", "because"),), ("shipped",))
     assert complaints([], (Intended("runs/*", "because"),), ("runs",)), "a listed change must occur"
     assert complaints([], (Intended("shipped/*", "because"),), ("runs",)) == [], "its section was not collected"
+    assert complaints([], (Intended("runs/*", "because"),), ("runs",), ("runs/two",)) == [], "not all was collected"
+    part = without({**stored, "wire": 1}, ("runs/one",))
+    assert differences(part, {"runs": {}, "wire": 1}) == [], "what is left out is not compared"
+    assert differences(part, {"runs": {}}), "what is not left out is missed"
+
+
+def test_every_entry_has_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    names, seen = [f"run {number}" for number in range(9)], list[str]()
+    for part in range(7, 7 + sampling.PARTS):
+        monkeypatch.setattr(sampling, "part", part)
+        monkeypatch.setattr(sampling, "left_out", [])
+        ours = sampling.taken("runs", names)
+        assert 2 <= len(ours) <= 3
+        assert {*sampling.left_out} == {f"runs/{name}" for name in names} - {f"runs/{name}" for name in ours}
+        seen += ours
+    assert sorted(seen) == names
+    monkeypatch.setattr(sampling, "part", None)
+    assert sampling.taken("runs", names) == names
