@@ -265,9 +265,11 @@ def describe_truth(result: WorkloadResult) -> Text:
     said = f"{name}: the layer takes {format_interval_s(whole.estimate, whole.low, whole.high)}"
     if total is None or rest is None or share is None:
         return Text(f"{said}; its parts could not be measured one by one, so the rest is unknown")
-    ends = "" if share.low is None or share.high is None else f" ({_signed(share.low)} to {_signed(share.high)})"
+    decimals = 1 if abs(share.estimate) >= 1e-3 else 2
+    low, high = (None if end is None else _signed(end, decimals) for end in (share.low, share.high))
+    ends = "" if low is None or high is None else f" ({low} to {high})"
     return Text(
-        f"{said}, its parts {units.seconds(total.estimate)}; the unexplained rest is {_signed(share.estimate)}{ends}, "
+        f"{said}, its parts {units.seconds(total.estimate)}; the unexplained rest is {_signed(share.estimate, decimals)}{ends}, "
         f"{_within(share)}"
     )
 
@@ -287,8 +289,14 @@ def _within(share: Measured) -> str:
     return f"and it is not clear whether it is within {most}"
 
 
-def _signed(fraction: float) -> str:
-    return f"{fraction * 100:+.{1 if abs(fraction) >= 1e-3 else 2}f} %"
+def _signed(fraction: float, decimals: int) -> str:
+    """A share in percent with its sign; zero has none.
+
+    >>> _signed(-0.0033, 1), _signed(-0.00001, 2)
+    ('-0.3 %', '0.00 %')
+    """
+    percent = round(fraction * 100, decimals)
+    return f"{percent:+.{decimals}f} %" if percent else f"{0:.{decimals}f} %"
 
 
 def describe_mix(ways: Mapping[Way, PhaseTimes], share: float, missing: Sequence[str]) -> Text:
