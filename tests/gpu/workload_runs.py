@@ -2,11 +2,12 @@
 
     python tests/gpu/workload_runs.py FOLDER PART... [--most-s SECONDS]
 
-PART: two, locks (both need two GPUs), steps, images, models, dropped, cpu_models. `two` is all_reduce and gradient_sync. Each run
-has a time limit of its own, all together have --most-s. One call of ten minutes is `two locks` on two GPUs, `steps`, `images`,
-`models`, or `dropped cpu_models`. Each run is written as FOLDER/w-CARD-NAME.json.gz as soon as it has ended, and belongs into
-kernelviz/shipped/workloads; what was cut off is written as incomplete-w-…. Prints values, checks, and a summary at the end, which
-is in FOLDER/summary-workload_runs.json, too. Exit code 1 if a check fails. FOLDER/store keeps the runs.
+PART: two, locks (both need two GPUs), steps, transformer_step, images, models, dropped, cpu_models. `two` is all_reduce and
+gradient_sync. Each run has a time limit of its own, all together have --most-s. One call of ten minutes is `two locks` on two
+GPUs, `steps transformer_step`, `images`, `models`, or `dropped cpu_models`. Each run is written as FOLDER/w-CARD-NAME.json.gz as
+soon as it has ended, and belongs into kernelviz/shipped/workloads; what was cut off is written as incomplete-w-…. Prints values,
+checks, and a summary at the end, which is in FOLDER/summary-workload_runs.json, too. Exit code 1 if a check fails. FOLDER/store
+keeps the runs.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ RUNS: dict[str, dict[str, WorkloadRequest]] = {
     },
     "steps": {
         "amp-resnet50": WorkloadRequest("amp_step", preset="resnet50", devices=ONE),
+    },
+    "transformer_step": {
         "amp-transformer": WorkloadRequest("amp_step", preset="transformer", devices=ONE),
     },
     "images": {
