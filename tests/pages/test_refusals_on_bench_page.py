@@ -101,20 +101,20 @@ def test_a_form_without_a_variant_says_so() -> None:
     assert "No variant is chosen. Choose at least one above." in errors(test)
 
 
-@pytest.mark.parametrize("op", ["causal_attention", "add"])
+@pytest.mark.parametrize("op", ["varlen_attention", "add"])
 def test_the_box_of_a_first_visit_says_what_is_wrong_with_the_form(op: str) -> None:
     """With 12 query heads on 8 key heads, it said "Ready to run" and its button did nothing. `add` has a recorded run."""
-    wrong = {"hq": "12", "hk": "8"} if op == "causal_attention" else {"n": "2^40"}
+    wrong = {"hq": "12", "hk": "8"} if op == "varlen_attention" else {"n": "2^40"}
     test = opened(op=op, device="cuda:0", **wrong)
     box = " ".join(m.value for m in test.main.markdown).replace("\\", "")
     assert test.button(key="first_run").disabled
     assert "Ready to run" not in box
-    if op == "causal_attention":
+    if op == "varlen_attention":
         remedy = "query heads must be a multiple of the 8 key heads (size hk)."
         assert f"Not ready to run: Size hq: '12' cannot be used; {remedy}" in box
         assert f"Q{remedy[1:]}" in captions(test), "below the field of hq"
-        test.text_input(key="size_causal_attention_hq").set_value("16").run()
-        assert "Ready to run: causal_attention in bf16" in " ".join(m.value for m in test.main.markdown).replace(
+        test.text_input(key="size_varlen_attention_hq").set_value("16").run()
+        assert "Ready to run: varlen_attention in bf16" in " ".join(m.value for m in test.main.markdown).replace(
             "\\", ""
         )
         assert not test.button(key="first_run").disabled
