@@ -12,7 +12,7 @@ from kernelviz.bench.bench import Bench
 from kernelviz.core import BadField, Device, Roof, Run, UnknownName, UnknownRun, check_name
 from kernelviz.core.claim import Claim, ClaimCase, ClaimCollection, DataSheetTest, NoTest, RoofTest, TimeTest
 from kernelviz.core.problem import Problem, case_key
-from kernelviz.formats import recorded_claims, shipped_workloads
+from kernelviz.formats import recorded_claims
 from kernelviz.formats.claim_files import shipped_claims
 from kernelviz.hardware.datasheet import data_sheet_shares, datasheet
 from kernelviz.metrics.absences import FIELDS
@@ -376,7 +376,7 @@ def measured_at(bench: Bench, of_device: ClaimsOnDevice) -> str | None:
     used = {run_id for a in of_device.assessments for run_id in a.run_ids}
     if of_device.recorded is not None:
         of_ops = [run.created_at for run in _recorded_runs(of_device.recorded)]
-        of_workloads = [shipped_workloads.load(name).created_at for name in shipped_workloads.names() if name in used]
+        of_workloads = [created_at(bench, run_id) for run_id in used if bench.workloads.is_known(run_id)]
         return max(of_ops + of_workloads)
     return max((created_at(bench, run_id) for run_id in used), default=None)
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kernelviz.core import BadField, Device, UnknownName, check_name, sizes
+from kernelviz.core.mechanics_only import is_mechanics_only
 from kernelviz.core.reasons import NeedMissing
 from kernelviz.core.workload import (
     AxisValue,
@@ -68,7 +69,7 @@ def limits(workload: Workload, device: Device) -> tuple[WorkloadLimit, ...]:
 
 def mechanics_only(workload: Workload, device: Device) -> bool:
     """Whether times on this device say nothing about GPUs."""
-    return device.kind == "cpu" and workload.on_cpu == "mechanics_only"
+    return is_mechanics_only(workload.on_cpu, device.kind)
 
 
 def refusal(workload: Workload, devices: Sequence[Device]) -> str | None:

@@ -191,15 +191,19 @@ def main_kernel(case: CaseFacts) -> KernelOfCase:
 def _longest_kernels_explain(a: Result, b: Result) -> bool:
     """Whether the longest kernels of two calls explain most of the difference of their times, so that the other kernels and the
     launches cannot be its reason. False if times or kernels are not known."""
-    figures = [figure_of(result.timing, "cold") for result in (a, b)]
-    longest = [longest_kernel(result) for result in (a, b)]
-    durations = [kernel.duration_s if kernel else None for kernel in longest]
-    if None in figures or None in durations:
+    first, second = _time_and_rest(a), _time_and_rest(b)
+    if first is None or second is None:
         return False
-    times = [figure.estimate for figure in figures if figure]
-    rests = [time - (duration or 0.0) for time, duration in zip(times, durations, strict=True)]
-    difference = times[0] - times[1]
-    return difference != 0 and (rests[0] - rests[1]) / difference < _LEAST_OF_DIFFERENCE
+    difference = first[0] - second[0]
+    return difference != 0 and (first[1] - second[1]) / difference < _LEAST_OF_DIFFERENCE
+
+
+def _time_and_rest(result: Result) -> tuple[float, float] | None:
+    """The cold time of a call, and what of it is outside of its longest kernel, in seconds; None if one of them is not known."""
+    figure, longest = figure_of(result.timing, "cold"), longest_kernel(result)
+    if figure is None or longest is None or longest.duration_s is None:
+        return None
+    return figure.estimate, figure.estimate - longest.duration_s
 
 
 def _explains(

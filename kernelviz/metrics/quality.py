@@ -8,10 +8,10 @@ checked. Each rule is derived from its effect on the time, and judged by repetit
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 from kernelviz.core import (
     IDLE,
@@ -189,6 +189,26 @@ class Part:
     level: QualityLevel = "good"
 
 
+class HasLevel(Protocol):
+    """One aspect of a quality."""
+
+    @property
+    def level(self) -> QualityLevel: ...
+
+
+def worst_level(parts: Iterable[HasLevel]) -> QualityLevel:
+    """The worst level of these aspects; good if there are none."""
+    return max((part.level for part in parts), key=LEVELS.index, default="good")
+
+
+_Part = TypeVar("_Part", bound=HasLevel)
+
+
+def not_good(parts: Sequence[_Part]) -> tuple[_Part, ...]:
+    """The aspects that are not good, worst first."""
+    return tuple(part for level in reversed(LEVELS[1:]) for part in parts if part.level == level)
+
+
 @dataclass(frozen=True, slots=True)
 class Quality:
     """All parts of one time."""
@@ -197,12 +217,12 @@ class Quality:
 
     @property
     def level(self) -> QualityLevel:
-        return max((p.level for p in self.parts), key=LEVELS.index)
+        return worst_level(self.parts)
 
     @property
     def reasons(self) -> tuple[Part, ...]:
         """Why it is not good, worst first."""
-        return tuple(p for level in reversed(LEVELS[1:]) for p in self.parts if p.level == level)
+        return not_good(self.parts)
 
     def part(self, name: PartName) -> Part | None:
         """The first part of that name."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernelviz.core.workload import Measured, WorkloadFigure
-from kernelviz.metrics.quality import LEVELS, WIDE, OtherProcesses, QualityLevel, Width
+from kernelviz.metrics.quality import WIDE, OtherProcesses, QualityLevel, Width, not_good, worst_level
 from kernelviz.metrics.stability import Stability, stability
 from kernelviz.metrics.workloads import WorkloadRow, as_figure
 
@@ -50,12 +50,12 @@ class WorkloadQuality:
     @property
     def level(self) -> QualityLevel:
         """The worst level."""
-        return max((part.level for part in self.parts), key=LEVELS.index, default="good")
+        return worst_level(self.parts)
 
     @property
     def reasons(self) -> tuple[WorkloadPart, ...]:
         """Why it is not good, worst first."""
-        return tuple(part for level in reversed(LEVELS[1:]) for part in self.parts if part.level == level)
+        return not_good(self.parts)
 
 
 def workload_quality(row: WorkloadRow, headline: WorkloadFigure) -> WorkloadQuality | None:

@@ -6,7 +6,7 @@ from html import escape
 import plotly.graph_objects as go
 
 from kernelviz.core import units
-from kernelviz.core.workload import WorkloadGroup, WorkloadResult
+from kernelviz.core.workload import WorkloadResult
 from kernelviz.metrics.layer_times import WAYS, PartTimes, Way
 from kernelviz.metrics.layer_truth import groups_of, layer_time
 from kernelviz.metrics.traffic_mix import PhaseTimes, flips
@@ -39,13 +39,14 @@ def time_by_part(
         draft.traces.append(_segments(part, number, scale))
     names = [part.name for part in parts]
     listed = {part.name for part in parts if any(part.of(way) is not None for way in WAYS)}
+    alone = _alone(truth)
     for result, layer in whole:
         row, total = _module(result), 0.0
         for group in groups_of(result):
             if group.time is None:
                 continue
             total += group.time.estimate
-            first = _largest(group, truth)
+            first = max(group.parts, key=lambda name: alone.get(name, 0.0), default="")
             place = names.index(first) if first in names else None
             label = str(format_parts(group.parts))
             name = str(format_part(first)) if first else label
@@ -134,15 +135,14 @@ def _bar(row: str, name: str, value: float, number: int | None, text: str, *, in
     }
 
 
-def _largest(group: WorkloadGroup, truth: Sequence[WorkloadResult]) -> str:
-    """The part of a group that takes longest where a variant measured it alone, else its first one; empty if it has none."""
-    alone = {
-        other.parts[0]: other.time.estimate
+def _alone(truth: Sequence[WorkloadResult]) -> dict[str, float]:
+    """Seconds of the parts that a variant measured alone. A group of several parts has the colour of the largest one."""
+    return {
+        group.parts[0]: group.time.estimate
         for result in truth
-        for other in groups_of(result)
-        if len(other.parts) == 1 and other.time is not None
+        for group in groups_of(result)
+        if len(group.parts) == 1 and group.time is not None
     }
-    return max(group.parts, key=lambda name: alone.get(name, 0.0), default="")
 
 
 def time_by_share(variants: Sequence[PhaseTimes], share: float, title: str = "") -> go.Figure:

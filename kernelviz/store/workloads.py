@@ -9,8 +9,16 @@ import msgspec
 from sqlalchemy import Connection, Row, case, delete, func, insert, select
 
 from kernelviz.core import Device, Environment, Failure, Status, Struct
+from kernelviz.core.mechanics_only import is_mechanics_only
 from kernelviz.core.reasons import StoredResultDamaged
-from kernelviz.core.workload import WORKLOAD_SCHEMA, Workload, WorkloadPlan, WorkloadResult, WorkloadRun
+from kernelviz.core.workload import (
+    WORKLOAD_SCHEMA,
+    CpuMeaning,
+    Workload,
+    WorkloadPlan,
+    WorkloadResult,
+    WorkloadRun,
+)
 from kernelviz.core.workload_errors import UnknownWorkloadRun
 from kernelviz.store.database import decoded, rows_with
 from kernelviz.store.process_presence import Presence
@@ -162,7 +170,7 @@ class _KindOnly(msgspec.Struct, frozen=True):
 
 
 class _OnCpuOnly(msgspec.Struct, frozen=True):
-    on_cpu: str = "measured"
+    on_cpu: CpuMeaning = "measured"
 
 
 class _HeaderOfRow(msgspec.Struct, frozen=True):
@@ -177,7 +185,7 @@ def _mechanics_only(header: bytes) -> bool:
         of = msgspec.json.decode(header, type=_HeaderOfRow)
     except (msgspec.MsgspecError, ValueError):
         return False  # opening the run says that it is damaged
-    return of.declared.on_cpu == "mechanics_only" and any(device.kind == "cpu" for device in of.devices)
+    return any(is_mechanics_only(of.declared.on_cpu, device.kind) for device in of.devices)
 
 
 def _values(run: WorkloadRun) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from kernelviz.core import units
 from kernelviz.core.result import half_width
+from kernelviz.core.workload import Measured
 from kernelviz.metrics.layer_times import WAYS, PartTimes, Way
 from kernelviz.metrics.layer_truth import GroupRow, KernelRow
 from kernelviz.tables.column import Column, View
@@ -59,18 +60,20 @@ PART_COLUMNS: tuple[Column[PartTimes], ...] = (
 )  # fmt: skip
 
 
+def _digits(time: Measured) -> int:
+    return units.digits_of(half_width(time.estimate, time.low, time.high))
+
+
 def _own_time(row: GroupRow) -> Text | None:
     time = row.group.time
-    if time is None:
-        return None
-    return Text(units.seconds(time.estimate, units.digits_of(half_width(time.estimate, time.low, time.high))))
+    return None if time is None else Text(units.seconds(time.estimate, _digits(time)))
 
 
 def _own_interval(row: GroupRow) -> Text | None:
     time = row.group.time
     if time is None or time.low is None or time.high is None:
         return None
-    digits = units.digits_of(half_width(time.estimate, time.low, time.high))
+    digits = _digits(time)
     return Text(f"{units.seconds(time.low, digits)} to {units.seconds(time.high, digits)}")
 
 

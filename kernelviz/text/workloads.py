@@ -193,11 +193,10 @@ def describe_notes(row: WorkloadRow) -> Text:
 
 def describe_caveats(run: WorkloadRun, listed: Sequence[WorkloadRow]) -> tuple[Text, ...]:
     """Each case whose headline is not of good quality, with what stands behind that."""
-    lines = []
+    lines, axes = [], varying_axes(run)
     for row in listed:
         quality = workload_quality(row, run.declared.headline)
         if quality is not None and quality.reasons:
-            axes = varying_axes(run)
             where = f" ({format_point(run, row.case.values, axes)})" if axes else ""
             lines.append(Text(f"{row.case.variant}{where}: {describe_workload_quality(quality)}"))
     return tuple(lines)
