@@ -2,12 +2,12 @@
 
     python tests/gpu/workload_runs.py FOLDER PART... [--most-s SECONDS]
 
-PART: two, locks (both need two GPUs), steps, transformer_step, images, models, dropped, cpu_models. `two` is all_reduce and
-gradient_sync. Each run has a time limit of its own, all together have --most-s. One call of ten minutes is `two locks` on two
-GPUs, `steps transformer_step`, `images`, `models`, or `dropped cpu_models`. Each run is written as FOLDER/w-CARD-NAME.json.gz as
-soon as it has ended, and belongs into kernelviz/shipped/workloads; what was cut off is written as incomplete-w-…. Prints values,
-checks, and a summary at the end, which is in FOLDER/summary-workload_runs.json, too. Exit code 1 if a check fails. FOLDER/store
-keeps the runs.
+PART: two, locks (both need two GPUs), steps, transformer_step, images, more_images, models, dropped, cpu_models. `two` is
+all_reduce and gradient_sync. Each run has a time limit of its own, all together have --most-s. One call of ten minutes is
+`two locks` on two GPUs, `steps transformer_step`, `images`, `models`, or `dropped cpu_models`. Each run is written as
+FOLDER/w-CARD-NAME.json.gz as soon as it has ended, and belongs into kernelviz/shipped/workloads; what was cut off is written as
+incomplete-w-…. Prints values, checks, and a summary at the end, which is in FOLDER/summary-workload_runs.json, too. Exit code 1
+if a check fails. FOLDER/store keeps the runs.
 """
 
 from __future__ import annotations
@@ -51,10 +51,23 @@ RUNS: dict[str, dict[str, WorkloadRequest]] = {
     },
     "images": {
         "data-loading": WorkloadRequest(
-            "data_loading", variants=(*LOADERS, *MORE_LOADERS), preset="imagenet_like", devices=ONE
-        )
+            "data_loading", variants=LOADERS, values={"step_ms": "0"}, preset="imagenet_like", devices=ONE
+        ),
+        "data-loading-step": WorkloadRequest(
+            "data_loading",
+            variants=("workers_4", "workers_8"),
+            values={"step_ms": "40"},
+            preset="imagenet_like",
+            devices=ONE,
+        ),
     },
-    "models": {"model-loading": WorkloadRequest("model_loading", preset="published", devices=ONE)},
+    "more_images": {
+        "data-loading-more": WorkloadRequest(
+            "data_loading", variants=MORE_LOADERS, values={"step_ms": "0"}, preset="imagenet_like", devices=ONE
+        ),
+    },
+    # 2 s for each case: five processes or more. Memory differs by less than 1 % between two of them.
+    "models": {"model-loading": WorkloadRequest("model_loading", preset="published", devices=ONE, budget_s=2.0)},
     "dropped": {
         "model-loading-dropped": WorkloadRequest(
             "model_loading", values={"cache": "dropped"}, preset="published", devices=ONE, budget_s=1.0
@@ -67,7 +80,9 @@ MOST_S = {
     "gradient-sync": 180,
     "amp-resnet50": 240,
     "amp-transformer": 180,
-    "data-loading": 420,
+    "data-loading": 380,
+    "data-loading-step": 240,
+    "data-loading-more": 240,
     "model-loading": 530,
     "model-loading-dropped": 240,
     "model-loading-cpu": 300,
@@ -89,7 +104,8 @@ def value(result: WorkloadResult, figure: str) -> float:
 def checks_of(name: str, run: WorkloadRun) -> Iterator[Check]:
     """What the run must show."""
     for result in run.results:
-        yield f"{result.case.key} has a result", result.failure is None
+        if result.failure is None or result.failure.stage != "unavailable":  # a variant may not take these values
+            yield f"{result.case.key} has a result", result.failure is None
     right = [result for result in run.results if result.failure is None]
     if name == "all-reduce":
         for result in right:
