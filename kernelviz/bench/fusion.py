@@ -167,10 +167,13 @@ def offered(bench: Bench, op: str) -> tuple[RunSummary, ...]:
 
 
 def newest_of(bench: Bench, family: FusionFamily) -> RunSummary | None:
-    """The run that a family begins with: the newest one of this machine that has results, else one that came with the package."""
+    """The run that a family begins with: the newest one of this machine that has results, else the one with the most results that
+    came with the package."""
     runs = [run for op in fused_ops(bench)[family] for run in offered(bench, op.name)]
-    runs.sort(key=lambda run: run.created_at, reverse=True)
-    return next((r for r in runs if not r.shipped and r.done), next((r for r in runs if r.shipped), None))
+    own = [run for run in runs if not run.shipped and run.done]
+    if own:
+        return max(own, key=lambda run: run.created_at)
+    return max((run for run in runs if run.shipped), key=lambda run: run.done, default=None)
 
 
 def rows_of(bench: Bench, run_id: str) -> tuple[FusionRow, ...]:

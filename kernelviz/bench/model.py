@@ -30,11 +30,14 @@ from kernelviz.metrics.layer_times import (
 from kernelviz.metrics.quality import quality
 from kernelviz.metrics.roofline import speed_of_light
 from kernelviz.metrics.winner import NEVER_WINNING
-from kernelviz.models.parts import LayerCall, LayerPart, checked_call, layer_fusions, layer_parts
+from kernelviz.models.parts import LayerCall, LayerPart, Role, checked_call, layer_fusions, layer_parts
 from kernelviz.models.presets import ModelPreset, preset_named
 from kernelviz.ops import Op, catalogue
 
 COMPILED = "torch_compile"
+_BY_LIBRARY: tuple[Role, ...] = ("matmul", "attention")
+"""Roles for which a compiled layer calls the library of the eager one: a product, and scaled_dot_product_attention. The variant
+`torch_compile` of attention compiles its single steps, which no layer contains."""
 WORKLOAD = "transformer_layer"
 
 
@@ -143,7 +146,7 @@ def _part_times(
         cost,
         _times(op, results.get(problem.key, ())),
         op.baseline,
-        COMPILED if COMPILED in names else None,
+        COMPILED if COMPILED in names and part.role not in _BY_LIBRARY else None,
         None,
         None if light is None else light.time_s,
     )

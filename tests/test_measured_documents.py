@@ -1,10 +1,14 @@
-"""docs/fusion.md: its section is that of the runs that it names."""
+"""docs/fusion.md and docs/model.md: their sections are those of the runs that come with kernelviz."""
 
 import re
+import shlex
 from pathlib import Path
+
+import pytest
 
 from kernelviz import bench as use_cases
 from kernelviz.bench import fusion
+from kernelviz.cli import main
 from kernelviz.text.fusion_markdown import markdown
 
 ROOT = Path(__file__).parents[1]
@@ -22,3 +26,18 @@ def test_the_section_is_made_of_the_runs_that_it_names() -> None:
     assert written == markdown(rows, fusion.payoffs_of(bench, rows)), (
         f"write it again with `kernelviz fusion {sources} --markdown`"
     )
+
+
+SECTIONS = re.findall(
+    r"<!-- model: made by `kernelviz (.*?)` -->\n(.*?)\n?<!-- /model -->",
+    (ROOT / "docs" / "model.md").read_text(),
+    re.DOTALL,
+)
+
+
+@pytest.mark.parametrize(("command", "written"), SECTIONS, ids=("prefill", "decode"))
+def test_the_sections_of_models_are_printed_by_the_commands_that_they_name(
+    command: str, written: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(shlex.split(command)) == 0
+    assert capsys.readouterr().out.strip("\n") == written
