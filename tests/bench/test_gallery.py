@@ -87,7 +87,7 @@ def test_a_thumbnail_is_small_and_draws_every_line_inside_its_frame(bench: Bench
     for one in recorded_runs(bench):
         drawn = one.recording.sketch
         image = thumbnail(one.run.op, drawn, width=320, height=170)
-        assert len(image) < 8000
+        assert len(image) < 9000
         root = ElementTree.fromstring(image)
         paths = [e.get("d") or "" for e in root.iter("{http://www.w3.org/2000/svg}path")]
         assert len(paths) == 1 + (len(drawn.roof) > 1) + len(drawn.lines)

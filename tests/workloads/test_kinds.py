@@ -338,7 +338,7 @@ def test_the_recorded_runs_are_plans_of_the_catalogue(part: str) -> None:
         workload = workloads()[request.workload].workload
         plan = plan_of(workload, request, _two_gpus())
         assert len(plan.devices) == workload.ranks, name
-        assert len(plan.cases) >= 5
+        assert len(plan.cases) >= 3
 
 
 def test_the_recorded_runs_test_the_claims_about_workloads() -> None:
