@@ -34,8 +34,8 @@ from kernelviz.metrics.workloads import number
 from kernelviz.store import Store
 from kernelviz.worker.device_lock import DeviceLock
 
-LOADERS = ("workers_1", "workers_2", "workers_4", "workers_8", "workers_16")
-MORE_LOADERS = ("workers_4_persistent", "workers_4_prefetch_8", "workers_4_pinned")
+LOADERS = ("workers_0", "workers_1", "workers_2", "workers_4", "workers_8", "workers_16")
+MORE_LOADERS = ("workers_0", "workers_4_persistent", "workers_4_prefetch_8", "workers_4_pinned")
 ONE, CPU = ("cuda:0",), ("cpu",)
 RUNS: dict[str, dict[str, WorkloadRequest]] = {
     "two": {
@@ -55,7 +55,7 @@ RUNS: dict[str, dict[str, WorkloadRequest]] = {
         ),
         "data-loading-step": WorkloadRequest(
             "data_loading",
-            variants=("workers_4", "workers_8"),
+            variants=("workers_0", "workers_4", "workers_8"),
             values={"step_ms": "40"},
             preset="imagenet_like",
             devices=ONE,

@@ -33,7 +33,7 @@ from kernelviz.workloads.amp_step import torch_step
 from kernelviz.workloads.amp_step.torch_resnet import PARAMETERS, ResNet50
 from kernelviz.workloads.catalog import workloads
 from kernelviz.workloads.data_loading import torch_images
-from kernelviz.workloads.data_loading.torch_runner import lack_of_shared_memory
+from kernelviz.workloads.data_loading.torch_runner import lack_of_shared_memory, torch_threads
 from kernelviz.workloads.gradient_sync.torch_trace import lane_of
 from kernelviz.workloads.model_loading import page_cache, torch_loading
 from kernelviz.workloads.ranks.series import RankSeries, refusal
@@ -277,6 +277,18 @@ def test_a_loader_that_loses_doubles_or_changes_an_image_is_refused(tmp_path: Pa
             torch_images.check(wrong, expected)
         assert error.value.wrong == 4
     assert batches[0][0].shape == (4, 3, 32, 32)
+
+
+def test_torch_has_one_thread_while_the_baseline_loads_and_all_of_them_afterwards() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        for variant, count in (("workers_0_one_thread", 1), ("workers_0", 2), ("workers_4", 2)):
+            with torch_threads(torch_images.LOADINGS[variant].threads):
+                assert torch.get_num_threads() == count
+            assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 # model_loading

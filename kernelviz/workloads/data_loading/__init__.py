@@ -93,9 +93,15 @@ WORKLOADS = (
         ),
         variants=(
             WorkloadVariant(
+                name="workers_0_one_thread",
+                caption="No worker: the training process decodes, with one thread for operations of torch.",
+                idea="One thread, as a worker has, so that the gain of workers is theirs alone.",
+            ),
+            WorkloadVariant(
                 name="workers_0",
-                caption="No worker: the training process decodes.",
-                idea="What DataLoader does unless it is told otherwise.",
+                caption="No worker, with a thread for each core for operations of torch.",
+                idea="What DataLoader does unless it is told otherwise. Stacking a batch then wakes a thread on each core, "
+                "which can take longer than one thread would.",
             ),
             *(_workers(count, by_default=count <= 4) for count in (1, 2, 4, 8, 16)),
             WorkloadVariant(
@@ -115,7 +121,7 @@ WORKLOADS = (
                 needs=("cuda",),
             ),
         ),
-        baseline="workers_0",
+        baseline="workers_0_one_thread",
         figures=(
             WorkloadFigure(
                 name="images_per_s",

@@ -32,10 +32,13 @@ class Loading:
     persistent: bool = False
     prefetch: int | None = None
     pinned: bool = False
+    threads: int | None = None
+    """For operations of torch in this process; None: as many as it has by default."""
 
 
 LOADINGS: Mapping[str, Loading] = {
     "workers_0": Loading(),
+    "workers_0_one_thread": Loading(threads=1),
     **{f"workers_{count}": Loading(count) for count in (1, 2, 4, 8, 16)},
     "workers_4_persistent": Loading(4, persistent=True),
     "workers_4_prefetch_8": Loading(4, persistent=True, prefetch=8),

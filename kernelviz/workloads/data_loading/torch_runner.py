@@ -4,6 +4,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from kernelviz.workloads.data_loading.torch_images import (
     write_images,
 )
 
-_BASELINE = "workers_0"
+_BASELINE = "workers_0_one_thread"
 
 
 def cores() -> int:
@@ -59,7 +60,8 @@ def measure(cases: Sequence[WorkloadCase], context: WorkloadContext) -> Iterator
                 failure = Failure(stage="wrong", reasons=(ErrorTooLarge(of_bound=None),), message=str(wrong))
                 yield WorkloadMeasurement(case=case, failure=failure)
                 continue
-            calls[case.variant] = _epoch_of(batches, values["images"], values["step_ms"] / 1e3, context)
+            threads = LOADINGS[case.variant].threads
+            calls[case.variant] = _epoch_of(batches, values["images"], values["step_ms"] / 1e3, threads, context)
     by_variant = {case.variant: case for case in cases}
     for variant, series in context.rounds(calls, baseline=_BASELINE).items():
         yield WorkloadMeasurement(
@@ -81,11 +83,25 @@ def lack_of_shared_memory(needed_bytes: int, folder: Path = Path("/dev/shm")) ->
     )
 
 
-def _epoch_of(batches: Any, images: int, step_s: float, context: WorkloadContext) -> Callable[[], Mapping[str, float]]:
+def _epoch_of(
+    batches: Any, images: int, step_s: float, threads: int | None, context: WorkloadContext
+) -> Callable[[], Mapping[str, float]]:
     def call() -> Mapping[str, float]:
-        return epoch(batches, images, step_s, torch.device(context.torch_device))
+        with torch_threads(threads):
+            return epoch(batches, images, step_s, torch.device(context.torch_device))
 
     return call
+
+
+@contextmanager
+def torch_threads(count: int | None) -> Iterator[None]:
+    """Give operations of torch in this process so many threads meanwhile; None: leave them as they are."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(before if count is None else count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def epoch(batches: Any, images: int, step_s: float, device: torch.device) -> Mapping[str, float]:
