@@ -14,7 +14,7 @@ from kernelviz.text.machine_code import (
 from kernelviz.text.results import format_variant
 from kernelviz.text.text import Text, join, sentence_case
 
-PROOF_SIGNS: dict[ProofStatus, str] = {"proven": "✓", "missing": "✕", "undeclared": "·"}
+PROOF_SIGNS: dict[ProofStatus, str] = {"proven": "✓", "missing": "✕", "undeclared": "✓"}
 PROOF_MEANINGS: dict[ProofStatus, str] = {
     "proven": "the variant declares it, and the machine code of this case has it",
     "missing": "the variant declares it, but the machine code of this case does not have it",
@@ -44,8 +44,11 @@ def format_proof(proof: Proof) -> str:
 
     >>> format_proof(Proof(technique="vec16", status="proven")), format_proof(Proof(technique="tma", status="missing"))
     ('✓ 16-byte accesses', '✕ TMA')
+    >>> format_proof(Proof(technique="tma", status="undeclared"))
+    '✓ TMA (not declared)'
     """
-    return f"{PROOF_SIGNS[proof.status]} {TECHNIQUE_NAMES[proof.technique]}"
+    undeclared = " (not declared)" if proof.status == "undeclared" else ""
+    return f"{PROOF_SIGNS[proof.status]} {TECHNIQUE_NAMES[proof.technique]}{undeclared}"
 
 
 def format_proofs(proofs: Iterable[Proof]) -> Text:
@@ -55,7 +58,7 @@ def format_proofs(proofs: Iterable[Proof]) -> Text:
 
 def describe_proof(proof: Proof) -> Text:
     """A technique and what its sign means."""
-    return Text(f"{format_proof(proof)}: {PROOF_MEANINGS[proof.status]}")
+    return Text(f"{PROOF_SIGNS[proof.status]} {TECHNIQUE_NAMES[proof.technique]}: {PROOF_MEANINGS[proof.status]}")
 
 
 def format_limits(kernel: KernelOfCase) -> Text | None:

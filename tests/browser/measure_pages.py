@@ -14,18 +14,25 @@ import json
 import os
 import random
 import statistics
+import sys
 import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accessibility import AXE
-from conftest import ARGS, CHROMIUM
-from playwright.sync_api import Browser, Page, sync_playwright
-from servers import ROOT, served
-
 HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent))
+
+import msgspec  # noqa: E402
+import sample_tunings  # noqa: E402
+from accessibility import AXE  # noqa: E402
+from conftest import ARGS, CHROMIUM  # noqa: E402
+from playwright.sync_api import Browser, Page, sync_playwright  # noqa: E402
+from servers import ROOT, served  # noqa: E402
+
+from kernelviz.store import Store  # noqa: E402
+
 READY = (HERE / "page_ready.js").read_text()
 QUIET_S, MOST_S = 1.1, 40.0
 """A page is quiet after this time without a long task; it is given up after this time."""
@@ -41,6 +48,8 @@ class Wanted:
     code: bool = False
 
 
+MANY_CONFIGURATIONS = "many"
+"""The id of a run with 2,000 planted configurations, which is stored before the first visit."""
 REFERENCE = "reference: three charts by st.plotly_chart"
 PAGES = {
     "Bench, first visit": Wanted("", 3, True),
@@ -48,13 +57,16 @@ PAGES = {
     "Roofline": Wanted("roofline?runs=h200-matmul,h200-rmsnorm", 1, True),
     "Compare": Wanted("compare?a=h200-softmax&b=h200-softmax&variant_a=torch_eager&variant_b=triton_online", 1, True),
     "Gallery": Wanted("gallery"),
-    "Code": Wanted("code?run=h200-linear_gelu&variant=triton_fused&kind=sass", 0, True, True),
+    "Code": Wanted("code?run=h200-linear_gelu&variant=triton_fused&kind=sass", 0, False, True),
     "Code, a difference of 7,000 lines": Wanted(
-        "code?run=h200-linear_gelu&variant=cutlass_fused&variant_b=cuda_wgmma_fused&kind=sass", 0, True, True
+        "code?run=h200-linear_gelu&variant=cutlass_fused&variant_b=cuda_wgmma_fused&kind=sass", 0, False, True
     ),
     "Claims": Wanted("claims?results=h200", 0, True),
     "Ladder": Wanted("ladder", 1),
     "Autotune": Wanted("autotune"),
+    "Autotune, 2,000 configurations": Wanted(f"autotune?run={MANY_CONFIGURATIONS}", 3),
+    "Model": Wanted("model", 2, True),
+    "Workloads": Wanted("workloads", 1, True),
     "Fusion": Wanted("fusion", 1, True),
     "History": Wanted("history"),
     "Device": Wanted("device", 1),
@@ -150,6 +162,9 @@ def main() -> None:
         app_folder, reference_folder = Path(folder, "app"), Path(folder, "reference")
         app_folder.mkdir()
         reference_folder.mkdir()
+        store = Store.open(app_folder / "home")
+        store.runs.create(msgspec.structs.replace(sample_tunings.many(), id=MANY_CONFIGURATIONS))
+        store.close()
         with (
             served(ROOT / "app.py", app_folder) as app,
             served(HERE / "reference_page.py", reference_folder, health="_stcore/health") as reference,
