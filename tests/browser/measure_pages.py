@@ -64,7 +64,7 @@ PAGES = {
     "Claims": Wanted("claims?results=h200", 0, True),
     "Ladder": Wanted("ladder", 1),
     "Autotune": Wanted("autotune"),
-    "Autotune, 2,000 configurations": Wanted(f"autotune?run={MANY_CONFIGURATIONS}", 3),
+    "Autotune, 2,000 configurations": Wanted(f"autotune?run={MANY_CONFIGURATIONS}", 2),
     "Model": Wanted("model", 2, True),
     "Workloads": Wanted("workloads", 1, True),
     "Fusion": Wanted("fusion", 1, True),
