@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from kernelviz import bench as use_cases
-from kernelviz.bench.comparison import library_comparison
+from kernelviz.bench.library_comparison import library_comparison
 from kernelviz.metrics.library_comparison import ComparisonRow
 from kernelviz.ops import catalogue
 from kernelviz.text.library_comparison import HEADINGS, conclusion, format_row, markdown

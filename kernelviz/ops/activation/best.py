@@ -13,4 +13,4 @@ def activation(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> activation(Problem(op="gelu", sizes={"n": 134217728}, dtype="bf16"), H200)[0]
     'triton_block'
     """
-    return ("triton_block", "cuda_fast_math", "cuda_vec16")
+    return ("triton_block", "cuda_vec16")
