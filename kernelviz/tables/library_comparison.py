@@ -33,7 +33,8 @@ COLUMNS: tuple[Column[ComparisonRow], ...] = (
     Column("auto_over_library", "Auto / library", "The same for the variant that the op's rule chooses.", units.RATIO,
            lambda r: r.auto_over_library, _SHOWN),
     Column("auto_over_own", "Auto / own", "Time of the fastest own variant divided by that of the chosen one: 1 if the rule "
-           "chooses the fastest. Not measured: the run left the chosen variant out.", units.OWN_NUMBER, format_auto_ratio, _SHOWN),
+           "chooses the fastest. Not measured: the run left the chosen variant out.", units.OWN_NUMBER,
+           format_auto_ratio, _SHOWN),
     Column("auto", "Auto", "The own variant that a user gets: what the op's rule chooses by sizes, number format and card.",
            units.TEXT, lambda r: r.choice and format_variant(r.choice), _SHOWN),
     Column("own", "Best own", "The fastest correct variant written here (Triton, Gluon, CUDA C++).", units.TEXT,
