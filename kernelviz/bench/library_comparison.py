@@ -1,5 +1,6 @@
 """Use case: own variants, and the one that a user gets (`auto`), compared with every library. For page, CLI and Python."""
 
+import json
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -62,7 +63,10 @@ def every_row(bench: Bench) -> tuple[ComparisonRow, ...]:
     """The rows of all runs of GPUs that are stored here or come with the package, the newest of each problem."""
     stored = [run for run in bench.history.find(limit=NEWEST) if run.done > run.failed and not run.shipped]
     newest: dict[tuple[str, str], ComparisonRow] = {}
+    known = bench.ops()
     for run in (*bench.history.shipped(), *reversed(stored)):
+        if run.op not in known:  # of another tool, whose variants are neither own ones nor libraries
+            continue
         make = _rows.__wrapped__ if run.status in LIVING else _rows
         for row in make(bench, run):
             place = (row.card, row.problem.key)
@@ -79,6 +83,16 @@ def cards_of(rows: Sequence[ComparisonRow]) -> tuple[str, ...]:
 def ops_of(rows: Sequence[ComparisonRow]) -> tuple[str, ...]:
     """The names of the ops."""
     return tuple(dict.fromkeys(sorted(row.problem.op for row in rows)))
+
+
+def key_of(row: ComparisonRow) -> str:
+    """One line that names the problem of a card, for addresses."""
+    return f"{row.problem.key} | {row.card}"
+
+
+def as_json(rows: Sequence[ComparisonRow]) -> bytes:
+    """The records as a file in JSON."""
+    return json.dumps(library_records(rows), ensure_ascii=False, allow_nan=False, indent=2).encode() + b"\n"
 
 
 def _of_sources(bench: Bench, sources: Sequence[str]) -> tuple[ComparisonRow, ...]:

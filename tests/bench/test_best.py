@@ -6,12 +6,15 @@ import re
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import pytest
+import sample_runs as samples
 
 import kernelviz as kv
 from kernelviz import bench as use_cases
+from kernelviz.bench import Bench
 from kernelviz.bench.best import auto_names, best, card_of, recorded_cards
-from kernelviz.bench.library_comparison import every_row, library_comparison, library_records
+from kernelviz.bench.library_comparison import cards_of, every_row, library_comparison, library_records
 from kernelviz.cli import main
 from kernelviz.core import BadField, Problem, UnknownName
 from kernelviz.core.backends import BACKENDS
@@ -21,6 +24,7 @@ from kernelviz.metrics.library_comparison import AutoSummary, comparison_rows
 from kernelviz.ops import Op, catalogue
 from kernelviz.ops.catalog.best import H200, Card, sentence
 from kernelviz.ops.catalog.choice import candidates, rule_of
+from kernelviz.store import Store
 
 ROOT = Path(__file__).parents[2]
 A100 = Card(compute_capability=(8, 0), multiprocessors=108, l2_bytes=40 * 2**20)
@@ -125,6 +129,20 @@ def test_misses_come_first_and_the_filters_select() -> None:
     for wrong in ({"card": "H300"}, {"family": "attentions"}, {"op": "sofmax"}):
         with pytest.raises(UnknownName):
             library_comparison(bench, **wrong)  # type: ignore[arg-type]
+
+
+def test_a_run_that_is_stored_here_is_compared_too_and_replaces_the_recorded_one(tmp_path: Path) -> None:
+    bench = Bench(Store.open(tmp_path), (samples.CPU,), lock_directory=tmp_path)
+    recorded = bench.load("h200-softmax")
+    bench.history.add(msgspec.structs.replace(recorded, id="of-here"))
+    rows = library_comparison(bench, op="softmax", card="NVIDIA H200")
+    assert len(rows) == len(library_comparison(use_cases.current(), op="softmax", card="NVIDIA H200"))
+    assert {row.run_id for row in rows} == {"of-here"}
+    another = msgspec.structs.replace(recorded.environment.device, name="NVIDIA H200 NVL")
+    elsewhere = msgspec.structs.replace(recorded.environment, device=another)
+    bench.history.add(msgspec.structs.replace(recorded, id="of-another", environment=elsewhere))
+    assert "NVIDIA H200 NVL" in cards_of(every_row(bench))
+    bench.close()
 
 
 def test_command_and_python_give_the_same_choice(capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,6 +56,7 @@ PAGES = {
     "Ladder": Wanted("ladder", 1),
     "Autotune": Wanted("autotune"),
     "Fusion": Wanted("fusion", 1, True),
+    "Own and library": Wanted("own_and_library", 0, True),
     "History": Wanted("history"),
     "Device": Wanted("device", 1),
     "Method": Wanted("method", 1),
