@@ -9,6 +9,8 @@ from kernelviz.text import format_problem, format_variant
 from kernelviz.text.library_comparison import format_auto_ratio
 from kernelviz.text.text import Text, join
 
+SPEED = units.Unit(form=".2f", single=lambda value: f"{value:.2f}")
+"""How many times as fast, with the digits of the table of docs/kernels.md."""
 _SHOWN = View.WIDE | View.RECORD
 
 
@@ -29,8 +31,9 @@ COLUMNS: tuple[Column[ComparisonRow], ...] = (
     Column("problem", "Problem", "Op, number format, sizes and direction.", units.TEXT,
            lambda r: format_problem(r.problem), _SHOWN, width="medium"),
     Column("own_over_library", "Own / library", "Time of the fastest library divided by that of the fastest own variant, cold "
-           "caches. Below 1, a library is faster.", units.RATIO, lambda r: r.ratio, _SHOWN),
-    Column("auto_over_library", "Auto / library", "The same for the variant that the op's rule chooses.", units.RATIO,
+           "caches. Below 1, a library is faster.", SPEED, lambda r: r.ratio, _SHOWN),
+    Column("card", "Card", "The GPU of the run.", units.TEXT, lambda r: r.card, _SHOWN),
+    Column("auto_over_library", "Auto / library", "The same for the variant that the op's rule chooses.", SPEED,
            lambda r: r.auto_over_library, _SHOWN),
     Column("auto_over_own", "Auto / own", "Time of the fastest own variant divided by that of the chosen one: 1 if the rule "
            "chooses the fastest. Not measured: the run left the chosen variant out.", units.OWN_NUMBER,
@@ -51,6 +54,5 @@ COLUMNS: tuple[Column[ComparisonRow], ...] = (
            units.TEXT, _libraries, _SHOWN, width="large"),
     Column("roof_fraction", "Of the roof", "Share of the measured roof that the best own variant reaches.", units.SHARE,
            lambda r: r.share, _SHOWN),
-    Column("card", "Card", "The GPU of the run.", units.TEXT, lambda r: r.card, _SHOWN),
     Column("run", "Run", "The run that measured the problem.", units.TEXT, lambda r: r.run_id, _SHOWN),
 )  # fmt: skip

@@ -60,14 +60,12 @@ def one_problem(bench: Bench, row: ComparisonRow) -> None:
         st.markdown(f"**{plain(format_problem(row.problem))}** on {plain(row.card)}")
         timed = [result for result in row.named.values() if time_s(result) is not None]
         own_s = time_s(row.own)
-        lines = ["| Variant | Time | Best own / this | |", "|---|--:|--:|---|"]
+        lines = ["| Variant | Time | Best own / this | Kind |", "|---|--:|--:|---|"]
         for result in timed:
             this_s = time_s(result) or 0.0
-            marks = [
-                "best own" if row.own is result else "",
-                "auto" if row.auto is result else "",
-                "best library" if row.library is result else "library" if result in row.libraries else "",
-            ]
+            of_library = result in row.libraries
+            best = "best " if result in (row.own, row.library) else ""
+            marks = [f"{best}{'library' if of_library else 'own'}", "auto" if row.auto is result else ""]
             ratio = "–" if own_s is None else f"{own_s / this_s:.2f}"
             mark = ", ".join(filter(None, marks))
             lines.append(f"| {plain(format_variant(result.variant))} | {units.seconds(this_s)} | {ratio} | {mark} |")
