@@ -64,20 +64,20 @@ def best(
     return bound(known, inputs, best_of_problem(bench, known, problem, bench.device(device)))
 
 
-def bound(op: Op, inputs: tuple[Tensor, ...], found: Best) -> BestCall:
+def bound(op: Op, inputs: tuple[Tensor, ...], choice: Best) -> BestCall:
     """The first of the variants that can be bound to these tensors. Errors: that of the first variant, if none can."""
-    of_direction = op.of(found.problem)
+    of_direction = op.of(choice.problem)
     refused: dict[str, UsageError] = {}
-    for variant in found.variants:
+    for variant in choice.variants:
         chosen = of_direction.variant_named(variant.name)
         try:
-            launch: Launch = chosen.bind(*inputs, **chosen.keywords(found.problem))
+            launch: Launch = chosen.bind(*inputs, **chosen.keywords(choice.problem))
             refresh(launch)
         except UsageError as error:
             refused[variant.name] = error
             continue
         reasons = {name: str(error) for name, error in refused.items()}
-        return BestCall(variant.name, found.rule, found.problem, reasons, launch, inputs)
+        return BestCall(variant.name, choice.rule, choice.problem, reasons, launch, inputs)
     raise next(iter(refused.values()))
 
 
@@ -95,5 +95,5 @@ def best_variant(
     device: a GPU of this machine, or a card of the recorded runs, such as ``H200``; by default the first GPU here, else
     the first of these cards. Errors: UnknownName and BadField, with what is allowed.
     """
-    found = best_of(use_cases.current(), op, sizes, dtype, compute=compute, direction=direction, device=device)
-    return found.variant.name
+    choice = best_of(use_cases.current(), op, sizes, dtype, compute=compute, direction=direction, device=device)
+    return choice.variant.name

@@ -35,13 +35,13 @@ def best(
     """
     check_name("direction", direction, get_args(Direction))
     sizes = options.parse_sizes(size)
-    found = best_of(
+    chosen = best_of(
         use_cases.current(), op, sizes, dtype, compute=compute, direction=cast(Direction, direction), device=device
     )
     if as_json:
-        console.print_json(found.record)
+        console.print_json(chosen.record)
         return
-    console.echo(found.variant.name)
-    console.err().print(f"{format_problem(found.problem)} on {found.device.name}", markup=False, highlight=False)
-    console.err().print(f"Rule: {found.rule}", markup=False, highlight=False)
-    console.err().print(f"Variant: {found.variant.summary}", markup=False, highlight=False)
+    console.echo(chosen.variant.name)
+    console.err().print(f"{format_problem(chosen.problem)} on {chosen.device.name}", markup=False, highlight=False)
+    console.err().print(f"Rule: {chosen.rule}", markup=False, highlight=False)
+    console.err().print(f"Variant: {chosen.variant.summary}", markup=False, highlight=False)

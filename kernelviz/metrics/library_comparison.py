@@ -15,7 +15,7 @@ from kernelviz.metrics.winner import NEVER_WINNING
 OWN = tuple(backend.name for backend in BACKENDS.values() if backend.written_here)
 """Backends of kernels that are written here. Every other backend is a library: torch's own kernels, Inductor's, Liger's."""
 EAGER, COMPILED, LIGER = "torch_eager", "torch_compile", "liger"
-NEAR = 1.03
+MOST_SLOWER = 1.03
 """The choice counts as good where it takes at most so many times the time of the best own variant."""
 Auto = Callable[[Problem, Device], Sequence[str]]
 """The names of the own variants that a user should get for a problem on a device, the best first (`ops.catalog.choice`)."""
@@ -153,7 +153,7 @@ class AutoSummary:
     """Problems with a time of the variant that the rules choose, how many are near the best own one, and the lowest ratio."""
 
     problems: int
-    near: int
+    as_fast: int
     lowest: float | None
 
     @classmethod
@@ -161,7 +161,7 @@ class AutoSummary:
         """Of all rows whose choice has a correct time.
 
         >>> AutoSummary.of([])
-        AutoSummary(problems=0, near=0, lowest=None)
+        AutoSummary(problems=0, as_fast=0, lowest=None)
         """
         ratios = [row.auto_ratio for row in rows if row.auto_ratio is not None]
-        return cls(len(ratios), sum(ratio >= 1 / NEAR for ratio in ratios), min(ratios, default=None))
+        return cls(len(ratios), sum(ratio >= 1 / MOST_SLOWER for ratio in ratios), min(ratios, default=None))

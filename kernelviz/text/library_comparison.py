@@ -7,7 +7,7 @@ from kernelviz.metrics.library_comparison import (
     COMPILED,
     EAGER,
     LIGER,
-    NEAR,
+    MOST_SLOWER,
     AutoSummary,
     ComparisonRow,
     mean_ratio,
@@ -100,15 +100,15 @@ def conclusion(rows: Sequence[ComparisonRow]) -> Text:
 def describe_auto(summary: AutoSummary) -> Text:
     """One line about the choice of the rules.
 
-    >>> str(describe_auto(AutoSummary(problems=200, near=196, lowest=0.941)))
+    >>> str(describe_auto(AutoSummary(problems=200, as_fast=196, lowest=0.941)))
     'auto: within 3 % of the best own variant for 196 of 200 problems (98 %), 0.94 of it at the least'
-    >>> str(describe_auto(AutoSummary(problems=0, near=0, lowest=None)))
+    >>> str(describe_auto(AutoSummary(problems=0, as_fast=0, lowest=None)))
     'auto: no problem with a correct time of the chosen variant'
     """
     if summary.lowest is None:
         return Text("auto: no problem with a correct time of the chosen variant")
-    share = summary.near / summary.problems
+    share = summary.as_fast / summary.problems
     return Text(
-        f"auto: within {100 * (NEAR - 1):.0f} % of the best own variant for {summary.near} of {summary.problems} problems "
-        f"({100 * share:.0f} %), {summary.lowest:.2f} of it at the least"
+        f"auto: within {100 * (MOST_SLOWER - 1):.0f} % of the best own variant for {summary.as_fast} of {summary.problems} "
+        f"problems ({100 * share:.0f} %), {summary.lowest:.2f} of it at the least"
     )

@@ -39,15 +39,15 @@ def problem_of_tensors(
     names = ", ".join(spec.name for spec in specs)
     if len(inputs) != len(specs):
         raise BadField("inputs", len(inputs), f"{direction} {op.name} takes {len(specs)} tensors: {names}")
-    found = dict(sizes)
+    known = dict(sizes)
     for spec, tensor in zip(specs, inputs, strict=True):
         if len(tensor.shape) != len(spec.axes):
             raise BadField(f"input {spec.name}", f"{len(tensor.shape)} dimensions", f"it has {len(spec.axes)}")
         for axis, size in zip(spec.axes, tensor.shape, strict=True):
-            if isinstance(axis, str) and found.setdefault(axis, int(size)) != size:
-                raise BadField(f"input {spec.name}", tuple(tensor.shape), f"its size {axis} is {found[axis]} elsewhere")
+            if isinstance(axis, str) and known.setdefault(axis, int(size)) != size:
+                raise BadField(f"input {spec.name}", tuple(tensor.shape), f"its size {axis} is {known[axis]} elsewhere")
     own = next((_NAMES.get(str(t.dtype)) for spec, t in zip(specs, inputs, strict=True) if spec.dtype is None), None)
-    problem = op.problem(found, own or op.dtypes[0], compute=compute, direction=direction)
+    problem = op.problem(known, own or op.dtypes[0], compute=compute, direction=direction)
     for spec, tensor in zip(specs, inputs, strict=True):
         if tuple(tensor.shape) != spec.shape(problem.sizes):
             raise BadField(f"input {spec.name}", tuple(tensor.shape), f"it must be {spec.shape(problem.sizes)}")
