@@ -13,7 +13,7 @@ from kernelviz.api.best_calls import bound
 from kernelviz.bench.best import Best
 from kernelviz.core import BadField, Direction, UnknownName
 from kernelviz.formats import shipped_runs
-from kernelviz.ops import Launch, Op, catalogue, op_named, variant
+from kernelviz.ops import Launch, Op, Staged, catalogue, op_named, variant
 from kernelviz.ops.catalog.called import problem_of_tensors
 
 
@@ -89,6 +89,28 @@ def test_the_first_variant_that_can_be_bound_is_called_and_the_others_are_named(
     assert torch.equal(call(), torch.softmax(x, -1))  # type: ignore[arg-type]
     with pytest.raises(BadField, match="16 bytes"):
         bound(op, (x,), Best(problem, device, "The rule.", op.variants[:1]))
+
+
+def test_a_call_of_a_backward_pass_follows_the_forward_pass_of_what_the_tensors_hold_then() -> None:
+    def bind(x_MN: torch.Tensor, dy_MN: torch.Tensor) -> Staged:
+        """The gradient of a softmax on the processor, from the outputs of its forward pass."""
+        y_MN = torch.empty_like(x_MN)
+
+        def gradient() -> torch.Tensor:
+            return y_MN * (dy_MN - (y_MN * dy_MN).sum(-1, keepdim=True))
+
+        return Staged(forward=lambda: y_MN.copy_(torch.softmax(x_MN, -1)), call=gradient)
+
+    only = replace(variant(backend="triton", directions=("backward",))(bind), name="only")
+    op = replace(op_named("softmax"), variants=(only,))
+    x, dy = torch.randn(4, 8, requires_grad=True), torch.randn(4, 8)
+    problem = problem_of_tensors(op, [x, dy], {}, direction="backward")
+    device = shipped_runs.load("h200-softmax").environment.device
+    call = bound(op, (x.detach(), dy), Best(problem, device, "The rule.", op.variants))
+    for _ in range(2):
+        (expected,) = torch.autograd.grad(torch.softmax(x, -1), x, dy)
+        torch.testing.assert_close(call(), expected)
+        x.data.add_(torch.randn(4, 8))
 
 
 @pytest.mark.parametrize("direction", ["forward", "backward"])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kernelviz import bench as use_cases
 from kernelviz.bench.best import Best, best_of_problem
 from kernelviz.bench.best import best as best_of
-from kernelviz.core import BadField, Direction, Problem, UsageError
+from kernelviz.core import BadField, DeviceError, Direction, Problem, UsageError
 from kernelviz.ops import Launch, Op, op_named, refresh
 from kernelviz.ops.catalog.called import problem_of_tensors
 
@@ -19,22 +19,29 @@ if TYPE_CHECKING:
     from kernelviz.ops import Tensors
 
 
+UNAVAILABLE = (ImportError, DeviceError, UsageError)
+"""What a variant raises that does not take these tensors, or cannot run on this machine. Runs call such a case unavailable."""
+
+
 @dataclass(frozen=True, slots=True)
 class BestCall:
     """A variant bound to tensors: each call runs the op once on what these tensors hold then, and returns its output or outputs.
 
-    The outputs have the same memory in each call. `passed_over`: variants that the rule preferred, and why they were not bound.
+    The outputs have the same memory in each call. The call of a backward pass first runs the forward pass that it reads from.
+    `passed_over`: variants that the rule preferred, and why they were not bound. `changes`: inputs that a call changes, such as
+    the first one of `scatter_add`. `inputs` are held here, because a kernel of CUDA C++ has only their addresses.
     """
 
     variant: str
     rule: str
     problem: Problem
     passed_over: Mapping[str, str]
-    launch: Callable[[], Tensor | Tensors]
+    changes: tuple[str, ...]
+    launch: Launch
     inputs: tuple[Tensor, ...]
-    """Held here, because a kernel of CUDA C++ has only their addresses."""
 
     def __call__(self) -> Tensor | Tensors:
+        refresh(self.launch)
         return self.launch()
 
     def __repr__(self) -> str:
@@ -67,17 +74,17 @@ def best(
 def bound(op: Op, inputs: tuple[Tensor, ...], choice: Best) -> BestCall:
     """The first of the variants that can be bound to these tensors. Errors: that of the first variant, if none can."""
     of_direction = op.of(choice.problem)
-    refused: dict[str, UsageError] = {}
+    refused: dict[str, Exception] = {}
     for variant in choice.variants:
         chosen = of_direction.variant_named(variant.name)
         try:
             launch: Launch = chosen.bind(*inputs, **chosen.keywords(choice.problem))
             refresh(launch)
-        except UsageError as error:
+        except UNAVAILABLE as error:
             refused[variant.name] = error
             continue
         reasons = {name: str(error) for name, error in refused.items()}
-        return BestCall(variant.name, choice.rule, choice.problem, reasons, launch, inputs)
+        return BestCall(variant.name, choice.rule, choice.problem, reasons, chosen.mutates, launch, inputs)
     raise next(iter(refused.values()))
 
 

@@ -19,6 +19,8 @@ from kernelviz.ui.shared import download_button, site, table
 from kernelviz.ui.shared.text import plain
 
 TABLE_PX = 460
+NO_BREAK = "\u00a0"
+"""Between a number and its unit, so that a phone does not put them on two lines."""
 
 
 def summary(rows: Sequence[ComparisonRow]) -> None:
@@ -68,7 +70,9 @@ def one_problem(bench: Bench, row: ComparisonRow) -> None:
             marks = [f"{best}{'library' if of_library else 'own'}", "auto" if row.auto is result else ""]
             ratio = "–" if own_s is None else f"{own_s / this_s:.2f}"
             mark = ", ".join(filter(None, marks))
-            lines.append(f"| {plain(format_variant(result.variant))} | {units.seconds(this_s)} | {ratio} | {mark} |")
+            lines.append(
+                f"| {plain(format_variant(result.variant))} | {units.seconds(this_s).replace(' ', NO_BREAK)} | {ratio} | {mark} |"
+            )
         st.markdown("\n".join(lines))
         op = bench.ops().get(row.problem.op)
         if op is not None and row.choice is not None:
