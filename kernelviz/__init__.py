@@ -16,9 +16,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kernelviz import plots
     from kernelviz.api import (
+        BestCall,
         LayerReport,
         Report,
         WorkloadReport,
+        best,
+        best_variant,
         checklist,
         claims,
         claims_markdown,
@@ -65,9 +68,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "BestCall",
     "LayerReport",
     "Report",
     "WorkloadReport",
+    "best",
+    "best_variant",
     "checklist",
     "claims",
     "claims_markdown",

@@ -64,6 +64,8 @@ PROMISES: dict[str, tuple[str, ...]] = {
     "kernelviz model llama-3-8b --markdown": ("## Llama-3-8B, prefill, 1 sequence of 4,096 tokens, bf16", "Op by op"),
     "kernelviz claims": ("✓ holds", "✕ does not hold", "Published"),
     "kernelviz compare h200-add": ("only torch_eager", "only triton_block", "faster", "same"),
+    "kernelviz library-comparison --card": (r"softmax bf16", "cuda_columns", "auto / best own"),
+    "kernelviz best": ("gluon_warp_specialised",),
     "kernelviz library-comparison": ("own", "eager", "compile", "Liger", "of the roof"),
     "kernelviz import docs/h200-ladders": (),
     "kernelviz run softmax --preset": ("liger", "triton_persistent", "131,072"),

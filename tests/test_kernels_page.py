@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 from kernelviz import bench as use_cases
-from kernelviz.bench.comparison import library_comparison
-from kernelviz.metrics.library_comparison import ComparisonRow
+from kernelviz.bench.library_comparison import library_comparison
+from kernelviz.metrics.library_comparison import AutoSummary, ComparisonRow
 from kernelviz.ops import catalogue
-from kernelviz.text.library_comparison import HEADINGS, conclusion, format_row, markdown
+from kernelviz.text.library_comparison import HEADINGS, conclusion, describe_auto, format_row, markdown
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "kernels.md").read_text()
@@ -41,6 +41,14 @@ def test_every_miss_has_its_reason_in_one_line() -> None:
     missed = {format_row(s)[0] for s in found() if s.ratio is not None and float(format_row(s)[ratio].split()[0]) < 1}
     assert missed
     assert set(re.findall(r"^- `([^`]+)`:", section, re.MULTILINE)) == missed
+
+
+def test_the_choice_of_the_rules_is_near_the_best_own_variant() -> None:
+    summary = AutoSummary.of(found())
+    assert summary.problems > 160
+    assert summary.as_fast >= 0.95 * summary.problems
+    assert (summary.lowest or 0) >= 0.85
+    assert str(describe_auto(summary)).removeprefix("auto: ") in PAGE
 
 
 def test_what_is_not_in_the_table_is_named() -> None:

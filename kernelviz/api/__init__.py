@@ -7,6 +7,7 @@ kv.plots.latency_by_size(report)
 """
 
 from kernelviz.api.artifacts import code, code_diff, code_facts, code_listing, code_page
+from kernelviz.api.best_calls import BestCall, best, best_variant
 from kernelviz.api.checklists import checklist
 from kernelviz.api.comparisons import Compared, compare, fusion, gallery, library_comparison, regress, roofline, trends
 from kernelviz.api.devices import data_sheets
@@ -31,6 +32,7 @@ ladders = library_comparison
 """The former name of `library_comparison`."""
 
 __all__ = [
+    "BestCall",
     "Compared",
     "Configurations",
     "LadderReport",
@@ -39,6 +41,8 @@ __all__ = [
     "TransferMatrix",
     "Tuned",
     "WorkloadReport",
+    "best",
+    "best_variant",
     "checklist",
     "claims",
     "claims_markdown",

@@ -14,6 +14,7 @@ from kernelviz.api.report import PathLike, frame
 from kernelviz.bench import comparison, regression
 from kernelviz.bench import fusion as fusing
 from kernelviz.bench import gallery as recorded
+from kernelviz.bench import library_comparison as against_libraries
 from kernelviz.bench import roofline as placing
 from kernelviz.bench.code_changes import changes_of_pairs
 from kernelviz.bench.code_differences import CodeDifference, code_differences
@@ -163,9 +164,14 @@ def gallery(*, family: str | None = None, op: str | None = None, device: str | N
     return frame(recorded.records(recorded.gallery(bench, family=family, op=op, device=device)))
 
 
-def library_comparison(*sources: str | Path) -> tuple[ComparisonRow, ...]:
-    """Compare the fastest correct own variant of each problem with the libraries and the roof. `sources`: run ids or files.
+def library_comparison(
+    *sources: str | Path, card: str | None = None, family: str | None = None, op: str | None = None
+) -> tuple[ComparisonRow, ...]:
+    """Compare the fastest correct own variant of each problem, and the one that the op's rule chooses (`row.auto`),
+    with the libraries and the roof, misses first.
 
-    Errors: UnknownRun, BadField for a file that cannot be read, DocumentError.
+    sources: run ids or files; by default the newest runs here and those that come with kernelviz. card, family, op: only rows of
+    these. Errors: UnknownRun, BadField for a file that cannot be read, DocumentError; UnknownName, with the known names.
     """
-    return comparison.library_comparison(use_cases.current(), [str(source) for source in sources])
+    named = [str(source) for source in sources]
+    return against_libraries.library_comparison(use_cases.current(), named, card=card, family=family, op=op)

@@ -1,13 +1,13 @@
-"""Use cases: compare two runs or two variants, and own variants with libraries. For page, CLI and Python."""
+"""Use cases: compare two runs or two variants. For page, CLI and Python."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast, get_args
 
 import msgspec
 
-from kernelviz.bench import backup, run_files
+from kernelviz.bench import run_files
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import LIVING, BadField, DocumentError, Plan, Run, UnknownRun, check_name
@@ -15,7 +15,6 @@ from kernelviz.metrics import comparison as rule
 from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.equal_clock import equal_clock
 from kernelviz.metrics.figures import Headline, figure_of
-from kernelviz.metrics.library_comparison import COMPILED, EAGER, LIGER, ComparisonRow, comparison_rows, time_s
 from kernelviz.metrics.no_common_case import OtherPart, why_no_common_case
 from kernelviz.metrics.statistics import Interval
 from kernelviz.text import describe_verdict_reason
@@ -200,44 +199,6 @@ def _side(run: Run, variant: str | None) -> dict[str, Any]:
         "device_uuid": here.device.uuid,
         "variant": variant,
     }
-
-
-def library_comparison(bench: Bench, sources: Sequence[str]) -> tuple[ComparisonRow, ...]:
-    """One row for each problem of the runs. Each source is the id of a run, a document or a backup.
-
-    Errors: UnknownRun, BadField for a file that cannot be read, DocumentError.
-    """
-    return comparison_rows(run for source in sources for run in _runs_of(bench, source))
-
-
-def _runs_of(bench: Bench, source: str) -> Iterator[Run]:
-    path = Path(source)
-    if path.is_file() and backup.recognised(path):
-        yield from backup.runs(path)  # one at a time: a backup may hold many runs
-    else:
-        yield opened(bench, source)
-
-
-def library_records(rows: Sequence[ComparisonRow]) -> list[dict[str, Any]]:
-    """One record for each problem, in SI base units, for JSON and data frames. An unknown value is None."""
-    return [
-        {
-            "op": row.problem.op,
-            **row.problem.sizes,
-            "dtype": row.problem.dtype,
-            "direction": row.problem.direction,
-            "read_bytes": row.cost.read_bytes,
-            "written_bytes": row.cost.written_bytes,
-            "own": row.own.variant if row.own else None,
-            "own_s": time_s(row.own),
-            "library": row.library.variant if row.library else None,
-            "library_s": time_s(row.library),
-            **{f"{name}_s": time_s(row.named.get(name)) for name in (EAGER, COMPILED, LIGER)},
-            "own_over_library": row.ratio,
-            "roof_fraction": row.share,
-        }
-        for row in rows
-    ]
 
 
 @lru_cache(maxsize=64)

@@ -10,6 +10,7 @@ import typer
 import kernelviz
 from kernelviz import bench as use_cases
 from kernelviz.cli import claims, console, history, tune, workloads
+from kernelviz.cli.best import best
 from kernelviz.cli.checklist import checklist
 from kernelviz.cli.code import code
 from kernelviz.cli.compare import compare
@@ -74,6 +75,7 @@ COMMANDS: dict[str, dict[str, Callable[..., int | None]]] = {
     },
     RESULTS: {
         "gallery": gallery,
+        "best": best,
         "import": history.import_files,
         "export": history.export,
         "checklist": checklist,

@@ -41,6 +41,11 @@ PAGES = {
     "claims": ("Claims", "claims?results=h200&claim=marlin", ".st-key-one_claim"),
     "ladder": ("Ladder", "ladder", ".st-key-ladder_chart .js-plotly-plot"),
     "fusion": ("Fusion", "fusion", ".st-key-fusion_sweep .js-plotly-plot"),
+    "own and library": (
+        "Own and library",
+        "own_and_library?of_op=softmax",
+        ".st-key-library_table [data-testid=stDataFrame]",
+    ),
     "autotune": ("Autotune", "autotune?op=add&variant=triton_tuned", ".st-key-autotune_form"),
     "model": ("Model", "model", ".st-key-model_bars .js-plotly-plot"),
     "workloads": ("Workloads", "workloads", ".st-key-workloads_title"),
@@ -72,7 +77,7 @@ def test_every_page_is_looked_at_by_axe() -> None:
     """By a call that names the page's title, which the page then must have."""
     calls = "".join(file.read_text() for file in Path(__file__).parent.glob("test_*.py"))
     titles = {*re.findall(r'expect_accessible\(page, "(\w+)"', calls), *(title for title, _, _ in PAGES.values())}
-    assert titles == {file.stem.capitalize() for file in pages_folder().glob("*.py")}
+    assert titles == {file.stem.capitalize().replace("_", " ") for file in pages_folder().glob("*.py")}
 
 
 STATES = ((1440, "dark"), (1440, "light"), (390, "light"))

@@ -61,9 +61,12 @@ DECIDING = (
 NOT_DECIDING = (
     *("kernelviz/__init__.py", "kernelviz/core/units.py", "tests/conftest.py", "tests/turns.py"),
     *("tests/ops/passed_record.py", "tests/ops/compile_record.py"),
+    *("kernelviz/ops/catalog/called.py", "kernelviz/ops/catalog/choice.py"),
 )
-"""Code that test processes load and that decides nothing: it names the Python API, writes numbers as text, or only chooses
-tests."""
+"""Code that test processes load and that decides nothing: it names the Python API, writes numbers as text, only chooses tests,
+or chooses the variant that a user gets."""
+RULE = "best"
+"""The module of each family that chooses that variant, the argument of an op that names the rule, and its field."""
 PACKAGES = ("torch", "triton", "numpy", "hypothesis", "cuda-core", "nvidia-cuda-nvrtc", "pytest")
 SUFFIXES = (".py", ".cu", ".cuh", ".h", ".cpp")
 MOST_MISSING = 0.25
@@ -128,7 +131,7 @@ def _sources(places: Iterable[str]) -> Iterator[Path]:
     for place in (ROOT / name for name in places):
         found = sorted(place.rglob("*")) if place.is_dir() else [place]
         named = {path: str(path.relative_to(ROOT)) for path in found if path.suffix in SUFFIXES}
-        yield from (path for path, name in named.items() if name not in NOT_DECIDING)
+        yield from (path for path, name in named.items() if name not in NOT_DECIDING and path.stem != RULE)
 
 
 def _code(path: Path) -> str:
@@ -152,8 +155,20 @@ def _code_of(suffix: str, text: str) -> str:
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            node.body = [one for one in node.body if not _is_docstring(one)]
+            node.body = [one for one in node.body if not _is_docstring(one) and not _is_of_rule(one)]
+        elif isinstance(node, ast.ImportFrom):
+            node.names = [alias for alias in node.names if alias.name != RULE]
+        elif isinstance(node, ast.Call):
+            node.keywords = [one for one in node.keywords if one.arg != RULE]
     return ast.dump(tree)
+
+
+def _is_of_rule(node: ast.stmt) -> bool:
+    """Whether it only imports rules, or is the field of an op for its rule."""
+    if isinstance(node, ast.ImportFrom):
+        rules = (node.module or "").endswith(f".{RULE}")
+        return rules or all(alias.name == RULE for alias in node.names)
+    return isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == RULE
 
 
 def _is_docstring(node: ast.stmt) -> bool:

@@ -21,6 +21,9 @@ def test_only_what_decides_a_test_changes_its_digest() -> None:
     assert code(text) == code(text.replace("Doc.", "Other.").replace("# why", ""))
     for before, after in (("+ 1", "+ 2"), ('"n": 7', '"n": 8'), ("def f", "def g")):
         assert code(text) != code(text.replace(before, after)), after
+    field, argument = "class Op:\n    n: int\n", "SCALE = Op(n=1)\n"
+    with_rule = f"from kernelviz.ops.scale import best\n{field}    best: Rule | None = None\n{argument[:-2]}, best=best.scale)\n"
+    assert code(field + argument) == code(with_rule), "which variant a user gets decides no test of a kernel"
     kernel = '#include "a.cuh"\nint f() { return 1; } // why\n'
     assert code(kernel, ".cu") == code(kernel.replace("// why", "/* because */"), ".cu")
     assert code(kernel, ".cu") != code(kernel.replace("return 1", "return 2"), ".cu")

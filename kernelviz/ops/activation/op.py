@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost
+from kernelviz.ops.activation import best
 from kernelviz.ops.activation.reference import (
     gelu_bound,
     relu_bound,
@@ -64,6 +65,7 @@ def _op(
         bound=bound,
         rule=rule,
         baseline="torch_eager",
+        best=best.activation,
         first=tuple(n for n in names if n not in ("cuda_scalar", "triton_erf")),
         variants=variants,
         presets=(

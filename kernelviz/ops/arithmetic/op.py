@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Cost
+from kernelviz.ops.arithmetic import best
 from kernelviz.ops.arithmetic.reference import add_reference, bound, div_bound, div_reference, mul_reference, quotients
 from kernelviz.ops.arithmetic.variants import PUBLISHED, ladder, torch_graph
 from kernelviz.ops.catalog.op import Op
@@ -63,6 +64,7 @@ OPS = (
         bound=bound,
         rule="|error| ≤ 1.01 u |x + y|: one rounding to the output's format",
         baseline="torch_eager",
+        best=best.elementwise,
         first=_FIRST,
         variants=(*_ADD[:2], *PUBLISHED, *_ADD[2:], torch_graph),
         presets=(
@@ -89,6 +91,7 @@ OPS = (
         bound=bound,
         rule="|error| ≤ 1.01 u |x · y|: one rounding to the output's format",
         baseline="torch_eager",
+        best=best.elementwise,
         first=_FIRST,
         variants=_MUL,
         presets=(_LARGE,),
@@ -109,6 +112,7 @@ OPS = (
         bound=div_bound,
         rule="|error| ≤ (1.01 u + 4 · 2^-24) |x / y|: one rounding to the output's format of a quotient within 2 ulp in fp32",
         baseline="torch_eager",
+        best=best.elementwise,
         first=_FIRST,
         variants=_DIV,
         presets=(_LARGE,),

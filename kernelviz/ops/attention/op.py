@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Cost
-from kernelviz.ops.attention import reference
+from kernelviz.ops.attention import best, reference
 from kernelviz.ops.attention.variants import ladder
 from kernelviz.ops.catalog.op import Backward, CostModel, Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
@@ -132,6 +132,7 @@ def _op(name: str, summary: str, formula: str, cost_model: CostModel, *, causal:
         bound=reference.bound,
         rule=_RULE,
         baseline="torch_eager",
+        best=best.causal_attention if causal else best.attention,
         first=("torch_eager", "sdpa_flash", "sdpa_cudnn", "triton_flash", "cuda_wgmma_by_size"),
         variants=ladder(causal=causal),
         presets=_PRESETS,

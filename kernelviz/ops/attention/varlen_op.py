@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from kernelviz.core.problem import Cost
+from kernelviz.ops.attention import best
 from kernelviz.ops.attention.varlen_reference import bound, reference
 from kernelviz.ops.attention.varlen_variants import VARLEN_VARIANTS
 from kernelviz.ops.catalog.op import Op
@@ -64,6 +65,7 @@ VARLEN_ATTENTION = Op(
     bound=bound,
     rule="that of causal_attention for each sequence",
     baseline="torch_eager",
+    best=best.varlen_attention,
     first=("torch_eager", "torch_varlen", "triton_flash", "cuda_wgmma"),
     variants=VARLEN_VARIANTS,
     presets=(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Cost
+from kernelviz.ops.attention_decode import best
 from kernelviz.ops.attention_decode.reference import bound, reference
 from kernelviz.ops.attention_decode.variants import VARIANTS
 from kernelviz.ops.catalog.op import Op
@@ -67,6 +68,7 @@ ATTENTION_DECODE = Op(
     bound=bound,
     rule=RULE,
     baseline="torch_eager",
+    best=best.decode,
     first=tuple(v.name for v in VARIANTS),
     variants=VARIANTS,
     presets=PRESETS,

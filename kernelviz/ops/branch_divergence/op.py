@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Cost
+from kernelviz.ops.branch_divergence import best
 from kernelviz.ops.branch_divergence.reference import STEPS, bound, reference
 from kernelviz.ops.branch_divergence.variants import VARIANTS
 from kernelviz.ops.catalog.op import Op
@@ -41,6 +42,7 @@ BRANCH_DIVERGENCE = Op(
     bound=bound,
     rule="|error| ≤ 128 · 1.5 · 2⁻²⁴ · max(|x|, 1): the roundings of 128 steps, none of which makes an earlier error larger",
     baseline="torch_eager",
+    best=best.divergence,
     first=("torch_eager", "triton_select", "cuda_select", "cuda_divergent", "cuda_regrouped"),
     variants=VARIANTS,
     presets=(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Cost
+from kernelviz.ops.cast import best
 from kernelviz.ops.cast.reference import bound, rounded
 from kernelviz.ops.cast.variants import ladder
 from kernelviz.ops.catalog.op import CostModel, Op
@@ -51,6 +52,7 @@ def _op(target: str, description: str, dtypes: tuple[str, ...], triton_targets: 
         bound=bound,
         rule="exact: y is the number of the format that is nearest to x, ties to even",
         baseline="torch_eager",
+        best=best.cast,
         first=("torch_eager", "torch_compile", "triton_block", "cuda_scalar", "cuda_wide_store", "cuda_adaptive"),
         variants=ladder(dtype_named(target).torch_name, triton_targets),
         presets=(

@@ -12,6 +12,7 @@ from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import Cost, Data, Direction, Problem
 from kernelviz.core.sizes import OFFSET_AXES, least_size
+from kernelviz.ops.catalog.best import Rule
 from kernelviz.ops.catalog.fusion import Fusion
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, Tensors, TensorSpec
 from kernelviz.ops.catalog.variant import Variant
@@ -56,7 +57,7 @@ class Op:
     example the values that returned indices point to, or the share of elements that a dropout keeps. `compared_outputs` describes
     these tensors. Returned indices may have any value, so `compared` clamps them. `check(sizes)` raises BadField for sizes
     that do not go together, for example query heads that are no multiple of the key heads. `fusion`: which of the variants are
-    fused, and the steps of those that are not (its forward pass).
+    fused, and the steps of those that are not (its forward pass). `best`: which own variant a user should get for a problem.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Op:
     backward: Backward | None = None
     check: Callable[[Sizes], None] | None = None
     fusion: Fusion | None = None
+    best: Rule | None = None
 
     @property
     def directions(self) -> tuple[Direction, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.column_reduction import best
 from kernelviz.ops.column_reduction.reference import bound, reference
 from kernelviz.ops.column_reduction.variants import VARIANTS
 
@@ -36,6 +37,7 @@ COLUMN_SUM = Op(
     bound=bound,
     rule="|error| ≤ 1.01 u |y| + √M (2 ‖x‖ + |y|) 2⁻²⁴: added in fp32 in any order, rounded once to the output's format",
     baseline="torch_eager",
+    best=best.columns,
     first=("torch_eager", "torch_compile", "cuda_column_per_thread", "triton_split", "cuda_split"),
     variants=VARIANTS,
     presets=(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import CostModel, Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, Strided, TensorSpec
+from kernelviz.ops.convolution import best
 from kernelviz.ops.convolution.fusion import FUSION
 from kernelviz.ops.convolution.geometry import covered, positions
 from kernelviz.ops.convolution.reference import RELU_RULE, RULE, bound, reference, relu_bound, relu_reference
@@ -91,6 +92,7 @@ CONV2D = Op(
     bound=bound,
     rule=RULE,
     baseline="torch_eager",
+    best=best.conv2d,
     first=("torch_eager", "torch_cudnn_search", "cuda_im2col", "triton_implicit", "cuda_wgmma_parts"),
     variants=(*VARIANTS, *WGMMA_VARIANTS),
     presets=_PRESETS,
@@ -110,6 +112,7 @@ CONV_BIAS_RELU = Op(
     bound=relu_bound,
     rule=RELU_RULE,
     baseline="torch_eager",
+    best=best.conv_bias_relu,
     first=("torch_eager", "torch_compile", "torch_cudnn_fused", "triton_implicit", "cuda_wgmma_fused"),
     variants=BIAS_RELU_VARIANTS,
     presets=_PRESETS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.copy import best
 from kernelviz.ops.copy.reference import bound, reference, strided_reference
 from kernelviz.ops.copy.variants import VARIANTS
 from kernelviz.ops.copy.variants_strided_copy import STRIDED_VARIANTS
@@ -40,6 +41,7 @@ STRIDED_COPY = Op(
     bound=bound,
     rule="exact: y = x, no rounding",
     baseline="torch_eager",
+    best=best.strided,
     first=("torch_eager", "torch_compile", "triton_block", "cuda_scalar", "cuda_unrolled", "cuda_adaptive"),
     variants=STRIDED_VARIANTS,
     presets=(
@@ -87,6 +89,7 @@ OPS = (
         bound=bound,
         rule="exact: y = x, no rounding",
         baseline="torch_eager",
+        best=best.copy,
         first=(
             "torch_eager",
             "torch_compile",

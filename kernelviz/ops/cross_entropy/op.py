@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Backward, Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.cross_entropy import best
 from kernelviz.ops.cross_entropy.reference import (
     backward_bound,
     backward_reference,
@@ -109,6 +110,7 @@ WITH_GRAD = Op(
         "have been stored in the input's format, everything else in fp32"
     ),
     baseline="torch_eager",
+    best=best.with_grad,
     first=("torch_eager", "torch_compile", "liger", "triton_online", "cuda_cluster"),
     variants=WITH_GRAD_VARIANTS,
     presets=PRESETS,
@@ -144,6 +146,7 @@ OPS = (
             "S = Σ exp(x − max): in fp32; S, ln S and the loss rounded"
         ),
         baseline="torch_eager",
+        best=best.cross_entropy,
         first=("torch_eager", "torch_compile", "liger", "triton_online", "cuda_row"),
         variants=(
             composite_eager,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.cumsum import best
 from kernelviz.ops.cumsum.reference import bound, reference
 from kernelviz.ops.cumsum.variants import (
     cuda_look_back,
@@ -44,6 +45,7 @@ OPS = (
             "output's format"
         ),
         baseline="torch_eager",
+        best=best.scan,
         first=(
             "torch_eager",
             "torch_compile",

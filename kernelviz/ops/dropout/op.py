@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.dropout import best
 from kernelviz.ops.dropout.reference import LAGS, PARTS, bound, compared, reference
 from kernelviz.ops.dropout.variants import (
     composite_eager,
@@ -49,6 +50,7 @@ OPS = (
             "parts, and of pairs at 31 distances that agree: within six standard deviations"
         ),
         baseline="torch_eager",
+        best=best.dropout,
         first=("torch_eager", "torch_compile", "triton_rand", "triton_philox", "cuda_philox"),
         variants=(
             composite_eager,

@@ -6,6 +6,7 @@ from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
 from kernelviz.ops.catalog.variant import Variant
+from kernelviz.ops.embedding import best
 from kernelviz.ops.embedding.reference import bound, reference
 from kernelviz.ops.embedding.variants import OWN_KERNELS, embedding_variants, gather_variants, index_select_variants
 
@@ -49,6 +50,7 @@ def _op(name: str, summary: str, formula: str, torch_variants: tuple[Variant, ..
         bound=bound,
         rule="exact: y = x[ids], no rounding",
         baseline="torch_eager",
+        best=best.rows,
         first=("torch_eager", "torch_compile", "triton_tile", "cuda_row_vec16", "cuda_vec16_unrolled"),
         variants=(*torch_variants, *OWN_KERNELS),
         presets=presets,

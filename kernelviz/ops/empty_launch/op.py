@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Sizes, TensorSpec
+from kernelviz.ops.empty_launch import best
 from kernelviz.ops.empty_launch.reference import bound, reference
 from kernelviz.ops.empty_launch.variants import cuda_graph, cuda_launches, torch_eager, triton_launches
 
@@ -33,6 +34,7 @@ OPS = (
         bound=bound,
         rule="exact: every launch wrote its 1",
         baseline="torch_eager",
+        best=best.launches,
         first=("torch_eager", "triton_launches", "cuda_launches", "cuda_graph"),
         variants=(torch_eager, triton_launches, cuda_launches, cuda_graph),
     ),

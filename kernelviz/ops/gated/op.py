@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from kernelviz.core.problem import Cost, Problem
 from kernelviz.ops.catalog.op import Backward, Bound, Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, Tensors, TensorSpec
+from kernelviz.ops.gated import best
 from kernelviz.ops.gated.reference import bound_of_backward, bound_of_forward, reference_of_backward
 from kernelviz.ops.gated.variants import geglu, ladder, swiglu
 
@@ -75,6 +76,7 @@ def _op(
         bound=closed(bound_of_forward),
         rule=f"|error| ≤ |b| (|a| E + u |g|) + u |y|, {error}: in fp32, gate and product each rounded once",
         baseline="torch_eager",
+        best=best.gated,
         first=("torch_eager", "torch_compile", "liger", "triton_block", "cuda_vec16"),
         variants=ladder(function, gate, module),
         presets=(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.histogram import best
 from kernelviz.ops.histogram.reference import BINS, bound, reference
 from kernelviz.ops.histogram.variants import (
     cuda_global,
@@ -43,6 +44,7 @@ OPS = (
         bound=bound,
         rule="exact: counts are whole numbers",
         baseline="torch_eager",
+        best=best.histogram,
         first=("torch_eager", "torch_compile", "cuda_shared", "cuda_per_warp", "cuda_per_lane"),
         variants=(
             torch_eager,

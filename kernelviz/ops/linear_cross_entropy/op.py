@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Backward, Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.linear_cross_entropy import best
 from kernelviz.ops.linear_cross_entropy.reference import (
     BACKWARD_RULE,
     RULE,
@@ -79,6 +80,7 @@ OPS = (
         bound=bound,
         rule=RULE,
         baseline="torch_eager",
+        best=best.loss,
         first=(
             "torch_eager",
             "torch_compile",

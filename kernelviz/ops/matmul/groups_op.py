@@ -6,6 +6,7 @@ from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Product, Sizes, TensorSpec
 from kernelviz.ops.kernels.groups import ends, groups_with_rows
+from kernelviz.ops.matmul import best
 from kernelviz.ops.matmul.groups_reference import bound, reference
 from kernelviz.ops.matmul.variants_groups import GROUP_VARIANTS
 from kernelviz.ops.matmul.variants_groups_wgmma import GROUP_WGMMA_VARIANTS
@@ -64,6 +65,7 @@ GROUPED_MATMUL = Op(
     bound=bound,
     rule="|error| ≤ 1.01 u |y| + max(√K, min(K, 8)) 2⁻²⁴ Σ|x||w|: added up in fp32, rounded once",
     baseline="torch_eager",
+    best=best.groups,
     first=(
         "torch_eager",
         "torch_padded",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Tensors, TensorSpec
+from kernelviz.ops.matmul import best
 from kernelviz.ops.matmul.layout_variants import layout_ladder
 from kernelviz.ops.matmul.reference import RULE, product_bound
 from kernelviz.ops.matmul.transposed import cost
@@ -101,6 +102,7 @@ def _op(
         bound=bound,
         rule=RULE,
         baseline="torch_eager",
+        best=best.layouts,
         first=("torch_eager", "triton_strided", "triton_descriptors", "cuda_wgmma"),
         variants=layout_ladder(a_transposed=a_transposed, a_name=a.name, b_name=b.name),
         presets=presets,

@@ -9,6 +9,7 @@ from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Backward, CostModel, Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, Tensors, TensorSpec
 from kernelviz.ops.catalog.variant import Variant
+from kernelviz.ops.matmul import best
 from kernelviz.ops.matmul.fusion import linear_fusion
 from kernelviz.ops.matmul.linear_backward_reference import (
     BACKWARD_RULE,
@@ -114,6 +115,7 @@ def _op(
             "2⁻²³ (|z| + |b|) + u (|z| + |z − b|); with tf32 also 2⁻⁹ |z − b| + 3·2⁻¹⁰ √Σx²w²"
         ),
         baseline="torch_eager",
+        best=best.linear,
         first=("torch_eager", "torch_compile", "triton_fused", "cuda_wgmma_fused"),
         variants=variants,
         presets=presets,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Backward, Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.matmul import best
 from kernelviz.ops.matmul.layouts import layout_ops
 from kernelviz.ops.matmul.linear_op import LINEAR_OPS
 from kernelviz.ops.matmul.reference import RULE, backward_bound, backward_reference, bound, reference
@@ -95,6 +96,7 @@ OPS = (
         bound=bound,
         rule=RULE,
         baseline="torch_eager",
+        best=best.matmul,
         first=("torch_eager", "triton_grouped", "cuda_naive", "cuda_tiled"),
         variants=(
             torch_eager,

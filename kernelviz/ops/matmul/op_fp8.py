@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Blocks, Preset, Sizes, TensorSpec
+from kernelviz.ops.matmul import best
 from kernelviz.ops.matmul.reference_fp8 import (
     BLOCK,
     FAST,
@@ -90,6 +91,7 @@ FP8_OPS = (
             f"all K with {FAST}, 128 with {PRECISE}"
         ),
         baseline="torch_eager",
+        best=best.fp8,
         first=("torch_eager", "triton_grouped", "cuda_wgmma", "cuda_wgmma_two_level"),
         variants=SCALED_VARIANTS,
         presets=_PRESETS,
@@ -117,6 +119,7 @@ FP8_OPS = (
             "a tensor core adds up 128 terms with 13 fraction bits, the rest is fp32"
         ),
         baseline="torch_eager",
+        best=best.fp8,
         first=("torch_eager", "torch_scaled_mm", "triton_grouped", "cuda_wgmma"),
         variants=BLOCK_SCALED_VARIANTS,
         presets=_PRESETS,

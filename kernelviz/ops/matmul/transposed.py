@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kernelviz.core.problem import Cost, Problem
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, Tensors, TensorSpec
+from kernelviz.ops.matmul import best
 from kernelviz.ops.matmul.fusion import TRANSPOSED
 from kernelviz.ops.matmul.reference import RULE, product_bound
 from kernelviz.ops.matmul.variants_transposed import TRANSPOSED_VARIANTS
@@ -57,6 +58,7 @@ TRANSPOSE_MATMUL = Op(
     bound=bound,
     rule=RULE,
     baseline="torch_eager",
+    best=best.layouts,
     first=("contiguous_then_matmul", "torch_eager", "triton_strided", "triton_descriptors", "cuda_wgmma"),
     variants=TRANSPOSED_VARIANTS,
     presets=(

@@ -10,6 +10,7 @@ from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.model_sizes import AXES, presets
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Preset, Sizes, TensorSpec
+from kernelviz.ops.norm_activation import best
 from kernelviz.ops.norm_activation.fusion import BATCHNORM_RELU as BATCHNORM_RELU_FUSION
 from kernelviz.ops.norm_activation.fusion import LAYERNORM_GELU
 from kernelviz.ops.norm_activation.reference import (
@@ -62,6 +63,7 @@ NORM_ACTIVATION = Op(
         "(mean(x²) + μ²) / v)) + 4 r (|x| + |μ|) 2⁻²⁴) + 2 (|x̂ w| + |b|) 2⁻²⁴, s = (8 + √N / 2) 2⁻²⁴, v = var + 10⁻⁵, r = 1 / √v"
     ),
     baseline="torch_eager",
+    best=best.layernorm_gelu,
     first=("torch_eager", "torch_compile", "triton_erf", "triton_fused", "cuda_fused"),
     variants=layernorm_gelu_variants(),
     presets=presets("gpt-2", "bert-base", "llama-3-8b"),
@@ -92,6 +94,7 @@ BATCHNORM_RELU = Op(
         "at most two roundings to the output's format"
     ),
     baseline="torch_eager",
+    best=best.batchnorm_relu,
     first=("torch_eager", "torch_compile", "triton_fused", "cuda_columns"),
     variants=batchnorm_relu_variants(),
     presets=(

@@ -10,6 +10,7 @@ from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.model_sizes import AXES, presets
 from kernelviz.ops.catalog.op import Backward, Op
 from kernelviz.ops.catalog.tensors import Sizes, TensorSpec
+from kernelviz.ops.normalisation import best
 from kernelviz.ops.normalisation.reference import (
     add_rmsnorm_backward_bound,
     add_rmsnorm_backward_reference,
@@ -114,6 +115,7 @@ RMSNORM = Op(
     bound=rmsnorm_bound,
     rule="|error| ≤ |y| (2 u + (8 + √N / 2) 2⁻²⁴): statistics in fp32, at most two roundings to the output's format",
     baseline="torch_eager",
+    best=best.rmsnorm,
     first=(
         "composite_eager",
         "torch_eager",
@@ -162,6 +164,7 @@ LAYERNORM = Op(
         "s = (8 + √N / 2) 2⁻²⁴, v = var + 10⁻⁵, r = 1 / √v: statistics in fp32, one rounding to the output's format"
     ),
     baseline="torch_eager",
+    best=best.layernorm,
     first=("torch_eager", "torch_compile", "liger", "triton_block_per_row", "cuda_registers", "cuda_async"),
     variants=layernorm_variants(),
     presets=presets("gpt-2", "bert-base", "llama-3-8b", "llama-3-70b"),
@@ -207,6 +210,7 @@ ADD_RMSNORM = Op(
         "row, and y"
     ),
     baseline="torch_eager",
+    best=best.add_rmsnorm,
     first=("torch_eager", "torch_compile", "liger", "triton_block_per_row", "cuda_registers", "cuda_async"),
     variants=add_rmsnorm_variants(),
     presets=presets("llama-3-8b", "llama-3-70b", "qwen2.5-7b", "deepseek-v3"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.pointwise_chain import best
 from kernelviz.ops.pointwise_chain.fusion import ROWS, SCALARS
 from kernelviz.ops.pointwise_chain.reference import bound, reference
 from kernelviz.ops.pointwise_chain.variants import SCALAR_VARIANTS, VARIANTS
@@ -61,6 +62,7 @@ POINTWISE_CHAIN = Op(
     bound=bound,
     rule=_RULE,
     baseline="torch_eager",
+    best=best.chain,
     first=("torch_eager", "torch_graph", "torch_compile", "cuda_stepwise", "triton_fused", "cuda_fused"),
     variants=VARIANTS,
     presets=(
@@ -107,6 +109,7 @@ POINTWISE_CHAIN_SCALAR = Op(
     bound=bound,
     rule=_RULE,
     baseline="torch_eager",
+    best=best.scalar_chain,
     first=(
         "torch_eager",
         "torch_graph",

@@ -9,6 +9,7 @@ from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.model_sizes import AXES, presets
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Sizes, TensorSpec
+from kernelviz.ops.quantize import best
 from kernelviz.ops.quantize.reference import compared, rmsnorm_bound, rmsnorm_reference, rows_bound, rows_reference
 from kernelviz.ops.quantize.variants import rmsnorm_variants, rows_variants
 
@@ -51,6 +52,7 @@ def _rows_op(target: str, caption: str, formula: str, step: str) -> Op:
         bound=rows_bound(target),
         rule=f"|q · scale − x| ≤ half a step of the format ({step}) and 8 |x| 2⁻²⁴ for fp32; scale: 4 · 2⁻²⁴ of itself",
         baseline="torch_eager",
+        best=best.quantize,
         first=("torch_eager", "torch_compile", "triton_row", "cuda_registers"),
         variants=rows_variants(target),
         presets=presets("llama-3-8b", "llama-3-70b", "qwen2.5-7b", "deepseek-v3"),
@@ -90,6 +92,7 @@ RMSNORM_QUANTIZE_FP8 = Op(
         "scale: as much of itself"
     ),
     baseline="torch_eager",
+    best=best.rmsnorm_quantize,
     first=("torch_eager", "torch_compile", "triton_fused", "cuda_fused"),
     variants=rmsnorm_variants(),
     presets=presets("llama-3-8b", "llama-3-70b", "qwen2.5-7b", "deepseek-v3"),

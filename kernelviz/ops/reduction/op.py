@@ -7,6 +7,7 @@ from dataclasses import replace
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.reduction import best
 from kernelviz.ops.reduction.reference import mean_bound, mean_reference, sum_bound, sum_reference
 from kernelviz.ops.reduction.variants import mean_variants, sum_variants
 
@@ -35,6 +36,7 @@ SUM = Op(
     bound=sum_bound,
     rule="|error| ≤ 1.01 u |y| + √N (2 ‖x‖ + |y|) 2⁻²⁴: added in fp32 in any order, rounded once to the output's format",
     baseline="torch_eager",
+    best=best.reduction,
     first=("torch_eager", "torch_compile", "cuda_atomic_per_block", "triton_two_pass", "cuda_persistent"),
     variants=sum_variants(),
     presets=(

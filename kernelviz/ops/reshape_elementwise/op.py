@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.reshape_elementwise import best
 from kernelviz.ops.reshape_elementwise.fusion import FUSION
 from kernelviz.ops.reshape_elementwise.reference import bound, reference
 from kernelviz.ops.reshape_elementwise.variants import VARIANTS
@@ -37,6 +38,7 @@ RESHAPE_ELEMENTWISE = Op(
     bound=bound,
     rule="exact: y = x or 0, no rounding",
     baseline="torch_eager",
+    best=best.reshaped,
     first=("contiguous_then_op", "torch_eager", "torch_compile", "triton_fused", "cuda_squares"),
     variants=VARIANTS,
     presets=(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Backward, Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.rope import best
 from kernelviz.ops.rope.reference import backward_bound, backward_reference, bound, reference
 from kernelviz.ops.rope.variants import VARIANTS
 
@@ -81,6 +82,7 @@ ROPE = Op(
     bound=bound,
     rule=_RULE,
     baseline="torch_eager",
+    best=best.rope,
     first=("torch_eager", "torch_compile", "liger", "triton_token", "cuda_vec16"),
     variants=VARIANTS,
     presets=(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.row_reduction import best
 from kernelviz.ops.row_reduction.reference import (
     argmax_bound,
     argmax_compared,
@@ -70,6 +71,7 @@ ROW_SUM = Op(
     bound=row_sum_bound,
     rule="|error| ≤ 1.01 u |y| + √N (2 ‖x‖ + |y|) 2⁻²⁴: added in fp32 in any order, rounded once to the output's format",
     baseline="torch_eager",
+    best=best.row_sum,
     first=_FIRST,
     variants=(*row_sum_variants(), triton_published),
     presets=_ROWS,
@@ -89,6 +91,7 @@ ARGMAX = Op(
     bound=argmax_bound,
     rule="exact: the element that the index points to is the row's largest; of equal ones any will do",
     baseline="torch_eager",
+    best=best.argmax,
     first=_FIRST,
     variants=argmax_variants(),
     presets=(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.scale import best
 from kernelviz.ops.scale.reference import bound, reference
 from kernelviz.ops.scale.variants import VARIANTS
 
@@ -33,6 +34,7 @@ SCALE = Op(
     bound=bound,
     rule="|error| ≤ 1.01 u |x · s|, s = 0.7 in fp32: one rounding to the output's format",
     baseline="torch_eager",
+    best=best.scale,
     first=(
         "torch_eager",
         "cpp_extension",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.scatter_add import best
 from kernelviz.ops.scatter_add.reference import bound, reference
 from kernelviz.ops.scatter_add.variants import VARIANTS
 
@@ -50,6 +51,7 @@ SCATTER_ADD = Op(
     bound=bound,
     rule="|error| ≤ 1.01 u |y| + 2 √K 2⁻²⁴ Σ|terms|, K terms a sum: in fp32, any order, rounded once to the output's format",
     baseline="torch_eager",
+    best=best.segments,
     first=("torch_eager", "torch_compile", "triton_segments", "cuda_atomics_vec16", "cuda_segments"),
     variants=VARIANTS,
     presets=(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Backward, Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.softmax import best
 from kernelviz.ops.softmax.reference import backward_bound, backward_reference, bound, reference
 from kernelviz.ops.softmax.variants import (
     composite_eager,
@@ -77,6 +78,7 @@ OPS = (
             "output's format"
         ),
         baseline="torch_eager",
+        best=best.softmax,
         first=("torch_eager", "torch_compile", "liger", "triton_online", "triton_persistent", "cuda_cluster"),
         variants=(
             composite_eager,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.topk import best
 from kernelviz.ops.topk.reference import bound, compared, reference
 from kernelviz.ops.topk.variants import (
     cuda_radix_select,
@@ -48,6 +49,7 @@ OPS = (
         bound=bound,
         rule="exact: values, the elements that the indices point to, and k different indices; of equal elements any will do",
         baseline="torch_eager",
+        best=best.largest,
         first=("sort_eager", "torch_eager", "triton_bitonic", "cuda_radix_select", "cuda_threshold"),
         variants=(sort_eager, torch_eager, torch_compile, triton_bitonic, cuda_radix_select, cuda_threshold),
         presets=(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.transpose import best
 from kernelviz.ops.transpose.reference import bound, reference
 from kernelviz.ops.transpose.variants import VARIANTS
 from kernelviz.ops.transpose.variants_published import triton_published
@@ -37,6 +38,7 @@ TRANSPOSE = Op(
     bound=bound,
     rule="exact: y = xᵀ, no rounding",
     baseline="torch_eager",
+    best=best.transpose,
     first=("torch_eager", "torch_compile", "triton_tile", "cuda_naive", "cuda_padded_tile", "cuda_vec16"),
     variants=(*VARIANTS, triton_published),
     presets=(

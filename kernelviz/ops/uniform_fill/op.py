@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.uniform_fill import best
 from kernelviz.ops.uniform_fill.reference import BINS, LAGS, PARTS, bound, compared, reference
 from kernelviz.ops.uniform_fill.variants import VARIANTS
 
@@ -36,6 +37,7 @@ UNIFORM_FILL = Op(
         "distances: within six standard deviations (Bernstein) and one rounding to the format"
     ),
     baseline="torch_eager",
+    best=best.uniform,
     first=(
         "torch_eager",
         "torch_compile",

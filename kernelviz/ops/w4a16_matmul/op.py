@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.op import Op
 from kernelviz.ops.catalog.tensors import Axis, Blocks, Preset, Sizes, TensorSpec
+from kernelviz.ops.w4a16_matmul import best
 from kernelviz.ops.w4a16_matmul.layout import GROUP, GROUP_BYTES, groups
 from kernelviz.ops.w4a16_matmul.reference import bound, reference
 from kernelviz.ops.w4a16_matmul.variants import VARIANTS
@@ -57,6 +58,7 @@ OPS = (
             "and each weight may be rounded once to 16 bits"
         ),
         baseline="torch_eager",
+        best=best.w4a16,
         first=("torch_eager", "torch_compile", "triton_fused", "triton_gemv", "cuda_gemv", "cuda_mma"),
         variants=VARIANTS,
         presets=(

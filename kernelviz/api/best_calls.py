@@ -1,0 +1,106 @@
+"""`kernelviz.best`: the own variant that the rule of an op chooses, bound to a caller's tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kernelviz import bench as use_cases
+from kernelviz.bench.best import Best, best_of_problem
+from kernelviz.bench.best import best as best_of
+from kernelviz.core import BadField, DeviceError, Direction, Problem, UsageError
+from kernelviz.ops import Launch, Op, op_named, refresh
+from kernelviz.ops.catalog.called import problem_of_tensors
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from kernelviz.ops import Tensors
+
+
+UNAVAILABLE = (ImportError, DeviceError, UsageError)
+"""What a variant raises that does not take these tensors, or cannot run on this machine. Runs call such a case unavailable."""
+
+
+@dataclass(frozen=True, slots=True)
+class BestCall:
+    """A variant bound to tensors: each call runs the op once on what these tensors hold then, and returns its output or outputs.
+
+    The outputs have the same memory in each call. The call of a backward pass first runs the forward pass that it reads from.
+    `passed_over`: variants that the rule preferred, and why they were not bound. `changes`: inputs that a call changes, such as
+    the first one of `scatter_add`. `inputs` are held here, because a kernel of CUDA C++ has only their addresses.
+    """
+
+    variant: str
+    rule: str
+    problem: Problem
+    passed_over: Mapping[str, str]
+    changes: tuple[str, ...]
+    launch: Launch
+    inputs: tuple[Tensor, ...]
+
+    def __call__(self) -> Tensor | Tensors:
+        refresh(self.launch)
+        return self.launch()
+
+    def __repr__(self) -> str:
+        return f"<kernelviz {self.problem.key}: {self.variant}>"
+
+
+def best(
+    op: str, *inputs: Tensor, compute: str | None = None, direction: Direction = "forward", **sizes: int
+) -> BestCall:
+    """The own variant that the rule of the op chooses for these tensors of one GPU, bound to them; call it to run the op.
+
+    >>> softmax = kv.best("softmax", x)  # doctest: +SKIP
+    >>> y = softmax()  # doctest: +SKIP
+
+    inputs: those of the op in order, for a backward pass followed by the gradients of its outputs. sizes: of axes that
+    no tensor has as a dimension, such as ``k=8`` of ``topk``. A variant that these tensors do not allow, for example by
+    their alignment, is passed over. Errors: UnknownName for the op; BadField for tensors that do not fit, or that no
+    own variant takes.
+    """
+    bench = use_cases.current()
+    known = op_named(op, bench.ops())
+    problem = problem_of_tensors(known, inputs, sizes, compute=compute, direction=direction)
+    devices = {str(tensor.device) for tensor in inputs}
+    if len(devices) != 1:
+        raise BadField("inputs", ", ".join(sorted(devices)) or "no tensor", "give the tensors of one GPU")
+    (device,) = devices
+    return bound(known, inputs, best_of_problem(bench, known, problem, bench.device(device)))
+
+
+def bound(op: Op, inputs: tuple[Tensor, ...], choice: Best) -> BestCall:
+    """The first of the variants that can be bound to these tensors. Errors: that of the first variant, if none can."""
+    of_direction = op.of(choice.problem)
+    refused: dict[str, Exception] = {}
+    for variant in choice.variants:
+        chosen = of_direction.variant_named(variant.name)
+        try:
+            launch: Launch = chosen.bind(*inputs, **chosen.keywords(choice.problem))
+            refresh(launch)
+        except UNAVAILABLE as error:
+            refused[variant.name] = error
+            continue
+        reasons = {name: str(error) for name, error in refused.items()}
+        return BestCall(variant.name, choice.rule, choice.problem, reasons, chosen.mutates, launch, inputs)
+    raise next(iter(refused.values()))
+
+
+def best_variant(
+    op: str,
+    sizes: Mapping[str, int | str],
+    dtype: str | None = None,
+    direction: Direction = "forward",
+    device: str | None = None,
+    *,
+    compute: str | None = None,
+) -> str:
+    """The name of the own variant that the rule of the op chooses, without a GPU. `kernelviz best` prints the same.
+
+    device: a GPU of this machine, or a card of the recorded runs, such as ``H200``; by default the first GPU here, else
+    the first of these cards. Errors: UnknownName and BadField, with what is allowed.
+    """
+    choice = best_of(use_cases.current(), op, sizes, dtype, compute=compute, direction=direction, device=device)
+    return choice.variant.name

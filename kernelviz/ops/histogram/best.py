@@ -1,0 +1,19 @@
+"""The variant that a user of `histogram` gets."""
+
+from __future__ import annotations
+
+from kernelviz.core.problem import Problem
+from kernelviz.ops.catalog.best import Card
+
+FEW = 2**20
+"""H200: 2^16 bytes take 3.3 us with counters a warp and 3.6 with counters a lane; 2^28 take 103 and 63."""
+
+
+def histogram(problem: Problem, card: Card) -> tuple[str, ...]:
+    """Counters for each lane, which never wait for each other; counters for each warp up to 2^20 bytes.
+
+    >>> from kernelviz.ops.catalog.best import H200
+    >>> [histogram(Problem(op="histogram", sizes={"n": n}, dtype="uint8"), H200)[0] for n in (65536, 268435456)]
+    ['cuda_per_warp', 'cuda_per_lane']
+    """
+    return ("cuda_per_warp",) if problem.sizes["n"] <= FEW else ("cuda_per_lane", "cuda_per_warp")

@@ -1,0 +1,111 @@
+"""The variant that a user of a matrix product gets."""
+
+from __future__ import annotations
+
+from kernelviz.core.problem import Problem
+from kernelviz.ops.catalog.best import Card, tiles, whole_vectors
+
+TILE = (128, 256)
+"""Rows and columns of the largest tile of the wgmma kernels."""
+SKINNY = 128
+"""The most rows of `wgmma_skinny`, which takes the time of reading B once."""
+SHALLOW = 1024
+"""H200: 1024³ takes 7.5 us in triton_grouped and 9.5 in cuda_wgmma_by_size."""
+FULL = 0.95
+"""Part of the multiprocessors that are busy, on average, from which a kernel that divides no product is the fastest. H200, 512
+rows of 4096: 14336 columns (0.85) take 86 us in Gluon and 89 by size, 6144 columns (0.73) 42 and 35."""
+
+
+def matmul(problem: Problem, card: Card) -> tuple[str, ...]:
+    """In 16 bits, the skinny kernel up to 128 rows, Gluon where tiles of 128 × 256 fill 95 % of their rounds, Triton for
+    small or unaligned products, and wgmma with tiles by size else; in fp32, asynchronous copies for large products, and
+    tiles by size.
+
+    >>> from kernelviz.ops.catalog.best import H200
+    >>> def best(m, n, k):
+    ...     return matmul(Problem(op="matmul", sizes={"m": m, "n": n, "k": k}, dtype="bf16"), H200)[0]
+    >>> best(16, 14336, 4096), best(512, 512, 512), best(512, 6144, 4096)
+    ('cuda_wgmma_skinny', 'triton_grouped', 'cuda_wgmma_by_size')
+    >>> best(4096, 4096, 4096), best(300, 7, 3)
+    ('gluon_warp_specialised', 'triton_tile_by_size')
+    """
+    if problem.dtype == "fp32":
+        return _fp32(problem, card)
+    aligned = whole_vectors(problem, "n", "k")
+    if problem.direction == "backward":
+        return (
+            ("cuda_wgmma_layouts", "triton_grouped") if aligned and whole_vectors(problem, "m") else ("triton_grouped",)
+        )
+    m, n, k = (problem.sizes[axis] for axis in "mnk")
+    count = tiles(m, n, TILE)
+    if not aligned or min(n, k) < 64:
+        return ("triton_tile_by_size",)
+    if m <= SKINNY:
+        return ("cuda_wgmma_skinny", "triton_tile_by_size")
+    if count <= card.multiprocessors // 4 and k <= SHALLOW:
+        return ("triton_grouped",)
+    if count / (-(-count // card.multiprocessors) * card.multiprocessors) >= FULL:
+        return ("gluon_warp_specialised", "cuda_wgmma_by_size", "triton_grouped")
+    return ("cuda_wgmma_by_size", "triton_grouped")
+
+
+def _fp32(problem: Problem, card: Card) -> tuple[str, ...]:
+    m, n = problem.sizes["m"], problem.sizes["n"]
+    if problem.direction == "backward":
+        return ("triton_grouped",)
+    if problem.compute == "tf32":
+        return ("cuda_wgmma_tf32", "triton_grouped") if whole_vectors(problem, "n", "k") else ("triton_tile_by_size",)
+    return ("cuda_async_copy",) if tiles(m, n, (128, 128)) >= 4 * card.multiprocessors else ("cuda_tile_by_size",)
+
+
+def linear(problem: Problem, card: Card) -> tuple[str, ...]:
+    """wgmma with the bias and the activation fused where tiles of 128 × 256 are more than half of the multiprocessors and
+    rows are aligned, and Triton else.
+
+    >>> from kernelviz.ops.catalog.best import H200
+    >>> sizes = {"m": 256, "n": 8192, "k": 4096}
+    >>> [linear(Problem(op="linear_relu", sizes={**sizes, "m": m}, dtype="bf16"), H200)[0] for m in (256, 1024)]
+    ['triton_fused', 'cuda_wgmma_fused']
+    """
+    return ("cuda_wgmma_fused", "triton_fused") if _fills(problem, card, "n", "k") else ("triton_fused",)
+
+
+def layouts(problem: Problem, card: Card) -> tuple[str, ...]:
+    """wgmma, which reads transposed factors as they are stored, where tiles of 128 × 256 are more than half of the
+    multiprocessors and rows are aligned, and Triton else.
+
+    >>> from kernelviz.ops.catalog.best import H200
+    >>> sizes = {"m": 4096, "n": 256, "k": 32768}
+    >>> [layouts(Problem(op="transpose_matmul", sizes={**sizes, "n": n}, dtype="bf16"), H200)[0] for n in (256, 1024)]
+    ['triton_strided', 'cuda_wgmma']
+    """
+    return ("cuda_wgmma", "triton_strided") if _fills(problem, card, "m", "n", "k") else ("triton_strided",)
+
+
+def _fills(problem: Problem, card: Card, *axes: str) -> bool:
+    many = 2 * tiles(problem.sizes["m"], problem.sizes["n"], TILE) > card.multiprocessors
+    return many and problem.dtype != "fp32" and whole_vectors(problem, *axes)
+
+
+def fp8(problem: Problem, card: Card) -> tuple[str, ...]:
+    """wgmma, with sums in fp32 where these are asked for, if rows are aligned, and Triton else.
+
+    >>> from kernelviz.ops.catalog.best import H200
+    >>> sizes = {"m": 8192, "n": 8192, "k": 8192}
+    >>> fp8(Problem(op="scaled_matmul", sizes=sizes, dtype="fp8", compute="fp32_accumulation"), H200)[0]
+    'cuda_wgmma_two_level'
+    """
+    aligned = problem.sizes["k"] % 16 == 0 and problem.sizes["n"] % 8 == 0
+    precise = problem.compute == "fp32_accumulation"
+    return ("cuda_wgmma_two_level" if precise else "cuda_wgmma", "triton_grouped") if aligned else ("triton_grouped",)
+
+
+def groups(problem: Problem, card: Card) -> tuple[str, ...]:
+    """wgmma with halved tiles in the last round if rows are aligned, and Triton's persistent kernel else.
+
+    >>> from kernelviz.ops.catalog.best import H200
+    >>> sizes = {"g": 8, "m": 256, "n": 4096, "k": 4096, "s": 2}
+    >>> groups(Problem(op="grouped_matmul", sizes=sizes, dtype="bf16"), H200)[0]
+    'cuda_wgmma_halves'
+    """
+    return ("cuda_wgmma_halves", "triton_persistent") if whole_vectors(problem, "n", "k") else ("triton_persistent",)

@@ -1,0 +1,31 @@
+"""The variant that a user of a chain of element-wise steps gets."""
+
+from __future__ import annotations
+
+from kernelviz.core.problem import Problem
+from kernelviz.ops.catalog.best import Card
+
+FEW = 2**19
+"""H200, 4 steps: 2^19 elements take 2.6 us in Triton and 2.8 packed; 2^21 take 4.8 and 4.5."""
+
+
+def chain(problem: Problem, card: Card) -> tuple[str, ...]:
+    """Packed pairs of 16-bit floats in CUDA C++; Triton for fp32 and up to 2^19 elements.
+
+    >>> from kernelviz.ops.catalog.best import H200
+    >>> sizes = {"m": 8192, "n": 4096, "k": 4}
+    >>> [chain(Problem(op="pointwise_chain", sizes={**sizes, "m": m}, dtype="bf16"), H200)[0] for m in (8, 8192)]
+    ['triton_fused', 'cuda_fused_packed']
+    """
+    packed = problem.dtype != "fp32" and problem.sizes["m"] * problem.sizes["n"] > FEW
+    return ("cuda_fused_packed", "triton_fused") if packed else ("triton_fused", "cuda_fused")
+
+
+def scalar_chain(problem: Problem, card: Card) -> tuple[str, ...]:
+    """One kernel of Triton for the whole chain, at every size.
+
+    >>> from kernelviz.ops.catalog.best import H200
+    >>> scalar_chain(Problem(op="pointwise_chain_scalar", sizes={"n": 134217728, "k": 8}, dtype="bf16"), H200)[0]
+    'triton_scalars_fused'
+    """
+    return ("triton_scalars_fused", "cuda_scalars_packed", "cuda_scalars_fused")

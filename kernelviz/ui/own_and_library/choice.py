@@ -1,0 +1,82 @@
+"""The boxes of the page Own and library: card, family, op, and the problem that is described below the table."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from kernelviz.bench import Bench
+from kernelviz.bench.gallery import families_of
+from kernelviz.bench.library_comparison import cards_of, key_of, ops_of
+from kernelviz.metrics.library_comparison import ComparisonRow
+from kernelviz.text import format_problem
+from kernelviz.ui.shared import view_filters
+
+ALL = "all"
+PENDING = "chosen_problem"
+"""Where a click in the table leaves its problem until the next redraw."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What the table lists; None: all."""
+
+    card: str | None
+    family: str | None
+    op: str | None
+
+
+def title() -> None:
+    """The title, and what the page shows."""
+    st.markdown("#### Own and library: where is a library faster?")
+    st.caption(
+        "For each problem the fastest kernel written here, the one that you get by default (auto), and every library. The "
+        "problems where a library is furthest ahead come first. Choose a row to see every time and the rule of auto."
+    )
+
+
+def filters(bench: Bench, every: Sequence[ComparisonRow]) -> Choice:
+    """The boxes for card, family and op; the address repeats them."""
+    view_filters.adopt("op", "of_op")
+    view_filters.report_unknown(("card", "family", "of_op", "problem"))
+    ops = bench.ops()
+    with st.container(horizontal=True, gap="small", key="library_filters"):
+        card = _box("Card", cards_of(every), "card", "all cards")
+        present = {ops[name].family for name in ops_of(every) if name in ops}
+        family = _box("Family", [name for name in families_of(ops) if name in present], "family", "all families")
+        of_family = [name for name in ops_of(every) if family is None or (name in ops and ops[name].family == family)]
+        op = _box("Op", of_family, "of_op", "all ops")
+    return Choice(card, family, op)
+
+
+def _box(label: str, options: Sequence[str], key: str, every: str) -> str | None:
+    chosen = view_filters.choose(
+        st.selectbox, label, [ALL, *options], ALL, key=key, width=240,
+        format_func=lambda name: every if name == ALL else name,
+    )  # fmt: skip
+    return None if chosen == ALL else chosen
+
+
+def problem(rows: Sequence[ComparisonRow], clicked: ComparisonRow | None) -> ComparisonRow | None:
+    """The problem that is described; a click in the table chooses it too, and the address repeats it as `problem`."""
+    if clicked is not None and key_of(clicked) != st.session_state.get("seen_problem"):
+        st.session_state["seen_problem"] = st.session_state[PENDING] = key_of(clicked)
+        st.rerun()
+    if clicked is None:
+        st.session_state.pop("seen_problem", None)
+    known = {key_of(row): row for row in rows}
+    if st.session_state.get("problem") not in (None, ALL, *known):
+        st.session_state["problem"] = ALL
+    texts = {key: f"{format_problem(row.problem)}, {row.card}" for key, row in known.items()}
+    chosen = view_filters.choose(
+        st.selectbox, "Problem", [ALL, *known], ALL, key="problem", width="stretch",
+        format_func=lambda key: "none (choose one here, or a row of the table)" if key == ALL else texts[key],
+    )  # fmt: skip
+    return known.get(chosen)
+
+
+def take_click() -> None:
+    """Let the box show the problem whose row was clicked before this redraw."""
+    pending = st.session_state.pop(PENDING, None)
+    if pending is not None:
+        st.session_state["problem"] = pending

@@ -1,0 +1,165 @@
+"""Measure list A: 400 problems over all ops, number formats and directions, with every own variant, auto and every library.
+
+    python tests/gpu/list_a.py FILE.jsonl --most-s SECONDS [--seed HASH] [--memory-bound]
+
+Each line of the file is a problem with its times. A problem that the file has already is not measured again, so call it
+again until it says that the list is complete. No problem is begun after SECONDS; the last one and the compilers may
+take a minute more. Another `--seed` draws another list: list B is that of the hash of the last commit of a kernel,
+drawn and measured once. `tests/gpu/read_list.py` reads the file. All problems of an op follow each other, so that one
+machine measures them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from drawn_list import COUNT, Drawn, problems
+
+from kernelviz.bench import Bench
+from kernelviz.bench.best import auto_names
+from kernelviz.core import LIVING, Device, Failure, KernelvizError, Method, Result, Run, RunRequest
+from kernelviz.hardware.discovery import discover
+from kernelviz.metrics.figures import figure_of
+from kernelviz.metrics.library_comparison import OWN, ComparisonRow, comparison_rows, time_s
+from kernelviz.metrics.statistics import verdict
+from kernelviz.ops import op_named
+from kernelviz.store import Store
+
+SEED = "list A"
+METHOD = Method(budget_s=0.1, early_stop=4.0)
+"""A variant of which a block takes four times as long as the fastest one gets no further blocks."""
+SLOW = ("composite_eager", "cuda_direct", "cuda_im2col", "cuda_naive")
+"""Rungs that show what not to do, and may take minutes at a drawn size."""
+MOST_WAIT_S = 300.0
+"""Without any event of the run for so long, what was measured counts, and the rest is cancelled."""
+
+
+def request_of(drawn: Drawn, device: str = "cuda:0") -> RunRequest:
+    """All variants that take the problem, but those that run only if they are named and the slow first rungs."""
+    problem = drawn.problem
+    op = op_named(problem.op)
+    taken = (v for v in op.variants if not v.only_when_named and v.name not in SLOW and v.refuses(problem) is None)
+    return RunRequest(
+        op=problem.op,
+        dtype=problem.dtype,
+        compute=problem.compute,
+        direction=problem.direction or "forward",
+        sizes={axis: str(size) for axis, size in problem.sizes.items()},
+        variants=tuple(v.name for v in taken),
+        device=device,
+    )
+
+
+def measured(bench: Bench, drawn: Drawn, device: str) -> Run:
+    """The run of a problem. Variants that cannot run on this machine are left out. Errors: KernelvizError."""
+    request = request_of(drawn, device)
+    usable = {offer.variant.name for offer in bench.offers(request.op, device) if offer.lack is None}
+    variants = tuple(name for name in request.variants or () if name in usable)
+    run_id = bench.run(bench.plan(msgspec.structs.replace(request, variants=variants)), METHOD)
+    for _ in bench.follow(run_id, timeout_s=MOST_WAIT_S):
+        pass
+    run = bench.load(run_id)
+    if run.status in LIVING:
+        bench.cancel(run_id)
+    return run
+
+
+def line_of(
+    drawn: Drawn, seed: str, device: Device, results: Sequence[Result], row: ComparisonRow | None, error: str = ""
+) -> dict[str, Any]:
+    """A line of the file: the problem, the card, cold device times in seconds, what failed, and the verdict on own and library.
+
+    `error`: why the problem as a whole could not be measured.
+    """
+    problem = drawn.problem
+    timed = {} if row is None else row.named
+    return {
+        "number": drawn.number,
+        "seed": seed,
+        "shape": drawn.shape,
+        "op": problem.op,
+        "dtype": problem.dtype,
+        "compute": problem.compute,
+        "direction": problem.direction,
+        "sizes": problem.sizes,
+        "card": device.name,
+        "compute_capability": device.compute_capability,
+        "multiprocessors": device.multiprocessors,
+        "l2_bytes": device.last_level_cache_bytes,
+        "own_s": {name: time_s(result) for name, result in timed.items() if result.backend in OWN},
+        "library_s": {name: time_s(result) for name, result in timed.items() if result.backend not in OWN},
+        "auto": None if row is None else row.choice,
+        "verdict": None if row is None else _verdict(row),
+        "failed": {
+            result.variant: f"{result.outcome.stage}: {result.outcome.message}"
+            for result in results
+            if isinstance(result.outcome, Failure)
+        },
+        "error": error,
+    }
+
+
+def _verdict(row: ComparisonRow) -> str | None:
+    """The verdict on the best own variant with the best library as the baseline, in shared rounds."""
+    own = figure_of(row.own.timing, "cold") if row.own else None
+    library = figure_of(row.library.timing, "cold") if row.library else None
+    return None if own is None or library is None else verdict(own, library).kind
+
+
+def numbers_in(file: Path, seed: str) -> set[int]:
+    """The numbers of the problems that the file has. Errors: ValueError for a list of another seed."""
+    lines = [json.loads(line) for line in file.read_text().splitlines()] if file.is_file() else []
+    seeds = {line["seed"] for line in lines}
+    if seeds - {seed}:
+        raise ValueError(f"{file} is the list of the seed {seeds.pop()!r}, not of {seed!r}; name another file")
+    return {line["number"] for line in lines}
+
+
+def measure(bench: Bench, file: Path, drawn: Sequence[Drawn], seed: str, most_s: float, device: str = "cuda:0") -> int:
+    """Measure what the file lacks, until the time is over; returns how many problems are left."""
+    begun_s = time.monotonic()
+    done = numbers_in(file, seed)
+    rest = [one for one in drawn if one.number not in done]
+    while rest and time.monotonic() - begun_s < most_s:
+        one = rest.pop(0)
+        try:
+            run = measured(bench, one, device)
+            row = next(iter(comparison_rows([run], auto=partial(auto_names, bench))), None)
+            line = line_of(one, seed, run.environment.device, run.results, row)
+        except KernelvizError as error:
+            line = line_of(one, seed, bench.device(device), (), None, str(error))
+        with file.open("a") as lines:
+            print(json.dumps(line), file=lines, flush=True)
+        print(one.problem.key, line["verdict"], line["auto"], line["error"], flush=True)  # noqa: T201
+    return len(rest)
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--most-s", type=float, required=True)
+    parser.add_argument("--seed", default=SEED)
+    parser.add_argument("--memory-bound", action="store_true")
+    parser.add_argument("--count", type=int, default=COUNT)
+    parser.add_argument("--device", default="cuda:0")
+    given = parser.parse_args(arguments)
+    drawn = problems(given.seed, given.count, memory_bound=given.memory_bound)
+    with tempfile.TemporaryDirectory() as home:
+        bench = Bench(Store.open(Path(home)), discover(), lock_directory=Path(home))
+        left = measure(bench, given.file, drawn, given.seed, given.most_s, given.device)
+        bench.close()
+    print("the list is complete" if not left else f"{left} problems are left: call it again")  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,158 @@
+"""Read a file of `list_a.py`: how own variants do against libraries, and auto against the best own variant.
+
+    python tests/gpu/read_list.py FILE.jsonl [--rules]
+
+With --rules, the rules of this checkout choose again among the measured variants, instead of those that chose at that
+time. So a rule can be changed and judged without a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from drawn_list import is_memory_bound
+
+from kernelviz.core import Problem
+from kernelviz.metrics.library_comparison import MOST_SLOWER
+from kernelviz.metrics.statistics import geometric_mean
+from kernelviz.ops import op_named
+from kernelviz.ops.catalog.best import Card
+from kernelviz.ops.catalog.choice import candidates
+
+LEVEL, WORST = 0.98, 0.85
+LISTED = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A problem of the list. `ratio`: best library over best own variant; `auto_ratio`: best own variant over auto."""
+
+    problem: Problem
+    card: str
+    own_s: dict[str, float]
+    library_s: dict[str, float]
+    auto: str | None
+    verdict: str | None
+
+    @property
+    def ratio(self) -> float | None:
+        return min(self.library_s.values()) / min(self.own_s.values()) if self.own_s and self.library_s else None
+
+    @property
+    def level(self) -> bool:
+        """Whether own is as fast as the library: by the ratio, or because the verdict does not say that it is slower."""
+        return self.ratio is not None and (self.ratio >= LEVEL or self.verdict != "slower")
+
+    @property
+    def auto_ratio(self) -> float | None:
+        """0 where auto has no correct time and another own variant has one."""
+        if not self.own_s:
+            return None
+        auto_s = self.own_s.get(self.auto or "")
+        return 0.0 if auto_s is None else min(self.own_s.values()) / auto_s
+
+
+def read(file: Path, *, rules: bool = False) -> list[Line]:
+    """The lines of the file."""
+    return [_line(json.loads(text), rules=rules) for text in file.read_text().splitlines()]
+
+
+def _line(values: dict[str, Any], *, rules: bool) -> Line:
+    problem = Problem(**{name: values[name] for name in ("op", "sizes", "dtype", "compute", "direction")})
+    return Line(
+        problem=problem,
+        card=values["card"],
+        own_s=values["own_s"],
+        library_s=values["library_s"],
+        auto=_by_rules(problem, values) if rules else values["auto"],
+        verdict=values["verdict"],
+    )
+
+
+def _by_rules(problem: Problem, values: dict[str, Any]) -> str | None:
+    card = Card(
+        compute_capability=tuple(values["compute_capability"]),
+        multiprocessors=values["multiprocessors"],
+        l2_bytes=values["l2_bytes"] or 0,
+    )
+    names = (variant.name for variant in candidates(op_named(problem.op), problem, card))
+    unavailable = {name for name, why in values["failed"].items() if why.startswith("unavailable")}
+    return next((name for name in names if name not in unavailable), None)
+
+
+def summary(lines: Sequence[Line]) -> list[str]:
+    """The figures of these problems, a sentence each."""
+    compared = [line for line in lines if line.ratio is not None]
+    chosen = [line for line in lines if line.auto_ratio is not None]
+    mean = geometric_mean([line.ratio for line in compared if line.ratio])
+    if mean is None:
+        return [f"{len(lines)} problems, none with a correct time of an own variant and of a library"]
+    level = sum(line.level for line in compared)
+    near = sum((line.auto_ratio or 0) >= 1 / MOST_SLOWER for line in chosen)
+    below = sum((line.ratio or 0) < WORST for line in compared)
+    worst_auto = min((line.auto_ratio or 0 for line in chosen), default=0)
+    return [
+        f"{len(lines)} problems, {len(compared)} compared: geometric mean of own / best library {mean:.3f}",
+        f"{level} of {len(compared)} ({100 * level / len(compared):.1f} %) at least {LEVEL} by the verdict rule, "
+        f"{below} below {WORST}",
+        f"auto within {100 * (MOST_SLOWER - 1):.0f} % of the best own variant: {near} of {len(chosen)} "
+        f"({100 * near / len(chosen):.1f} %), {worst_auto:.3f} of it at the least",
+    ]
+
+
+def worst(lines: Sequence[Line]) -> list[str]:
+    """The lowest ratios of own and library, and of auto."""
+    by_ratio = sorted((line for line in lines if line.ratio is not None), key=lambda line: line.ratio or 0)
+    by_auto = sorted((line for line in lines if line.auto_ratio is not None), key=lambda line: line.auto_ratio or 0)
+    misses = [line for line in by_ratio if not line.level][:LISTED]
+    slow = [line for line in by_auto if (line.auto_ratio or 0) < 1 / MOST_SLOWER][:LISTED]
+    return [
+        *(
+            f"  own {line.ratio:.3f}  {line.problem.key}: {_fastest(line.own_s)}, {_fastest(line.library_s)}"
+            for line in misses
+        ),
+        *(
+            f"  auto {line.auto_ratio:.3f}  {line.problem.key}: {line.auto}, best {_fastest(line.own_s)}"
+            for line in slow
+        ),
+    ]
+
+
+def _fastest(times_s: dict[str, float]) -> str:
+    name = min(times_s, key=lambda one: times_s[one])
+    return f"{name} {times_s[name] * 1e6:.2f} µs"
+
+
+def report(lines: Sequence[Line]) -> list[str]:
+    """What is printed: for each card, memory-bound ops and the others."""
+    text = []
+    for card in dict.fromkeys(line.card for line in lines):
+        for bound in (True, False):
+            part = [x for x in lines if x.card == card and is_memory_bound(op_named(x.problem.op)) is bound]
+            if part:
+                text += [
+                    f"{card}, {'memory-bound' if bound else 'compute-bound'} ops",
+                    *summary(part),
+                    *worst(part),
+                    "",
+                ]
+    return text
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--rules", action="store_true")
+    given = parser.parse_args(arguments)
+    print("\n".join(report(read(given.file, rules=given.rules))))  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,141 @@
+"""Lists A and B are drawn as they say: every kind, within the limits, the same each time; and files of them are read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import drawn_list
+import list_a
+import pytest
+import read_list
+
+from kernelviz.formats import shipped_runs
+from kernelviz.ops import catalogue
+
+CHOSEN = ("hq", "hk", "d", "r", "s", "o", "g", "u")
+"""Axes that are chosen from a few sizes."""
+LIST = drawn_list.problems(list_a.SEED)
+
+
+def kind_of(drawn: drawn_list.Drawn) -> drawn_list.Kind:
+    problem = drawn.problem
+    return drawn_list.Kind(problem.op, problem.dtype, problem.compute, problem.direction or "forward")
+
+
+def test_list_a_has_every_op_format_precision_and_direction_and_all_problems_of_an_op_together() -> None:
+    assert len(LIST) == 400
+    assert {kind_of(one) for one in LIST} == set(drawn_list.kinds())
+    assert sorted(one.number for one in LIST) == list(range(400))
+    ops = [one.problem.op for one in LIST]
+    assert [op for op, _ in drawn_list.by_op(LIST)] == list(dict.fromkeys(ops)) == sorted(set(ops))
+    assert set(ops) == set(catalogue())
+    assert {one.shape for one in LIST} == set(drawn_list.SHAPES)
+
+
+def test_a_seed_draws_the_same_list_each_time_and_another_seed_another_one() -> None:
+    again = drawn_list.problems(list_a.SEED)
+    assert again == LIST
+    other = drawn_list.problems("9bf1de32")
+    assert {one.problem.key for one in other} != {one.problem.key for one in LIST}
+    assert drawn_list.problems(list_a.SEED, 10) != LIST[:10]
+    numbered = {one.number: one for one in LIST}
+    assert all(numbered[one.number] == one for one in drawn_list.problems(list_a.SEED, 10))
+
+
+def test_no_problem_exceeds_its_limits_and_sizes_are_of_every_magnitude() -> None:
+    for one in LIST:
+        op = catalogue()[one.problem.op]
+        assert op.needed_bytes(one.problem) <= drawn_list.MOST_BYTES
+        assert op.cost_of(one.problem).work_flop <= drawn_list.MOST_FLOP
+        assert min(size for axis, size in one.problem.sizes.items() if axis != "o") >= 1
+        if one.shape == "one element":
+            assert {size for axis, size in one.problem.sizes.items() if axis not in CHOSEN} == {1}
+    sizes = [size for one in LIST for size in one.problem.sizes.values()]
+    assert any(size & (size - 1) for size in sizes)
+    for least in (1, 10, 1000, 100_000, 10_000_000):
+        assert sum(least <= size < 100 * least for size in sizes) > 20, least
+    rows = [(one.problem.sizes["m"], one.problem.sizes["n"]) for one in LIST if {"m", "n"} <= set(one.problem.sizes)]
+    assert any(m > 1000 * n for m, n in rows)
+    assert any(n > 1000 * m for m, n in rows)
+
+
+def test_the_memory_limit_is_the_largest_size_that_fits() -> None:
+    kind = drawn_list.Kind("softmax", "bf16", None, "forward")
+    op = catalogue()["softmax"]
+    limit = drawn_list.largest(op, kind, {"m": 1, "n": 100}, "m")
+    assert drawn_list.fits(op, kind, {"m": limit, "n": 100})
+    assert not drawn_list.fits(op, kind, {"m": limit + 1, "n": 100})
+
+
+def test_memory_bound_leaves_out_products() -> None:
+    ops = {one.problem.op for one in drawn_list.problems("b", 200, memory_bound=True)}
+    assert {"softmax", "row_sum", "transpose", "attention_decode"} <= ops
+    assert not {"matmul", "conv2d", "attention", "linear_cross_entropy"} & ops
+
+
+def test_a_request_has_every_variant_that_takes_the_problem_but_the_slow_ones() -> None:
+    for one in LIST:
+        request = list_a.request_of(one)
+        op = catalogue()[one.problem.op]
+        assert request.variants
+        for name in request.variants:
+            assert op.variant_named(name).refuses(one.problem) is None
+        assert not set(list_a.SLOW) & set(request.variants)
+
+
+def lines_of_a_recorded_run() -> list[dict[str, object]]:
+    """Lines as `list_a.measure` writes them, of the problems of a recorded run."""
+    from functools import partial
+
+    from kernelviz import bench as use_cases
+    from kernelviz.bench.best import auto_names
+    from kernelviz.metrics.library_comparison import comparison_rows
+
+    run = shipped_runs.load("h200-softmax")
+    rows = comparison_rows([run], auto=partial(auto_names, use_cases.current()))
+    drawn = (drawn_list.Drawn(number, "any", row.problem) for number, row in enumerate(rows))
+    results = {row.problem.key: tuple(r for r in run.results if r.problem == row.problem) for row in rows}
+    device = run.environment.device
+    return [
+        list_a.line_of(one, "a seed", device, results[one.problem.key], row)
+        for one, row in zip(drawn, rows, strict=True)
+    ]
+
+
+def test_a_file_is_read_and_the_rules_can_choose_again(tmp_path: Path) -> None:
+    lines = lines_of_a_recorded_run()
+    file = tmp_path / "list.jsonl"
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert list_a.numbers_in(file, "a seed") == set(range(len(lines)))
+    with pytest.raises(ValueError, match="name another file"):
+        list_a.numbers_in(file, "list B")
+    lines_read = read_list.read(file)
+    assert all(line.ratio and line.auto_ratio for line in lines_read)
+    assert read_list.read(file, rules=True) == lines_read
+    text = "\n".join(read_list.report(lines_read))
+    assert text.startswith("NVIDIA H200, memory-bound ops")
+    assert f"{len(lines)} problems, {len(lines)} compared" in text
+    assert "auto within 3 % of the best own variant" in text
+
+
+def test_a_miss_and_a_bad_choice_are_listed_and_a_choice_without_a_time_counts_as_zero(tmp_path: Path) -> None:
+    line = lines_of_a_recorded_run()[0]
+    slow = {
+        **line,
+        "own_s": {"cuda_row": 2e-6, "cuda_columns": 3e-6},
+        "library_s": {"torch_eager": 1e-6},
+        "verdict": "slower",
+    }
+    unclear = {**slow, "verdict": "unclear", "auto": "cuda_row"}
+    nothing = {**slow, "auto": "cuda_cluster"}
+    file = tmp_path / "list.jsonl"
+    file.write_text("".join(f"{json.dumps(one)}\n" for one in (slow, unclear, nothing)))
+    first, second, third = read_list.read(file)
+    assert (first.ratio, first.level, first.auto_ratio) == (0.5, False, pytest.approx(2 / 3))
+    assert (second.level, second.auto_ratio) == (True, 1.0)
+    assert third.auto_ratio == 0.0
+    text = "\n".join(read_list.report([first, second, third]))
+    assert "1 of 3 (33.3 %) at least 0.98 by the verdict rule, 3 below 0.85" in text
+    assert "own 0.500" in text
+    assert "auto 0.000" in text
