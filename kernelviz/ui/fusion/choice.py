@@ -84,13 +84,9 @@ def _box(
     label: str, options: list[_Option], default: _Option, key: str, width: int, format_func: Callable[[_Option], str]
 ) -> _Option:
     """A box whose value the address always names, because its default depends on the runs of this machine."""
-    view_filters.seed(key, options, default)
-    value = view_filters.widget_with_value(
-        st.selectbox, label, options, key=key, width=width, format_func=format_func
-    ) or default  # fmt: skip
-    if st.query_params.get(key) != value:
-        st.query_params[key] = value
-    return value
+    return view_filters.choose(
+        st.selectbox, label, options, default, key=key, always_named=True, width=width, format_func=format_func
+    )
 
 
 def _first_run(bench: Bench) -> RunSummary | None:

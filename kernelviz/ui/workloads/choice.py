@@ -34,11 +34,9 @@ def workload(bench: Bench) -> Workload | None:
         st.session_state["workload"] = named.plan.workload
     default = named.plan.workload if named is not None else _first_with_run(bench, names)
     chosen = view_filters.choose(
-        st.selectbox, "Workload", names, default, key="workload", width=420,
+        st.selectbox, "Workload", names, default, key="workload", always_named=True, width=420,
         format_func=lambda name: f"{declared[name].title} ({name})",
     )  # fmt: skip
-    # The default depends on the runs of this machine, so the address always names the workload.
-    st.query_params["workload"] = chosen
     return declared[chosen]
 
 
