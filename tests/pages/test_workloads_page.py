@@ -130,6 +130,7 @@ def test_an_unknown_run_shows_no_other_run_and_keeps_the_address(planted: Bench,
     test = opened(**{parameter: "w-none"})
     text = said(test)
     assert "No run **w-none** of a workload on this server" in text
+    assert "kernelviz workloads export RUN -o FILE" in text
     assert "fast is best" not in text
     assert not test.dataframe
     assert test.query_params["of_run"] in ("w-none", ["w-none"])
