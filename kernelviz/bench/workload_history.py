@@ -65,6 +65,7 @@ class WorkloadHistory:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._durations: dict[tuple[str, tuple[str, ...]], tuple[tuple[WorkloadSummary, ...], Duration | None]] = {}
 
     def find(self, search: str = "", *, limit: int = 50, offset: int = 0) -> tuple[WorkloadSummary, ...]:
         """The newest runs first. `search`: words that all occur in id, title, note, workload, device or status."""
@@ -105,14 +106,24 @@ class WorkloadHistory:
         return shipped_workloads.load(run_id) if shipped else self._store.workloads.load(run_id)
 
     def last_duration(self, workload: str, devices: Sequence[str]) -> Duration | None:
-        """How long the newest finished run of a workload on these devices took; None if there is none."""
-        for row in self.find(workload, limit=20):
-            if row.workload != workload or row.status != "finished":
-                continue
-            run = self.load(row.id)
+        """How long the newest finished run of a workload on these devices took; None if there is none.
+
+        Runs are read again only when the list of finished runs has changed, because a form asks at each redraw."""
+        finished = tuple(
+            row for row in self.find(workload, limit=20) if row.workload == workload and row.status == "finished"
+        )
+        key = workload, tuple(devices)
+        known = self._durations.get(key)
+        if known is None or known[0] != finished:
+            known = self._durations[key] = finished, self._duration_of_newest(finished, tuple(devices))
+        return known[1]
+
+    def _duration_of_newest(self, finished: Sequence[WorkloadSummary], devices: tuple[str, ...]) -> Duration | None:
+        for summary in finished:
+            run = self.load(summary.id)
             ended = [moment for result in run.results if (moment := _moment(result.measured_at))]
             began = _moment(run.created_at)
-            if run.plan.devices == tuple(devices) and ended and began is not None and max(ended) > began:
+            if run.plan.devices == devices and ended and began is not None and max(ended) > began:
                 return Duration((max(ended) - began).total_seconds(), len(run.results))
         return None
 
