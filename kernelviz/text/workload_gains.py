@@ -78,10 +78,7 @@ def format_floor(floor: float | None) -> Text | None:
 
 def _apart(fact: GainApart) -> str:
     first, second = (units.significant(gain, 3) for gain in (fact.of_values, fact.gain))
-    return (
-        f"by the two medians it is {first} × as good as the baseline, by the rounds {second} ×: both values jump, but not in the "
-        "same rounds"
-    )
+    return f"{first} × by the ratio of the two medians but {second} × by the median of the ratios within rounds"
 
 
 _PARTS: Mapping[type, Template] = {
