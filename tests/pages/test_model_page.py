@@ -88,11 +88,16 @@ def test_without_a_gpu_the_page_opens_with_recorded_results(bench: Bench) -> Non
     test = opened()
     text = said(test)
     assert not test.exception
-    assert "recorded on NVIDIA H200" in text
+    most = "NVIDIA H100 80GB HBM3"
+    assert f"recorded on {most}" in text
     assert "recorded on another machine" in text
-    assert "The whole layer was not measured" in text
+    assert f"{most} has the most results of whole layers (4), so the page opens with it" in text
+    assert "The whole layer was not measured" not in text
     assert not [b for b in test.button if b.key == "measure_model"]
-    assert test.query_params["results"] in ("NVIDIA H200", ["NVIDIA H200"])
+    assert test.query_params["results"] in (most, [most])
+    text = said(opened(results="NVIDIA H200"))
+    assert f"{most} has the most results of whole layers (4)." in text
+    assert "The whole layer was not measured" in text
 
 
 def test_without_results_the_page_says_what_to_do(bench: Bench) -> None:
