@@ -12,7 +12,10 @@ from kernelviz.text.verdicts import describe_verdict_reason
 
 GAIN_SENTENCES = (
     Text("A gain above 1 is better than the baseline at the same point."),
-    Text("It is the median of the ratios within rounds; a row says where the ratio of the two medians is another one."),
+    Text(
+        "It is the median of the ratios within rounds; where the ratio of the two medians differs, the quality of the row says "
+        "both."
+    ),
     Text("A verdict needs an interval that clears the noise floor, which is the baseline compared with itself."),
 )
 GAIN_MEANING = join(" ", GAIN_SENTENCES)

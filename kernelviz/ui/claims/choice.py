@@ -37,8 +37,8 @@ def title() -> None:
     """The title, and what the page shows."""
     st.markdown("#### Claims: which published numbers hold?")
     st.caption(
-        "Blogs, papers and projects publish times, rates and gains. Each is tested by a plan of its own. Choose a row to see its "
-        "source, its test, and why it holds or not."
+        "Blogs, papers and projects publish times, rates and gains. Each is tested by a measurement of its own. Choose a row to "
+        "see its source, its test, and why it holds or not."
     )
 
 
