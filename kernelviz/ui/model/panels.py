@@ -44,7 +44,7 @@ def layer_panel(layer: Layer) -> None:
     whole, parts = plain(describe_whole(layer.truth)), plain(describe_layer(layer.parts, layer.comparable))
     # Where the sum lacks parts, the whole layer says more.
     lacks_parts = bool(whole) and any(one.missing for one in layer.comparable)
-    st.markdown(f"**{whole}** Op by op: {parts}" if lacks_parts else f"**{parts}**")
+    st.markdown(f"**{whole}** Op by op, {parts[:1].lower()}{parts[1:]}" if lacks_parts else f"**{parts}**")
     if not layer.truth and all(one.interval is None for one in layer.sums):
         _parts(layer)  # no empty chart, and no sums that are all unknown
         return
