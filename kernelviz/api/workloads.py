@@ -12,6 +12,7 @@ from kernelviz.api.report import frame
 from kernelviz.bench.workload_comparison import compared, opened
 from kernelviz.bench.workload_plan import WorkloadRequest
 from kernelviz.core.workload import WorkloadRun
+from kernelviz.core.workload_directions import RunAsDeclaredNow
 from kernelviz.formats import workload_document, workload_exports
 from kernelviz.metrics.workloads import rows
 from kernelviz.plots.workloads import chart_of
@@ -23,13 +24,14 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
-class WorkloadReport(WorkloadRun, frozen=True, kw_only=True):
+class WorkloadReport(RunAsDeclaredNow, frozen=True, kw_only=True):
     """A run of a workload with methods for use in Python."""
 
     @classmethod
     def of(cls, run: WorkloadRun) -> WorkloadReport:
         """The report of a run."""
-        return cls(**{name: getattr(run, name) for name in WorkloadRun.__struct_fields__})
+        recorded = run.recorded if isinstance(run, RunAsDeclaredNow) else None
+        return cls(**{name: getattr(run, name) for name in WorkloadRun.__struct_fields__}, recorded=recorded)
 
     def to_frame(self) -> pd.DataFrame:
         """A row per case: each figure with its interval, in SI base units, the gain over the baseline, and the verdict."""

@@ -36,7 +36,8 @@ def changes_of_pairs(facts: CodeFacts, compared: Comparison, pairs: Sequence[Pai
     before = facts.of_run(compared.a, [pair.before for pair in pairs])
     after = facts.of_run(compared.b, [pair.after for pair in pairs])
     return tuple(
-        ranked(first, second, faster_side(pair)) for pair, first, second in zip(pairs, before, after, strict=True)
+        ranked(first, second, faster_side(pair), headline=compared.headline)
+        for pair, first, second in zip(pairs, before, after, strict=True)
     )
 
 

@@ -97,7 +97,9 @@ def measured_difference(compare: CompareRuns, a: CodeSide, b: CodeSide) -> Measu
 
 def changes_of(a: CaseFacts, b: CaseFacts, difference: MeasuredDifference | None) -> CodeChanges:
     """What changed in the machine code, the likeliest cause of the measured difference first."""
-    return ranked(a, b, None if difference is None else faster_side(difference.pair))
+    if difference is None:
+        return ranked(a, b, None)
+    return ranked(a, b, faster_side(difference.pair), headline=difference.comparison.headline)
 
 
 def facts_of(bench: Bench, side: CodeSide) -> CaseFacts:

@@ -77,6 +77,14 @@ def offered(bench: Bench, op: str) -> tuple[RunSummary, ...]:
     return tuple(run for run in (*own, *shipped) if shows_ladder(bench, run))
 
 
+def with_code(bench: Bench, op: str) -> tuple[RunSummary, ...]:
+    """The runs that show what changed in the code from rung to rung: those of the op, else those of other ops that came with the
+    package."""
+    coded = bench.history.code.runs_with_code()
+    of_op = tuple(run for run in offered(bench, op) if run.id in coded)
+    return of_op or tuple(run for run in bench.history.shipped() if run.id in coded and shows_ladder(bench, run))
+
+
 def default_run(bench: Bench, op: str, sizes: Mapping[str, str] | None = None) -> RunSummary | None:
     """The run with the most steps of one ladder. Of several, the newest one of this machine, else one that came with the package,
     of the device that most of these are of.

@@ -34,7 +34,9 @@ def code_by_facts(ladder: Ladder, cases: Iterable[CaseFacts]) -> Mapping[str, Co
     facts = {c.result.variant: c for c in cases if c.result.problem.key == ladder.problem.key}
     gains = {step.variant: step.gain for of in ladder.ladders for step in of.steps}
     return {
-        after.variant: ranked(facts[before.variant], facts[after.variant], _faster(gains[after.variant]))
+        after.variant: ranked(
+            facts[before.variant], facts[after.variant], _faster(gains[after.variant]), headline=ladder.headline
+        )
         for before, after in compared_results(ladder)
         if before.variant in facts and after.variant in facts
     }

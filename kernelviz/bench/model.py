@@ -15,7 +15,7 @@ from kernelviz.core import Device, Problem, Result, Roof, Run, UnknownName, Unkn
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import case_key
 from kernelviz.core.workload import WorkloadResult, WorkloadRun
-from kernelviz.formats import recorded_claims, shipped_runs
+from kernelviz.formats import recorded_claims, shipped_runs, shipped_workloads
 from kernelviz.metrics.claims import Evidence
 from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.layer_times import (
@@ -78,14 +78,28 @@ class Layer:
 
 
 def recorded_sources() -> tuple[Source, ...]:
-    """The devices whose results came with the package."""
+    """The devices whose results came with the package, the one with the most results of layers first."""
     known = {run.environment.device.name: run.environment.device for run in _recorded_runs()}
-    return tuple(Source(device, recorded=True) for device in known.values())
+    sources = [Source(device, recorded=True) for device in known.values()]
+    return tuple(sorted(sources, key=lambda source: recorded_layers(source), reverse=True))
+
+
+def recorded_layers(source: Source) -> int:
+    """How many results of whole layers, and of the ops of layers, came with the package for the device."""
+    runs = map(shipped_workloads.load, shipped_workloads.names())
+    of_layers = (run for run in runs if run.plan.workload == WORKLOAD and run.devices[0].name == source.device.name)
+    of_ops = (recorded_claims.load(name, "models") for name in recorded_claims.names("models"))
+    return sum(not result.given_up for run in of_layers for result in run.results) + sum(
+        len(run.results)
+        for of_device in of_ops
+        for run in of_device
+        if run.environment.device.name == source.device.name
+    )
 
 
 def source_named(bench: Bench, name: str | None) -> Source:
     """The source of that name: the id of a device here, or the name of a recorded one. By default this machine's GPU, or without
-    one the first recorded device. Errors: UnknownName."""
+    one the recorded device with the most results of layers. Errors: UnknownName."""
     usable = {d.id: Source(d) for d in bench.devices() if d.usable}
     recorded = {source.name: source for source in recorded_sources()}
     if name is None:

@@ -12,6 +12,7 @@ from kernelviz.core import LIVING, BadField, DocumentError, Status, UnknownRun, 
 from kernelviz.core.workload import WorkloadRun
 from kernelviz.core.workload_errors import UnknownWorkloadRun
 from kernelviz.formats import shipped_workloads, workload_document
+from kernelviz.formats.workload_directions import with_present_directions
 from kernelviz.store import Store, WorkloadRow
 
 TITLE_CHARACTERS, NOTE_CHARACTERS = 200, 10_000
@@ -65,6 +66,7 @@ class WorkloadHistory:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._durations: dict[tuple[str, tuple[str, ...]], tuple[tuple[WorkloadSummary, ...], Duration | None]] = {}
 
     def find(self, search: str = "", *, limit: int = 50, offset: int = 0) -> tuple[WorkloadSummary, ...]:
         """The newest runs first. `search`: words that all occur in id, title, note, workload, device or status."""
@@ -98,21 +100,33 @@ class WorkloadHistory:
         return _summary(self._store.workloads.row(run_id))
 
     def load(self, run_id: str) -> WorkloadRun:
-        """The run with all results so far. Errors: UnknownRun, also when it was deleted."""
+        """The run with all results so far, and with the directions of its figures as this version declares them. Errors:
+        UnknownRun, also when it was deleted."""
         if self.summary(run_id).deleted_at is not None:
             raise UnknownWorkloadRun(run_id)
-        shipped = run_id in shipped_workloads.names()
-        return shipped_workloads.load(run_id) if shipped else self._store.workloads.load(run_id)
+        if run_id in shipped_workloads.names():
+            return shipped_workloads.load(run_id)
+        return with_present_directions(self._store.workloads.load(run_id))
 
     def last_duration(self, workload: str, devices: Sequence[str]) -> Duration | None:
-        """How long the newest finished run of a workload on these devices took; None if there is none."""
-        for row in self.find(workload, limit=20):
-            if row.workload != workload or row.status != "finished":
-                continue
-            run = self.load(row.id)
+        """How long the newest finished run of a workload on these devices took; None if there is none.
+
+        Runs are read again only when the list of finished runs has changed, because a form asks at each redraw."""
+        finished = tuple(
+            row for row in self.find(workload, limit=20) if row.workload == workload and row.status == "finished"
+        )
+        key = workload, tuple(devices)
+        known = self._durations.get(key)
+        if known is None or known[0] != finished:
+            known = self._durations[key] = finished, self._duration_of_newest(finished, tuple(devices))
+        return known[1]
+
+    def _duration_of_newest(self, finished: Sequence[WorkloadSummary], devices: tuple[str, ...]) -> Duration | None:
+        for summary in finished:
+            run = self.load(summary.id)
             ended = [moment for result in run.results if (moment := _moment(result.measured_at))]
             began = _moment(run.created_at)
-            if run.plan.devices == tuple(devices) and ended and began is not None and max(ended) > began:
+            if run.plan.devices == devices and ended and began is not None and max(ended) > began:
                 return Duration((max(ended) - began).total_seconds(), len(run.results))
         return None
 

@@ -32,9 +32,8 @@ from kernelviz.cli.run import run
 from kernelviz.cli.selftest import selftest
 from kernelviz.cli.serve import serve
 from kernelviz.cli.trends import trends
-from kernelviz.core import KernelvizError, UnknownRun
+from kernelviz.core import KernelvizError
 from kernelviz.core.errors import one_line
-from kernelviz.core.workload_errors import UnknownWorkloadRun
 from kernelviz.text.notices import format_notice
 
 app = typer.Typer(
@@ -116,13 +115,6 @@ def invoke(arguments: Sequence[str] | None = None) -> int:
         for notice in () if bench is None else bench.history.unwritable:
             console.warn(f"{format_notice(notice)}")
         return int(code or 0)
-    except UnknownRun as error:
-        lists = (
-            "`kernelviz workloads runs` lists those of this machine"
-            if isinstance(error, UnknownWorkloadRun)
-            else "`kernelviz runs` lists those of this machine, `kernelviz gallery` those that came with kernelviz"
-        )
-        return console.fail(f"{error} {lists}.")
     except KernelvizError as error:
         return console.fail(f"{error}")
     except typer.Abort:

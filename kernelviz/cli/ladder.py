@@ -226,10 +226,10 @@ def _show(
     elif as_markdown:
         console.print_code(markdown(ladders, changes, metric=by, backend=backend))
     else:
-        _table(ladders, changes, by, backend)
+        _table(bench, ladders, changes, by, backend)
 
 
-def _table(ladders: Ladder, changes: LadderChanges, metric: Metric, backend: str | None) -> None:
+def _table(bench: Bench, ladders: Ladder, changes: LadderChanges, metric: Metric, backend: str | None) -> None:
     chosen = ladders.with_times(backend)
     rows = [row for of in chosen for row in ladder_rows(ladders, changes, of.backend)]
     console.echo(f"{ladders.problem.key} · {ladders.run.environment.device.name} · run {ladders.run.id}")
@@ -250,6 +250,9 @@ def _table(ladders: Ladder, changes: LadderChanges, metric: Metric, backend: str
         assert whole is not None
         for label, text in facts_of_step(ladders, whole, step, changes, metric, str):
             console.echo(f"  {label.lower()}: {text}")
-    for line in (describe_unread_code(changes), *format_excluded(ladders.excluded, str)):
+    unread = describe_unread_code(changes, ladders.problem)
+    coded = use_case.with_code(bench, ladders.problem.op) if str(unread) else ()
+    with_code = [f"A stored run that shows what changed: kernelviz ladder {run.op} --run {run.id}" for run in coded[:1]]
+    for line in (unread, *with_code, *format_excluded(ladders.excluded, str)):
         if str(line):
             console.err().print(f"{line}")

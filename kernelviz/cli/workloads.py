@@ -327,7 +327,14 @@ _RUNS: tuple[Column[WorkloadSummary], ...] = (
     Column("", "When", "", units.TEXT, lambda run: run.created_at[:16].replace("T", " ")),
     Column("", "Workload", "", units.TEXT, lambda run: run.workload),
     Column("", "Device", "", units.TEXT, lambda run: run.device),
-    Column("", "Says", "", units.TEXT, lambda run: str(MECHANICS_LABEL) if run.mechanics_only else None, optional=True),
+    Column(
+        "",
+        "Restriction",
+        "",
+        units.TEXT,
+        lambda run: str(MECHANICS_LABEL) if run.mechanics_only else None,
+        optional=True,
+    ),
     Column("", "Cases", "", units.TEXT, lambda run: run.case_counts),
     Column("", "Status", "", units.TEXT, lambda run: run.status),
     Column("", "Title", "", units.TEXT, lambda run: run.title),
@@ -353,6 +360,8 @@ def runs(
         if shipped
         else "no run of a workload is stored here; `kernelviz workloads run` makes one",
     )  # fmt: skip
+    if any(run.mechanics_only for run in matching[:limit]) and not as_json:
+        console.err().print(console.plain(str(MECHANICS_ONLY)), markup=False)
 
 
 @app.command()

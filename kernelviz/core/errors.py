@@ -12,6 +12,7 @@ KernelvizError
 
 import difflib
 from collections.abc import Collection, Iterable, Sequence
+from typing import ClassVar
 
 
 class KernelvizError(Exception):
@@ -84,13 +85,27 @@ class DocumentError(UsageError):
 
 
 class UnknownRun(KernelvizError):
-    """No run of that id in this store."""
+    """No run of that id in this store. The message has the commands that help: `listing` says which ones list the runs that are
+    here, and `export` writes a run to a file on the machine that has it.
+
+    >>> for sentence in str(UnknownRun("r1")).split(". "):
+    ...     print(sentence)
+    no run 'r1' here: it was deleted, or measured on another machine
+    `kernelviz runs` lists the runs of this machine, `kernelviz gallery` those that came with kernelviz
+    On another machine, `kernelviz export RUN -o FILE` writes its run to a file, which `kernelviz import FILE` stores here.
+    """
+
+    subject: ClassVar[str] = "run"
+    listing: ClassVar[str] = (
+        "`kernelviz runs` lists the runs of this machine, `kernelviz gallery` those that came with kernelviz"
+    )
+    export: ClassVar[str] = "kernelviz export RUN -o FILE"
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
         super().__init__(
-            f"no run {run_id!r} here; runs live in the database of the machine that measured them "
-            "(`kernelviz device` names its path). Ask its owner for the document (`kernelviz run … --save FILE`)."
+            f"no {self.subject} {run_id!r} here: it was deleted, or measured on another machine. {self.listing}. On another "
+            f"machine, `{self.export}` writes its run to a file, which `kernelviz import FILE` stores here."
         )
 
 

@@ -80,7 +80,7 @@ def page(ladder: Ladder, changes: LadderChanges, *, metric: Metric | None = None
 <meta name="generator" content="kernelviz {escape(kernelviz.__version__)}">
 <title>{escape(title)} · kernelviz</title><style>{style}</style></head>
 <body><header><h1>{escape(title)}</h1>{note}<p class=facts>{escape(" · ".join(facts))}</p>
-{_paragraph(str(describe_unread_code(changes)))}</header>
+{_paragraph(str(describe_unread_code(changes, ladder.problem)))}</header>
 <main><p id="without" class="without" hidden>This browser cannot draw the chart (<span id="why"></span>). Every value is in the
 text below.</p><noscript><p class="without">The chart needs JavaScript. Every value is in the text below.</p></noscript>
 {ladders}

@@ -20,6 +20,7 @@ from kernelviz.core.workload import (
     WorkloadValue,
     finite_measurement,
 )
+from kernelviz.core.workload_directions import as_recorded
 from kernelviz.formats.document import JSON_ERRORS, document_error
 from kernelviz.formats.integrity import Seal
 from kernelviz.formats.validation import (
@@ -33,6 +34,7 @@ from kernelviz.formats.validation import (
     check_moment,
     refuse,
 )
+from kernelviz.formats.workload_directions import with_present_directions
 
 MOST_BYTES = 32 * 2**20
 """Documents of more bytes are not read. A case of 200 rounds with a timeline of 2,000 spans has about 200 kB."""
@@ -65,7 +67,10 @@ def encode(run: WorkloadRun) -> bytes:
 
 
 def decode(data: bytes | str, *, most_bytes: int | None = MOST_BYTES) -> WorkloadRun:
-    """The run of a document. `most_bytes`: None for no limit. Errors: DocumentError with the path of the field, for any bytes."""
+    """The run of a document, with the directions of its figures as this version declares them.
+
+    `most_bytes`: None for no limit. Errors: DocumentError with the path of the field, for any bytes.
+    """
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     if most_bytes is not None and len(raw) > most_bytes:
         raise DocumentError(
@@ -80,12 +85,12 @@ def decode(data: bytes | str, *, most_bytes: int | None = MOST_BYTES) -> Workloa
         run = msgspec.json.decode(raw, type=WorkloadRun)
     except JSON_ERRORS as error:
         raise document_error(error) from None
-    return checked(run)
+    return with_present_directions(checked(run))
 
 
 def digest(run: WorkloadRun) -> str:
-    """SHA-256 (hex) over plan, environment, devices, declaration and results, as JSON with sorted keys: equal for equal facts,
-    independent of title and note. The paths of plug-ins are left out, because they are files of one machine."""
+    """SHA-256 (hex) over plan, environment, devices, recorded declaration and results, as JSON with sorted keys: equal for equal
+    facts, independent of title and note. The paths of plug-ins are left out, because they are files of one machine."""
     run = _finite(run)
     plan = msgspec.structs.replace(run.plan, plugins=())
     facts = (plan, run.environment, run.devices, run.declared, run.results)
@@ -100,8 +105,9 @@ def sealed(data: bytes | str) -> Seal:
 
 
 def _finite(run: WorkloadRun) -> WorkloadRun:
+    """The run as it is written."""
     results: Any = tuple(finite_measurement(result) for result in run.results)
-    return msgspec.structs.replace(run, results=results)
+    return msgspec.structs.replace(as_recorded(run), results=results)
 
 
 def checked(run: WorkloadRun) -> WorkloadRun:

@@ -6,7 +6,7 @@ right. A change can be the reason only if it favours the side that is faster: a 
 same, because L2 limits it (scatter_add), and one that loses cp.async can be faster, because it reads its data once (softmax).
 
 Small differences are listed, but no cause: `_LEAST` of each kind. A kernel less is a cause only if it explains enough of the
-difference: `_LEAST_OF_DIFFERENCE`.
+difference of cold times, `_LEAST_OF_DIFFERENCE`, and never one of warm times, for which the kernels are not timed.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ OTHER_SIDE: dict[CodeSide, CodeSide] = {"a": "b", "b": "a"}
 def code_changes(a: CaseFacts, b: CaseFacts, *, headline: Headline = "cold") -> CodeChanges:
     """The changes from A to B. Which side is faster is read from their times, by `headline`: one is if the intervals do not
     overlap. A comparison that has a verdict passes it to `ranked` instead."""
-    return ranked(a, b, faster_side(a.result, b.result, headline))
+    return ranked(a, b, faster_side(a.result, b.result, headline), headline=headline)
 
 
 def faster_side(a: Result, b: Result, headline: Headline = "cold") -> CodeSide | None:
@@ -115,14 +115,15 @@ def faster_side(a: Result, b: Result, headline: Headline = "cold") -> CodeSide |
     return "a" if first.high < second.low else "b" if second.high < first.low else None
 
 
-def ranked(a: CaseFacts, b: CaseFacts, faster: CodeSide | None) -> CodeChanges:
-    """The changes from A to B, where `faster` is the faster side; None: neither is, or it is not known."""
+def ranked(a: CaseFacts, b: CaseFacts, faster: CodeSide | None, *, headline: Headline = "cold") -> CodeChanges:
+    """The changes from A to B, where `faster` is the faster side by `headline`; None: neither is, or it is not known."""
     # A file may hold the kernels of several variants.
     kernels = [sorted((kernel.digest, kernel.facts.name) for kernel in case.kernels) for case in (a, b)]
     same = bool(kernels[0]) and kernels[0] == kernels[1]
     pairs = kernel_pairs(a, b)
     changes = [*of_calls(a, b), *(change for pair in pairs for change in of_pair(*pair, same))]
-    main_only = _longest_kernels_explain(a.result, b.result)
+    # Each kernel is timed with flushed caches only, so that nobody knows what it takes of a warm time.
+    main_only = headline != "cold" or _longest_kernels_explain(a.result, b.result)
     listed = [RankedChange(change=change, explains=_explains(change, faster, pairs, main_only)) for change in changes]
     groups: tuple[Explains, ...] = ("can", "neutral", "against")
     listed.sort(key=lambda one: (groups.index(one.explains) if faster else 0, _ORDER[type(one.change)]))

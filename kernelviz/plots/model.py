@@ -59,13 +59,13 @@ def time_by_part(
             draft.traces.append(_bar(row, name, rest, None, f"{row}: {name}", in_legend=name not in listed))
             listed.add(name)
         draft.note(
-            f"layer {escape(units.seconds(layer.estimate))}",
+            escape(units.seconds(layer.estimate)),
             x=max(layer.estimate, total) / scale, y=row, xanchor="left", xshift=4,
         )  # fmt: skip
     for way in WAYS:
         missing = sum(part.of(way) is None for part in parts)
         said = units.seconds(sums[way]) if sums[way] else "no time"
-        said += f", {missing} missing" if missing else ""
+        said += f", {units.counted(missing, 'part')} missing" if missing else ""
         draft.note(escape(said), x=sums[way] / scale, y=WAY_TEXTS[way], xanchor="left", xshift=4)
     draft.x_axis |= {
         "rangemode": "tozero",
@@ -88,7 +88,9 @@ def time_by_part(
 
 
 def _module(result: WorkloadResult) -> str:
-    return {"eager": "module, eager", "compiled": "module, compiled"}.get(result.case.variant, result.case.variant)
+    return {"eager": "whole layer, eager", "compiled": "whole layer, compiled"}.get(
+        result.case.variant, result.case.variant
+    )
 
 
 def _segments(part: PartTimes, number: int, scale: float) -> Props:

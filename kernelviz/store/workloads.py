@@ -19,6 +19,7 @@ from kernelviz.core.workload import (
     WorkloadResult,
     WorkloadRun,
 )
+from kernelviz.core.workload_directions import as_recorded
 from kernelviz.core.workload_errors import UnknownWorkloadRun
 from kernelviz.store.database import decoded, rows_with
 from kernelviz.store.process_presence import Presence
@@ -70,7 +71,7 @@ class WorkloadRuns(RunRecords):
         """Store runs with their results, all of them or none, as runs of this process."""
         about = {"owner": owner, "deleted_at": deleted_at, **self._presence()}
         with self._database.write() as connection:
-            for run in created:
+            for run in map(as_recorded, created):
                 connection.execute(insert(workload_runs).values(**_values(run) | about))
                 for result in run.results:
                     _put(connection, run.id, _position(run.plan, result), result)

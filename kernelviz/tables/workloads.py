@@ -20,6 +20,7 @@ from kernelviz.text.workload_gains import (
 )
 from kernelviz.text.workloads import (
     MECHANICS_LABEL,
+    MECHANICS_ONLY,
     SMALL_FRACTION,
     describe_method,
     describe_notes,
@@ -76,7 +77,7 @@ def ladder_columns(run: WorkloadRun, rows: Sequence[WorkloadRow], view: View) ->
                View.MARKDOWN, optional=True),
         Column("", "Method", "What the headline was read from, and how many samples it has.", units.OWN_TEXT,
                lambda r: describe_method(r, headline.name) if r.value(headline.name) else None, View.WIDE, optional=True),
-        Column("", "Says", "Whether the times say something about GPUs.", units.OWN_TEXT,
+        Column("", "Restriction", str(MECHANICS_ONLY), units.OWN_TEXT,
                lambda r: MECHANICS_LABEL if r.result is not None and r.result.mechanics_only else None, View.WIDE | View.MARKDOWN,
                optional=True),
         Column("", "What it is", "", units.TEXT, lambda r: r.caption, View.WIDE, width="large"),

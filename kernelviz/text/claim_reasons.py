@@ -41,7 +41,7 @@ def _expected(assessment: Assessment) -> str:
         return published
     here = format_number(assessment.expected, assessment.claim.published.unit, 3)
     quantity = _QUANTITIES.get(assessment.scale.by, f"{assessment.scale.by} peak")
-    return f"the {here} that {published} becomes by this card's {quantity}"
+    return f"{here} ({published} scaled to this card's {quantity})"
 
 
 def _share(ratio: Interval | None) -> str:
@@ -60,7 +60,7 @@ def _tolerance(assessment: Assessment) -> str:
     published = assessment.claim.published
     counted = abs(published.value - 1) if published.unit == "x" else published.value
     if published.tolerance * published.value > TOLERANCE * counted * (1 + 1e-9):
-        return "half of its last printed digit"
+        return "half of the last printed digit"
     return f"{units.percent(TOLERANCE, 0)}{' of the gain' if published.unit == 'x' else ''}"
 
 
@@ -71,7 +71,7 @@ def describe_limits(assessment: Assessment) -> Text:
     >>> published = Published(value=1.016, unit="x", rounded_to=0.001)
     >>> gain = Claim(id="a", source="s", setup="", published=published, direction="at_least", test=NoTest(takes=""))
     >>> str(describe_limits(Assessment(gain, "unclear", r.Straddling(), expected=1.016)))
-    'it holds from 1.014× on, because 10 % of the gain may be missing'
+    'the claim holds from 1.014× on (tolerance: 10 % of the gain)'
     """
     claim = assessment.claim
     if claim.direction == "above":
@@ -84,11 +84,11 @@ def describe_limits(assessment: Assessment) -> Text:
     tolerance = _tolerance(assessment)
     match claim.direction:
         case "at_least":
-            return Text(f"it holds from {low} on, because {tolerance} may be missing")
+            return Text(f"the claim holds from {low} on (tolerance: {tolerance})")
         case "at_most":
-            return Text(f"it holds up to {high}, because {tolerance} more is allowed")
+            return Text(f"the claim holds up to {high} (tolerance: {tolerance})")
         case "about":
-            return Text(f"it holds from {low} to {high}, because it may miss by {tolerance}")
+            return Text(f"the claim holds from {low} to {high} (tolerance: {tolerance})")
 
 
 def _reached(assessment: Assessment, _: r.Reached) -> str:

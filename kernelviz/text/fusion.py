@@ -1,7 +1,7 @@
 """What fusing saves, in text: families, steps, predictions, their reasons, and where fusing pays."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 
 from kernelviz.core import Problem, units
@@ -53,6 +53,7 @@ METHOD_B = (
     "bytes of the larger of two measured copies divided by its extra time; in the last-level cache, the bandwidth of a copy "
     "there), and the saved launches times the measured cost of a launch. It never reads the time of the fused variant."
 )
+PREDICTIONS: Mapping[str, str] = {"A": "Prediction A, from the roofs", "B": "Prediction B, from the time of the steps"}
 LAUNCH_SOURCES: dict[LaunchSource, str] = {
     "empty_launch": "the slope of the recorded run of empty_launch on a GPU of this model",
     "empty_kernel": "the time of an empty kernel on this GPU",
@@ -263,8 +264,8 @@ def describe_split(fastest: FusionRow, other: FusionRow) -> Text:
 
 
 _PAYOFFS: dict[str, Callable[[Payoff], str]] = {
-    "everywhere": lambda p: f"Fusing pays at all {len(p.rows) - p.unclear} sizes of {p.axis} that are decided",
-    "nowhere": lambda p: f"Fusing pays at none of the {len(p.rows) - p.unclear} sizes of {p.axis} that are decided",
+    "everywhere": lambda p: f"Fusing pays at all {len(p.rows) - p.unclear} sizes of {p.axis} with a clear verdict",
+    "nowhere": lambda p: f"Fusing pays at none of the {len(p.rows) - p.unclear} sizes of {p.axis} with a clear verdict",
     "from": lambda p: (
         f"Fusing pays from {p.axis} = {_size(p.first)} on, and stops paying at {p.axis} = {_size(p.stops_at)} and below"
     ),
@@ -276,9 +277,9 @@ _PAYOFFS: dict[str, Callable[[Payoff], str]] = {
     ),
     "some": lambda p: (
         f"Fusing stops paying at {p.axis} = {' and '.join(map(_size, p.without_gain))}, and pays at the other "
-        f"{len(p.rows) - p.unclear - len(p.without_gain)} sizes that are decided, from {_size(p.first)} to {_size(p.last)}"
+        f"{len(p.rows) - p.unclear - len(p.without_gain)} sizes with a clear verdict, from {_size(p.first)} to {_size(p.last)}"
     ),
-    "unknown": lambda p: f"Along {p.axis}, no comparison is decided",
+    "unknown": lambda p: f"Along {p.axis}, no comparison has a clear verdict",
 }
 
 

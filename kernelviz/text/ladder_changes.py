@@ -1,10 +1,12 @@
 """What changed from rung to rung of a ladder, in text: the source, and the machine code."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 
-from kernelviz.core import units
+from kernelviz.core import Problem, units
 from kernelviz.core.code_changes import CodeChanges
 from kernelviz.core.code_facts import NoFactsReason
+from kernelviz.core.command import launch_options
 from kernelviz.metrics.code_changes import listed_changes
 from kernelviz.metrics.ladder_changes import LadderChanges
 from kernelviz.metrics.source_changes import FileChange, SourceChanges, SourceUnknown, ValueChange
@@ -33,12 +35,14 @@ _NO_CODE: Mapping[NoFactsReason, str] = {
     "too_large": "the machine code is larger than what is analysed",
     "unreadable": "the machine code cannot be read",
 }
+_MEASURE = "`{command}` on a machine with a GPU measures the ladder and stores its code"
 _REMEDIES: Mapping[NoFactsReason, str] = {
-    "not_captured": " (measure the ladder again)",
-    "not_here": " (measure the ladder on a GPU; or, on the machine that measured this run, write a file that has it: kernelviz "
-    "export RUN --with-code)",
-    "no_tool": " (pip install nvidia-cuda-nvdisasm)",
+    "not_captured": _MEASURE,
+    "not_here": f"{_MEASURE}; or, on the machine that measured this run, write a file that has it: `kernelviz export RUN "
+    "--with-code -o FILE`",
+    "no_tool": "`pip install nvidia-cuda-nvdisasm` installs it",
 }
+"""What to do, by the reason. `command`: the one that measures the ladder."""
 _MOST_VALUES, _MOST_NAMES = 6, 5
 """Macros and headers that a sentence names."""
 
@@ -142,13 +146,21 @@ def _missing_code(changes: CodeChanges) -> str:
     return " and ".join(_NO_CODE[reason] for reason in reasons) or "the machine code of one side is missing"
 
 
-def describe_unread_code(changes: LadderChanges) -> Text:
-    """Why the machine code of no rung is known, or neither source nor machine code, and what to do; empty if some is."""
+def measure_command(problem: Problem) -> str:
+    """The command that measures the ladder at a problem."""
+    return f"kernelviz ladder {problem.op} --measure {shlex.join(launch_options(problem))}"
+
+
+def describe_unread_code(changes: LadderChanges, problem: Problem) -> Text:
+    """Why the machine code of no rung is known, or neither source nor machine code, and what to do; empty if some is. `problem`:
+    that of the ladder."""
     if changes.code_known or not changes.code:
         return Text("")
     reasons = dict.fromkeys(
         reason for one in changes.code.values() for reason in (one.a_missing, one.b_missing) if reason is not None
     )
-    said = "; ".join(f"{_NO_CODE[reason]}{_REMEDIES.get(reason, '')}" for reason in reasons)
+    why = "; ".join(_NO_CODE[reason] for reason in reasons) or "no rung has machine code"
     what = "the machine code" if changes.sources_known else "source and machine code"
-    return sentence_case(f"what changed in {what} is unknown: {said or 'no rung has machine code'}.")
+    remedies = [_REMEDIES[reason].format(command=measure_command(problem)) for reason in reasons if reason in _REMEDIES]
+    sentences = [f"what changed in {what} is unknown: {why}", *dict.fromkeys(remedies)]
+    return join(" ", [f"{sentence_case(sentence)}." for sentence in sentences])

@@ -56,7 +56,7 @@ def markdown(
     lines = [describe_library(row, by) for row in ladder.libraries]
     roof = format_roof(ladder, by)
     parts.append("\n".join(f"- {_plain(line)}" for line in [*lines, *([roof] if roof else [])]))
-    unread = _plain(describe_unread_code(changes))
+    unread = _plain(describe_unread_code(changes, ladder.problem))
     parts += [unread] if unread else []
     for of in chosen:
         parts += [f"## {format_backend(of.backend)}", _table(of, by)]

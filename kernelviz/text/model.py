@@ -66,6 +66,7 @@ _FUSIONS: Mapping[FusionName, str] = {
     "swiglu": "silu and product in one kernel",
 }
 _MOST_NAMED = 4
+IN_ALL_WAYS = "in torch eager, in torch.compile and of a best variant"
 METHOD = Text(
     "Op by op: each part is a problem of the catalogue, measured alone with flushed caches; their sum is not the time of a "
     "layer. The whole layer: it is one torch module, captured as a CUDA graph behind a flush of the cache; its busy time is "
@@ -190,7 +191,7 @@ def describe_layer(parts: Sequence[PartTimes], comparable: Sequence[LayerSum]) -
         if not known:
             return Text("No part has a time yet. Measure the layer to see its sum.")
         have = f"{known} of {len(parts)} parts {'has' if known == 1 else 'have'} a time"
-        return Text(f"{have}, but none in eager, compiled and best. Measure the layer to see its sum.")
+        return Text(f"{have}, but none {IN_ALL_WAYS}. Measure the layer to see its sum.")
     shared = [part for part in parts if part.name not in eager.missing]
     largest = max(shared, key=lambda part: time.figure.estimate if (time := part.of("eager")) and time.figure else 0.0)
     time = largest.of("eager")
@@ -210,14 +211,14 @@ def _scope(shared: int, parts: int) -> tuple[str, str]:
     >>> _scope(13, 13)
     ('All parts together take', 'The largest part')
     >>> _scope(1, 13)[0]
-    'Only 1 of the 13 parts has a time in eager, compiled and best. It takes'
+    'Only 1 of the 13 parts has a time in torch eager, in torch.compile and of a best variant. It takes'
     """
     if shared == parts:
         return "All parts together take", "The largest part"
     if shared == 1:
-        return f"Only 1 of the {parts} parts has a time in eager, compiled and best. It takes", "It"
+        return f"Only 1 of the {parts} parts has a time {IN_ALL_WAYS}. It takes", "It"
     return (
-        f"Only {shared} of the {parts} parts have times in eager, compiled and best. Together they take",
+        f"Only {shared} of the {parts} parts have times {IN_ALL_WAYS}. Together they take",
         "The largest of them",
     )
 
@@ -246,13 +247,24 @@ def describe_best_saving(comparable: Sequence[LayerSum], tokens: int, layers: in
     """What the best variants would save for a token in all layers."""
     eager, _, best = comparable
     if eager.interval is None or best.interval is None:
-        return Text("best variants: unknown, no part has a time in eager, compiled and best")
-    scope = "" if not eager.missing else " over the parts with times in eager, compiled and best"
+        return Text(f"best variants: unknown, no part has a time {IN_ALL_WAYS}")
+    scope = "" if not eager.missing else f" over the parts with times {IN_ALL_WAYS}"
     first, second = eager.interval, best.interval
     if second.high is not None and first.low is not None and second.high >= first.low:
         return Text(f"best variants against torch eager{scope}: no clear saving, because the intervals overlap")
     saved = per_token_s(first.estimate - second.estimate, tokens, layers)
     return Text(f"best variants against torch eager save {units.seconds(saved)} a token in {layers} layers{scope}")
+
+
+def describe_whole(truth: Sequence[WorkloadResult]) -> Text:
+    """The times of the layer as one module, in one sentence; empty if it has none."""
+    times = {result.case.variant: time for result in truth if (time := layer_time(result)) is not None}
+    eager, compiled = times.get("eager"), times.get("compiled")
+    parts = [f"{units.seconds(eager.estimate)} in torch eager"] if eager is not None else []
+    if compiled is not None:
+        factor = "" if eager is None else f" ({units.factor(eager.estimate / compiled.estimate)} × as fast)"
+        parts.append(f"{units.seconds(compiled.estimate)} with torch.compile{factor}")
+    return Text(f"Measured as one module, the layer takes {' and '.join(parts)}." if parts else "")
 
 
 def describe_truth(result: WorkloadResult) -> Text:
@@ -278,35 +290,34 @@ def _within(share: Measured) -> str:
     """Whether the rest is within what is allowed, by its interval.
 
     >>> _within(Measured(estimate=0.02, low=0.01, high=0.03)), _within(Measured(estimate=0.02, low=-0.2, high=0.03))
-    ('within 10 %', 'and it is not clear whether it is within 10 %')
+    ('within the accepted 10 %', 'and it is not clear whether it is within the accepted 10 %')
     """
     most = units.percent(MOST_REST, 0)
     ends = (share.estimate if share.low is None else share.low, share.estimate if share.high is None else share.high)
     if all(abs(end) <= MOST_REST for end in ends):
-        return f"within {most}"
+        return f"within the accepted {most}"
     if min(ends) > MOST_REST or max(ends) < -MOST_REST:
-        return f"more than {most}"
-    return f"and it is not clear whether it is within {most}"
+        return f"more than the accepted {most}"
+    return f"and it is not clear whether it is within the accepted {most}"
 
 
 def _signed(fraction: float, decimals: int) -> str:
     """A share in percent with its sign; zero has none.
 
     >>> _signed(-0.0033, 1), _signed(-0.00001, 2)
-    ('-0.3 %', '0.00 %')
+    ('−0.3 %', '0.00 %')
     """
     percent = round(fraction * 100, decimals)
-    return f"{percent:+.{decimals}f} %" if percent else f"{0:.{decimals}f} %"
+    signed = f"{percent:+.{decimals}f}" if percent else f"{0:.{decimals}f}"
+    return f"{signed.replace('-', '−')} %"
 
 
 def describe_mix(ways: Mapping[Way, PhaseTimes], share: float, missing: Sequence[str]) -> Text:
     """The sentence above the chart of the mix."""
     if not set(WAYS) <= set(ways):
-        return Text(
-            "No part has a time in eager, compiled and best in both phases; measure prefill and decoding to see the mix."
-        )
+        return Text(f"No part has a time {IN_ALL_WAYS} for both phases. Measure prefill and decoding to see the mix.")
     eager = ways["eager"]
-    part = "" if not missing else f", over the parts with times in eager, compiled and best (without {len(missing)})"
+    part = "" if not missing else f", over the parts with times {IN_ALL_WAYS} (without {len(missing)})"
     return Text(
         f"With {units.percent(share, 0)} of the tokens decoded, torch.compile is "
         f"{units.factor(speed_up(eager, ways['compiled'], share))} × as fast as torch eager for a token and the best variants "

@@ -12,7 +12,10 @@ from kernelviz.text.verdicts import describe_verdict_reason
 
 GAIN_SENTENCES = (
     Text("A gain above 1 is better than the baseline at the same point."),
-    Text("It is the median of the ratios within rounds; a row says where the ratio of the two medians is another one."),
+    Text(
+        "It is the median of the ratios within rounds; where the ratio of the two medians differs, the quality of the row says "
+        "both."
+    ),
     Text("A verdict needs an interval that clears the noise floor, which is the baseline compared with itself."),
 )
 GAIN_MEANING = join(" ", GAIN_SENTENCES)
@@ -78,10 +81,7 @@ def format_floor(floor: float | None) -> Text | None:
 
 def _apart(fact: GainApart) -> str:
     first, second = (units.significant(gain, 3) for gain in (fact.of_values, fact.gain))
-    return (
-        f"by the two medians it is {first} × as good as the baseline, by the rounds {second} ×: both values jump, but not in the "
-        "same rounds"
-    )
+    return f"{first} × by the ratio of the two medians but {second} × by the median of the ratios within rounds"
 
 
 _PARTS: Mapping[type, Template] = {

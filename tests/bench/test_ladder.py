@@ -156,7 +156,9 @@ def test_the_bf16_ladder_of_an_h200_shows_its_source_without_stored_code(bench: 
     tiled = changes.sources["cuda_tiled"]
     assert tiled.files[0].kernels == ("matmul_naive", "matmul_tiled")
     assert not changes.code_known
-    assert "the run was stored without its machine code" in str(describe_unread_code(changes))
+    unread = str(describe_unread_code(changes, ladder.problem))
+    assert "the run was stored without its machine code" in unread
+    assert "kernelviz ladder matmul --measure --size m=" in unread
 
 
 def test_a_kernel_file_counts_only_for_its_own_digest() -> None:

@@ -53,8 +53,9 @@ def test_it_is_drawn_grows_by_itself_and_nothing_is_wider_than_the_page(played: 
         assert all(box["x"] + box["width"] <= width for tile in tiles.all() if (box := tile.bounding_box()))
 
 
-def test_a_threshold_and_a_window_are_in_the_address(played: str, page: Page) -> None:
-    page.goto(f"{played}/device?grows=3")
+def test_a_threshold_and_a_window_are_in_the_address(played: str, open_tab: Page) -> None:
+    page = open_tab
+    show(page, f"{played}/device?grows=3")
     expect(page.get_by_role("spinbutton", name="Alert: memory growth above, GiB")).to_have_value("3")
     page.locator(".st-key-window").get_by_role("radio", name="15 min").click()
     expect(page).to_have_url(re.compile("window=15"))

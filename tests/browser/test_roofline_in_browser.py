@@ -118,9 +118,11 @@ def test_runs_are_chosen_by_keyboard(real: str, open_tab: Page) -> None:
     page.keyboard.type("softmax")
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("h200-softmax"))
+    page.keyboard.press("Escape")  # an open list hides the rest of the page from the next test
 
 
-def test_the_controls_show_their_values_when_a_run_is_shown_again(real: str, page: Page) -> None:
+def test_the_controls_show_their_values_when_a_run_is_shown_again(real: str, open_tab: Page) -> None:
+    page = open_tab
     opened(real, page)
     level = page.locator(".st-key-level")
     level.get_by_role("radio").nth(1).click()

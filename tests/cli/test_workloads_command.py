@@ -44,13 +44,20 @@ def test_a_run_prints_its_ladder_and_its_progress(
     assert report.chart().data
 
 
-def test_the_list_says_where_a_workload_can_run(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lists_say_where_a_workload_can_run_and_what_its_times_say(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["workloads", "list", "--with", PLUGIN]) == 0
     printed = capsys.readouterr().out
     assert "cpu (mechanics only)" in printed
     assert main(["workloads", "--with", PLUGIN, "--json"]) == 0
     names = [w["name"] for w in json.loads(capsys.readouterr().out)]
     assert {"planted", "paired"} <= set(names)
+    bench.workloads.add(samples.of_pair())
+    assert main(["workloads", "runs"]) == 0
+    printed = capsys.readouterr()
+    assert "Restriction" in printed.out
+    assert "times say nothing about GPUs" in printed.err
 
 
 def test_runs_are_compared_exported_imported_and_managed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -12,10 +13,12 @@ import msgspec
 import pytest
 import sample_workloads as samples
 
+from kernelviz.api.workloads import WorkloadReport
 from kernelviz.core import DocumentError, UnknownName
 from kernelviz.core.workload import Counted
-from kernelviz.formats import workload_document, workload_exports
+from kernelviz.formats import shipped_runs, workload_document, workload_exports
 from kernelviz.formats.workload_document import decode, digest, encode, sealed
+from kernelviz.text.workloads import describe_figure
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "kernelviz-workload-1.schema.json"
 Change = Callable[[dict[str, Any]], object]
@@ -35,6 +38,25 @@ def test_a_run_comes_back_as_it_was_and_its_digest_is_of_its_facts() -> None:
     assert sealed(json.dumps(values)) == "unsealed"
     other = msgspec.structs.replace(run, plan=msgspec.structs.replace(run.plan, plugins=("/home/me/mine.py",)))
     assert digest(other) == digest(run), "paths are of one machine"
+
+
+def test_the_direction_of_a_figure_is_that_of_this_version_and_the_document_keeps_its_own() -> None:
+    """The recorded all-reduce says that more bus bandwidth is better; this version says that neither direction is."""
+    packed = shipped_runs.folder() / "workloads" / "w-h200-all-reduce.json.gz"
+    data = gzip.decompress(packed.read_bytes())
+    recorded = {
+        figure["name"]: figure["better"] for figure in json.loads(data)["declared"]["figures"] if "better" in figure
+    }
+    assert recorded["bus_bytes_per_s"] == "higher"
+    run = decode(data)
+    figure = run.declared.figure_named("bus_bytes_per_s")
+    assert figure is not None
+    assert figure.better == "neither"
+    assert str(describe_figure(run, figure)) == ""
+    assert sealed(data) == "unchanged"
+    for same in (run, WorkloadReport.of(run)):
+        assert digest(same) == json.loads(data)["digest"]
+        assert json.loads(encode(same)) == json.loads(data)
 
 
 def test_a_value_that_is_not_finite_is_left_out_and_named() -> None:

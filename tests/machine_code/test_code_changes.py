@@ -183,6 +183,9 @@ def test_the_number_of_kernels_is_a_cause_where_it_explains_the_difference(
     fused = timed(b, 30e-6, (Kernel(name="fused", duration_s=30e-6),))
     for changes in (ranked(library, fused, "b"), ranked(fused, library, "a")):
         assert {type(one.change): one.explains for one in changes.changes}[KernelCountChange] == explains
+    warm = ranked(library, fused, "b", headline="warm")
+    by_kind = {type(one.change): one.explains for one in warm.changes}
+    assert by_kind[KernelCountChange] == "neutral", "the kernels were timed with flushed caches"
 
 
 def test_a_kernel_that_only_follows_a_longer_one_of_a_library_is_not_compared(facts: Facts) -> None:

@@ -251,7 +251,7 @@ def test_no_claim_fails_while_its_interval_contains_the_published_number() -> No
 def test_a_missed_number_says_the_limit_and_that_it_is_of_another_card() -> None:
     of_claim = claim(TimeTest(case=OWN), 1e-3, "s", published_on="NVIDIA H100 80GB HBM3")
     one = assess(of_claim, replace(facts(result("own", 0.7e-3)), device="NVIDIA H200"))
-    assert "it holds from 900 µs to 1.1 ms" in said(one).replace("1.10 ms", "1.1 ms")
+    assert "the claim holds from 900 µs to 1.1 ms (tolerance: 10 %)" in said(one).replace("1.10 ms", "1.1 ms")
     assert "of NVIDIA H100 80GB HBM3, and this one of NVIDIA H200, which is faster than published" in said(one)
     same = assess(of_claim, replace(facts(result("own", 0.7e-3)), device="NVIDIA H100 80GB HBM3"))
     assert "NVIDIA H100" not in said(same)

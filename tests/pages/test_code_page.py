@@ -140,6 +140,7 @@ def test_an_unknown_run_is_named_beside_the_runs_that_have_code(bench: Bench) ->
     test = opened(run="no-such-run", variant="no_variant", kind="sas")
     words = said(test)
     assert "No run **no-such-run** on this server" in words
+    assert "kernelviz export RUN -o FILE --with-code" in words
     assert "Runs with code" in words
     assert "variant 'no_variant' is not there" in words
     assert texts(test) == ["source", "sass"]

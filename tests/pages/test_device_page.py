@@ -111,6 +111,14 @@ def test_alerts_by_the_users_thresholds_which_the_address_keeps(page: Open) -> N
     again = page(DeviceBench({"cuda:0": idle}), busy="30")
     assert not again.warning
     assert again.number_input(key="busy").value == 30.0
+    # Another address in the open page, as of the browser's Back button.
+    again.query_params.clear()
+    again.query_params.update({"grows": "7", "window": "1 h"})
+    again.run()
+    assert again.number_input(key="busy").value == 60.0
+    assert again.number_input(key="grows").value == 7.0
+    assert again.segmented_control(key="window").value == "1 h"
+    assert {name: again.query_params[name] for name in again.query_params} == {"grows": "7", "window": "1 h"}
     bad = page(DeviceBench({"cuda:0": idle}), busy="lots")
     assert "is not a number from 0 to 100: using 60" in words(bad)
 

@@ -90,6 +90,19 @@ def test_the_first_visit_shows_the_recorded_ladder_of_an_h200_and_what_is_missin
     assert not [b for b in test.button if str(b.key).startswith("measure_step")]
 
 
+def test_without_stored_code_the_page_says_which_command_stores_it_and_links_a_run_that_has_it(bench: Bench) -> None:
+    test = opened(run="h200-softmax")
+    said = words(test).replace("\\", "")
+    assert (
+        "no machine code was captured when this was measured. `kernelviz ladder softmax --measure --size m=262144"
+        in said
+    )
+    assert "on a machine with a GPU measures the ladder and stores its code" in said
+    assert "Stored runs that show what changed in the code" in said
+    linked = [link.proto.query_string for link in test.get("page_link") if "ladder" in link.proto.label]
+    assert linked == ["run=h200-matmul-ladder"]
+
+
 def test_another_ladder_metric_size_and_rung_are_in_the_address_and_open_again(bench: Bench) -> None:
     test = opened(run="h200-matmul")
     assert "What changed in the machine code is unknown: the run was stored without its machine code" in words(test)

@@ -97,6 +97,14 @@ def test_the_address_reopens_the_page_as_it_was(bench: Bench) -> None:
     assert "data sheet" in said
     again = opened(**{name: param(test, name) or "" for name in asked})
     assert again.dataframe[0].value.equals(table(test))
+    # Another address in the open page, as of the browser's Back button.
+    again.query_params.clear()
+    again.query_params.update({"runs": plant.ADD, "level": "dram", "variant": "add/cuda_scalar"})
+    assert not again.run().exception
+    shown = {name: param(again, name) for name in asked}
+    assert shown == dict.fromkeys(asked) | {"runs": plant.ADD, "variant": "add/cuda_scalar"}
+    assert again.segmented_control(key="level").value == "dram"
+    assert set(table(again)["Variant"]) == {"cuda scalar"}
 
 
 def test_precision_variant_and_level_choose(bench: Bench) -> None:

@@ -130,6 +130,7 @@ def test_an_unknown_run_shows_no_other_run_and_keeps_the_address(planted: Bench,
     test = opened(**{parameter: "w-none"})
     text = said(test)
     assert "No run **w-none** of a workload on this server" in text
+    assert "kernelviz workloads export RUN -o FILE" in text
     assert "fast is best" not in text
     assert not test.dataframe
     assert test.query_params["of_run"] in ("w-none", ["w-none"])
@@ -139,7 +140,9 @@ def test_an_unknown_run_shows_no_other_run_and_keeps_the_address(planted: Bench,
     assert test.query_params["of_run"] in ("w-sample", ["w-sample"])
 
 
-def test_lists_say_mechanics_only_and_the_form_how_long_the_last_run_took(planted: Bench) -> None:
+def test_lists_say_mechanics_only_and_the_form_how_long_the_last_run_took(
+    planted: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     planted.workloads.add(samples.of_pair())
     planted.workloads.add(samples.run())
     found = {run.id: run.mechanics_only for run in planted.workloads.find()}
@@ -152,6 +155,12 @@ def test_lists_say_mechanics_only_and_the_form_how_long_the_last_run_took(plante
     took = planted.workloads.last_duration("planted", ("cpu",))
     assert took is not None
     assert (took.seconds, took.cases) == (42.0, 4)
+    with monkeypatch.context() as patch:
+        patch.setattr(planted.workloads, "load", lambda run_id: pytest.fail("a redraw of the form reads no run again"))
+        assert planted.workloads.last_duration("planted", ("cpu",)) == took
+    planted.workloads.delete("w-later")
+    assert planted.workloads.last_duration("planted", ("cpu",)) is None
+    planted.workloads.restore("w-later")
     assert "The last run here took 42 s for 4 cases" in said(opened(workload="planted"))
 
 

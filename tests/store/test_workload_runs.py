@@ -42,7 +42,9 @@ def test_a_result_replaces_that_of_its_case_in_the_order_of_the_plan(tmp_path: P
     assert (store.workloads.row(whole.id).done, store.workloads.row(whole.id).failed) == (4, 0)
     store.workloads.drop(whole.id, [whole.plan.cases[0].key])
     assert store.workloads.row(whole.id).done == 3
-    with pytest.raises(UnknownRun):
+    with pytest.raises(
+        UnknownRun, match=r"'w-none' here.* `kernelviz workloads runs` .* `kernelviz workloads export RUN -o FILE`"
+    ):
         store.workloads.put("w-none", 0, whole.results[0])
     store.close()
 

@@ -50,7 +50,7 @@ def test_sentences_about_a_row_and_a_line() -> None:
     assert said.startswith("Fusing transposition → relu at m = 32,768, n = 8,192 saves 1.07 GB and 1 launch: ")
     assert "predicted by the time of the steps, 2.00 × predicted by the roofs alone." in said
     line = payoff(fastest, "m")
-    assert str(text.describe_payoff(line)) == "Fusing pays at all 5 sizes of m that are decided."
+    assert str(text.describe_payoff(line)) == "Fusing pays at all 5 sizes of m with a clear verdict."
     slow = next(row for row in rows if not row.fastest and row.problem == fastest[-1].problem)
     assert str(text.describe_split(fastest[-1], slow)).startswith("Over contiguous then op the fused variant is ")
     assert str(text.describe_split(fastest[-1], fastest[-1])) == ""

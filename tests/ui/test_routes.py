@@ -77,7 +77,7 @@ def test_a_run_that_ended_long_ago_just_ends(client: TestClient) -> None:
 def test_an_unknown_run_is_404_and_says_where_runs_live(client: TestClient) -> None:
     answer = client.get("/api/runs/nope/events")
     assert answer.status_code == 404
-    assert "database of the machine" in answer.json()["error"]
+    assert "`kernelviz export RUN -o FILE` writes its run to a file" in answer.json()["error"]
 
 
 def test_a_stream_ends_so_that_the_server_can_stop(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import streamlit as st
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.tunable import anything_tunable
 from kernelviz.core import Run, UnknownRun
-from kernelviz.ui.shared import run_in_hand, site, view_filters
+from kernelviz.ui.shared import missing_run, run_in_hand, site, view_filters
 from kernelviz.ui.shared.text import distinct_labels, plain, run_label
 
 RUN, FIRST_OF_FORM = "run", "op"
@@ -85,13 +85,7 @@ def _loaded(bench: Bench, run_id: str) -> Run | None:
     try:
         run = bench.load(run_id)
     except UnknownRun:
-        st.error(
-            f"No run **{plain(run_id)}** on this server: it was deleted or measured on another machine. Ask for the run as "
-            f"a file "
-            "and upload it on the page History.",
-            icon=":material/error:",
-        )
-        site.history_link()
+        missing_run.say(run_id)
         return None
     if run.plan.search is None:
         st.info(

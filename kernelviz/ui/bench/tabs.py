@@ -30,6 +30,8 @@ def draw_open_tab(tabs: Mapping[str, Callable[[], None]]) -> None:
     # During a run, the number in the label of the failures grows: an open tab must stay open.
     if st.session_state.get("tables") not in (None, *tabs):
         st.session_state["tables"] = names[_short(st.session_state["tables"])]
+    if view_filters.moved("tab"):
+        st.session_state.pop("tables", None)
     view_filters.seed("tab", list(names), "table")
     st.session_state.setdefault("tables", names[st.session_state["tab"]])
     view_filters.keep("tab", _short(st.session_state["tables"]), "table")

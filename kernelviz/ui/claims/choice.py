@@ -37,8 +37,8 @@ def title() -> None:
     """The title, and what the page shows."""
     st.markdown("#### Claims: which published numbers hold?")
     st.caption(
-        "Blogs, papers and projects publish times, rates and gains. Each is tested by a plan of its own. Choose a row to see its "
-        "source, its test, and why it holds or not."
+        "Blogs, papers and projects publish times, rates and gains. Each is tested by a measurement of its own. Choose a row to "
+        "see its source, its test, and why it holds or not."
     )
 
 
@@ -59,11 +59,10 @@ def results(bench: Bench) -> ClaimsOnDevice:
     if len(options) == 1:
         return claims_on(bench, options[0])
     chosen = view_filters.choose(
-        st.segmented_control, "Results", options, default, key="results", format_func=labels.__getitem__,
+        st.segmented_control, "Results", options, default, key="results", always_named=True,
+        format_func=labels.__getitem__,
         help="This machine: what was measured here. Recorded: runs that were measured on that device and come with kernelviz.",
     )  # fmt: skip
-    # The default depends on the machine, so the address always names the choice: it opens the same page anywhere.
-    st.query_params["results"] = chosen
     return recorded_claims_on(chosen) if chosen in recorded else claims_on(bench, chosen)
 
 

@@ -17,7 +17,7 @@ from kernelviz.core.code_listing import ListingKind
 from kernelviz.core.errors import nearest
 from kernelviz.text import format_sizes, format_variant
 from kernelviz.text.code_listings import KIND_MEANINGS, KIND_NAMES
-from kernelviz.ui.shared import run_in_hand, site, view_filters
+from kernelviz.ui.shared import missing_run, run_in_hand, site, view_filters
 from kernelviz.ui.shared.text import bullets, distinct_labels, plain, run_label
 
 _Option = TypeVar("_Option", bound=str)
@@ -170,11 +170,7 @@ def _say_unknown(bench: Bench, param: str, runs: dict[str, RunSummary]) -> None:
     wanted = st.query_params.get(param)
     if not wanted or wanted in runs:
         return
-    st.error(
-        f"No run **{plain(wanted)}** on this server: it was deleted, or measured on another machine. Choose another run, or ask "
-        "for the run as a file with its code (kernelviz export RUN \\-\\-with\\-code) and upload it on the page History.",
-        icon=":material/error:",
-    )
+    missing_run.say(wanted, options=" --with-code")
     with st.container(border=True, key="code_runs"):
         st.markdown("**Runs with code**")
         with st.container(horizontal=True, gap="small"):
@@ -182,7 +178,6 @@ def _say_unknown(bench: Bench, param: str, runs: dict[str, RunSummary]) -> None:
                 st.page_link(
                     site.page("code"), label=plain(run_label(run)), query_params={"run": run.id}, icon=":material/code:"
                 )
-            st.page_link(site.page("history"), label="All runs, and upload", icon=":material/history:")
 
 
 def _case(bench: Bench, summary: RunSummary, suffix: str, first: Side | None = None) -> Side | None:

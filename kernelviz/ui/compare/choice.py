@@ -11,7 +11,7 @@ from kernelviz.bench.roofline import offered, unknown
 from kernelviz.core import KernelvizError
 from kernelviz.formats import MAX_BYTES
 from kernelviz.text import format_variant
-from kernelviz.ui.shared import run_in_hand, site, view_filters
+from kernelviz.ui.shared import missing_run, run_in_hand, site, view_filters
 from kernelviz.ui.shared.text import distinct_labels, plain, run_label
 
 SIDES = ("a", "b")
@@ -24,11 +24,7 @@ def run_boxes(bench: Bench) -> tuple[str, str] | None:
     params = {side: st.query_params.get(side, "") for side in SIDES} | _listed_runs()
     missing = unknown(bench, [r for r in params.values() if r])
     if missing:
-        st.error(
-            f"No run **{plain(', '.join(missing))}** on this server: it was deleted, or measured on another machine. Choose "
-            "another run, or ask for the run as a file and open it with **Open a file**.",
-            icon=":material/error:",
-        )
+        missing_run.say(*missing)
     runs = offered(bench, [r for r in (*params.values(), *run_in_hand.last_selection("compare", bench)) if r])
     _seed(bench, params, runs)
     run_name = distinct_labels(runs, lambda r: run_label(runs[r]))

@@ -60,7 +60,7 @@ def threshold_boxes() -> Thresholds:
 
 def _threshold(label: str, key: str, default: float, high: float, step: float, explanation: str) -> float:
     """A number from 0 to `high`, kept in the session, and in the address unless it is the default."""
-    if key not in st.session_state:
+    if key not in st.session_state or view_filters.moved(key):
         st.session_state[key] = _from_address(key, default, high)
     value: float = st.number_input(label, 0.0, high, step=step, key=key, format="%g", width=230, help=explanation)
     view_filters.keep(key, f"{value:g}", f"{default:g}")

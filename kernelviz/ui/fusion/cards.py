@@ -11,7 +11,7 @@ from kernelviz.core import Device
 from kernelviz.core.fusion import FusionFamily
 from kernelviz.metrics.fusion import FusionRow
 from kernelviz.text import format_sizes, format_variant
-from kernelviz.text.fusion import FAMILIES, format_prediction_with_error, format_speed_up, format_steps
+from kernelviz.text.fusion import FAMILIES, PREDICTIONS, format_prediction_with_error, format_speed_up, format_steps
 from kernelviz.text.times import format_time
 from kernelviz.ui.fusion import choice, measuring
 from kernelviz.ui.shared.text import plain
@@ -72,8 +72,8 @@ def _table(row: FusionRow) -> str:
         f"| Not fused: {plain(format_variant(row.unfused.variant))} | {_unbroken(format_time(row.unfused_figure))} |",
         f"| Fused: {fused} | {fused_time} |",
         f"| **Speed-up, measured** | **{_unbroken(format_speed_up(row.speed_up))}** |",
-        f"| Prediction B | {_unbroken(format_prediction_with_error(row.predicted_b, row.error_b))} |",
-        f"| Prediction A | {_unbroken(format_prediction_with_error(row.predicted_a, row.error_a))} |",
+        f"| {PREDICTIONS['B']} | {_unbroken(format_prediction_with_error(row.predicted_b, row.error_b))} |",
+        f"| {PREDICTIONS['A']} | {_unbroken(format_prediction_with_error(row.predicted_a, row.error_a))} |",
     ]
     return "\n".join(lines)
 

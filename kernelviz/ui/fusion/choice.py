@@ -14,8 +14,8 @@ from kernelviz.metrics.fusion import FusionRow
 from kernelviz.ops import Op
 from kernelviz.text import format_sizes
 from kernelviz.text.fusion import FAMILIES
-from kernelviz.ui.shared import run_in_hand, site, view_filters
-from kernelviz.ui.shared.text import distinct_labels, plain, run_label
+from kernelviz.ui.shared import missing_run, run_in_hand, view_filters
+from kernelviz.ui.shared.text import distinct_labels, run_label
 
 _Option = TypeVar("_Option", bound=str)
 _LAST_OP = "fusion_op_shown"
@@ -84,13 +84,9 @@ def _box(
     label: str, options: list[_Option], default: _Option, key: str, width: int, format_func: Callable[[_Option], str]
 ) -> _Option:
     """A box whose value the address always names, because its default depends on the runs of this machine."""
-    view_filters.seed(key, options, default)
-    value = view_filters.widget_with_value(
-        st.selectbox, label, options, key=key, width=width, format_func=format_func
-    ) or default  # fmt: skip
-    if st.query_params.get(key) != value:
-        st.query_params[key] = value
-    return value
+    return view_filters.choose(
+        st.selectbox, label, options, default, key=key, always_named=True, width=width, format_func=format_func
+    )
 
 
 def _first_run(bench: Bench) -> RunSummary | None:
@@ -140,12 +136,7 @@ def run_box(bench: Bench, chosen: Selection) -> RunSummary | None:
         wanted = None  # another family or op was chosen
         view_filters.write(RUN, None)
     if wanted and wanted not in runs:
-        st.error(
-            f"No run **{plain(wanted)}** of {plain(chosen.op.name)} on this server: it was deleted, measured on another machine, "
-            "or has no variant with and without fusing. Ask for the run as a file and upload it on the page History.",
-            icon=":material/error:",
-        )
-        st.page_link(site.page("history"), label="Runs on this server, and upload", icon=":material/history:")
+        missing_run.say(wanted, of=chosen.op.name, without="a fused variant or a composition")
     if not runs:
         return None
     with_results = [run.id for run in runs.values() if run.done or run.status in LIVING]

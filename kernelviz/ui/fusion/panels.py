@@ -18,6 +18,7 @@ from kernelviz.text.fusion import (
     FAMILIES,
     METHOD_A,
     METHOD_B,
+    PREDICTIONS,
     STEPS,
     describe_launch_cost,
     describe_missing,
@@ -129,8 +130,8 @@ def _case(rows: Sequence[FusionRow], row: FusionRow) -> None:
     parts = [
         f"**Measured**: {plain(format_speed_up(row.speed_up))}"
         + (f", verdict {plain(row.verdict.kind)}" if row.verdict is not None else ""),
-        f"**Prediction B**: {_predicted(row.predicted_b, row.error_b)}. {_parts_of_b(row)}",
-        f"**Prediction A**: {_predicted(row.predicted_a, row.error_a)}. {_parts_of_a(row)}",
+        f"**{PREDICTIONS['B']}**: {_predicted(row.predicted_b, row.error_b)}. {_parts_of_b(row)}",
+        f"**{PREDICTIONS['A']}**: {_predicted(row.predicted_a, row.error_a)}. {_parts_of_a(row)}",
     ]
     st.markdown("\n".join(f"- {part}" for part in parts))
     if text := str(describe_other_rounds(row)):
@@ -167,7 +168,9 @@ def _steps(row: FusionRow) -> str:
     )
     memsets = row.saved.memsets
     fills = [f"| {memsets} × memset of the library (a launch, no step) | – | 0 | – |"] if memsets else []
-    return "\n".join(["| Step | Moves | FLOP | Leaves |", "|---|--:|--:|--:|", *lines, *fills, *fused])
+    return "\n".join(
+        ["| Step | Bytes moved | FLOP | Intermediate result |", "|---|--:|--:|--:|", *lines, *fills, *fused]
+    )
 
 
 def _flop(flop: int) -> str:

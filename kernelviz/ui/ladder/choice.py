@@ -15,7 +15,7 @@ from kernelviz.metrics.ladder import BackendLadder, Ladder, Metric, Step
 from kernelviz.metrics.ladder_summary import summary_of
 from kernelviz.text import format_sizes, format_variant
 from kernelviz.text.ladder import METRICS, format_backend
-from kernelviz.ui.shared import run_in_hand, site, view_filters
+from kernelviz.ui.shared import missing_run, run_in_hand, view_filters
 from kernelviz.ui.shared.text import distinct_labels, plain, run_label
 
 _Option = TypeVar("_Option", bound=str)
@@ -91,12 +91,7 @@ def say_missing(bench: Bench) -> None:
     if not wanted or (named is not None and use_case.shows_ladder(bench, named)):
         return
     if named is None:
-        st.error(
-            f"No run **{plain(wanted)}** on this server: it was deleted, or measured on another machine. Ask for the run as a "
-            "file and upload it on the page History.",
-            icon=":material/error:",
-        )
-        st.page_link(site.page("history"), label="Runs on this server, and upload", icon=":material/history:")
+        missing_run.say(wanted)
     else:
         st.warning(
             f"The run **{plain(named.name)}** shows no ladder: it has fewer than two rungs of one backend, or it is a tuning. "

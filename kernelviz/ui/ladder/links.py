@@ -4,11 +4,16 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from kernelviz.bench import Bench
+from kernelviz.bench import ladder as use_case
 from kernelviz.metrics.ladder import Ladder, Step
 from kernelviz.metrics.source_changes import SourceChanges
 from kernelviz.ui.shared import site
+from kernelviz.ui.shared.text import plain, run_label
 
 _CODE = "code"
+MOST_RUNS = 3
+"""Runs with code that are linked."""
 
 
 def difference(ladder: Ladder, step: Step, source: SourceChanges | None) -> None:
@@ -30,6 +35,18 @@ def difference(ladder: Ladder, step: Step, source: SourceChanges | None) -> None
     st.page_link(
         page, label="Open the difference on Code", query_params={**sides, "kind": kind}, icon=":material/difference:"
     )
+
+
+def ladders_with_code(bench: Bench, op: str) -> None:
+    """Links to the runs that show what changed in the code."""
+    runs = use_case.with_code(bench, op)
+    if not runs:
+        return
+    st.markdown("Stored runs that show what changed in the code:")
+    for run in runs[:MOST_RUNS]:
+        st.page_link(
+            site.page("ladder"), label=plain(run_label(run)), query_params={"run": run.id}, icon=":material/stairs:"
+        )
 
 
 def other_ladders(ops: Sequence[str]) -> None:

@@ -18,6 +18,7 @@ from kernelviz.metrics.library_comparison import OWN
 from kernelviz.ops import Op
 from kernelviz.text import format_refusals, format_sizes, format_variant
 from kernelviz.text.ladder import describe_gain, format_value
+from kernelviz.text.ladder_changes import measure_command
 from kernelviz.ui.shared import callbacks, live_progress, session, site, view_filters
 from kernelviz.ui.shared.text import plain
 
@@ -104,14 +105,13 @@ def why_not(bench: Bench, op: Op, device: Device) -> str:
 
 
 def _button(bench: Bench, problem: Problem, device: Device) -> None:
-    sizes = shlex.join(launch_options(problem))
     callbacks.button(
         f"Measure the ladder on {device.name}",
         partial(_start, bench, problem, device.id, callbacks.actions(), session.owner()),
         key="measure_ladder", about=device.id, icon=":material/play_arrow:", type="primary",
         help=plain(
             f"Measures all rungs and libraries that can run here at {format_sizes(problem)} ({problem.precision}), cold device "
-            f"times only. In a terminal: kernelviz ladder {problem.op} --measure {sizes}"
+            f"times only. In a terminal: {measure_command(problem)}"
         ),
     )  # fmt: skip
 

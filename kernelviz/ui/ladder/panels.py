@@ -129,16 +129,23 @@ def sentence(ladder: Ladder, of: BackendLadder, metric: Metric) -> None:
     st.markdown(f"**{plain(describe_summary(summary_of(ladder, of), metric))}**")
 
 
-def notes(of: BackendLadder, changes: LadderChanges) -> None:
-    """Why nothing is known of the machine code, and what to do; and whether all code is older than that of today."""
-    if said := str(describe_unread_code(changes)):
-        st.info(plain(said), icon=":material/memory:")
+def notes(of: BackendLadder) -> None:
+    """Whether all code is older than that of today."""
     if said := str(describe_ages(of)):
         st.info(plain(said), icon=":material/history:")
 
 
+def unread_code(bench: Bench, ladder: Ladder, changes: LadderChanges) -> None:
+    """Why nothing is known of the code, and what to do; nothing if the machine code is known or not read yet."""
+    if said := str(describe_unread_code(changes, ladder.problem)):
+        st.info(plain(said), icon=":material/memory:")
+        links.ladders_with_code(bench, ladder.problem.op)
+
+
 def lines_changed(ladder: Ladder, of: BackendLadder, step: Step, changes: LadderChanges) -> None:
     """What changed in one step: the lines of its source."""
+    if changes.sources and not changes.sources_known:
+        return  # `unread_code` says it of all rungs
     source = changes.sources.get(step.variant)
     if step.over is None:
         st.caption(
@@ -284,10 +291,11 @@ def page_of(
     with right:
         step = choice.step(ladder, of)
         lines_changed(ladder, of, step, changes)
+        unread_code(bench, ladder, changes)
     with left:
         chart(ladder, of, metric, step)
         basis(run, ladder.run)
-    notes(of, changes)
+    notes(of)
     with st.container(horizontal=True, gap="medium", vertical_alignment="center", key="ladder_rungs_row"):
         st.markdown(f"##### The rungs of {plain(format_backend(of.backend))}")
         save(bench, ladder, of, metric, changes)

@@ -69,24 +69,20 @@ def _source(bench: Bench) -> Source:
     options = [*here, *recorded]
     default = model.source_named(bench, None).name
     chosen = view_filters.choose(
-        st.selectbox, "Results", options, default, key="results", width=300, format_func=(here | recorded).__getitem__,
+        st.selectbox, "Results", options, default, key="results", always_named=True, width=300,
+        format_func=(here | recorded).__getitem__,
         help="This machine: what was measured here. Recorded: runs that were measured on that device and come with kernelviz.",
     )  # fmt: skip
-    # The default depends on the machine, so the address always names the choice.
-    st.query_params["results"] = chosen
     return model.source_named(bench, chosen)
 
 
 def number(label: str, param: str, default: int, most: int, key: str, about: str) -> int:
     """A box for a whole number from 1 to `most`, which the address repeats as `param`. A number of the address that is not in
     this range is named, and the default is used."""
-    if key not in st.session_state:
+    if key not in st.session_state or view_filters.moved(param):
         st.session_state[key] = _of_address(param, default, most)
     value = int(st.number_input(label, min_value=1, max_value=most, step=1, key=key, width=150, help=about))
-    if value == default:
-        st.query_params.pop(param, None)
-    else:
-        st.query_params[param] = str(value)
+    view_filters.keep(param, str(value), str(default))
     return value
 
 
@@ -104,7 +100,7 @@ def _of_address(param: str, default: int, most: int) -> int:
 
 def share() -> float:
     """The share of decoded tokens, 0 to 1; the address repeats it as `share`, in percent."""
-    if "model_share" not in st.session_state:
+    if "model_share" not in st.session_state or view_filters.moved("share"):
         st.session_state["model_share"] = _of_address("share", 50, 100) if st.query_params.get("share") != "0" else 0
     value = int(
         st.slider(
@@ -112,10 +108,7 @@ def share() -> float:
             help="Of all tokens that the model processes, so many are decoded in steps of the batch; the rest is prefilled.",
         )
     )  # fmt: skip
-    if value == 50:
-        st.query_params.pop("share", None)
-    else:
-        st.query_params["share"] = str(value)
+    view_filters.keep("share", str(value), "50")
     return value / 100
 
 

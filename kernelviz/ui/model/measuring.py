@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from kernelviz.bench import Bench, model_runs
-from kernelviz.bench.model import Layer
+from kernelviz.bench.model import Layer, recorded_layers, recorded_sources
 from kernelviz.core import LIVING, units
 from kernelviz.text.workloads import describe_progress
 from kernelviz.ui.shared import callbacks, live_progress, session, site
@@ -18,8 +18,11 @@ _EACH_S = 2.0
 def controls(bench: Bench, layer: Layer) -> None:
     """The buttons, or the progress of what they started. For recorded results the way to own ones."""
     if layer.source.recorded:
+        most = recorded_sources()[0]
         st.caption(
-            "These results were recorded on another machine. To measure the layer here, choose this machine under Results."
+            "These results were recorded on another machine. To measure the layer here, choose this machine under Results. "
+            f"Of the recorded GPUs, {plain(most.device.name)} has the most results of layers ({recorded_layers(most)})"
+            f"{', so the page opens with it' if most == layer.source else ''}."
         )
         return
     state = model_runs.progress(bench, layer)

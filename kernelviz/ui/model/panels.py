@@ -26,6 +26,7 @@ from kernelviz.text.model import (
     describe_served,
     describe_sum,
     describe_truth,
+    describe_whole,
     format_call,
     format_source,
     format_sum,
@@ -40,7 +41,10 @@ from kernelviz.ui.shared.text import bullets, plain
 def layer_panel(layer: Layer) -> None:
     """The sentence, the bars, the sums and the table of the parts."""
     st.markdown(f"**{plain(format_call(layer.preset, layer.call))}** :gray[{plain(_device(layer.source))}]")
-    st.markdown(f"**{plain(describe_layer(layer.parts, layer.comparable))}**")
+    whole, parts = plain(describe_whole(layer.truth)), plain(describe_layer(layer.parts, layer.comparable))
+    # Where the sum lacks parts, the whole layer says more.
+    lacks_parts = bool(whole) and any(one.missing for one in layer.comparable)
+    st.markdown(f"**{whole}** Op by op, {parts[:1].lower()}{parts[1:]}" if lacks_parts else f"**{parts}**")
     if not layer.truth and all(one.interval is None for one in layer.sums):
         _parts(layer)  # no empty chart, and no sums that are all unknown
         return
@@ -125,7 +129,8 @@ def mix_panel(bench: Bench, chosen: choice.Choice) -> None:
     """Prefill and decoding weighted by the share of decoded tokens."""
     st.markdown("##### Traffic mix")
     st.caption(
-        "A token takes share × (time of a decoding step ÷ its batch) + (1 − share) × (time of a prefill ÷ its tokens) on average."
+        "How long a token takes on average when one GPU prefills and decodes: share × (time of a decoding step ÷ its batch) + "
+        "(1 − share) × (time of a prefill ÷ its tokens)."
     )
     sizes = choice.mix_sizes(chosen)
     at = choice.share()

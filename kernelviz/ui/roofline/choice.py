@@ -10,8 +10,8 @@ from kernelviz.core import Level
 from kernelviz.metrics.placement import Placed
 from kernelviz.text import format_sizes, format_variant
 from kernelviz.text.text import sentence_case
-from kernelviz.ui.shared import run_in_hand, site, view_filters
-from kernelviz.ui.shared.text import distinct_labels, plain, run_label
+from kernelviz.ui.shared import missing_run, run_in_hand, site, view_filters
+from kernelviz.ui.shared.text import distinct_labels, run_label
 
 ALL = "all"
 PENDING = "isolate"
@@ -23,12 +23,7 @@ def run_box(bench: Bench) -> tuple[str, ...]:
     params = tuple(r for r in st.query_params.get("runs", "").split(",") if r)
     missing = unknown(bench, params)
     if missing:
-        st.error(
-            f"No run **{plain(', '.join(missing))}** on this server: it was deleted, or measured on another machine. Ask for the "
-            "run as a file and upload it on the page History.",
-            icon=":material/error:",
-        )
-        st.page_link(site.page("history"), label="Runs on this server, and upload", icon=":material/history:")
+        missing_run.say(*missing)
     runs = offered(bench, (*params, *run_in_hand.last_selection("roofline", bench)))
     if "chosen_runs" not in st.session_state or view_filters.moved("runs"):
         start = params if "runs" in st.query_params else _first_runs(bench, runs)

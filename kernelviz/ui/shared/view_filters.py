@@ -18,16 +18,26 @@ MOST_NAMED = 12
 
 
 def choose(
-    widget: Callable[..., Any], label: str, options: Sequence[_Option], default: _Option, *, key: str, **look: Any
+    widget: Callable[..., Any],
+    label: str,
+    options: Sequence[_Option],
+    default: _Option,
+    *,
+    key: str,
+    always_named: bool = False,
+    **look: Any,
 ) -> _Option:
     """Draw `st.selectbox` or `st.segmented_control`, whose value the address repeats under `key`; returns the value.
 
-    `look`: further arguments of the widget.
+    `always_named`: the address names the default too, because it depends on the machine. `look`: further arguments of the widget.
     """
     seed(key, options, default)
-    chosen: _Option | None = widget_with_value(widget, label, options, key=key, **look)
-    keep(key, chosen, default)
-    return chosen or default
+    chosen: _Option = widget_with_value(widget, label, options, key=key, **look) or default
+    if always_named:
+        write(key, chosen)
+    else:
+        keep(key, chosen, default)
+    return chosen
 
 
 def widget_with_value(
@@ -90,10 +100,15 @@ def l2_control(
 
 def seed(key: str, options: Sequence[str], default: str) -> None:
     """Set the value of the widget `key` before it is drawn: the value of the address, else the default. An unknown value is
-    reported, and the nearest option is used.
+    reported, and the nearest option is used. The widget follows another address in the open page, as of the Back button.
 
     Until the user chooses a value, the widget follows its default, which may change while a run is measured."""
     value, followed = st.session_state.get(key), f"{key}_followed"
+    if value is not None and moved(key):
+        st.session_state.pop(followed, None)
+        if value != st.query_params.get(key):
+            callbacks.replaced(key, value)
+        value = None
     if value is not None and value != st.session_state.get(followed) and not callbacks.is_stale(key, value):
         st.session_state.pop(followed, None)
     if value in options and (value == default or followed not in st.session_state):
@@ -126,7 +141,7 @@ def forget(*keys: str) -> None:
     """Remove values of widgets that belong to what the page showed before, from the session and from the address."""
     for key in keys:
         st.session_state.pop(key, None)
-        st.query_params.pop(key, None)
+        write(key, None)
 
 
 def report_unknown(known: Sequence[str]) -> None:
@@ -139,10 +154,7 @@ def report_unknown(known: Sequence[str]) -> None:
 
 def keep(key: str, value: str | None, default: str) -> None:
     """Write the value of the widget into the address; remove it if it is the default."""
-    if value is None or value == default:
-        st.query_params.pop(key, None)
-    elif st.query_params.get(key) != value:
-        st.query_params[key] = value
+    write(key, None if value == default else value)
 
 
 def write(key: str, value: str | None) -> None:

@@ -8,10 +8,11 @@ from kernelviz.bench import Bench
 from kernelviz.bench.workload_history import WorkloadSummary
 from kernelviz.core import UnknownRun
 from kernelviz.core.workload import Workload, WorkloadRun
+from kernelviz.core.workload_errors import UnknownWorkloadRun
 from kernelviz.metrics.workloads import points, rows
 from kernelviz.text.workloads import format_point
-from kernelviz.ui.shared import site, view_filters
-from kernelviz.ui.shared.text import distinct_labels, plain, when
+from kernelviz.ui.shared import missing_run, view_filters
+from kernelviz.ui.shared.text import distinct_labels, when
 
 RUN = "of_run"
 """The parameter of the address that names the run. `run` opens a run on the page Bench."""
@@ -34,11 +35,9 @@ def workload(bench: Bench) -> Workload | None:
         st.session_state["workload"] = named.plan.workload
     default = named.plan.workload if named is not None else _first_with_run(bench, names)
     chosen = view_filters.choose(
-        st.selectbox, "Workload", names, default, key="workload", width=420,
+        st.selectbox, "Workload", names, default, key="workload", always_named=True, width=420,
         format_func=lambda name: f"{declared[name].title} ({name})",
     )  # fmt: skip
-    # The default depends on the runs of this machine, so the address always names the workload.
-    st.query_params["workload"] = chosen
     return declared[chosen]
 
 
@@ -75,12 +74,7 @@ def run_box(bench: Bench, workload: Workload) -> WorkloadRun | None:
         if _is_of_other_workload(bench, wanted, workload):
             view_filters.write(RUN, None)
         else:
-            st.error(
-                f"No run **{plain(wanted)}** of a workload on this server: it was deleted or measured on another machine. Ask "
-                "for the run as a file and upload it on the page History.",
-                icon=":material/error:",
-            )
-            site.history_link()
+            missing_run.say(wanted, of="a workload", error=UnknownWorkloadRun)
             _another_run(runs)
         wanted = None
     if not runs:

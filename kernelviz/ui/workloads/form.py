@@ -88,7 +88,7 @@ def _boxes(workload: Workload, devices: tuple[Device, ...]) -> WorkloadRequest:
     captions = {variant.name: variant.caption for variant in workload.variants}
     key = f"workload_variants_{workload.name}"
     given = [name for name in st.query_params.get("variants", "").split(",") if name in able]
-    if key not in st.session_state:
+    if key not in st.session_state or view_filters.moved("variants"):
         st.session_state[key] = given or usual
     chosen = st.multiselect(
         f"Variants, compared with the baseline {plain(workload.baseline)}", able, key=key,
@@ -141,7 +141,7 @@ def _axis(workload: Workload, preset: WorkloadPreset, axis: WorkloadAxis) -> str
 
 def _budget(workload: Workload) -> float:
     key = f"workload_budget_{workload.name}"
-    if key not in st.session_state:
+    if key not in st.session_state or view_filters.moved("budget"):
         st.session_state[key] = _seconds(st.query_params.get("budget", ""), workload.budget_s)
     budget_s = float(
         st.number_input(

@@ -44,8 +44,8 @@ def title() -> None:
     with st.container(key="workloads_title"):
         st.markdown("#### Workloads", help=str(NEVER_ON_A_ROOFLINE))
     st.markdown(
-        "What is **larger than a kernel**: a training step, communication between GPUs, loading data or a model. Each has a "
-        "ladder of variants, compared with a baseline on synthetic data."
+        "What is **larger than a kernel**: a training step, communication between GPUs, loading data or a model. Each has "
+        "several variants, which are compared with a baseline on synthetic data."
     )
 
 
