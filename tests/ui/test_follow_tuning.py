@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 from follow_tuning import follow, write
+from open_page import open_page
 from replayed_tuning import ReplayedTuning, events
 from servers import ROOT, served
 
+import kernelviz.bench
 from kernelviz.core.events import RunEnded
 from kernelviz.metrics.configurations import configuration_space
 
@@ -21,7 +23,9 @@ QUERY = {
 }  # fmt: skip
 
 
-def test_a_tuning_is_followed_cancelled_and_resumed_through_the_page_and_can_be_played_again(tmp_path: Path) -> None:
+def test_a_tuning_is_followed_cancelled_and_resumed_through_the_page_and_can_be_played_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with served(ROOT / "app.py", tmp_path, KERNELVIZ_PLUGINS=PLUGIN, CUDA_VISIBLE_DEVICES="") as url:
         found = follow(url, QUERY, cancel_at=0.3, limit_s=240)
     summary = write(found, tmp_path / "home", tmp_path / "out")
@@ -39,3 +43,7 @@ def test_a_tuning_is_followed_cancelled_and_resumed_through_the_page_and_can_be_
     played = bench.load(bench.run_id)
     assert configuration_space(played).best == configuration_space(bench._recorded).best
     assert len(played.results) == 40
+    monkeypatch.setattr(kernelviz.bench, "current", lambda: bench)
+    page = open_page({"run": bench.run_id}, "autotune")
+    assert not page.error, [error.value for error in page.error]
+    assert any("40 of 40 planned configurations have a result" in caption.value for caption in page.caption)

@@ -65,7 +65,7 @@ def nothing_tuned(bench: Bench) -> None:
 def of_run(bench: Bench, run: Run) -> None:
     """Sentence, charts and tables of a tuning."""
     space = configuration_space(run)
-    if bench.history.openable(run.id).shipped:
+    if run.id in bench.tunings.shipped():
         st.caption(plain(f"A recorded tuning, to show the page without a GPU. {run.note}"))
     effects = parameter_effects(space)
     st.markdown(f"**{plain(configuration_insight(space, effects))}**")
