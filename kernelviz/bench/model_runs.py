@@ -1,20 +1,27 @@
 """Use case: measure what a layer needs on a device, a run for each problem, and the layer as one module."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from kernelviz.bench import planning, recording, titled_runs
 from kernelviz.bench.bench import Bench
+from kernelviz.bench.best import card_of
 from kernelviz.bench.model import COMPILED, WORKLOAD, Layer, catalogue_of, truth_values
 from kernelviz.bench.summaries import RunSummary
 from kernelviz.bench.workload_plan import WorkloadRequest
-from kernelviz.core import LIVING, BadField, Method, Plan, Problem, RunRequest
+from kernelviz.core import LIVING, BadField, Device, Method, Plan, Problem, RunRequest
+from kernelviz.core.backends import BACKENDS
 from kernelviz.core.units import typed_size
+from kernelviz.ops import Op
 
 BUDGET_S = 0.3
 """Largest device time for each case, in seconds."""
+USUAL_ROWS = (64, 4096)
+"""Rows of a product in a decoding step of 64 sequences and in a prefill of 4,096 tokens."""
 TITLE = "Model:"
 """How the titles of the runs begin."""
 
@@ -76,15 +83,16 @@ def missing_runs(bench: Bench, layer: Layer) -> tuple[ModelRun, ...]:
 
 
 def plan_of(bench: Bench, run: ModelRun, device_id: str) -> Plan:
-    """The plan: the baseline, torch.compile and the variants that the op puts first, of which can run there. Errors: BadField if
-    the problem does not fit into the memory of the device."""
+    """The plan: the baseline, torch.compile, libraries, and the own variants that a user would get in either phase, of which can
+    run there; on a CPU, which no rule is about, those that the op puts first. Errors: BadField if the problem does not fit into
+    the memory of the device."""
     op, problem = catalogue_of(bench, run.problem.op), run.problem
     device = bench.device(device_id)
     if planning.too_large(op, device, (problem,)):
         raise BadField(
             "context", problem.key, f"it does not fit into the memory of {device.name}; name a smaller batch or context"
         )
-    wanted = {op.baseline, COMPILED, *op.first}
+    wanted = {op.baseline, COMPILED, *_worth_measuring(op, problem, device)}
     names = tuple(
         offer.variant.name
         for offer in bench.offers(op.name, device_id)
@@ -92,6 +100,22 @@ def plan_of(bench: Bench, run: ModelRun, device_id: str) -> Plan:
     )
     sizes = {axis: str(size) for axis, size in problem.sizes.items()}
     return bench.plan(RunRequest(op=op.name, sizes=sizes, dtype=problem.dtype, variants=names, device=device_id))
+
+
+def _worth_measuring(op: Op, problem: Problem, device: Device) -> Iterator[str]:
+    if device.kind != "cuda" or op.best is None:
+        yield from op.first
+        return
+    # A product has other variants in the other phase; a traffic mix needs the times of each of them in both.
+    served = [problem]
+    if op.family == "matrix product":
+        served += [msgspec.structs.replace(problem, sizes={**problem.sizes, "m": rows}) for rows in USUAL_ROWS]
+    card = card_of(device)
+    for one in served:
+        yield from op.best(one, card)
+    for variant in op.variants:
+        if not BACKENDS[variant.backend].written_here and not variant.slow_compile and not variant.only_when_named:
+            yield variant.name
 
 
 def start(bench: Bench, run: ModelRun, device_id: str, *, owner: str = "") -> str:

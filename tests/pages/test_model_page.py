@@ -9,6 +9,7 @@ import msgspec
 import pytest
 import sample_runs as samples
 from open_page import charts, open_page
+from rehearsed_bench import RehearsedBench
 from streamlit.testing.v1 import AppTest
 
 from kernelviz.bench import Bench, model, model_report, model_runs
@@ -180,3 +181,19 @@ def test_every_document_opens_for_every_model(bench: Bench) -> None:
         for layer in (mix.prefill, mix.decode):
             assert preset.title in model_report.markdown(layer, mix)
             assert json.loads(model_report.as_json(layer))["model"] == name
+
+
+def test_a_product_is_measured_by_what_a_user_would_get_in_either_phase_and_by_no_first_rung() -> None:
+    bench = RehearsedBench((samples.H200,))
+    for phase, sequences, context in (("prefill", 1, 4096), ("decode", 64, 8192)):
+        preset, call = model.call_of("llama-3-8b", phase, sequences, context, "bf16")
+        layer = model.opened(bench, preset, call, model.source_named(bench, "cuda:0"))
+        planned = [set(model_runs.plan_of(bench, run, "cuda:0").variants) for run in model_runs.runs_of(layer)]
+        products = [
+            variants for variants in planned if "cuda_wgmma_by_size" in variants and "sdpa_cudnn" not in variants
+        ]
+        assert len(products) == 4
+        for variants in products:
+            assert {"torch_eager", "gluon_warp_specialised"} <= variants
+            assert ("cuda_wgmma_skinny" in variants) is (phase == "decode"), "it takes 128 rows at most"
+            assert "cuda_naive" not in variants
