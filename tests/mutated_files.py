@@ -321,7 +321,7 @@ def page_queries(file: Mutated, ids: Sequence[str]) -> list[tuple[str, dict[str,
             ("method", {}),
             ("gallery", {}),
             ("fusion", {}),
-            ("own_and_library", {}),
+            ("libraries", {}),
             ("code", {"run": a}),
             ("ladder", {"run": a}),
         ]

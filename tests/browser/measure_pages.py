@@ -68,7 +68,7 @@ PAGES = {
     "Model": Wanted("model", 2, True),
     "Workloads": Wanted("workloads", 1, True),
     "Fusion": Wanted("fusion", 1, True),
-    "Own and library": Wanted("own_and_library", 0, True),
+    "Libraries": Wanted("libraries", 0, True),
     "History": Wanted("history"),
     "Device": Wanted("device", 1),
     "Method": Wanted("method", 1),

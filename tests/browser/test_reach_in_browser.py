@@ -42,8 +42,8 @@ PAGES = {
     "ladder": ("Ladder", "ladder", ".st-key-ladder_chart .js-plotly-plot"),
     "fusion": ("Fusion", "fusion", ".st-key-fusion_sweep .js-plotly-plot"),
     "own and library": (
-        "Own and library",
-        "own_and_library?of_op=softmax",
+        "Libraries",
+        "libraries?of_op=softmax",
         ".st-key-library_table [data-testid=stDataFrame]",
     ),
     "autotune": ("Autotune", "autotune?op=add&variant=triton_tuned", ".st-key-autotune_form"),

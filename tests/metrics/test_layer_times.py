@@ -55,7 +55,7 @@ def test_a_sum_names_what_is_missing_and_ratios_are_of_the_same_parts() -> None:
         assert one.missing == ("down",)
         assert one.interval is not None
     assert layer_sum([part("up")], "eager").interval is None
-    assert time_by_part(parts).layout.annotations[1].text.endswith("1 missing")
+    assert time_by_part(parts).layout.annotations[1].text.endswith("1 part missing")
 
 
 def test_what_fusing_saves() -> None:

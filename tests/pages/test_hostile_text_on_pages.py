@@ -47,7 +47,7 @@ PAGES: tuple[tuple[str, dict[str, str]], ...] = (
     ("gallery", {}),
     ("claims", {"results": "cpu"}),
     ("fusion", {"of_run": "{a}"}),
-    ("own_and_library", {}),
+    ("libraries", {}),
     ("code", {"run": "{a}"}),
     ("code", {"run": "{a}", "run_b": "{b}"}),
     ("ladder", {"run": "{a}"}),

@@ -28,7 +28,7 @@ _WIDGETS = {
     "compare": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "Selectbox"),
     "gallery": ("Button", "ImageList", "PageLink", "Selectbox"),
     "claims": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "PageLink", "Selectbox"),
-    "own_and_library": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "PageLink", "Selectbox"),
+    "libraries": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "PageLink", "Selectbox"),
     "model": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "NumberInput", "PageLink", "Selectbox", "Slider"),
     "workloads": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "PageLink", "Selectbox"),
     "device": ("BidiComponent", "Button", "ButtonGroup", "Metric", "NumberInput"),

@@ -20,7 +20,7 @@ _PAGES = {
     "autotune": ("Autotune", ":material/tune:"),
     "fusion": ("Fusion", ":material/merge:"),
     "model": ("Model", ":material/layers:"),
-    "own_and_library": ("Own and library", ":material/balance:"),
+    "libraries": ("Libraries", ":material/balance:"),
     "compare": ("Compare", ":material/compare_arrows:"),
     "claims": ("Claims", ":material/fact_check:"),
     "workloads": ("Workloads", ":material/hub:"),

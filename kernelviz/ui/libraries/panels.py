@@ -1,4 +1,4 @@
-"""The panels of the page Own and library: the summary, the table, one problem, and the table as a file."""
+"""The panels of the page Libraries: the summary, the table, one problem, and the table as a file."""
 
 from collections.abc import Sequence
 from functools import partial

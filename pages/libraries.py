@@ -1,7 +1,7 @@
-"""Own and library: own variants and the chosen one against every library, by op and size, the misses first."""
+"""Libraries: own variants and the chosen one against every library, by op and size, the misses first."""
 
 from kernelviz.bench.library_comparison import every_row, library_comparison
-from kernelviz.ui.own_and_library import choice, panels
+from kernelviz.ui.libraries import choice, panels
 from kernelviz.ui.shared import session
 
 bench = session.bench()

@@ -1,4 +1,4 @@
-"""The page Own and library, run by AppTest from the real entry script over a real store and the recorded runs."""
+"""The page Libraries, run by AppTest from the real entry script over a real store and the recorded runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> RehearsedBench:
 
 
 def opened(**params: str) -> AppTest:
-    return open_page(params, "own_and_library")
+    return open_page(params, "libraries")
 
 
 def words(test: AppTest) -> str:

@@ -1,4 +1,4 @@
-"""The boxes of the page Own and library: card, family, op, and the problem that is described below the table."""
+"""The boxes of the page Libraries: card, family, op, and the problem that is described below the table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Choice:
 
 def title() -> None:
     """The title, and what the page shows."""
-    st.markdown("#### Own and library: where is a library faster?")
+    st.markdown("#### Libraries: where is a library faster?")
     st.caption(
         "For each problem the fastest kernel written here, the one that you get by default (auto), and every library. The "
         "problems where a library is furthest ahead come first. Choose a row to see every time and the rule of auto."
