@@ -1,6 +1,6 @@
 """Libraries: own variants and the chosen one against every library, by op and size, the misses first."""
 
-from kernelviz.bench.library_comparison import every_row, library_comparison
+from kernelviz.bench.library_comparison import every_row, matching
 from kernelviz.ui.libraries import choice, panels
 from kernelviz.ui.shared import session
 
@@ -8,7 +8,7 @@ bench = session.bench()
 choice.title()
 every = every_row(bench)
 chosen = choice.filters(bench, every)
-rows = library_comparison(bench, card=chosen.card, family=chosen.family, op=chosen.op)
+rows = matching(bench, every, card=chosen.card, family=chosen.family, op=chosen.op)
 if rows:
     panels.summary(rows)
     choice.take_click()

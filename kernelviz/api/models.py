@@ -10,7 +10,7 @@ from kernelviz.api.report import frame
 from kernelviz.bench import model as use_case
 from kernelviz.bench import model_report, model_runs
 from kernelviz.bench.model import Layer
-from kernelviz.bench.model_mix import TrafficMix, traffic_mix
+from kernelviz.bench.model_mix import DECODE_BATCH, TrafficMix, traffic_mix
 from kernelviz.metrics.layer_truth import kernel_rows
 from kernelviz.models.presets import preset_named
 from kernelviz.plots.model import time_by_part
@@ -55,7 +55,7 @@ class LayerReport:
         """The layer as JSON has it."""
         return model_report.record(self.layer)
 
-    def mix(self, *, batch: int = 64, context: int = 8192, prefill: int = 4096) -> TrafficMix:
+    def mix(self, *, batch: int = DECODE_BATCH, context: int = 8192, prefill: int = 4096) -> TrafficMix:
         """Prefill of one sequence of `prefill` tokens and decoding of `batch` sequences of `context` tokens, on the same device.
         Errors: BadField."""
         bench, layer = use_cases.current(), self.layer
@@ -87,7 +87,7 @@ def model(
     known = preset_named(preset)
     decoding = phase == "decode"
     start = min(8192 if decoding else 4096, known.most_context)
-    call = use_case.call_of(known.name, phase, batch or (64 if decoding else 1), context or start, dtype)[1]
+    call = use_case.call_of(known.name, phase, batch or (DECODE_BATCH if decoding else 1), context or start, dtype)[1]
     source = use_case.source_named(bench, device)
     layer = use_case.opened(bench, known, call, source)
     if measure:

@@ -86,10 +86,19 @@ def best_of_problem(bench: Bench, op: Op, problem: Problem, device: Device) -> B
 
 def card_of(device: Device) -> Card:
     """The facts of a device that rules use. Errors: BadField for a device that is no GPU, or whose facts are unknown."""
-    facts = device.compute_capability, device.multiprocessors, device.last_level_cache_bytes
-    if device.kind != "cuda" or facts[0] is None or facts[1] is None:
+    card = known_card(device)
+    if card is None:
         raise BadField("device", device.name, "the rules are of GPUs; name a GPU of this machine or of a recorded run")
-    return Card(compute_capability=facts[0], multiprocessors=facts[1], l2_bytes=facts[2] or 0)
+    return card
+
+
+def known_card(device: Device) -> Card | None:
+    """The same; None for a device that is no GPU, or whose facts are unknown."""
+    capability, multiprocessors = device.compute_capability, device.multiprocessors
+    if device.kind != "cuda" or capability is None or multiprocessors is None:
+        return None
+    l2_bytes = device.last_level_cache_bytes or 0
+    return Card(compute_capability=capability, multiprocessors=multiprocessors, l2_bytes=l2_bytes)
 
 
 def auto_names(bench: Bench, problem: Problem, device: Device) -> tuple[str, ...]:
@@ -97,9 +106,10 @@ def auto_names(bench: Bench, problem: Problem, device: Device) -> tuple[str, ...
     op = bench.ops().get(problem.op)
     if op is None or problem.direction not in op.directions or not op.has_axes_of(problem.sizes):
         return ()
-    if problem.dtype not in op.dtypes or device.compute_capability is None or device.multiprocessors is None:
+    card = known_card(device)
+    if problem.dtype not in op.dtypes or card is None:
         return ()
-    return tuple(v.name for v in candidates(op, problem, card_of(device)))
+    return tuple(v.name for v in candidates(op, problem, card))
 
 
 def _device(bench: Bench, name: str | None) -> Device:

@@ -20,6 +20,7 @@ from kernelviz.metrics.library_comparison import (
     Auto,
     ComparisonRow,
     comparison_rows,
+    last_of_each,
     misses_first,
     time_s,
 )
@@ -43,6 +44,18 @@ def library_comparison(
     Errors: UnknownRun, BadField for a file that cannot be read, DocumentError; UnknownName, with the known names.
     """
     every = _of_sources(bench, sources) if sources else every_row(bench)
+    return matching(bench, every, card=card, family=family, op=op)
+
+
+def matching(
+    bench: Bench,
+    every: Sequence[ComparisonRow],
+    *,
+    card: str | None = None,
+    family: str | None = None,
+    op: str | None = None,
+) -> tuple[ComparisonRow, ...]:
+    """Of these rows, those of a card, a family and an op, misses first. Errors: UnknownName, with the known names."""
     ops = bench.ops()
     if card is not None:
         check_name("card", card, cards_of(every))
@@ -62,17 +75,10 @@ def library_comparison(
 def every_row(bench: Bench) -> tuple[ComparisonRow, ...]:
     """The rows of all runs of GPUs that are stored here or come with the package, the newest of each problem."""
     stored = [run for run in bench.history.find(limit=NEWEST) if run.done > run.failed and not run.shipped]
-    newest: dict[tuple[str, str], ComparisonRow] = {}
-    known = bench.ops()
-    for run in (*bench.history.shipped(), *reversed(stored)):
-        if run.op not in known:  # of another tool, whose variants are neither own ones nor libraries
-            continue
-        make = _rows.__wrapped__ if run.status in LIVING else _rows
-        for row in make(bench, run):
-            place = (row.card, row.problem.key)
-            if row.ratio is not None or place not in newest:
-                newest[place] = row
-    return tuple(newest.values())
+    known = bench.ops()  # a run of another tool has neither own variants nor libraries
+    runs = (run for run in (*bench.history.shipped(), *reversed(stored)) if run.op in known)
+    of_runs = (_rows.__wrapped__(bench, run) if run.status in LIVING else _rows(bench, run) for run in runs)
+    return last_of_each(row for rows in of_runs for row in rows)
 
 
 def cards_of(rows: Sequence[ComparisonRow]) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ The results of a part are those of its problem: of this machine's device, or rec
 the newest result counts, one of today's source first.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -81,20 +82,12 @@ def recorded_sources() -> tuple[Source, ...]:
     """The devices whose results came with the package, the one with the most results of layers first."""
     known = {run.environment.device.name: run.environment.device for run in _recorded_runs()}
     sources = [Source(device, recorded=True) for device in known.values()]
-    return tuple(sorted(sources, key=lambda source: recorded_layers(source), reverse=True))
+    return tuple(sorted(sources, key=recorded_layers, reverse=True))
 
 
 def recorded_layers(source: Source) -> int:
     """How many results of whole layers, and of the ops of layers, came with the package for the device."""
-    runs = map(shipped_workloads.load, shipped_workloads.names())
-    of_layers = (run for run in runs if run.plan.workload == WORKLOAD and run.devices[0].name == source.device.name)
-    of_ops = (recorded_claims.load(name, "models") for name in recorded_claims.names("models"))
-    return sum(not result.given_up for run in of_layers for result in run.results) + sum(
-        len(run.results)
-        for of_device in of_ops
-        for run in of_device
-        if run.environment.device.name == source.device.name
-    )
+    return _recorded_layers()[source.device.name]
 
 
 def source_named(bench: Bench, name: str | None) -> Source:
@@ -201,10 +194,26 @@ def _is_wrong(result: Result) -> bool:
 @lru_cache(maxsize=1)
 def _recorded_runs() -> tuple[Run, ...]:
     """The runs that came with the package: of claims, of layers, and of the gallery. They never change."""
-    purposes = get_args(recorded_claims.Recorded)
-    of_devices = (recorded_claims.load(name, of) for of in purposes for name in recorded_claims.names(of))
     of_gallery = (shipped_runs.load(name) for name in shipped_runs.names())
-    return (*(run for several in of_devices for run in several), *of_gallery)
+    return (*(run for of in get_args(recorded_claims.Recorded) for run in _recorded_for(of)), *of_gallery)
+
+
+@lru_cache(maxsize=2)
+def _recorded_for(of: recorded_claims.Recorded) -> tuple[Run, ...]:
+    return tuple(run for name in recorded_claims.names(of) for run in recorded_claims.load(name, of))
+
+
+@lru_cache(maxsize=1)
+def _recorded_layers() -> Counter[str]:
+    """How many results of whole layers and of their ops came with the package, by the name of the device. The page asks at each
+    redraw."""
+    counts: Counter[str] = Counter()
+    for whole in map(shipped_workloads.load, shipped_workloads.names()):
+        if whole.plan.workload == WORKLOAD:
+            counts[whole.devices[0].name] += sum(not result.given_up for result in whole.results)
+    for run in _recorded_for("models"):
+        counts[run.environment.device.name] += len(run.results)
+    return counts
 
 
 @lru_cache(maxsize=1)

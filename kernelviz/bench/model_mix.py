@@ -10,7 +10,8 @@ from kernelviz.metrics.traffic_mix import Flip, PhaseTimes, flips, of_part, per_
 from kernelviz.models.parts import checked_call
 from kernelviz.models.presets import ModelPreset
 
-PREFILL_TOKENS = 4096
+DECODE_BATCH, PREFILL_TOKENS = 64, 4096
+"""What a layer is opened with: sequences of a decoding step, and tokens of a prefilled sequence."""
 
 
 @dataclass(frozen=True, slots=True)

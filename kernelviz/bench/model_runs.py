@@ -9,8 +9,9 @@ import msgspec
 
 from kernelviz.bench import planning, recording, titled_runs
 from kernelviz.bench.bench import Bench
-from kernelviz.bench.best import card_of
+from kernelviz.bench.best import known_card
 from kernelviz.bench.model import COMPILED, WORKLOAD, Layer, catalogue_of, truth_values
+from kernelviz.bench.model_mix import DECODE_BATCH, PREFILL_TOKENS
 from kernelviz.bench.summaries import RunSummary
 from kernelviz.bench.workload_plan import WorkloadRequest
 from kernelviz.core import LIVING, BadField, Device, Method, Plan, Problem, RunRequest
@@ -20,7 +21,7 @@ from kernelviz.ops import Op
 
 BUDGET_S = 0.3
 """Largest device time for each case, in seconds."""
-USUAL_ROWS = (64, 4096)
+USUAL_ROWS = (DECODE_BATCH, PREFILL_TOKENS)
 """Rows of a product in a decoding step of 64 sequences and in a prefill of 4,096 tokens."""
 TITLE = "Model:"
 """How the titles of the runs begin."""
@@ -28,10 +29,12 @@ TITLE = "Model:"
 
 @dataclass(frozen=True, slots=True)
 class ModelRun:
-    """One problem of a layer with the variants that are measured. `parts`: what it is in the layer."""
+    """One problem of a layer with the variants that are measured. `parts`: what it is in the layer. `product`: whether it
+    contains a matrix product."""
 
     problem: Problem
     parts: tuple[str, ...]
+    product: bool
 
     @property
     def title(self) -> str:
@@ -56,13 +59,17 @@ class ModelProgress:
 def runs_of(layer: Layer) -> tuple[ModelRun, ...]:
     """The problems of the parts and of the fused ops, each once."""
     names: dict[str, tuple[Problem, list[str]]] = {}
+    products = {part.name for part in layer.parts if part.part.role == "matmul"}
+    products |= {fusion.name for fusion in layer.fusions if products.intersection(fusion.parts)}
     for part in layer.parts:
         if part.part.problem is not None and part.missing is None:
             names.setdefault(part.part.problem.key, (part.part.problem, []))[1].append(part.name)
     for fusion in layer.fusions:
         if fusion.fused.missing is None:
             names.setdefault(fusion.problem.key, (fusion.problem, []))[1].append(fusion.name)
-    return tuple(ModelRun(problem, tuple(parts)) for problem, parts in names.values())
+    return tuple(
+        ModelRun(problem, tuple(parts), product=not products.isdisjoint(parts)) for problem, parts in names.values()
+    )
 
 
 def missing_runs(bench: Bench, layer: Layer) -> tuple[ModelRun, ...]:
@@ -92,7 +99,7 @@ def plan_of(bench: Bench, run: ModelRun, device_id: str) -> Plan:
         raise BadField(
             "context", problem.key, f"it does not fit into the memory of {device.name}; name a smaller batch or context"
         )
-    wanted = {op.baseline, COMPILED, *_worth_measuring(op, problem, device)}
+    wanted = {op.baseline, COMPILED, *_worth_measuring(op, run, device)}
     names = tuple(
         offer.variant.name
         for offer in bench.offers(op.name, device_id)
@@ -102,15 +109,15 @@ def plan_of(bench: Bench, run: ModelRun, device_id: str) -> Plan:
     return bench.plan(RunRequest(op=op.name, sizes=sizes, dtype=problem.dtype, variants=names, device=device_id))
 
 
-def _worth_measuring(op: Op, problem: Problem, device: Device) -> Iterator[str]:
-    if device.kind != "cuda" or op.best is None:
+def _worth_measuring(op: Op, run: ModelRun, device: Device) -> Iterator[str]:
+    card = known_card(device)
+    if card is None or op.best is None:
         yield from op.first
         return
     # A product has other variants in the other phase; a traffic mix needs the times of each of them in both.
-    served = [problem]
-    if op.family == "matrix product":
-        served += [msgspec.structs.replace(problem, sizes={**problem.sizes, "m": rows}) for rows in USUAL_ROWS]
-    card = card_of(device)
+    served = [run.problem]
+    if run.product:
+        served += [msgspec.structs.replace(run.problem, sizes={**run.problem.sizes, "m": rows}) for rows in USUAL_ROWS]
     for one in served:
         yield from op.best(one, card)
     for variant in op.variants:

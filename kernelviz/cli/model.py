@@ -9,7 +9,7 @@ from kernelviz import bench as use_cases
 from kernelviz.bench import Bench, model_report, model_runs
 from kernelviz.bench import model as use_case
 from kernelviz.bench.model import Layer
-from kernelviz.bench.model_mix import PREFILL_TOKENS, TrafficMix, checked_share, traffic_mix
+from kernelviz.bench.model_mix import DECODE_BATCH, PREFILL_TOKENS, TrafficMix, checked_share, traffic_mix
 from kernelviz.cli import console, options
 from kernelviz.cli.progress import follow_run
 from kernelviz.cli.workloads import follow_progress
@@ -75,7 +75,7 @@ def model(
     call = use_case.call_of(
         known.name,
         phase,
-        batch if batch is not None else 64 if decoding else 1,
+        batch if batch is not None else DECODE_BATCH if decoding else 1,
         context if context is not None else min(8192 if decoding else 4096, known.most_context),
         dtype,
     )[1]
@@ -94,7 +94,7 @@ def model(
         if share is not None:
             other = {"batch": call.batch, "context": call.context, "prefill": prefill}
             if not decoding:
-                other = {"batch": 64, "context": min(8192, known.most_context), "prefill": call.context}
+                other = {"batch": DECODE_BATCH, "context": min(8192, known.most_context), "prefill": call.context}
             mix = traffic_mix(bench, known, call.dtype, source, **other)
         _print(layer, mix, share or 0.0, as_markdown=as_markdown, as_json=as_json)
         return 1 if measure and any(part.lacks("eager") not in (None, "no_op") for part in layer.parts) else 0

@@ -1,7 +1,7 @@
 """Comparison of the variants written here with those of libraries and with the measured roof, for each problem of each card."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kernelviz.core import Cost, Device, Failure, Problem, Result, Roof, Run
@@ -85,17 +85,28 @@ def comparison_rows(
     A variant that was wrong or impossibly fast at one problem of a run is left out of all problems of that run.
     `roofs`: the roofs to compare with; by default each run's own. `auto`: the rules that choose a variant.
     """
-    rows: dict[tuple[str, str], ComparisonRow] = {}
-    for run in runs:
-        wrong = {r.variant for r in run.results if isinstance(r.outcome, Failure) and r.outcome.stage in NEVER_WINNING}
-        right = (r for r in run.results if r.variant not in wrong)
-        for key, results in grouped(right, key=lambda r: r.problem.key).items():
-            row = _comparison_row(results, roofs or run.environment.roofs, run, auto)
-            place = (run.environment.device.name, key)
-            if row is not None and (row.ratio is not None or place not in rows or rows[place].ratio is None):
-                rows[place] = row
+    rows = last_of_each(row for run in runs for row in _rows_of(run, roofs, auto))
     # The sort is stable: the problems of an op stay in the order of their plan.
-    return tuple(sorted(rows.values(), key=lambda r: (r.problem.op, r.problem.direction == "backward")))
+    return tuple(sorted(rows, key=lambda r: (r.problem.op, r.problem.direction == "backward")))
+
+
+def _rows_of(run: Run, roofs: Sequence[Roof], auto: Auto | None) -> Iterator[ComparisonRow]:
+    wrong = {r.variant for r in run.results if isinstance(r.outcome, Failure) and r.outcome.stage in NEVER_WINNING}
+    right = (r for r in run.results if r.variant not in wrong)
+    for results in grouped(right, key=lambda r: r.problem.key).values():
+        row = _comparison_row(results, roofs or run.environment.roofs, run, auto)
+        if row is not None:
+            yield row
+
+
+def last_of_each(rows: Iterable[ComparisonRow]) -> tuple[ComparisonRow, ...]:
+    """The last row of each problem of each card, but never one without a library or an own variant in place of one with both."""
+    last: dict[tuple[str, str], ComparisonRow] = {}
+    for row in rows:
+        place = (row.card, row.problem.key)
+        if row.ratio is not None or place not in last or last[place].ratio is None:
+            last[place] = row
+    return tuple(last.values())
 
 
 def misses_first(rows: Iterable[ComparisonRow]) -> tuple[ComparisonRow, ...]:

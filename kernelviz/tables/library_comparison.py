@@ -6,7 +6,7 @@ from kernelviz.core import units
 from kernelviz.metrics.library_comparison import ComparisonRow, time_s
 from kernelviz.tables.column import Column, View
 from kernelviz.text import format_problem, format_variant
-from kernelviz.text.library_comparison import format_auto_ratio
+from kernelviz.text.library_comparison import format_auto_ratio, several_cards
 from kernelviz.text.text import Text, join
 
 SPEED = units.Unit(form=".2f", single=lambda value: f"{value:.2f}")
@@ -16,8 +16,7 @@ _FILES_AND_PAGE = View.WIDE | View.RECORD
 
 def page_columns(rows: Sequence[ComparisonRow]) -> list[Column[ComparisonRow]]:
     """The columns; the card only if there are several."""
-    several = len({row.card for row in rows}) > 1
-    return [column for column in COLUMNS if several or column.name != "card"]
+    return [column for column in COLUMNS if several_cards(rows) or column.name != "card"]
 
 
 def _libraries(row: ComparisonRow) -> Text | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
@@ -189,9 +189,3 @@ def _rounded(size: int, shape: Shape, limit: int) -> int:
     if shape == "multiples of 8":
         return max(1, min(-(-size // 8) * 8, limit // 8 * 8))
     return size
-
-
-def by_op(drawn: tuple[Drawn, ...]) -> Iterator[tuple[str, list[Drawn]]]:
-    """The problems of each op."""
-    names = dict.fromkeys(one.problem.op for one in drawn)
-    yield from ((name, [one for one in drawn if one.problem.op == name]) for name in names)

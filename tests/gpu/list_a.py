@@ -100,7 +100,7 @@ def line_of(
         "auto": None if row is None else row.choice,
         "verdict": None if row is None else _verdict(row),
         "failed": {
-            result.variant: f"{result.outcome.stage}: {result.outcome.message}"
+            result.variant: {"stage": result.outcome.stage, "message": result.outcome.message}
             for result in results
             if isinstance(result.outcome, Failure)
         },

@@ -82,7 +82,7 @@ def _by_rules(problem: Problem, values: dict[str, Any]) -> str | None:
         l2_bytes=values["l2_bytes"] or 0,
     )
     names = (variant.name for variant in candidates(op_named(problem.op), problem, card))
-    unavailable = {name for name, why in values["failed"].items() if why.startswith("unavailable")}
+    unavailable = {name for name, failure in values["failed"].items() if failure["stage"] == "unavailable"}
     return next((name for name in names if name not in unavailable), None)
 
 

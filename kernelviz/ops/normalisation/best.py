@@ -20,13 +20,7 @@ def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """
     if problem.direction == "backward":
         return _backward(problem)
-    if _few(problem, card):
-        return ("triton_persistent", "cuda_registers")
-    return (
-        ("triton_block_per_row", "cuda_registers")
-        if problem.sizes["n"] <= LONG_ROW
-        else ("cuda_async", "cuda_registers")
-    )
+    return _by_length(problem, card, LONG_ROW)
 
 
 def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
@@ -58,13 +52,14 @@ def add_rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """
     if problem.direction == "backward":
         return _backward(problem)
+    return _by_length(problem, card, WIDE_ROW)
+
+
+def _by_length(problem: Problem, card: Card, longest: int) -> tuple[str, ...]:
+    """A program a row, but persistent programs for few rows, and prefetched rows beyond the longest."""
     if _few(problem, card):
         return ("triton_persistent", "cuda_registers")
-    return (
-        ("triton_block_per_row", "cuda_registers")
-        if problem.sizes["n"] <= WIDE_ROW
-        else ("cuda_async", "cuda_registers")
-    )
+    return ("triton_block_per_row" if problem.sizes["n"] <= longest else "cuda_async", "cuda_registers")
 
 
 def _few(problem: Problem, card: Card) -> bool:

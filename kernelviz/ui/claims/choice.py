@@ -19,7 +19,6 @@ from kernelviz.metrics.claims import Assessment
 from kernelviz.text.claims import VERDICTS as VERDICT_TEXTS
 from kernelviz.ui.shared import view_filters
 
-ALL = "all"
 PENDING = "chosen_claim"
 """Where a click in the table leaves the id of its claim until the next redraw."""
 
@@ -71,19 +70,12 @@ def filters(assessments: Sequence[Assessment]) -> Choice:
     view_filters.adopt("op", "of_op")
     view_filters.report_unknown(("results", "source", "verdict", "of_op", "claim"))
     with st.container(horizontal=True, gap="small", key="claim_filters"):
-        source = _box("Source", [s.name for s in shipped_claims().sources], "source", "all sources")
-        verdict = _box("Verdict", list(VERDICTS), "verdict", "all verdicts")
-        op = _box("Op", list(ops_of(assessments)), "of_op", "all ops")
+        box = view_filters.choose_or_all
+        source = box("Source", [s.name for s in shipped_claims().sources], "all sources", key="source")
+        texts: dict[str, str] = {verdict: str(text) for verdict, text in VERDICT_TEXTS.items()}
+        verdict = box("Verdict", list(VERDICTS), "all verdicts", key="verdict", texts=texts)
+        op = box("Op", list(ops_of(assessments)), "all ops", key="of_op")
     return Choice(source, verdict, op)
-
-
-def _box(label: str, options: list[str], key: str, every: str) -> str | None:
-    texts = {verdict: str(text) for verdict, text in VERDICT_TEXTS.items()}
-    chosen = view_filters.choose(
-        st.selectbox, label, [ALL, *options], ALL, key=key, width=240,
-        format_func=lambda name: every if name == ALL else texts.get(name, name),
-    )  # fmt: skip
-    return None if chosen == ALL else chosen
 
 
 def claim_box(assessments: Sequence[Assessment]) -> str | None:
@@ -91,11 +83,5 @@ def claim_box(assessments: Sequence[Assessment]) -> str | None:
     pending = st.session_state.pop(PENDING, None)
     if pending is not None:
         st.session_state["claim"] = pending
-    ids = {a.claim.id: a.claim.setup for a in assessments}
-    if st.session_state.get("claim") not in (None, ALL, *ids):
-        st.session_state["claim"] = ALL
-    chosen = view_filters.choose(
-        st.selectbox, "Claim", [ALL, *ids], ALL, key="claim", width="stretch",
-        format_func=lambda i: "none (choose one here, or a row of the table)" if i == ALL else f"{i}: {ids[i]}",
-    )  # fmt: skip
-    return None if chosen == ALL else chosen
+    texts = {a.claim.id: f"{a.claim.id}: {a.claim.setup}" for a in assessments}
+    return view_filters.choose_row("Claim", texts, key="claim")

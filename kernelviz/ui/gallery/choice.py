@@ -1,14 +1,13 @@
 """The boxes of the page Gallery: family, op and device."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.bench.gallery import devices_of, families_of, recorded_runs
 from kernelviz.ui.shared import view_filters
-
-ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +32,9 @@ def filters(bench: Bench) -> Choice:
     """The three boxes; the address repeats them."""
     ops = bench.ops()
     with st.container(horizontal=True, gap="small", key="gallery_filters"):
-        family = _box("Family", families_of(ops), "family", "all families")
+        box = partial(view_filters.choose_or_all, width=220)
+        family = box("Family", families_of(ops), "all families", key="family")
         of_family = [name for name, op in ops.items() if family in (None, op.family)]
-        op = _box("Op", of_family, "of_op", "all ops")
-        device = _box("Device", devices_of(recorded_runs(bench)), "recorded_on", "all devices")
+        op = box("Op", of_family, "all ops", key="of_op")
+        device = box("Device", devices_of(recorded_runs(bench)), "all devices", key="recorded_on")
     return Choice(family, op, device)
-
-
-def _box(label: str, options: tuple[str, ...] | list[str], key: str, every: str) -> str | None:
-    chosen = view_filters.choose(
-        st.selectbox, label, [ALL, *options], ALL, key=key, width=220,
-        format_func=lambda name: every if name == ALL else name,
-    )  # fmt: skip
-    return None if chosen == ALL else chosen

@@ -12,7 +12,6 @@ from kernelviz.metrics.library_comparison import ComparisonRow
 from kernelviz.text import format_problem
 from kernelviz.ui.shared import view_filters
 
-ALL = "all"
 PENDING = "chosen_problem"
 """Where a click in the table leaves its problem until the next redraw."""
 
@@ -41,20 +40,13 @@ def filters(bench: Bench, every: Sequence[ComparisonRow]) -> Choice:
     view_filters.report_unknown(("card", "family", "of_op", "problem"))
     ops = bench.ops()
     with st.container(horizontal=True, gap="small", key="library_filters"):
-        card = _box("Card", cards_of(every), "card", "all cards")
+        box = view_filters.choose_or_all
+        card = box("Card", cards_of(every), "all cards", key="card")
         present = {ops[name].family for name in ops_of(every) if name in ops}
-        family = _box("Family", [name for name in families_of(ops) if name in present], "family", "all families")
+        family = box("Family", [name for name in families_of(ops) if name in present], "all families", key="family")
         of_family = [name for name in ops_of(every) if family is None or (name in ops and ops[name].family == family)]
-        op = _box("Op", of_family, "of_op", "all ops")
+        op = box("Op", of_family, "all ops", key="of_op")
     return Choice(card, family, op)
-
-
-def _box(label: str, options: Sequence[str], key: str, every: str) -> str | None:
-    chosen = view_filters.choose(
-        st.selectbox, label, [ALL, *options], ALL, key=key, width=240,
-        format_func=lambda name: every if name == ALL else name,
-    )  # fmt: skip
-    return None if chosen == ALL else chosen
 
 
 def problem(rows: Sequence[ComparisonRow], clicked: ComparisonRow | None) -> ComparisonRow | None:
@@ -65,14 +57,9 @@ def problem(rows: Sequence[ComparisonRow], clicked: ComparisonRow | None) -> Com
     if clicked is None:
         st.session_state.pop("seen_problem", None)
     known = {key_of(row): row for row in rows}
-    if st.session_state.get("problem") not in (None, ALL, *known):
-        st.session_state["problem"] = ALL
     texts = {key: f"{format_problem(row.problem)}, {row.card}" for key, row in known.items()}
-    chosen = view_filters.choose(
-        st.selectbox, "Problem", [ALL, *known], ALL, key="problem", width="stretch",
-        format_func=lambda key: "none (choose one here, or a row of the table)" if key == ALL else texts[key],
-    )  # fmt: skip
-    return known.get(chosen)
+    chosen = view_filters.choose_row("Problem", texts, key="problem")
+    return None if chosen is None else known[chosen]
 
 
 def take_click() -> None:

@@ -100,7 +100,7 @@ def as_file(rows: Sequence[ComparisonRow]) -> None:
                 ("JSON", "json", "application/json", partial(as_json, rows)),
             ):
                 download_button.button(
-                    write, f"own-and-library.{kind}", mime, choice=listed, key=f"save_libraries_{kind}",
+                    write, f"library-comparison.{kind}", mime, choice=listed, key=f"save_libraries_{kind}",
                     icon=":material/save:",
                     label=f"Save {name}",
                 )  # fmt: skip

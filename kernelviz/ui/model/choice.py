@@ -7,7 +7,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench, model
 from kernelviz.bench.model import Source
-from kernelviz.bench.model_mix import PREFILL_TOKENS
+from kernelviz.bench.model_mix import DECODE_BATCH, PREFILL_TOKENS
 from kernelviz.core import BadField
 from kernelviz.models.parts import MOST_BATCH, NUMBER_FORMATS, PHASES, LayerCall
 from kernelviz.models.presets import PRESETS, ModelPreset
@@ -48,7 +48,9 @@ def selection(bench: Bench) -> Choice | None:
             help="Prefill: all tokens of each sequence at once. Decoding: one new token for each sequence, with a cache.",
         )  # fmt: skip
         dtype = view_filters.choose(st.segmented_control, "Number format", list(NUMBER_FORMATS), "bf16", key="dtype")
-        batch = number("Batch", "batch", 64 if phase == "decode" else 1, MOST_BATCH, f"batch_{phase}", "Sequences.")
+        batch = number(
+            "Batch", "batch", DECODE_BATCH if phase == "decode" else 1, MOST_BATCH, f"batch_{phase}", "Sequences."
+        )
         start = min(8192 if phase == "decode" else 4096, preset.most_context)
         context = number(
             "Context", "context", start, preset.most_context, f"context_{phase}_{name}",
@@ -137,7 +139,7 @@ def mix_sizes(chosen: Choice) -> MixSizes:
             )
         else:
             prefill = call.context
-            batch = number("Decoding batch", "mix_batch", 64, MOST_BATCH, "mix_batch", "Sequences in a step.")
+            batch = number("Decoding batch", "mix_batch", DECODE_BATCH, MOST_BATCH, "mix_batch", "Sequences in a step.")
             context = number(
                 "Decoding context", "mix_context", min(8192, most), most, "mix_context", "Tokens in the cache of each."
             )

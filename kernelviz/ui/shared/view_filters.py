@@ -13,6 +13,8 @@ from kernelviz.ui.shared import callbacks
 from kernelviz.ui.shared.text import distinct_labels, plain
 
 _Option = TypeVar("_Option", bound=str)
+ALL = "all"
+"""The value of a box that restricts nothing."""
 MOST_NAMED = 12
 """The values of an address parameter are named where there are so many at most."""
 
@@ -38,6 +40,37 @@ def choose(
     else:
         keep(key, chosen, default)
     return chosen
+
+
+def choose_or_all(
+    label: str,
+    options: Sequence[str],
+    every: str,
+    *,
+    key: str,
+    width: int = 240,
+    texts: Mapping[str, str] | None = None,
+) -> str | None:
+    """Draw a box with these options below one that restricts nothing, which reads `every`; returns None for that one. `texts`:
+    what options are called, where it is not their value."""
+    named = {} if texts is None else texts
+    chosen = choose(
+        st.selectbox, label, [ALL, *options], ALL, key=key, width=width,
+        format_func=lambda name: every if name == ALL else named.get(name, name),
+    )  # fmt: skip
+    return None if chosen == ALL else chosen
+
+
+def choose_row(label: str, texts: Mapping[str, str], *, key: str) -> str | None:
+    """Draw a box with a line for each row of a table, by what names the row in the address; returns None while none is chosen. A
+    row that the table does not list any more is not chosen any more."""
+    if st.session_state.get(key) not in (None, ALL, *texts):
+        st.session_state[key] = ALL
+    chosen = choose(
+        st.selectbox, label, [ALL, *texts], ALL, key=key, width="stretch",
+        format_func=lambda name: "none (choose one here, or a row of the table)" if name == ALL else texts[name],
+    )  # fmt: skip
+    return None if chosen == ALL else chosen
 
 
 def widget_with_value(
