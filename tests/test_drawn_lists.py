@@ -44,6 +44,18 @@ def test_a_seed_draws_the_same_list_each_time_and_another_seed_another_one() -> 
     assert all(numbered[one.number] == one for one in drawn_list.problems(list_a.SEED, 10))
 
 
+def test_parts_for_several_gpus_share_a_list_by_its_ops() -> None:
+    parts = [list_a.part_of(LIST, f"{number}/4") for number in (1, 2, 3, 4)]
+    assert sorted(one.number for part in parts for one in part) == list(range(400))
+    for one, other in itertools.combinations(parts, 2):
+        assert not {d.problem.op for d in one} & {d.problem.op for d in other}
+    assert list_a.part_of(LIST, "1/1") == list(LIST)
+    with pytest.raises(ValueError, match="name a part from 1/4 to 4/4"):
+        list_a.part_of(LIST, "5/4")
+    first = list_a.spread(LIST)[: len({one.problem.op for one in LIST})]
+    assert {one.problem.op for one in first} == {one.problem.op for one in LIST}
+
+
 def test_no_problem_exceeds_its_limits_and_sizes_are_of_every_magnitude() -> None:
     for one in LIST:
         op = catalogue()[one.problem.op]

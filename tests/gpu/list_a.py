@@ -1,17 +1,20 @@
 """Measure list A: 400 problems over all ops, number formats and directions, with every own variant, auto and every library.
 
-    python tests/gpu/list_a.py FILE.jsonl --most-s SECONDS [--seed HASH] [--memory-bound]
+    python tests/gpu/list_a.py FILE.jsonl --most-s SECONDS [--seed HASH] [--memory-bound] [--part 1/4] [--spread]
 
 Each line of the file is a problem with its times. A problem that the file has already is not measured again, so call it
 again until it says that the list is complete. No problem is begun after SECONDS; the last one and the compilers may
 take a minute more. Another `--seed` draws another list: list B is that of the hash of the last commit of a kernel,
 drawn and measured once. `tests/gpu/read_list.py` reads the file. All problems of an op follow each other, so that one
-machine measures them.
+machine measures them. `--part 1/4` measures every fourth op only, for four GPUs that measure at once, each into a file
+of its own (CUDA_VISIBLE_DEVICES chooses the GPU). `--spread` takes one problem of each op in turn, for a look at all
+ops in a short time.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import tempfile
@@ -143,6 +146,23 @@ def measure(bench: Bench, file: Path, drawn: Sequence[Drawn], seed: str, most_s:
     return len(rest)
 
 
+def part_of(drawn: Sequence[Drawn], part: str) -> list[Drawn]:
+    """The problems of part "I/N": those of every Nth op, from the Ith on. Errors: ValueError for another text."""
+    number, of = (int(one) for one in part.split("/"))
+    if not 1 <= number <= of:
+        raise ValueError(f"--part {part}: name a part from 1/{of} to {of}/{of}")
+    ops = list(dict.fromkeys(one.problem.op for one in drawn))[number - 1 :: of]
+    return [one for one in drawn if one.problem.op in ops]
+
+
+def spread(drawn: Sequence[Drawn]) -> list[Drawn]:
+    """The first problem of every op, then the second of every op, and so on."""
+    by_op = {
+        op: [one for one in drawn if one.problem.op == op] for op in dict.fromkeys(one.problem.op for one in drawn)
+    }
+    return [one for row in itertools.zip_longest(*by_op.values()) for one in row if one is not None]
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
@@ -151,8 +171,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--memory-bound", action="store_true")
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--device", default="cuda:0")
+    parser.add_argument("--spread", action="store_true")
+    parser.add_argument("--part", default="1/1", metavar="I/N")
     given = parser.parse_args(arguments)
-    drawn = problems(given.seed, given.count, memory_bound=given.memory_bound)
+    drawn = part_of(problems(given.seed, given.count, memory_bound=given.memory_bound), given.part)
+    if given.spread:
+        drawn = spread(drawn)
     with tempfile.TemporaryDirectory() as home:
         bench = Bench(Store.open(Path(home)), discover(), lock_directory=Path(home))
         left = measure(bench, given.file, drawn, given.seed, given.most_s, given.device)

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from limited_parts import Check, Parts, arguments_of, followed, measured_workload, say
 
-from kernelviz.bench import Bench, model, model_report, model_runs
+from kernelviz.bench import Bench, model, model_report, model_runs, titled_runs
 from kernelviz.bench.model_mix import traffic_mix
 from kernelviz.core.workload import Measured, WorkloadResult
 from kernelviz.formats import shipped_workloads
@@ -82,9 +82,12 @@ def checks_of_truth(result: WorkloadResult) -> Iterator[Check]:
 
 
 def ops(bench: Bench, phase: str, folder: Path, card: str, until_s: float) -> Iterator[Check]:
-    """Measure a layer op by op, a run after the other, and write the files of those that ended."""
+    """Measure a layer op by op, a run after the other, and write the files of those that ended. Results that come with kernelviz
+    do not count: they are what these runs replace."""
     layer = opened(bench, phase)
-    runs = model_runs.missing_runs(bench, layer)
+    newest = titled_runs.newest_by_title(bench, model_runs.TITLE, DEVICE)
+    ended = {title for title, run in newest.items() if run.status == "finished"}
+    runs = [run for run in model_runs.runs_of(layer) if run.title not in ended]
     for begun, run in enumerate(runs):
         if time.monotonic() > until_s:
             yield f"{len(runs) - begun} runs were not begun, the first is {run.title}", False

@@ -34,8 +34,8 @@ from kernelviz.metrics.workloads import number
 from kernelviz.store import Store
 from kernelviz.worker.device_lock import DeviceLock
 
-LOADERS = ("workers_0", "workers_1", "workers_2", "workers_4", "workers_8", "workers_16")
-MORE_LOADERS = ("workers_0", "workers_4_persistent", "workers_4_prefetch_8", "workers_4_pinned")
+LOADERS = ("workers_0_one_thread", "workers_0", "workers_1", "workers_2", "workers_4", "workers_8", "workers_16")
+MORE_LOADERS = ("workers_0_one_thread", "workers_0", "workers_4_persistent", "workers_4_prefetch_8", "workers_4_pinned")
 ONE, CPU = ("cuda:0",), ("cpu",)
 RUNS: dict[str, dict[str, WorkloadRequest]] = {
     "two": {
@@ -66,8 +66,7 @@ RUNS: dict[str, dict[str, WorkloadRequest]] = {
             "data_loading", variants=MORE_LOADERS, values={"step_ms": "0"}, preset="imagenet_like", devices=ONE
         ),
     },
-    # 2 s for each case: five processes or more. Memory differs by less than 1 % between two of them.
-    "models": {"model-loading": WorkloadRequest("model_loading", preset="published", devices=ONE, budget_s=2.0)},
+    "models": {"model-loading": WorkloadRequest("model_loading", preset="published", devices=ONE)},
     "dropped": {
         "model-loading-dropped": WorkloadRequest(
             "model_loading", values={"cache": "dropped"}, preset="published", devices=ONE, budget_s=1.0
