@@ -88,6 +88,13 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
 
         return kernels.bind_columns(x_MN, w_N, b_N, eps=EPS)
 
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    def cuda_slab(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
+        """CUDA C++, many short rows as one piece through shared memory, a few threads each; longer ones as `cuda_fused`."""
+        from kernelviz.ops.norm_activation import cuda_slab as kernels
+
+        return kernels.bind_slab(x_MN, w_N, b_N, eps=EPS)
+
     return (
         composite_eager,
         torch_eager,
@@ -98,6 +105,7 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
         cuda_fused,
         cuda_cluster,
         cuda_columns,
+        cuda_slab,
     )
 
 

@@ -273,6 +273,14 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
 
         return kernels.bind_columns(kernels.NormInputs(**named_inputs(op, tensors), eps=EPS))
 
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    def cuda_slab(*tensors: Tensor) -> Launch:
+        """CUDA C++, many short rows as one piece through shared memory, a few threads each; longer ones as `cuda_registers`."""
+        from kernelviz.ops.normalisation import cuda_slab as kernels
+        from kernelviz.ops.normalisation.cuda import NormInputs
+
+        return kernels.bind_slab(NormInputs(**named_inputs(op, tensors), eps=EPS))
+
     return (
         composite_eager,
         torch_eager,
@@ -285,4 +293,5 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
         cuda_cluster,
         cuda_async,
         cuda_columns,
+        cuda_slab,
     )

@@ -124,4 +124,11 @@ def _kernels(*, argmax: bool) -> tuple[Variant, ...]:
 
         return kernels.bind_adaptive(x_MN, argmax=argmax)
 
-    return cuda_row_per_thread, cuda_row_per_warp, cuda_row_per_block, cuda_split_row, cuda_adaptive
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    def cuda_slab(x_MN: Tensor) -> Launch:
+        """CUDA C++, many short rows as one piece through shared memory, a few threads each; longer ones as `cuda_adaptive`."""
+        from kernelviz.ops.row_reduction import cuda_slab as kernels
+
+        return kernels.bind_slab(x_MN, argmax=argmax)
+
+    return cuda_row_per_thread, cuda_row_per_warp, cuda_row_per_block, cuda_split_row, cuda_adaptive, cuda_slab

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.variant import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, Staged, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -77,6 +77,13 @@ def cuda_cluster_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
     from kernelviz.ops.softmax import cuda as kernels
 
     return kernels.bind_cluster_backward(x_MN, dy_MN)
+
+
+def cuda_slab_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
+    """The backward pass with short rows as pieces of shared memory."""
+    from kernelviz.ops.softmax import cuda_slab as kernels
+
+    return kernels.bind_slab_backward(x_MN, dy_MN)
 
 
 @variant(backend="torch", backward=composite_backward)
@@ -164,3 +171,11 @@ def cuda_columns(x_MN: Tensor) -> Launch:
     from kernelviz.ops.softmax import cuda as kernels
 
     return kernels.bind_columns(x_MN)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_slab_backward)
+def cuda_slab(x_MN: Tensor) -> Launch:
+    """CUDA C++, many short rows as one piece through shared memory, a few threads each; longer ones as `cuda_row`."""
+    from kernelviz.ops.softmax import cuda_slab as kernels
+
+    return kernels.bind_slab(x_MN)

@@ -9,6 +9,8 @@ _ODD = (
     {"m": 5, "n": 128},
     {"m": 3, "n": 1031},
     {"m": 1, "n": 9001},
+    {"m": 5003, "n": 3},
+    {"m": 517, "n": 20},
 )
 _LARGE = (
     {"m": 1, "n": 32771},
@@ -22,6 +24,8 @@ _LARGE = (
     {"m": 300, "n": 49160},
     {"m": 1021, "n": 12296},
     {"m": 3, "n": 1048579},
+    {"m": 1000003, "n": 3},
+    {"m": 300001, "n": 100},
 )
 # The first in every precision.
 _COMPILED = (
@@ -30,6 +34,7 @@ _COMPILED = (
     {"m": 3, "n": 32771},
     {"m": 3, "n": 131072},
     {"m": 2, "n": 300001},  # no cluster holds them
+    {"m": 5003, "n": 20},
 )
 _OPS = ("rmsnorm", "layernorm", "add_rmsnorm")
 ODD = dict.fromkeys(_OPS, _ODD)

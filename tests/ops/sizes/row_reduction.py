@@ -1,4 +1,5 @@
-"""Sizes of `row_sum` and `argmax`: rows that start anywhere in a 16-byte vector, in one part and in several, many and few."""
+"""Sizes of `row_sum` and `argmax`: rows that start anywhere in a 16-byte vector, in one part and in several, many and few, and
+short ones of which a block takes many."""
 
 _ODD = (
     {"m": 1, "n": 1},
@@ -8,6 +9,8 @@ _ODD = (
     {"m": 3, "n": 1031},
     {"m": 2, "n": 9001},
     {"m": 1, "n": 20011},
+    {"m": 5003, "n": 3},
+    {"m": 517, "n": 20},
 )
 _LARGE = (
     {"m": 4099, "n": 4096},
@@ -16,6 +19,8 @@ _LARGE = (
     {"m": 131, "n": 65537},
     {"m": 300, "n": 50257},
     {"m": 16411, "n": 131072},
+    {"m": 1000003, "n": 3},
+    {"m": 300001, "n": 100},
 )
 _COMPILED = (
     {"m": 8448, "n": 64},

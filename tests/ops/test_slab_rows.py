@@ -1,0 +1,185 @@
+"""Kernels of many short rows, by fibers of the processor, with planted mistakes, and the slabs that they are launched with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from checking import compare, inputs_of
+from emulator import MODES, Emulator, Grid, Mode, Output, needs_compiler
+from torch import Tensor
+
+from kernelviz.core.problem import Problem
+from kernelviz.ops import Op, op_named
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.row_slabs import LONGEST_ROW_BYTES, SLAB_BYTES, THREADS, RowSlab, row_slab
+from kernelviz.ops.norm_activation import cuda_slab as norm_activation
+from kernelviz.ops.normalisation import cuda_slab as normalisation
+from kernelviz.ops.normalisation.reference import EPS
+from kernelviz.ops.row_reduction import cuda_slab as row_reduction
+from kernelviz.ops.softmax import cuda_slab as softmax
+
+NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16"}
+SHAPES = ((1, 1), (613, 3), (211, 20), (9, 130), (5, 512), (3, 333))
+"""Units of 2, 8, 4 and 16 bytes; a thread, some threads and a warp a row; the last slab with fewer rows."""
+
+
+def text_of(source: Path) -> str:
+    """A kernel's text with our headers of slabs in place of their includes, so that the rest comes from the emulator."""
+    text = source.read_text()
+    for name in ("slab_normalisation.cuh", "slab_rows.cuh"):
+        text = text.replace(f'#include "{name}"\n', (nvrtc.HEADERS / name).read_text())
+    text = text.replace("slab.n + eps)", f"slab.n + {EPS}f)")  # the emulator passes whole numbers as arguments
+    return text.replace("(memory + bytes)", "((unsigned char*)emulated::dynamic_shared_pointer() + bytes)")
+
+
+class Case:
+    """A kernel of an op: where it is, how it is compiled, and how it is called."""
+
+    def __init__(
+        self, op: str, source: Path, kernel: str, *, tensors: int = 1, macros: Mapping[str, str] | None = None
+    ) -> None:
+        self.op, self.source, self.kernel, self.tensors, self.macros = op, source, kernel, tensors, macros or {}
+
+    def outputs(
+        self,
+        emulator: Emulator,
+        inputs: Sequence[Tensor],
+        *,
+        mode: Mode,
+        text: Callable[[str], str] = lambda text: text,
+    ) -> tuple[tuple[Tensor, ...], str]:
+        """What a launch leaves, and the first error. As on a GPU of two SMs, so that there are several slabs."""
+        x_MN = inputs[0]
+        m, n = x_MN.shape
+        slab = row_slab(m, n, x_MN.element_size(), 2, tensors=self.tensors)
+        assert slab is not None
+        macros = slab.defines(x_MN) | self.macros
+        program = emulator.program(self.source, self.kernel, macros, text=text(text_of(self.source)))
+        arguments, results = self.arguments(inputs, slab)
+        grid = Grid(blocks=-(-m // slab.rows), threads=THREADS, shared_bytes=self.tensors * slab.tensor_bytes)
+        error = program.run(arguments, grid, mode)
+        assert all(one.guard_is_unchanged() for one in results if one.matrix.is_floating_point())
+        return tuple(one.matrix.view(m) if self.kernel == "row_slab" else one.matrix for one in results), error
+
+    def arguments(self, inputs: Sequence[Tensor], slab: RowSlab) -> tuple[list[Tensor | int], list[Output]]:
+        """As the bind functions pass them, but for eps."""
+        x_MN = inputs[0]
+        m, n = x_MN.shape
+        if self.op in ("row_sum", "argmax"):
+            out = Output(m, 1, torch.int64 if self.op == "argmax" else x_MN.dtype)
+            return [x_MN, out.matrix, m, n, slab.rows], [out]
+        y = Output(m, n, x_MN.dtype)
+        if self.kernel == "softmax_slab":
+            return [x_MN, y.matrix, m, n, slab.rows], [y]
+        if self.kernel == "softmax_backward_slab":
+            return [inputs[0], inputs[1], y.matrix, m, n, slab.rows, slab.tensor_bytes], [y]
+        if self.op == "norm_activation":
+            return [*inputs, y.matrix, m, n, 0, slab.rows], [y]
+        x, r, w, b = {
+            "rmsnorm": (inputs[0], 0, inputs[-1], 0),
+            "layernorm": (inputs[0], 0, inputs[1], inputs[-1]),
+            "add_rmsnorm": (inputs[0], inputs[1], inputs[-1], 0),
+        }[self.op]
+        s = Output(m, n, x_MN.dtype) if self.op == "add_rmsnorm" else None
+        pointers = [x, r, w, b, 0 if s is None else s.matrix, y.matrix]
+        return [*pointers, m, n, 0, slab.rows, slab.tensor_bytes], [y] if s is None else [s, y]
+
+
+def norm(op: str, *, centred: int = 0, adds: int = 0) -> Case:
+    return Case(
+        op,
+        normalisation.SOURCE,
+        "normalise_slabs",
+        tensors=1 + adds,
+        macros={"CENTRED": str(centred), "ADDS": str(adds)},
+    )
+
+
+CASES = {
+    "row_sum": Case("row_sum", row_reduction.SOURCE, "row_slab"),
+    "argmax": Case("argmax", row_reduction.SOURCE, "row_slab", macros={"ARGMAX": "1"}),
+    "softmax": Case("softmax", softmax.SOURCE, "softmax_slab"),
+    "rmsnorm": norm("rmsnorm"),
+    "layernorm": norm("layernorm", centred=1),
+    "add_rmsnorm": norm("add_rmsnorm", adds=1),
+    "norm_activation": Case("norm_activation", norm_activation.SOURCE, "layernorm_gelu_slabs"),
+}
+
+
+def right(op: Op, problem: Problem, inputs: Sequence[Tensor], outputs: tuple[Tensor, ...]) -> bool:
+    copies = tuple(one.clone() for one in outputs)
+    return compare(op, problem, inputs, copies[0] if len(copies) == 1 else copies).passed
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_agree_with_the_reference(name: str, emulator: Emulator) -> None:
+    case, op = CASES[name], op_named(CASES[name].op)
+    for dtype, mode in zip(NAMES, MODES, strict=True):
+        for m, n in SHAPES:
+            problem = op.problem({"m": m, "n": n}, NAMES[dtype])
+            inputs = inputs_of(op, problem)
+            outputs, error = case.outputs(emulator, inputs, mode=mode)
+            assert error == "", (m, n, dtype)
+            assert right(op, problem, inputs, outputs), (m, n, dtype)
+
+
+@needs_compiler
+def test_the_backward_pass_of_softmax_agrees_with_its_definition(emulator: Emulator) -> None:
+    case = Case("softmax", softmax.SOURCE, "softmax_backward_slab", tensors=2)
+    for dtype, mode in zip(NAMES, MODES, strict=True):
+        for m, n in SHAPES:
+            y_MN = torch.randn(m, n).softmax(-1).to(dtype)
+            dy_MN = torch.randn(m, n).to(dtype)
+            (dx_MN,), error = case.outputs(emulator, (y_MN, dy_MN), mode=mode)
+            y, dy = y_MN.double(), dy_MN.double()
+            expected = y * (dy - (y * dy).sum(-1, keepdim=True))
+            assert error == ""
+            rounding = 2**-8 * expected.abs() if dtype is torch.bfloat16 else 0
+            allowed = rounding + 2**-20 * y * (dy.abs() + (y * dy.abs()).sum(-1, keepdim=True))
+            assert ((dx_MN.double() - expected).abs() <= allowed).all(), (m, n, dtype)
+
+
+MISTAKES = {
+    "a slab begins at the wrong row": (
+        "(long long)blockIdx.x * rows_a_slab",
+        "(long long)blockIdx.x * (rows_a_slab + 1)",
+    ),
+    "the end of the last slab is not copied": ("vectors * WIDTH, elements);", "elements, elements);"),
+    "the last row is left out": ("row < slab.rows);", "row < slab.rows - 1);"),
+    "threads do not wait for the copies of others": ("__syncthreads();", ""),
+    "lanes of a row do not exchange their sums": ("SLAB_LANES / 2; distance", "0; distance"),
+    "the last unit of a row is left out": ("i < n / Unit<T>::WIDTH", "i < n / Unit<T>::WIDTH - 1"),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_the_kernel_is_found(mistake: str, emulator: Emulator) -> None:
+    case, op, (before, after) = CASES["row_sum"], op_named("row_sum"), MISTAKES[mistake]
+    assert before in text_of(case.source)
+    problem = op.problem({"m": 613, "n": 35}, "fp32")
+    inputs = inputs_of(op, problem)
+    found = []
+    for mode in MODES:
+        outputs, error = case.outputs(emulator, inputs, mode=mode, text=lambda text: text.replace(before, after))
+        found.append(bool(error) or not right(op, problem, inputs, outputs))
+    assert any(found)
+
+
+@pytest.mark.parametrize("itemsize", [2, 4])
+@pytest.mark.parametrize("tensors", [1, 2])
+def test_slabs_are_whole_vectors_that_fit(itemsize: int, tensors: int) -> None:
+    for n in range(1, LONGEST_ROW_BYTES // itemsize + 1):
+        for m in (1, 1000, 2**24):
+            slab = row_slab(m, n, itemsize, 132, tensors=tensors)
+            assert slab is not None
+            row_bytes = n * itemsize
+            assert slab.rows * row_bytes % 16 == 0 or slab.rows >= m
+            assert slab.rows * row_bytes <= slab.tensor_bytes <= max(SLAB_BYTES // tensors, 8 * LONGEST_ROW_BYTES)
+            assert row_bytes % slab.unit_bytes == 0
+            assert slab.lanes in (1, 2, 4, 8, 16, 32)
+    assert row_slab(1000, LONGEST_ROW_BYTES // itemsize + 1, itemsize, 132) is None
