@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kernelviz.core.problem import Problem
 from kernelviz.core.dtypes import dtype as dtype_named
+from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import Card, whole_vectors
 
 TILE_BYTES = 16 * 1024
