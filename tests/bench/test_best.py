@@ -155,7 +155,7 @@ def test_command_and_python_give_the_same_choice(capsys: pytest.CaptureFixture[s
     assert shown.out.strip() == kv.best_variant("matmul", sizes, "bf16", device="h100") == "gluon_warp_specialised"
     assert "Rule: In 16 bits" in shown.err
     assert (
-        main(["best", "topk", "--size", "m=4", "--size", "n=100", "--size", "k=2", "--device", "H200", "--json"]) == 0
+        main(["best", "topk", "--size", "m=4", "--size", "n=1000", "--size", "k=2", "--device", "H200", "--json"]) == 0
     )
     assert '"variant":"cuda_radix_select"' in capsys.readouterr().out.replace(" ", "").replace("\n", "")
 

@@ -8,14 +8,24 @@ from kernelviz.ops.catalog.best import Card
 MOST_GROUP = 16
 """Query heads of a key head that `mma.cu` takes: two products have so many rows."""
 
+SHORT_CONTEXT = 64
+"""Tokens that a program of `triton_heads` takes in at most eight tiles."""
+
 
 def decode(problem: Problem, card: Card) -> tuple[str, ...]:
-    """CUDA C++ on tensor cores; Triton's scheduled kernel for more than 16 query heads of one key head, which that does
-    not take.
+    """CUDA C++ on tensor cores; a program of Triton a query head for contexts of at most 64 tokens and at most two query
+    heads of a key head, and Triton's scheduled kernel for more than 16, which tensor cores do not take.
+
+    A product on tensor cores has 16 rows, which one or two query heads leave empty, and a short context hides neither that nor
+    the start of its pipeline.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> decode(Problem(op="attention_decode", sizes={"b": 16, "l": 8192, "hq": 64, "hk": 8, "d": 128}, dtype="bf16"), H200)[0]
-    'cuda_mma'
+    >>> sizes = {"b": 16, "l": 8192, "hq": 64, "hk": 8, "d": 128}
+    >>> short = {"b": 4096, "l": 14, "hq": 1, "hk": 1, "d": 128}
+    >>> [decode(Problem(op="attention_decode", sizes=one, dtype="bf16"), H200)[0] for one in (sizes, short)]
+    ['cuda_mma', 'triton_heads']
     """
-    fits = problem.sizes["hq"] <= MOST_GROUP * problem.sizes["hk"]
-    return ("cuda_mma", "triton_scheduled") if fits else ("triton_scheduled",)
+    query_heads, key_heads = problem.sizes["hq"], problem.sizes["hk"]
+    if problem.sizes["l"] <= SHORT_CONTEXT and query_heads <= 2 * key_heads:
+        return ("triton_heads", "cuda_mma")
+    return ("cuda_mma", "triton_scheduled") if query_heads <= MOST_GROUP * key_heads else ("triton_scheduled",)

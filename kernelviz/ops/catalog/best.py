@@ -12,6 +12,12 @@ from kernelviz.core.problem import Problem
 TMA_BYTES = 16
 """Rows that TMA copies begin at multiples of this (CUDA C++ Programming Guide, "Tensor Memory Access")."""
 
+TRITON_DIVISOR = 16
+"""Triton compiles a kernel for integer arguments that are multiples of this (`tt.divisibility`)."""
+SHORT_ROW_BYTES = 2048
+"""An H200 starts a program each 0.6 ns: 2^20 programs took 631 us, for rows of 256 bytes and with 1 KiB for half as many rows;
+rows of 2 KiB take as long as their bytes."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Card:
@@ -57,6 +63,42 @@ def whole_vectors(problem: Problem, *axes: str) -> bool:
     """
     elements = TMA_BYTES // dtype_named(problem.dtype).itemsize_bytes
     return all(problem.sizes[axis] % elements == 0 for axis in axes)
+
+
+def triton_vectorises(length: int) -> bool:
+    """Whether a Triton kernel with the mask `index < length` loads 16 bytes a thread at once.
+
+    Triton compiles such a kernel twice: for lengths that are multiples of 16, where a vector is masked as a whole, and for all
+    others, where each element is loaded alone. CUDA C++ kernels load vectors in both cases.
+
+    >>> [triton_vectorises(length) for length in (4096, 4104, 4099)]
+    [True, False, False]
+    """
+    return length % TRITON_DIVISOR == 0
+
+
+def elements_a_multiprocessor(elements: int, card: Card) -> int:
+    """The most elements that a multiprocessor gets if all get about as many.
+
+    Up to 256, no multiprocessor has more than one block of 256 threads with an element each, so latency sets the time. Up to
+    1024, one element a thread takes half of the threads that it holds.
+
+    >>> elements_a_multiprocessor(2**15, H200), elements_a_multiprocessor(2**17, H200)
+    (249, 993)
+    """
+    return -(-elements // card.multiprocessors)
+
+
+def many_short_rows(problem: Problem, card: Card, *, columns: str = "n", short_bytes: int = SHORT_ROW_BYTES) -> bool:
+    """Whether rows are more than the multiprocessors, and so short that starting a program or block a row takes longer than
+    moving it.
+
+    >>> shapes = ((16, 64), (2**20, 64), (8192, 8192))
+    >>> [many_short_rows(Problem(op="softmax", sizes={"m": m, "n": n}, dtype="bf16"), H200) for m, n in shapes]
+    [False, True, False]
+    """
+    row_bytes = problem.sizes[columns] * dtype_named(problem.dtype).itemsize_bytes
+    return problem.sizes["m"] > card.multiprocessors and row_bytes < short_bytes
 
 
 def tiles(rows: int, columns: int, of: tuple[int, int]) -> int:

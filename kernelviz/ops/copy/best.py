@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card
+from kernelviz.ops.catalog.best import TMA_BYTES, Card, elements_a_multiprocessor, triton_vectorises
 
 
 def copy(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton's blocks, at every size: as fast as any of ours in each recorded case.
+    """Triton's blocks for multiples of 16 elements that begin on 16 bytes; for others, 16-byte vectors of CUDA C++, or an
+    element a thread up to 1024 elements a multiprocessor.
+
+    Triton loads no vectors under a mask of another length or from another address. The elements behind the last vector
+    follow it in CUDA C++, which a small problem waits for.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> copy(Problem(op="copy", sizes={"n": 1048576}, dtype="fp32"), H200)[0]
-    'triton_block'
+    >>> places = ((2**20, 0), (2**20, 4), (2**20 + 1, 0), (1001, 0))
+    >>> [copy(Problem(op="copy", sizes={"n": n, "o": o}, dtype="fp32"), H200)[0] for n, o in places]
+    ['triton_block', 'cuda_adaptive', 'cuda_adaptive', 'cuda_scalar']
     """
-    return ("triton_block", "cuda_adaptive")
+    n = problem.sizes["n"]
+    if triton_vectorises(n) and problem.sizes.get("o", 0) % TMA_BYTES == 0:
+        return ("triton_block", "cuda_adaptive")
+    few = elements_a_multiprocessor(n, card) <= 1024
+    return ("cuda_scalar", "cuda_adaptive") if few else ("cuda_adaptive", "cuda_vec16")
 
 
 def strided(problem: Problem, card: Card) -> tuple[str, ...]:

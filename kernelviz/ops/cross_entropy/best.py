@@ -3,31 +3,49 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card
+from kernelviz.ops.catalog.best import Card, elements_a_multiprocessor, triton_vectorises, whole_vectors
 
 SHORT_ROW = 8192
 """H200, 16 rows of 4096: 2.0 us in Triton, 2.3 in CUDA C++; 8192 rows of 32000: 203 and 119."""
+ONE_PROGRAM = 1024
+"""Elements that a warp of Triton holds in registers, as long as CUDA C++ takes for their launch and its barriers."""
 
 
 def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
-    """A block of CUDA C++ a row; Triton for rows of at most 8192 that are no more than the multiprocessors, and backward.
+    """A block of CUDA C++ a row; Triton for rows of at most 8192 that are no more than the multiprocessors, and backward,
+    except for many rows of no multiple of 16 elements.
+
+    Triton loads no vectors of such rows, which costs less than a launch up to 1024 elements a multiprocessor.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> [cross_entropy(Problem(op="cross_entropy", sizes={"m": m, "v": 4096}, dtype="bf16"), H200)[0] for m in (16, 4096)]
     ['triton_block_per_row', 'cuda_row']
+    >>> sizes = ({"m": 4096, "v": 32000}, {"m": 4096, "v": 50257})
+    >>> backward = [Problem(op="cross_entropy", sizes=one, dtype="bf16", direction="backward") for one in sizes]
+    >>> [cross_entropy(problem, H200)[0] for problem in backward]
+    ['triton_online', 'cuda_row']
     """
     if problem.direction == "backward":
-        return ("triton_online", "cuda_row")
+        few = elements_a_multiprocessor(problem.sizes["m"] * problem.sizes["v"], card) <= 1024
+        even = triton_vectorises(problem.sizes["v"])
+        return ("triton_online", "cuda_row") if even or few else ("cuda_row", "triton_online")
     if problem.sizes["m"] <= card.multiprocessors and problem.sizes["v"] <= SHORT_ROW:
         return ("triton_block_per_row", "cuda_row")
     return ("cuda_row", "triton_online")
 
 
 def with_grad(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Persistent clusters of blocks at every size, and a block a row where there are no clusters.
+    """Persistent clusters of blocks, and a block a row where there are no clusters; Triton for no more rows than
+    multiprocessors of at most 1024 elements, or of at most 8192 that are no whole 16-byte vectors.
+
+    Few short rows take latency alone, and CUDA C++ waits for the elements before and after the vectors of a row.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> with_grad(Problem(op="cross_entropy_with_grad", sizes={"m": 1024, "v": 128256}, dtype="bf16"), H200)
-    ('cuda_columns', 'cuda_row')
+    >>> shapes = ((1024, 128256), (8, 1000), (5, 4001))
+    >>> [with_grad(Problem(op="cross_entropy_with_grad", sizes={"m": m, "v": v}, dtype="bf16"), H200)[0] for m, v in shapes]
+    ['cuda_columns', 'triton_block_per_row', 'triton_block_per_row']
     """
+    m, v = problem.sizes["m"], problem.sizes["v"]
+    if m <= card.multiprocessors and v <= (ONE_PROGRAM if whole_vectors(problem, "v") else SHORT_ROW):
+        return ("triton_block_per_row", "cuda_row")
     return ("cuda_columns", "cuda_row")

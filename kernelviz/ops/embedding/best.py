@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card
+from kernelviz.ops.catalog.best import Card, whole_vectors
+
+TILE_BYTES = 16 * 1024
+"""Of a row, a program of Triton at once."""
+BLOCK_ROW_BYTES = 256 * 16
+"""A row with a 16-byte vector for each of the 256 threads of a block."""
 
 
 def rows(problem: Problem, card: Card) -> tuple[str, ...]:
-    """A program of Triton a row where rows are no more than the multiprocessors, else 16-byte vectors of a row in CUDA
-    C++.
+    """A program of Triton a row where rows of at most 16 KiB are no more than the multiprocessors; else a block of CUDA C++ a
+    row from 4 to 64 KiB, pieces of all rows for shorter and longer ones, and Triton's tiles where rows are no whole 16-byte
+    vectors.
+
+    A block has idle threads in a shorter row, and few blocks share the bytes of longer ones. Rows that are no whole vectors are
+    copied by CUDA C++ in units of 2 to 8 bytes, each of which takes a division.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> sizes = {"v": 65536, "t": 16, "d": 4096}
-    >>> [rows(Problem(op="embedding", sizes={**sizes, "t": t}, dtype="bf16"), H200)[0] for t in (16, 65536)]
-    ['triton_row', 'cuda_row_vec16']
+    >>> shapes = ((16, 4096), (65536, 4096), (65536, 64), (4, 2**27), (65536, 3))
+    >>> [rows(Problem(op="embedding", sizes={"v": 65536, "t": t, "d": d}, dtype="bf16"), H200)[0] for t, d in shapes]
+    ['triton_row', 'cuda_row_vec16', 'cuda_vec16_unrolled', 'cuda_vec16_unrolled', 'triton_tile']
     """
-    if problem.sizes["t"] <= card.multiprocessors:
+    row_bytes = problem.sizes["d"] * dtype_named(problem.dtype).itemsize_bytes
+    if problem.sizes["t"] <= card.multiprocessors and row_bytes <= TILE_BYTES:
         return ("triton_row", "cuda_row_vec16")
-    return ("cuda_row_vec16", "triton_row")
+    if not whole_vectors(problem, "d"):
+        return ("triton_tile", "cuda_vec16_unrolled")
+    if BLOCK_ROW_BYTES <= row_bytes <= 4 * TILE_BYTES and problem.sizes["t"] > card.multiprocessors:
+        return ("cuda_row_vec16", "cuda_vec16_unrolled")
+    return ("cuda_vec16_unrolled", "triton_tile")

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card
+from kernelviz.ops.catalog.best import Card, elements_a_multiprocessor, triton_vectorises
+
+ONE_ELEMENT_A_THREAD = 1024
+"""Elements up to which the exponentials of several elements of a thread take longer than the launch of more threads."""
 
 
 def gated(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton's blocks, forward and backward: within 1 % of our fastest in each recorded case.
+    """Triton's blocks for multiples of 16 elements; for others, 16-byte vectors of CUDA C++, or an element a thread up to
+    1024 elements a multiprocessor, and for any 1024 elements.
+
+    Triton loads no vectors under a mask of another length. The elements behind the last vector follow it in CUDA C++, which
+    a small problem waits for.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> gated(Problem(op="swiglu", sizes={"m": 8192, "n": 8192}, dtype="bf16"), H200)[0]
-    'triton_block'
+    >>> shapes = ((8192, 8192), (8191, 8191), (28, 2373), (4, 4))
+    >>> [gated(Problem(op="swiglu", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
+    ['triton_block', 'cuda_vec16', 'cuda_scalar', 'cuda_scalar']
     """
-    return ("triton_block", "cuda_vec16")
+    elements = problem.sizes["m"] * problem.sizes["n"]
+    vectorised = triton_vectorises(elements)
+    if elements <= ONE_ELEMENT_A_THREAD or (not vectorised and elements_a_multiprocessor(elements, card) <= 1024):
+        return ("cuda_scalar", "cuda_vec16")
+    return ("triton_block", "cuda_vec16") if vectorised else ("cuda_vec16", "triton_block")

@@ -2,28 +2,55 @@
 
 from __future__ import annotations
 
+from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card
+from kernelviz.ops.catalog.best import (
+    Card,
+    elements_a_multiprocessor,
+    many_short_rows,
+    triton_vectorises,
+)
 
 SHORT_ROW = 4096
 """H200: 16384 rows of 4096 take 69 us in triton_fused and 74 in cuda_columns; 8192 rows of 8192 take 74 and 72."""
+SHORT_BYTES = 1024
+"""The gelu of a row of 1 KiB takes as long as the start of a program."""
+LONGEST_BATCHNORM_BYTES = 65535 * 512
+"""The second dimension of Triton's grid counts parts of 512 bytes of a row, and CUDA allows 65535 there."""
 
 
 def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton for rows of at most 4096, and persistent clusters of CUDA C++ for longer ones.
+    """Triton for rows of at most 4096, and persistent clusters of CUDA C++ for longer ones; blocks of CUDA C++ for short rows
+    and those of no multiple of 16 elements.
+
+    Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 1 KiB.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> [layernorm_gelu(Problem(op="norm_activation", sizes={"m": 512, "n": n}, dtype="bf16"), H200)[0] for n in (4096, 8192)]
-    ['triton_fused', 'cuda_columns']
+    >>> shapes = ((512, 4096), (512, 8192), (512, 4099), (2**20, 64))
+    >>> [layernorm_gelu(Problem(op="norm_activation", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
+    ['triton_fused', 'cuda_columns', 'cuda_cluster', 'cuda_cluster']
     """
-    return ("triton_fused", "cuda_fused") if problem.sizes["n"] <= SHORT_ROW else ("cuda_columns", "triton_fused")
+    n = problem.sizes["n"]
+    if not triton_vectorises(n) or many_short_rows(problem, card, short_bytes=SHORT_BYTES):
+        return ("cuda_cluster", "cuda_fused")
+    return ("triton_fused", "cuda_fused") if n <= SHORT_ROW else ("cuda_columns", "triton_fused")
 
 
 def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton, a few rows of the same channels a program, at every size.
+    """Triton, a few rows of the same channels a program; CUDA C++ where rows are short or no multiple of 16 elements, except
+    up to 256 elements a multiprocessor, and where they are too long for Triton's grid.
+
+    Triton loads no vectors of such rows, and has few threads a program for short ones. Few elements take the latency of one
+    load, whatever its width.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> batchnorm_relu(Problem(op="batchnorm_relu", sizes={"m": 16, "n": 4096}, dtype="bf16"), H200)[0]
-    'triton_fused'
+    >>> shapes = ((16, 4096), (2, 13), (2**20, 13), (2**20, 32), (1, 2**26))
+    >>> [batchnorm_relu(Problem(op="batchnorm_relu", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
+    ['triton_fused', 'triton_fused', 'cuda_columns', 'cuda_columns', 'cuda_columns']
     """
-    return ("triton_fused", "cuda_columns")
+    m, n = problem.sizes["m"], problem.sizes["n"]
+    fits = n * dtype_named(problem.dtype).itemsize_bytes <= LONGEST_BATCHNORM_BYTES
+    even = triton_vectorises(n) and not many_short_rows(problem, card, short_bytes=SHORT_BYTES)
+    if fits and (even or elements_a_multiprocessor(m * n, card) <= 256):
+        return ("triton_fused", "cuda_columns")
+    return ("cuda_columns", "triton_fused")

@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card
+from kernelviz.ops.catalog.best import Card, many_short_rows, triton_vectorises, whole_vectors
 
 LONG_ROW, WIDE_ROW = 16384, 32768
 """From 16384 elements of bf16 on, a row takes more than the registers that Triton's programs have for it."""
+WARP = 32
+LONGEST_BACKWARD_ROW = 2**18
+"""Elements of bf16 that the 16 blocks of a cluster hold: 512 KiB. The kernel for longer rows has one block a row."""
 
 
 def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """Persistent programs of Triton for no more rows than multiprocessors; else a program a row up to 16384 elements, and
-    prefetched rows in CUDA C++ beyond.
+    prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows and those of no multiple of 16 elements.
+
+    Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (8192, 8192), (1024, 131072))
+    >>> shapes = ((16, 4096), (8192, 8192), (1024, 131072), (8192, 8195), (2**20, 64), (2**20, 7))
     >>> [rmsnorm(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_persistent', 'triton_block_per_row', 'cuda_async']
+    ['triton_persistent', 'triton_block_per_row', 'cuda_async', 'cuda_columns', 'cuda_columns', 'triton_persistent']
     """
-    if problem.direction == "backward":
-        return _backward(problem)
-    return _by_length(problem, card, LONG_ROW)
+    return _uneven(problem, card) or _by_length(problem, card, LONG_ROW)
 
 
 def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """Persistent programs of Triton for no more rows than multiprocessors; else persistent clusters, but a program a row
-    from 4097 to 16384 elements.
+    from 4097 to 16384 elements; CUDA C++ for rows of no multiple of 16 elements.
+
+    Triton loads no vectors of such rows.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (16384, 4096), (8192, 8192), (512, 131072))
+    >>> shapes = ((16, 4096), (16384, 4096), (8192, 8192), (512, 131072), (16, 4099))
     >>> [layernorm(Problem(op="layernorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_persistent', 'cuda_columns', 'triton_block_per_row', 'cuda_columns']
+    ['triton_persistent', 'cuda_columns', 'triton_block_per_row', 'cuda_columns', 'cuda_columns']
     """
-    if problem.direction == "backward":
-        return _backward(problem)
+    uneven = _uneven(problem, card)
+    if uneven:
+        return uneven
     if _few(problem, card):
         return ("triton_persistent", "cuda_registers")
     if 4096 < problem.sizes["n"] <= LONG_ROW:
@@ -43,16 +49,32 @@ def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
 
 def add_rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """Persistent programs of Triton for no more rows than multiprocessors; else a program a row up to 32768 elements, and
-    prefetched rows in CUDA C++ beyond.
+    prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows and those of no multiple of 16 elements.
+
+    Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (2048, 32768), (512, 131072))
+    >>> shapes = ((16, 4096), (2048, 32768), (512, 131072), (2048, 32769), (2**20, 21))
     >>> [add_rmsnorm(Problem(op="add_rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_persistent', 'triton_block_per_row', 'cuda_async']
+    ['triton_persistent', 'triton_block_per_row', 'cuda_async', 'cuda_columns', 'triton_persistent']
     """
+    return _uneven(problem, card) or _by_length(problem, card, WIDE_ROW)
+
+
+def _uneven(problem: Problem, card: Card) -> tuple[str, ...]:
+    """For a backward pass, and for rows that Triton cannot load as vectors or that are too short for a program each; else
+    none.
+
+    Persistent programs of Triton take several rows at once. In CUDA C++ a row that begins within a vector takes one vector
+    more than it fills, which is much of a row of fewer than 32 elements.
+    """
+    n = problem.sizes["n"]
     if problem.direction == "backward":
-        return _backward(problem)
-    return _by_length(problem, card, WIDE_ROW)
+        return _backward(problem, card)
+    if n < WARP and not whole_vectors(problem, "n"):
+        return ("triton_persistent", "cuda_registers")
+    uneven = not triton_vectorises(n) or many_short_rows(problem, card)
+    return ("cuda_columns", "cuda_registers") if uneven else ()
 
 
 def _by_length(problem: Problem, card: Card, longest: int) -> tuple[str, ...]:
@@ -66,8 +88,19 @@ def _few(problem: Problem, card: Card) -> bool:
     return problem.sizes["m"] <= card.multiprocessors and problem.sizes["n"] <= LONG_ROW
 
 
-def _backward(problem: Problem) -> tuple[str, ...]:
-    """H200: 8192 rows of 8192 take 98 us in Triton and 111 in clusters; 2048 rows of 32768 take 311 and 112."""
-    if problem.sizes["n"] <= LONG_ROW:
+def _backward(problem: Problem, card: Card) -> tuple[str, ...]:
+    """H200: 8192 rows of 8192 take 98 us in Triton and 111 in clusters; 2048 rows of 32768 take 311 and 112, and 49751 rows
+    of 23, of which Triton loads no vectors, 37 and 14. 8 rows of 3.5 million take 2261 and 3211.
+
+    >>> from kernelviz.ops.catalog.best import H200
+    >>> shapes = ((8192, 8192), (2048, 32768), (8192, 8195), (8, 2**22))
+    >>> sizes = [{"m": m, "n": n} for m, n in shapes]
+    >>> problems = [Problem(op="rmsnorm", sizes=one, dtype="bf16", direction="backward") for one in sizes]
+    >>> [_backward(problem, H200)[0] for problem in problems]
+    ['triton_persistent', 'cuda_cluster', 'cuda_cluster', 'triton_persistent']
+    """
+    n = problem.sizes["n"]
+    even = triton_vectorises(n) and not many_short_rows(problem, card)
+    if n > LONGEST_BACKWARD_ROW or (n <= LONG_ROW and even):
         return ("triton_persistent", "cuda_cluster")
     return ("cuda_cluster", "triton_persistent")

@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card
+from kernelviz.ops.catalog.best import Card, many_short_rows, triton_vectorises
 
 SHORT_ROW = 8192
 """H200, fp8: 8192 rows of 8192 take 47 us in Triton and 48 in clusters; 2048 rows of 32768 take 54 and 48."""
 
 
 def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
-    """A program of Triton a row up to 8192 elements, and persistent clusters for longer rows.
+    """A program of Triton a row up to 8192 elements, and persistent clusters for longer rows; a block of CUDA C++ for short
+    rows and those of no multiple of 16 elements.
+
+    Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> [quantize(Problem(op="quantize_fp8", sizes={"m": 512, "n": n}, dtype="bf16"), H200)[0] for n in (8192, 131072)]
-    ['triton_row', 'cuda_columns']
+    >>> shapes = ((512, 8192), (512, 131072), (512, 4099), (2**20, 64))
+    >>> [quantize(Problem(op="quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
+    ['triton_row', 'cuda_columns', 'cuda_registers', 'cuda_registers']
     """
-    if problem.sizes["n"] <= SHORT_ROW:
-        return ("triton_row", "cuda_registers")
-    return ("cuda_columns", "cuda_registers")
+    if problem.sizes["n"] > SHORT_ROW:
+        return ("cuda_columns", "cuda_registers")
+    return ("cuda_registers", "triton_row") if _uneven(problem, card) else ("triton_row", "cuda_registers")
 
 
 def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
-    """A block of CUDA C++ a row where rows of up to 8192 are no more than multiprocessors; else Triton up to 2048
-    elements, and persistent clusters beyond.
+    """A block of CUDA C++ a row where rows of up to 8192 are no more than multiprocessors, and for short rows and those of no
+    multiple of 16 elements; else Triton up to 2048 elements, and persistent clusters beyond.
+
+    Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (32768, 2048), (8192, 8192))
+    >>> shapes = ((16, 4096), (32768, 2048), (8192, 8192), (32768, 2047))
     >>> [rmsnorm_quantize(Problem(op="rmsnorm_quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_fused', 'triton_fused', 'cuda_columns']
+    ['cuda_fused', 'triton_fused', 'cuda_columns', 'cuda_fused']
     """
-    if problem.sizes["m"] <= card.multiprocessors and problem.sizes["n"] <= SHORT_ROW:
+    n = problem.sizes["n"]
+    if n <= SHORT_ROW and (problem.sizes["m"] <= card.multiprocessors or _uneven(problem, card)):
         return ("cuda_fused",)
-    return ("triton_fused", "cuda_fused") if problem.sizes["n"] <= 2048 else ("cuda_columns", "cuda_fused")
+    return ("triton_fused", "cuda_fused") if n <= 2048 else ("cuda_columns", "cuda_fused")
+
+
+def _uneven(problem: Problem, card: Card) -> bool:
+    """Whether Triton cannot load rows as vectors, or they are too short for a program each."""
+    return not triton_vectorises(problem.sizes["n"]) or many_short_rows(problem, card)
