@@ -95,6 +95,13 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
 
         return kernels.bind_slab(x_MN, w_N, b_N, eps=EPS)
 
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    def cuda_split(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
+        """CUDA C++, several blocks share each of a few long rows, in two launches; otherwise as `cuda_fused`."""
+        from kernelviz.ops.norm_activation import cuda_split as kernels
+
+        return kernels.bind_split(x_MN, w_N, b_N, eps=EPS)
+
     return (
         composite_eager,
         torch_eager,
@@ -106,6 +113,7 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
         cuda_cluster,
         cuda_columns,
         cuda_slab,
+        cuda_split,
     )
 
 

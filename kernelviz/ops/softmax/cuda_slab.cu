@@ -2,6 +2,7 @@
 // of them there, and the block writes the piece back (slab_rows.cuh). Exponentials are computed twice, because shared memory keeps
 // the elements as they are stored.
 #include "exponentials.cuh"
+#include "rows.cuh"
 #include "slab_rows.cuh"
 
 constexpr int WIDTH = Unit<ELEMENT>::WIDTH;

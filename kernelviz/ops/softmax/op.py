@@ -12,6 +12,8 @@ from kernelviz.ops.softmax.variants import (
     cuda_cluster,
     cuda_columns,
     cuda_row,
+    cuda_slab,
+    cuda_split,
     liger,
     torch_compile,
     torch_eager,
@@ -92,6 +94,8 @@ OPS = (
             cuda_row,
             cuda_cluster,
             cuda_columns,
+            cuda_slab,
+            cuda_split,
         ),
         presets=(
             Preset(

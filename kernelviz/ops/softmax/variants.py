@@ -86,6 +86,13 @@ def cuda_slab_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
     return kernels.bind_slab_backward(x_MN, dy_MN)
 
 
+def cuda_split_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
+    """The backward pass with several blocks a row, in two launches."""
+    from kernelviz.ops.softmax import cuda_split as kernels
+
+    return kernels.bind_split_backward(x_MN, dy_MN)
+
+
 @variant(backend="torch", backward=composite_backward)
 def composite_eager(x_MN: Tensor) -> Launch:
     """Single torch ops in float32, rounded at the end: max, subtract, exp, sum and divide, each a pass over the whole matrix."""
@@ -179,3 +186,11 @@ def cuda_slab(x_MN: Tensor) -> Launch:
     from kernelviz.ops.softmax import cuda_slab as kernels
 
     return kernels.bind_slab(x_MN)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_split_backward)
+def cuda_split(x_MN: Tensor) -> Launch:
+    """CUDA C++, several blocks share each of a few long rows, in two launches; otherwise as `cuda_row`."""
+    from kernelviz.ops.softmax import cuda_split as kernels
+
+    return kernels.bind_split(x_MN)

@@ -16,3 +16,17 @@ template <class T> T __shfl_xor_sync(unsigned, T value, int mask) {
     return __builtin_bit_cast(T, emulated::of_lane_with(__builtin_bit_cast(unsigned, value), mask));
 }
 inline float rsqrtf(float value) { return 1.0f / __builtin_sqrtf(value); }
+template <class T> Vec16<T> load_vec16(const Vec16<T>* from) { return *from; }
+template <class T> void store_vec16(Vec16<T>* to, const Vec16<T>& vector) { *to = vector; }
+template <class T> void widen(const Vec16<T>& vector, float (&out)[Vec16<T>::WIDTH]) {
+    for (int e = 0; e < Vec16<T>::WIDTH; ++e) {
+        out[e] = to_float(vector.e[e]);
+    }
+}
+template <class T> Vec16<T> narrow(const float (&in)[Vec16<T>::WIDTH]) {
+    Vec16<T> vector;
+    for (int e = 0; e < Vec16<T>::WIDTH; ++e) {
+        vector.e[e] = T(in[e]);
+    }
+    return vector;
+}
