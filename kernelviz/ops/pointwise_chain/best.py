@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card
+from kernelviz.ops.catalog.best import Card, whole_vectors
 
 FEW = 2**19
 """H200, 4 steps: 2^19 elements take 2.6 us in Triton and 2.8 packed; 2^21 take 4.8 and 4.5."""
+FEW_IN_PIECES = 2**18
+"""The same for fp32 rows that are not whole 16-byte vectors, which only the kernel in CUDA C++ reads as vectors. Not measured yet."""
 
 
 def chain(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Packed pairs of 16-bit floats in CUDA C++; Triton for fp32 and up to 2^19 elements.
+    """Packed pairs of 16-bit floats in CUDA C++; Triton for fp32 in rows of whole vectors and up to 2^19 elements.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> sizes = {"m": 8192, "n": 4096, "k": 4}
     >>> [chain(Problem(op="pointwise_chain", sizes={**sizes, "m": m}, dtype="bf16"), H200)[0] for m in (8, 8192)]
     ['triton_fused', 'cuda_fused_packed']
+    >>> chain(Problem(op="pointwise_chain", sizes={"m": 2, "n": 181569, "k": 1}, dtype="fp32"), H200)[0]
+    'cuda_fused'
     """
-    packed = problem.dtype != "fp32" and problem.sizes["m"] * problem.sizes["n"] > FEW
+    elements = problem.sizes["m"] * problem.sizes["n"]
+    if problem.dtype == "fp32" and elements > FEW_IN_PIECES and not whole_vectors(problem, "n"):
+        return ("cuda_fused", "triton_fused")
+    packed = problem.dtype != "fp32" and elements > FEW
     return ("cuda_fused_packed", "triton_fused") if packed else ("triton_fused", "cuda_fused")
 
 

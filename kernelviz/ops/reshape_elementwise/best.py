@@ -11,8 +11,8 @@ FEW = 2**20
 
 
 def reshaped(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Squares of 16-byte vectors, or vectors that span two aligned ones; one tile for all rows or columns if there are few; Triton up to
-    2^20 elements.
+    """Squares of 16-byte vectors, or vectors that span two aligned ones; one tile for all rows or columns if there are few;
+    Triton up to 2^20 elements.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> sizes = ((64, 8192), (256, 8192), (257, 8191), (2, 2**24), (22330, 10))

@@ -85,7 +85,7 @@ def pitch_of(least: int, count: int, rest: int, width: int) -> tuple[int, int]:
     ((128, 0), (64, 0), (32, 1))
     """
     layouts = ((pitch, shift) for pitch in range(least, least + 8) for shift in (0, 1))
-    return min(layouts, key=lambda layout: (cycles(*layout, count, rest, width), layout))
+    return min(layouts, key=lambda layout: (cycles(layout[0], layout[1], count, rest, width), layout))
 
 
 def cycles(pitch: int, shift: int, count: int, rest: int, width: int) -> int:
