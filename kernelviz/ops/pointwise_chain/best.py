@@ -8,7 +8,7 @@ from kernelviz.ops.catalog.best import Card, whole_vectors
 FEW = 2**19
 """H200, 4 steps: 2^19 elements take 2.6 us in Triton and 2.8 packed; 2^21 take 4.8 and 4.5."""
 FEW_IN_PIECES = 2**18
-"""The same for fp32 rows that are not whole 16-byte vectors, which only the kernel in CUDA C++ reads as vectors. Not measured yet."""
+"""The same for fp32 rows that are not whole 16-byte vectors, which only CUDA C++ reads as vectors. Not measured yet."""
 
 
 def chain(problem: Problem, card: Card) -> tuple[str, ...]:

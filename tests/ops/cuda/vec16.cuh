@@ -21,3 +21,9 @@ template <typename T> Vec16<T> load_streaming(const Vec16<T>* from) {
     return vector;
 }
 template <typename T> void store_streaming(Vec16<T>* to, const Vec16<T>& vector) { store_vec16(to, vector); }
+inline void __stcs(uint4* to, const uint4& vector) {
+    store_vec16(reinterpret_cast<Vec16<unsigned>*>(to), reinterpret_cast<const Vec16<unsigned>&>(vector));
+}
+inline float to_float(float v) { return v; }
+inline float to_float(__nv_bfloat16 v) { return v; }
+template <typename T> T from_float(float v) { return T(v); }
