@@ -49,7 +49,7 @@ def cuda_stepwise(x_MN: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_fused(x_MN: Tensor) -> Launch:
-    """Triton, tiles of 128 × 128 (32 × 32 if few): read along x, transposed by the compiler in shared memory, written along y."""
+    """Triton, squares of 128, 32 or 16: read along x, transposed by the compiler in shared memory, written along y."""
     from kernelviz.ops.reshape_elementwise import triton as kernels
 
     return kernels.bind_reshape(x_MN)

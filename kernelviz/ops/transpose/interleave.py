@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "interleave.cu"
 MOST_STREAMS = 64
 """Rows or columns that a block interleaves. Beyond, a tile's part of a row is short, and square tiles are faster."""
-THREADS, MOST_THREADS = 256, 512
-MOST_VECTORS = 4
-"""16-byte vectors of a thread, loaded before the first is used; fewer where the GPU would have fewer than two blocks an SM."""
+SHAPES = ((256, 4), (256, 2), (256, 1), (128, 1), (64, 1))
+"""Threads of a block and 16-byte vectors of a thread, which it loads before it uses the first. The first shape that gives two
+blocks an SM is taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +65,15 @@ class Tile:
         return pitch_of(self.span // self.width + more, self.count, self.rest, self.width)
 
 
-def threads_of(count: int) -> int:
+def threads_of(count: int, most: int) -> int:
     """Threads of a block: a multiple of `count`, so that a thread's elements are of the same streams in each of its vectors.
 
-    >>> [threads_of(count) for count in (1, 2, 3, 10, 15, 37, 64)]
-    [256, 256, 192, 160, 480, 222, 256]
+    >>> [threads_of(count, 256) for count in (1, 2, 3, 10, 15, 37, 64)], threads_of(37, 64)
+    ([256, 256, 192, 160, 255, 222, 256], 37)
     """
     whole_warps = math.lcm(32, count)
-    unit = whole_warps if whole_warps <= MOST_THREADS else count
-    return max(1, THREADS // unit) * unit
+    unit = whole_warps if whole_warps <= most else count
+    return most // unit * unit
 
 
 @functools.cache
@@ -115,17 +115,17 @@ def tile_of(m: int, n: int, itemsize_bytes: int, processors: int) -> Tile | None
     >>> tile = tile_of(2, 28290330, 2, 132)
     >>> (tile.few_rows, tile.threads, tile.vectors, tile.span, tile.blocks)
     (True, 256, 4, 4096, 6907)
-    >>> tile_of(22330, 10, 2, 132).vectors, tile_of(4096, 4096, 2, 132)
-    (1, None)
+    >>> tile = tile_of(22330, 10, 2, 132)
+    >>> (tile.threads, tile.vectors, tile.blocks), tile_of(4096, 4096, 2, 132)
+    ((60, 1, 466), None)
     """
     width = 16 // itemsize_bytes
     count, length = min(m, n), max(m, n)
     if count > MOST_STREAMS or length < width:
         return None
-    threads = threads_of(count)
-    vectors = MOST_VECTORS
-    while vectors > 1 and m * n < 2 * processors * threads * vectors * width:
-        vectors //= 2
+    shapes = [(threads_of(count, most), vectors) for most, vectors in SHAPES]
+    enough = (shape for shape in shapes if m * n >= 2 * processors * shape[0] * shape[1] * width)
+    threads, vectors = next(enough, shapes[-1])
     # One column is one row: a copy.
     return Tile(m <= n or n == 1, count, length, width, threads, vectors)
 
