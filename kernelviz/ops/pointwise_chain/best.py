@@ -7,6 +7,8 @@ from kernelviz.ops.catalog.best import Card, whole_vectors
 
 FEW = 2**19
 """H200, 4 steps: 2^19 elements take 2.6 us in Triton and 2.8 packed; 2^21 take 4.8 and 4.5."""
+FEW_STEPS = 4
+"""H200, bf16, one number a step: 2^27 elements take 128 us in Triton and 129 packed in 4 steps, 232 and 128 in 16."""
 FEW_IN_PIECES = 2**18
 """The same for fp32 rows that are not whole 16-byte vectors, which only CUDA C++ reads as vectors. Not measured yet."""
 
@@ -29,10 +31,13 @@ def chain(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def scalar_chain(problem: Problem, card: Card) -> tuple[str, ...]:
-    """One kernel of Triton for the whole chain, at every size.
+    """One kernel for the whole chain: Triton up to 4 steps; for more in CUDA C++, with packed pairs of 16-bit floats.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> scalar_chain(Problem(op="pointwise_chain_scalar", sizes={"n": 134217728, "k": 8}, dtype="bf16"), H200)[0]
-    'triton_scalars_fused'
+    >>> cases = ((4, "bf16"), (8, "bf16"), (8, "fp32"))
+    >>> [scalar_chain(Problem(op="pointwise_chain_scalar", sizes={"n": 2**27, "k": k}, dtype=d), H200)[0] for k, d in cases]
+    ['triton_scalars_fused', 'cuda_scalars_packed', 'cuda_scalars_fused']
     """
+    if problem.sizes["k"] > FEW_STEPS:
+        return ("cuda_scalars_fused" if problem.dtype == "fp32" else "cuda_scalars_packed", "triton_scalars_fused")
     return ("triton_scalars_fused", "cuda_scalars_packed", "cuda_scalars_fused")
