@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "cuda.cu"
 FLAT_SOURCE = Path(__file__).parent / "cuda_flat.cu"
 THREADS, SCALAR_THREADS = 256, 128
+LONGEST_ROW = 2**31 - 1
+"""The kernels of vectors count the columns in 32 bits."""
 FLAT_ROWS = 4
 """Vectors of a thread that share s and b where those are read at any place of a row, which takes two loads each."""
 FEWEST_THREADS = 64
@@ -112,7 +114,7 @@ def _rows(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor, packed: bool, rows: int) -> 
     m, n = x_MN.shape
     size = x_MN.element_size()
     s, b = s_KN.data_ptr(), b_KN.data_ptr()
-    if x_MN.data_ptr() % 16 or s % 16 or b % 16:
+    if x_MN.data_ptr() % 16 or s % 16 or b % 16 or n > LONGEST_ROW:
         return _single(x_MN, s, b, n)
     if n * size % 16:
         return _flat(x_MN, s, b, packed, 1 if m * n * size < SMALL_BYTES else max(rows, FLAT_ROWS))
