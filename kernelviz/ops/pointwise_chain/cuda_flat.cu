@@ -11,14 +11,14 @@ __device__ __forceinline__ V spliced(const V& low, const V& high, int first) {
     const unsigned* a = reinterpret_cast<const unsigned*>(&low);
     const unsigned* b = reinterpret_cast<const unsigned*>(&high);
     unsigned parts[8] = {a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]};
-    const int words = first * (int)sizeof(ELEMENT) / 4;
+    const int whole = first * (int)sizeof(ELEMENT) / 4;
 #pragma unroll
     for (int i = 0; i < 6; ++i) {
-        parts[i] = words & 2 ? parts[i + 2] : parts[i];
+        parts[i] = whole & 2 ? parts[i + 2] : parts[i];
     }
 #pragma unroll
     for (int i = 0; i < 5; ++i) {
-        parts[i] = words & 1 ? parts[i + 1] : parts[i];
+        parts[i] = whole & 1 ? parts[i + 1] : parts[i];
     }
     V out;
     unsigned* to = reinterpret_cast<unsigned*>(&out);

@@ -99,13 +99,13 @@ def cycles(pitch: int, shift: int, count: int, rest: int, width: int) -> int:
     """
     total = 0
     for i in range(width):
-        words: list[set[int]] = [set() for _ in range(32)]
+        of_banks: list[set[int]] = [set() for _ in range(32)]
         for lane in range(32):
             column, stream = divmod(lane * width + i, count)
             vector = stream * pitch + stream // width * shift
-            word = (vector * width + stream * rest % width + column) * 4 // width
-            words[word % 32].add(word)
-        total += max(map(len, words))
+            four_bytes = (vector * width + stream * rest % width + column) * 4 // width
+            of_banks[four_bytes % 32].add(four_bytes)
+        total += max(map(len, of_banks))
     return total
 
 
