@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,12 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
+FLAT_SOURCE = Path(__file__).parent / "cuda_flat.cu"
 THREADS, SCALAR_THREADS = 256, 128
+LONGEST_ROW = 2**31 - 1
+"""The kernels of vectors count the columns in 32 bits."""
+FLAT_ROWS = 4
+"""Vectors of a thread that share s and b where those are read at any place of a row, which takes two loads each."""
 FEWEST_THREADS = 64
 """Of a block with rows, where the GPU would otherwise have fewer than two blocks an SM."""
 SMALL_BYTES = 16 * 2**20
@@ -48,6 +54,20 @@ def block_of(m: int, vectors: int, rows: int, count: int) -> tuple[int, int]:
         if threads == FEWEST_THREADS or -(-vectors // wide) * -(-m // (rows * tall)) >= 2 * count:
             return wide, tall
         threads //= 2
+
+
+def flat_stride(whole: int, n: int, width: int, most: int) -> tuple[int, int]:
+    """Distance of a thread's vectors in a matrix of `whole` vectors with rows of n elements, and their number, at most `most`.
+
+    A multiple of n elements, so that all of them are in the same columns; the matrix itself for one vector a thread.
+
+    >>> flat_stride(1739267, 662578, 8, 4), flat_stride(90784, 181569, 4, 4), flat_stride(3000000, 3, 8, 4)
+    ((662578, 3), (90784, 1), (750000, 4))
+    """
+    period = n // math.gcd(n, width)
+    stride = period * max(1, -(-whole // (most * period)))
+    rows = -(-whole // stride)
+    return (stride, rows) if rows > 1 else (whole, 1)
 
 
 Enqueue = Callable[[int, int, int, int], None]
@@ -94,8 +114,10 @@ def _rows(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor, packed: bool, rows: int) -> 
     m, n = x_MN.shape
     size = x_MN.element_size()
     s, b = s_KN.data_ptr(), b_KN.data_ptr()
-    if n * size % 16 or x_MN.data_ptr() % 16 or s % 16 or b % 16:
+    if x_MN.data_ptr() % 16 or s % 16 or b % 16 or n > LONGEST_ROW:
         return _single(x_MN, s, b, n)
+    if n * size % 16:
+        return _flat(x_MN, s, b, packed, 1 if m * n * size < SMALL_BYTES else max(rows, FLAT_ROWS))
     vectors = n * size // 16
     if m * n * size < SMALL_BYTES:
         rows = 1
@@ -109,6 +131,22 @@ def _rows(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor, packed: bool, rows: int) -> 
         at = first * n * size
         depth = (ctypes.c_int(k), ctypes.c_int(across))
         nvrtc.launch(kernel, grid, (wide, tall), here, s + at, b + at, there, *sizes, *depth)
+
+    return enqueue
+
+
+def _flat(x_MN: Tensor, s: int, b: int, packed: bool, most: int) -> Enqueue:
+    """Rows that are not whole 16-byte vectors, with up to `most` vectors a thread; s and b are addresses."""
+    (m, n), width = x_MN.shape, 16 // x_MN.element_size()
+    whole, after = divmod(m * n, width)
+    stride, rows = flat_stride(whole, n, width, most)
+    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "PACKED": str(int(packed)), "ROWS": str(rows)}
+    kernel = nvrtc.kernel(FLAT_SOURCE, "chain_flat", defines)
+    grid = -(-(stride + after) // THREADS)
+    sizes = (ctypes.c_longlong(m * n), ctypes.c_longlong(stride), ctypes.c_int(n))
+
+    def enqueue(here: int, there: int, first: int, k: int) -> None:
+        nvrtc.launch(kernel, grid, THREADS, here, s, b, there, *sizes, ctypes.c_int(first), ctypes.c_int(k))
 
     return enqueue
 

@@ -9,6 +9,7 @@ import triton.language as tl
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.triton_divisors import divisor_of
 
 ROW_BYTES, ROW_WARPS, COLUMNS, FEWEST_COLUMNS = 64, 8, 2048, 256
 """Of a program with rows: bytes a thread (so that four rows share the loaded s and b), warps, most and fewest columns."""
@@ -24,7 +25,11 @@ def scalar_bytes(steps: int) -> int:
 
 
 @triton.jit
-def chain_rows_kernel(x_ptr, s_ptr, b_ptr, out_ptr, m, n, k, across, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+def chain_rows_kernel(
+    x_ptr, s_ptr, b_ptr, out_ptr, m, n, k, across, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DIVISOR: tl.constexpr
+):
+    # The same number, of which the compiler now knows a divisor: loads and stores of so many elements are aligned.
+    n = n // DIVISOR * DIVISOR
     down = tl.program_id(0) // across
     columns = ((tl.program_id(0) % across) * COLUMNS + tl.arange(0, COLUMNS))[None, :]
     # 64-bit offsets: m * n passes 2^31 on a GPU with 140 GB.
@@ -82,7 +87,20 @@ def bind_rows(x_MN: torch.Tensor, s_KN: torch.Tensor, b_KN: torch.Tensor) -> Lau
     grid = (across * triton.cdiv(m, rows),)
 
     def launch() -> torch.Tensor:
-        chain_rows_kernel[grid](x_MN, s_KN, b_KN, out_MN, m, n, k, across, ROWS=rows, COLUMNS=columns, num_warps=warps)
+        chain_rows_kernel[grid](
+            x_MN,
+            s_KN,
+            b_KN,
+            out_MN,
+            m,
+            n,
+            k,
+            across,
+            ROWS=rows,
+            COLUMNS=columns,
+            DIVISOR=divisor_of(n),
+            num_warps=warps,
+        )
         return out_MN
 
     return launch

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card
+from kernelviz.ops.catalog.best import Card, whole_vectors
+from kernelviz.ops.transpose.best import is_narrow
 
 FEW = 2**20
 """H200: 64 × 8192 take 1.9 us in Triton and 2.2 in squares; 256 × 8192 take 3.7 and 3.5."""
 
 
 def reshaped(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Squares of 16-byte vectors that are transposed in registers; Triton up to 2^20 elements.
+    """Squares of 16-byte vectors, or vectors that span two aligned ones; one tile for all rows or columns if there are few;
+    Triton up to 2^20 elements.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> [reshaped(Problem(op="reshape_elementwise", sizes={"m": m, "n": 8192}, dtype="bf16"), H200)[0] for m in (64, 256)]
-    ['triton_fused', 'cuda_squares']
+    >>> sizes = ((64, 8192), (256, 8192), (257, 8191), (2, 2**24), (22330, 10))
+    >>> [reshaped(Problem(op="reshape_elementwise", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in sizes]
+    ['triton_fused', 'cuda_squares', 'cuda_vec16', 'cuda_interleave', 'cuda_interleave']
     """
-    few = problem.sizes["m"] * problem.sizes["n"] <= FEW
-    return ("triton_fused", "cuda_squares") if few else ("cuda_squares", "triton_fused")
+    if is_narrow(problem):
+        return ("cuda_interleave", "triton_fused")
+    if problem.sizes["m"] * problem.sizes["n"] <= FEW:
+        return ("triton_fused", "cuda_squares")
+    return ("cuda_squares" if whole_vectors(problem, "m", "n") else "cuda_vec16", "triton_fused")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.transpose import interleave
+from kernelviz.ops.transpose.cuda import bind_vectors
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,6 +35,16 @@ def bind_registers(x_MN: Tensor) -> Launch:
 def bind_squares(x_MN: Tensor) -> Launch:
     """As `bind_registers`, with the vectors exchanged through shared memory."""
     return _bind_vec16("reshape_squares", x_MN)
+
+
+def bind_vec16(x_MN: Tensor) -> Launch:
+    """The transposition's kernel of 16-byte vectors for rows of any length, with relu; `bind_tile` for less than 16 bytes."""
+    return bind_vectors(x_MN, relu=True) or bind_tile(x_MN)
+
+
+def bind_interleave(x_MN: Tensor) -> Launch:
+    """The transposition's kernel for few rows or few columns, with relu; `bind_vec16` for other matrices."""
+    return interleave.bind_interleave(x_MN, relu=True) or bind_vec16(x_MN)
 
 
 def _bind_vec16(name: str, x_MN: Tensor) -> Launch:

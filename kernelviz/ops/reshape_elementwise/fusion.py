@@ -24,7 +24,16 @@ def contiguous_first_steps(sizes: Sizes, itemsize_bytes: int) -> tuple[Step, ...
 FUSION = Fusion(
     family="reshape_elementwise",
     compositions=(Composition(variants=("contiguous_then_op", "cuda_stepwise"), steps=contiguous_first_steps),),
-    fused=("torch_eager", "torch_compile", "triton_fused", "cuda_tile", "cuda_registers", "cuda_squares"),
+    fused=(
+        "torch_eager",
+        "torch_compile",
+        "triton_fused",
+        "cuda_tile",
+        "cuda_registers",
+        "cuda_squares",
+        "cuda_vec16",
+        "cuda_interleave",
+    ),
     grows="m",
     sizes={"m": 16, "n": 8192},
     cpu_sizes={"m": 2048, "n": 2048},

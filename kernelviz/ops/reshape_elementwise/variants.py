@@ -49,7 +49,7 @@ def cuda_stepwise(x_MN: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_fused(x_MN: Tensor) -> Launch:
-    """Triton, tiles of 128 × 128 (32 × 32 if few): read along x, transposed by the compiler in shared memory, written along y."""
+    """Triton, squares of 128, 32 or 16: read along x, transposed by the compiler in shared memory, written along y."""
     from kernelviz.ops.reshape_elementwise import triton as kernels
 
     return kernels.bind_reshape(x_MN)
@@ -79,6 +79,22 @@ def cuda_squares(x_MN: Tensor) -> Launch:
     return kernels.bind_squares(x_MN)
 
 
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_vec16(x_MN: Tensor) -> Launch:
+    """CUDA C++, 16-byte vectors for rows of any length: those that span two aligned vectors are combined in registers."""
+    from kernelviz.ops.reshape_elementwise import cuda as kernels
+
+    return kernels.bind_vec16(x_MN)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_interleave(x_MN: Tensor) -> Launch:
+    """CUDA C++, up to 64 rows or columns: all in one tile of shared memory, 16-byte vectors of x and of y at any size."""
+    from kernelviz.ops.reshape_elementwise import cuda as kernels
+
+    return kernels.bind_interleave(x_MN)
+
+
 VARIANTS = (
     contiguous_then_op,
     torch_eager,
@@ -88,4 +104,6 @@ VARIANTS = (
     cuda_tile,
     cuda_registers,
     cuda_squares,
+    cuda_vec16,
+    cuda_interleave,
 )

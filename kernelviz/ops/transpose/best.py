@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card
+from kernelviz.ops.catalog.best import Card, whole_vectors
+
+NARROW, FEW = 16, 2**14
+"""Rows or columns of a narrow matrix, and elements of one that is too small for its kernel to gain anything. Not measured yet."""
+LONG_NARROW = 64
+"""Rows or columns up to which the same holds where rows of x or of y are not whole 16-byte vectors."""
+
+
+def is_narrow(problem: Problem) -> bool:
+    """Whether a tile of 64 × 64 elements would be mostly outside the matrix, or a row of it would be in pieces.
+
+    >>> [is_narrow(Problem(op="transpose", sizes={"m": m, "n": 2**20}, dtype="bf16")) for m in (2, 16, 37, 64, 100)]
+    [True, True, True, False, False]
+    """
+    m, n = problem.sizes["m"], problem.sizes["n"]
+    most = NARROW if whole_vectors(problem, "m", "n") else LONG_NARROW
+    return min(m, n) <= most and m * n > FEW and max(m, n) * dtype_named(problem.dtype).itemsize_bytes >= 16
 
 
 def transpose(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton's tiles, at every size: within 2 % of our fastest in each recorded case.
+    """Triton's tiles; one tile for all rows or columns if there are few; 16-byte vectors where rows are not whole ones.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> transpose(Problem(op="transpose", sizes={"m": 5000, "n": 3000}, dtype="bf16"), H200)[0]
-    'triton_tile'
+    >>> sizes = ((5000, 3000), (2, 2**24), (2**20, 10), (4097, 8191))
+    >>> [transpose(Problem(op="transpose", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in sizes]
+    ['triton_tile', 'cuda_interleave', 'cuda_interleave', 'cuda_vec16']
     """
-    return ("triton_tile", "cuda_vec16")
+    if is_narrow(problem):
+        return ("cuda_interleave", "triton_tile")
+    pieces = not whole_vectors(problem, "m", "n") and problem.sizes["m"] * problem.sizes["n"] > 2**20
+    return ("cuda_vec16", "triton_tile") if pieces else ("triton_tile", "cuda_vec16")

@@ -1,5 +1,9 @@
-// CUDA C++ kernels of `transpose`: y[n][m] = x[m][n]. ELEMENT is float, __half or __nv_bfloat16; no bits are changed.
+// CUDA C++ kernels of `transpose`: y[n][m] = x[m][n]. ELEMENT is float, __half or __nv_bfloat16; no bits are changed, unless RELU is 1: then
+// kernel 4 computes y[n][m] = max(x[m][n], 0).
 #include "vec16.cuh"
+#if RELU
+#include "relu.cuh"
+#endif
 
 #ifdef PADDING
 // 1. One element a thread. A warp's loads are one line of x; its stores go to 32 rows of y.
@@ -96,6 +100,12 @@ __device__ __forceinline__ void read_block(
     for (int i = 0; i < WIDTH; ++i) {
         in[i] = i * N_REST % WIDTH ? spliced(low[i], high[i], i * N_REST % WIDTH) : low[i];
     }
+#if RELU
+#pragma unroll
+    for (int i = 0; i < WIDTH; ++i) {
+        *reinterpret_cast<W*>(&in[i]) = relu(*reinterpret_cast<W*>(&in[i]));
+    }
+#endif
     transpose_block(in, out);
 }
 
@@ -138,7 +148,11 @@ extern "C" __global__ void __launch_bounds__(THREADS + EXTRA) transpose_vec16(
             __syncthreads();
             if (at < m * n && row >= -WIDTH && row < TILE_M && column >= 0 && column < TILE_N) {
                 uint4* vec = row >= 0 ? tile + swizzled((int)column, (int)row / WIDTH) : before + (M_REST ? column : 0);
+#if RELU
+                reinterpret_cast<ELEMENT*>(vec)[(row + WIDTH) % WIDTH] = relu(x[at]);
+#else
                 reinterpret_cast<ELEMENT*>(vec)[(row + WIDTH) % WIDTH] = x[at];
+#endif
             }
         }
     }
@@ -160,7 +174,8 @@ extern "C" __global__ void __launch_bounds__(THREADS + EXTRA) transpose_vec16(
         const long long row = row0 + vec * WIDTH - offset;
         ELEMENT* to = y + (column0 + column) * m + row;
         if (row >= 0 && row + WIDTH <= m) {
-            *reinterpret_cast<uint4*>(to) = column_vec;
+            // Streaming, also so that the compiler keeps it apart from the stores below. It made four stores of 4 bytes of a plain one.
+            __stcs(reinterpret_cast<uint4*>(to), column_vec);
         } else {
             const ELEMENT* e = reinterpret_cast<const ELEMENT*>(&column_vec);
 #pragma unroll

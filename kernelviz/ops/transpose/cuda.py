@@ -23,6 +23,8 @@ BOX_ROW_BYTES = 128
 """Row length of a TMA box, which has as many rows as elements a row."""
 BOXES = (4, 2)
 """Boxes of a block along m and n: fewer do not pay for issuing them (2 × 2 boxes of fp32 moved 2672 GB/s, 4 × 2 moved 3719)."""
+SMALL_TILE = (8, 8)
+"""16-byte vectors along m and along n of a tile of 64 threads: 64 × 64 elements in 16 bits, 32 × 32 in fp32."""
 
 
 def empty_transposed(x_MN: Tensor) -> Tensor:
@@ -78,14 +80,22 @@ def bind_vec16(x_MN: Tensor, *, tile: tuple[int, int] | None = None) -> Launch:
 
     Raises BadField for a matrix that is not contiguous.
     """
+    return bind_vectors(x_MN, tile=tile) or bind_elements("transpose_tile", x_MN)
+
+
+def bind_vectors(x_MN: Tensor, *, tile: tuple[int, int] | None = None, relu: bool = False) -> Launch | None:
+    """As `bind_vec16`; None for less than 16 bytes and for a view that does not start on 16 bytes.
+
+    `relu`: the result is max(xᵀ, 0). Raises BadField for a matrix that is not contiguous.
+    """
     require_contiguous(x_MN=x_MN)
     (m, n), width = x_MN.shape, 16 // x_MN.element_size()
     if x_MN.data_ptr() % 16 or m * n < width:
-        return bind_elements("transpose_tile", x_MN)
+        return None
     out_NM = empty_transposed(x_MN)
     vectors_m, vectors_n = tile or tile_of(m, n, x_MN.element_size(), multiprocessors(x_MN.device))
     defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "VECTORS_M": str(vectors_m), "VECTORS_N": str(vectors_n)}
-    defines |= {"M_REST": str(m % width), "N_REST": str(n % width)}
+    defines |= {"M_REST": str(m % width), "N_REST": str(n % width), "RELU": str(int(relu))}
     kernel = nvrtc.kernel(SOURCE, "transpose_vec16", defines)
     tiles_n = -(-n // (vectors_n * width))
     # Where rows of y start inside a vector, one more row of tiles may have to write its last elements.

@@ -9,10 +9,23 @@ import triton.language as tl
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.triton_divisors import divisor_of
 
 
 @triton.jit
-def tile_kernel(x_ptr, out_ptr, m, n, tiles_n, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+def tile_kernel(
+    x_ptr,
+    out_ptr,
+    m,
+    n,
+    tiles_n,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    M_DIVISOR: tl.constexpr,
+    N_DIVISOR: tl.constexpr,
+):
+    # The same numbers, of which the compiler now knows a divisor: loads and stores of so many elements are aligned.
+    m, n = m // M_DIVISOR * M_DIVISOR, n // N_DIVISOR * N_DIVISOR
     # One axis of programs, because a grid has at most 65535 along y. 64-bit offsets: m * n passes 2^31 on a GPU with 140 GB.
     rows = (tl.program_id(0) // tiles_n).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = (tl.program_id(0) % tiles_n).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
@@ -59,10 +72,21 @@ def bind_tile(x_MN: torch.Tensor) -> Launch:
     # Four elements a thread of a small tile.
     warps = min(WARPS, down * across // 128)
     tiles_n = triton.cdiv(n, across)
+    divisors = {"M_DIVISOR": divisor_of(m), "N_DIVISOR": divisor_of(n)}
     grid = (triton.cdiv(m, down) * tiles_n,)
 
     def launch() -> torch.Tensor:
-        tile_kernel[grid](x_MN, out_NM, m, n, tiles_n, BLOCK_M=down, BLOCK_N=across, num_warps=warps)
+        tile_kernel[grid](
+            x_MN,
+            out_NM,
+            m,
+            n,
+            tiles_n,
+            BLOCK_M=down,
+            BLOCK_N=across,
+            num_warps=warps,
+            **divisors,
+        )
         return out_NM
 
     return launch

@@ -81,6 +81,22 @@ def cuda_vec16(x_MN: Tensor) -> Launch:
     return kernels.bind_vec16(x_MN)
 
 
+@variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
+def cuda_vec16_small(x_MN: Tensor) -> Launch:
+    """CUDA C++, the same with tiles of 64 threads: four times as many tiles, so that fewer SMs are idle at the end."""
+    from kernelviz.ops.transpose import cuda as kernels
+
+    return kernels.bind_vec16(x_MN, tile=kernels.SMALL_TILE)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
+def cuda_interleave(x_MN: Tensor) -> Launch:
+    """CUDA C++, up to 64 rows or columns: all in one tile of shared memory, 16-byte vectors of x and of y at any size."""
+    from kernelviz.ops.transpose import cuda, interleave
+
+    return interleave.bind_interleave(x_MN) or cuda.bind_vec16(x_MN)
+
+
 @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("tma",))
 def cuda_tma(x_MN: Tensor) -> Launch:
     """CUDA C++, TMA loads and stores the tiles: one thread issues the copies; rows must be whole 16-byte vectors."""
@@ -97,5 +113,7 @@ VARIANTS = (
     cuda_shared_tile,
     cuda_padded_tile,
     cuda_vec16,
+    cuda_vec16_small,
+    cuda_interleave,
     cuda_tma,
 )

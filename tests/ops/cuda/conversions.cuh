@@ -1,32 +1,31 @@
-// What kernels use of kernelviz/ops/kernels/headers/conversions.cuh and vec16.cuh, for the processor.
+// Conversions of vectors of 16 bytes for the processor, and products of packed pairs of bfloat16.
 #pragma once
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
+#include "vec16.cuh"
 
-#define INFINITE __builtin_inff()
-template <class T> float to_float(T value) { return static_cast<float>(value); }
-template <class T> T from_float(float value) { return T(value); }
-template <class T> struct alignas(16) Vec16 {
-    static constexpr int WIDTH = 16 / sizeof(T);
-    T e[WIDTH];
-};
-template <class T> T __ldcs(const T* from) { return *from; }
-template <class T> void __stcs(T* to, T value) { *to = value; }
 template <class T> T __shfl_xor_sync(unsigned, T value, int mask) {
     return __builtin_bit_cast(T, emulated::of_lane_with(__builtin_bit_cast(unsigned, value), mask));
 }
 inline float rsqrtf(float value) { return 1.0f / __builtin_sqrtf(value); }
-template <class T> Vec16<T> load_vec16(const Vec16<T>* from) { return *from; }
-template <class T> void store_vec16(Vec16<T>* to, const Vec16<T>& vector) { *to = vector; }
-template <class T> void widen(const Vec16<T>& vector, float (&out)[Vec16<T>::WIDTH]) {
-    for (int e = 0; e < Vec16<T>::WIDTH; ++e) {
-        out[e] = to_float(vector.e[e]);
+
+template <typename T> void widen(const Vec16<T>& vector, float (&out)[Vec16<T>::WIDTH]) {
+    for (int i = 0; i < Vec16<T>::WIDTH; ++i) {
+        out[i] = vector.e[i];
     }
 }
-template <class T> Vec16<T> narrow(const float (&in)[Vec16<T>::WIDTH]) {
+template <typename T> Vec16<T> narrow(const float (&in)[Vec16<T>::WIDTH]) {
     Vec16<T> vector;
-    for (int e = 0; e < Vec16<T>::WIDTH; ++e) {
-        vector.e[e] = T(in[e]);
+    for (int i = 0; i < Vec16<T>::WIDTH; ++i) {
+        vector.e[i] = T(in[i]);
     }
     return vector;
+}
+struct __nv_bfloat162 {
+    __nv_bfloat16 x, y;
+};
+template <typename T> struct PackedPair {
+    using type = __nv_bfloat162;
+};
+inline __nv_bfloat16 relu_of_fma(__nv_bfloat16 x, __nv_bfloat16 s, __nv_bfloat16 b) { return fmaxf(fmaf(x, s, b), 0.0f); }
+inline __nv_bfloat162 __hfma2_relu(__nv_bfloat162 x, __nv_bfloat162 s, __nv_bfloat162 b) {
+    return {relu_of_fma(x.x, s.x, b.x), relu_of_fma(x.y, s.y, b.y)};
 }

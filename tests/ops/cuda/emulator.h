@@ -49,6 +49,17 @@ extern "C" float fmaxf(float, float) noexcept;
 inline float __fdividef(float a, float b) { return a / b; }
 inline float __uint_as_float(unsigned bits) { return __builtin_bit_cast(float, bits); }
 inline unsigned __float_as_uint(float value) { return __builtin_bit_cast(unsigned, value); }
+inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
+    const unsigned long long both = (unsigned long long)b << 32 | a;
+    unsigned out = 0;
+    for (int i = 0; i < 4; ++i) {
+        out |= (unsigned)(both >> (selector >> 4 * i & 7) * 8 & 0xff) << 8 * i;
+    }
+    return out;
+}
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned bits) {
+    return (unsigned)(((unsigned long long)high << 32 | low) >> bits);
+}
 inline void __threadfence() {}
 inline unsigned atomicAdd(unsigned* to, unsigned more) {  // fibers give way only where they wait
     const unsigned before = *to;

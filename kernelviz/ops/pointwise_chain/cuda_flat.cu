@@ -1,0 +1,130 @@
+// The chain relu(x s + b), k steps, for rows of any length n: x is walked as one vector, so that all of its accesses are of 16 bytes and aligned.
+// ELEMENT is float, __half or __nv_bfloat16. The s and b of a step are rows of n elements.
+#include "conversions.cuh"
+#include "relu.cuh"
+
+using V = Vec16<ELEMENT>;
+constexpr int WIDTH = V::WIDTH;
+
+// The WIDTH elements from index `first` on (0 < first < WIDTH) of two adjacent vectors.
+__device__ __forceinline__ V spliced(const V& low, const V& high, int first) {
+    const unsigned* a = reinterpret_cast<const unsigned*>(&low);
+    const unsigned* b = reinterpret_cast<const unsigned*>(&high);
+    unsigned parts[8] = {a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]};
+    const int whole = first * (int)sizeof(ELEMENT) / 4;
+#pragma unroll
+    for (int i = 0; i < 6; ++i) {
+        parts[i] = whole & 2 ? parts[i + 2] : parts[i];
+    }
+#pragma unroll
+    for (int i = 0; i < 5; ++i) {
+        parts[i] = whole & 1 ? parts[i + 1] : parts[i];
+    }
+    V out;
+    unsigned* to = reinterpret_cast<unsigned*>(&out);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        to[i] = sizeof(ELEMENT) == 2 ? __funnelshift_r(parts[i], parts[i + 1], first % 2 * 16) : parts[i];
+    }
+    return out;
+}
+
+// The s or b of WIDTH elements of x, of which the first is in column `column`: elements of one row of `rows`, from its begin again
+// where x goes on with the next row. `count`: elements of all rows.
+__device__ __forceinline__ V step_vector(const ELEMENT* __restrict__ rows, long long row, int column, int n, long long count) {
+    const long long at = row * n + column;
+    const int first = (int)(at % WIDTH);
+    const V* vectors = reinterpret_cast<const V*>(rows) + at / WIDTH;
+    if (column + WIDTH <= n && at - first + (first ? 2 : 1) * WIDTH <= count) {
+        const V low = load_vec16(vectors);
+        return first ? spliced(low, load_vec16(vectors + 1), first) : low;
+    }
+    V out;
+#pragma unroll
+    for (int i = 0; i < WIDTH; ++i) {
+        out.e[i] = rows[row * n + column];
+        column = column + 1 == n ? 0 : column + 1;
+    }
+    return out;
+}
+
+// A thread processes vectors of x that are `stride` vectors apart. That is a multiple of n elements, so they share s and b. Threads
+// from `stride` on process the elements after the last whole vector. No __restrict__ on x and out, because they may be the same.
+extern "C" __global__ void __launch_bounds__(256) chain_flat(
+    const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, long long count,
+    long long stride, int n, int first_step, int k) {
+    const long long j = (long long)blockIdx.x * 256 + threadIdx.x, whole = count / WIDTH;
+    const long long end = (long long)(first_step + k) * n;
+    if (j >= stride) {
+        const long long i = whole * WIDTH + (j - stride);
+        if (i < count) {
+            float v = to_float(x[i]);
+            for (long long at = (long long)first_step * n + i % n; at < end; at += n) {
+                v = relu(fmaf(v, to_float(s[at]), to_float(b[at])));
+            }
+            out[i] = from_float<ELEMENT>(v);
+        }
+        return;
+    }
+    V vectors[ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        if (j + r * stride < whole) {
+            vectors[r] = load_vec16(reinterpret_cast<const V*>(x) + j + r * stride);
+        }
+    }
+    // A division of 64 bits takes several times as long.
+    const long long at = j * WIDTH;
+    const int column = at >> 31 ? (int)(at % n) : (int)at % n;
+    V scales = step_vector(s, first_step, column, n, end), shifts = step_vector(b, first_step, column, n, end);
+#if PACKED
+    using Pair = typename PackedPair<ELEMENT>::type;
+#else
+    float v[ROWS][WIDTH];
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        widen(vectors[r], v[r]);
+    }
+#endif
+    for (int step = 0; step < k; ++step) {
+#if PACKED
+        const V scale = scales, shift = shifts;
+#else
+        float scale[WIDTH], shift[WIDTH];
+        widen(scales, scale);
+        widen(shifts, shift);
+#endif
+        if (step + 1 < k) {  // prefetch those of the next step
+            scales = step_vector(s, first_step + step + 1, column, n, end);
+            shifts = step_vector(b, first_step + step + 1, column, n, end);
+        }
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+#if PACKED
+            // Two elements an instruction: product, sum and relu are one HFMA2.RELU, rounded to 16 bits at the end of each step.
+            Pair* pairs = reinterpret_cast<Pair*>(&vectors[r]);
+#pragma unroll
+            for (int i = 0; i < WIDTH / 2; ++i) {
+                pairs[i] = __hfma2_relu(
+                    pairs[i], reinterpret_cast<const Pair*>(&scale)[i], reinterpret_cast<const Pair*>(&shift)[i]);
+            }
+#else
+#pragma unroll
+            for (int i = 0; i < WIDTH; ++i) {
+                v[r][i] = relu(fmaf(v[r][i], scale[i], shift[i]));
+            }
+#endif
+        }
+    }
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        if (j + r * stride < whole) {
+#if PACKED
+            const V result = vectors[r];
+#else
+            const V result = narrow<ELEMENT>(v[r]);
+#endif
+            store_vec16(reinterpret_cast<V*>(out) + j + r * stride, result);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+"""Kernels of 16-byte vectors for rows that start anywhere in a vector: results by fibers of the processor, and machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from emulator import MODES, Argument, Emulator, Grid, Output, needs_compiler
+
+from kernelviz.machine_code.disassembly import disassembly
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.pointwise_chain import cuda as chain
+from kernelviz.ops.transpose import cuda as transpose
+from kernelviz.ops.transpose import interleave
+
+DTYPES = (torch.float32, torch.bfloat16)
+dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=str)
+NARROW = ((1, 1031), (2, 1500), (3, 1001), (7, 2050), (16, 264), (37, 401), (64, 130), (5, 4096))
+
+
+def check(
+    emulator: Emulator,
+    file: tuple[Path, str],
+    defines: dict[str, str],
+    arguments: Sequence[Argument],
+    grid: Grid,
+    y: torch.Tensor,
+) -> None:
+    """`arguments`: those of the kernel; its first tensor is x, and None in place of the output."""
+    program = emulator.program(*file, defines)
+    inputs = [one for one in arguments if isinstance(one, torch.Tensor)]
+    for mode in MODES:
+        out = Output(*y.shape, y.dtype)
+        values = [out.matrix if one is OUTPUT else one for one in arguments]
+        assert program.run(values, grid, mode, readable=(inputs[0], *inputs)) == ""
+        assert torch.equal(out.matrix, y), mode
+        assert out.guard_is_unchanged()
+
+
+OUTPUT = -1
+"""Where the output is among the arguments of a kernel."""
+
+
+@needs_compiler
+@dtypes
+@pytest.mark.parametrize("processors", [1, 132])
+@pytest.mark.parametrize("few_rows", [True, False], ids=["rows", "columns"])
+@pytest.mark.parametrize("sizes", NARROW, ids=str)
+def test_streams_are_interleaved(
+    emulator: Emulator, sizes: tuple[int, int], few_rows: bool, processors: int, dtype: torch.dtype
+) -> None:
+    m, n = sizes if few_rows else sizes[::-1]
+    tile = interleave.tile_of(m, n, dtype.itemsize, processors)
+    assert tile is not None
+    x = torch.randn(m, n).to(dtype)
+    file = interleave.SOURCE, "interleave" if tile.few_rows else "deinterleave"
+    defines = tile.defines(nvrtc.element_type(dtype), relu=few_rows)
+    grid = Grid(blocks=tile.blocks, threads=tile.threads)
+    check(emulator, file, defines, [x, OUTPUT, tile.length], grid, x.t().relu() if few_rows else x.t())
+
+
+@needs_compiler
+@dtypes
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("sizes", [(40, 264), (131, 257), (259, 128), (64, 139), (77, 30)], ids=str)
+def test_vectors_are_transposed(emulator: Emulator, sizes: tuple[int, int], relu: bool, dtype: torch.dtype) -> None:
+    (m, n), width = sizes, 16 // dtype.itemsize
+    x = torch.randn(m, n).to(dtype)
+    vectors_m, vectors_n = transpose.tile_of(m, n, dtype.itemsize, 1)
+    defines = {"ELEMENT": nvrtc.element_type(dtype), "VECTORS_M": str(vectors_m), "VECTORS_N": str(vectors_n)}
+    defines |= {"M_REST": str(m % width), "N_REST": str(n % width), "RELU": str(int(relu))}
+    tiles_n = -(-n // (vectors_n * width))
+    blocks = -(-(m + (width - 1 if m % width else 0)) // (vectors_m * width)) * tiles_n
+    grid = Grid(blocks=blocks, threads=vectors_m * vectors_n + (32 if m % width else 0))
+    file = transpose.SOURCE, "transpose_vec16"
+    check(emulator, file, defines, [x, OUTPUT, m, n, tiles_n], grid, x.t().relu() if relu else x.t())
+
+
+@needs_compiler
+@pytest.mark.parametrize(("dtype", "packed"), [(torch.float32, 0), (torch.bfloat16, 0), (torch.bfloat16, 1)], ids=str)
+@pytest.mark.parametrize("most", [1, 4])
+@pytest.mark.parametrize("sizes", [(1, 3, 1), (301, 3, 2), (21, 1031, 1), (37, 262, 3), (2, 4099, 2)], ids=str)
+def test_a_chain_walks_rows_as_one_vector(
+    emulator: Emulator, sizes: tuple[int, int, int], most: int, dtype: torch.dtype, packed: int
+) -> None:
+    """Numbers are small integers, so every order and format of the operations gives the same."""
+    (m, n, k), width = sizes, 16 // dtype.itemsize
+    x, s, b = (torch.randint(low, 3, shape).to(dtype) for low, shape in ((-3, (m, n)), (-1, (k, n)), (-2, (k, n))))
+    expected = x
+    for scale, shift in zip(s, b, strict=True):
+        expected = (expected * scale + shift).relu()
+    whole, after = divmod(m * n, width)
+    stride, rows = chain.flat_stride(whole, n, width, most)
+    defines = {"ELEMENT": nvrtc.element_type(dtype), "PACKED": str(packed), "ROWS": str(rows)}
+    grid = Grid(blocks=-(-(stride + after) // chain.THREADS), threads=chain.THREADS)
+    check(
+        emulator, (chain.FLAT_SOURCE, "chain_flat"), defines, [x, s, b, OUTPUT, m * n, stride, n, 0, k], grid, expected
+    )
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
+def test_global_memory_is_accessed_16_bytes_at_a_time(arch: str) -> None:
+    """NVRTC made four stores of each vector where a branch beside it stores single elements, unless that store is streaming."""
+    pytest.importorskip("cuda.core")
+    tile = interleave.tile_of(3, 2829527, 2, 132)
+    assert tile is not None
+    whole = {"VECTORS_M": "16", "VECTORS_N": "16", "M_REST": "0", "N_REST": "0", "RELU": "0"}
+    flat = {"PACKED": "0", "ROWS": "4"}
+    cases = (
+        (interleave.SOURCE, "interleave", tile.defines("__nv_bfloat16", relu=True), 5, 4),
+        (transpose.SOURCE, "transpose_vec16", {"ELEMENT": "__nv_bfloat16", **whole}, 8, 8),
+        (chain.FLAT_SOURCE, "chain_flat", {"ELEMENT": "__nv_bfloat16", **flat}, 4, 4),
+    )
+    for source, name, defines, loads, stores in cases:
+        code = disassembly(nvrtc.compile_cubin(source, arch, defines, name))
+        lines = [line for line in code.splitlines() if ".128" in line]
+        assert sum("LDG" in line for line in lines) >= loads
+        assert sum("STG" in line for line in lines) == stores
