@@ -1,4 +1,4 @@
-"""CUDA C++ kernels of the backward passes of the normalisations for a few long rows that several blocks share, bound to tensors."""
+"""CUDA C++ kernels of the backward passes of the normalisations for a few long rows, which several blocks share."""
 
 from __future__ import annotations
 
