@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import Card, many_short_rows, triton_vectorises, whole_vectors
 
@@ -10,6 +11,7 @@ LONG_ROW, WIDE_ROW = 16384, 32768
 WARP = 32
 LONGEST_BACKWARD_ROW = 2**18
 """Elements of bf16 that the 16 blocks of a cluster hold: 512 KiB. The kernel for longer rows has one block a row."""
+LONGEST_BACKWARD_ROW_BYTES = 2**19
 
 
 def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
@@ -90,16 +92,20 @@ def _few(problem: Problem, card: Card) -> bool:
 
 def _backward(problem: Problem, card: Card) -> tuple[str, ...]:
     """H200: 8192 rows of 8192 take 98 us in Triton and 111 in clusters; 2048 rows of 32768 take 311 and 112, and 49751 rows
-    of 23, of which Triton loads no vectors, 37 and 14. 8 rows of 3.5 million take 2261 and 3211.
+    of 23, of which Triton loads no vectors, 37 and 14. 8 rows of 3.5 million take 2261 and 3211: one block or cluster a row
+    leaves multiprocessors idle, so several share each of a few rows that no cluster holds.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((8192, 8192), (2048, 32768), (8192, 8195), (8, 2**22))
+    >>> shapes = ((8192, 8192), (2048, 32768), (8192, 8195), (8, 2**22), (200, 2**22))
     >>> sizes = [{"m": m, "n": n} for m, n in shapes]
     >>> problems = [Problem(op="rmsnorm", sizes=one, dtype="bf16", direction="backward") for one in sizes]
     >>> [_backward(problem, H200)[0] for problem in problems]
-    ['triton_persistent', 'cuda_cluster', 'cuda_cluster', 'triton_persistent']
+    ['triton_persistent', 'cuda_cluster', 'cuda_cluster', 'cuda_split', 'triton_persistent']
     """
     n = problem.sizes["n"]
+    row_bytes = n * dtype_named(problem.dtype).itemsize_bytes
+    if problem.sizes["m"] < card.multiprocessors and row_bytes > LONGEST_BACKWARD_ROW_BYTES:
+        return ("cuda_split", "triton_persistent", "cuda_cluster")
     even = triton_vectorises(n) and not many_short_rows(problem, card)
     if n > LONGEST_BACKWARD_ROW or (n <= LONG_ROW and even):
         return ("triton_persistent", "cuda_cluster")

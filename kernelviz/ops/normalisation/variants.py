@@ -281,6 +281,22 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
 
         return kernels.bind_slab(NormInputs(**named_inputs(op, tensors), eps=EPS))
 
+    def split_backward(*tensors: Tensor) -> Staged:
+        from kernelviz.ops.normalisation import cuda_split_backward as kernels
+        from kernelviz.ops.normalisation.cuda import NormInputs
+        from kernelviz.ops.normalisation.cuda_backward import BackwardInputs
+
+        inputs = NormInputs(**named_inputs(op, tensors), eps=EPS)
+        return kernels.bind(BackwardInputs(inputs, **named_gradients(op, tensors)))
+
+    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), backward=split_backward)
+    def cuda_split(*tensors: Tensor) -> Launch:
+        """CUDA C++, several blocks for each of a few long rows, in two launches; other rows as `cuda_registers`."""
+        from kernelviz.ops.normalisation import cuda_split as kernels
+        from kernelviz.ops.normalisation.cuda import NormInputs
+
+        return kernels.bind_split(NormInputs(**named_inputs(op, tensors), eps=EPS))
+
     return (
         composite_eager,
         torch_eager,
@@ -294,4 +310,5 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
         cuda_async,
         cuda_columns,
         cuda_slab,
+        cuda_split,
     )

@@ -82,7 +82,14 @@ def rows_variants(target: str) -> tuple[Variant, ...]:
 
         return kernels.bind_columns(x_MN, None, target)
 
-    return torch_eager, torch_compile, triton_row, cuda_registers, cuda_cluster, cuda_columns
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    def cuda_split(x_MN: Tensor) -> Launch:
+        """CUDA C++, several blocks for each of a few long rows, in two launches; other rows as `cuda_registers`."""
+        from kernelviz.ops.quantize import cuda_split as kernels
+
+        return kernels.bind_split(x_MN, None, target)
+
+    return torch_eager, torch_compile, triton_row, cuda_registers, cuda_cluster, cuda_columns, cuda_split
 
 
 def rmsnorm_variants() -> tuple[Variant, ...]:
@@ -134,4 +141,11 @@ def rmsnorm_variants() -> tuple[Variant, ...]:
 
         return kernels.bind_columns(x_MN, w_N, "fp8", eps=EPS)
 
-    return torch_eager, torch_compile, triton_fused, cuda_fused, cuda_cluster, cuda_columns
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    def cuda_split(x_MN: Tensor, w_N: Tensor) -> Launch:
+        """CUDA C++, several blocks for each of a few long rows, in two launches; other rows as `cuda_fused`."""
+        from kernelviz.ops.quantize import cuda_split as kernels
+
+        return kernels.bind_split(x_MN, w_N, "fp8", eps=EPS)
+
+    return torch_eager, torch_compile, triton_fused, cuda_fused, cuda_cluster, cuda_columns, cuda_split

@@ -1,0 +1,80 @@
+"""Kernels of rows that several blocks share, as text for the emulator: with our own rows.cuh and what else they use of CUDA."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from kernelviz.ops.kernels import nvrtc
+
+INLINED = ("row_beside.cuh", "split_rows.cuh", "rows.cuh")
+VECTORS = """
+template <class T> Vec16<T> load_vec16(const Vec16<T>* from) { return *from; }
+template <class T> void store_vec16(Vec16<T>* to, const Vec16<T>& vector) { *to = vector; }
+template <class T> void widen(const Vec16<T>& vector, float (&out)[Vec16<T>::WIDTH]) {
+    for (int e = 0; e < Vec16<T>::WIDTH; ++e) {
+        out[e] = to_float(vector.e[e]);
+    }
+}
+template <class T> Vec16<T> narrow(const float (&in)[Vec16<T>::WIDTH]) {
+    Vec16<T> vector;
+    for (int e = 0; e < Vec16<T>::WIDTH; ++e) {
+        vector.e[e] = from_float<T>(in[e]);
+    }
+    return vector;
+}
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned bits) {
+    return ((unsigned long long)high << 32 | low) >> (bits & 31);
+}
+"""
+"""What conversions.cuh and vec16.cuh define on a GPU and the emulator's conversions.cuh does not."""
+EIGHT_BIT = """
+// As cvt.rn.satfinite.e4m3x2.f32 rounds: to nearest, ties to even.
+inline unsigned char to_e4m3(float value) {
+    const unsigned char sign = __float_as_uint(value) >> 31 << 7;
+    const float size = fabsf(value);
+    if (size != size) {
+        return sign | 0x7f;
+    }
+    unsigned char below = 0;  // the largest number that is not above
+    auto number = [](int bits) {
+        const int exponent = bits >> 3, fraction = bits & 7;
+        return exponent ? (8 + fraction) * exp2f(exponent - 10) : fraction * exp2f(-9);
+    };
+    while (below < 0x7e && number(below + 1) <= size) {
+        ++below;
+    }
+    if (below < 0x7e) {
+        const float low = size - number(below), high = number(below + 1) - size;
+        below += high < low || (high == low && below % 2);
+    }
+    return sign | below;
+}
+inline unsigned char to_int8(float value) {
+    const float whole = __builtin_nearbyintf(value);
+    return (unsigned char)(signed char)(whole > 127 ? 127 : whole < -128 ? -128 : whole);
+}
+template <bool IS_INT8> unsigned pack_8_bit(float a, float b, float c, float d) {
+    auto rounded = [](float value) -> unsigned { return IS_INT8 ? to_int8(value) : to_e4m3(value); };
+    return rounded(a) | rounded(b) << 8 | rounded(c) << 16 | rounded(d) << 24;
+}
+"""
+
+
+def text_of(source: Path) -> str:
+    """A kernel's text with our headers of rows in place of their includes, so that mistakes can be planted there, too.
+
+    Instructions of clusters, which blocks of a row do not form here, are left out.
+    """
+    text = source.read_text()
+    for name in INLINED:
+        include, header = f'#include "{name}"\n', (nvrtc.HEADERS / name).read_text()
+        header = header.replace("#pragma once\n", "")
+        first, *rest = text.split(include)
+        text = first + (header if rest else "") + "".join(rest)
+    text = text.replace('#include "vec16.cuh"\n', "").replace('#include "eight_bit.cuh"\n', EIGHT_BIT)
+    text = text.replace('#include "conversions.cuh"\n', '#include "conversions.cuh"\n' + VECTORS)
+    text = re.sub(r'asm volatile\("(?:mapa|st\.shared::cluster|barrier\.cluster).*\n', "\n", text)
+    return text.replace(
+        "reinterpret_cast<Terms*>(memory)", "reinterpret_cast<Terms*>(emulated::dynamic_shared_pointer())"
+    )

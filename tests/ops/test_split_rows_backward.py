@@ -1,0 +1,148 @@
+"""Backward passes of normalisations of rows that several blocks share, by fibers of the processor, with planted mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+import torch
+from checking import compare, inputs_of
+from emulator import MODES, Argument, Emulator, Grid, Mode, Output, needs_compiler, unwritten
+from rows_on_processor import text_of
+from torch import Tensor
+
+from kernelviz.ops import op_named
+from kernelviz.ops.kernels.split_rows import RowSplit
+from kernelviz.ops.normalisation.cuda_split_backward import COLUMN_LANES, ROW_BYTES, SOURCE, column_blocks
+from kernelviz.ops.normalisation.reference import EPS
+from kernelviz.ops.normalisation.variants import named_gradients, named_inputs
+
+KERNELS = ("statistics_parts", "statistics_of_rows", "backward_parts", "backward_columns")
+DTYPES = {"fp32": MODES[0], "bf16": MODES[1], "fp16": MODES[0]}
+OPS = ("rmsnorm", "layernorm", "add_rmsnorm")
+SHAPES = ((3, 4099, 3), (2, 4096, 4), (9, 2051, 2), (1, 1031, 5), (2, 9, 1))
+"""Rows, their length, and blocks that share one: with starts on 16 bytes and without, more rows than warps of a block, fewer
+chunks than blocks, a short row."""
+
+
+def run(
+    emulator: Emulator,
+    op: str,
+    tensors: tuple[Tensor, ...],
+    parts: int,
+    mode: Mode,
+    text: Callable[[str], str] = lambda text: text,
+) -> tuple[tuple[Tensor, ...], str]:
+    """The gradients that the launches of the forward and the backward pass leave, and the first error."""
+    given = named_inputs(op, tensors) | named_gradients(op, tensors)
+    x_MN, w_N, dy_MN = given["x_MN"], given["w_N"], given["dy_MN"]
+    r, ds, centred = given.get("r_MN", 0), given.get("ds_MN", 0), "b_N" in given
+    m, n = x_MN.shape
+    split = RowSplit(parts, lanes=64)
+    macros = split.defines(x_MN) | {"CENTRED": str(int(centred)), "ADDS": str(int("r_MN" in given))}
+    code = text_of(SOURCE).replace(
+        "(square + eps)", f"(square + {EPS}f)"
+    )  # the emulator passes whole numbers as arguments
+    program = emulator.program(SOURCE, KERNELS, macros, text=text(code))
+
+    s = Output(m, n, x_MN.dtype) if "r_MN" in given else None
+    row_MN = x_MN if s is None else s.matrix
+    sums, squares = unwritten((m, parts), torch.float32), unwritten((m, parts), torch.float32)
+    mean, scale = unwritten((m,), torch.float32), unwritten((m,), torch.float32)
+    partials = unwritten((m, parts, 2 if centred else 1), torch.float32)
+    dx, dw, db = Output(m, n, x_MN.dtype), Output(1, n, x_MN.dtype), Output(1, n, x_MN.dtype)
+
+    errors: list[str] = []
+
+    def launch(
+        name: str, blocks: int, pointers: Sequence[Argument], threads: int = split.lanes, shared: int = 0
+    ) -> None:
+        grid = Grid(blocks=blocks, threads=threads, shared_bytes=shared)
+        errors.append(program.run([*pointers, m, n, parts, 0], grid, mode, kernel=name))
+
+    stored = 0 if s is None else s.matrix
+    if centred:
+        launch("statistics_parts", m * parts, [x_MN, r, stored, 0, sums])
+    launch("statistics_parts", m * parts, [x_MN, r, stored, sums, squares])
+    launch("statistics_of_rows", m, [sums, squares, mean, scale])
+    launch("backward_parts", m * parts, [row_MN, w_N, dy_MN, mean, partials])
+    pointers = [row_MN, w_N, dy_MN, ds, mean, scale, partials, dx.matrix, dw.matrix, db.matrix]
+    blocks = column_blocks(n, x_MN.element_size(), parts)
+    launch("backward_columns", blocks, pointers, COLUMN_LANES, m * ROW_BYTES)
+    written = [one for one in (s, dx, dw, db) if one is not None]
+    assert all(one.guard_is_unchanged() for one in written)
+    assert centred or db.matrix.isnan().all()
+    gradients = (dx.matrix, dw.matrix.view(n), db.matrix.view(n)) if centred else (dx.matrix, dw.matrix.view(n))
+    return tuple(one.clone() for one in gradients), next((error for error in errors if error), "")
+
+
+def right(
+    name: str,
+    sizes: tuple[int, int],
+    dtype: str,
+    emulator: Emulator,
+    parts: int,
+    mode: Mode,
+    change: Callable[[str], str],
+) -> bool:
+    op, (m, n) = op_named(name), sizes
+    problem = op.problem({"m": m, "n": n}, dtype, direction="backward")
+    tensors = inputs_of(op, problem)
+    tensors[0].add_(3.0)  # so that the mean of a row is not about 0
+    outputs, error = run(emulator, name, tensors, parts, mode, change)
+    return not error and compare(op, problem, tensors, outputs).passed
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", OPS)
+def test_kernels_agree_with_the_reference(name: str, dtype: str, emulator: Emulator) -> None:
+    for m, n, parts in SHAPES:
+        assert right(name, (m, n), dtype, emulator, parts, DTYPES[dtype], lambda text: text), (m, n)
+
+
+@needs_compiler
+def test_infinite_elements_of_one_row_do_not_reach_the_gradients_of_its_neighbours(emulator: Emulator) -> None:
+    op = op_named("rmsnorm")
+    tensors = inputs_of(op, op.problem({"m": 3, "n": 1031}, "bf16", direction="backward"))
+    tensors[2][1, [0, -1]] = torch.inf
+    (dx_MN, _), error = run(emulator, "rmsnorm", tensors, 2, MODES[0])
+    assert error == ""
+    assert dx_MN.isfinite().all(dim=1).tolist() == [True, False, True]
+
+
+MISTAKES = {
+    "a block leaves its last chunk out": ("rmsnorm", "piece.last; ++row.rank", "piece.last - 1; ++row.rank"),
+    "the mean is not subtracted": ("layernorm", "CENTRED ? a[e] - middle : a[e]", "a[e]"),
+    "elements outside the row have a distance": ("layernorm", "!CENTRED || row.holds(k, e)", "true"),
+    "the sum is not stored": ("add_rmsnorm", "row.store(s, k, stored);", ""),
+    "the gradient of the sum is left out": ("add_rmsnorm", "fmaf(inner, about.scale, s[e])", "inner * about.scale"),
+    "sums of the first row are used": ("rmsnorm", "partials[row * parts + i]", "partials[i]"),
+    "only some rows are merged": ("rmsnorm", "row += COLUMN_LANES / 32", "row += COLUMN_LANES"),
+    "the mean of the gradients is left out": ("layernorm", " - about.level", ""),
+    "threads do not wait for the merged sums": ("rmsnorm", "__syncthreads();\n\n    const Columns", "const Columns"),
+    "the last row is left out": ("rmsnorm", "from + i < m", "from + i < m - 1"),
+    "the last blocks of columns are left out": ("rmsnorm", "block >= blocks", "block >= blocks - 1"),
+    "columns of a thread overlap": ("rmsnorm", "first + e * COLUMN_LANES", "first + e"),
+    "a row is not shifted beside its weight": ("rmsnorm", "16 - row.head * (int)sizeof(T)", "16"),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_the_kernel_is_found(mistake: str, emulator: Emulator) -> None:
+    name, before, after = MISTAKES[mistake]
+    assert before in text_of(SOURCE)
+    assert not all(
+        right(name, (9, 4099), "bf16", emulator, 3, mode, lambda text: text.replace(before, after)) for mode in MODES
+    )
+
+
+@pytest.mark.parametrize("itemsize", [2, 4])
+def test_blocks_of_columns_are_a_whole_number_for_each_part(itemsize: int) -> None:
+    for n in (1, 1024, 4096, 300_001, 3_508_120):
+        for parts in (1, 3, 66):
+            blocks, each = column_blocks(n, itemsize, parts), 16 // itemsize if n * itemsize % 16 == 0 else 4
+            needed = -(-n // (each * COLUMN_LANES))
+            assert blocks % parts == 0
+            assert needed <= blocks < needed + parts
