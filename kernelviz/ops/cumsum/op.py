@@ -9,6 +9,7 @@ from kernelviz.ops.cumsum import best
 from kernelviz.ops.cumsum.reference import bound, reference
 from kernelviz.ops.cumsum.variants import (
     cuda_look_back,
+    cuda_one_block,
     cuda_three_kernels,
     torch_as_stored,
     torch_compile,
@@ -58,6 +59,7 @@ OPS = (
             torch_compile,
             triton_three_kernels,
             cuda_three_kernels,
+            cuda_one_block,
             cuda_look_back,
         ),
         presets=(

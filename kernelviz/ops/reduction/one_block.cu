@@ -1,0 +1,70 @@
+// CUDA C++ kernel of `sum` and `mean` of few elements. ELEMENT is float, __half or __nv_bfloat16; sums are computed in fp32.
+#include "vec16.cuh"
+
+// 16-byte vectors of a thread in flight at once.
+#ifndef VECTORS
+#define VECTORS 1
+#endif
+constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
+
+// The sum over a warp, in every lane.
+__device__ __forceinline__ float warp_sum(float v) {
+#pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2) {
+        v += __shfl_xor_sync(0xffffffffu, v, apart);
+    }
+    return v;
+}
+
+__device__ __forceinline__ float vector_sum(const Vec16<ELEMENT>& vector) {
+    float sum = 0.0f;
+#pragma unroll
+    for (int k = 0; k < WIDTH; k += 4) {
+        sum += (to_float(vector.e[k]) + to_float(vector.e[k + 1])) + (to_float(vector.e[k + 2]) + to_float(vector.e[k + 3]));
+    }
+    return sum;
+}
+
+// One block of whole warps reads everything, so that there are neither partial sums in memory nor a second stage.
+extern "C" __global__ void __launch_bounds__(1024) sum_one_block(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, float divisor) {
+    __shared__ float of_warp[32];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    // Elements before the first whole vector (a view may start anywhere) and after the last: fewer than 2 WIDTH, one a thread.
+    const long long before = (16 - reinterpret_cast<unsigned long long>(x) % 16) % 16 / sizeof(ELEMENT);
+    const long long head = before < n ? before : n;
+    const long long count = (n - head) / WIDTH;
+    const long long edges = n - count * WIDTH;
+    const Vec16<ELEMENT>* vectors = reinterpret_cast<const Vec16<ELEMENT>*>(x + head);
+    ELEMENT edge = from_float<ELEMENT>(0.0f);
+    if (threadIdx.x < edges) {
+        edge = x[threadIdx.x < head ? threadIdx.x : count * WIDTH + threadIdx.x];
+    }
+    float sum = 0.0f;
+    for (long long first = 0; first < count; first += VECTORS * blockDim.x) {
+        Vec16<ELEMENT> vector[VECTORS];
+        // Loads under predicates, not a loop over what remains, so that all of them are in flight at once.
+#pragma unroll
+        for (int k = 0; k < VECTORS; ++k) {
+            const long long i = first + k * blockDim.x + threadIdx.x;
+            vector[k] = i < count ? load_vec16(vectors + i) : Vec16<ELEMENT>{};
+        }
+#pragma unroll
+        for (int k = 0; k < VECTORS; ++k) {
+            sum += vector_sum(vector[k]);
+        }
+    }
+    sum = warp_sum(sum + to_float(edge));
+    if (warps > 1) {
+        if (lane == 0) {
+            of_warp[warp] = sum;
+        }
+        __syncthreads();
+        if (warp == 0) {
+            sum = warp_sum(lane < warps ? of_warp[lane] : 0.0f);
+        }
+    }
+    if (threadIdx.x == 0) {
+        out[0] = from_float<ELEMENT>(sum / divisor);
+    }
+}
