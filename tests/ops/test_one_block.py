@@ -77,7 +77,7 @@ MISTAKES = {
         ),
     },
     "cumsum": {
-        "the last element is left out": ("(i + 1) * WIDTH > n) {", "(i + 1) * WIDTH > n + WIDTH) {"),
+        "the last element is left out": ("i == partial", "i == partial + 1"),
         "threads do not wait for the sums of warps": (
             "__syncthreads();\n            const float upto",
             "const float upto",

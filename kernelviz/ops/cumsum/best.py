@@ -7,8 +7,8 @@ from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import Card
 
 ONE_BLOCK_BYTES = 64 * 1024
-"""One tile of the largest block. One SM reads and writes it in about 2 µs, after 1.3 µs of launch and first load; look-back takes 3.7 to 4.0 µs
-up to 256 KiB on an H200."""
+"""One tile of the largest block. One SM reads and writes it in about 2 µs, after 1.3 µs of launch and first load; look-back takes
+3.7 to 4.0 µs up to 256 KiB on an H200."""
 
 
 def scan(problem: Problem, card: Card) -> tuple[str, ...]:

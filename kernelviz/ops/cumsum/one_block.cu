@@ -20,7 +20,7 @@ __device__ __forceinline__ float warp_scan(float v) {
 
 // One block of whole warps scans a tile of blockDim.x * VECTORS vectors after the other: no tile waits for the sum of another block. A warp
 // has 32 * VECTORS adjacent vectors of a tile, a thread every 32nd of them. `aligned`: whether x starts on 16 bytes, as out does.
-extern "C" __global__ void __launch_bounds__(1024) cumsum_one_block(
+extern "C" __global__ void __launch_bounds__(1024, 1) cumsum_one_block(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, bool aligned) {
     __shared__ float of_warp[32];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
@@ -28,22 +28,31 @@ extern "C" __global__ void __launch_bounds__(1024) cumsum_one_block(
     for (long long tile = 0; tile * WIDTH < n; tile += VECTORS * blockDim.x) {
         const long long mine = tile + warp * 32 * VECTORS + lane;
         Vec16<ELEMENT> vector[VECTORS];
-        // The loads of whole vectors first, so that all of them are in flight at once; then what is read element by element.
+        // The vector that is not whole is read element by element, together with the whole ones, so that all loads are in flight at once.
+        const long long partial = n / WIDTH;
+        const bool has_partial = partial >= mine && partial < mine + 32 * VECTORS && (partial - mine) % 32 == 0;
+        Vec16<ELEMENT> last{};
+#pragma unroll
+        for (int e = 0; e < WIDTH - 1; ++e) {
+            if (has_partial && partial * WIDTH + e < n) {
+                last.e[e] = x[partial * WIDTH + e];
+            }
+        }
 #pragma unroll
         for (int k = 0; k < VECTORS; ++k) {
             const long long i = mine + k * 32;
-            const bool whole = aligned && (i + 1) * WIDTH <= n;
+            const bool whole = aligned && i < partial;
             vector[k] = whole ? load_vec16(reinterpret_cast<const Vec16<ELEMENT>*>(x) + i) : Vec16<ELEMENT>{};
         }
 #pragma unroll
         for (int k = 0; k < VECTORS; ++k) {
             const long long i = mine + k * 32;
-            if (!aligned || (i + 1) * WIDTH > n) {
+            if (i == partial) {
+                vector[k] = last;
+            } else if (!aligned && i < partial) {
 #pragma unroll
                 for (int e = 0; e < WIDTH; ++e) {
-                    if (i * WIDTH + e < n) {
-                        vector[k].e[e] = x[i * WIDTH + e];
-                    }
+                    vector[k].e[e] = x[i * WIDTH + e];
                 }
             }
         }

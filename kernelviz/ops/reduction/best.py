@@ -7,8 +7,8 @@ from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import Card
 
 ONE_BLOCK_BYTES = 96 * 1024
-"""One block takes about 1.3 µs and reads 60 to 70 bytes per ns, at most what an SM gets from L2 (64 bytes per cycle). The kernels with a
-second stage take 3.2 to 3.5 µs up to 256 KiB on an H200. So one block is as fast at about 128 KiB, and surely faster below 96 KiB."""
+"""One block takes about 1.3 µs and reads 60 to 70 bytes per ns; at most 64 bytes per cycle reach an SM from L2. The kernels with
+a second stage take 3.2 to 3.5 µs up to 256 KiB on an H200. So they break even at about 128 KiB, and the limit is below that."""
 
 
 def reduction(problem: Problem, card: Card) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ __device__ __forceinline__ float vector_sum(const Vec16<ELEMENT>& vector) {
 }
 
 // One block of whole warps reads everything, so that there are neither partial sums in memory nor a second stage.
-extern "C" __global__ void __launch_bounds__(1024) sum_one_block(
+extern "C" __global__ void __launch_bounds__(1024, 1) sum_one_block(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, float divisor) {
     __shared__ float of_warp[32];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
@@ -49,6 +49,7 @@ extern "C" __global__ void __launch_bounds__(1024) sum_one_block(
             const long long i = first + k * blockDim.x + threadIdx.x;
             vector[k] = i < count ? load_vec16(vectors + i) : Vec16<ELEMENT>{};
         }
+        make_opaque(vector);
 #pragma unroll
         for (int k = 0; k < VECTORS; ++k) {
             sum += vector_sum(vector[k]);

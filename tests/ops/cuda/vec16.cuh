@@ -32,3 +32,5 @@ inline float __shfl_up_sync(unsigned, float value, int apart) {
     const int lane = threadIdx.x % 32;
     return emulated::of_lane(value, lane >= apart ? lane - apart : lane);
 }
+
+template <class T, int COUNT> void make_opaque(Vec16<T> (&)[COUNT]) {}
