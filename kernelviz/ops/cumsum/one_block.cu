@@ -1,4 +1,5 @@
-// CUDA C++ kernel of `cumsum` of few elements. ELEMENT is float, __half or __nv_bfloat16; sums are made in fp32 and rounded once an element.
+// CUDA C++ kernels of `cumsum` of few elements. ELEMENT is float, __half or __nv_bfloat16; sums are made in fp32 and rounded once an element.
+#include "cluster_gather.cuh"
 #include "vec16.cuh"
 
 // 16-byte vectors of a thread in flight at once.
@@ -18,15 +19,18 @@ __device__ __forceinline__ float warp_scan(float v) {
     return v;
 }
 
-// One block of whole warps scans a tile of blockDim.x * VECTORS vectors after the other: no tile waits for the sum of another block. A warp
-// has 32 * VECTORS adjacent vectors of a tile, a thread every 32nd of them. `aligned`: whether x starts on 16 bytes, as out does.
-extern "C" __global__ void __launch_bounds__(1024, 1) cumsum_one_block(
-    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, bool aligned) {
+// BLOCKS blocks of whole warps, this one number `block`, scan a tile of blockDim.x * VECTORS vectors each; one block alone then scans the next
+// tile. A warp has 32 * VECTORS adjacent vectors of a tile, a thread every 32nd of them. `aligned`: whether x starts on 16 bytes, as out does.
+template <int BLOCKS>
+__device__ __forceinline__ void scan(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, bool aligned, int block) {
     __shared__ float of_warp[32];
+    __shared__ float of_block[BLOCKS];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     float carry = 0.0f;
-    for (long long tile = 0; tile * WIDTH < n; tile += VECTORS * blockDim.x) {
-        const long long mine = tile + warp * 32 * VECTORS + lane;
+    const long long of_tile = VECTORS * blockDim.x;
+    for (long long tile = 0; tile * WIDTH < n; tile += BLOCKS * of_tile) {
+        const long long mine = tile + block * of_tile + warp * 32 * VECTORS + lane;
         Vec16<ELEMENT> vector[VECTORS];
         // The vector that is not whole is read element by element, together with the whole ones, so that all loads are in flight at once.
         const long long partial = n / WIDTH;
@@ -82,6 +86,13 @@ extern "C" __global__ void __launch_bounds__(1024, 1) cumsum_one_block(
             __syncthreads();  // the next tile writes of_warp
         }
         carry += total;
+        if constexpr (BLOCKS > 1) {
+            gather<BLOCKS>(total, of_block);
+#pragma unroll
+            for (int b = 0; b < BLOCKS - 1; ++b) {
+                base += b < block ? of_block[b] : 0.0f;
+            }
+        }
 #pragma unroll
         for (int k = 0; k < VECTORS; ++k) {
             const long long i = mine + k * 32;
@@ -104,4 +115,18 @@ extern "C" __global__ void __launch_bounds__(1024, 1) cumsum_one_block(
             }
         }
     }
+}
+
+// One block: no tile waits for the sum of another block.
+extern "C" __global__ void __launch_bounds__(1024, 1) cumsum_one_block(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, bool aligned) {
+    scan<1>(x, out, n, aligned, 0);
+}
+
+// One cluster, whose blocks exchange the sums of their tiles through shared memory. n is at most what their tiles hold.
+constexpr int CLUSTER = 8;
+extern "C" __global__ void __launch_bounds__(1024, 1) cumsum_cluster(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, bool aligned) {
+    block_has_started();
+    scan<CLUSTER>(x, out, n, aligned, block_in_cluster());
 }

@@ -1,4 +1,5 @@
-// CUDA C++ kernel of `sum` and `mean` of few elements. ELEMENT is float, __half or __nv_bfloat16; sums are computed in fp32.
+// CUDA C++ kernels of `sum` and `mean` of few elements. ELEMENT is float, __half or __nv_bfloat16; sums are computed in fp32.
+#include "cluster_gather.cuh"
 #include "vec16.cuh"
 
 // 16-byte vectors of a thread in flight at once.
@@ -25,23 +26,21 @@ __device__ __forceinline__ float vector_sum(const Vec16<ELEMENT>& vector) {
     return sum;
 }
 
-// One block of whole warps reads everything, so that there are neither partial sums in memory nor a second stage.
-extern "C" __global__ void __launch_bounds__(1024, 1) sum_one_block(
-    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, float divisor) {
-    __shared__ float of_warp[32];
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    // Elements before the first whole vector (a view may start anywhere) and after the last: fewer than 2 WIDTH, one a thread.
+// The sum of what a thread reads, where `blocks` blocks share x and this one is number `block` of them.
+__device__ __forceinline__ float thread_sum(const ELEMENT* __restrict__ x, long long n, int block, int blocks) {
+    // Elements before the first whole vector (a view may start anywhere) and after the last: fewer than 2 WIDTH, one a thread of block 0.
     const long long before = (16 - reinterpret_cast<unsigned long long>(x) % 16) % 16 / sizeof(ELEMENT);
     const long long head = before < n ? before : n;
     const long long count = (n - head) / WIDTH;
-    const long long edges = n - count * WIDTH;
+    const long long edges = block == 0 ? n - count * WIDTH : 0;
     const Vec16<ELEMENT>* vectors = reinterpret_cast<const Vec16<ELEMENT>*>(x + head);
     ELEMENT edge = from_float<ELEMENT>(0.0f);
     if (threadIdx.x < edges) {
         edge = x[threadIdx.x < head ? threadIdx.x : count * WIDTH + threadIdx.x];
     }
     float sum = 0.0f;
-    for (long long first = 0; first < count; first += VECTORS * blockDim.x) {
+    const long long at_once = VECTORS * blockDim.x;
+    for (long long first = block * at_once; first < count; first += blocks * at_once) {
         Vec16<ELEMENT> vector[VECTORS];
         // Loads under predicates, not a loop over what remains, so that all of them are in flight at once.
 #pragma unroll
@@ -55,17 +54,47 @@ extern "C" __global__ void __launch_bounds__(1024, 1) sum_one_block(
             sum += vector_sum(vector[k]);
         }
     }
-    sum = warp_sum(sum + to_float(edge));
+    return sum + to_float(edge);
+}
+
+// The sum over a block of whole warps, in each thread of its first warp.
+__device__ __forceinline__ float block_sum(float v) {
+    __shared__ float of_warp[32];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    v = warp_sum(v);
     if (warps > 1) {
         if (lane == 0) {
-            of_warp[warp] = sum;
+            of_warp[warp] = v;
         }
         __syncthreads();
         if (warp == 0) {
-            sum = warp_sum(lane < warps ? of_warp[lane] : 0.0f);
+            v = warp_sum(lane < warps ? of_warp[lane] : 0.0f);
         }
     }
+    return v;
+}
+
+// One block reads everything, so that there are neither partial sums in memory nor a second stage. Without a smallest number of blocks in the
+// launch bounds, ptxas uses 32 registers and waits for loads one after the other.
+extern "C" __global__ void __launch_bounds__(1024, 1) sum_one_block(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, float divisor) {
+    const float sum = block_sum(thread_sum(x, n, 0, 1));
     if (threadIdx.x == 0) {
         out[0] = from_float<ELEMENT>(sum / divisor);
+    }
+}
+
+// One cluster reads everything; its blocks exchange their sums through shared memory.
+constexpr int CLUSTER = 8;
+extern "C" __global__ void __launch_bounds__(1024, 1) sum_cluster(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, float divisor) {
+    __shared__ float of_block[CLUSTER];
+    block_has_started();
+    gather<CLUSTER>(block_sum(thread_sum(x, n, block_in_cluster(), CLUSTER)), of_block);
+    if (block_in_cluster() == 0 && threadIdx.x < 32) {
+        const float sum = warp_sum(threadIdx.x < CLUSTER ? of_block[threadIdx.x] : 0.0f);
+        if (threadIdx.x == 0) {
+            out[0] = from_float<ELEMENT>(sum / divisor);
+        }
     }
 }
