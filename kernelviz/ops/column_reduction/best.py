@@ -25,11 +25,11 @@ def columns(problem: Problem, card: Card) -> tuple[str, ...]:
     ['cuda_few_rows', 'cuda_shifted', 'cuda_periodic', 'cuda_few_rows']
     """
     m, n = problem.sizes["m"], problem.sizes["n"]
-    others = ("cuda_shifted", "cuda_split", "triton_split")
+    fallback = ("cuda_shifted", "cuda_split", "triton_split")
     blocks_of_row = n * dtype_named(problem.dtype).itemsize_bytes // (16 * 256)
     wide = whole_vectors(problem, "n") and blocks_of_row >= WIDE_BLOCKS * card.multiprocessors
     if m <= FEW_ROWS or (m <= ROWS_OF_WIDE and wide):
-        return ("cuda_few_rows", *others)
+        return ("cuda_few_rows", *fallback)
     if n <= FEW_COLUMNS:
-        return ("cuda_periodic", *others)
-    return others
+        return ("cuda_periodic", *fallback)
+    return fallback

@@ -10,7 +10,7 @@ ONE_BLOCK_BYTES = 64 * 1024
 """One tile of the largest block. One SM reads and writes it in about 2 µs, after 1.3 µs of launch and first load; look-back takes
 3.7 to 4.0 µs up to 256 KiB on an H200."""
 ONE_BLOCK_BESIDE_CLUSTER_BYTES = 24 * 1024
-"""An estimate: a cluster takes 0.6 µs longer to start and to exchange sums, and is eight times as fast. Here they break even."""
+"""An estimate: a cluster takes 0.6 µs longer to start and exchange sums, and is eight times as fast. Here they break even."""
 CLUSTER_BYTES = 512 * 1024
 """What the blocks of a cluster hold."""
 
@@ -24,9 +24,9 @@ def scan(problem: Problem, card: Card) -> tuple[str, ...]:
     """
     size_bytes = problem.sizes["n"] * dtype_named(problem.dtype).itemsize_bytes
     clusters = card.compute_capability >= (9, 0)
-    others = ("cuda_look_back", "triton_three_kernels")
+    fallback = ("cuda_look_back", "triton_three_kernels")
     if size_bytes <= (ONE_BLOCK_BESIDE_CLUSTER_BYTES if clusters else ONE_BLOCK_BYTES):
-        return ("cuda_one_block", *others)
+        return ("cuda_one_block", *fallback)
     if size_bytes <= CLUSTER_BYTES and clusters:
-        return ("cuda_cluster", *others)
-    return others
+        return ("cuda_cluster", *fallback)
+    return fallback
