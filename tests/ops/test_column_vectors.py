@@ -36,7 +36,7 @@ def launch_of(
     shift, width = x_MN.data_ptr() % 16 // itemsize, 16 // itemsize
     if kernel == "column_few_rows":
         few = vectors.few_rows_tile(m, n, itemsize, shift, count)
-        return few.defines, Grid(blocks=few.blocks(n), threads=256), [x_MN, out, m, n], torch.zeros(1)
+        return few.defines, Grid(blocks=few.blocks(n), threads=few.threads(n)), [x_MN, out, m, n], torch.zeros(1)
     if kernel == "column_shifted":
         tile = vectors.shifted_strips(m, n, width, shift, count)
         partials = torch.full((tile.strips * tile.parts * tile.columns(width),), float("nan"))

@@ -57,6 +57,9 @@ __device__ __forceinline__ float thread_sum(const ELEMENT* __restrict__ x, long 
     return sum + to_float(edge);
 }
 
+// A division would only cost a sum time.
+__device__ __forceinline__ float quotient(float sum, float divisor) { return divisor == 1.0f ? sum : sum / divisor; }
+
 // The sum over a block of whole warps, in each thread of its first warp.
 __device__ __forceinline__ float block_sum(float v) {
     __shared__ float of_warp[32];
@@ -80,7 +83,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) sum_one_block(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, float divisor) {
     const float sum = block_sum(thread_sum(x, n, 0, 1));
     if (threadIdx.x == 0) {
-        out[0] = from_float<ELEMENT>(sum / divisor);
+        out[0] = from_float<ELEMENT>(quotient(sum, divisor));
     }
 }
 
@@ -94,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(1024, 1) sum_cluster(
     if (block_in_cluster() == 0 && threadIdx.x < 32) {
         const float sum = warp_sum(threadIdx.x < CLUSTER ? of_block[threadIdx.x] : 0.0f);
         if (threadIdx.x == 0) {
-            out[0] = from_float<ELEMENT>(sum / divisor);
+            out[0] = from_float<ELEMENT>(quotient(sum, divisor));
         }
     }
 }
