@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import TMA_BYTES, Card
+from kernelviz.ops.catalog.best import Card, whole_vectors
 
-FEW_ROWS = 32
-"""Rows that one thread adds up while parts of the rows would still wait for each other."""
+FEW_ROWS = 8
+"""Rows that one thread has in flight at once."""
+FEW_COLUMNS = 256
+"""With more columns, the last block has too much to add up: 132 blocks have 135 KB of sums for 256 columns, which take 2 µs."""
+ROWS_OF_WIDE = 64
+"""With more rows, it costs time that one SM may have a block more than another: each block has all rows of its columns."""
+WIDE_BLOCKS = 2
+"""Blocks of 256 threads for each SM that a row must have, so that memory is busy without parts of the rows."""
 
 
 def columns(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Parts of the rows that the last block of a strip adds up; a thread a column for at most 32 rows, and Triton's parts
-    where a row is shorter than 16 bytes.
-
-    Few rows have no parts, and a row of less than a vector is loaded by CUDA C++ element by element.
+    """One pass for up to 8 rows and for 64 wide aligned ones, the matrix as one vector up to 256 columns, else parts of the rows.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((4096, 1024), (7, 2**21), (2**28, 1))
-    >>> [columns(Problem(op="column_sum", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_split', 'cuda_column_per_thread', 'triton_split']
+    >>> sizes = ({"m": 2, "n": 1555024}, {"m": 1765, "n": 9361}, {"m": 432734152, "n": 1}, {"m": 64, "n": 2**20})
+    >>> [columns(Problem(op="column_sum", sizes=one, dtype="bf16"), H200)[0] for one in sizes]
+    ['cuda_few_rows', 'cuda_shifted', 'cuda_periodic', 'cuda_few_rows']
     """
-    if problem.sizes["m"] <= FEW_ROWS:
-        return ("cuda_column_per_thread", "cuda_split")
-    if problem.sizes["n"] * dtype_named(problem.dtype).itemsize_bytes < TMA_BYTES:
-        return ("triton_split", "cuda_split")
-    return ("cuda_split", "triton_split")
+    m, n = problem.sizes["m"], problem.sizes["n"]
+    fallback = ("cuda_shifted", "cuda_split", "triton_split")
+    blocks_of_row = n * dtype_named(problem.dtype).itemsize_bytes // (16 * 256)
+    wide = whole_vectors(problem, "n") and blocks_of_row >= WIDE_BLOCKS * card.multiprocessors
+    if m <= FEW_ROWS or (m <= ROWS_OF_WIDE and wide):
+        return ("cuda_few_rows", *fallback)
+    if n <= FEW_COLUMNS:
+        return ("cuda_periodic", *fallback)
+    return fallback

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 EVERY_TARGET = (*TARGETS, "sm_120")
+PERIODIC_MOST = 512
+"""Columns of which the vectors of 512 threads are always whole rows together."""
 
 
 def column_sum(x_MN: Tensor) -> Tensor:
@@ -71,6 +73,32 @@ def cuda_split(x_MN: Tensor) -> Launch:
     return kernels.bind_split(x_MN)
 
 
+@variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",), targets=EVERY_TARGET)
+def cuda_few_rows(x_MN: Tensor) -> Launch:
+    """CUDA C++, one thread per vector of columns, up to 16 bytes, with several rows in flight: one pass, for few rows."""
+    from kernelviz.ops.column_reduction import vectors as kernels
+
+    return kernels.bind_few_rows(x_MN)
+
+
+@variant(
+    backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",), targets=EVERY_TARGET, largest={"n": PERIODIC_MOST}
+)
+def cuda_periodic(x_MN: Tensor) -> Launch:
+    """CUDA C++, the matrix as one vector, 16 bytes per load at strides that are multiples of n elements: at most 512 columns."""
+    from kernelviz.ops.column_reduction import vectors as kernels
+
+    return kernels.bind_periodic(x_MN)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",), targets=EVERY_TARGET)
+def cuda_shifted(x_MN: Tensor) -> Launch:
+    """CUDA C++, as cuda_split, but also rows that start within a vector are read 16 bytes per load, eight loads in flight."""
+    from kernelviz.ops.column_reduction import vectors as kernels
+
+    return kernels.bind_shifted(x_MN)
+
+
 VARIANTS = (
     torch_eager,
     torch_compile,
@@ -79,4 +107,7 @@ VARIANTS = (
     triton_split,
     cuda_atomics,
     cuda_split,
+    cuda_few_rows,
+    cuda_periodic,
+    cuda_shifted,
 )

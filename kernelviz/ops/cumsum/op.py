@@ -8,7 +8,9 @@ from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
 from kernelviz.ops.cumsum import best
 from kernelviz.ops.cumsum.reference import bound, reference
 from kernelviz.ops.cumsum.variants import (
+    cuda_cluster,
     cuda_look_back,
+    cuda_one_block,
     cuda_three_kernels,
     torch_as_stored,
     torch_compile,
@@ -58,6 +60,8 @@ OPS = (
             torch_compile,
             triton_three_kernels,
             cuda_three_kernels,
+            cuda_one_block,
+            cuda_cluster,
             cuda_look_back,
         ),
         presets=(

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.variant import Launch, variant
+from kernelviz.ops.catalog.variant import TARGETS, Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+EVERY_TARGET = (*TARGETS, "sm_120")
+ONE_BLOCK_MOST = 2**20
+"""Elements that one SM reads and writes in about 120 µs in fp32."""
+CLUSTER_MOST = 2**18
+"""Elements of 2 bytes that the 8 blocks of a cluster hold in registers; of 4 bytes they hold half as many."""
 
 
 @variant(backend="torch")
@@ -53,6 +59,30 @@ def cuda_three_kernels(x_N: Tensor) -> Launch:
     from kernelviz.ops.cumsum import cuda as kernels
 
     return kernels.bind_three_kernels(x_N)
+
+
+@variant(
+    backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",), targets=EVERY_TARGET, largest={"n": ONE_BLOCK_MOST}
+)
+def cuda_one_block(x_N: Tensor) -> Launch:
+    """CUDA C++, one block scans everything in 16-byte loads: no sums of other blocks, but one SM only. At most 2^20 elements."""
+    from kernelviz.ops.cumsum import one_block as kernels
+
+    return kernels.bind_one_block(x_N)
+
+
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda", "sm_90"),
+    techniques=("vec16", "cluster"),
+    targets=("sm_90", "sm_100", "sm_120"),
+    largest={"n": CLUSTER_MOST},
+)
+def cuda_cluster(x_N: Tensor) -> Launch:
+    """CUDA C++, one cluster of 8 blocks, which exchange the sums of their tiles through shared memory. At most 512 KiB."""
+    from kernelviz.ops.cumsum import one_block as kernels
+
+    return kernels.bind_cluster(x_N)
 
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))

@@ -1,4 +1,4 @@
-"""CUDA C++ kernels of `rmsnorm`, `layernorm` and `add_rmsnorm` for a few long rows: two launches, in which several blocks share a row."""
+"""CUDA C++ kernels of the normalisations for a few long rows, bound to tensors: two launches, several blocks a row."""
 
 from __future__ import annotations
 

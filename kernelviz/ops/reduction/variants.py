@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.variant import Launch, Variant, variant
+from kernelviz.ops.catalog.variant import TARGETS, Launch, Variant, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+EVERY_TARGET = (*TARGETS, "sm_120")
+CLUSTER_TARGETS = ("sm_90", "sm_100", "sm_120")
+ONE_BLOCK_MOST = 2**20
+"""Elements that one SM reads in about 60 µs in fp32, twenty times as long as all SMs together."""
+CLUSTER_MOST = 2**23
+"""As many for each of the 8 SMs of a cluster."""
 
 
 def sum_variants() -> tuple[Variant, ...]:
@@ -90,6 +97,32 @@ def _kernels(*, mean: bool) -> tuple[Variant, ...]:
 
         return kernels.bind_two_pass(x_N, x_N.numel() if mean else 1)
 
+    @variant(
+        backend="cuda",
+        needs=("nvrtc", "cuda"),
+        techniques=("vec16",),
+        targets=EVERY_TARGET,
+        largest={"n": ONE_BLOCK_MOST},
+    )
+    def cuda_one_block(x_N: Tensor) -> Launch:
+        """CUDA C++, one block reads everything in 16-byte loads: no second stage, but one SM only. At most 2^20 elements."""
+        from kernelviz.ops.reduction import one_block as kernels
+
+        return kernels.bind_one_block(x_N, x_N.numel() if mean else 1)
+
+    @variant(
+        backend="cuda",
+        needs=("nvrtc", "cuda", "sm_90"),
+        techniques=("vec16", "cluster"),
+        targets=CLUSTER_TARGETS,
+        largest={"n": CLUSTER_MOST},
+    )
+    def cuda_cluster(x_N: Tensor) -> Launch:
+        """CUDA C++, one cluster of 8 blocks reads everything and adds up the sums in shared memory. At most 2^23 elements."""
+        from kernelviz.ops.reduction import one_block as kernels
+
+        return kernels.bind_cluster(x_N, x_N.numel() if mean else 1)
+
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_persistent(x_N: Tensor) -> Launch:
         """CUDA C++, one launch of a fixed grid, four 16-byte loads per thread in flight; the last block adds up the sums."""
@@ -103,5 +136,7 @@ def _kernels(*, mean: bool) -> tuple[Variant, ...]:
         cuda_atomic_per_block,
         cuda_two_pass,
         triton_two_pass,
+        cuda_one_block,
+        cuda_cluster,
         cuda_persistent,
     )

@@ -2,9 +2,6 @@
 #pragma once
 #include "vec16.cuh"
 
-template <class T> T __shfl_xor_sync(unsigned, T value, int mask) {
-    return __builtin_bit_cast(T, emulated::of_lane_with(__builtin_bit_cast(unsigned, value), mask));
-}
 inline float rsqrtf(float value) { return 1.0f / __builtin_sqrtf(value); }
 
 template <typename T> void widen(const Vec16<T>& vector, float (&out)[Vec16<T>::WIDTH]) {

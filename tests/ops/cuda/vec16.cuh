@@ -1,4 +1,5 @@
-// Vectors of 16 bytes for the processor: accesses must be aligned, and streaming loads must be within what the test says is readable.
+// kernelviz/ops/kernels/headers/vec16.cuh for the processor, and the shuffles of kernels that include it: accesses must be aligned, and
+// streaming loads must be within what the test says is readable.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -31,3 +32,12 @@ inline float to_float(float v) { return v; }
 inline float to_float(__nv_bfloat16 v) { return v; }
 inline float to_float(__half v) { return v; }
 template <typename T> T from_float(float v) { return T(v); }
+template <class T> T __shfl_xor_sync(unsigned, T value, int mask) {
+    return __builtin_bit_cast(T, emulated::of_lane_with(__builtin_bit_cast(unsigned, value), mask));
+}
+inline float __shfl_sync(unsigned, float value, int lane) { return emulated::of_lane(value, lane); }
+inline float __shfl_up_sync(unsigned, float value, int apart) {
+    const int lane = threadIdx.x % 32;
+    return emulated::of_lane(value, lane >= apart ? lane - apart : lane);
+}
+template <class T, int COUNT> void make_opaque(Vec16<T> (&)[COUNT]) {}

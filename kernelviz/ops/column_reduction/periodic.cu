@@ -1,0 +1,115 @@
+// CUDA C++ kernel of `column_sum` for few columns. ELEMENT is float, __half or __nv_bfloat16; sums are in fp32.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "loads_first.cuh"
+#include "skinny.cuh"
+
+constexpr int MOST_THREADS = 512, WIDTH = 16 / sizeof(ELEMENT);
+constexpr int BATCH = 8;  // 16-byte loads of a thread in flight at once: 64 KiB a block
+
+// Adds up `copies` vectors of n numbers that lie one after the other; the sums replace the first. By all threads of the block.
+__device__ __forceinline__ void fold(float* values, int n, int copies) {
+    while (copies > 1) {
+        const int half = (copies + 1) / 2;
+        for (int i = threadIdx.x; i < (copies - half) * n; i += blockDim.x) {
+            values[i] += values[i + half * n];
+        }
+        __syncthreads();
+        copies = half;
+    }
+}
+
+// The matrix is read as one vector of `size` elements, whatever its rows are. `active` threads of each block load 16-byte vectors side by side;
+// active * WIDTH is a multiple of n, so each element of a thread's vectors is of the same column in every step. Column c of the matrix is number
+// c - head modulo n of the sums, because the first 16-byte vector starts `head` elements behind x.
+// The last block to finish adds up the sums of all, in an order that does not depend on which block it is. `arrived`: zero before and afterwards.
+extern "C" __global__ void __launch_bounds__(MOST_THREADS, 2) column_periodic(
+    const ELEMENT* __restrict__ x, float* __restrict__ partials, unsigned* __restrict__ arrived, ELEMENT* __restrict__ out,
+    long long size, int n, int active) {
+    __shared__ __align__(16) float values[MOST_THREADS * WIDTH];
+    __shared__ float edge[2 * WIDTH];
+    __shared__ int number_of_edge[2 * WIDTH];
+    const int t = threadIdx.x;
+    // Elements before the first whole vector (a view may start anywhere) and after the last: fewer than 2 WIDTH, read by the first block.
+    const long long before = (16 - reinterpret_cast<unsigned long long>(x) % 16) % 16 / sizeof(ELEMENT);
+    const int head = static_cast<int>(min(before, size));
+    const long long count = (size - head) / WIDTH;
+    const int edges = static_cast<int>(size - count * WIDTH);
+    if (blockIdx.x == 0 && t < edges) {
+        const long long from_first_vector = (t < head ? t : count * WIDTH + t) - head;
+        edge[t] = static_cast<float>(x[head + from_first_vector]);
+        number_of_edge[t] = static_cast<int>((from_first_vector % n + n) % n);
+    }
+    const uint4* vectors = reinterpret_cast<const uint4*>(x + head);
+    const long long step = (long long)gridDim.x * active;
+    if (t < active) {
+        float total[WIDTH] = {};
+        for (long long at = (long long)blockIdx.x * active + t; at < count; at += BATCH * step) {
+            uint4 bits[BATCH];
+            // Loads under predicates, not a loop over what remains, so that all of them are in flight at once.
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b) {
+                bits[b] = at + b * step < count ? __ldg(vectors + at + b * step) : uint4{};
+            }
+            loads_first(bits);
+#pragma unroll
+            for (int b = 0; b < BATCH; ++b) {
+                const ELEMENT* elements = reinterpret_cast<const ELEMENT*>(&bits[b]);
+#pragma unroll
+                for (int e = 0; e < WIDTH; ++e) {
+                    total[e] += static_cast<float>(elements[e]);
+                }
+            }
+        }
+#pragma unroll
+        for (int e = 0; e < WIDTH; e += 4) {
+            reinterpret_cast<float4*>(values)[(t * WIDTH + e) / 4] = make_float4(total[e], total[e + 1], total[e + 2], total[e + 3]);
+        }
+    }
+    __syncthreads();
+    const int copies = active * WIDTH / n;
+    fold(values, n, copies);
+    if (blockIdx.x == 0) {
+        for (int c = t; c < n; c += blockDim.x) {
+            for (int i = 0; i < edges; ++i) {
+                values[c] += number_of_edge[i] == c ? edge[i] : 0.0f;
+            }
+        }
+    }
+    if (gridDim.x > 1) {
+        for (int c = t; c < n; c += blockDim.x) {
+            partials[(long long)blockIdx.x * n + c] = values[c];
+        }
+        if (!is_last_to_arrive(arrived, gridDim.x)) {
+            return;
+        }
+        // Again numbers that are a multiple of n apart: thread t adds up those of the places t, t + blockDim.x, … of `values`.
+        const int places = copies * n, numbers = gridDim.x * n;
+        float sums[WIDTH] = {};
+        for (int first = 0; first < numbers; first += places) {
+            float read[WIDTH];
+#pragma unroll
+            for (int e = 0; e < WIDTH; ++e) {
+                const int place = t + e * blockDim.x;
+                read[e] = place < places && first + place < numbers ? __ldcg(partials + first + place) : 0.0f;
+            }
+#pragma unroll
+            for (int e = 0; e < WIDTH; ++e) {
+                sums[e] += read[e];
+            }
+        }
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            const int place = t + e * blockDim.x;
+            if (place < places) {
+                values[place] = sums[e];
+            }
+        }
+        __syncthreads();
+        fold(values, n, min(copies, static_cast<int>(gridDim.x)));
+    }
+    for (int c = t; c < n; c += blockDim.x) {
+        out[(c + head) % n] = static_cast<ELEMENT>(values[c]);
+    }
+}

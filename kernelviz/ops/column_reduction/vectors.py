@@ -1,0 +1,234 @@
+"""CUDA C++ kernels of `column_sum` for few rows, few columns, and rows that start within a 16-byte vector, bound to matrices."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernelviz.core.errors import BadField
+from kernelviz.ops.catalog.variant import Launch
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.gpu import multiprocessors
+from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.vec16 import VEC16_BYTES
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+FOLDER = Path(__file__).parent
+FEW_ROWS, SHIFTED, PERIODIC = FOLDER / "few_rows.cu", FOLDER / "shifted.cu", FOLDER / "periodic.cu"
+WARP = 32
+THREADS = 256
+MOST_COLUMNS = 2**31 - 1 - 8 * THREADS
+"""Columns are counted in 32 bits, also those after the last one that a thread tests."""
+BATCH = 8
+"""16-byte loads that a thread of the kernels for many rows has in flight."""
+PERIODIC_THREADS = 512
+ONE_BLOCK_BYTES = 96 * 1024
+"""One block reads this in about 1.5 µs; adding up the sums of several blocks takes longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class FewRows:
+    """Columns of a vector, vectors of a thread, and rows of them that it has in flight."""
+
+    each: int
+    sets: int
+    rows: int
+
+    def blocks(self, n: int) -> int:
+        """Blocks for n columns."""
+        return -(-n // (self.each * self.sets * THREADS))
+
+    def threads(self, n: int) -> int:
+        """Threads of a block: as many as the only one needs, or all."""
+        return min(THREADS, -(-n // (self.each * WARP)) * WARP)
+
+    @property
+    def defines(self) -> dict[str, str]:
+        """What the kernel is compiled with."""
+        return {"EACH": str(self.each), "SETS": str(self.sets), "ROWS": str(self.rows)}
+
+
+def few_rows_tile(m: int, n: int, itemsize_bytes: int, shift: int, count: int) -> FewRows:
+    """The widest vectors that each row consists of; a thread has about 64 bytes in flight, in at most 16 loads.
+
+    `shift`: elements by which the matrix starts behind a multiple of 16 bytes. Where that is fewer than two blocks for each of
+    `count` SMs, a thread has fewer vectors.
+
+    >>> few_rows_tile(2, 1555024, 2, 0, 132), few_rows_tile(7, 2598897, 4, 0, 132)
+    (FewRows(each=8, sets=2, rows=2), FewRows(each=1, sets=2, rows=8))
+    >>> few_rows_tile(1, 1, 2, 0, 132), few_rows_tile(1000, 2**20, 2, 4, 132)
+    (FewRows(each=1, sets=1, rows=1), FewRows(each=4, sets=1, rows=8))
+    """
+    each = math.gcd(VEC16_BYTES // itemsize_bytes, n, shift)
+    rows = min(8, 1 << (m - 1).bit_length())
+    sets = max(1, min(16, 64 // (each * itemsize_bytes)) // rows)
+    while sets > 1 and FewRows(each, sets, rows).blocks(n) < 2 * count:
+        sets //= 2
+    return FewRows(each, sets, rows)
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftedStrips:
+    """How blocks of 256 threads share a matrix: whether rows may start within a vector, threads side by side, strips of columns,
+    parts of the rows."""
+
+    shifted: bool
+    lanes: int
+    strips: int
+    parts: int
+    part_rows: int
+
+    def columns(self, width: int) -> int:
+        """Columns of a strip, for vectors of `width` columns."""
+        return (self.lanes - self.shifted) * width
+
+    @property
+    def defines(self) -> dict[str, str]:
+        """What the kernel is compiled with."""
+        return {"LANES": str(self.lanes), "SHIFTED": str(int(self.shifted))}
+
+
+def shifted_strips(m: int, n: int, width: int, shift: int, count: int) -> ShiftedStrips:
+    """Strips for m rows of n columns, `width` columns a vector, on a GPU of `count` SMs.
+
+    In all at most three blocks an SM, because they are resident at once; two where strips are few, because then the last block
+    of a strip adds up many sums. A part has at least 8 rows for each thread. Up to 24 rows of a thread make one part, because
+    three times 8 loads take about as long as adding up the sums of parts.
+
+    >>> shifted_strips(1765, 9361, 8, 0, 132)
+    ShiftedStrips(shifted=True, lanes=32, strips=38, parts=10, part_rows=177)
+    >>> shifted_strips(4096, 1024, 8, 0, 132)
+    ShiftedStrips(shifted=False, lanes=32, strips=4, parts=64, part_rows=64)
+    >>> shifted_strips(100, 40, 4, 1, 132)
+    ShiftedStrips(shifted=True, lanes=16, strips=1, parts=1, part_rows=100)
+    """
+    shifted = n % width != 0 or shift != 0
+    vectors = -(-n // width)
+    lanes = min(WARP, 1 << (vectors + shifted - 1).bit_length())
+    strips = -(-vectors // (lanes - shifted))
+    shortest_rows = BATCH * (THREADS // lanes)
+    slots = (2 if strips <= 4 else 3) * count
+    parts = max(1, min(slots // strips, m // shortest_rows)) if m > 3 * shortest_rows else 1
+    part_rows = -(-m // parts)
+    return ShiftedStrips(shifted, lanes, strips, -(-m // part_rows), part_rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Threads of a block, those of them that load, and blocks."""
+
+    threads: int
+    active: int
+    blocks: int
+
+
+def period_of(m: int, n: int, itemsize_bytes: int, count: int) -> Period:
+    """Blocks for m rows of n columns on a GPU of `count` SMs: the vectors of a block's threads are whole rows together.
+
+    One block an SM, two for up to 64 columns, whose sums of blocks are soon added up; but each thread gets at least four vectors.
+    Errors: BadField where a block has too few threads for that.
+
+    >>> period_of(432734152, 1, 2, 132), period_of(9001, 131, 4, 132)
+    (Period(threads=512, active=512, blocks=264), Period(threads=416, active=393, blocks=132))
+    >>> period_of(100, 3, 4, 132)
+    Period(threads=96, active=75, blocks=1)
+    """
+    width = VEC16_BYTES // itemsize_bytes
+    vectors_of_period = n // math.gcd(n, width)
+    if vectors_of_period > PERIODIC_THREADS:
+        raise BadField(
+            "size n", n, f"this kernel takes up to {PERIODIC_THREADS} columns, or as many vectors; choose cuda_shifted"
+        )
+    vectors = -(-m * n // width)
+    periods = min(PERIODIC_THREADS // vectors_of_period, -(-vectors // vectors_of_period))
+    active = periods * vectors_of_period
+    blocks = 1
+    if m * n * itemsize_bytes > ONE_BLOCK_BYTES:
+        blocks = min((2 if n <= 64 else 1) * count, -(-vectors // (4 * active)))
+    return Period(-(-active // WARP) * WARP, active, blocks)
+
+
+def bind_few_rows(x_MN: Tensor) -> Launch:
+    """A thread has all rows of its columns. All binds raise BadField for a matrix that is not contiguous or too wide."""
+    m, n, shift = _shape(x_MN)
+    tile = few_rows_tile(m, n, x_MN.element_size(), shift, multiprocessors(x_MN.device))
+    out_N = _sums(x_MN)
+    kernel = nvrtc.kernel(FEW_ROWS, "column_few_rows", {"ELEMENT": nvrtc.element_type(x_MN.dtype), **tile.defines})
+    blocks, threads, sizes = tile.blocks(n), tile.threads(n), (ctypes.c_longlong(m), ctypes.c_int(n))
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, blocks, threads, x_MN.data_ptr(), out_N.data_ptr(), *sizes)
+        return out_N
+
+    return launch
+
+
+def bind_shifted(x_MN: Tensor) -> Launch:
+    """Several blocks a strip of columns, of which the last adds up their sums; 16-byte loads wherever rows start."""
+    import torch
+
+    m, n, shift = _shape(x_MN)
+    width = VEC16_BYTES // x_MN.element_size()
+    tile = shifted_strips(m, n, width, shift, multiprocessors(x_MN.device))
+    out_N = _sums(x_MN)
+    numbers = tile.strips * tile.parts * tile.columns(width) if tile.parts > 1 else 1
+    partials = torch.empty(numbers, dtype=torch.float32, device=x_MN.device)
+    arrived = torch.zeros(tile.strips, dtype=torch.int32, device=x_MN.device)
+    kernel = nvrtc.kernel(SHIFTED, "column_shifted", {"ELEMENT": nvrtc.element_type(x_MN.dtype), **tile.defines})
+    sizes = (
+        ctypes.c_longlong(m),
+        ctypes.c_int(n),
+        ctypes.c_int(tile.strips),
+        ctypes.c_int(tile.parts),
+        ctypes.c_longlong(tile.part_rows),
+        ctypes.c_int(shift),
+    )
+
+    def launch() -> Tensor:
+        # Addresses are taken here, so that the launch keeps alive the tensors that only it owns.
+        pointers = (t.data_ptr() for t in (x_MN, partials, arrived, out_N))
+        nvrtc.launch(kernel, tile.strips * tile.parts, THREADS, *pointers, *sizes)
+        return out_N
+
+    return launch
+
+
+def bind_periodic(x_MN: Tensor) -> Launch:
+    """The matrix as one vector: a thread's loads are so far apart that each element of them is always of the same column."""
+    import torch
+
+    m, n, _ = _shape(x_MN)
+    period = period_of(m, n, x_MN.element_size(), multiprocessors(x_MN.device))
+    out_N = _sums(x_MN)
+    partials = torch.empty(period.blocks * n, dtype=torch.float32, device=x_MN.device)
+    arrived = torch.zeros(1, dtype=torch.int32, device=x_MN.device)
+    kernel = nvrtc.kernel(PERIODIC, "column_periodic", {"ELEMENT": nvrtc.element_type(x_MN.dtype)})
+    sizes = (ctypes.c_longlong(m * n), ctypes.c_int(n), ctypes.c_int(period.active))
+
+    def launch() -> Tensor:
+        # Addresses are taken here, so that the launch keeps alive the tensors that only it owns.
+        pointers = (t.data_ptr() for t in (x_MN, partials, arrived, out_N))
+        nvrtc.launch(kernel, period.blocks, period.threads, *pointers, *sizes)
+        return out_N
+
+    return launch
+
+
+def _shape(x_MN: Tensor) -> tuple[int, int, int]:
+    """Rows, columns, and the elements by which the matrix starts behind a multiple of 16 bytes."""
+    require_contiguous(x_MN=x_MN)
+    m, n = x_MN.shape
+    if n > MOST_COLUMNS:
+        raise BadField("size n", n, f"this kernel counts columns in 32 bits; it takes at most {MOST_COLUMNS}")
+    return m, n, x_MN.data_ptr() % VEC16_BYTES // x_MN.element_size()
+
+
+def _sums(x_MN: Tensor) -> Tensor:
+    import torch
+
+    return torch.empty(x_MN.shape[1], dtype=x_MN.dtype, device=x_MN.device)

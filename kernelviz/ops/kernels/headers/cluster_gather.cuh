@@ -1,0 +1,26 @@
+// A number of each block of a cluster for all its blocks (compute capability 9.0). tests/ops/cuda/cluster_gather.cuh does the same with the
+// processor.
+#pragma once
+
+__device__ __forceinline__ unsigned block_in_cluster() {
+    unsigned rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+// By all threads, before they load, and once in a kernel: that this block has started, so that others may write to its shared memory.
+__device__ __forceinline__ void block_has_started() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
+
+// By all threads, once in a kernel: number r of `of_block`, in the shared memory of each block, is the `value` that the first BLOCKS threads of
+// block r have.
+template <int BLOCKS> __device__ __forceinline__ void gather(float value, float* of_block) {
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    if (threadIdx.x < BLOCKS) {
+        const unsigned mine = static_cast<unsigned>(__cvta_generic_to_shared(of_block + block_in_cluster()));
+        unsigned remote;
+        asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(mine), "r"(threadIdx.x));
+        asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(remote), "f"(value) : "memory");
+    }
+    __syncwarp();
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+}

@@ -1,0 +1,63 @@
+"""CUDA C++ kernels of `sum` and `mean` of few elements, by one block or one cluster, bound to a vector."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernelviz.ops.catalog.variant import Launch
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.vec16 import VEC16_BYTES
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SOURCE = Path(__file__).parent / "one_block.cu"
+WARP = 32
+MOST_THREADS = 1024
+CLUSTER = 8
+"""Blocks of the cluster: the largest that every GPU with clusters has."""
+MOST_VECTORS = 8
+"""16-byte vectors of a thread in flight: 128 KiB of a block, in 32 registers a thread."""
+
+
+def threads_and_vectors(n: int, itemsize_bytes: int, blocks: int = 1) -> tuple[int, int]:
+    """Threads of a block, and the 16-byte vectors that each has in flight: one for each thread while that is enough.
+
+    >>> threads_and_vectors(1, 2), threads_and_vectors(949, 4), threads_and_vectors(36610, 2), threads_and_vectors(2**20, 4)
+    ((32, 1), (256, 1), (1024, 8), (1024, 8))
+    """
+    vectors = -(-n * itemsize_bytes // (VEC16_BYTES * blocks))
+    threads = min(MOST_THREADS, -(-vectors // WARP) * WARP)
+    of_thread = -(-vectors // threads)
+    return threads, min(MOST_VECTORS, 1 << (of_thread - 1).bit_length())
+
+
+def bind_one_block(x_N: Tensor, divisor: int) -> Launch:
+    """One block reads the whole vector. Errors: BadField for a vector that is not contiguous."""
+    return _bind("sum_one_block", x_N, divisor, blocks=1)
+
+
+def bind_cluster(x_N: Tensor, divisor: int) -> Launch:
+    """One cluster reads the whole vector. Errors: BadField for a vector that is not contiguous."""
+    return _bind("sum_cluster", x_N, divisor, blocks=CLUSTER)
+
+
+def _bind(name: str, x_N: Tensor, divisor: int, *, blocks: int) -> Launch:
+    import torch
+
+    require_contiguous(x_N=x_N)
+    threads, vectors = threads_and_vectors(x_N.numel(), x_N.element_size(), blocks)
+    out_1 = torch.empty(1, dtype=x_N.dtype, device=x_N.device)
+    defines = {"ELEMENT": nvrtc.element_type(x_N.dtype), "VECTORS": str(vectors)}
+    kernel = nvrtc.kernel(SOURCE, name, defines)
+    arguments = (ctypes.c_longlong(x_N.numel()), ctypes.c_float(divisor))
+
+    def launch() -> Tensor:
+        # Addresses are taken here, so that the launch keeps alive the tensors that only it owns.
+        nvrtc.launch(kernel, blocks, threads, x_N.data_ptr(), out_1.data_ptr(), *arguments, cluster=blocks)
+        return out_1
+
+    return launch

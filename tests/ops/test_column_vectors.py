@@ -1,0 +1,143 @@
+"""Kernels of `column_sum` that read 16-byte vectors of any rows, by fibers of the processor, and planted mistakes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+import pytest
+import torch
+from checking import compare, inputs_of
+from emulator import MODES, Emulator, Grid, Mode, Output, needs_compiler
+from test_one_block import ELEMENTS, view_of
+from torch import Tensor
+
+from kernelviz.ops import op_named
+from kernelviz.ops.column_reduction import vectors
+
+pytestmark = needs_compiler
+SHAPES = ((1, 1), (3, 5), (9, 1), (300, 136), (67, 33), (1031, 3), (70, 523), (2, 3001), (8, 1028), (7, 262), (17, 260))
+KERNELS = ("column_few_rows", "column_shifted", "column_periodic")
+SOURCES = dict(zip(KERNELS, (vectors.FEW_ROWS, vectors.SHIFTED, vectors.PERIODIC), strict=True))
+CHECKED = """template <class T> T checked(const T* from) {
+    T value;
+    emulated::load_once(&value, from, sizeof(T));
+    return value;
+}
+"""
+"""A load that is an error if its address is not aligned, or not within the matrix."""
+
+
+def launch_of(
+    kernel: str, x_MN: Tensor, out: Tensor, count: int
+) -> tuple[Mapping[str, str], Grid, list[Tensor | int], Tensor]:
+    """Definitions, grid, arguments, and the counters that must be zero afterwards, on a GPU of `count` SMs."""
+    (m, n), itemsize = x_MN.shape, x_MN.element_size()
+    shift, width = x_MN.data_ptr() % 16 // itemsize, 16 // itemsize
+    if kernel == "column_few_rows":
+        few = vectors.few_rows_tile(m, n, itemsize, shift, count)
+        return few.defines, Grid(blocks=few.blocks(n), threads=few.threads(n)), [x_MN, out, m, n], torch.zeros(1)
+    if kernel == "column_shifted":
+        tile = vectors.shifted_strips(m, n, width, shift, count)
+        partials = torch.full((tile.strips * tile.parts * tile.columns(width),), float("nan"))
+        arrived = torch.zeros(tile.strips, dtype=torch.int32)
+        sizes = m, n, tile.strips, tile.parts, tile.part_rows, shift
+        grid = Grid(blocks=tile.strips * tile.parts, threads=256)
+        return tile.defines, grid, [x_MN, partials, arrived, out, *sizes], arrived
+    period = vectors.period_of(m, n, itemsize, count)
+    partials = torch.full((period.blocks * n,), float("nan"))
+    arrived = torch.zeros(1, dtype=torch.int32)
+    grid = Grid(blocks=period.blocks, threads=period.threads)
+    return {}, grid, [x_MN, partials, arrived, out, m * n, n, period.active], arrived
+
+
+def sums(
+    emulator: Emulator, kernel: str, x_MN: Tensor, dtype: str, count: int, mode: Mode, text: str | None = None
+) -> tuple[Tensor, str]:
+    """What two launches leave, and the emulator's error."""
+    out = Output(1, x_MN.shape[1], x_MN.dtype)
+    defines, grid, arguments, arrived = launch_of(kernel, x_MN, out.matrix, count)
+    text = CHECKED + (text or SOURCES[kernel].read_text()).replace("__ldg(", "checked(")
+    program = emulator.program(SOURCES[kernel], kernel, {"ELEMENT": ELEMENTS[dtype], **defines}, text=text)
+    for _ in range(2):  # the second launch finds the counters as the first one left them
+        error = program.run(arguments, grid, mode, readable=(x_MN, x_MN))
+        assert error or not arrived.any()
+    assert out.guard_is_unchanged()
+    return out.matrix[0].clone(), error
+
+
+def check(emulator: Emulator, kernel: str, m: int, n: int, dtype: str, offset: int, count: int) -> None:
+    op = op_named("column_sum")
+    problem = op.problem({"m": m, "n": n}, dtype)
+    (x_MN,) = inputs_of(op, problem)
+    if kernel == "column_periodic" and n > 512:
+        return
+    view_MN = view_of(x_MN.view(-1), offset).view(m, n)
+    results = []
+    for mode in MODES:
+        y_N, error = sums(emulator, kernel, view_MN, dtype, count, mode)
+        assert error == "", (kernel, m, n, dtype, offset, count)
+        assert compare(op, problem, (x_MN,), y_N).passed, (kernel, m, n, dtype, offset, count)
+        results.append(y_N)
+    assert torch.equal(*results), "the order of blocks changes the sums"
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernels_agree_with_the_reference(kernel: str, dtype: str, emulator: Emulator) -> None:
+    for m, n in SHAPES:
+        for offset in (0, 1):
+            check(emulator, kernel, m, n, dtype, offset, 1)
+    # More than 96 KiB, so that there are several blocks and parts.
+    check(emulator, kernel, 1201, 61, dtype, 0, 3)
+    check(emulator, kernel, 1201, 64, dtype, 3, 3)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_kernels_agree_at_random_sizes(kernel: str, emulator: Emulator) -> None:
+    choose = random.Random(kernel)
+    for _ in range(6):
+        n = choose.choice((choose.randint(1, 40), choose.randint(41, 700)))
+        check(
+            emulator,
+            kernel,
+            choose.randint(1, 60000 // n),
+            n,
+            choose.choice(("fp32", "fp16", "bf16")),
+            choose.randint(0, 7),
+            2,
+        )
+
+
+MISTAKES = {
+    "the last element of a row is left out": ("column_few_rows", "vector < vectors", "vector + 1 < vectors"),
+    "a row too many": ("column_few_rows", "row + r < m &&", "row + r < m + 1 &&"),
+    "rows are taken to start on 16 bytes": ("column_shifted", "SHIFTED ? static_cast", "false ? static_cast"),
+    "the first row is read before the matrix": ("column_shifted", "(n - 1 - column) / n", "0"),
+    "the last row is read beyond the matrix": ("column_shifted", "if (column + WIDTH > n) {", "if (false) {"),
+    "the last part of the rows is left out": ("column_shifted", "p < parts ?", "p < parts - 1 ?"),
+    "threads do not wait for the sums of others": (
+        "column_shifted",
+        "    __syncthreads();\n    const int column",
+        "    const int column",
+    ),
+    "the odd copy is left out": ("column_periodic", "(copies + 1) / 2", "copies / 2"),
+    "the last block is left out": ("column_periodic", "first + place < numbers", "first + place < numbers - n"),
+    "elements before the first vector are left out": ("column_periodic", "i < edges", "i < edges - 1"),
+    "the columns are not turned back": ("column_periodic", "(c + head) % n", "c"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_the_kernel_gives_wrong_sums(mistake: str, emulator: Emulator) -> None:
+    op, (kernel, before, after) = op_named("column_sum"), MISTAKES[mistake]
+    problem = op.problem({"m": 701, "n": 37}, "fp32")
+    (x_MN,) = inputs_of(op, problem)
+    view_MN = view_of(x_MN.view(-1), 1).view(701, 37)
+    text = SOURCES[kernel].read_text()
+    assert before in text
+    wrong = []
+    for mode in MODES:
+        y_N, error = sums(emulator, kernel, view_MN, "fp32", 3, mode, text.replace(before, after))
+        wrong.append(bool(error) or not compare(op, problem, (x_MN,), y_N).passed)
+    assert any(wrong)

@@ -1,0 +1,121 @@
+"""Kernels of one block or cluster of `sum`, `mean` and `cumsum` by fibers of the processor, and planted mistakes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+from checking import compare, inputs_of
+from emulator import MODES, Emulator, Grid, Mode, Output, needs_compiler
+from torch import Tensor
+
+from kernelviz.ops import Op, op_named
+from kernelviz.ops.cumsum import one_block as scan
+from kernelviz.ops.reduction import one_block as reduction
+
+pytestmark = needs_compiler
+ELEMENTS = {"fp32": "float", "fp16": "__half", "bf16": "__nv_bfloat16"}
+KERNELS = (
+    ("sum", "sum_one_block"),
+    ("mean", "sum_one_block"),
+    ("sum", "sum_cluster"),
+    ("cumsum", "cumsum_one_block"),
+    ("cumsum", "cumsum_cluster"),
+)
+SHARED = re.compile(r"__shared__ float (\w+)\[(\w+)\];")
+SIZES = (1, 2, 7, 8, 31, 33, 257, 949, 1024, 4099, 8193, 36610)
+"""Below a vector and a warp, one warp and several, one vector a thread and several, more than the block has in flight."""
+
+
+def view_of(x_N: Tensor, offset: int) -> Tensor:
+    """The same numbers, `offset` elements behind an aligned address, with NaN before and after them."""
+    whole = torch.full((x_N.numel() + 128,), float("nan"), dtype=x_N.dtype)
+    start = -whole.data_ptr() // x_N.element_size() % (64 // x_N.element_size()) + 16 + offset
+    view = whole[start : start + x_N.numel()]
+    view.copy_(x_N)
+    assert view.data_ptr() % 16 == offset * x_N.element_size() % 16
+    return view
+
+
+def output_of(
+    emulator: Emulator, kernel: str, op: Op, x_N: Tensor, dtype: str, mode: Mode, change: tuple[str, str] = ("", "")
+) -> tuple[Tensor, str]:
+    """What a kernel of the op computes, and the emulator's error."""
+    n = x_N.numel()
+    blocks = reduction.CLUSTER if kernel.endswith("cluster") else 1
+    is_scan = op.name == "cumsum"
+    module = scan if is_scan else reduction
+    out = Output(1, n if is_scan else 1, x_N.dtype)
+    last = int(x_N.data_ptr() % 16 == 0) if is_scan else n if op.name == "mean" else 1
+    # The emulator passes whole numbers.
+    text = module.SOURCE.read_text().replace("n, float divisor", "n, long long divisor")
+    assert change[0] in text
+    if blocks > 1:  # static shared memory would be one for all blocks of a cluster
+        text = SHARED.sub(r"static float all_of_\1[8][\2]; float* \1 = all_of_\1[block_in_cluster()];", text)
+    threads, vectors = module.threads_and_vectors(n, x_N.element_size(), blocks)
+    program = emulator.program(
+        module.SOURCE,
+        kernel,
+        {"ELEMENT": ELEMENTS[dtype], "VECTORS": str(vectors)},
+        text=text.replace(*change) if change[0] else text,
+    )
+    error = program.run([x_N, out.matrix, n, last], Grid(blocks=blocks, threads=threads, cluster=blocks), mode)
+    assert out.guard_is_unchanged()
+    return out.matrix[0].clone(), error
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+@pytest.mark.parametrize(("name", "kernel"), KERNELS)
+def test_kernels_agree_with_the_reference(name: str, kernel: str, dtype: str, emulator: Emulator) -> None:
+    op = op_named(name)
+    for n in SIZES:
+        problem = op.problem({"n": n}, dtype)
+        (x_N,) = inputs_of(op, problem)
+        for offset in (0, 1, 3):
+            results = [output_of(emulator, kernel, op, view_of(x_N, offset), dtype, mode) for mode in MODES]
+            for y_N, error in results:
+                assert error == ""
+                assert compare(op, problem, (x_N,), y_N).passed, (n, offset)
+            assert torch.equal(results[0][0], results[1][0])
+
+
+MISTAKES = {
+    "sum_one_block": {
+        "the last element is left out": ("threadIdx.x < edges", "threadIdx.x + 1 < edges"),
+        "the last vector is read twice": ("i < count", "i < count + 1"),
+        "threads do not wait for the sums of warps": (
+            "        __syncthreads();\n        if (warp == 0)",
+            "        if (warp == 0)",
+        ),
+    },
+    "sum_cluster": {
+        "each block adds the last elements": ("block == 0 ? n - count * WIDTH : 0", "n - count * WIDTH"),
+        "a block reads what the next one reads": ("first = block * at_once", "first = 0"),
+    },
+    "cumsum_cluster": {
+        "the sum of the block before is left out": ("b < block", "b + 1 < block"),
+        "all blocks scan the first tile": ("tile + block * of_tile", "tile"),
+    },
+    "cumsum_one_block": {
+        "the last element is left out": ("i == partial", "i == partial + 1"),
+        "threads do not wait for the sums of warps": (
+            "__syncthreads();\n            const float upto",
+            "const float upto",
+        ),
+        "the next tile overwrites the sums of warps": ("__syncthreads();  //", "//"),
+        "the sum of earlier tiles is left out": ("float base = carry", "float base = 0.0f"),
+    },
+}
+
+
+@pytest.mark.parametrize(("kernel", "mistake"), [(kernel, one) for kernel, some in MISTAKES.items() for one in some])
+def test_a_mistake_in_the_kernel_gives_wrong_numbers(kernel: str, mistake: str, emulator: Emulator) -> None:
+    op = op_named(kernel.split("_")[0])
+    problem = op.problem({"n": 20001}, "fp32")
+    (x_N,) = inputs_of(op, problem)
+    wrong = []
+    for mode in MODES:
+        y_N, error = output_of(emulator, kernel, op, view_of(x_N, 0), "fp32", mode, MISTAKES[kernel][mistake])
+        wrong.append(bool(error) or not compare(op, problem, (x_N,), y_N).passed)
+    assert any(wrong)
