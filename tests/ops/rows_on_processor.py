@@ -7,27 +7,12 @@ from pathlib import Path
 
 from kernelviz.ops.kernels import nvrtc
 
-INLINED = ("row_beside.cuh", "split_rows.cuh", "rows.cuh")
-VECTORS = """
-template <class T> Vec16<T> load_vec16(const Vec16<T>* from) { return *from; }
-template <class T> void store_vec16(Vec16<T>* to, const Vec16<T>& vector) { *to = vector; }
-template <class T> void widen(const Vec16<T>& vector, float (&out)[Vec16<T>::WIDTH]) {
-    for (int e = 0; e < Vec16<T>::WIDTH; ++e) {
-        out[e] = to_float(vector.e[e]);
-    }
-}
-template <class T> Vec16<T> narrow(const float (&in)[Vec16<T>::WIDTH]) {
-    Vec16<T> vector;
-    for (int e = 0; e < Vec16<T>::WIDTH; ++e) {
-        vector.e[e] = from_float<T>(in[e]);
-    }
-    return vector;
-}
+INLINED = ("row_beside.cuh", "split_normalisation.cuh", "split_rows.cuh", "rows.cuh")
+FUNNEL_SHIFT = """
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned bits) {
     return ((unsigned long long)high << 32 | low) >> (bits & 31);
 }
 """
-"""What conversions.cuh and vec16.cuh define on a GPU and the emulator's conversions.cuh does not."""
 EIGHT_BIT = """
 // As cvt.rn.satfinite.e4m3x2.f32 rounds: to nearest, ties to even.
 inline unsigned char to_e4m3(float value) {
@@ -73,7 +58,7 @@ def text_of(source: Path) -> str:
         first, *rest = text.split(include)
         text = first + (header if rest else "") + "".join(rest)
     text = text.replace('#include "vec16.cuh"\n', "").replace('#include "eight_bit.cuh"\n', EIGHT_BIT)
-    text = text.replace('#include "conversions.cuh"\n', '#include "conversions.cuh"\n' + VECTORS)
+    text = text.replace('#include "conversions.cuh"\n', '#include "conversions.cuh"\n' + FUNNEL_SHIFT)
     text = re.sub(r'asm volatile\("(?:mapa|st\.shared::cluster|barrier\.cluster).*\n', "\n", text)
     return text.replace(
         "reinterpret_cast<Terms*>(memory)", "reinterpret_cast<Terms*>(emulated::dynamic_shared_pointer())"

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import rows_on_processor
 import torch
 from checking import compare, inputs_of
 from emulator import MODES, Emulator, Grid, Mode, Output, needs_compiler
 from torch import Tensor
 
 from kernelviz.ops import op_named
-from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.split_rows import RowSplit, row_split
 from kernelviz.ops.norm_activation import cuda_split as norm_activation
 from kernelviz.ops.normalisation import cuda_split as normalisation
@@ -24,19 +23,12 @@ from kernelviz.ops.softmax import cuda_split as softmax
 NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16"}
 SHAPES = ((1, 1), (3, 1037), (2, 2048))
 """Rows that start anywhere in a vector and rows that do not, with fewer chunks than blocks and with more."""
-INLINED = ("split_normalisation.cuh", "split_rows.cuh", "rows.cuh")
 SPLIT = RowSplit(parts=3, lanes=64, vectors=2)
 
 
 def text_of(source: Path) -> str:
-    """A kernel's text with our headers of rows in place of their includes; what only clusters need is left out."""
-    text = source.read_text()
-    for name in INLINED:
-        header = (nvrtc.HEADERS / name).read_text().replace("#pragma once", "")
-        header = re.sub(r"asm volatile\(.*\);", "", header).replace("vec16.cuh", "conversions.cuh")
-        include = f'#include "{name}"\n'
-        text = text.replace(include, header, 1).replace(include, "")
-    return text.replace("+ eps)", f"+ {EPS}f)")  # the emulator passes whole numbers as arguments
+    """A kernel's text, with the right eps: the emulator passes whole numbers as arguments."""
+    return rows_on_processor.text_of(source).replace("+ eps)", f"+ {EPS}f)")
 
 
 class Case:
