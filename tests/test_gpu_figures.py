@@ -81,6 +81,7 @@ NOT_CLICKED_YET = {
     *("column_sum", "uniform_fill", "branch_divergence"),
 }
 """New ops, of 2026-11-26 and 27, until the part one_click runs again."""
+_NORMALISED = ("softmax", "rmsnorm", "layernorm", "add_rmsnorm", "norm_activation")
 NOT_ASKED_YET = {
     *(
         ("reshape_elementwise", "cuda_stepwise"),
@@ -94,6 +95,11 @@ NOT_ASKED_YET = {
         for name in ("tuned", "persistent", "descriptors", "warp_specialised", "tile_by_size")
     ),
     *(("add", "torch_graph"), ("scale", "cuda_published")),
+    *((op, "cuda_slab") for op in ("row_sum", "argmax", *_NORMALISED)),
+    *((op, "cuda_split") for op in (*_NORMALISED, "quantize_fp8", "quantize_int8", "rmsnorm_quantize_fp8")),
+    *((op, f"cuda_{name}") for op in ("sum", "mean", "cumsum") for name in ("one_block", "cluster")),
+    *((op, "cuda_interleave") for op in ("transpose", "reshape_elementwise")),
+    *(("transpose", "cuda_vec16_small"), ("reshape_elementwise", "cuda_vec16")),
     *(("matmul", name) for name in ("cuda_mma", "cuda_wmma", "cutlass_builder", "gluon_warp_specialised")),
 }
 """New variants of other ops, until then."""

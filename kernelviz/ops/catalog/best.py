@@ -14,6 +14,10 @@ TMA_BYTES = 16
 
 TRITON_DIVISOR = 16
 """Triton compiles a kernel for integer arguments that are multiples of this (`tt.divisibility`)."""
+SLAB_BYTES = 4096
+"""The smallest piece of short rows in shared memory: a 16-byte vector of each of 256 threads."""
+CLUSTER_ROW_BYTES = 2**20
+"""Of a row. Longer ones take one block each in the kernels that keep rows on chip."""
 SHORT_ROW_BYTES = 2048
 """An H200 starts a program each 0.6 ns: 2^20 programs took 631 us, for rows of 256 bytes and with 1 KiB for half as many rows;
 rows of 2 KiB take as long as their bytes."""
@@ -99,6 +103,29 @@ def many_short_rows(problem: Problem, card: Card, *, columns: str = "n", short_b
     """
     row_bytes = problem.sizes[columns] * dtype_named(problem.dtype).itemsize_bytes
     return problem.sizes["m"] > card.multiprocessors and row_bytes < short_bytes
+
+
+def slabs_of_rows(problem: Problem, card: Card, *, longest_bytes: int) -> bool:
+    """Whether rows are at most so long and together fill a piece of 4 KiB of shared memory for each multiprocessor.
+
+    >>> shapes = ((2**20, 21), (200, 21), (2**20, 1000))
+    >>> problems = [Problem(op="softmax", sizes={"m": m, "n": n}, dtype="bf16") for m, n in shapes]
+    >>> [slabs_of_rows(problem, H200, longest_bytes=512) for problem in problems]
+    [True, False, False]
+    """
+    row_bytes = problem.sizes["n"] * dtype_named(problem.dtype).itemsize_bytes
+    return row_bytes <= longest_bytes and problem.sizes["m"] * row_bytes >= SLAB_BYTES * card.multiprocessors
+
+
+def few_long_rows(problem: Problem, card: Card, *, longest_bytes: int = CLUSTER_ROW_BYTES) -> bool:
+    """Whether rows are fewer than the multiprocessors and longer than a cluster keeps, so that several blocks must share one.
+
+    >>> shapes = ((4, 2**22), (200, 2**22), (4, 8192))
+    >>> [few_long_rows(Problem(op="softmax", sizes={"m": m, "n": n}, dtype="bf16"), H200) for m, n in shapes]
+    [True, False, False]
+    """
+    row_bytes = problem.sizes["n"] * dtype_named(problem.dtype).itemsize_bytes
+    return problem.sizes["m"] < card.multiprocessors and row_bytes > longest_bytes
 
 
 def tiles(rows: int, columns: int, of: tuple[int, int]) -> int:

@@ -7,30 +7,46 @@ from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import (
     Card,
     elements_a_multiprocessor,
+    few_long_rows,
     many_short_rows,
+    slabs_of_rows,
     triton_vectorises,
+    whole_vectors,
 )
 
 SHORT_ROW = 4096
 """H200: 16384 rows of 4096 take 69 us in triton_fused and 74 in cuda_columns; 8192 rows of 8192 take 74 and 72."""
 SHORT_BYTES = 1024
 """The gelu of a row of 1 KiB takes as long as the start of a program."""
+SLAB_ROW_BYTES, UNEVEN_SLAB_ROW_BYTES = 256, 1024
+"""Of rows that are whole 16-byte vectors and of others, by the times of `row_sum` and `layernorm`. H200: 300,000 rows of 192
+bytes take 53 us as slabs and 55 by warps."""
 LONGEST_BATCHNORM_BYTES = 65535 * 512
 """The second dimension of Triton's grid counts parts of 512 bytes of a row, and CUDA allows 65535 there."""
 
 
 def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton for rows of at most 4096, and persistent clusters of CUDA C++ for longer ones; blocks of CUDA C++ for short rows
-    and those of no multiple of 16 elements.
+    """Triton for rows of at most 4096, and persistent clusters of CUDA C++ for longer ones; several blocks a row for a few rows
+    that no cluster keeps; many short rows as pieces of shared memory; blocks of CUDA C++ for other short rows and those of no
+    multiple of 16 elements, except up to 256 elements a multiprocessor.
 
-    Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 1 KiB.
+    Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 1 KiB. Few elements take
+    the latency of one load, whatever its width.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((512, 4096), (512, 8192), (512, 4099), (2**20, 64))
+    >>> shapes = ((512, 4096), (512, 8192), (512, 4099), (2**20, 64), (2**20, 6), (1366, 6), (4, 2**22))
     >>> [layernorm_gelu(Problem(op="norm_activation", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_fused', 'cuda_columns', 'cuda_cluster', 'cuda_cluster']
+    ['triton_fused', 'cuda_columns', 'cuda_cluster', 'cuda_slab', 'cuda_slab', 'triton_fused', 'cuda_split']
     """
     n = problem.sizes["n"]
+    if few_long_rows(problem, card):
+        return ("cuda_split", "cuda_fused")
+    if slabs_of_rows(
+        problem, card, longest_bytes=SLAB_ROW_BYTES if whole_vectors(problem, "n") else UNEVEN_SLAB_ROW_BYTES
+    ):
+        return ("cuda_slab", "cuda_fused")
+    if elements_a_multiprocessor(problem.sizes["m"] * n, card) <= 256 and n <= SHORT_ROW:
+        return ("triton_fused", "cuda_fused")
     if not triton_vectorises(n) or many_short_rows(problem, card, short_bytes=SHORT_BYTES):
         return ("cuda_cluster", "cuda_fused")
     return ("triton_fused", "cuda_fused") if n <= SHORT_ROW else ("cuda_columns", "triton_fused")

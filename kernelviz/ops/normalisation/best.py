@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, many_short_rows, triton_vectorises, whole_vectors
+from kernelviz.ops.catalog.best import (
+    Card,
+    few_long_rows,
+    many_short_rows,
+    slabs_of_rows,
+    triton_vectorises,
+    whole_vectors,
+)
 
 LONG_ROW, WIDE_ROW = 16384, 32768
 """From 16384 elements of bf16 on, a row takes more than the registers that Triton's programs have for it."""
 WARP = 32
+SLAB_ROW_BYTES = 1024
+"""H200, layernorm: 200,000 rows of 300 bytes take 52 us as slabs and 104 by warps. Rows that are whole 16-byte vectors are slower
+as slabs: rmsnorm of 400,000 rows of 128 bytes takes 29 us, and 24 by warps."""
 LONGEST_BACKWARD_ROW = 2**18
 """Elements of bf16 that the 16 blocks of a cluster hold: 512 KiB. The kernel for longer rows has one block a row."""
 LONGEST_BACKWARD_ROW_BYTES = 2**19
@@ -16,14 +26,16 @@ LONGEST_BACKWARD_ROW_BYTES = 2**19
 
 def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """Persistent programs of Triton for no more rows than multiprocessors; else a program a row up to 16384 elements, and
-    prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows and those of no multiple of 16 elements.
+    prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows, for those of no multiple of 16 elements, and for a few that
+    no cluster keeps.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (8192, 8192), (1024, 131072), (8192, 8195), (2**20, 64), (2**20, 7))
+    >>> shapes = ((16, 4096), (8192, 8192), (1024, 131072), (8192, 8195), (2**20, 64), (2**20, 7), (2, 2**22))
     >>> [rmsnorm(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_persistent', 'triton_block_per_row', 'cuda_async', 'cuda_columns', 'cuda_columns', 'triton_persistent']
+    ['triton_persistent', 'triton_block_per_row', 'cuda_async', 'cuda_columns', 'cuda_columns', 'cuda_slab', \
+'cuda_split']
     """
     return _uneven(problem, card) or _by_length(problem, card, LONG_ROW)
 
@@ -58,21 +70,30 @@ def add_rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (2048, 32768), (512, 131072), (2048, 32769), (2**20, 21))
     >>> [add_rmsnorm(Problem(op="add_rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_persistent', 'triton_block_per_row', 'cuda_async', 'cuda_columns', 'triton_persistent']
+    ['triton_persistent', 'triton_block_per_row', 'cuda_async', 'cuda_columns', 'cuda_slab']
     """
     return _uneven(problem, card) or _by_length(problem, card, WIDE_ROW)
 
 
 def _uneven(problem: Problem, card: Card) -> tuple[str, ...]:
-    """For a backward pass, and for rows that Triton cannot load as vectors or that are too short for a program each; else
-    none.
+    """For a backward pass, for a few rows that no cluster keeps, and for rows that Triton cannot load as vectors or that are too
+    short for a program each; else none.
 
-    Persistent programs of Triton take several rows at once. In CUDA C++ a row that begins within a vector takes one vector
-    more than it fills, which is much of a row of fewer than 32 elements.
+    In CUDA C++ a row that begins within a vector takes one vector more than it fills, which is much of a short row. Many of
+    them are pieces of shared memory; of a few, persistent programs of Triton take several at once.
+
+    >>> from kernelviz.ops.catalog.best import H200
+    >>> shapes = ((2**20, 21), (2**18, 150), (200, 21), (4, 2**22), (4, 4099))
+    >>> [_uneven(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
+    ['cuda_slab', 'cuda_slab', 'triton_persistent', 'cuda_split', 'cuda_columns']
     """
     n = problem.sizes["n"]
     if problem.direction == "backward":
         return _backward(problem, card)
+    if few_long_rows(problem, card):
+        return ("cuda_split", "cuda_registers")
+    if not whole_vectors(problem, "n") and slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
+        return ("cuda_slab", "cuda_registers")
     if n < WARP and not whole_vectors(problem, "n"):
         return ("triton_persistent", "cuda_registers")
     uneven = not triton_vectorises(n) or many_short_rows(problem, card)

@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, whole_vectors
+from kernelviz.ops.catalog.best import Card, few_long_rows, many_short_rows, slabs_of_rows, whole_vectors
 
 WARP = 32
+SLAB_ROW_BYTES = 512
+"""H200: a million rows of 42 bytes take 35 us as slabs and 109 by warps; 200,000 rows of 400 bytes, which are whole vectors, 67
+and 38."""
+LONGEST_BACKWARD_ROW_BYTES = 2**19
+"""Both y and dy of a row must fit into a cluster."""
 
 
 def softmax(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Persistent clusters with fixed columns forward, clusters backward, and a block a row where there are no clusters;
-    forward, persistent programs of Triton for rows of fewer than 32 elements that are no whole 16-byte vectors.
+    """Persistent clusters with fixed columns forward, clusters backward, and a block a row where there are no clusters; several
+    blocks a row for a few rows that no cluster keeps; many short rows that are no whole 16-byte vectors as pieces of shared
+    memory, a few of fewer than 32 elements by Triton, and longer ones backward by a program of Triton each.
 
-    In CUDA C++ a row that begins within a vector takes one vector more than it fills, which is much of such a row. Triton's
-    programs take several rows at once.
+    In CUDA C++ a row that begins within a vector takes one vector more than it fills, which is much of a short row.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> softmax(Problem(op="softmax", sizes={"m": 8192, "n": 8192}, dtype="bf16"), H200)
-    ('cuda_columns', 'cuda_row')
-    >>> softmax(Problem(op="softmax", sizes={"m": 2**20, "n": 7}, dtype="bf16"), H200)[0]
-    'triton_persistent'
+    >>> shapes = ((8192, 8192), (2**20, 7), (200, 7), (4, 2**22))
+    >>> [softmax(Problem(op="softmax", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
+    ['cuda_columns', 'cuda_slab', 'triton_persistent', 'cuda_split']
+    >>> sizes = [{"m": m, "n": n} for m, n in (*shapes, (2**17, 333))]
+    >>> [softmax(Problem(op="softmax", sizes=one, dtype="bf16", direction="backward"), H200)[0] for one in sizes]
+    ['cuda_cluster', 'cuda_slab', 'cuda_cluster', 'cuda_split', 'triton_block_per_row']
     """
-    if problem.direction == "backward":
+    backward, uneven = problem.direction == "backward", not whole_vectors(problem, "n")
+    if uneven and slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
+        return ("cuda_slab", "cuda_row")
+    if backward:
+        if few_long_rows(problem, card, longest_bytes=LONGEST_BACKWARD_ROW_BYTES):
+            return ("cuda_split", "cuda_row")
+        if uneven and many_short_rows(problem, card) and problem.sizes["n"] > WARP:
+            return ("triton_block_per_row", "cuda_row")
         return ("cuda_cluster", "cuda_row")
-    if problem.sizes["n"] < WARP and not whole_vectors(problem, "n"):
+    if few_long_rows(problem, card):
+        return ("cuda_split", "cuda_row")
+    if problem.sizes["n"] < WARP and uneven:
         return ("triton_persistent", "cuda_row")
     return ("cuda_columns", "cuda_row")
