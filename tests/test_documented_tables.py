@@ -97,6 +97,30 @@ def test_list_b_of_attention_is_what_its_seed_draws_and_the_text_says_what_was_m
     assert f"seed `{list_b_attention.SEED}`" in PAGE
 
 
+def test_the_text_says_what_was_measured_of_list_a() -> None:
+    names, *lines = (line.split("\t") for line in (tables.PAGE.parent / "h200-list-a.tsv").read_text().splitlines())
+    measured = [dict(zip(names, line, strict=True)) for line in lines]
+    assert {one["card"] for one in measured} == {"NVIDIA H200"}
+    for code, said in (
+        ("before", "{} problems: geometric mean {:.2f} of the best library, {} below 0.98, {} below 0.85;"),
+        ("after", "geometric mean {1:.2f}, {2} below 0.98, {3} below 0.85."),
+    ):
+        of_code = [one for one in measured if one["code"] == code]
+        ratios = [float(one["library_us"]) / float(one["own_us"]) for one in of_code]
+        below = [sum(ratio < limit for ratio in ratios) for limit in (0.98, 0.85)]
+        assert said.format(len(ratios), geometric_mean(ratios), *below) in PAGE
+        assert f"{code.capitalize()}: {len(ratios)} problems" in PAGE
+    before = {one["problem"]: one for one in measured if one["code"] == "before"}
+    again = [one for one in measured if one["code"] == "after" and one["problem"] in before]
+    assert f"{len(again)} of the {len(before)} among them" in PAGE
+    chosen = [float(one["own_us"]) / float(one["auto_us"]) for one in before.values() if one["auto_us"]]
+    assert f"in {sum(share >= 0.97 for share in chosen)} of {len(chosen)}." in PAGE
+    for one in measured:
+        if one["other_own"]:
+            cells = (f"`{one[name]}` {one[f'{name}_us']}" for name in ("other_own", "own", "library"))
+            assert f"| {one['problem']} | {' | '.join(cells)} |" in PAGE
+
+
 def test_the_text_says_what_the_runs_say() -> None:
     percent = {
         name: [

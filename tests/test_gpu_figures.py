@@ -97,7 +97,6 @@ NOT_ASKED_YET = {
     *(("add", "torch_graph"), ("scale", "cuda_published")),
     *((op, "cuda_slab") for op in ("row_sum", "argmax", *_NORMALISED)),
     *((op, "cuda_split") for op in (*_NORMALISED, "quantize_fp8", "quantize_int8", "rmsnorm_quantize_fp8")),
-    *((op, f"cuda_{name}") for op in ("sum", "mean", "cumsum") for name in ("one_block", "cluster")),
     *((op, "cuda_interleave") for op in ("transpose", "reshape_elementwise")),
     *(("transpose", "cuda_vec16_small"), ("reshape_elementwise", "cuda_vec16")),
     *(("matmul", name) for name in ("cuda_mma", "cuda_wmma", "cutlass_builder", "gluon_warp_specialised")),
