@@ -81,9 +81,10 @@ def recorded_runs(bench: Bench) -> tuple[RecordedRun, ...]:
 
 def first_of(bench: Bench, op: str) -> RunSummary | None:
     """The first recorded run of an op, in the order of `recorded_runs`, of those with the most variants; None if there is none. A
-    run that was recorded for the page Fusion has only some of the variants."""
+    run that was recorded for the page Fusion has only some of the variants, and a forward pass precedes a backward one."""
     recorded = [r for r in recorded_runs(bench) if r.run.op == op]
-    return max(recorded, key=lambda r: r.recording.variants).run if recorded else None
+    best = max(recorded, key=lambda r: (r.recording.direction == "forward", r.recording.variants), default=None)
+    return None if best is None else best.run
 
 
 def insight_of(run_id: str) -> Insight | None:
@@ -113,11 +114,12 @@ def records(families: Sequence[Family]) -> list[dict[str, object]]:
     return entries
 
 
-_RECORDED = ("run", "device", "created_at", "dtype", "recorded_variants", "sizes", "insight", "command")
+_RECORDED = ("run", "device", "created_at", "direction", "dtype", "recorded_variants", "sizes", "insight", "command")
 
 
 def _recorded(one: RecordedRun) -> dict[str, object]:
     run, recording = one.run, one.recording
     sentence = str(describe_insight(recording.insight))
-    values = (run.id, run.device, run.created_at, recording.dtype, recording.variants, recording.sizes, sentence)
-    return dict(zip(_RECORDED, (*values, f"kernelviz runs show {run.id}"), strict=True))
+    told = (recording.direction, recording.dtype, recording.variants, recording.sizes, sentence)
+    values = (run.id, run.device, run.created_at, *told, f"kernelviz runs show {run.id}")
+    return dict(zip(_RECORDED, values, strict=True))

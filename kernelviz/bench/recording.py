@@ -1,13 +1,15 @@
-"""Record runs for the gallery: each op with all its variants, its default sizes and the compact form, beside their indices."""
+"""Record runs for the gallery: each op and direction with all variants at default sizes, in the compact form, and indices."""
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
 from kernelviz.bench.bench import Bench
 from kernelviz.core import USUAL_FIGURES, BadField, Method, Plan, Run, RunRequest, check_name
+from kernelviz.core.problem import Direction
 from kernelviz.formats import compact, recordings, shipped_runs
 from kernelviz.metrics.samples import by_block
 
@@ -16,13 +18,24 @@ BUDGET_S = 0.15
 ENDING = ".kvz"
 
 
-def name_of(bench: Bench, op: str, device: str) -> str:
-    """The id of the recorded run of an op on that device, for example ``h200-softmax``."""
+@dataclass(frozen=True, slots=True)
+class OpPass:
+    """An op in one direction, which is one run."""
+
+    op: str
+    direction: Direction = "forward"
+
+    def __str__(self) -> str:
+        return self.op if self.direction == "forward" else f"{self.op} backward"
+
+
+def name_of(bench: Bench, op: str, device: str, direction: Direction = "forward") -> str:
+    """The id of the recorded run of an op on that device, for example ``h200-softmax`` or ``h200-softmax-backward``."""
     short = re.sub(r"[^a-z0-9]+", "-", bench.device(device).name.removeprefix("NVIDIA ").lower()).strip("-")
-    return f"{short[:40]}-{op}"
+    return f"{short[:40]}-{op}" + ("" if direction == "forward" else f"-{direction}")
 
 
-def plan_of(bench: Bench, op: str, device: str) -> Plan:
+def plan_of(bench: Bench, op: str, device: str, direction: Direction = "forward") -> Plan:
     """All variants that can run on the device and solve the problem, except those that run only when named, at default sizes.
 
     Errors: UnknownName; BadField if no variant can run there.
@@ -31,7 +44,7 @@ def plan_of(bench: Bench, op: str, device: str) -> Plan:
     offers = bench.offers(op, device)
     if not any(o.available and not o.variant.only_when_named for o in offers):
         raise BadField("op", op, f"none of its variants can run on {device}")
-    return bench.plan(RunRequest(op=op, device=device))
+    return bench.plan(RunRequest(op=op, device=device, direction=direction))
 
 
 def unfinished(bench: Bench, title: str) -> str | None:
@@ -40,21 +53,24 @@ def unfinished(bench: Bench, title: str) -> str | None:
     return next((r.id for r in stored if r.title == title and r.status in ("cancelled", "interrupted")), None)
 
 
-def start(bench: Bench, op: str, device: str, *, owner: str = "", budget_s: float = BUDGET_S) -> str:
+def start(bench: Bench, wanted: OpPass, device: str, *, owner: str = "", budget_s: float = BUDGET_S) -> str:
     """Measure the op, or the rest of an interrupted recording of it, and return the id of the run at once."""
-    title = title_of(bench, op, device)
+    title = title_of(bench, wanted, device)
     earlier = unfinished(bench, title)
     if earlier is not None:
         bench.resume(earlier, owner=owner)
         return earlier
     return bench.run(
-        plan_of(bench, op, device), Method(budget_s=budget_s, figures=USUAL_FIGURES), owner=owner, title=title
+        plan_of(bench, wanted.op, device, wanted.direction),
+        Method(budget_s=budget_s, figures=USUAL_FIGURES),
+        owner=owner,
+        title=title,
     )
 
 
-def title_of(bench: Bench, op: str, device: str) -> str:
+def title_of(bench: Bench, wanted: OpPass, device: str) -> str:
     """The title of a recorded run, by which an interrupted recording is found again."""
-    return f"{op}, all variants, on {bench.device(device).name}"
+    return f"{wanted}, all variants, on {bench.device(device).name}"
 
 
 def write(run: Run, name: str, folder: Path) -> int:
@@ -76,15 +92,48 @@ def write(run: Run, name: str, folder: Path) -> int:
     return len(data)
 
 
-def missing(bench: Bench, ops: Sequence[str], device: str, folder: Path) -> tuple[str, ...]:
-    """The ops that the folder does not hold yet. Errors: UnknownName."""
+def missing(
+    bench: Bench,
+    ops: Sequence[str],
+    device: str,
+    folder: Path,
+    *,
+    direction: Direction | None = None,
+    part: str = "1/1",
+) -> tuple[OpPass, ...]:
+    """The ops that the folder does not hold yet, in each direction that they have or in that one.
+
+    `part`: "I/N" names every Nth op, from the Ith on, so that N devices can record at once. Errors: UnknownName; BadField for
+    another text, and for an op that does not have the direction.
+    """
     for op in ops:
         check_name("op", op, bench.ops())
-    return tuple(op for op in ops if not (folder / f"{name_of(bench, op, device)}{ENDING}").is_file())
+        if direction is not None and direction not in bench.ops()[op].directions:
+            raise BadField("direction", direction, f"{op} has no {direction} pass; leave out --direction, or the op")
+    wanted = (
+        OpPass(op, one)
+        for op in _part_of(ops, part)
+        for one in ((direction,) if direction is not None else bench.ops()[op].directions)
+    )
+    return tuple(
+        one for one in wanted if not (folder / f"{name_of(bench, one.op, device, one.direction)}{ENDING}").is_file()
+    )
+
+
+def _part_of(ops: Sequence[str], part: str) -> Sequence[str]:
+    """
+    >>> _part_of(["add", "copy", "gelu"], "1/2"), _part_of(["add", "copy", "gelu"], "2/2")
+    (['add', 'gelu'], ['copy'])
+    """
+    number, _, of = part.partition("/")
+    if not (number.isdecimal() and of.isdecimal() and 1 <= int(number) <= int(of)):
+        raise BadField("part", part, "name one like 1/2 and 2/2 for two GPUs")
+    return ops[int(number) - 1 :: int(of)]
 
 
 def write_indices(folder: Path) -> None:
     """Write ``index.json`` and ``gallery.json`` of all runs in the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "index.json").write_bytes(shipped_runs.packed_index(_runs(folder)))
     (folder / "gallery.json").write_bytes(recordings.packed_recordings(_runs(folder)))
 

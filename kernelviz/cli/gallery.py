@@ -31,13 +31,17 @@ def gallery(
     console.show_rows(_COLUMNS, listed, dict, as_json=as_json, nothing="no op is installed here")
 
 
+def _op_pass(record: _Record) -> str:
+    return f"{record['op']} backward" if record["direction"] == "backward" else str(record["op"])
+
+
 def _said(record: _Record) -> str:
     return str(record["insight"] or f"not recorded; `{record['command']}` measures it here")
 
 
 _COLUMNS: tuple[Column[_Record], ...] = (
     Column("", "Family", "", units.TEXT, lambda record: record["family"]),
-    Column("", "Op", "", units.TEXT, lambda record: record["op"]),
+    Column("", "Op", "", units.TEXT, _op_pass),
     Column("", "Device", "", units.TEXT, lambda record: record["device"]),
     Column("", "Run", "", units.TEXT, lambda record: record["run"]),
     Column("", "Insight", "", units.TEXT, _said),

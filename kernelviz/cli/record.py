@@ -1,8 +1,10 @@
 """`kernelviz record`: measure ops with all their variants for the gallery, and write them in the compact form."""
 
+import threading
+import time
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
@@ -12,7 +14,8 @@ from kernelviz.bench.code import MOST_RECORDED_BYTES, describe_left_out
 from kernelviz.cli import console, options
 from kernelviz.cli.progress import follow_run
 from kernelviz.cli.run import exit_code
-from kernelviz.core import BadField
+from kernelviz.core import BadField, check_name
+from kernelviz.core.problem import Direction
 
 
 def record(
@@ -30,6 +33,16 @@ def record(
         bool, typer.Option("--index", help="Measure nothing; only derive the indices of the folder again.")
     ] = False,
     with_code: options.WithCode = False,
+    direction: Annotated[
+        str | None, typer.Option(metavar="NAME", help="forward or backward. Default: each that an op has.")
+    ] = None,
+    most_s: Annotated[
+        float,
+        typer.Option(min=1.0, metavar="SECONDS", help="Stop after so long; the same command goes on where it ended."),
+    ] = 1e9,
+    part: Annotated[
+        str, typer.Option(metavar="I/N", help="Every Nth op from the Ith on, for N GPUs that record at once.")
+    ] = "1/1",
 ) -> int:
     """Record runs for the gallery: each op with all variants that can run here, at its default sizes.
 
@@ -43,24 +56,45 @@ def record(
         code = 0
         if index and ops:
             raise BadField("--index", "yes", "it measures nothing; leave out the ops")
-        missing = () if index else recording.missing(bench, ops or tuple(bench.ops()), where, output)
+        if direction is not None:
+            check_name("direction", direction, ("forward", "backward"))
+        wanted = ops or tuple(op.name for op in bench.ops().values() if direction in (None, *op.directions))
+        missing = (
+            ()
+            if index
+            else recording.missing(
+                bench, wanted, where, output, direction=cast("Direction | None", direction), part=part
+            )
+        )
+        until_s = time.monotonic() + most_s
         if missing and not bench.roofs(where):
             console.err().print(
                 f"{where} is not calibrated, so these runs will have no measured roofs; "
                 f"`kernelviz device --device {where} --calibrate` measures them"
             )
-        for op in missing:
+        for number, op in enumerate(missing):
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:
+                console.err().print(f"{len(missing) - number} runs are left; the same command goes on with {op}")
+                code = 1
+                break
             run_id = recording.start(bench, op, where, owner=console.owner(), budget_s=budget_s)
-            follow_run(bench, run_id, bench.load(run_id).plan)
+            stop = threading.Timer(min(left_s, threading.TIMEOUT_MAX), bench.cancel, (run_id,))
+            stop.start()
+            try:
+                follow_run(bench, run_id, bench.load(run_id).plan)
+            finally:
+                stop.cancel()
             run = bench.load(run_id)
             if run.status != "finished":
                 console.err().print(f"{op}: {run.status}; the same command continues it")
-                return 1
+                code = 1
+                break
             if with_code:
                 run, left_out = bench.history.code.with_code(run, most_bytes=MOST_RECORDED_BYTES)
                 for line in describe_left_out(left_out):
                     console.err().print(f"{op}: {line}")
-            size = recording.write(run, recording.name_of(bench, op, where), output)
+            size = recording.write(run, recording.name_of(bench, op.op, where, op.direction), output)
             console.err().print(f"{op}: {len(run.results)} cases, {size / max(len(run.results), 1):.0f} B a case")
             code = max(code, 1 if exit_code(run) else 0)
         recording.write_indices(output)

@@ -9,7 +9,7 @@ from functools import lru_cache
 import msgspec
 
 from kernelviz.core import Run
-from kernelviz.core.problem import Struct
+from kernelviz.core.problem import Direction, Struct
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.insight import Insight, insight
 from kernelviz.metrics.rows import rows
@@ -26,6 +26,7 @@ class Recording(Struct, frozen=True, kw_only=True):
     dtype: str
     variants: int
     sizes: int
+    direction: Direction = "forward"
 
 
 def recording_of(run: Run) -> Recording:
@@ -36,6 +37,7 @@ def recording_of(run: Run) -> Recording:
         dtype=run.plan.problems[0].dtype,
         variants=len(run.plan.variants),
         sizes=len(run.plan.problems),
+        direction=run.plan.problems[0].direction or "forward",
     )
 
 

@@ -22,7 +22,7 @@ from read_here import read
 from rehearsed_bench import RehearsedBench
 
 from kernelviz.bench import recording
-from kernelviz.core import DocumentError, Run, Timing
+from kernelviz.core import BadField, DocumentError, Run, Timing
 from kernelviz.formats import compact, document, exports, shipped_runs
 from kernelviz.formats.validation import checked
 from kernelviz.metrics.figures import extent, quantiles
@@ -225,10 +225,22 @@ def test_a_changed_compact_file_is_refused(changes: dict[str, Any], said: str) -
 def test_a_recording_is_written_once_with_its_indices(tmp_path: Path) -> None:
     bench = RehearsedBench((replace(samples.CPU, name="Intel(R) Xeon(R)"), samples.H200))
     assert recording.name_of(bench, "add", "cpu") == "intel-r-xeon-r-add"
-    assert recording.missing(bench, ["add", "copy"], "cuda:0", tmp_path) == ("add", "copy")
+    add, copy = recording.OpPass("add"), recording.OpPass("copy")
+    assert recording.missing(bench, ["add", "copy"], "cuda:0", tmp_path) == (add, copy)
     recording.write(figures.run(), recording.name_of(bench, "add", "cuda:0"), tmp_path)
-    assert recording.missing(bench, ["add", "copy"], "cuda:0", tmp_path) == ("copy",)
+    assert recording.missing(bench, ["add", "copy"], "cuda:0", tmp_path) == (copy,)
     (tmp_path / "h200-add.kvz").unlink()
+    both = recording.OpPass("softmax"), recording.OpPass("softmax", "backward")
+    assert recording.missing(bench, ["softmax", "copy"], "cuda:0", tmp_path) == (*both, copy)
+    assert recording.missing(bench, ["softmax", "copy"], "cuda:0", tmp_path, part="2/2") == (copy,)
+    assert recording.missing(bench, ["softmax"], "cuda:0", tmp_path, direction="backward") == both[1:]
+    assert recording.name_of(bench, "softmax", "cuda:0", "backward") == "h200-softmax-backward"
+    assert {p.direction for p in recording.plan_of(bench, "softmax", "cuda:0", "backward").problems} == {"backward"}
+    with pytest.raises(BadField, match="copy has no backward pass"):
+        recording.missing(bench, ["copy"], "cuda:0", tmp_path, direction="backward")
+    for wrong in ("0/2", "3/2", "half", "1/"):
+        with pytest.raises(BadField, match="name one like 1/2 and 2/2 for two GPUs"):
+            recording.missing(bench, ["copy"], "cuda:0", tmp_path, part=wrong)
     plan = recording.plan_of(bench, "add", "cuda:0")
     assert {v.name for v in bench.ops()["add"].variants if not v.only_when_named} == {*plan.variants}
     assert recording.write(figures.run(), "h200-own", tmp_path) == (tmp_path / "h200-own.kvz").stat().st_size

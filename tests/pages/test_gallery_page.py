@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 import sample_runs as samples
 from open_page import open_page
@@ -12,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 
 import kernelviz
 import kernelviz.bench
-from kernelviz.bench.gallery import gallery, recorded_runs
-from kernelviz.formats import shipped_runs
+from kernelviz.bench.gallery import first_of, gallery, recorded_runs, records
+from kernelviz.formats import recordings, shipped_runs
 from kernelviz.text.insight import insight_sentence
 
 Open = Callable[..., AppTest]
@@ -78,3 +79,28 @@ def test_measure_this_here_starts_the_op_and_opens_its_run(bench: RehearsedBench
     )
     assert (run.plan.op, run.plan.device) == ("relu", "cpu")
     assert "relu" in words(test)
+
+
+def test_a_recorded_backward_pass_says_so_and_is_measured_as_one(
+    bench: RehearsedBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = recordings.recordings()
+    backward = msgspec.structs.replace(known["h200-softmax"], direction="backward", variants=3)
+    monkeypatch.setattr(
+        kernelviz.bench.gallery, "recordings", lambda: {**known, "h200-softmax": backward}, raising=True
+    )
+    test = opened(op="softmax")
+    assert {link.label for link in test.get("page_link") if "run=h200-softmax" in link.proto.query_string} == {
+        "**softmax** backward · NVIDIA H200"
+    }
+    op = bench.ops()["softmax"]
+    with_backward = [v for v in op.variants if v.backward is not None]
+    assert f"3 of {len(with_backward)} variants" in words(test)
+    assert first_of(bench, "softmax") == bench.history.summary("h100-80gb-hbm3-softmax"), (
+        "the forward pass of the other card"
+    )
+    test.button(key="measure_again_h200-softmax").click().run()
+    (started,) = test.query_params["run"] if isinstance(test.query_params["run"], list) else [test.query_params["run"]]
+    assert {problem.direction for problem in bench.load(started).plan.problems} == {"backward"}
+    (record,) = [one for one in records(gallery(bench, op="softmax", device="NVIDIA H200")) if one["run"]]
+    assert record["direction"] == "backward"

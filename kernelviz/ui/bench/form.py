@@ -127,13 +127,16 @@ def default_sizes(bench: Bench, op: Op, device_id: str) -> dict[str, str]:
     return {a.name: a.cpu_default if on_cpu else a.default for a in op.axes}
 
 
-def default_form(bench: Bench, op_name: str | None = None, device_id: str | None = None) -> Form:
-    """The default form for an op and a device."""
+def default_form(
+    bench: Bench, op_name: str | None = None, device_id: str | None = None, direction: Direction | None = None
+) -> Form:
+    """The default form for an op and a device; `direction` counts where the op has several."""
     op = bench.ops()[op_name or (FIRST if FIRST in bench.ops() else next(iter(bench.ops())))]
     device = device_id or bench.default_device()
     dtype = op.dtypes[0]
     compute = next(iter(op.computes.get(dtype, ())), None)
-    direction = default_direction(op)
+    first = default_direction(op)
+    direction = None if first is None else direction or first
     variants = default_variants(choices(bench, op, device, dtype, compute, direction), op)
     sizes = default_sizes(bench, op, device)
     return Form(

@@ -8,6 +8,7 @@ import streamlit as st
 from kernelviz.bench import Bench
 from kernelviz.bench.gallery import Family, GalleryOp, RecordedRun
 from kernelviz.core import units
+from kernelviz.core.problem import Direction
 from kernelviz.plots.sketch_image import thumbnail
 from kernelviz.text.insight import describe_sketch, insight_sentence
 from kernelviz.ui.bench.form import default_form
@@ -39,22 +40,22 @@ def recorded_family(bench: Bench, family: Family) -> None:
 def _card(bench: Bench, one: GalleryOp, recorded: RecordedRun) -> None:
     run, recording = recorded.run, recorded.recording
     with st.container(border=True, width=CARD_PX, gap="xsmall", key=f"card_{run.id}"):
-        site.run_link(f"**{plain(run.op)}** · {plain(run.device)}", run.id)
+        backward = recording.direction == "backward"
+        site.run_link(f"**{plain(run.op)}**{' backward' if backward else ''} · {plain(run.device)}", run.id)
         alt = describe_sketch(recording.sketch, recording.insight)
         with st.container(key=f"thumbnail_{run.id}"):
             st.image(thumbnail(run.op, recording.sketch), width="stretch", alt=str(alt))
         st.markdown(plain(insight_sentence(recording.insight)))
-        missing = len(one.op.variants) - recording.variants
+        every = [v for v in one.op.variants if not backward or v.backward is not None]
+        missing = len(every) - recording.variants
         facts = (
             recording.dtype,
             units.counted(recording.sizes, "size"),
-            f"{recording.variants} of {len(one.op.variants)} variants"
-            if missing > 0
-            else f"{recording.variants} variants",
+            f"{recording.variants} of {len(every)} variants" if missing > 0 else f"{recording.variants} variants",
             f"recorded {run.created_at[:10]}",
         )
         st.caption(plain(" · ".join(facts)))
-        _measure_here(bench, one, key=f"measure_again_{run.id}")
+        _measure_here(bench, one, key=f"measure_again_{run.id}", direction=recording.direction)
 
 
 def ops_without_a_run(bench: Bench, families: Sequence[Family]) -> None:
@@ -79,19 +80,22 @@ def ops_without_a_run(bench: Bench, families: Sequence[Family]) -> None:
                         _measure_here(bench, one, key=f"measure_{one.op.name}")
 
 
-def _measure_here(bench: Bench, one: GalleryOp, *, key: str) -> None:
+def _measure_here(bench: Bench, one: GalleryOp, *, key: str, direction: Direction = "forward") -> None:
     device = bench.device(bench.default_device())
     callbacks.button(
         "Measure this here",
-        partial(_start, bench, one.op.name, callbacks.actions(), session.owner()),
+        partial(_start, bench, one.op.name, direction, callbacks.actions(), session.owner()),
         key=key,
         icon=":material/play_arrow:",
         type="tertiary",
         disabled=not device.usable,
-        help=plain(f"Measures {one.op.name} with its default sizes and variants on {device.name}."),
+        help=plain(
+            f"Measures {'the backward pass of ' if direction == 'backward' else ''}{one.op.name} with its default sizes and "
+            f"variants on {device.name}."
+        ),
     )
 
 
-def _start(bench: Bench, op: str, actions: callbacks.Actions, owner: str) -> None:
-    form = default_form(bench, op)
+def _start(bench: Bench, op: str, direction: Direction, actions: callbacks.Actions, owner: str) -> None:
+    form = default_form(bench, op, direction=direction)
     actions.started_run = bench.run(form.plan(bench), form.method, owner=owner)
