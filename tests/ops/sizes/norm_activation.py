@@ -9,7 +9,7 @@ _ODD = (
     {"m": 1, "n": 32771},
 )
 ODD = {
-    "norm_activation": (*_ODD, {"m": 5003, "n": 3}, {"m": 517, "n": 20}),
+    "norm_activation": (*_ODD, {"m": 131, "n": 3}, {"m": 67, "n": 20}),
     "batchnorm_relu": (*_ODD[:-1], {"m": 131, "n": 264}),
 }
 LARGE = {
