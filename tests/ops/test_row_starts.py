@@ -10,10 +10,9 @@ import torch
 from emulator import MODES, Argument, Emulator, Grid, Output, needs_compiler
 
 from kernelviz.machine_code.disassembly import disassembly
-from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels import interleave, nvrtc
 from kernelviz.ops.pointwise_chain import cuda as chain
 from kernelviz.ops.transpose import cuda as transpose
-from kernelviz.ops.transpose import interleave
 
 DTYPES = (torch.float32, torch.bfloat16)
 dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=str)

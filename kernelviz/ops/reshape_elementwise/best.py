@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, whole_vectors
-from kernelviz.ops.transpose.best import is_narrow
+from kernelviz.ops.catalog.best import Card, is_narrow, whole_vectors
 
 FEW = 2**20
 """H200: 64 × 8192 take 1.9 us in Triton and 2.2 in squares; 256 × 8192 take 3.7 and 3.5."""

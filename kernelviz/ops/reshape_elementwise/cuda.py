@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
-from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels import interleave, nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.transpose import interleave
 from kernelviz.ops.transpose.cuda import bind_vectors
 
 if TYPE_CHECKING:

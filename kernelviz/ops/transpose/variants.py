@@ -92,7 +92,8 @@ def cuda_vec16_small(x_MN: Tensor) -> Launch:
 @variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
 def cuda_interleave(x_MN: Tensor) -> Launch:
     """CUDA C++, up to 64 rows or columns: all in one tile of shared memory, 16-byte vectors of x and of y at any size."""
-    from kernelviz.ops.transpose import cuda, interleave
+    from kernelviz.ops.kernels import interleave
+    from kernelviz.ops.transpose import cuda
 
     return interleave.bind_interleave(x_MN) or cuda.bind_vec16(x_MN)
 

@@ -1,4 +1,4 @@
-"""CUDA C++ kernels of `transpose` for few rows or few columns, bound to tensors."""
+"""CUDA C++ kernels that transpose a matrix of few rows or few columns, bound to tensors."""
 
 from __future__ import annotations
 
