@@ -60,7 +60,7 @@ PROMISES: dict[str, tuple[str, ...]] = {
     "kernelviz workloads": ("Training step by precision", "all_reduce", "mechanics only"),
     "kernelviz workloads runs": (),  # none is stored in a new home
     "kernelviz model llama-3-8b": ("output projection", "residual add of attention", "torch.compile"),
-    "kernelviz model llama-3-8b --phase decode": ("All parts together take", "the unexplained rest is"),
+    "kernelviz model llama-3-8b --phase decode": ("All parts, measured one by one, take", "the unexplained rest is"),
     "kernelviz model llama-3-8b --markdown": ("## Llama-3-8B, prefill, 1 sequence of 4,096 tokens, bf16", "Op by op"),
     "kernelviz claims": ("✓ holds", "✕ does not hold", "Published"),
     "kernelviz compare h200-add": ("only torch_eager", "only triton_block", "faster", "same"),

@@ -31,7 +31,7 @@ def test_the_conclusion_is_that_of_the_table() -> None:
         r"Over (\d+) problems the geometric mean is ([\d.]+); for (\d+) problems the ratio is at least 1.00", PAGE
     ).groups()  # type: ignore[union-attr]
     assert str(conclusion(found())).startswith(
-        f"{problems} problems: geometric mean of own / best library {mean}; {level} at 1.00"
+        f"{problems} problems: own variants are {mean} × as fast as the best library (geometric mean); {level} at 1.00"
     )
 
 

@@ -92,8 +92,8 @@ def conclusion(rows: Sequence[ComparisonRow]) -> Text:
         return Text("no problem with a correct time of an own variant and of a library")
     behind = sum(round(ratio, 2) < 1 for ratio in ratios)
     return Text(
-        f"{len(ratios)} problems: geometric mean of own / best library {mean:.2f}; "
-        f"{len(ratios) - behind} at 1.00 or above, {behind} below"
+        f"{len(ratios)} problems: own variants are {mean:.2f} × as fast as the best library (geometric mean); "
+        f"{len(ratios) - behind} at 1.00 × or above, {behind} below"
     )
 
 

@@ -209,12 +209,12 @@ def _scope(shared: int, parts: int) -> tuple[str, str]:
     """How a sentence about the parts with times begins, and what it calls the largest of them.
 
     >>> _scope(13, 13)
-    ('All parts together take', 'The largest part')
+    ('All parts, measured one by one, take', 'The largest part')
     >>> _scope(1, 13)[0]
     'Only 1 of the 13 parts has a time in torch eager, in torch.compile and of a best variant. It takes'
     """
     if shared == parts:
-        return "All parts together take", "The largest part"
+        return "All parts, measured one by one, take", "The largest part"
     if shared == 1:
         return f"Only 1 of the {parts} parts has a time {IN_ALL_WAYS}. It takes", "It"
     return (
@@ -281,8 +281,8 @@ def describe_truth(result: WorkloadResult) -> Text:
     low, high = (None if end is None else _signed(end, decimals) for end in (share.low, share.high))
     ends = "" if low is None or high is None else f" ({low} to {high})"
     return Text(
-        f"{said}, its parts {units.seconds(total.estimate)}; the unexplained rest is {_signed(share.estimate, decimals)}{ends}, "
-        f"{_within(share)}"
+        f"{said}, its parts within it {units.seconds(total.estimate)}; the unexplained rest is "
+        f"{_signed(share.estimate, decimals)}{ends}, {_within(share)}"
     )
 
 
@@ -343,7 +343,14 @@ def describe_flip(flip: Flip) -> Text:
 
     >>> str(describe_flip(Flip(0.25, "a", "b", 0.2, 0.3)))
     'a gives way to b at 25.00 % decoded (20.00 % to 30.00 %)'
+    >>> str(describe_flip(Flip(0.25, "a", "b", 0.0, 1.0)))
+    'by their medians a gives way to b at 25.00 % decoded, but by their intervals anywhere or nowhere'
     """
+    if flip.low == 0.0 and flip.high == 1.0:
+        return Text(
+            f"by their medians {flip.before} gives way to {flip.after} at {units.percent(flip.share, 2)} decoded, but by their "
+            "intervals anywhere or nowhere"
+        )
     ends = (
         ""
         if flip.low is None or flip.high is None

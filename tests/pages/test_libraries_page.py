@@ -41,7 +41,7 @@ def test_the_page_lists_every_recorded_problem_the_misses_first(bench: Rehearsed
         shown.value
     )
     said = words(test)
-    assert f"{sum(row.ratio is not None for row in every)} problems: geometric mean of own / best library" in said
+    assert f"{sum(row.ratio is not None for row in every)} problems: own variants are " in said
     assert "Auto: within 3 % of the best own variant" in said
     assert f"{len(every)} problems recorded with kernelviz, 0 measured or imported here" in said
 
@@ -69,6 +69,7 @@ def test_a_wrong_value_and_an_unknown_parameter_are_named(bench: RehearsedBench)
     said = words(opened(card="NVIDIA H300", colour="red"))
     assert "'NVIDIA H300' is not among" in said
     assert "'colour' is ignored" in said
+    assert "of_op 'nope' is not among the values that this page knows: showing all" in words(opened(op="nope"))
 
 
 def test_without_any_run_of_a_gpu_the_page_says_what_to_do(

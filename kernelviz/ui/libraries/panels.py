@@ -62,7 +62,7 @@ def one_problem(bench: Bench, row: ComparisonRow) -> None:
         st.markdown(f"**{plain(format_problem(row.problem))}** on {plain(row.card)}")
         timed = [result for result in row.named.values() if time_s(result) is not None]
         own_s = time_s(row.own)
-        lines = ["| Variant | Time | Best own / this | Kind |", "|---|--:|--:|---|"]
+        lines = ["| Variant | Time | Speed, best own = 1 | Kind |", "|---|--:|--:|---|"]
         for result in timed:
             this_s = time_s(result) or 0.0
             of_library = result in row.libraries

@@ -158,7 +158,9 @@ def _mix(mix: TrafficMix, at: float, chosen: choice.Choice) -> None:
         picture=picture,
     )
     served = [describe_served(part.name, part.variants, part.flips, at) for part in mix.parts]
-    st.markdown("Products and attention serve both phases. The one variant that is best at this share:")
+    st.markdown(
+        "Products and attention are in both phases. Of the variants that can run them in both, the fastest for this mix:"
+    )
     st.markdown(bullets([str(text) for text in served]))
 
 

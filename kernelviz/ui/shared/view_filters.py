@@ -15,6 +15,8 @@ from kernelviz.ui.shared.text import distinct_labels, plain
 _Option = TypeVar("_Option", bound=str)
 ALL = "all"
 """The value of a box that restricts nothing."""
+LEAST_ALIKE = 0.75
+"""An unknown value of the address is taken for a known one that is so like it: a letter or two of a name may be wrong."""
 MOST_NAMED = 12
 """The values of an address parameter are named where there are so many at most."""
 
@@ -151,7 +153,7 @@ def seed(key: str, options: Sequence[str], default: str) -> None:
     param = st.query_params.get(key) if value is None else None
     used = param if param in options else default
     if param is not None and param not in options:
-        used = nearest(param, options) or default
+        used = nearest(param, options, alike=LEAST_ALIKE) or default
         known = ", ".join(options) if len(options) <= MOST_NAMED else "the values that this page knows"
         # In a row of boxes, pages.css puts it on a line of its own below them.
         with st.container(key=f"unknown_{key}"):
