@@ -120,6 +120,6 @@ _RECORDED = ("run", "device", "created_at", "direction", "dtype", "recorded_vari
 def _recorded(one: RecordedRun) -> dict[str, object]:
     run, recording = one.run, one.recording
     sentence = str(describe_insight(recording.insight))
-    told = (recording.direction, recording.dtype, recording.variants, recording.sizes, sentence)
-    values = (run.id, run.device, run.created_at, *told, f"kernelviz runs show {run.id}")
+    derived = (recording.direction, recording.dtype, recording.variants, recording.sizes, sentence)
+    values = (run.id, run.device, run.created_at, *derived, f"kernelviz runs show {run.id}")
     return dict(zip(_RECORDED, values, strict=True))
