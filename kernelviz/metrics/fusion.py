@@ -166,6 +166,7 @@ def _row(
             saved=saved,
             launch=launch,
             shortest=a if isinstance(a, PredictionA) else None,
+            by_time=b if isinstance(b, PredictionB) else None,
             unfused=result,
             fused=fused.result,
             fused_s=fused.figure.estimate,

@@ -70,6 +70,8 @@ def test_an_own_run_has_a_sentence_a_chart_both_predictions_and_where_it_pays(be
     assert "Fusing pays from m = 1,024 on, and stops paying at m = 256 and below." in said
     assert "Over contiguous then op the fused variant is" in said
     assert "Better kernels alone bring" in said
+    assert "| 537 MB | 0 | 268 MB |" in said, "moved bytes and tensors have the same kind of unit"
+    assert "MiB" not in said.split("| Step |")[1].split("**Measured**")[0]
     (chart,) = charts(test)
     assert [trace["name"].split(":")[0] for trace in chart.figure["data"]] == [
         "prediction A",

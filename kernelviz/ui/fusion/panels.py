@@ -28,6 +28,7 @@ from kernelviz.text.fusion import (
     describe_reasons,
     describe_row,
     describe_split,
+    format_bytes,
     format_line_sizes,
     format_prediction_with_error,
     format_speed_up,
@@ -153,14 +154,14 @@ def _steps(row: FusionRow) -> str:
         key = (STEPS[step.kind], step.cost.work_flop, step.cost.moved_bytes, step.result_bytes)
         counts[key] = counts.get(key, 0) + 1
     lines = [
-        f"| {plain(name)}{f' ({count} times)' if count > 1 else ''} | {units.rate(moved, 'B', 3)} | {_flop(flop)} "
-        f"| {_memory(result)} |"
+        f"| {plain(name)}{f' ({count} times)' if count > 1 else ''} | {plain(format_bytes(moved))} | {_flop(flop)} "
+        f"| {plain(format_bytes(result)) if result else '–'} |"
         for (name, flop, moved, result), count in counts.items()
     ]
     cost = row.unfused.cost
     fused = (
         [
-            f"| **fused** ({plain(format_variant(row.fused.variant))}) | {units.rate(cost.moved_bytes, 'B', 3)} "
+            f"| **fused** ({plain(format_variant(row.fused.variant))}) | {plain(format_bytes(cost.moved_bytes))} "
             f"| {_flop(cost.work_flop)} | – |"
         ]
         if cost is not None and row.fused is not None
@@ -175,10 +176,6 @@ def _steps(row: FusionRow) -> str:
 
 def _flop(flop: int) -> str:
     return units.rate(flop, "", 3).strip() if flop else "0"
-
-
-def _memory(size: int) -> str:
-    return units.size_bytes(size) if size else "–"
 
 
 def _predicted(speed_up: float | None, error: float | None) -> str:
