@@ -170,10 +170,21 @@ def test_the_page_opens_with_the_run_in_hand(bench: Bench) -> None:
     assert param(test, "of_run") == "h200-linear_gelu"
 
 
-def test_a_run_that_is_not_here_is_named_and_another_is_shown(bench: Bench) -> None:
+def test_a_run_that_is_not_here_is_named_at_the_top_and_no_other_is_shown_until_it_is_chosen(bench: Bench) -> None:
     test = opened(of_run="no-such-run")
     assert "No run **no-such-run** of " in words(test)
+    order = [element.type for element in test.main]
+    assert order.index("error") < order.index("selectbox")
+    assert not charts(test)
+    assert not test.dataframe
+    assert param(test, "of_run") == "no-such-run"
+    other = test.selectbox(key="fusion_run_instead")
+    assert other.value is None
+    other.select_index(0).run()
+    assert not test.error
     assert len(charts(test)) == 1
+    op = test.selectbox(key="fusion_op").value
+    assert param(test, "of_run") == test.selectbox(key=f"fusion_run_{op}").value == use_case.offered(bench, op)[0].id
 
 
 def test_what_cannot_run_here_says_so_and_offers_no_button(bench: Bench) -> None:
