@@ -326,6 +326,11 @@ def lines_along(table: Sequence[FusionRow], axis: str) -> tuple[tuple[FusionRow,
     return _lines(table, axis, tied=False) or _lines(table, axis, tied=True)
 
 
+def line_through(lines: Sequence[Sequence[FusionRow]], problem: Problem) -> Sequence[FusionRow] | None:
+    """The first of these lines that has a row of the problem, None if none has one."""
+    return next((line for line in lines if any(row.problem.key == problem.key for row in line)), None)
+
+
 def axes_along(table: Sequence[FusionRow], axes: Sequence[str]) -> dict[str, tuple[FusionRow, ...]]:
     """The longest line of each of these axes that has one. An axis that only varies together with an earlier one is left out."""
     longest: dict[str, tuple[FusionRow, ...]] = {}

@@ -324,6 +324,22 @@ def format_line_sizes(problems: Sequence[Problem], axis: str) -> Text:
     )
 
 
+def describe_sweep(line: Sequence[Problem], axis: str, selected: Problem) -> Text:
+    """The heading of a sweep along an axis: its fixed sizes, and whether the selected sizes are in it.
+
+    >>> line = [Problem(op="linear_relu", sizes={"m": m, "k": 64}, dtype="bf16") for m in (128, 256)]
+    >>> str(describe_sweep(line, "m", line[0]))
+    'Speed-up along m at k = 64'
+    >>> str(describe_sweep(line, "m", Problem(op="linear_relu", sizes={"m": 128, "k": 8}, dtype="bf16")))
+    'Speed-up along m at k = 64. This run has no sweep along m through the selected sizes, m = 128, k = 8'
+    """
+    fixed = str(format_line_sizes(line, axis))
+    title = f"Speed-up along {axis}{f' at {fixed}' if fixed else ''}"
+    if selected.key in [problem.key for problem in line]:
+        return Text(title)
+    return Text(f"{title}. This run has no sweep along {axis} through the selected sizes, {format_sizes(selected)}")
+
+
 def describe_prediction_b(prediction: PredictionB) -> Text:
     """The parts of prediction B in one line."""
     return Text(

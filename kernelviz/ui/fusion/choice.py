@@ -19,6 +19,7 @@ from kernelviz.ui.shared.text import distinct_labels, run_label
 
 _Option = TypeVar("_Option", bound=str)
 _LAST_OP = "fusion_op_shown"
+_LAST_CASE = "fusion_case_shown"
 RUN = "of_run"
 """The parameter of the address that names the run. `run` opens a run on the page Bench."""
 PENDING = "fusion_case_clicked"
@@ -127,8 +128,8 @@ def choose_op(bench: Bench, op: str) -> None:
 
 
 def check_run(bench: Bench, chosen: Selection) -> None:
-    """Name a run of the address that is not here or shows no fusion, and offer the runs that there are. The page shows none of them
-    until one is chosen, so that nobody takes it for the run that the address names."""
+    """Name a run of the address that is not here or shows no fusion, and offer the runs that there are. The page shows none of
+    them until one is chosen, so that nobody takes it for the run that the address names."""
     runs = _runs_of(bench, chosen)
     wanted = st.query_params.get(RUN)
     named = _first_run(bench)
@@ -179,12 +180,18 @@ def run_box(bench: Bench, chosen: Selection) -> RunSummary | None:
     return runs[selected]
 
 
-def axis(axes: Sequence[str]) -> str:
-    """The axis along which the chart runs."""
+def axis(axes: Sequence[str], through: Sequence[str], case: str) -> str:
+    """The axis along which the chart runs. `through`: the axes with a sweep through the described case, whose key is `case`.
+    Another case changes an axis that has no sweep through it; an axis that is chosen afterwards stays."""
     if len(axes) == 1:
         return axes[0]
+    default = next(iter(through), axes[0])
+    other_case = st.session_state.get(_LAST_CASE, case) != case
+    if st.session_state.get("along") not in (None, *(through if other_case and through else axes)):
+        view_filters.forget("along")
+    st.session_state[_LAST_CASE] = case
     return view_filters.choose(
-        st.segmented_control, "Sweep along", list(axes), axes[0], key="along",
+        st.segmented_control, "Sweep along", list(axes), default, key="along", always_named=True,
         help="The first axis scales the intermediate tensor; the other one the arithmetic for each byte that fusing saves.",
     )  # fmt: skip
 
