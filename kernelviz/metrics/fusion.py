@@ -166,6 +166,7 @@ def _row(
             saved=saved,
             launch=launch,
             shortest=a if isinstance(a, PredictionA) else None,
+            by_time=b if isinstance(b, PredictionB) else None,
             unfused=result,
             fused=fused.result,
             fused_s=fused.figure.estimate,
@@ -323,6 +324,11 @@ def lines_along(table: Sequence[FusionRow], axis: str) -> tuple[tuple[FusionRow,
     """The rows of the fastest compositions that differ in this axis alone, in lines of at least two; the longest line first. If
     there is no such line, other axes may have the size of this one (m = n = k)."""
     return _lines(table, axis, tied=False) or _lines(table, axis, tied=True)
+
+
+def line_through(lines: Sequence[Sequence[FusionRow]], problem: Problem) -> Sequence[FusionRow] | None:
+    """The first of these lines that has a row of the problem, None if none has one."""
+    return next((line for line in lines if any(row.problem.key == problem.key for row in line)), None)
 
 
 def axes_along(table: Sequence[FusionRow], axes: Sequence[str]) -> dict[str, tuple[FusionRow, ...]]:

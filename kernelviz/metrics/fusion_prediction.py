@@ -81,13 +81,16 @@ class PredictionA:
 
 @dataclass(frozen=True, slots=True)
 class PredictionB:
-    """By the measured time of the steps: the predicted time of the fused kernel, and the two parts that were subtracted."""
+    """By the measured time of the steps: the predicted time of the fused kernel, and the two parts that were subtracted.
+    `cache_copy_bytes`: the smallest measured copy in the last-level cache; None without one, so that the bytes of every tensor
+    are taken at the bandwidth of the memory."""
 
     unfused_s: float
     fused_s: float
     bytes_s: float
     launches_s: float
     bandwidth_bytes_per_s: float
+    cache_copy_bytes: int | None
 
     @property
     def speed_up(self) -> float:
@@ -152,7 +155,7 @@ def predict_by_unfused_time(
     fused_s = facts.time_s - bytes_s - launches_s
     if fused_s <= 0:
         return "more_saved_than_measured"
-    return PredictionB(facts.time_s, fused_s, bytes_s, launches_s, bandwidth)
+    return PredictionB(facts.time_s, fused_s, bytes_s, launches_s, bandwidth, min(_copies(roofs)[0], default=None))
 
 
 def bandwidth_at(tensor_bytes: int, roofs: Sequence[Roof]) -> float | None:
@@ -172,19 +175,11 @@ def bandwidth_at(tensor_bytes: int, roofs: Sequence[Roof]) -> float | None:
     >>> bandwidth_at(5000, (cached, stored, larger))  # 6000 bytes more in 2000 s more
     3.0
     """
-    copies = [r for r in roofs if r.name == "copy" and r.bandwidth_bytes_per_s and r.moved_bytes]
-    stored = {(r.moved_bytes or 0): r for r in copies if r.level in ("dram", None) and not is_wide(r)}
-    if not stored:
+    cached, in_memory = _copies(roofs)
+    if not in_memory:
         return None
-    in_memory = _marginal([(size, stored[size].bandwidth_bytes_per_s or 0.0) for size in sorted(stored)])
-    smallest = in_memory[0][0]
-    if tensor_bytes >= smallest:
+    if tensor_bytes >= in_memory[0][0]:
         return next(rate for size, rate in reversed(in_memory) if size <= tensor_bytes)
-    cached = {
-        size: r.bandwidth_bytes_per_s or 0.0
-        for r in copies
-        if r.level == "l2" and (size := r.moved_bytes or 0) < smallest and refusal(r, roofs) is None
-    }
     points = [*sorted(cached.items()), in_memory[0]]
     below = next((p for p in reversed(points) if p[0] <= tensor_bytes), points[0])
     above = next(p for p in points if p[0] >= tensor_bytes)
@@ -192,6 +187,21 @@ def bandwidth_at(tensor_bytes: int, roofs: Sequence[Roof]) -> float | None:
         return above[1]
     share = math.log(tensor_bytes / below[0]) / math.log(above[0] / below[0])
     return below[1] + (above[1] - below[1]) * share
+
+
+def _copies(roofs: Sequence[Roof]) -> tuple[dict[int, float], list[tuple[int, float]]]:
+    """The bandwidth of each usable copy in the last-level cache by its working set, and the marginal bandwidths in memory."""
+    copies = [r for r in roofs if r.name == "copy" and r.bandwidth_bytes_per_s and r.moved_bytes]
+    stored = {(r.moved_bytes or 0): r for r in copies if r.level in ("dram", None) and not is_wide(r)}
+    if not stored:
+        return {}, []
+    in_memory = _marginal([(size, stored[size].bandwidth_bytes_per_s or 0.0) for size in sorted(stored)])
+    cached = {
+        size: r.bandwidth_bytes_per_s or 0.0
+        for r in copies
+        if r.level == "l2" and (size := r.moved_bytes or 0) < in_memory[0][0] and refusal(r, roofs) is None
+    }
+    return cached, in_memory
 
 
 def _marginal(copies: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:

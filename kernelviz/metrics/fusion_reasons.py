@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kernelviz.core import Device, Result, Roof
 from kernelviz.core.driver_operations import count_memsets
-from kernelviz.metrics.fusion_prediction import LaunchCost, PredictionA, Saving, UnfusedFacts
+from kernelviz.metrics.fusion_prediction import LaunchCost, PredictionA, PredictionB, Saving, UnfusedFacts
 from kernelviz.metrics.limiter import limiter
 from kernelviz.metrics.limiter_evidence import LimiterKind
 
@@ -32,6 +32,15 @@ class CacheResident:
 
     intermediate_bytes: int
     cache_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class SmallerThanCopies:
+    """An intermediate tensor is smaller than the smallest measured copy in the cache, so that it does not reach the bandwidth of
+    that copy, and its bytes cost more than prediction B subtracts."""
+
+    intermediate_bytes: int
+    copy_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +105,7 @@ class NotExplained:
 FusionReason = (
     ComputeBoundStep
     | CacheResident
+    | SmallerThanCopies
     | LaunchesMatter
     | SlowSteps
     | SlowFused
@@ -109,13 +119,15 @@ FusionReason = (
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Explained:
-    """What the reasons are derived from. Only here, after both predictions, is the fused result known. `half_width`: of the
+    """What the reasons are derived from. Only here, after both predictions, is the fused result known.
+    `shortest` and `by_time`: predictions A and B, None without one. `half_width`: of the
     measured speed-up, as a fraction."""
 
     facts: UnfusedFacts
     saved: Saving
     launch: LaunchCost | None
     shortest: PredictionA | None
+    by_time: PredictionB | None
     unfused: Result
     fused: Result
     fused_s: float
@@ -143,11 +155,20 @@ def reasons_of_a(case: Explained, error: float) -> tuple[FusionReason, ...]:
 
 
 def reasons_of_b(case: Explained, error: float) -> tuple[FusionReason, ...]:
-    """Why prediction B fails; empty if its `error` (a logarithm) is small."""
+    """Why prediction B fails; empty if its `error` (a logarithm) is small.
+
+    It subtracts the launches, so they are no reason. A tensor in the cache is one only if B takes its bytes at the bandwidth of
+    the memory, and promises too much by that."""
     if abs(error) <= MOST_ERROR:
         return ()
-    slow = _slow_steps(case) if error < 0 else []
-    reasons = [*_uncertain(case), *_in_cache(case), *_launches(case), *slow, *_of_fused(case, too_high=error > 0)]
+    too_high = error > 0
+    knows_cache = case.by_time is not None and case.by_time.cache_copy_bytes is not None
+    reasons = [
+        *_uncertain(case),
+        *(_in_cache(case) if too_high and not knows_cache else []),
+        *([] if too_high else [*_below_copies(case), *_slow_steps(case)]),
+        *_of_fused(case, too_high=too_high),
+    ]
     return tuple(reasons) or (NotExplained(),)
 
 
@@ -159,6 +180,11 @@ def _uncertain(case: Explained) -> list[FusionReason]:
 def _in_cache(case: Explained) -> list[FusionReason]:
     size = case.facts.intermediate_bytes
     return [CacheResident(size, case.cache_bytes)] if case.cache_bytes and size <= case.cache_bytes else []
+
+
+def _below_copies(case: Explained) -> list[FusionReason]:
+    size, copy = case.facts.intermediate_bytes, case.by_time.cache_copy_bytes if case.by_time is not None else None
+    return [SmallerThanCopies(size, copy)] if copy is not None and size < copy else []
 
 
 def _launches_s(case: Explained) -> float:

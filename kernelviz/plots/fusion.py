@@ -7,7 +7,6 @@ from math import log10
 
 import plotly.graph_objects as go
 
-from kernelviz.core import units
 from kernelviz.metrics.fusion import FusionRow
 from kernelviz.plots.frame import (
     Draft,
@@ -22,7 +21,13 @@ from kernelviz.plots.frame import (
 )
 from kernelviz.plots.variant_styles import NEUTRAL
 from kernelviz.text import format_sizes, format_time, format_variant
-from kernelviz.text.fusion import describe_prediction_b, format_prediction_with_error, format_speed_up, join_reasons
+from kernelviz.text.fusion import (
+    describe_prediction_b,
+    format_bytes,
+    format_prediction_with_error,
+    format_speed_up,
+    join_reasons,
+)
 
 HEIGHT = 380
 _MEASURED, _B, _A = "#2E7D6B", "#C77B1E", "#7A5BC7"
@@ -135,7 +140,7 @@ def _hover_measured(row: FusionRow) -> str:
         escape(f"measured {format_speed_up(row.speed_up)}"),
         escape(f"{format_variant(row.unfused.variant)}: {format_time(row.unfused_figure)}"),
         *fused,
-        escape(f"intermediate tensor {units.size_bytes(row.intermediate_bytes)}"),
+        escape(f"intermediate tensor {format_bytes(row.intermediate_bytes)}"),
     ]
     return "<br>".join(lines)
 

@@ -55,7 +55,7 @@ def fusion_columns(rows: Sequence[FusionRow], view: View) -> list[Column[FusionR
                lambda r: format_time(r.unfused_figure), View.WIDE),
         Column("", "Fused time", "Its device time with cold caches, with its 95 % interval.", units.OWN_NUMBER,
                lambda r: format_time(r.fused_figure), View.WIDE),
-        Column("", "Intermediate", "The smallest tensor between two steps.", units.MEMORY, lambda r: r.intermediate_bytes,
+        Column("", "Intermediate", "The smallest tensor between two steps.", units.TRAFFIC, lambda r: r.intermediate_bytes,
                View.WIDE),
         Column("", "Of cache", "That tensor divided by the last-level cache. From 4 on, it passes through memory whole.",
                units.FACTOR, lambda r: r.intermediate_bytes / r.cache_bytes if r.cache_bytes else None, View.WIDE),

@@ -75,8 +75,12 @@ _REASONS: dict[type, Template] = {
         "of arithmetic in every shape"
     ),
     why.CacheResident: lambda r: (
-        f"cache-resident: the intermediate tensor of {units.size_bytes(r.intermediate_bytes)} fits into the last-level cache of "
-        f"{units.size_bytes(r.cache_bytes)}, so its bytes cost less than those of memory"
+        f"cache-resident: the intermediate tensor of {format_bytes(r.intermediate_bytes)} fits into the last-level cache of "
+        f"{format_bytes(r.cache_bytes)}, so its bytes cost less than those of memory"
+    ),
+    why.SmallerThanCopies: lambda r: (
+        f"small tensor: {format_bytes(r.intermediate_bytes)} are too few to reach the bandwidth of the smallest measured copy in "
+        f"the cache, which moves {format_bytes(r.copy_bytes)}, so fusing saves more time than the prediction subtracts for bytes"
     ),
     why.LaunchesMatter: lambda r: (
         f"launches: {count_launches(r.launches)} that fusing saves, {units.percent(r.fraction, 0)} of the time of the steps"
@@ -99,6 +103,15 @@ _REASONS: dict[type, Template] = {
     ),
     why.NotExplained: lambda r: "not explained by the facts that are known",
 }
+
+
+def format_bytes(number: int) -> Text:
+    """A number of bytes in decimal units: moved bytes and sizes of tensors stand in the same tables.
+
+    >>> str(format_bytes(2**28)), str(format_bytes(100))
+    ('268 MB', '100 B')
+    """
+    return Text(units.rate(number, "B", 3))
 
 
 def count_launches(launches: int, memsets: int = 0) -> str:
@@ -227,7 +240,7 @@ def describe_launch_cost(cost: LaunchCost | None) -> Text:
 def describe_row(row: FusionRow) -> Text:
     """One sentence about a row: what is saved, and what that brings."""
     saved = (
-        f"Fusing {format_steps(row.steps)} at {format_sizes(row.problem)} saves {units.rate(row.saved.moved_bytes, 'B', 3)} and "
+        f"Fusing {format_steps(row.steps)} at {format_sizes(row.problem)} saves {format_bytes(row.saved.moved_bytes)} and "
         f"{count_launches(row.saved.launches, row.saved.memsets)}"
     )
     if row.fused is None:
@@ -259,7 +272,9 @@ def describe_split(fastest: FusionRow, other: FusionRow) -> Text:
     return Text(
         f"Over {format_variant(other.unfused.variant)} the fused variant is {units.factor(other.speed_up.estimate)} × as fast. "
         f"Better kernels alone bring {units.factor(better)} × of that: {format_variant(fastest.unfused.variant)}, which also "
-        f"launches one step after the other. Fusing them brings {units.factor(fastest.speed_up.estimate)} ×."
+        f"launches one step after the other. Fusing them brings {units.factor(fastest.speed_up.estimate)} ×. "
+        "Speed-ups by fusing are medians of ratios over rounds, and the factor of better kernels is the ratio of two times, so "
+        "the product of the two factors need not be exactly the whole."
     )
 
 
@@ -307,6 +322,22 @@ def format_line_sizes(problems: Sequence[Problem], axis: str) -> Text:
             if name != axis
         )
     )
+
+
+def describe_sweep(line: Sequence[Problem], axis: str, selected: Problem) -> Text:
+    """The heading of a sweep along an axis: its fixed sizes, and whether the selected sizes are in it.
+
+    >>> line = [Problem(op="linear_relu", sizes={"m": m, "k": 64}, dtype="bf16") for m in (128, 256)]
+    >>> str(describe_sweep(line, "m", line[0]))
+    'Speed-up along m at k = 64'
+    >>> str(describe_sweep(line, "m", Problem(op="linear_relu", sizes={"m": 128, "k": 8}, dtype="bf16")))
+    'Speed-up along m at k = 64. This run has no sweep along m through the selected sizes, m = 128, k = 8'
+    """
+    fixed = str(format_line_sizes(line, axis))
+    title = f"Speed-up along {axis}{f' at {fixed}' if fixed else ''}"
+    if selected.key in [problem.key for problem in line]:
+        return Text(title)
+    return Text(f"{title}. This run has no sweep along {axis} through the selected sizes, {format_sizes(selected)}")
 
 
 def describe_prediction_b(prediction: PredictionB) -> Text:

@@ -13,6 +13,7 @@ from kernelviz.text.fusion import (
     METHOD_A,
     METHOD_B,
     describe_payoff,
+    format_bytes,
     format_error,
     format_line_sizes,
     format_speed_up,
@@ -48,8 +49,8 @@ def format_row(row: FusionRow) -> tuple[str, ...]:
     return (
         format_problem(row.problem),
         f"`{row.unfused.variant}`",
-        f"{units.size_bytes(row.intermediate_bytes)}{of_cache}",
-        f"{units.rate(row.saved.moved_bytes, 'B', 3)}, {row.saved.launches}"
+        f"{format_bytes(row.intermediate_bytes)}{of_cache}",
+        f"{format_bytes(row.saved.moved_bytes)}, {row.saved.launches}"
         + (f" ({row.saved.memsets} memset)" if row.saved.memsets else ""),
         str(format_time(row.unfused_figure)),
         f"`{row.fused.variant}`" if row.fused else "none is correct",

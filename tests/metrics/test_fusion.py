@@ -121,8 +121,27 @@ def test_a_tensor_in_the_cache_is_written_and_read_at_the_bandwidth_of_the_cache
     row = only(plant.rows_of(run))
     assert isinstance(row.b, PredictionB)
     assert row.b.bandwidth_bytes_per_s == plant.CACHED
-    assert any(isinstance(reason, why.CacheResident) for reason in row.reasons_b)
+    assert not any(isinstance(reason, why.CacheResident) for reason in row.reasons_b), (
+        "it used the bandwidth of the cache"
+    )
     assert row.in_memory is False
+
+
+def test_a_tensor_in_the_cache_explains_prediction_b_only_if_no_copy_in_the_cache_was_measured() -> None:
+    sizes = {"m": 256, "n": 8192}
+    moved_s = 2 * 256 * 8192 * 2 / plant.BANDWIDTH
+    run = plant.run(
+        "reshape_elementwise", {"cuda_stepwise": 2 * moved_s + 1e-6, "triton_fused": 1.8 * moved_s}, [sizes]
+    )
+    stored = tuple(roof for roof in plant.ROOFS if roof.level != "l2")
+    (without,) = plant.rows_of(
+        msgspec.structs.replace(run, environment=msgspec.structs.replace(run.environment, roofs=stored)), roofs=stored
+    )
+    assert without.error_b is not None
+    assert without.error_b > why.MOST_ERROR
+    assert any(isinstance(reason, why.CacheResident) for reason in without.reasons_b)
+    row = only(plant.rows_of(run))
+    assert not any(isinstance(reason, why.CacheResident) for reason in row.reasons_b)
 
 
 def test_the_bandwidth_does_not_rise_beyond_the_points_that_were_measured() -> None:
@@ -189,6 +208,9 @@ def test_launches_explain_a_small_problem() -> None:
     run = plant.run("reshape_elementwise", {"cuda_stepwise": 5e-6, "triton_fused": 1e-6}, [sizes])
     row = only(plant.rows_of(run))
     assert any(isinstance(reason, why.LaunchesMatter) for reason in row.reasons_a)
+    assert {type(reason) for reason in row.reasons_b} == {why.SmallerThanCopies, why.SlowSteps}, (
+        "B subtracts the launches"
+    )
 
 
 def test_an_error_without_a_known_reason_says_so() -> None:
@@ -201,6 +223,7 @@ def test_an_error_without_a_known_reason_says_so() -> None:
         saved=row.saved,
         launch=None,
         shortest=row.a,
+        by_time=row.b if isinstance(row.b, PredictionB) else None,
         unfused=row.unfused,
         fused=row.fused,
         fused_s=row.a.fused_s,

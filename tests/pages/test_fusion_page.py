@@ -70,6 +70,8 @@ def test_an_own_run_has_a_sentence_a_chart_both_predictions_and_where_it_pays(be
     assert "Fusing pays from m = 1,024 on, and stops paying at m = 256 and below." in said
     assert "Over contiguous then op the fused variant is" in said
     assert "Better kernels alone bring" in said
+    assert "| 537 MB | 0 | 268 MB |" in said, "moved bytes and tensors have the same kind of unit"
+    assert "MiB" not in said.split("| Step |")[1].split("**Measured**")[0]
     (chart,) = charts(test)
     assert [trace["name"].split(":")[0] for trace in chart.figure["data"]] == [
         "prediction A",
@@ -94,6 +96,23 @@ def test_the_address_opens_the_same_case_again(bench: Bench) -> None:
     again = opened(**{name: param(test, name) or "" for name in test.query_params})
     assert again.selectbox(key="fusion_case").value == key
     assert words(again) == said
+
+
+def test_the_chart_is_drawn_through_the_selected_sizes_or_says_that_it_is_not(bench: Bench) -> None:
+    sizes = [*({"m": m, "n": 8192, "k": 64} for m in (256, 512)), *({"m": 8192, "n": 8192, "k": k} for k in (128, 256))]
+    bench.history.add(plant.run("linear_gelu", {"torch_eager": 2e-3, "triton_fused": 1e-3}, sizes))
+    along_k, along_m = "linear_gelu bf16 m=8192 n=8192 k=128", "linear_gelu bf16 m=256 n=8192 k=64"
+    test = opened(of_run="fusion-linear_gelu", fusion_case=along_k)
+    assert test.segmented_control(key="along").value == "k", "the axis with a sweep through these sizes"
+    assert "Speed-up along k at m = 8,192, n = 8,192\n" in words(test)
+    test.selectbox(key="fusion_case").set_value(along_m).run()
+    assert test.segmented_control(key="along").value == "m"
+    assert "Speed-up along m at n = 8,192, k = 64\n" in words(test)
+    test.segmented_control(key="along").set_value("k").run()
+    no_sweep = "This run has no sweep along k through the selected sizes, m = 256, n = 8,192, k = 64"
+    assert f"Speed-up along k at m = 8,192, n = 8,192. {no_sweep}" in words(test)
+    again = opened(**{name: param(test, name) or "" for name in test.query_params})
+    assert words(again) == words(test)
 
 
 def test_show_on_a_card_changes_the_family_and_its_address(bench: Bench) -> None:
@@ -168,10 +187,21 @@ def test_the_page_opens_with_the_run_in_hand(bench: Bench) -> None:
     assert param(test, "of_run") == "h200-linear_gelu"
 
 
-def test_a_run_that_is_not_here_is_named_and_another_is_shown(bench: Bench) -> None:
+def test_a_run_that_is_not_here_is_named_at_the_top_and_no_other_is_shown_until_it_is_chosen(bench: Bench) -> None:
     test = opened(of_run="no-such-run")
     assert "No run **no-such-run** of " in words(test)
+    order = [element.type for element in test.main]
+    assert order.index("error") < order.index("selectbox")
+    assert not charts(test)
+    assert not test.dataframe
+    assert param(test, "of_run") == "no-such-run"
+    other = test.selectbox(key="fusion_run_instead")
+    assert other.value is None
+    other.select_index(0).run()
+    assert not test.error
     assert len(charts(test)) == 1
+    op = str(test.selectbox(key="fusion_op").value)
+    assert param(test, "of_run") == test.selectbox(key=f"fusion_run_{op}").value == use_case.offered(bench, op)[0].id
 
 
 def test_what_cannot_run_here_says_so_and_offers_no_button(bench: Bench) -> None:

@@ -16,6 +16,7 @@ from kernelviz.text import fusion as text
 EXAMPLES: tuple[why.FusionReason, ...] = (
     why.ComputeBoundStep(0.7),
     why.CacheResident(2**20, 60 * 2**20),
+    why.SmallerThanCopies(2**16, 2**23),
     why.LaunchesMatter(1, 0.4),
     why.SlowSteps(2.5),
     why.SlowFused(1.5, "compute"),
@@ -53,4 +54,7 @@ def test_sentences_about_a_row_and_a_line() -> None:
     assert str(text.describe_payoff(line)) == "Fusing pays at all 5 sizes of m with a clear verdict."
     slow = next(row for row in rows if not row.fastest and row.problem == fastest[-1].problem)
     assert str(text.describe_split(fastest[-1], slow)).startswith("Over contiguous then op the fused variant is ")
+    assert "so the product of the two factors need not be exactly the whole." in str(
+        text.describe_split(fastest[-1], slow)
+    )
     assert str(text.describe_split(fastest[-1], fastest[-1])) == ""

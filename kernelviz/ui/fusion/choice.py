@@ -19,6 +19,7 @@ from kernelviz.ui.shared.text import distinct_labels, run_label
 
 _Option = TypeVar("_Option", bound=str)
 _LAST_OP = "fusion_op_shown"
+_LAST_CASE = "fusion_case_shown"
 RUN = "of_run"
 """The parameter of the address that names the run. `run` opens a run on the page Bench."""
 PENDING = "fusion_case_clicked"
@@ -126,22 +127,48 @@ def choose_op(bench: Bench, op: str) -> None:
             st.session_state["fusion_family"], st.session_state["fusion_op"] = family, op
 
 
-def run_box(bench: Bench, chosen: Selection) -> RunSummary | None:
-    """The run that is shown, from the address or the box; None if there is none. A run that is not here, or that shows no fusion
-    of this op, is named."""
-    runs = {run.id: run for run in use_case.offered(bench, chosen.op.name)}
+def check_run(bench: Bench, chosen: Selection) -> None:
+    """Name a run of the address that is not here or shows no fusion, and offer the runs that there are. The page shows none of
+    them until one is chosen, so that nobody takes it for the run that the address names."""
+    runs = _runs_of(bench, chosen)
     wanted = st.query_params.get(RUN)
     named = _first_run(bench)
-    if wanted and wanted not in runs and named is not None and named.id == wanted:
-        wanted = None  # another family or op was chosen
+    if not wanted or wanted in runs:
+        return
+    if named is not None and named.id == wanted:  # another family or op was chosen
         view_filters.write(RUN, None)
-    if wanted and wanted not in runs:
-        missing_run.say(wanted, of=chosen.op.name, without="a fused variant or a composition")
+        return
+    missing_run.say(wanted, of=chosen.op.name, without="a fused variant or a composition")
+    if not runs:
+        return
+    other = st.selectbox(
+        f"Show another run of {chosen.op.name}", list(runs), index=None, key="fusion_run_instead",
+        placeholder="Choose a run", format_func=distinct_labels(runs, lambda r: run_label(runs[r])),
+    )  # fmt: skip
+    if other is None:
+        st.stop()
+    st.session_state[_key_of_run(chosen)] = other
+    view_filters.write(RUN, other)
+    st.rerun()
+
+
+def _runs_of(bench: Bench, chosen: Selection) -> dict[str, RunSummary]:
+    return {run.id: run for run in use_case.offered(bench, chosen.op.name)}
+
+
+def _key_of_run(chosen: Selection) -> str:
+    return f"fusion_run_{chosen.op.name}"
+
+
+def run_box(bench: Bench, chosen: Selection) -> RunSummary | None:
+    """The run that is shown, from the address or the box; None if there is none."""
+    runs = _runs_of(bench, chosen)
+    wanted = st.query_params.get(RUN)
     if not runs:
         return None
     with_results = [run.id for run in runs.values() if run.done or run.status in LIVING]
     first = next((i for i in (run_in_hand.current(bench), *with_results) if i in runs), next(iter(runs)))
-    key = f"fusion_run_{chosen.op.name}"
+    key = _key_of_run(chosen)
     if view_filters.moved(RUN) or st.session_state.get(key) not in runs:
         st.session_state[key] = wanted if wanted in runs else first
     selected: str = st.selectbox(
@@ -149,17 +176,22 @@ def run_box(bench: Bench, chosen: Selection) -> RunSummary | None:
         help="Runs of this op that measured a composition and a fused variant: those of this machine, then those that came with "
         "kernelviz.",
     )  # fmt: skip
-    if not wanted or wanted in runs:
-        view_filters.write(RUN, selected)
+    view_filters.write(RUN, selected)
     return runs[selected]
 
 
-def axis(axes: Sequence[str]) -> str:
-    """The axis along which the chart runs."""
+def axis(axes: Sequence[str], through: Sequence[str], case: str) -> str:
+    """The axis along which the chart runs. `through`: the axes with a sweep through the described case, whose key is `case`.
+    Another case changes an axis that has no sweep through it; an axis that is chosen afterwards stays."""
     if len(axes) == 1:
         return axes[0]
+    default = next(iter(through), axes[0])
+    other_case = st.session_state.get(_LAST_CASE, case) != case
+    if st.session_state.get("along") not in (None, *(through if other_case and through else axes)):
+        view_filters.forget("along")
+    st.session_state[_LAST_CASE] = case
     return view_filters.choose(
-        st.segmented_control, "Sweep along", list(axes), axes[0], key="along",
+        st.segmented_control, "Sweep along", list(axes), default, key="along", always_named=True,
         help="The first axis scales the intermediate tensor; the other one the arithmetic for each byte that fusing saves.",
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ from kernelviz import plots
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench import fusion as use_case
 from kernelviz.core import Device, units
-from kernelviz.metrics.fusion import FusionRow, axes_along, lines_along, payoff
+from kernelviz.metrics.fusion import FusionRow, axes_along, line_through, lines_along, payoff
 from kernelviz.metrics.fusion_reasons import MOST_FACTOR
 from kernelviz.tables.column import View
 from kernelviz.tables.fusion import fusion_columns
@@ -28,6 +28,8 @@ from kernelviz.text.fusion import (
     describe_reasons,
     describe_row,
     describe_split,
+    describe_sweep,
+    format_bytes,
     format_line_sizes,
     format_prediction_with_error,
     format_speed_up,
@@ -107,11 +109,14 @@ def _chart(rows: Sequence[FusionRow], row: FusionRow, axes: Sequence[str], run: 
     if not axes:
         st.caption("This run has one size only, so there is no sweep to draw.")
         return
-    axis = choice.axis(axes)
-    lines = lines_along(rows, axis)
-    line = next((one for one in lines if any(r.problem.key == row.problem.key for r in one)), lines[0])
+    lines = {axis: lines_along(rows, axis) for axis in axes}
+    through = [axis for axis in axes if line_through(lines[axis], row.problem) is not None]
+    axis = choice.axis(axes, through, row.problem.key)
+    line = line_through(lines[axis], row.problem) or lines[axis][0]
+    problems = [r.problem for r in line]
+    st.markdown(plain(describe_sweep(problems, axis, row.problem)))
     pays = payoff(line, axis)
-    sizes = format_line_sizes([r.problem for r in line], axis)
+    sizes = format_line_sizes(problems, axis)
     selected = "; ".join(f"{format_sizes(r.problem, [axis])}: {format_speed_up(r.speed_up)}" for r in line)
     charts.draw_clickable(
         plots.fusion_speed_up_by_size(line, axis), key="fusion_sweep",
@@ -121,7 +126,7 @@ def _chart(rows: Sequence[FusionRow], row: FusionRow, axes: Sequence[str], run: 
         "values.",
     )  # fmt: skip
     st.markdown(plain(describe_payoff(pays)))
-    st.caption(plain(f"Along {axis}, at {sizes}. A size counts if the verdict is faster, beyond the noise floor."))
+    st.caption("A size counts if the verdict is faster, beyond the noise floor.")
 
 
 def _case(rows: Sequence[FusionRow], row: FusionRow) -> None:
@@ -153,14 +158,14 @@ def _steps(row: FusionRow) -> str:
         key = (STEPS[step.kind], step.cost.work_flop, step.cost.moved_bytes, step.result_bytes)
         counts[key] = counts.get(key, 0) + 1
     lines = [
-        f"| {plain(name)}{f' ({count} times)' if count > 1 else ''} | {units.rate(moved, 'B', 3)} | {_flop(flop)} "
-        f"| {_memory(result)} |"
+        f"| {plain(name)}{f' ({count} times)' if count > 1 else ''} | {plain(format_bytes(moved))} | {_flop(flop)} "
+        f"| {plain(format_bytes(result)) if result else '–'} |"
         for (name, flop, moved, result), count in counts.items()
     ]
     cost = row.unfused.cost
     fused = (
         [
-            f"| **fused** ({plain(format_variant(row.fused.variant))}) | {units.rate(cost.moved_bytes, 'B', 3)} "
+            f"| **fused** ({plain(format_variant(row.fused.variant))}) | {plain(format_bytes(cost.moved_bytes))} "
             f"| {_flop(cost.work_flop)} | – |"
         ]
         if cost is not None and row.fused is not None
@@ -175,10 +180,6 @@ def _steps(row: FusionRow) -> str:
 
 def _flop(flop: int) -> str:
     return units.rate(flop, "", 3).strip() if flop else "0"
-
-
-def _memory(size: int) -> str:
-    return units.size_bytes(size) if size else "–"
 
 
 def _predicted(speed_up: float | None, error: float | None) -> str:
