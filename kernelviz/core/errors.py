@@ -158,12 +158,11 @@ def check_name(what: str, name: str, known: Collection[str], *, of: str = "") ->
         raise UnknownName(what, name, dict.fromkeys(known), of=of)
 
 
-def nearest(name: str, known: Iterable[str], *, alike: float = 0.5) -> str | None:
-    """The known name most like `name`, or None when none is close: `alike` is 1 for the same name.
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name most like `name`, or None when none is close.
 
-    >>> nearest("rmsnrom", ["add", "rmsnorm", "matmul"], alike=0.75)
+    >>> nearest("rmsnrom", ["add", "rmsnorm", "matmul"])
     'rmsnorm'
-    >>> nearest("nope", ["copy", "add"], alike=0.75)
     """
-    matches = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=alike)
+    matches = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.5)
     return matches[0] if matches else None

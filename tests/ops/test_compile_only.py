@@ -127,6 +127,9 @@ WRITTEN = re.compile(
 )
 
 
+ONLY_FOR_VIEWS = {"chain_single"}
+
+
 @pytest.mark.parametrize(
     ("shard", "folder"),
     [
@@ -144,6 +147,8 @@ def test_every_kernel_was_among_them(shard: int, folder: str, compiled: Lines) -
     for file in files:
         texts[file.suffix] += file.read_text()
     written = {name for text in texts.values() for pair in WRITTEN.findall(text) for name in pair if name}
+    # Views that do not start on 16 bytes have kernels of their own, which no problem needs.
+    written -= ONLY_FOR_VIEWS
     # Not what kernels call: a kernel is launched by another module or through an index.
     written -= {name for name in written if re.search(rf"(?<!def ){name}\(", texts.get(".py", ""))}
     assert written
