@@ -19,6 +19,7 @@ from kernelviz.text.workloads import (
     MECHANICS_ONLY,
     NEVER_ON_A_ROOFLINE,
     TRACED_STEP,
+    count_caveats,
     describe_caveats,
     describe_counted,
     describe_failed,
@@ -142,9 +143,7 @@ def _ladder(run: WorkloadRun) -> None:
     )  # fmt: skip
     st.caption(f"The variant with a star is the baseline. {GAIN_MEANING}")
     if caveats := describe_caveats(run, listed):
-        with st.expander(
-            f"Measurement quality: caveats of {len(caveats)} of {len(listed)} cases", icon=":material/info:"
-        ):
+        with st.expander(str(count_caveats(run, listed)), icon=":material/info:"):
             st.markdown(bullets([str(text) for text in caveats]))
     failed = [row for row in listed if row.result is not None and row.result.failure is not None]
     if failed:
