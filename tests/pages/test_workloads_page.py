@@ -164,6 +164,15 @@ def test_lists_say_mechanics_only_and_the_form_how_long_the_last_run_took(
     assert "The last run here took 42 s for 4 cases" in said(opened(workload="planted"))
 
 
+def test_an_unknown_parameter_is_named_and_axes_of_another_workload_are_removed(planted: Bench) -> None:
+    planted.workloads.add(samples.run())
+    test = opened(of_run="w-sample", foo="1", set_bytes="1024", set_work="7")
+    assert "In the address, 'foo' is ignored: this page knows workload, of_run, view, " in said(test)
+    assert "set_work" in test.query_params
+    assert "set_bytes" not in test.query_params
+    assert "is ignored" not in said(opened(of_run="w-sample", view="compare"))
+
+
 def test_progress_names_axes_as_the_form_does() -> None:
     run = samples.run()
     now = WorkloadProgress(step="measuring", variant="fast", point=run.plan.cases[0].point)
