@@ -153,7 +153,7 @@ def values_by_axis(run: WorkloadRun, axis: str, figures: Sequence[str] = (), at:
     whole = [t for t in ticks if isinstance(t, int)]
     if len(whole) == len(ticks) and whole:
         labelled = evenly_spaced(sorted(whole), _MOST_TICKS)
-        labels = [str(format_axis_value(t, declared.kind)) for t in labelled]
+        labels = [str(format_axis_value(t, declared)) for t in labelled]
         # With 0 on it (no workers, say), an axis cannot be logarithmic.
         wide = min(whole) > 0 and max(whole) >= 16 * min(whole)
         draft.x_axis |= {"tickvals": labelled, "ticktext": labels} | ({"type": "log"} if wide else {})

@@ -92,7 +92,7 @@ def _name(row: WorkloadRow) -> str:
 def _axis_column(run: WorkloadRun, name: str) -> Column[WorkloadRow]:
     axis = next(axis for axis in run.declared.axes if axis.name == name)
     return Column(
-        name, "", axis.help, units.TEXT, lambda r: format_axis_value(r.case.values[name], axis.kind), _LEADING,
+        name, "", axis.help, units.TEXT, lambda r: format_axis_value(r.case.values[name], axis), _LEADING,
         subject=axis.title, order=lambda r: _order(r, name),
     )  # fmt: skip
 
@@ -201,7 +201,7 @@ def pair_columns(pairs: Sequence[WorkloadPair], run: WorkloadRun, view: View) ->
                lambda p: p.variant_b if same else f"{p.variant_a} → {p.variant_b}", _VISIBLE),
         *(
             Column(axis, "", kinds[axis].help, units.TEXT,
-                   lambda p, a=axis: format_axis_value(p.values[a], kinds[a].kind), _VISIBLE, subject=kinds[axis].title)  # type: ignore[misc]
+                   lambda p, a=axis: format_axis_value(p.values[a], kinds[a]), _VISIBLE, subject=kinds[axis].title)  # type: ignore[misc]
             for axis in varying
         ),
         Column("figure", "Figure", "", units.TEXT, lambda p: p.figure.title, _VISIBLE),

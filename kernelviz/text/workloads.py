@@ -3,10 +3,11 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from msgspec import UNSET
+
 from kernelviz.core import Failure, units
 from kernelviz.core.result import half_width
 from kernelviz.core.workload import (
-    AxisKind,
     AxisValue,
     Clock,
     FigureUnit,
@@ -151,20 +152,27 @@ def format_value(value: WorkloadValue | None, unit: FigureUnit, *, scientific: b
     return text + f" ({format_number(value.low, unit, digits)} to {format_number(value.high, unit, digits)})"
 
 
-def format_axis_value(value: AxisValue, kind: AxisKind) -> Text:
-    """A value of an axis.
+def format_axis_value(value: AxisValue, axis: WorkloadAxis) -> Text:
+    """A value of an axis with its unit.
 
-    >>> str(format_axis_value(2**20, "bytes")), str(format_axis_value(8, "count")), str(format_axis_value("gpu", "choice"))
-    ('1 MiB', '8', 'gpu')
+    >>> str(format_axis_value(2**20, WorkloadAxis(name="size", title="Size", kind="bytes")))
+    '1 MiB'
+    >>> str(format_axis_value(2000, WorkloadAxis(name="delay_us", title="Delay", unit="µs")))
+    '2,000 µs'
     """
     if isinstance(value, str):
         return Text(value)
-    if kind != "bytes":
-        return Text(f"{value:,}")
+    if axis.kind != "bytes":
+        return Text(f"{value:,}" if axis.unit is UNSET else f"{value:,} {axis.unit}")
     for scale, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if value >= scale and value % scale == 0:
             return Text(f"{value // scale:,} {unit}")
     return Text(f"{value:,} B")
+
+
+def axis_label(axis: WorkloadAxis) -> Text:
+    """The label of a box for bare numbers: the title with the unit."""
+    return Text(axis.title if axis.unit is UNSET else f"{axis.title}, {axis.unit}")
 
 
 def format_point(run: WorkloadRun, values: Mapping[str, AxisValue], axes: Sequence[str] | None = None) -> Text:
@@ -172,7 +180,7 @@ def format_point(run: WorkloadRun, values: Mapping[str, AxisValue], axes: Sequen
     chosen = axes if axes is not None else varying_axes(run) or [a.name for a in run.declared.axes]
     by_name: dict[str, WorkloadAxis] = {a.name: a for a in run.declared.axes}
     parts = [
-        f"{by_name[name].title.lower()} {format_axis_value(values[name], by_name[name].kind)}"
+        f"{by_name[name].title.lower()} {format_axis_value(values[name], by_name[name])}"
         for name in chosen
         if name in by_name and name in values
     ]
