@@ -10,8 +10,8 @@ from kernelviz.core.workload import Workload, WorkloadAxis, WorkloadFigure, Work
 
 
 class RunAsDeclaredNow(WorkloadRun, frozen=True, kw_only=True):
-    """A run whose `declared` has directions and explanations of this version. `recorded`: the declaration as it was recorded; None
-    if that is the same. It is no document of its own: `as_recorded` gives the run that is written."""
+    """A run whose `declared` has directions and explanations of this version. `recorded`: the declaration as it was recorded;
+    None if that is the same. It is no document of its own: `as_recorded` gives the run that is written."""
 
     recorded: Workload | None = None
 

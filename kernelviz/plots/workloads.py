@@ -236,10 +236,15 @@ def lanes_by_time(timeline: Timeline | None, title: str = "") -> go.Figure:
     return draft.figure()
 
 
-def chart_of(run: WorkloadRun, *, point: str | None = None, variant: str | None = None) -> go.Figure:
-    """The chart that the workload declares. `variant`: of a timeline, whose it is; None: the first one that has one."""
+def chart_of(
+    run: WorkloadRun, *, point: str | None = None, variant: str | None = None, figure: str | None = None
+) -> go.Figure:
+    """The chart that the workload declares. `variant`: of a timeline, whose it is; None: the first one that has one. `figure`: of
+    bars or lines; None, or the first one that the chart declares: all that it declares."""
     chart = run.declared.chart
     figures = chart.figures or (run.declared.headline.name,)
+    if figure is not None and figure != figures[0]:
+        figures = (figure,)
     match chart.kind:
         case "bars" | "memory":
             return value_by_variant(run, point, figures[0])

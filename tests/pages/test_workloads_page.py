@@ -99,6 +99,16 @@ def test_two_processes_are_labelled_and_two_hosts_are_not_simulated(planted: Ben
     assert chart.figure["layout"]["xaxis"]["ticktext"] == ["1 KiB", "4 KiB", "1 MiB"]
 
 
+def test_the_figure_of_lines_is_chosen_with_the_headline_among_them(planted: Bench) -> None:
+    test = opened(of_run="w-h200-all-reduce")
+    box = test.selectbox(key="figure")
+    assert "Bus bandwidth" in charts(test)[0].figure["layout"]["yaxis"]["title"]["text"]
+    assert box.value == "bus_bytes_per_s"
+    box.select("time_s").run()
+    assert not test.exception
+    assert charts(test)[0].figure["layout"]["yaxis"]["title"]["text"].startswith("Time, ")
+
+
 def test_two_runs_and_two_variants_are_compared(planted: Bench) -> None:
     planted.workloads.add(samples.run())
     planted.workloads.add(samples.run(id="w-b", seed=5, times_s={"slow": 2e-3, "fast": 2e-3}))

@@ -155,7 +155,7 @@ def point(run: WorkloadRun) -> str | None:
 
 
 def figure(run: WorkloadRun) -> str:
-    """The figure of the bars; the address repeats it as `figure`."""
+    """The figure of the bars or lines; the address repeats it as `figure`."""
     headline = (run.declared.chart.figures or (run.declared.headline.name,))[0]
     known = {f.name: f.title for f in run.declared.figures if any(row.value(f.name) for row in rows(run))}
     if len(known) < 2:

@@ -122,8 +122,10 @@ def _chart(run: WorkloadRun) -> None:
                 (describe_timeline(row, declared_figures) for row in visible if row.case.variant == variant), ""
             )
         else:
-            figure = plots.chart_of(run)
-            about = describe_figure(run, declared_figures[0]) if declared_figures else ""
+            name = choice.figure(run)
+            figure = plots.chart_of(run, figure=name)
+            chosen = declared.figure_named(name)
+            about = "" if chosen is None or chosen.headline else describe_figure(run, chosen)
     if str(about):
         st.markdown(plain(about))
     alt = "; ".join(str(describe_counted(row, declared.figures)) for row in visible)
