@@ -187,6 +187,17 @@ def format_point(run: WorkloadRun, values: Mapping[str, AxisValue], axes: Sequen
     return Text(", ".join(parts))
 
 
+def describe_devices(run: WorkloadRun) -> Text:
+    """The devices of a run, with the hardware threads of the host where they were recorded."""
+    names = " + ".join(device.name for device in run.devices)
+    first = run.devices[0]
+    count = run.environment.threads if first.threads is None else first.threads
+    if count is None:
+        return Text(names)
+    host = "" if first.kind == "cpu" else "host with "
+    return Text(f"{names}, {host}{units.counted(count, 'hardware thread')}")
+
+
 def describe_note(note: WorkloadNote) -> Text:
     """A note on a case."""
     value = 0.0 if note.value is None else note.value

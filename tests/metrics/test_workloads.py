@@ -14,7 +14,13 @@ from kernelviz.formats import shipped_workloads
 from kernelviz.metrics.workloads import WorkloadRow, compare, gain, rows
 from kernelviz.tables.column import View
 from kernelviz.tables.workloads import pair_columns
-from kernelviz.text.workloads import describe_comparison, describe_figure, describe_insight, describe_timeline
+from kernelviz.text.workloads import (
+    describe_comparison,
+    describe_devices,
+    describe_figure,
+    describe_insight,
+    describe_timeline,
+)
 
 
 def row_of(run: object, variant: str, work: int = 2) -> WorkloadRow:
@@ -86,6 +92,13 @@ def test_two_runs_are_compared_case_by_case_by_their_own_noise() -> None:
     two = compare(a, a, variant_a="slow", variant_b="fast")
     assert two.counts["faster"] == 2
     assert {p.why for p in compare(a, a).pairs if p.figure.name == "step_s"} == {"one_measurement"}
+
+
+def test_the_hardware_threads_of_the_host_are_named_where_they_were_recorded() -> None:
+    run = samples.run(device=runs.H200)
+    assert str(describe_devices(run)) == runs.H200.name
+    run = msgspec.structs.replace(run, environment=msgspec.structs.replace(run.environment, threads=16))
+    assert str(describe_devices(run)) == f"{runs.H200.name}, host with 16 hardware threads"
 
 
 def test_both_values_of_a_pair_have_one_notation() -> None:

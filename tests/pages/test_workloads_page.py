@@ -75,6 +75,7 @@ def test_a_run_shows_its_sentence_chart_ladder_and_failures(planted: Bench) -> N
     text = said(test)
     assert "fast is best in Step at work 2: 2.00" in text
     assert "2 cases failed" in text
+    assert "AMD EPYC 9654, 2 hardware threads" in text
     assert "it is never on a roofline" in text
     table = test.dataframe[0].value
     assert list(table["Variant"]) == ["slow *", "fast", "raises"] * 2

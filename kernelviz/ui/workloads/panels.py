@@ -22,6 +22,7 @@ from kernelviz.text.workloads import (
     count_caveats,
     describe_caveats,
     describe_counted,
+    describe_devices,
     describe_failed,
     describe_figure,
     describe_insight,
@@ -93,8 +94,7 @@ def of_run(bench: Bench, run: WorkloadRun) -> None:
 
 
 def _label(run: WorkloadRun) -> None:
-    devices = " + ".join(device.name for device in run.devices)
-    st.markdown(f"{plain(devices)} :gray[measured {plain(when(run.created_at))}]")
+    st.markdown(f"{plain(describe_devices(run))} :gray[measured {plain(when(run.created_at))}]")
     if workload_exports.is_mechanics_only(run):
         st.badge("mechanics only", color="orange", icon=":material/settings:")
         st.caption(str(MECHANICS_ONLY))
