@@ -11,6 +11,7 @@ workload = choice.workload(bench)
 if workload is None:
     panels.nothing_installed()
 else:
+    choice.report_unknown(bench, workload)
     panels.about(workload)
     measuring.open_started_run()
     progress = st.container()  # above the form, which may fill the screen

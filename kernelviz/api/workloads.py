@@ -12,7 +12,7 @@ from kernelviz.api.report import frame
 from kernelviz.bench.workload_comparison import compared, opened
 from kernelviz.bench.workload_plan import WorkloadRequest
 from kernelviz.core.workload import WorkloadRun
-from kernelviz.core.workload_directions import RunAsDeclaredNow
+from kernelviz.core.workload_explanations import RunAsDeclaredNow
 from kernelviz.formats import workload_document, workload_exports
 from kernelviz.metrics.workloads import rows
 from kernelviz.plots.workloads import chart_of

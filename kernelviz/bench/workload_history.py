@@ -12,7 +12,7 @@ from kernelviz.core import LIVING, BadField, DocumentError, Status, UnknownRun, 
 from kernelviz.core.workload import WorkloadRun
 from kernelviz.core.workload_errors import UnknownWorkloadRun
 from kernelviz.formats import shipped_workloads, workload_document
-from kernelviz.formats.workload_directions import with_present_directions
+from kernelviz.formats.workload_explanations import with_present_explanations
 from kernelviz.store import Store, WorkloadRow
 
 TITLE_CHARACTERS, NOTE_CHARACTERS = 200, 10_000
@@ -100,13 +100,13 @@ class WorkloadHistory:
         return _summary(self._store.workloads.row(run_id))
 
     def load(self, run_id: str) -> WorkloadRun:
-        """The run with all results so far, and with the directions of its figures as this version declares them. Errors:
+        """The run with all results so far, and with the directions and explanations that this version declares. Errors:
         UnknownRun, also when it was deleted."""
         if self.summary(run_id).deleted_at is not None:
             raise UnknownWorkloadRun(run_id)
         if run_id in shipped_workloads.names():
             return shipped_workloads.load(run_id)
-        return with_present_directions(self._store.workloads.load(run_id))
+        return with_present_explanations(self._store.workloads.load(run_id))
 
     def last_duration(self, workload: str, devices: Sequence[str]) -> Duration | None:
         """How long the newest finished run of a workload on these devices took; None if there is none.

@@ -211,7 +211,7 @@ def title_of(workload: Workload, plan: WorkloadPlan, devices: Sequence[Device]) 
     points = {case.point: case.values for case in plan.cases}
     first = next(iter(points.values()))
     where = " + ".join(device.name for device in devices)
-    named = (f"{axis.title.lower()} {format_axis_value(first[axis.name], axis.kind)}" for axis in workload.axes)
+    named = (f"{axis.title.lower()} {format_axis_value(first[axis.name], axis)}" for axis in workload.axes)
     what = ", ".join(named) if len(points) == 1 else f"{len(points)} points"
     return f"{workload.title}, {what}, {where}" if what else f"{workload.title}, {where}"
 

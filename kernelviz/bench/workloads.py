@@ -18,6 +18,7 @@ from kernelviz.bench.workload_live import LiveWorkload, WorkloadState
 from kernelviz.bench.workload_plan import WorkloadRequest, plan_of, title_of
 from kernelviz.core import LIVING, BadField, Device, check_name, timestamps
 from kernelviz.core.workload import Workload, WorkloadCaseDone, WorkloadEnded, WorkloadEvent, WorkloadPlan, WorkloadRun
+from kernelviz.hardware import cpu
 from kernelviz.hardware.toolchain import environment_of
 from kernelviz.store import Store
 from kernelviz.worker.workload_description import describe
@@ -79,13 +80,15 @@ class Workloads(WorkloadHistory):
         by_id = {d.id: d for d in self._devices}
         devices = tuple(by_id[name] for name in plan.devices)
         now = datetime.datetime.now(datetime.UTC)
+        environment = environment_of(devices[0], ("torch", "triton", "nvidia-nccl-cu13", "nvidia-nccl-cu12"))
         run = WorkloadRun(
             id=f"{MARK}{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
             title=short_enough("title", title, TITLE_CHARACTERS)
             or title_of(workload, plan, devices)[:TITLE_CHARACTERS],
             created_at=timestamps.iso(now),
             status="queued",
-            environment=environment_of(devices[0], ("torch", "triton", "nvidia-nccl-cu13", "nvidia-nccl-cu12")),
+            # Part of a workload runs on the host, such as loading data for a GPU.
+            environment=msgspec.structs.replace(environment, threads=cpu.threads()),
             devices=devices,
             declared=workload,
             plan=plan,

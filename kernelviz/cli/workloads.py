@@ -33,6 +33,7 @@ from kernelviz.text.workload_gains import GAIN_SENTENCES
 from kernelviz.text.workloads import (
     MECHANICS_LABEL,
     MECHANICS_ONLY,
+    count_caveats,
     describe_caveats,
     describe_comparison,
     describe_differences,
@@ -236,7 +237,8 @@ def _print(run: WorkloadRun, *, as_json: bool) -> None:
     parts.append(console.table(ladder_columns(run, listed, View.TERMINAL), listed))
     parts += _other_figures(run, listed)
     parts += [Text(console.plain(text), style="dim") for text in _notes(run, listed)]
-    parts += [Text(console.plain(str(text)), style="dim") for text in describe_caveats(run, listed)]
+    if caveats := describe_caveats(run, listed):
+        parts += [Text(console.plain(str(text)), style="dim") for text in (count_caveats(run, listed), *caveats)]
     parts.append(Text(f"{describe_insight(run)}"))
     if any(row.gains for row in listed):
         parts += [Text(str(sentence), style="dim") for sentence in GAIN_SENTENCES]

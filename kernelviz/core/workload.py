@@ -19,6 +19,7 @@ WORKLOAD_SCHEMA = "kernelviz-workload/1"
 AxisValue = int | str
 """The value of an axis: a number of things or bytes, or a name."""
 AxisKind = Literal["count", "bytes", "choice"]
+AxisUnit = Literal["µs", "ms"]
 FigureUnit = Literal["s", "B", "B/s", "1/s", "fraction", "x", "count", "number"]
 """Seconds; bytes; bytes per second; things per second; a share of a whole (also an error relative to a value); a factor; a
 number of things; a number without a unit, such as a loss."""
@@ -40,7 +41,8 @@ Lane = Literal["compute", "communication"]
 
 class WorkloadAxis(Struct, frozen=True, kw_only=True):
     """An axis that a person chooses. `choices`: all values of an axis of the kind ``choice``; otherwise the value is a whole
-    number from `minimum` to `maximum` (None: no limit)."""
+    number from `minimum` to `maximum` (None: no limit). `unit`: of the number; not set where it is a number of things or bytes,
+    so that the digests of documents without units stay as they are."""
 
     name: str
     title: str
@@ -49,6 +51,7 @@ class WorkloadAxis(Struct, frozen=True, kw_only=True):
     choices: tuple[str, ...] = ()
     minimum: int = 1
     maximum: int | None = None
+    unit: AxisUnit | msgspec.UnsetType = msgspec.UNSET
 
 
 class WorkloadPreset(Struct, frozen=True, kw_only=True):

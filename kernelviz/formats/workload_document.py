@@ -20,7 +20,7 @@ from kernelviz.core.workload import (
     WorkloadValue,
     finite_measurement,
 )
-from kernelviz.core.workload_directions import as_recorded
+from kernelviz.core.workload_explanations import as_recorded
 from kernelviz.formats.document import JSON_ERRORS, document_error
 from kernelviz.formats.integrity import Seal
 from kernelviz.formats.validation import (
@@ -34,7 +34,7 @@ from kernelviz.formats.validation import (
     check_moment,
     refuse,
 )
-from kernelviz.formats.workload_directions import with_present_directions
+from kernelviz.formats.workload_explanations import with_present_explanations
 
 MOST_BYTES = 32 * 2**20
 """Documents of more bytes are not read. A case of 200 rounds with a timeline of 2,000 spans has about 200 kB."""
@@ -67,7 +67,7 @@ def encode(run: WorkloadRun) -> bytes:
 
 
 def decode(data: bytes | str, *, most_bytes: int | None = MOST_BYTES) -> WorkloadRun:
-    """The run of a document, with the directions of its figures as this version declares them.
+    """The run of a document, with the directions and explanations that this version declares.
 
     `most_bytes`: None for no limit. Errors: DocumentError with the path of the field, for any bytes.
     """
@@ -85,7 +85,7 @@ def decode(data: bytes | str, *, most_bytes: int | None = MOST_BYTES) -> Workloa
         run = msgspec.json.decode(raw, type=WorkloadRun)
     except JSON_ERRORS as error:
         raise document_error(error) from None
-    return with_present_directions(checked(run))
+    return with_present_explanations(checked(run))
 
 
 def digest(run: WorkloadRun) -> str:

@@ -28,6 +28,7 @@ from kernelviz.text.workloads import (
     NEVER_ON_A_ROOFLINE,
     TRACED_STEP,
     describe_counted,
+    describe_devices,
     describe_insight,
     describe_notes,
     format_point,
@@ -73,7 +74,7 @@ def is_mechanics_only(run: WorkloadRun) -> bool:
 def facts(run: WorkloadRun) -> tuple[str, ...]:
     """Devices, date, id and software."""
     versions = ", ".join(f"{name} {version}" for name, version in run.environment.versions.items())
-    return (" + ".join(d.name for d in run.devices), f"measured {when(run.created_at)}", f"run {run.id}", versions)
+    return (str(describe_devices(run)), f"measured {when(run.created_at)}", f"run {run.id}", versions)
 
 
 def as_csv(run: WorkloadRun) -> bytes:

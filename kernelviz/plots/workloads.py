@@ -153,7 +153,7 @@ def values_by_axis(run: WorkloadRun, axis: str, figures: Sequence[str] = (), at:
     whole = [t for t in ticks if isinstance(t, int)]
     if len(whole) == len(ticks) and whole:
         labelled = evenly_spaced(sorted(whole), _MOST_TICKS)
-        labels = [str(format_axis_value(t, declared.kind)) for t in labelled]
+        labels = [str(format_axis_value(t, declared)) for t in labelled]
         # With 0 on it (no workers, say), an axis cannot be logarithmic.
         wide = min(whole) > 0 and max(whole) >= 16 * min(whole)
         draft.x_axis |= {"tickvals": labelled, "ticktext": labels} | ({"type": "log"} if wide else {})
@@ -236,10 +236,15 @@ def lanes_by_time(timeline: Timeline | None, title: str = "") -> go.Figure:
     return draft.figure()
 
 
-def chart_of(run: WorkloadRun, *, point: str | None = None, variant: str | None = None) -> go.Figure:
-    """The chart that the workload declares. `variant`: of a timeline, whose it is; None: the first one that has one."""
+def chart_of(
+    run: WorkloadRun, *, point: str | None = None, variant: str | None = None, figure: str | None = None
+) -> go.Figure:
+    """The chart that the workload declares. `variant`: of a timeline, whose it is; None: the first one that has one. `figure`: of
+    bars or lines; None, or the first one that the chart declares: all that it declares."""
     chart = run.declared.chart
     figures = chart.figures or (run.declared.headline.name,)
+    if figure is not None and figure != figures[0]:
+        figures = (figure,)
     match chart.kind:
         case "bars" | "memory":
             return value_by_variant(run, point, figures[0])

@@ -19,8 +19,8 @@ from kernelviz.core.workload import (
     WorkloadResult,
     WorkloadRun,
 )
-from kernelviz.core.workload_directions import as_recorded
 from kernelviz.core.workload_errors import UnknownWorkloadRun
+from kernelviz.core.workload_explanations import as_recorded
 from kernelviz.store.database import decoded, rows_with
 from kernelviz.store.process_presence import Presence
 from kernelviz.store.run_records import RunRecords

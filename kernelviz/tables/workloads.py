@@ -1,9 +1,9 @@
 """The columns of workloads: the ladder of a run (a row per case), and the pairs of a comparison."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kernelviz.core import units
-from kernelviz.core.workload import Measured, WorkloadFigure, WorkloadRun
+from kernelviz.core.workload import Measured, WorkloadFigure, WorkloadResult, WorkloadRun, WorkloadValue
 from kernelviz.metrics.workload_quality import WorkloadQuality, workload_quality
 from kernelviz.metrics.workloads import WorkloadPair, WorkloadRow, interval_of, number, varying_axes
 from kernelviz.tables.column import Column, Value, View, select
@@ -92,7 +92,7 @@ def _name(row: WorkloadRow) -> str:
 def _axis_column(run: WorkloadRun, name: str) -> Column[WorkloadRow]:
     axis = next(axis for axis in run.declared.axes if axis.name == name)
     return Column(
-        name, "", axis.help, units.TEXT, lambda r: format_axis_value(r.case.values[name], axis.kind), _LEADING,
+        name, "", axis.help, units.TEXT, lambda r: format_axis_value(r.case.values[name], axis), _LEADING,
         subject=axis.title, order=lambda r: _order(r, name),
     )  # fmt: skip
 
@@ -104,9 +104,7 @@ def _order(row: WorkloadRow, axis: str) -> float | None:
 
 def _figure_column(figure: WorkloadFigure, rows: Sequence[WorkloadRow]) -> Column[WorkloadRow]:
     """The value with its interval, in one notation for all rows."""
-    scientific = figure.origin == "counted" and any(
-        0 < abs(number(row.value(figure.name)) or 0.0) < SMALL_FRACTION for row in rows
-    )
+    scientific = _is_scientific(figure, [row.value(figure.name) for row in rows])
 
     def whole(row: WorkloadRow) -> Text | None:
         value = row.value(figure.name)
@@ -117,6 +115,11 @@ def _figure_column(figure: WorkloadFigure, rows: Sequence[WorkloadRow]) -> Colum
         figure.name, "", str(figure_heading(figure)), units.OWN_NUMBER, whole, view, subject=figure.title,
         optional=not figure.headline,
     )  # fmt: skip
+
+
+def _is_scientific(figure: WorkloadFigure, values: Iterable[WorkloadValue | None]) -> bool:
+    """Whether counted values are written in powers of ten because one of them is too small for a percentage."""
+    return figure.origin == "counted" and any(0 < abs(number(value) or 0.0) < SMALL_FRACTION for value in values)
 
 
 def _other_gain(figure: WorkloadFigure) -> Column[WorkloadRow]:
@@ -201,14 +204,14 @@ def pair_columns(pairs: Sequence[WorkloadPair], run: WorkloadRun, view: View) ->
                lambda p: p.variant_b if same else f"{p.variant_a} → {p.variant_b}", _VISIBLE),
         *(
             Column(axis, "", kinds[axis].help, units.TEXT,
-                   lambda p, a=axis: format_axis_value(p.values[a], kinds[a].kind), _VISIBLE, subject=kinds[axis].title)  # type: ignore[misc]
+                   lambda p, a=axis: format_axis_value(p.values[a], kinds[a]), _VISIBLE, subject=kinds[axis].title)  # type: ignore[misc]
             for axis in varying
         ),
         Column("figure", "Figure", "", units.TEXT, lambda p: p.figure.title, _VISIBLE),
         Column("a", "A", "The value in A, with its 95 % interval.", units.OWN_NUMBER,
-               lambda p: format_value(p.a.values.get(p.figure.name), p.figure.unit), _VISIBLE),
+               lambda p: _side(p, p.a), _VISIBLE),
         Column("b", "B", "The value in B, with its 95 % interval.", units.OWN_NUMBER,
-               lambda p: format_value(p.b.values.get(p.figure.name), p.figure.unit), _VISIBLE),
+               lambda p: _side(p, p.b), _VISIBLE),
         Column("gain", "Gain", "How many times better B is than A, with its 95 % interval. Above 1 is better.",
                units.OWN_NUMBER, lambda p: format_gain(p.gain) if p.gain else None, _VISIBLE),
         Column("ratio", "B / A", "The value in B divided by the value in A.", units.RATIO, lambda p: p.ratio, _VISIBLE),
@@ -219,6 +222,13 @@ def pair_columns(pairs: Sequence[WorkloadPair], run: WorkloadRun, view: View) ->
         Column("reason", "Reason", "", units.TEXT, describe_pair, View.WIDE, width="large"),
     ]  # fmt: skip
     return select(columns, pairs, view)
+
+
+def _side(pair: WorkloadPair, of: WorkloadResult) -> Text:
+    """A value of a pair, in one notation for both."""
+    name = pair.figure.name
+    scientific = _is_scientific(pair.figure, [pair.a.values.get(name), pair.b.values.get(name)])
+    return format_value(of.values.get(name), pair.figure.unit, scientific=scientific)
 
 
 def pair_record(pair: WorkloadPair) -> dict[str, Value]:

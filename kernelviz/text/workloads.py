@@ -1,11 +1,13 @@
 """Text about workloads: values, gains, notes, progress, what cannot be said, and the sentence above the chart."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+
+from msgspec import UNSET
 
 from kernelviz.core import Failure, units
 from kernelviz.core.result import half_width
 from kernelviz.core.workload import (
-    AxisKind,
     AxisValue,
     Clock,
     FigureUnit,
@@ -19,6 +21,7 @@ from kernelviz.core.workload import (
     WorkloadStep,
     WorkloadValue,
 )
+from kernelviz.metrics.quality import QualityLevel
 from kernelviz.metrics.timelines import hidden_share
 from kernelviz.metrics.workload_quality import workload_quality
 from kernelviz.metrics.workloads import (
@@ -83,6 +86,7 @@ _NOTES: Mapping[WorkloadNoteKind, str] = {
     "groups_unknown": "the kernels of the call could not be assigned to its parts: {text}",
     "other": "{text}",
 }
+_COUNTED_LEVELS: Mapping[QualityLevel, str] = {"suspect": "unreliable", "note": "with caveats"}
 INCOMPARABLE: Mapping[Incomparable, Text] = {
     "failed_a": Text("A has no usable value"),
     "failed_b": Text("B has no usable value"),
@@ -148,20 +152,27 @@ def format_value(value: WorkloadValue | None, unit: FigureUnit, *, scientific: b
     return text + f" ({format_number(value.low, unit, digits)} to {format_number(value.high, unit, digits)})"
 
 
-def format_axis_value(value: AxisValue, kind: AxisKind) -> Text:
-    """A value of an axis.
+def format_axis_value(value: AxisValue, axis: WorkloadAxis) -> Text:
+    """A value of an axis with its unit.
 
-    >>> str(format_axis_value(2**20, "bytes")), str(format_axis_value(8, "count")), str(format_axis_value("gpu", "choice"))
-    ('1 MiB', '8', 'gpu')
+    >>> str(format_axis_value(2**20, WorkloadAxis(name="size", title="Size", kind="bytes")))
+    '1 MiB'
+    >>> str(format_axis_value(2000, WorkloadAxis(name="delay_us", title="Delay", unit="µs")))
+    '2,000 µs'
     """
     if isinstance(value, str):
         return Text(value)
-    if kind != "bytes":
-        return Text(f"{value:,}")
+    if axis.kind != "bytes":
+        return Text(f"{value:,}" if axis.unit is UNSET else f"{value:,} {axis.unit}")
     for scale, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if value >= scale and value % scale == 0:
             return Text(f"{value // scale:,} {unit}")
     return Text(f"{value:,} B")
+
+
+def axis_label(axis: WorkloadAxis) -> Text:
+    """The label of a box for bare numbers: the title with the unit."""
+    return Text(axis.title if axis.unit is UNSET else f"{axis.title}, {axis.unit}")
 
 
 def format_point(run: WorkloadRun, values: Mapping[str, AxisValue], axes: Sequence[str] | None = None) -> Text:
@@ -169,11 +180,22 @@ def format_point(run: WorkloadRun, values: Mapping[str, AxisValue], axes: Sequen
     chosen = axes if axes is not None else varying_axes(run) or [a.name for a in run.declared.axes]
     by_name: dict[str, WorkloadAxis] = {a.name: a for a in run.declared.axes}
     parts = [
-        f"{by_name[name].title.lower()} {format_axis_value(values[name], by_name[name].kind)}"
+        f"{by_name[name].title.lower()} {format_axis_value(values[name], by_name[name])}"
         for name in chosen
         if name in by_name and name in values
     ]
     return Text(", ".join(parts))
+
+
+def describe_devices(run: WorkloadRun) -> Text:
+    """The devices of a run, with the hardware threads of the host where they were recorded."""
+    names = " + ".join(device.name for device in run.devices)
+    first = run.devices[0]
+    count = run.environment.threads if first.threads is None else first.threads
+    if count is None:
+        return Text(names)
+    host = "" if first.kind == "cpu" else "host with "
+    return Text(f"{names}, {host}{units.counted(count, 'hardware thread')}")
 
 
 def describe_note(note: WorkloadNote) -> Text:
@@ -200,6 +222,16 @@ def describe_caveats(run: WorkloadRun, listed: Sequence[WorkloadRow]) -> tuple[T
             where = f" ({format_point(run, row.case.values, axes)})" if axes else ""
             lines.append(Text(f"{row.case.variant}{where}: {describe_workload_quality(quality)}"))
     return tuple(lines)
+
+
+def count_caveats(run: WorkloadRun, listed: Sequence[WorkloadRow]) -> Text:
+    """How many cases have a headline of which quality, the worst first; empty if all of them are good."""
+    qualities = [workload_quality(row, run.declared.headline) for row in listed]
+    levels = Counter(quality.level for quality in qualities if quality is not None and quality.reasons)
+    if not levels:
+        return Text("")
+    parts = [f"{levels[level]} {name}" for level, name in _COUNTED_LEVELS.items() if levels[level]]
+    return Text(f"Measurement quality: {', '.join(parts)}, of {units.counted(len(listed), 'case')}")
 
 
 def describe_failed(failure: Failure) -> Text:

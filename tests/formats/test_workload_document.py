@@ -18,7 +18,10 @@ from kernelviz.core import DocumentError, UnknownName
 from kernelviz.core.workload import Counted
 from kernelviz.formats import shipped_runs, workload_document, workload_exports
 from kernelviz.formats.workload_document import decode, digest, encode, sealed
-from kernelviz.text.workloads import describe_figure
+from kernelviz.metrics.workloads import points, rows
+from kernelviz.tables.column import View
+from kernelviz.tables.workloads import ladder_columns
+from kernelviz.text.workloads import describe_figure, describe_insight, format_point
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "kernelviz-workload-1.schema.json"
 Change = Callable[[dict[str, Any]], object]
@@ -57,6 +60,23 @@ def test_the_direction_of_a_figure_is_that_of_this_version_and_the_document_keep
     for same in (run, WorkloadReport.of(run)):
         assert digest(same) == json.loads(data)["digest"]
         assert json.loads(encode(same)) == json.loads(data)
+
+
+def test_explanations_are_those_of_this_version_and_the_document_keeps_its_own() -> None:
+    """The recorded gradient_sync says "Planted delay" without a unit, and the recorded all-reduce explains bf16 less."""
+    folder = shipped_runs.folder() / "workloads"
+    data = gzip.decompress((folder / "w-h200-gradient-sync.json.gz").read_bytes())
+    run = decode(data)
+    assert "planted delay 2,000 µs" in str(describe_insight(run))
+    assert "planted delay 2,000 µs" in [str(format_point(run, values)) for values in points(run).values()]
+    (delay,) = (column for column in ladder_columns(run, rows(run), View.WIDE) if column.name == "delay_us")
+    assert {str(delay.value(row)) for row in rows(run)} == {"0 µs", "2,000 µs"}
+    assert sealed(data) == "unchanged"
+    assert json.loads(encode(run)) == json.loads(data)
+    exchanged = decode(gzip.decompress((folder / "w-h200-all-reduce.json.gz").read_bytes()))
+    figure = exchanged.declared.figure_named("bus_bytes_per_s")
+    assert figure is not None
+    assert "bf16 sends half as many bytes" in figure.help
 
 
 def test_a_value_that_is_not_finite_is_left_out_and_named() -> None:

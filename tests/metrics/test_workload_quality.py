@@ -16,7 +16,7 @@ from kernelviz.metrics.workloads import WorkloadRow, rows
 from kernelviz.tables.column import View
 from kernelviz.tables.workloads import ladder_columns, record
 from kernelviz.text.workload_gains import GAIN_MEANING, describe_workload_quality
-from kernelviz.text.workloads import describe_caveats
+from kernelviz.text.workloads import count_caveats, describe_caveats
 
 
 def with_samples(run: WorkloadRun, variant: str, samples: list[float], again: list[float] | None = None) -> WorkloadRun:
@@ -80,6 +80,11 @@ def test_the_noise_floor_is_that_of_the_verdict_and_of_the_baseline() -> None:
     assert NoiseFloor(floors["slow"] or 0.0) in [part.fact for part in quality.reasons]
     assert "the baseline differs from itself by ±90.0 %" in str(describe_workload_quality(quality))
     assert str(describe_caveats(run, rows(run))[0]).startswith("slow: ⚠ unreliable: the baseline differs")
+    assert str(count_caveats(run, rows(run))) == "Measurement quality: 2 unreliable, of 2 cases"
+    wide = with_samples(run, "slow", base, [1.2 * one for one in base])
+    wide = with_samples(wide, "fast", [0.1, 9.0] * 10)
+    assert str(count_caveats(wide, rows(wide))) == "Measurement quality: 1 unreliable, 1 with caveats, of 2 cases"
+    assert not str(count_caveats(sample_workloads.run(), rows(sample_workloads.run())))
     assert not describe_caveats(sample_workloads.run(), rows(sample_workloads.run()))
     for to in ("md", "html"):
         text = workload_exports.encode(run, to).decode()

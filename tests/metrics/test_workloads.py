@@ -10,8 +10,17 @@ import sample_runs as runs
 import sample_workloads as samples
 
 from kernelviz.core.workload import Counted, Measured, WorkloadFigure
+from kernelviz.formats import shipped_workloads
 from kernelviz.metrics.workloads import WorkloadRow, compare, gain, rows
-from kernelviz.text.workloads import describe_comparison, describe_figure, describe_insight, describe_timeline
+from kernelviz.tables.column import View
+from kernelviz.tables.workloads import pair_columns
+from kernelviz.text.workloads import (
+    describe_comparison,
+    describe_devices,
+    describe_figure,
+    describe_insight,
+    describe_timeline,
+)
 
 
 def row_of(run: object, variant: str, work: int = 2) -> WorkloadRow:
@@ -83,6 +92,25 @@ def test_two_runs_are_compared_case_by_case_by_their_own_noise() -> None:
     two = compare(a, a, variant_a="slow", variant_b="fast")
     assert two.counts["faster"] == 2
     assert {p.why for p in compare(a, a).pairs if p.figure.name == "step_s"} == {"one_measurement"}
+
+
+def test_the_hardware_threads_of_the_host_are_named_where_they_were_recorded() -> None:
+    run = samples.run(device=runs.H200)
+    assert str(describe_devices(run)) == runs.H200.name
+    run = msgspec.structs.replace(run, environment=msgspec.structs.replace(run.environment, threads=16))
+    assert str(describe_devices(run)) == f"{runs.H200.name}, host with 16 hardware threads"
+
+
+def test_both_values_of_a_pair_have_one_notation() -> None:
+    run = shipped_workloads.load("w-h200-all-reduce")
+    pairs = [
+        p for p in compare(run, run, variant_a="fp32", variant_b="bf16").pairs if p.figure.name == "gradient_error"
+    ]
+    columns = {column.name: column for column in pair_columns(pairs, run, View.WIDE)}
+    assert pairs
+    for pair in pairs:
+        for side in "ab":
+            assert re.fullmatch(r"\d\.\d\de-0\d", str(columns[side].value(pair)))
 
 
 def test_a_gpu_is_not_compared_with_a_processor_and_a_failure_with_nothing() -> None:

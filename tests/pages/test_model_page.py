@@ -86,6 +86,11 @@ def store_truth(bench: Bench, layer: model.Layer, *, name: str = "eager") -> Non
     )
 
 
+def test_an_unknown_parameter_is_named() -> None:
+    assert "In the address, 'foo' is ignored: this page knows results, model, " in said(opened(foo="1"))
+    assert "is ignored" not in said(opened(batch="2", mix_batch="4", share="0"))
+
+
 def test_without_a_gpu_the_page_opens_with_recorded_results(bench: Bench) -> None:
     test = opened()
     text = said(test)

@@ -75,6 +75,7 @@ def test_a_run_shows_its_sentence_chart_ladder_and_failures(planted: Bench) -> N
     text = said(test)
     assert "fast is best in Step at work 2: 2.00" in text
     assert "2 cases failed" in text
+    assert "AMD EPYC 9654, 2 hardware threads" in text
     assert "it is never on a roofline" in text
     table = test.dataframe[0].value
     assert list(table["Variant"]) == ["slow *", "fast", "raises"] * 2
@@ -97,6 +98,16 @@ def test_two_processes_are_labelled_and_two_hosts_are_not_simulated(planted: Ben
     assert "needs two hosts" in text
     (chart,) = charts(opened(of_run="w-pair"))
     assert chart.figure["layout"]["xaxis"]["ticktext"] == ["1 KiB", "4 KiB", "1 MiB"]
+
+
+def test_the_figure_of_lines_is_chosen_with_the_headline_among_them(planted: Bench) -> None:
+    test = opened(of_run="w-h200-all-reduce")
+    box = test.selectbox(key="figure")
+    assert "Bus bandwidth" in charts(test)[0].figure["layout"]["yaxis"]["title"]["text"]
+    assert box.value == "bus_bytes_per_s"
+    box.select("time_s").run()
+    assert not test.exception
+    assert charts(test)[0].figure["layout"]["yaxis"]["title"]["text"].startswith("Time, ")
 
 
 def test_two_runs_and_two_variants_are_compared(planted: Bench) -> None:
@@ -162,6 +173,15 @@ def test_lists_say_mechanics_only_and_the_form_how_long_the_last_run_took(
     assert planted.workloads.last_duration("planted", ("cpu",)) is None
     planted.workloads.restore("w-later")
     assert "The last run here took 42 s for 4 cases" in said(opened(workload="planted"))
+
+
+def test_an_unknown_parameter_is_named_and_axes_of_another_workload_are_removed(planted: Bench) -> None:
+    planted.workloads.add(samples.run())
+    test = opened(of_run="w-sample", foo="1", set_bytes="1024", set_work="7")
+    assert "In the address, 'foo' is ignored: this page knows workload, of_run, view, " in said(test)
+    assert "set_work" in test.query_params
+    assert "set_bytes" not in test.query_params
+    assert "is ignored" not in said(opened(of_run="w-sample", view="compare"))
 
 
 def test_progress_names_axes_as_the_form_does() -> None:

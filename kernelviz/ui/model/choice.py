@@ -15,6 +15,11 @@ from kernelviz.text.model import PHASES as PHASE_TEXTS
 from kernelviz.ui.shared import view_filters
 from kernelviz.ui.shared.text import plain
 
+_KNOWN = (
+    "results", "model", "phase", "dtype", "batch", "context", "share", "prefill", "mix_batch", "mix_context",
+)  # fmt: skip
+"""The parameters of the address."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -36,6 +41,7 @@ def title() -> None:
 
 def selection(bench: Bench) -> Choice | None:
     """The model and its call on a device; None if what was entered cannot be, which the page then says."""
+    view_filters.report_unknown(_KNOWN)
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="model_choice"):
         source = _source(bench)
         name = view_filters.choose(

@@ -17,6 +17,10 @@ from kernelviz.ui.shared.text import distinct_labels, when
 RUN = "of_run"
 """The parameter of the address that names the run. `run` opens a run on the page Bench."""
 View = Literal["results", "compare"]
+_KNOWN = (
+    "workload", RUN, "view", "at", "figure", "lane_of", "a", "variant_a", "variant_b", "on", "preset", "variants", "budget",
+)  # fmt: skip
+"""The parameters of the address, without those of the axes."""
 _CHOSEN = "workload_run"
 _MOST_RUNS = 300
 
@@ -39,6 +43,16 @@ def workload(bench: Bench) -> Workload | None:
         format_func=lambda name: f"{declared[name].title} ({name})",
     )  # fmt: skip
     return declared[chosen]
+
+
+def report_unknown(bench: Bench, workload: Workload) -> None:
+    """Name the parameters of the address that the page does not have. Values of the axes of another workload, which the page
+    wrote itself, are removed."""
+    axes = [f"set_{axis.name}" for axis in workload.axes]
+    of_others = {f"set_{axis.name}" for other in bench.workloads.declared().values() for axis in other.axes}
+    for name in of_others.difference(axes):
+        view_filters.write(name, None)
+    view_filters.report_unknown((*_KNOWN, *axes))
 
 
 def _of_address(bench: Bench) -> WorkloadRun | None:
@@ -141,7 +155,7 @@ def point(run: WorkloadRun) -> str | None:
 
 
 def figure(run: WorkloadRun) -> str:
-    """The figure of the bars; the address repeats it as `figure`."""
+    """The figure of the bars or lines; the address repeats it as `figure`."""
     headline = (run.declared.chart.figures or (run.declared.headline.name,))[0]
     known = {f.name: f.title for f in run.declared.figures if any(row.value(f.name) for row in rows(run))}
     if len(known) < 2:

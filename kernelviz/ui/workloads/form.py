@@ -20,7 +20,7 @@ from kernelviz.bench.workload_plan import (
 from kernelviz.core import Device, UsageError, units
 from kernelviz.core.workload import AxisValue, Workload, WorkloadAxis, WorkloadPlan, WorkloadPreset
 from kernelviz.text import describe_reason
-from kernelviz.text.workloads import MECHANICS_ONLY
+from kernelviz.text.workloads import MECHANICS_ONLY, axis_label
 from kernelviz.ui.shared import callbacks, session, view_filters
 from kernelviz.ui.shared.text import bullets, plain
 
@@ -134,7 +134,7 @@ def _axis(workload: Workload, preset: WorkloadPreset, axis: WorkloadAxis) -> str
     if key not in st.session_state or view_filters.moved(name):
         st.session_state[key] = st.query_params.get(name, usual)
     known = f" One or more of {', '.join(axis.choices)}." if axis.choices else " Several: 0, 4, 8 or 2^10..2^20."
-    text = st.text_input(plain(axis.title), key=key, width=190, help=plain(f"{axis.help}{known}"))
+    text = st.text_input(plain(axis_label(axis)), key=key, width=190, help=plain(f"{axis.help}{known}"))
     view_filters.write(name, None if text == usual else text)
     return text if text.strip() else usual
 

@@ -19,8 +19,10 @@ from kernelviz.text.workloads import (
     MECHANICS_ONLY,
     NEVER_ON_A_ROOFLINE,
     TRACED_STEP,
+    count_caveats,
     describe_caveats,
     describe_counted,
+    describe_devices,
     describe_failed,
     describe_figure,
     describe_insight,
@@ -92,8 +94,7 @@ def of_run(bench: Bench, run: WorkloadRun) -> None:
 
 
 def _label(run: WorkloadRun) -> None:
-    devices = " + ".join(device.name for device in run.devices)
-    st.markdown(f"{plain(devices)} :gray[measured {plain(when(run.created_at))}]")
+    st.markdown(f"{plain(describe_devices(run))} :gray[measured {plain(when(run.created_at))}]")
     if workload_exports.is_mechanics_only(run):
         st.badge("mechanics only", color="orange", icon=":material/settings:")
         st.caption(str(MECHANICS_ONLY))
@@ -121,8 +122,10 @@ def _chart(run: WorkloadRun) -> None:
                 (describe_timeline(row, declared_figures) for row in visible if row.case.variant == variant), ""
             )
         else:
-            figure = plots.chart_of(run)
-            about = describe_figure(run, declared_figures[0]) if declared_figures else ""
+            name = choice.figure(run)
+            figure = plots.chart_of(run, figure=name)
+            chosen = declared.figure_named(name)
+            about = "" if chosen is None or chosen.headline else describe_figure(run, chosen)
     if str(about):
         st.markdown(plain(about))
     alt = "; ".join(str(describe_counted(row, declared.figures)) for row in visible)
@@ -142,9 +145,7 @@ def _ladder(run: WorkloadRun) -> None:
     )  # fmt: skip
     st.caption(f"The variant with a star is the baseline. {GAIN_MEANING}")
     if caveats := describe_caveats(run, listed):
-        with st.expander(
-            f"Measurement quality: caveats of {len(caveats)} of {len(listed)} cases", icon=":material/info:"
-        ):
+        with st.expander(str(count_caveats(run, listed)), icon=":material/info:"):
             st.markdown(bullets([str(text) for text in caveats]))
     failed = [row for row in listed if row.result is not None and row.result.failure is not None]
     if failed:

@@ -18,7 +18,8 @@ WORKLOADS = (
     Workload(
         name="all_reduce",
         title="Gradient all-reduce",
-        summary="The sum of a gradient over two devices by message size: time, bandwidth by nccl-tests' definitions, and what a "
+        summary="The sum of a gradient over two devices by message size: time, bandwidth by nccl-tests' definitions "
+        "(the bus bandwidth is that of the bytes that are really sent), and what a "
         "compression by bf16 or PowerSGD saves in bytes and costs in error.",
         runner="kernelviz.workloads.all_reduce.torch_runner:measure",
         axes=(
@@ -103,9 +104,9 @@ WORKLOADS = (
                 title="Bus bandwidth",
                 unit="B/s",
                 help="Bytes sent × 2 (n − 1) / n / t of n ranks: nccl-tests' bus bandwidth, of the bytes that are "
-                "really exchanged. "
-                "It is what the links carry in each direction; a compressed gradient needs less of it, so that it is no rank "
-                "among variants.",
+                "really sent. With two ranks and fp32 it equals the algorithm bandwidth; bf16 sends half as many bytes, so its "
+                "bus bandwidth is half of its algorithm bandwidth. It is what the links carry in each direction; a compressed "
+                "gradient needs less of it, so that it is no rank among variants.",
             ),
             WorkloadFigure(
                 name="copy_share",

@@ -46,7 +46,8 @@ WORKLOADS = (
             WorkloadAxis(
                 name="step_ms",
                 title="Step",
-                help="Milliseconds for which the host waits for a training step between two batches; 0: loading alone.",
+                help="For how long the host waits for a training step between two batches; 0: loading alone.",
+                unit="ms",
                 minimum=0,
                 maximum=60_000,
             ),

@@ -35,8 +35,10 @@ WORKLOADS = (
             WorkloadAxis(name="batch", title="Rows", help="Rows of the input on each device.", maximum=2**20),
             WorkloadAxis(
                 name="delay_us",
-                title="Planted delay (µs)",
-                help="Microseconds by which each exchange of a bucket is delayed on purpose, as on a slower network; 0: none.",
+                title="Planted delay",
+                help="By how much each exchange of a bucket of gradients is delayed on purpose before it starts, as on a slower "
+                "network; 0: no delay. The backward pass is not delayed, and a single exchange of all gradients is delayed once.",
+                unit="µs",
                 minimum=0,
                 maximum=1_000_000,
             ),
