@@ -49,8 +49,8 @@ def report_unknown(bench: Bench, workload: Workload) -> None:
     """Name the parameters of the address that the page does not have. Values of the axes of another workload, which the page
     wrote itself, are removed."""
     axes = [f"set_{axis.name}" for axis in workload.axes]
-    of_others = {f"set_{axis.name}" for other in bench.workloads.declared().values() for axis in other.axes}
-    for name in of_others.difference(axes):
+    other_parameters = {f"set_{axis.name}" for other in bench.workloads.declared().values() for axis in other.axes}
+    for name in other_parameters.difference(axes):
         view_filters.write(name, None)
     view_filters.report_unknown((*_KNOWN, *axes))
 
