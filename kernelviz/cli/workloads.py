@@ -30,10 +30,10 @@ from kernelviz.metrics.workloads import WorkloadRow, rows, varying_axes
 from kernelviz.tables.column import Column, View
 from kernelviz.tables.workloads import ladder_columns, pair_columns, pair_record, record
 from kernelviz.text.workload_gains import GAIN_SENTENCES
+from kernelviz.text.workload_quality import count_caveats
 from kernelviz.text.workloads import (
     MECHANICS_LABEL,
     MECHANICS_ONLY,
-    count_caveats,
     describe_caveats,
     describe_comparison,
     describe_differences,

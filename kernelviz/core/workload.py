@@ -1,7 +1,6 @@
 """Workloads: what is larger than a kernel. Declarations, plans, results and runs; a run is a document ``kernelviz-workload/1``.
 
-A workload is no op: it has no cost, no reference and no roof. It declares axes, variants and figures, and a runner measures its
-variants in a worker process (`kernelviz.workloads.catalog`). Values are in SI base units.
+A workload is no op: it has no cost, no reference and no roof. A runner measures its variants in a worker process. SI base units.
 """
 
 import math
@@ -19,7 +18,6 @@ WORKLOAD_SCHEMA = "kernelviz-workload/1"
 AxisValue = int | str
 """The value of an axis: a number of things or bytes, or a name."""
 AxisKind = Literal["count", "bytes", "choice"]
-AxisUnit = Literal["µs", "ms"]
 FigureUnit = Literal["s", "B", "B/s", "1/s", "fraction", "x", "count", "number"]
 """Seconds; bytes; bytes per second; things per second; a share of a whole (also an error relative to a value); a factor; a
 number of things; a number without a unit, such as a loss."""
@@ -41,8 +39,7 @@ Lane = Literal["compute", "communication"]
 
 class WorkloadAxis(Struct, frozen=True, kw_only=True):
     """An axis that a person chooses. `choices`: all values of an axis of the kind ``choice``; otherwise the value is a whole
-    number from `minimum` to `maximum` (None: no limit). `unit`: of the number; not set where it is a number of things or bytes,
-    so that the digests of documents without units stay as they are."""
+    number from `minimum` to `maximum` (None: no limit). Without a `unit`, digests are as they were before there was one."""
 
     name: str
     title: str
@@ -51,7 +48,7 @@ class WorkloadAxis(Struct, frozen=True, kw_only=True):
     choices: tuple[str, ...] = ()
     minimum: int = 1
     maximum: int | None = None
-    unit: AxisUnit | msgspec.UnsetType = msgspec.UNSET
+    unit: Literal["µs", "ms"] | msgspec.UnsetType = msgspec.UNSET
 
 
 class WorkloadPreset(Struct, frozen=True, kw_only=True):

@@ -1,6 +1,5 @@
 """Text about workloads: values, gains, notes, progress, what cannot be said, and the sentence above the chart."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET
@@ -21,7 +20,6 @@ from kernelviz.core.workload import (
     WorkloadStep,
     WorkloadValue,
 )
-from kernelviz.metrics.quality import QualityLevel
 from kernelviz.metrics.timelines import hidden_share
 from kernelviz.metrics.workload_quality import workload_quality
 from kernelviz.metrics.workloads import (
@@ -86,7 +84,6 @@ _NOTES: Mapping[WorkloadNoteKind, str] = {
     "groups_unknown": "the kernels of the call could not be assigned to its parts: {text}",
     "other": "{text}",
 }
-_COUNTED_LEVELS: Mapping[QualityLevel, str] = {"suspect": "unreliable", "note": "with caveats"}
 INCOMPARABLE: Mapping[Incomparable, Text] = {
     "failed_a": Text("A has no usable value"),
     "failed_b": Text("B has no usable value"),
@@ -222,16 +219,6 @@ def describe_caveats(run: WorkloadRun, listed: Sequence[WorkloadRow]) -> tuple[T
             where = f" ({format_point(run, row.case.values, axes)})" if axes else ""
             lines.append(Text(f"{row.case.variant}{where}: {describe_workload_quality(quality)}"))
     return tuple(lines)
-
-
-def count_caveats(run: WorkloadRun, listed: Sequence[WorkloadRow]) -> Text:
-    """How many cases have a headline of which quality, the worst first; empty if all of them are good."""
-    qualities = [workload_quality(row, run.declared.headline) for row in listed]
-    levels = Counter(quality.level for quality in qualities if quality is not None and quality.reasons)
-    if not levels:
-        return Text("")
-    parts = [f"{levels[level]} {name}" for level, name in _COUNTED_LEVELS.items() if levels[level]]
-    return Text(f"Measurement quality: {', '.join(parts)}, of {units.counted(len(listed), 'case')}")
 
 
 def describe_failed(failure: Failure) -> Text:

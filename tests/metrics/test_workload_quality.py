@@ -16,7 +16,8 @@ from kernelviz.metrics.workloads import WorkloadRow, rows
 from kernelviz.tables.column import View
 from kernelviz.tables.workloads import ladder_columns, record
 from kernelviz.text.workload_gains import GAIN_MEANING, describe_workload_quality
-from kernelviz.text.workloads import count_caveats, describe_caveats
+from kernelviz.text.workload_quality import count_caveats
+from kernelviz.text.workloads import describe_caveats
 
 
 def with_samples(run: WorkloadRun, variant: str, samples: list[float], again: list[float] | None = None) -> WorkloadRun:

@@ -15,11 +15,11 @@ from kernelviz.tables.column import View
 from kernelviz.tables.workloads import ladder_columns
 from kernelviz.text import Text
 from kernelviz.text.workload_gains import GAIN_MEANING
+from kernelviz.text.workload_quality import count_caveats
 from kernelviz.text.workloads import (
     MECHANICS_ONLY,
     NEVER_ON_A_ROOFLINE,
     TRACED_STEP,
-    count_caveats,
     describe_caveats,
     describe_counted,
     describe_devices,
