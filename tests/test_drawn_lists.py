@@ -11,6 +11,7 @@ import list_a
 import pytest
 import read_list
 
+from kernelviz.core import BadField
 from kernelviz.formats import shipped_runs
 from kernelviz.ops import catalogue
 
@@ -50,7 +51,7 @@ def test_parts_for_several_gpus_share_a_list_by_its_ops() -> None:
     for one, other in itertools.combinations(parts, 2):
         assert not {d.problem.op for d in one} & {d.problem.op for d in other}
     assert list_a.part_of(LIST, "1/1") == list(LIST)
-    with pytest.raises(ValueError, match="name a part from 1/4 to 4/4"):
+    with pytest.raises(BadField, match=r"'5/4'.*name one like 1/2 and 2/2"):
         list_a.part_of(LIST, "5/4")
     first = list_a.spread(LIST)[: len({one.problem.op for one in LIST})]
     assert {one.problem.op for one in first} == {one.problem.op for one in LIST}

@@ -103,8 +103,8 @@ def missing(
 ) -> tuple[OpPass, ...]:
     """The ops that the folder does not hold yet, in each direction that they have or in that one.
 
-    `part`: "I/N" names every Nth op, from the Ith on, so that N devices can record at once. Errors: UnknownName; BadField for
-    another text, and for an op that does not have the direction.
+    `part`: see `part_of`, so that N devices can record at once. Errors: UnknownName; BadField for another part, and for an op
+    that does not have the direction.
     """
     for op in ops:
         check_name("op", op, bench.ops())
@@ -112,7 +112,7 @@ def missing(
             raise BadField("direction", direction, f"{op} has no {direction} pass; leave out --direction, or the op")
     wanted = (
         OpPass(op, one)
-        for op in _part_of(ops, part)
+        for op in part_of(ops, part)
         for one in ((direction,) if direction is not None else bench.ops()[op].directions)
     )
     return tuple(
@@ -120,9 +120,10 @@ def missing(
     )
 
 
-def _part_of(ops: Sequence[str], part: str) -> Sequence[str]:
-    """
-    >>> _part_of(["add", "copy", "gelu"], "1/2"), _part_of(["add", "copy", "gelu"], "2/2")
+def part_of(ops: Sequence[str], part: str) -> Sequence[str]:
+    """Of "I/N": every Nth op, from the Ith on. Errors: BadField for another text.
+
+    >>> part_of(["add", "copy", "gelu"], "1/2"), part_of(["add", "copy", "gelu"], "2/2")
     (['add', 'gelu'], ['copy'])
     """
     number, _, of = part.partition("/")

@@ -4,7 +4,7 @@ import threading
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated, cast, get_args
 
 import typer
 
@@ -39,7 +39,7 @@ def record(
     most_s: Annotated[
         float,
         typer.Option(min=1.0, metavar="SECONDS", help="Stop after so long; the same command goes on where it ended."),
-    ] = 1e9,
+    ] = threading.TIMEOUT_MAX,
     part: Annotated[
         str, typer.Option(metavar="I/N", help="Every Nth op from the Ith on, for N GPUs that record at once.")
     ] = "1/1",
@@ -57,15 +57,10 @@ def record(
         if index and ops:
             raise BadField("--index", "yes", "it measures nothing; leave out the ops")
         if direction is not None:
-            check_name("direction", direction, ("forward", "backward"))
+            check_name("direction", direction, get_args(Direction))
+        one_way = cast("Direction | None", direction)
         wanted = ops or tuple(op.name for op in bench.ops().values() if direction in (None, *op.directions))
-        missing = (
-            ()
-            if index
-            else recording.missing(
-                bench, wanted, where, output, direction=cast("Direction | None", direction), part=part
-            )
-        )
+        missing = () if index else recording.missing(bench, wanted, where, output, direction=one_way, part=part)
         until_s = time.monotonic() + most_s
         if missing and not bench.roofs(where):
             console.err().print(
@@ -79,7 +74,7 @@ def record(
                 code = 1
                 break
             run_id = recording.start(bench, op, where, owner=console.owner(), budget_s=budget_s)
-            stop = threading.Timer(min(left_s, threading.TIMEOUT_MAX), bench.cancel, (run_id,))
+            stop = threading.Timer(left_s, bench.cancel, (run_id,))
             stop.start()
             try:
                 follow_run(bench, run_id, bench.load(run_id).plan)

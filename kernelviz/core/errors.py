@@ -158,11 +158,13 @@ def check_name(what: str, name: str, known: Collection[str], *, of: str = "") ->
         raise UnknownName(what, name, dict.fromkeys(known), of=of)
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name most like `name`, or None when none is close.
+def nearest(name: str, known: Iterable[str], *, alike: float = 0.5) -> str | None:
+    """The known name most like `name`, or None when none is at least so `alike`; 1 is the same name.
 
     >>> nearest("rmsnrom", ["add", "rmsnorm", "matmul"])
     'rmsnorm'
+    >>> nearest("nope", ["add", "copy"]), nearest("nope", ["add", "copy"], alike=0.75)
+    ('copy', None)
     """
-    matches = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.5)
+    matches = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=alike)
     return matches[0] if matches else None

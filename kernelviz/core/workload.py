@@ -1,6 +1,6 @@
 """Workloads: what is larger than a kernel. Declarations, plans, results and runs; a run is a document ``kernelviz-workload/1``.
 
-A workload is no op: it has no cost, no reference and no roof. A runner measures its variants in a worker process. SI base units.
+A workload has no cost, no reference and no roof. A runner measures its variants in a worker process, in SI base units.
 """
 
 import math
@@ -39,7 +39,7 @@ Lane = Literal["compute", "communication"]
 
 class WorkloadAxis(Struct, frozen=True, kw_only=True):
     """An axis that a person chooses. `choices`: all values of an axis of the kind ``choice``; otherwise the value is a whole
-    number from `minimum` to `maximum` (None: no limit). Without a `unit`, digests are as they were before there was one."""
+    number from `minimum` to `maximum` (None: no limit). `unit`: not set for things and bytes, and in older documents."""
 
     name: str
     title: str

@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 from drawn_list import COUNT, Drawn, problems
 
-from kernelviz.bench import Bench
+from kernelviz.bench import Bench, recording
 from kernelviz.bench.best import auto_names
 from kernelviz.core import LIVING, Device, Failure, KernelvizError, Method, Result, Run, RunRequest
 from kernelviz.hardware.discovery import discover
@@ -147,11 +147,8 @@ def measure(bench: Bench, file: Path, drawn: Sequence[Drawn], seed: str, most_s:
 
 
 def part_of(drawn: Sequence[Drawn], part: str) -> list[Drawn]:
-    """The problems of part "I/N": those of every Nth op, from the Ith on. Errors: ValueError for another text."""
-    number, of = (int(one) for one in part.split("/"))
-    if not 1 <= number <= of:
-        raise ValueError(f"--part {part}: name a part from 1/{of} to {of}/{of}")
-    ops = list(dict.fromkeys(one.problem.op for one in drawn))[number - 1 :: of]
+    """The problems of the ops of a part (`recording.part_of`). Errors: BadField."""
+    ops = recording.part_of(list(dict.fromkeys(one.problem.op for one in drawn)), part)
     return [one for one in drawn if one.problem.op in ops]
 
 

@@ -74,6 +74,15 @@ def whole_vectors(problem: Problem, *axes: str) -> bool:
     return all(problem.sizes[axis] % elements == 0 for axis in axes)
 
 
+def row_bytes(problem: Problem, columns: str = "n") -> int:
+    """Bytes of a row of that many elements of the problem's number format.
+
+    >>> row_bytes(Problem(op="softmax", sizes={"m": 2, "n": 100}, dtype="bf16"))
+    200
+    """
+    return problem.sizes[columns] * dtype_named(problem.dtype).itemsize_bytes
+
+
 def triton_vectorises(length: int) -> bool:
     """Whether a Triton kernel with the mask `index < length` loads 16 bytes a thread at once.
 
@@ -106,8 +115,7 @@ def many_short_rows(problem: Problem, card: Card, *, columns: str = "n", short_b
     >>> [many_short_rows(Problem(op="softmax", sizes={"m": m, "n": n}, dtype="bf16"), H200) for m, n in shapes]
     [False, True, False]
     """
-    row_bytes = problem.sizes[columns] * dtype_named(problem.dtype).itemsize_bytes
-    return problem.sizes["m"] > card.multiprocessors and row_bytes < short_bytes
+    return problem.sizes["m"] > card.multiprocessors and row_bytes(problem, columns) < short_bytes
 
 
 def slabs_of_rows(problem: Problem, card: Card, *, longest_bytes: int) -> bool:
@@ -118,8 +126,8 @@ def slabs_of_rows(problem: Problem, card: Card, *, longest_bytes: int) -> bool:
     >>> [slabs_of_rows(problem, H200, longest_bytes=512) for problem in problems]
     [True, False, False]
     """
-    row_bytes = problem.sizes["n"] * dtype_named(problem.dtype).itemsize_bytes
-    return row_bytes <= longest_bytes and problem.sizes["m"] * row_bytes >= SLAB_BYTES * card.multiprocessors
+    of_row = row_bytes(problem)
+    return of_row <= longest_bytes and problem.sizes["m"] * of_row >= SLAB_BYTES * card.multiprocessors
 
 
 def few_long_rows(problem: Problem, card: Card, *, longest_bytes: int = CLUSTER_ROW_BYTES) -> bool:
@@ -129,8 +137,7 @@ def few_long_rows(problem: Problem, card: Card, *, longest_bytes: int = CLUSTER_
     >>> [few_long_rows(Problem(op="softmax", sizes={"m": m, "n": n}, dtype="bf16"), H200) for m, n in shapes]
     [True, False, False]
     """
-    row_bytes = problem.sizes["n"] * dtype_named(problem.dtype).itemsize_bytes
-    return problem.sizes["m"] < card.multiprocessors and row_bytes > longest_bytes
+    return problem.sizes["m"] < card.multiprocessors and row_bytes(problem) > longest_bytes
 
 
 def is_narrow(problem: Problem) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, whole_vectors
+from kernelviz.ops.catalog.best import Card, row_bytes, whole_vectors
 
 FEW_ROWS = 8
 """Rows that one thread has in flight at once."""
@@ -26,7 +25,7 @@ def columns(problem: Problem, card: Card) -> tuple[str, ...]:
     """
     m, n = problem.sizes["m"], problem.sizes["n"]
     fallback = ("cuda_shifted", "cuda_split", "triton_split")
-    blocks_of_row = n * dtype_named(problem.dtype).itemsize_bytes // (16 * 256)
+    blocks_of_row = row_bytes(problem) // (16 * 256)
     wide = whole_vectors(problem, "n") and blocks_of_row >= WIDE_BLOCKS * card.multiprocessors
     if m <= FEW_ROWS or (m <= ROWS_OF_WIDE and wide):
         return ("cuda_few_rows", *fallback)

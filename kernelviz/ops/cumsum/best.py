@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card
+from kernelviz.ops.catalog.best import Card, row_bytes
 
 ONE_BLOCK_BYTES = 64 * 1024
 """One tile of the largest block. One SM reads and writes it in about 2 µs, after 1.3 µs of launch and first load; look-back takes
@@ -32,7 +31,7 @@ def scan(problem: Problem, card: Card) -> tuple[str, ...]:
     'cuda_three_kernels'
     """
     n = problem.sizes["n"]
-    size_bytes = n * dtype_named(problem.dtype).itemsize_bytes
+    size_bytes = row_bytes(problem)
     clusters = card.compute_capability >= (9, 0)
     fallback = ("cuda_look_back", "triton_three_kernels")
     if size_bytes <= (ONE_BLOCK_BESIDE_CLUSTER_BYTES if clusters else ONE_BLOCK_BYTES):

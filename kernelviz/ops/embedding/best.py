@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, whole_vectors
+from kernelviz.ops.catalog.best import Card, row_bytes, whole_vectors
 
 TILE_BYTES = 16 * 1024
 """Of a row, a program of Triton at once."""
@@ -25,11 +24,11 @@ def rows(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> [rows(Problem(op="embedding", sizes={"v": 65536, "t": t, "d": d}, dtype="bf16"), H200)[0] for t, d in shapes]
     ['triton_row', 'cuda_row_vec16', 'cuda_vec16_unrolled', 'cuda_vec16_unrolled', 'triton_tile']
     """
-    row_bytes = problem.sizes["d"] * dtype_named(problem.dtype).itemsize_bytes
-    if problem.sizes["t"] <= card.multiprocessors and row_bytes <= TILE_BYTES:
+    of_row = row_bytes(problem, "d")
+    if problem.sizes["t"] <= card.multiprocessors and of_row <= TILE_BYTES:
         return ("triton_row", "cuda_row_vec16")
     if not whole_vectors(problem, "d"):
         return ("triton_tile", "cuda_vec16_unrolled")
-    if BLOCK_ROW_BYTES <= row_bytes <= 4 * TILE_BYTES and problem.sizes["t"] > card.multiprocessors:
+    if BLOCK_ROW_BYTES <= of_row <= 4 * TILE_BYTES and problem.sizes["t"] > card.multiprocessors:
         return ("cuda_row_vec16", "cuda_vec16_unrolled")
     return ("cuda_vec16_unrolled", "triton_tile")

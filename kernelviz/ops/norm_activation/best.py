@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import (
     Card,
     elements_a_multiprocessor,
     few_long_rows,
     many_short_rows,
+    row_bytes,
     slabs_of_rows,
     triton_vectorises,
     whole_vectors,
@@ -65,7 +65,7 @@ def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
     ['triton_fused', 'triton_fused', 'cuda_columns', 'cuda_columns', 'cuda_columns']
     """
     m, n = problem.sizes["m"], problem.sizes["n"]
-    fits = n * dtype_named(problem.dtype).itemsize_bytes <= LONGEST_BATCHNORM_BYTES
+    fits = row_bytes(problem) <= LONGEST_BATCHNORM_BYTES
     even = triton_vectorises(n) and not many_short_rows(problem, card, short_bytes=SHORT_BYTES)
     if fits and (even or elements_a_multiprocessor(m * n, card) <= 256):
         return ("triton_fused", "cuda_columns")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import (
     Card,
@@ -124,8 +123,7 @@ def _backward(problem: Problem, card: Card) -> tuple[str, ...]:
     ['triton_persistent', 'cuda_cluster', 'cuda_cluster', 'cuda_split', 'triton_persistent']
     """
     n = problem.sizes["n"]
-    row_bytes = n * dtype_named(problem.dtype).itemsize_bytes
-    if problem.sizes["m"] < card.multiprocessors and row_bytes > LONGEST_BACKWARD_ROW_BYTES:
+    if few_long_rows(problem, card, longest_bytes=LONGEST_BACKWARD_ROW_BYTES):
         return ("cuda_split", "triton_persistent", "cuda_cluster")
     even = triton_vectorises(n) and not many_short_rows(problem, card)
     if n > LONGEST_BACKWARD_ROW or (n <= LONG_ROW and even):

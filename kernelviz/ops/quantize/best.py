@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, many_short_rows, triton_vectorises
+from kernelviz.ops.catalog.best import Card, few_long_rows, many_short_rows, triton_vectorises
 
 SHORT_ROW = 8192
 """H200, fp8: 8192 rows of 8192 take 47 us in Triton and 48 in clusters; 2048 rows of 32768 take 54 and 48."""
-
-CLUSTER_ROW_BYTES = 2**20
-"""The longest row that the eight blocks of a cluster hold. The kernels for longer rows have one block a row."""
 
 
 def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
@@ -26,7 +22,7 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> [quantize(Problem(op="quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['triton_row', 'cuda_columns', 'cuda_registers', 'cuda_registers', 'cuda_split']
     """
-    if _few_long_rows(problem, card):
+    if few_long_rows(problem, card):
         return ("cuda_split", "cuda_columns", "cuda_registers")
     if problem.sizes["n"] > SHORT_ROW:
         return ("cuda_columns", "cuda_registers")
@@ -47,7 +43,7 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     ['cuda_fused', 'triton_fused', 'cuda_columns', 'cuda_fused', 'cuda_split']
     """
     n = problem.sizes["n"]
-    if _few_long_rows(problem, card):
+    if few_long_rows(problem, card):
         return ("cuda_split", "cuda_columns", "cuda_fused")
     if n <= SHORT_ROW and (problem.sizes["m"] <= card.multiprocessors or _uneven(problem, card)):
         return ("cuda_fused",)
@@ -57,9 +53,3 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
 def _uneven(problem: Problem, card: Card) -> bool:
     """Whether Triton cannot load rows as vectors, or they are too short for a program each."""
     return not triton_vectorises(problem.sizes["n"]) or many_short_rows(problem, card)
-
-
-def _few_long_rows(problem: Problem, card: Card) -> bool:
-    """Whether rows are longer than a cluster holds and too few for a block each to keep all multiprocessors busy."""
-    row_bytes = problem.sizes["n"] * dtype_named(problem.dtype).itemsize_bytes
-    return problem.sizes["m"] < card.multiprocessors and row_bytes > CLUSTER_ROW_BYTES

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card
+from kernelviz.ops.catalog.best import Card, row_bytes
 
 ONE_BLOCK_BYTES = 96 * 1024
 """An estimate: one block takes 1.3 µs and reads 60 to 70 bytes per ns; at most 64 bytes per cycle reach an SM from L2. The
@@ -24,7 +23,7 @@ def reduction(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> [reduction(Problem(op="sum", sizes={"n": n}, dtype="fp32"), H200)[0] for n in (949, 12288, 12289, 131073)]
     ['cuda_one_block', 'cuda_one_block', 'cuda_cluster', 'cuda_persistent']
     """
-    size_bytes = problem.sizes["n"] * dtype_named(problem.dtype).itemsize_bytes
+    size_bytes = row_bytes(problem)
     clusters = card.compute_capability >= (9, 0)
     fallback = ("cuda_persistent", "triton_two_pass")
     if size_bytes <= (ONE_BLOCK_BESIDE_CLUSTER_BYTES if clusters else ONE_BLOCK_BYTES):

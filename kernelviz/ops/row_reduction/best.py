@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, slabs_of_rows, whole_vectors
+from kernelviz.ops.catalog.best import Card, row_bytes, slabs_of_rows, whole_vectors
 
 THREAD_ROW_BYTES = 64
 """Of a row for a thread: the L1 (256 KiB) holds as much of 2048 rows twice, so that each sector is read from memory once."""
@@ -53,4 +52,4 @@ def argmax(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def _short(problem: Problem) -> bool:
-    return problem.sizes["n"] * dtype_named(problem.dtype).itemsize_bytes <= THREAD_ROW_BYTES
+    return row_bytes(problem) <= THREAD_ROW_BYTES

@@ -46,7 +46,7 @@ def _card(bench: Bench, one: GalleryOp, recorded: RecordedRun) -> None:
         with st.container(key=f"thumbnail_{run.id}"):
             st.image(thumbnail(run.op, recording.sketch), width="stretch", alt=str(alt))
         st.markdown(plain(insight_sentence(recording.insight)))
-        every = [v for v in one.op.variants if not backward or v.backward is not None]
+        every = [v for v in one.op.variants if not backward or "backward" in v.directions]
         missing = len(every) - recording.variants
         facts = (
             recording.dtype,

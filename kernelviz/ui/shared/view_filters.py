@@ -1,13 +1,13 @@
 """View parameters: set by widgets, and repeated in the address unless they have their default value."""
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Literal, TypeVar, get_args
 
 import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.core import Device
+from kernelviz.core.errors import nearest
 from kernelviz.metrics.figures import Headline
 from kernelviz.ui.shared import callbacks
 from kernelviz.ui.shared.text import distinct_labels, plain
@@ -153,7 +153,7 @@ def seed(key: str, options: Sequence[str], default: str) -> None:
     param = st.query_params.get(key) if value is None else None
     used = param if param in options else default
     if param is not None and param not in options:
-        used = next(iter(get_close_matches(param.lower(), options, n=1, cutoff=LEAST_ALIKE)), default)
+        used = nearest(param, options, alike=LEAST_ALIKE) or default
         known = ", ".join(options) if len(options) <= MOST_NAMED else "the values that this page knows"
         # In a row of boxes, pages.css puts it on a line of its own below them.
         with st.container(key=f"unknown_{key}"):
