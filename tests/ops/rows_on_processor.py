@@ -1,13 +1,19 @@
-"""Kernels of rows that several blocks share, as text for the emulator: with our own rows.cuh and what else they use of CUDA."""
+"""Kernels of long and of short rows as text for the emulator: with our own rows.cuh and what else they use of CUDA."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import torch
+from torch import Tensor
+
 from kernelviz.ops.kernels import nvrtc
 
-INLINED = ("row_beside.cuh", "split_normalisation.cuh", "split_rows.cuh", "rows.cuh")
+INLINED = (
+    *("row_beside.cuh", "split_normalisation.cuh", "split_rows.cuh"),
+    *("slab_normalisation.cuh", "slab_rows.cuh", "rows.cuh"),
+)
 FUNNEL_SHIFT = """
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned bits) {
     return ((unsigned long long)high << 32 | low) >> (bits & 31);
@@ -46,10 +52,11 @@ template <bool IS_INT8> unsigned pack_8_bit(float a, float b, float c, float d) 
 """
 
 
-def text_of(source: Path) -> str:
+def text_of(source: Path, eps: float | None = None) -> str:
     """A kernel's text with our headers of rows in place of their includes, so that mistakes can be planted there, too.
 
-    Instructions of clusters, which blocks of a row do not form here, are left out.
+    Instructions of clusters, which blocks of a row do not form here, are left out. `eps` replaces the argument of that name,
+    since the emulator passes whole numbers only.
     """
     text = source.read_text()
     for name in INLINED:
@@ -57,9 +64,21 @@ def text_of(source: Path) -> str:
         header = header.replace("#pragma once\n", "")
         first, *rest = text.split(include)
         text = first + (header if rest else "") + "".join(rest)
-    text = text.replace('#include "vec16.cuh"\n', "").replace('#include "eight_bit.cuh"\n', EIGHT_BIT)
+    text = text.replace('#include "eight_bit.cuh"\n', EIGHT_BIT)
     text = text.replace('#include "conversions.cuh"\n', '#include "conversions.cuh"\n' + FUNNEL_SHIFT)
     text = re.sub(r'asm volatile\("(?:mapa|st\.shared::cluster|barrier\.cluster).*\n', "\n", text)
+    if eps is not None:
+        text = text.replace("+ eps)", f"+ {eps}f)")
+    text = text.replace("(memory + bytes)", "((unsigned char*)emulated::dynamic_shared_pointer() + bytes)")
     return text.replace(
         "reinterpret_cast<Terms*>(memory)", "reinterpret_cast<Terms*>(emulated::dynamic_shared_pointer())"
     )
+
+
+def is_softmax_gradient(dx_MN: Tensor, y_MN: Tensor, dy_MN: Tensor) -> bool:
+    """Whether dx is y (dy - Σ y dy) up to sums in fp32 and one rounding to the output's format."""
+    y, dy = y_MN.double(), dy_MN.double()
+    expected = y * (dy - (y * dy).sum(-1, keepdim=True))
+    rounding = 2**-8 * expected.abs() if dx_MN.dtype is torch.bfloat16 else 0
+    allowed = rounding + 2**-20 * y * (dy.abs() + (y * dy.abs()).sum(-1, keepdim=True))
+    return bool(((dx_MN.double() - expected).abs() <= allowed).all())

@@ -40,10 +40,7 @@ def run(
     m, n = x_MN.shape
     split = RowSplit(parts, lanes=64)
     macros = split.defines(x_MN) | {"CENTRED": str(int(centred)), "ADDS": str(int("r_MN" in given))}
-    code = text_of(SOURCE).replace(
-        "(square + eps)", f"(square + {EPS}f)"
-    )  # the emulator passes whole numbers as arguments
-    program = emulator.program(SOURCE, KERNELS, macros, text=text(code))
+    program = emulator.program(SOURCE, KERNELS, macros, text=text(text_of(SOURCE, EPS)))
 
     s = Output(m, n, x_MN.dtype) if "r_MN" in given else None
     row_MN = x_MN if s is None else s.matrix
