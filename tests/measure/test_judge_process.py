@@ -1,0 +1,68 @@
+"""The judge's side of a judgement: the worker is a thread of this process, and only its calls move the clock."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+import torch
+
+from kernelviz.core import Problem
+from kernelviz.measure.judge import judge
+from kernelviz.measure.judge.messages import pair
+from kernelviz.measure.judge.shared_memory import DONE
+from kernelviz.measure.judge.trials import JudgeLink
+from kernelviz.ops import op_named
+
+ADD = Problem(op="add", sizes={"n": 1000}, dtype="fp32")
+CALL_S = 1.0
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now_s, self.monotonic = 0.0, time.monotonic
+
+    def perf_counter(self) -> float:
+        return self.now_s
+
+
+@pytest.mark.parametrize("early", [False, True])
+def test_the_time_of_a_call_ends_when_its_outputs_are_here(early: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not when the worker says so. Here other processes keep the judge waiting after that, until the outputs are right: a worker
+    that says so before it computes gains nothing."""
+    clock, trials, worked = Clock(), list[int](), threading.Semaphore(0)
+
+    class Late(torch.Tensor):
+        def copy_(self, source: torch.Tensor, non_blocking: bool = False) -> torch.Tensor:
+            assert not trials or worked.acquire(timeout=60)
+            return super().copy_(source, non_blocking)
+
+    def work() -> None:
+        link = JudgeLink(its.detach())
+        memory = link.memory(op_named("add").of(ADD), ADD, device)
+
+        def launch() -> torch.Tensor:
+            if early:
+                memory.set_mark(DONE, trials[-1])
+            clock.now_s += CALL_S
+            memory.outputs[0].copy_(memory.inputs[0] + memory.inputs[1])
+            worked.release()
+            return memory.outputs[0]
+
+        link.make_calls(launch, memory, trials.append, lambda: False)
+
+    monkeypatch.setattr(judge, "time", clock)
+    monkeypatch.setattr(judge, "MOST_TRIALS", judge.LEAST_TRIALS)
+    (mine, its), device = pair(), torch.device("cpu")
+    worker = threading.Thread(target=work)
+    worker.start()
+    case = judge.CaseOnTrial(ADD, device, mine, lambda: None)
+    case._outputs = tuple(output.as_subclass(Late) for output in case._outputs)  # type: ignore[attr-defined]
+    found = case.judged(1)
+    worker.join()
+    mine.close()
+    assert found.accuracy is not None
+    assert found.accuracy.passed
+    assert found.times_s == (CALL_S,) * judge.LEAST_TRIALS
+    assert found.copy_s == 0
