@@ -44,8 +44,8 @@ LEAST_TRIALS, MOST_TRIALS, TRIALS_S = 8, 40, 2.0
 COMPARED, COMPARING_S = 4, 0.5
 """The outputs of the first calls are compared until that took COMPARING_S, and those of COMPARED calls that are chosen at
 random. Only the times of compared calls count: of another one nobody knows whether it was done."""
-COPIES = 3
-"""The shortest of so many copies before the first call is the time of a copy; the first may touch memory for the first time."""
+SPOTS = 64
+"""Elements of each output, chosen at random, that are read before the clock is."""
 CALL_S = 120.0
 """A call that is not over after so many seconds ends the judgement."""
 
@@ -123,25 +123,26 @@ class CaseOnTrial:
         for descriptor in descriptors:  # no worker of ours sends one
             os.close(descriptor)
         began_s = time.monotonic()
-        copy_s = min(self._copied_s() for _ in range(COPIES))
         times_s: list[float] = []
+        copies_s: list[float] = []
         comparison, comparing_s = Comparison(), 0.0
         chosen = set(self._random.sample(range(2, LEAST_TRIALS + 2), COMPARED))
         for trial in range(1, MOST_TRIALS + 2):
-            call_s = self._tried(trial)
+            call_s, copy_s = self._tried(trial)
+            copies_s.append(copy_s)
             if comparing_s < COMPARING_S or trial in chosen:
                 compare_s = time.monotonic()
                 comparison.add(Reference(self._op, self._problem_of(trial), self._inputs), self._outputs)
                 comparing_s += time.monotonic() - compare_s
                 if trial > 1:  # the first may compile, and touch memory for the first time
-                    times_s.append(call_s - copy_s)
+                    times_s.append(call_s)
             if trial > LEAST_TRIALS and time.monotonic() - began_s > TRIALS_S:
                 break
         send(self._worker, TrialsOver())
         return Judged(
             number=number,
             times_s=tuple(times_s),
-            copy_s=copy_s,
+            copy_s=min(copies_s),
             accuracy=comparison.accuracy(self._op.rule),
             seconds=time.monotonic() - began_s,
         )
@@ -151,22 +152,16 @@ class CaseOnTrial:
         problem could hide a wrong kernel."""
         return problem_of_seed(self._problem, trial % 2)
 
-    def _copied_s(self) -> float:
-        """The seconds that a copy of the outputs into the judge's own memory takes."""
-        begun = time.perf_counter()
-        for values, output in zip(self._outputs, self._memory.shared.outputs, strict=True):
-            values.copy_(output)
-        self._wait()
-        return time.perf_counter() - begun
+    def _tried(self, trial: int) -> tuple[float, float]:
+        """The seconds of a call, until its outputs are in the shared memory, and of copying these outputs.
 
-    def _tried(self, trial: int) -> float:
-        """The seconds of a call, until its outputs are in the judge's own memory.
-
-        A worker may say that a call is done before it is, and a judge that other processes keep waiting then finds right outputs,
-        because it reads them late. So the time ends when they are here, and not with what the worker says.
+        A worker may say that a call is done before it is. A judge that other processes keep waiting, or whose copy takes as long as
+        the call computes, then finds right outputs. So a few elements, which nobody knows before, are read before the clock is,
+        and stand in the outputs as they were then.
         """
         shared, op = self._memory.shared, self._op
         fill_with(op, self._inputs, self._problem_of(trial), self._random.getrandbits(31))
+        spots = [self._spots(output) for output in shared.outputs]
         for output in shared.outputs:
             poison(output)
         self._wait()
@@ -179,11 +174,22 @@ class CaseOnTrial:
         begun = time.perf_counter()
         shared.set_mark(GIVEN, trial)
         self._await((DONE, FAILED), trial)
-        self._copied_s()
+        early = [_bits(output)[spot] for output, spot in zip(shared.outputs, spots, strict=True)]
+        self._wait()
+        ended = time.perf_counter()
+        for values, output in zip(self._outputs, shared.outputs, strict=True):
+            values.copy_(output)
+        self._wait()
         copied = time.perf_counter()
+        for values, spot, there in zip(self._outputs, spots, early, strict=True):
+            _bits(values)[spot] = there
         if shared.mark(FAILED) == trial:
             raise NotOver("the call raised an exception")
-        return copied - begun
+        return ended - begun, copied - ended
+
+    def _spots(self, output: torch.Tensor) -> torch.Tensor:
+        """The numbers of SPOTS elements of an output."""
+        return torch.tensor(self._random.choices(range(output.numel()), k=SPOTS), device=self._device)
 
     def _await(self, marks: tuple[int, ...], trial: int) -> None:
         poll = select.poll()
@@ -194,6 +200,11 @@ class CaseOnTrial:
             raise NotOver(
                 f"a call was not over after {CALL_S:.0f} s" if timed_out else "the worker ended during a call"
             )
+
+
+def _bits(tensor: torch.Tensor) -> torch.Tensor:
+    """The elements of a contiguous tensor as integers of their size: torch cannot index every format of 8 bits."""
+    return tensor.view(-1).view({1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()])
 
 
 def _nothing() -> None:

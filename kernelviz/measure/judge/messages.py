@@ -33,9 +33,8 @@ class JudgeCase(_Message, frozen=True, kw_only=True, tag="case"):
 class Judged(_Message, frozen=True, kw_only=True, tag="judged"):
     """What the judge found.
 
-    `times_s`: by the judge's clock, from the start of each compared call until its outputs were copied into the judge's memory,
-    less one such copy, since the worker copies them too; the first, which may compile, is left out. `copy_s`: the time of a copy
-    by the judge. `accuracy`: of the outputs of calls that the worker could not know.
+    `times_s`: by the judge's clock, of each compared call from its start to the copy of its outputs; without the first, which may
+    compile. `copy_s`: the time of such a copy by the judge. `accuracy`: of the outputs of calls that the worker could not know.
     `error`: why the case could not be judged, or empty. `seconds`: how long judging took.
     """
 
