@@ -155,9 +155,9 @@ class CaseOnTrial:
     def _tried(self, trial: int) -> tuple[float, float]:
         """The seconds of a call, until its outputs are in the shared memory, and of copying these outputs.
 
-        A worker may say that a call is done before it is. A judge that other processes keep waiting, or whose copy takes as long as
-        the call computes, then finds right outputs. So a few elements, which nobody knows before, are read before the clock is,
-        and stand in the outputs as they were then.
+        A worker may say that a call is done before it is. A judge that other processes keep waiting, or whose copy takes as
+        long as the call computes, then finds right outputs. So a few elements, which nobody knows before, are read before the
+        clock is, and stand in the outputs as they were then.
         """
         shared, op = self._memory.shared, self._op
         fill_with(op, self._inputs, self._problem_of(trial), self._random.getrandbits(31))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
+FEW_ELEMENTS = 2**16
 
 
 def bind_scalar(x_N: Tensor, apply: str) -> Launch:
@@ -27,6 +28,15 @@ def bind_vec16(x_N: Tensor, apply: str) -> Launch:
         return bind_scalar(x_N, apply)
     vectors, tail = divmod(x_N.numel(), 16 // x_N.element_size())
     return _bind("activation_vec16", x_N, apply, work=vectors + tail, threads=128)
+
+
+def bind_fast(x_N: Tensor, apply: str) -> Launch:
+    """16 bytes a thread, but one element a thread for few elements, which take the latency of one load. Raises BadField as above.
+
+    H200, silu in bf16: 451 elements take 1.15 us with one a thread and 1.63 with a vector a thread and the rest behind them;
+    40,001 take 1.44 and 1.59.
+    """
+    return (bind_scalar if x_N.numel() <= FEW_ELEMENTS else bind_vec16)(x_N, apply)
 
 
 def _bind(name: str, x_N: Tensor, apply: str, *, work: int, threads: int) -> Launch:

@@ -82,7 +82,7 @@ def ladder(function: Callable[[Tensor], Tensor], *, fast: str = "", triton_too: 
     def cuda_fast_math(x_N: Tensor) -> Launch:
         from kernelviz.ops.activation import cuda as kernels
 
-        return kernels.bind_vec16(x_N, f"{name}_fast")
+        return kernels.bind_fast(x_N, f"{name}_fast")
 
     cuda_fast_math.__doc__ = f"CUDA C++, 16 bytes a thread and fast math: {fast}."
     triton_variant = variant(backend="triton", needs=("triton", "cuda"))

@@ -5,11 +5,12 @@
 #include "loads_first.cuh"
 
 // A thread has SETS vectors of EACH columns, THREADS vectors apart, and ROWS rows of them in flight. EACH divides the length of a row, and x
-// starts on a multiple of the vector's size, so that each vector of each row does.
+// starts on a multiple of the vector's size, so that each vector of each row does. ONE_PASS: there are at most ROWS rows.
 #ifndef EACH
 #define EACH 1
 #define SETS 1
 #define ROWS 1
+#define ONE_PASS 0
 #endif
 constexpr int THREADS = 256;
 
@@ -38,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3) column_few_rows(
     const int vectors = n / EACH;
     const long long mine = (long long)blockIdx.x * (THREADS * SETS) + threadIdx.x;
     float total[SETS][EACH] = {};
-    for (long long row = 0; row < m; row += ROWS) {
+    for (long long row = 0; row < (ONE_PASS ? 1 : m); row += ROWS) {
         Bits bits[ROWS][SETS];
         // Loads under predicates, not a loop over what remains, so that all of them are in flight at once.
 #pragma unroll

@@ -33,11 +33,12 @@ ONE_BLOCK_BYTES = 96 * 1024
 
 @dataclass(frozen=True, slots=True)
 class FewRows:
-    """Columns of a vector, vectors of a thread, and rows of them that it has in flight."""
+    """Columns of a vector, vectors of a thread, rows of them that it has in flight, and whether these are all."""
 
     each: int
     sets: int
     rows: int
+    one_pass: bool
 
     def blocks(self, n: int) -> int:
         """Blocks for n columns."""
@@ -50,7 +51,8 @@ class FewRows:
     @property
     def defines(self) -> dict[str, str]:
         """What the kernel is compiled with."""
-        return {"EACH": str(self.each), "SETS": str(self.sets), "ROWS": str(self.rows)}
+        shape = {"EACH": self.each, "SETS": self.sets, "ROWS": self.rows, "ONE_PASS": int(self.one_pass)}
+        return {name: str(value) for name, value in shape.items()}
 
 
 def few_rows_tile(m: int, n: int, itemsize_bytes: int, shift: int, count: int) -> FewRows:
@@ -60,16 +62,16 @@ def few_rows_tile(m: int, n: int, itemsize_bytes: int, shift: int, count: int) -
     `count` SMs, a thread has fewer vectors.
 
     >>> few_rows_tile(2, 1555024, 2, 0, 132), few_rows_tile(7, 2598897, 4, 0, 132)
-    (FewRows(each=8, sets=2, rows=2), FewRows(each=1, sets=2, rows=8))
+    (FewRows(each=8, sets=2, rows=2, one_pass=True), FewRows(each=1, sets=2, rows=8, one_pass=True))
     >>> few_rows_tile(1, 1, 2, 0, 132), few_rows_tile(1000, 2**20, 2, 4, 132)
-    (FewRows(each=1, sets=1, rows=1), FewRows(each=4, sets=1, rows=8))
+    (FewRows(each=1, sets=1, rows=1, one_pass=True), FewRows(each=4, sets=1, rows=8, one_pass=False))
     """
     each = math.gcd(VEC16_BYTES // itemsize_bytes, n, shift)
     rows = min(8, 1 << (m - 1).bit_length())
     sets = max(1, min(16, 64 // (each * itemsize_bytes)) // rows)
-    while sets > 1 and FewRows(each, sets, rows).blocks(n) < 2 * count:
+    while sets > 1 and FewRows(each, sets, rows, m <= rows).blocks(n) < 2 * count:
         sets //= 2
-    return FewRows(each, sets, rows)
+    return FewRows(each, sets, rows, m <= rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "one_block.cu"
+KNOWN_SIZE = Path(__file__).parent / "known_size.cu"
 WARP = 32
 MOST_THREADS = 1024
 CLUSTER = 8
 """Blocks of the cluster: the largest that every GPU with clusters has."""
+KNOWN_SIZE_THREADS = 512
+"""Of the block for whose size a kernel is compiled; each adds up the sums of up to 15 warps."""
+THREADS_OF_ELEMENTS = 256
 MOST_VECTORS = 4
 """16-byte vectors of a thread: a tile of 64 KiB, whose vectors and sums fit into 64 registers a thread."""
 
@@ -36,9 +40,42 @@ def threads_and_vectors(n: int, itemsize_bytes: int, blocks: int = 1) -> tuple[i
     return threads, min(MOST_VECTORS, 1 << (of_thread - 1).bit_length())
 
 
+def known_size(n: int, itemsize_bytes: int) -> int | None:
+    """Adjacent elements of a thread of the kernel that is compiled for n elements; None where 16 bytes for each of 512 threads
+    are not enough.
+
+    Up to 256 threads have one element, and more elements are shared by at most 256 threads while 16 bytes each are enough: a
+    thread adds up the sums of all warps before its own (H200, fp16, 1000 elements: 1.35 us with four elements, 1.90 with one).
+
+    >>> known_size(1, 2), known_size(256, 2), known_size(1000, 2), known_size(1000, 4), known_size(4096, 2), known_size(4097, 2)
+    (1, 1, 4, 4, 8, None)
+    """
+    most = VEC16_BYTES // itemsize_bytes
+    if n > most * KNOWN_SIZE_THREADS:
+        return None
+    return min(most, 1 << (-(-n // THREADS_OF_ELEMENTS) - 1).bit_length())
+
+
 def bind_one_block(x_N: Tensor) -> Launch:
-    """One block, one pass over a contiguous vector; raises BadField if not contiguous."""
-    return _bind("cumsum_one_block", x_N, blocks=1)
+    """One block, one pass over a contiguous vector, by a kernel that is compiled for its size where 512 threads are enough.
+    Raises BadField if not contiguous."""
+    import torch
+
+    require_contiguous(x_N=x_N)
+    n = x_N.numel()
+    width = known_size(n, x_N.element_size())
+    if width is None or not aligned(x_N):
+        return _bind("cumsum_one_block", x_N, blocks=1)
+    out_N = torch.empty_like(x_N)
+    defines = {"ELEMENT": nvrtc.element_type(x_N.dtype), "SIZE": str(n), "OF_THREAD": str(width)}
+    kernel = nvrtc.kernel(KNOWN_SIZE, "cumsum_known_size", defines)
+    threads = -(-n // (width * WARP)) * WARP
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, 1, threads, x_N.data_ptr(), out_N.data_ptr())
+        return out_N
+
+    return launch
 
 
 def bind_cluster(x_N: Tensor) -> Launch:

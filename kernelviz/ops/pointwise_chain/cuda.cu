@@ -34,6 +34,31 @@ extern "C" __global__ void __launch_bounds__(256) chain_single(
 
 #if SCALARS
 
+// One element a thread and STEPS steps, whose numbers are all loaded at once: k loads one after the other would take longer than the rest
+// of a small problem. No __restrict__ on x and out, because they may be the same.
+#ifndef STEPS
+#define STEPS 1
+#endif
+extern "C" __global__ void __launch_bounds__(128) chain_steps(
+    const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, int n) {
+    const int i = blockIdx.x * 128 + threadIdx.x;
+    if (i >= n) {
+        return;
+    }
+    ELEMENT scales[STEPS], shifts[STEPS];
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+        scales[step] = s[step];
+        shifts[step] = b[step];
+    }
+    float v = to_float(x[i]);
+#pragma unroll
+    for (int step = 0; step < STEPS; ++step) {
+        v = positive(fmaf(v, to_float(scales[step]), to_float(shifts[step])));
+    }
+    out[i] = from_float<ELEMENT>(v);
+}
+
 // The elements after the last whole vector, by the first threads of the grid.
 __device__ __forceinline__ void tail(
     const ELEMENT* x, const ELEMENT* s, const ELEMENT* b, ELEMENT* out, long long n, int k) {

@@ -25,6 +25,8 @@ FLAT_ROWS = 4
 """Vectors of a thread that share s and b where those are read at any place of a row, which takes two loads each."""
 FEWEST_THREADS = 64
 """Of a block with rows, where the GPU would otherwise have fewer than two blocks an SM."""
+FEW_ELEMENTS, MOST_STEPS = 2**16, 16
+"""Fewer elements take the latency of their loads: each thread has one, and the numbers of so few steps are loaded at once."""
 SMALL_BYTES = 16 * 2**20
 """Smaller inputs have too few blocks to fill every SM with several vectors a thread, so a thread gets one."""
 
@@ -88,7 +90,7 @@ def bind_scalars(x_N: Tensor, s_K: Tensor, b_K: Tensor, *, stepwise: bool = Fals
     """As `bind_rows` with one number for each row of s and b; half as many vectors a thread are enough."""
     require_contiguous(x_N=x_N, s_K=s_K, b_K=b_K)
     k = s_K.shape[0]
-    return _launch(x_N, _scalars(x_N, s_K, b_K, packed, vectors_a_thread(1 if stepwise else k) // 2), k, stepwise)
+    return _launch(x_N, _scalars(x_N, s_K, b_K, packed, 1 if stepwise else k), k, stepwise)
 
 
 def _launch(x: Tensor, enqueue: Enqueue, k: int, stepwise: bool) -> Launch:
@@ -151,13 +153,15 @@ def _flat(x_MN: Tensor, s: int, b: int, packed: bool, most: int) -> Enqueue:
     return enqueue
 
 
-def _scalars(x_N: Tensor, s_K: Tensor, b_K: Tensor, packed: bool, vectors: int) -> Enqueue:
+def _scalars(x_N: Tensor, s_K: Tensor, b_K: Tensor, packed: bool, steps: int) -> Enqueue:
+    """`steps`: of a kernel."""
     n, size = x_N.numel(), x_N.element_size()
     s, b = s_K.data_ptr(), b_K.data_ptr()
+    if n <= FEW_ELEMENTS and steps <= MOST_STEPS and not packed:
+        return _few(x_N, s, b, steps)
     if x_N.data_ptr() % 16:
         return _single(x_N, s, b, 1)
-    if n * size < SMALL_BYTES:
-        vectors = 1
+    vectors = 1 if n * size < SMALL_BYTES else vectors_a_thread(steps) // 2
     kernel = _kernel("chain_scalars_packed" if packed else "chain_scalars", x_N, packed, VECTORS=vectors)
     grid = max(1, -(-n * size // (SCALAR_THREADS * vectors * 16)))
     count = ctypes.c_longlong(n)
@@ -165,6 +169,18 @@ def _scalars(x_N: Tensor, s_K: Tensor, b_K: Tensor, packed: bool, vectors: int) 
     def enqueue(here: int, there: int, first: int, k: int) -> None:
         at = first * size
         nvrtc.launch(kernel, grid, SCALAR_THREADS, here, s + at, b + at, there, count, ctypes.c_int(k))
+
+    return enqueue
+
+
+def _few(x_N: Tensor, s: int, b: int, steps: int) -> Enqueue:
+    """One element a thread, and as many steps as the kernel is compiled for; s and b are addresses of numbers."""
+    kernel = _kernel("chain_steps", x_N, False, VECTORS=1, STEPS=steps)
+    size = x_N.element_size()
+    grid, count = -(-x_N.numel() // SCALAR_THREADS), ctypes.c_int(x_N.numel())
+
+    def enqueue(here: int, there: int, first: int, k: int) -> None:
+        nvrtc.launch(kernel, grid, SCALAR_THREADS, here, s + first * size, b + first * size, there, count)
 
     return enqueue
 

@@ -45,7 +45,15 @@ def row_sum_variants() -> tuple[Variant, ...]:
 
         return kernels.bind_streamed(x_MN)
 
-    return torch_eager, torch_compile, triton_block_per_row, *_kernels(argmax=False), cuda_streamed
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    def cuda_known_length(x_MN: Tensor) -> Launch:
+        """CUDA C++, compiled for the length of few short rows: no loop, all loads in flight; others as `cuda_adaptive`."""
+        from kernelviz.ops.row_reduction import known_length as kernels
+
+        return kernels.bind_known_length(x_MN)
+
+    own = (*_kernels(argmax=False), cuda_known_length, cuda_streamed)
+    return torch_eager, torch_compile, triton_block_per_row, *own
 
 
 def argmax_variants() -> tuple[Variant, ...]:

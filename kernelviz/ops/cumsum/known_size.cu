@@ -1,0 +1,78 @@
+// CUDA C++ kernel of `cumsum` of few elements, by one block, for one size only. ELEMENT is float, __half or __nv_bfloat16; sums are made in
+// fp32 and rounded once an element. With the size as a constant, nothing is computed about addresses, ends or tiles.
+#include "vec16.cuh"
+
+// SIZE elements, OF_THREAD adjacent ones a thread.
+#ifndef SIZE
+#define SIZE 1
+#define OF_THREAD 1
+#endif
+constexpr int THREADS = (SIZE + OF_THREAD - 1) / OF_THREAD;
+constexpr int BLOCK = (THREADS + 31) / 32 * 32, WARPS = BLOCK / 32;
+constexpr int LANES = THREADS < 32 ? THREADS : 32;
+constexpr unsigned ALL = 0xffffffffu;
+struct alignas(sizeof(ELEMENT) * OF_THREAD) Vector {
+    ELEMENT of[OF_THREAD];
+};
+
+// x starts on a multiple of a vector, as out does.
+extern "C" __global__ void __launch_bounds__(BLOCK, 1) cumsum_known_size(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out) {
+    const int first = threadIdx.x * OF_THREAD, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const bool whole = first + OF_THREAD <= SIZE;
+    Vector vector{};
+    if (whole) {
+        vector = reinterpret_cast<const Vector*>(x)[threadIdx.x];
+    } else if (SIZE % OF_THREAD > 0) {
+#pragma unroll
+        for (int e = 0; e < OF_THREAD; ++e) {
+            if (first + e < SIZE) {
+                vector.of[e] = x[first + e];
+            }
+        }
+    }
+    float upto[OF_THREAD];
+    upto[0] = to_float(vector.of[0]);
+#pragma unroll
+    for (int e = 1; e < OF_THREAD; ++e) {
+        upto[e] = upto[e - 1] + to_float(vector.of[e]);
+    }
+    float with_lanes = upto[OF_THREAD - 1];
+#pragma unroll
+    for (int apart = 1; apart < LANES; apart *= 2) {
+        const float before = __shfl_up_sync(ALL, with_lanes, apart);
+        with_lanes += lane >= apart ? before : 0.0f;
+    }
+    float base = 0.0f;
+    if (WARPS > 1) {
+        __shared__ float of_warp[WARPS];
+        if (lane == 31) {
+            of_warp[warp] = with_lanes;
+        }
+        __syncthreads();
+#pragma unroll
+        for (int w = 0; w < WARPS - 1; ++w) {
+            base += w < warp ? of_warp[w] : 0.0f;
+        }
+    }
+    if (OF_THREAD == 1) {
+        upto[0] = with_lanes;
+    } else if (LANES > 1) {
+        const float before = __shfl_up_sync(ALL, with_lanes, 1);
+        base += lane > 0 ? before : 0.0f;
+    }
+#pragma unroll
+    for (int e = 0; e < OF_THREAD; ++e) {
+        vector.of[e] = from_float<ELEMENT>(base + upto[e]);
+    }
+    if (whole) {
+        reinterpret_cast<Vector*>(out)[threadIdx.x] = vector;
+    } else if (SIZE % OF_THREAD > 0) {
+#pragma unroll
+        for (int e = 0; e < OF_THREAD; ++e) {
+            if (first + e < SIZE) {
+                out[first + e] = vector.of[e];
+            }
+        }
+    }
+}

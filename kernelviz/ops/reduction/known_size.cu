@@ -1,0 +1,63 @@
+// CUDA C++ kernel of `sum` and `mean` of few elements, by one block, for one size only. ELEMENT is float, __half or __nv_bfloat16; sums
+// are computed in fp32. So few elements take 1.1 to 1.6 us, of which each cache line of instructions that is not there costs a part: with the
+// size, threads and loads of a thread as constants, nothing is computed about addresses, ends or loops.
+#include "vec16.cuh"
+
+// SIZE elements, the number of threads that have some (a power of two), elements of a load.
+#ifndef SIZE
+#define SIZE 1
+#define THREADS 1
+#define OF_LOAD 1
+#define DIVISOR 1
+#endif
+constexpr int BLOCK = THREADS < 32 ? 32 : THREADS;
+constexpr int WARPS = BLOCK / 32;
+constexpr int LOADS = SIZE / OF_LOAD, EACH = (LOADS + THREADS - 1) / THREADS;
+constexpr int AFTER = SIZE - LOADS * OF_LOAD;
+struct alignas(sizeof(ELEMENT) * OF_LOAD) Load {
+    ELEMENT of[OF_LOAD];
+};
+
+// The sum over so many lanes, a power of two, in each of them.
+template <int LANES> __device__ __forceinline__ float lanes_sum(float v) {
+#pragma unroll
+    for (int apart = LANES / 2; apart > 0; apart /= 2) {
+        v += __shfl_xor_sync(0xffffffffu, v, apart);
+    }
+    return v;
+}
+
+// x starts on a multiple of a load.
+extern "C" __global__ void __launch_bounds__(BLOCK, 1) sum_known_size(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out) {
+    Load load[EACH > 0 ? EACH : 1];
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const int i = k * THREADS + threadIdx.x;
+        load[k] = threadIdx.x < THREADS && i < LOADS ? reinterpret_cast<const Load*>(x)[i] : Load{};
+    }
+    ELEMENT after = from_float<ELEMENT>(0.0f);
+    if (AFTER > 0 && threadIdx.x < AFTER) {
+        after = x[LOADS * OF_LOAD + threadIdx.x];
+    }
+    float sum = to_float(after);
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+#pragma unroll
+        for (int e = 0; e < OF_LOAD; ++e) {
+            sum += to_float(load[k].of[e]);
+        }
+    }
+    sum = lanes_sum<(THREADS < 32 ? THREADS : 32)>(sum);
+    if (WARPS > 1) {
+        __shared__ float of_warp[WARPS];
+        if (threadIdx.x % 32 == 0) {
+            of_warp[threadIdx.x / 32] = sum;
+        }
+        __syncthreads();
+        sum = lanes_sum<WARPS>(threadIdx.x < WARPS ? of_warp[threadIdx.x] : 0.0f);
+    }
+    if (threadIdx.x == 0) {
+        out[0] = from_float<ELEMENT>(sum * (1.0f / DIVISOR));
+    }
+}
