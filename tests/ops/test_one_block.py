@@ -1,4 +1,5 @@
-"""Kernels of one block or cluster of `sum`, `mean` and `cumsum` by fibers of the processor, and planted mistakes."""
+"""Kernels of one block or cluster of `sum`, `mean` and `cumsum`, those compiled for one size (also of `row_sum`), by fibers of the
+processor, and planted mistakes."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from torch import Tensor
 from kernelviz.ops import Op, op_named
 from kernelviz.ops.cumsum import one_block as scan
 from kernelviz.ops.reduction import one_block as reduction
+from kernelviz.ops.row_reduction import known_length
 
 pytestmark = needs_compiler
 ELEMENTS = {"fp32": "float", "fp16": "__half", "bf16": "__nv_bfloat16"}
@@ -118,4 +120,87 @@ def test_a_mistake_in_the_kernel_gives_wrong_numbers(kernel: str, mistake: str, 
     for mode in MODES:
         y_N, error = output_of(emulator, kernel, op, view_of(x_N, 0), "fp32", mode, MISTAKES[kernel][mistake])
         wrong.append(bool(error) or not compare(op, problem, (x_N,), y_N).passed)
+    assert any(wrong)
+
+
+def output_for_one_size(
+    emulator: Emulator, op: Op, x: Tensor, dtype: str, mode: Mode, change: tuple[str, str] = ("", "")
+) -> tuple[Tensor, str]:
+    """What the kernel computes that is compiled for the size of x, and the emulator's error."""
+    n, itemsize = x.shape[-1], x.element_size()
+    defines, threads, blocks, rest = {"ELEMENT": ELEMENTS[dtype]}, 0, 1, list[int]()
+    if op.name == "row_sum":
+        lanes = known_length.lanes(x.shape[0], n)
+        assert lanes is not None
+        source, kernel, threads = known_length.SOURCE, "row_sum_known_length", known_length.THREADS
+        blocks, rest = -(-x.shape[0] * lanes // threads), [x.shape[0]]
+        defines |= {"LENGTH": str(n), "LANES": str(lanes)}
+    elif op.name == "cumsum":
+        width = scan.known_size(n, itemsize)
+        assert width is not None
+        source, kernel, threads = scan.KNOWN_SIZE, "cumsum_known_size", -(-n // (width * scan.WARP)) * scan.WARP
+        defines |= {"SIZE": str(n), "OF_THREAD": str(width)}
+    else:
+        known = reduction.known_size(n, itemsize)
+        assert known is not None
+        source, kernel, threads = reduction.KNOWN_SIZE, "sum_known_size", max(reduction.WARP, known.threads)
+        divisor = str(n if op.name == "mean" else 1)
+        defines |= {"SIZE": str(n), "THREADS": str(known.threads), "OF_LOAD": str(known.width), "DIVISOR": divisor}
+    out = Output(1, {"cumsum": n, "row_sum": x.shape[0]}.get(op.name, 1), x.dtype)
+    text = source.read_text()
+    assert change[0] in text
+    program = emulator.program(source, kernel, defines, text=text.replace(*change) if change[0] else text)
+    error = program.run([x, out.matrix, *rest], Grid(blocks=blocks, threads=threads), mode)
+    assert out.guard_is_unchanged()
+    return out.matrix[0].clone(), error
+
+
+KNOWN_SIZES: dict[str, tuple[dict[str, int], ...]] = {
+    "sum": tuple({"n": n} for n in (1, 16, 33, 250, 577, 1970, 8681)),
+    "mean": tuple({"n": n} for n in (3, 949)),
+    "cumsum": tuple({"n": n} for n in (1, 20, 128, 257, 949, 2041)),
+    "row_sum": tuple({"m": m, "n": n} for m, n in ((1, 1), (4, 16), (33, 16), (40, 100), (5, 256), (129, 7))),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN_SIZES)
+def test_kernels_for_one_size_agree_with_the_reference(name: str, emulator: Emulator) -> None:
+    op = op_named(name)
+    for number, sizes in enumerate(KNOWN_SIZES[name]):
+        dtype = ("bf16", "fp32")[number % 2]
+        problem = op.problem(sizes, dtype)
+        (x,) = inputs_of(op, problem)
+        x_N = view_of(x.flatten(), 0).view(x.shape)
+        for mode in MODES:
+            y, error = output_for_one_size(emulator, op, x_N, dtype, mode)
+            assert error == ""
+            assert compare(op, problem, (x,), y).passed, sizes
+
+
+MISTAKES_FOR_ONE_SIZE = {
+    ("sum", "the last elements are left out"): ("threadIdx.x < AFTER", "threadIdx.x + 1 < AFTER"),
+    ("sum", "threads do not wait for the sums of warps"): ("        __syncthreads();\n", ""),
+    ("sum", "the last load is of the vector behind"): ("i < LOADS", "i < LOADS + 1"),
+    ("cumsum", "the last elements are left out"): (
+        "if (first + e < SIZE) {\n                out",
+        "if (first + e + 1 < SIZE) {\n                out",
+    ),
+    ("cumsum", "the sum of the warp before is left out"): ("w < warp", "w + 1 < warp"),
+    ("cumsum", "the sum of the lane before is left out"): ("base += lane > 0", "base += lane > 1"),
+    ("cumsum", "threads do not wait for the sums of warps"): ("        __syncthreads();\n", ""),
+    ("row_sum", "the last element of a row is left out"): ("column < LENGTH", "column + 1 < LENGTH"),
+    ("row_sum", "a lane adds what belongs to the next row"): ("k * LANES + lane", "k * LANES + lane + 1"),
+}
+
+
+@pytest.mark.parametrize(("name", "mistake"), MISTAKES_FOR_ONE_SIZE)
+def test_a_mistake_in_a_kernel_for_one_size_gives_wrong_numbers(name: str, mistake: str, emulator: Emulator) -> None:
+    op = op_named(name)
+    problem = op.problem({"m": 40, "n": 100} if name == "row_sum" else {"n": 1971}, "bf16")
+    (x,) = inputs_of(op, problem)
+    x_N = view_of(x.flatten(), 0).view(x.shape)
+    wrong = []
+    for mode in MODES:
+        y, error = output_for_one_size(emulator, op, x_N, "bf16", mode, MISTAKES_FOR_ONE_SIZE[name, mistake])
+        wrong.append(bool(error) or not compare(op, problem, (x,), y).passed)
     assert any(wrong)
