@@ -1,5 +1,5 @@
-"""Kernels of one block or cluster of `sum`, `mean` and `cumsum`, those compiled for one size (also of `row_sum`), by fibers of the
-processor, and planted mistakes."""
+"""Kernels of one block or cluster of `sum`, `mean` and `cumsum`, and those for one size, by fibers of the processor, and planted
+mistakes."""
 
 from __future__ import annotations
 
