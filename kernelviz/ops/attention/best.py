@@ -29,7 +29,8 @@ def attention(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def causal_attention(problem: Problem, card: Card) -> tuple[str, ...]:
-    """wgmma with tiles by size; Triton instead for at most 128 keys forward, and backward for heads of 256.
+    """wgmma with tiles by size; Triton instead for at most 128 keys forward, and backward for heads of 256; Gluon forward for
+    longer sequences of such heads.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> sizes = {"b": 4, "s": 4096, "hq": 16, "hk": 16, "d": 64}
@@ -37,9 +38,14 @@ def causal_attention(problem: Problem, card: Card) -> tuple[str, ...]:
     'cuda_wgmma_by_size'
     >>> causal_attention(Problem(op="causal_attention", sizes={**sizes, "s": 16}, dtype="bf16"), H200)[0]
     'triton_flash'
+    >>> causal_attention(Problem(op="causal_attention", sizes={**sizes, "d": 256}, dtype="bf16"), H200)[0]
+    'gluon_warp_specialised'
     """
-    if problem.direction == "forward" and problem.sizes["s"] <= SHORT:
+    forward = problem.direction == "forward"
+    if forward and problem.sizes["s"] <= SHORT:
         return ("triton_flash",)
+    if forward and problem.sizes["d"] > 128:  # H200, 4 x 4096 queries: 760 us, and 791 by wgmma
+        return ("gluon_warp_specialised", *_by_size(problem))
     return _by_size(problem)
 
 

@@ -12,8 +12,8 @@ FEW_CHANNELS = 32
 
 
 def conv2d(problem: Problem, card: Card) -> tuple[str, ...]:
-    """wgmma with parts of the terms where tiles are few; its padded form where channels or filters are no multiples of 8;
-    Triton for fewer than 8 channels or filters.
+    """wgmma with parts of the terms where tiles are few, but resident blocks where they are more than a quarter of the SMs and
+    fewer than these; its padded form where channels or filters are no multiples of 8; Triton for fewer than 8 of them.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> sizes = {"n": 256, "h": 14, "w": 14, "c": 256, "k": 256, "r": 3, "s": 1}
@@ -24,7 +24,15 @@ def conv2d(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("triton_implicit",)
     if not whole_vectors(problem, "c", "k"):
         return ("cuda_wgmma_padded", "triton_implicit")
+    if card.multiprocessors // 4 < tiles(_pixels(problem), problem.sizes["k"], TILE) < card.multiprocessors:
+        return ("cuda_wgmma_resident", "cuda_wgmma_parts", "triton_implicit")
     return ("cuda_wgmma_parts", "triton_implicit")
+
+
+def _pixels(problem: Problem) -> int:
+    """Pixels of the output of all images."""
+    s = problem.sizes
+    return s["n"] * -(-s["h"] // s["s"]) * -(-s["w"] // s["s"])
 
 
 def conv_bias_relu(problem: Problem, card: Card) -> tuple[str, ...]:
@@ -37,8 +45,7 @@ def conv_bias_relu(problem: Problem, card: Card) -> tuple[str, ...]:
     ['triton_implicit', 'cuda_wgmma_fused']
     """
     s = problem.sizes
-    pixels = s["n"] * -(-s["h"] // s["s"]) * -(-s["w"] // s["s"])
-    if s["c"] < FEW_CHANNELS or tiles(pixels, s["k"], TILE) < card.multiprocessors:
+    if s["c"] < FEW_CHANNELS or tiles(_pixels(problem), s["k"], TILE) < card.multiprocessors:
         return ("triton_implicit",)
     if not whole_vectors(problem, "c", "k"):
         return ("cuda_wgmma_padded", "triton_implicit")
