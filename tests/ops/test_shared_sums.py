@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import torch
 from checking import compare, inputs_of
 from emulator import MODES, Emulator, Grid, Mode, needs_compiler
 from torch import Tensor

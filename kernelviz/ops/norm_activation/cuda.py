@@ -30,7 +30,7 @@ DEEP = 8
 MOST_BLOCKS_ACROSS = 65535
 """Blocks along a row, which the second dimension of its grid counts."""
 FLAT_THREADS, FLAT_ROWS, FLAT_MOST = 256, 4, 16
-"""For other rows: threads of a block, vectors of a thread that are in flight at once, and the most that have the same channels."""
+"""For other rows: threads of a block, vectors of a thread in flight at once, and the most that have the same channels."""
 
 
 @dataclass(frozen=True, slots=True)
