@@ -38,7 +38,7 @@ def run(
     x_MN, w_N, dy_MN = given["x_MN"], given["w_N"], given["dy_MN"]
     r, ds, centred = given.get("r_MN", 0), given.get("ds_MN", 0), "b_N" in given
     m, n = x_MN.shape
-    split = RowSplit(parts, lanes=64)
+    split = RowSplit(parts, lanes=64, vectors=1 + m % 2)  # both kinds of chunks
     macros = split.defines(x_MN) | {"CENTRED": str(int(centred)), "ADDS": str(int("r_MN" in given))}
     program = emulator.program(SOURCE, KERNELS, macros, text=text(text_of(SOURCE, EPS)))
 
