@@ -19,9 +19,7 @@ from kernelviz.ops.column_reduction import vectors
 pytestmark = needs_compiler
 SHAPES = ((1, 1), (3, 5), (9, 1), (300, 136), (67, 33), (1031, 3), (70, 523), (2, 3001), (8, 1028), (7, 262), (17, 260))
 KERNELS = ("column_few_rows", "column_few_odd_rows", "column_shifted", "column_periodic")
-SOURCES = dict(
-    zip(KERNELS, (vectors.FEW_ROWS, vectors.FEW_ODD_ROWS, vectors.SHIFTED, vectors.PERIODIC), strict=True)
-)
+SOURCES = dict(zip(KERNELS, (vectors.FEW_ROWS, vectors.FEW_ODD_ROWS, vectors.SHIFTED, vectors.PERIODIC), strict=True))
 CHECKED = """template <class T> T checked(const T* from) {
     T value;
     emulated::load_once(&value, from, sizeof(T));

@@ -117,7 +117,11 @@ MISTAKES = {
     "sums of the first row are used": ("rmsnorm", "partials[row * parts + i]", "partials[i]"),
     "only some rows are merged": ("rmsnorm", "row += COLUMN_LANES / 32", "row += COLUMN_LANES"),
     "the mean of the gradients is left out": ("layernorm", " - about.level", ""),
-    "threads do not wait for the merged sums": ("rmsnorm", "__syncthreads();\n\n    float sum[EACH]", "float sum[EACH]"),
+    "threads do not wait for the merged sums": (
+        "rmsnorm",
+        "__syncthreads();\n\n    float sum[EACH]",
+        "float sum[EACH]",
+    ),
     "the last row is left out": ("rmsnorm", "from + i < m", "from + i < m - 1"),
     "the last blocks of columns are left out": ("rmsnorm", "block >= blocks", "block >= blocks - 1"),
     "columns of a thread overlap": ("rmsnorm", "first + e * COLUMN_LANES", "first + e"),
