@@ -7,6 +7,7 @@
 using T = ELEMENT;
 using W = Vec16<T>;
 constexpr int WIDTH = W::WIDTH;
+constexpr int BLOCKS = sizeof(T) == 2 ? 3 : 4;  // an SM: with four, the kernel of 16-bit elements would spill
 
 // The numbers of WIDTH channels from channel 4 first + shift on: of WIDTH / 4 + 1 vectors.
 __device__ __forceinline__ void adjacent_channels(const float* __restrict__ from, int first, int shift, float (&out)[WIDTH]) {
@@ -39,7 +40,7 @@ __device__ __forceinline__ void wrapped_channels(const float* __restrict__ from,
 // A thread processes vectors of x that are `stride` vectors apart, ROWS of them in flight at once. The stride is a multiple of n elements, so
 // that they have the same channels, of which the thread keeps a factor and a summand. Threads from `stride` on process the elements behind
 // the last whole vector.
-extern "C" __global__ void __launch_bounds__(256, sizeof(T) == 2 ? 3 : 4) batchnorm_relu_flat(
+extern "C" __global__ void __launch_bounds__(256, BLOCKS) batchnorm_relu_flat(
     const T* __restrict__ x, const float* __restrict__ mean, const float* __restrict__ variance, const float* __restrict__ w,
     const float* __restrict__ b, T* __restrict__ y, long long count, long long stride, int n, float eps) {
     const long long j = (long long)blockIdx.x * 256 + threadIdx.x, whole = count / WIDTH;
