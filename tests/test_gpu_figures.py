@@ -98,6 +98,8 @@ NOT_ASKED_YET = {
     *((op, "cuda_slab") for op in ("row_sum", "argmax", *_NORMALISED)),
     *((op, "cuda_split") for op in (*_NORMALISED, "quantize_fp8", "quantize_int8", "rmsnorm_quantize_fp8")),
     *((op, "cuda_interleave") for op in ("transpose", "reshape_elementwise")),
+    *((op, "cuda_slices") for op in ("embedding", "index_select", "gather")),
+    *(("scatter_add", "cuda_shared"), ("sum", "cuda_flagged"), ("mean", "cuda_flagged")),
     *(("transpose", "cuda_vec16_small"), ("reshape_elementwise", "cuda_vec16")),
     *(("matmul", name) for name in ("cuda_mma", "cuda_wmma", "cutlass_builder", "gluon_warp_specialised")),
 }

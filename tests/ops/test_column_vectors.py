@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from math import gcd
 
 import pytest
 import torch
 from checking import compare, inputs_of
-from emulator import MODES, Emulator, Grid, Mode, Output, needs_compiler
+from emulator import MODES, Emulator, Grid, Mode, Output, needs_compiler, with_header
 from test_one_block import ELEMENTS, view_of
 from torch import Tensor
 
@@ -17,8 +18,8 @@ from kernelviz.ops.column_reduction import vectors
 
 pytestmark = needs_compiler
 SHAPES = ((1, 1), (3, 5), (9, 1), (300, 136), (67, 33), (1031, 3), (70, 523), (2, 3001), (8, 1028), (7, 262), (17, 260))
-KERNELS = ("column_few_rows", "column_shifted", "column_periodic")
-SOURCES = dict(zip(KERNELS, (vectors.FEW_ROWS, vectors.SHIFTED, vectors.PERIODIC), strict=True))
+KERNELS = ("column_few_rows", "column_few_odd_rows", "column_shifted", "column_periodic")
+SOURCES = dict(zip(KERNELS, (vectors.FEW_ROWS, vectors.FEW_ODD_ROWS, vectors.SHIFTED, vectors.PERIODIC), strict=True))
 CHECKED = """template <class T> T checked(const T* from) {
     T value;
     emulated::load_once(&value, from, sizeof(T));
@@ -37,6 +38,10 @@ def launch_of(
     if kernel == "column_few_rows":
         few = vectors.few_rows_tile(m, n, itemsize, shift, count)
         return few.defines, Grid(blocks=few.blocks(n), threads=few.threads(n)), [x_MN, out, m, n], torch.zeros(1)
+    if kernel == "column_few_odd_rows":
+        odd = vectors.few_odd_rows(m, n, itemsize, shift, 0)
+        assert odd is not None
+        return odd.defines, Grid(blocks=odd.blocks, threads=256), [x_MN, out, m, n, odd.inner, shift], torch.zeros(1)
     if kernel == "column_shifted":
         tile = vectors.shifted_strips(m, n, width, shift, count)
         partials = torch.full((tile.strips * tile.parts * tile.columns(width),), float("nan"))
@@ -57,13 +62,20 @@ def sums(
     """What two launches leave, and the emulator's error."""
     out = Output(1, x_MN.shape[1], x_MN.dtype)
     defines, grid, arguments, arrived = launch_of(kernel, x_MN, out.matrix, count)
-    text = CHECKED + (text or SOURCES[kernel].read_text()).replace("__ldg(", "checked(")
+    text = text or text_of(kernel)
+    text = CHECKED + text.replace("__ldg(", "checked(")
     program = emulator.program(SOURCES[kernel], kernel, {"ELEMENT": ELEMENTS[dtype], **defines}, text=text)
     for _ in range(2):  # the second launch finds the counters as the first one left them
         error = program.run(arguments, grid, mode, readable=(x_MN, x_MN))
         assert error or not arrived.any()
     assert out.guard_is_unchanged()
     return out.matrix[0].clone(), error
+
+
+def text_of(kernel: str) -> str:
+    """The kernel's text, with our own header of what begins within a vector."""
+    source = SOURCES[kernel]
+    return with_header(source, "two_vectors.cuh") if source == vectors.FEW_ODD_ROWS else source.read_text()
 
 
 def check(emulator: Emulator, kernel: str, m: int, n: int, dtype: str, offset: int, count: int) -> None:
@@ -73,6 +85,9 @@ def check(emulator: Emulator, kernel: str, m: int, n: int, dtype: str, offset: i
     if kernel == "column_periodic" and n > 512:
         return
     view_MN = view_of(x_MN.view(-1), offset).view(m, n)
+    itemsize = x_MN.element_size()
+    if kernel == "column_few_odd_rows" and gcd(16 // itemsize, n, offset) == 16 // itemsize:
+        return
     results = []
     for mode in MODES:
         y_N, error = sums(emulator, kernel, view_MN, dtype, count, mode)
@@ -112,6 +127,10 @@ def test_kernels_agree_at_random_sizes(kernel: str, emulator: Emulator) -> None:
 MISTAKES = {
     "the last element of a row is left out": ("column_few_rows", "vector < vectors", "vector + 1 < vectors"),
     "a row too many": ("column_few_rows", "row + r < m &&", "row + r < m + 1 &&"),
+    "a row of odd ones too many": ("column_few_odd_rows", "row + r < m ?", "row + r <= m ?"),
+    "odd rows are taken to start on 16 bytes": ("column_few_odd_rows", "(at + shift) % WIDTH", "at % WIDTH"),
+    "the last columns of odd rows are left out": ("column_few_odd_rows", "if (column >= n)", "if (column + 1 >= n)"),
+    "the vector of others is taken": ("column_few_odd_rows", "(thread + 1) * WIDTH", "thread * WIDTH"),
     "rows are taken to start on 16 bytes": ("column_shifted", "SHIFTED ? static_cast", "false ? static_cast"),
     "the first row is read before the matrix": ("column_shifted", "(n - 1 - column) / n", "0"),
     "the last row is read beyond the matrix": ("column_shifted", "if (column + WIDTH > n) {", "if (false) {"),
@@ -134,7 +153,7 @@ def test_a_mistake_in_the_kernel_gives_wrong_sums(mistake: str, emulator: Emulat
     problem = op.problem({"m": 701, "n": 37}, "fp32")
     (x_MN,) = inputs_of(op, problem)
     view_MN = view_of(x_MN.view(-1), 1).view(701, 37)
-    text = SOURCES[kernel].read_text()
+    text = text_of(kernel)
     assert before in text
     wrong = []
     for mode in MODES:

@@ -82,6 +82,62 @@ def test_kernels_agree_with_the_reference(name: str, kernel: str, dtype: str, em
             assert torch.equal(results[0][0], results[1][0])
 
 
+def flagged(
+    emulator: Emulator, x_N: Tensor, dtype: str, count: int, change: tuple[str, str] = ("", "")
+) -> tuple[Tensor, str]:
+    """The sum by a kernel of which the last block waits, launched twice, and the emulator's error. Blocks run in their order,
+    because one that waits for a later one would wait for ever."""
+    n = x_N.numel()
+    blocks, vectors = reduction.flagged_blocks(n, x_N.element_size(), count)
+    out, slots = Output(1, 1, x_N.dtype), torch.zeros(blocks, dtype=torch.int64)
+    text = reduction.SOURCE.read_text().replace("n, float divisor", "n, long long divisor")
+    assert change[0] in text
+    defines = {"ELEMENT": ELEMENTS[dtype], "VECTORS": str(vectors)}
+    program = emulator.program(
+        reduction.SOURCE, "sum_flagged", defines, text=text.replace(*change) if change[0] else text
+    )
+    grid = Grid(blocks=blocks, threads=reduction.FLAGGED_THREADS)
+    for _ in range(2):  # the second launch finds the slots as the first one left them
+        error = program.run([x_N, slots, out.matrix, n, 1], grid, MODES[0])
+        assert error or not slots.any() or change[0]
+    assert out.guard_is_unchanged()
+    return out.matrix[0].clone(), error
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+def test_the_block_that_waits_adds_up_the_sums_of_all(dtype: str, emulator: Emulator) -> None:
+    op = op_named("sum")
+    for n, count in ((1, 1), (33, 1), (4099, 1), (4099, 3), (20001, 3), (100003, 2)):
+        problem = op.problem({"n": n}, dtype)
+        (x_N,) = inputs_of(op, problem)
+        for offset in (0, 1, 3):
+            y_N, error = flagged(emulator, view_of(x_N, offset), dtype, count)
+            assert error == ""
+            assert compare(op, problem, (x_N,), y_N).passed, (n, count, offset)
+
+
+FLAGGED_MISTAKES = {
+    "the sum of the block that waits is left out": ("threadIdx.x == 0 ? mine : 0.0f", "0.0f"),
+    "the sum of the first block is left out": (
+        "int i = threadIdx.x; i < others",
+        "int i = threadIdx.x + 1; i < others",
+    ),
+    "each block reads what the first one reads": (
+        "thread_sum(x, n, blockIdx.x, gridDim.x)",
+        "thread_sum(x, n, 0, gridDim.x)",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", FLAGGED_MISTAKES)
+def test_a_mistake_in_the_kernel_that_waits_gives_wrong_numbers(mistake: str, emulator: Emulator) -> None:
+    op = op_named("sum")
+    problem = op.problem({"n": 20001}, "fp32")
+    (x_N,) = inputs_of(op, problem)
+    y_N, error = flagged(emulator, view_of(x_N, 0), "fp32", 3, FLAGGED_MISTAKES[mistake])
+    assert error or not compare(op, problem, (x_N,), y_N).passed
+
+
 MISTAKES = {
     "sum_one_block": {
         "the last element is left out": ("threadIdx.x < edges", "threadIdx.x + 1 < edges"),
@@ -93,7 +149,7 @@ MISTAKES = {
     },
     "sum_cluster": {
         "each block adds the last elements": ("block == 0 ? n - count * WIDTH : 0", "n - count * WIDTH"),
-        "a block reads what the next one reads": ("first = block * at_once", "first = 0"),
+        "a block reads what the next one reads": ("first = (long long)block * blockDim.x", "first = 0"),
     },
     "cumsum_cluster": {
         "the sum of the block before is left out": ("b < block", "b + 1 < block"),

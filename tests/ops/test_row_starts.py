@@ -11,6 +11,8 @@ from emulator import MODES, Argument, Emulator, Grid, Output, needs_compiler
 
 from kernelviz.machine_code.disassembly import disassembly
 from kernelviz.ops.kernels import interleave, nvrtc
+from kernelviz.ops.kernels.flat_rows import flat_stride
+from kernelviz.ops.norm_activation import cuda as batchnorm
 from kernelviz.ops.pointwise_chain import cuda as chain
 from kernelviz.ops.transpose import cuda as transpose
 
@@ -91,12 +93,32 @@ def test_a_chain_walks_rows_as_one_vector(
     for scale, shift in zip(s, b, strict=True):
         expected = (expected * scale + shift).relu()
     whole, after = divmod(m * n, width)
-    stride, rows = chain.flat_stride(whole, n, width, most)
+    stride, rows = flat_stride(whole, n, width, most)
     defines = {"ELEMENT": nvrtc.element_type(dtype), "PACKED": str(packed), "ROWS": str(rows)}
     grid = Grid(blocks=-(-(stride + after) // chain.THREADS), threads=chain.THREADS)
     check(
         emulator, (chain.FLAT_SOURCE, "chain_flat"), defines, [x, s, b, OUTPUT, m * n, stride, n, 0, k], grid, expected
     )
+
+
+@needs_compiler
+@dtypes
+@pytest.mark.parametrize("most", [1, 3, 16])
+@pytest.mark.parametrize("sizes", [(1, 3), (301, 3), (21, 1031), (37, 262), (2, 4099), (1000, 13)], ids=str)
+def test_a_batch_normalisation_walks_rows_as_one_vector(
+    emulator: Emulator, sizes: tuple[int, int], most: int, dtype: torch.dtype
+) -> None:
+    """Numbers are small integers, and variances plus 1 are 1, 4 or 1/4, so every order of the operations gives the same."""
+    (m, n), width = sizes, 16 // dtype.itemsize
+    x = torch.randint(-3, 3, (m, n)).to(dtype)
+    mean, w, b = (torch.randint(-2, 3, (n,)).float() for _ in range(3))
+    variance = torch.tensor([0.0, 3.0, -3.0])[torch.randint(3, (n,))]
+    expected = ((x.float() - mean) * w / (variance.abs() + 1).sqrt() + b).relu().to(dtype)
+    stride, rows = batchnorm.flat_batchnorm(m, n, width, 0, most)
+    defines = {"ELEMENT": nvrtc.element_type(dtype), "ROWS": str(rows)}
+    grid = Grid(blocks=-(-(stride + m * n % width) // batchnorm.FLAT_THREADS), threads=batchnorm.FLAT_THREADS)
+    arguments = [x, mean, variance, w, b, OUTPUT, m * n, stride, n, 1]
+    check(emulator, (batchnorm.FLAT_SOURCE, "batchnorm_relu_flat"), defines, arguments, grid, expected)
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
@@ -111,6 +133,7 @@ def test_global_memory_is_accessed_16_bytes_at_a_time(arch: str) -> None:
         (interleave.SOURCE, "interleave", tile.defines("__nv_bfloat16", relu=True), 5, 4),
         (transpose.SOURCE, "transpose_vec16", {"ELEMENT": "__nv_bfloat16", **whole}, 8, 8),
         (chain.FLAT_SOURCE, "chain_flat", {"ELEMENT": "__nv_bfloat16", **flat}, 4, 4),
+        (batchnorm.FLAT_SOURCE, "batchnorm_relu_flat", {"ELEMENT": "__nv_bfloat16", "ROWS": "4"}, 4, 4),
     )
     for source, name, defines, loads, stores in cases:
         code = disassembly(nvrtc.compile_cubin(source, arch, defines, name))

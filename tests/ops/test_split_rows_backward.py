@@ -38,7 +38,7 @@ def run(
     x_MN, w_N, dy_MN = given["x_MN"], given["w_N"], given["dy_MN"]
     r, ds, centred = given.get("r_MN", 0), given.get("ds_MN", 0), "b_N" in given
     m, n = x_MN.shape
-    split = RowSplit(parts, lanes=64)
+    split = RowSplit(parts, lanes=64, vectors=1 + m % 2)  # both kinds of chunks
     macros = split.defines(x_MN) | {"CENTRED": str(int(centred)), "ADDS": str(int("r_MN" in given))}
     program = emulator.program(SOURCE, KERNELS, macros, text=text(text_of(SOURCE, EPS)))
 
@@ -117,7 +117,11 @@ MISTAKES = {
     "sums of the first row are used": ("rmsnorm", "partials[row * parts + i]", "partials[i]"),
     "only some rows are merged": ("rmsnorm", "row += COLUMN_LANES / 32", "row += COLUMN_LANES"),
     "the mean of the gradients is left out": ("layernorm", " - about.level", ""),
-    "threads do not wait for the merged sums": ("rmsnorm", "__syncthreads();\n\n    const Columns", "const Columns"),
+    "threads do not wait for the merged sums": (
+        "rmsnorm",
+        "__syncthreads();\n\n    float sum[EACH]",
+        "float sum[EACH]",
+    ),
     "the last row is left out": ("rmsnorm", "from + i < m", "from + i < m - 1"),
     "the last blocks of columns are left out": ("rmsnorm", "block >= blocks", "block >= blocks - 1"),
     "columns of a thread overlap": ("rmsnorm", "first + e * COLUMN_LANES", "first + e"),

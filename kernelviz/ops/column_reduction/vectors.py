@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 FOLDER = Path(__file__).parent
-FEW_ROWS, SHIFTED, PERIODIC = FOLDER / "few_rows.cu", FOLDER / "shifted.cu", FOLDER / "periodic.cu"
+FEW_ROWS, FEW_ODD_ROWS = FOLDER / "few_rows.cu", FOLDER / "few_odd_rows.cu"
+SHIFTED, PERIODIC = FOLDER / "shifted.cu", FOLDER / "periodic.cu"
 WARP = 32
 THREADS = 256
 MOST_COLUMNS = 2**31 - 1 - 8 * THREADS
@@ -72,6 +73,40 @@ def few_rows_tile(m: int, n: int, itemsize_bytes: int, shift: int, count: int) -
     while sets > 1 and FewRows(each, sets, rows, m <= rows).blocks(n) < 2 * count:
         sets //= 2
     return FewRows(each, sets, rows, m <= rows)
+
+
+@dataclass(frozen=True, slots=True)
+class FewOddRows:
+    """Threads with a vector of columns, all threads, and rows of a thread in flight."""
+
+    inner: int
+    threads: int
+    rows: int
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of THREADS."""
+        return -(-self.threads // THREADS)
+
+    @property
+    def defines(self) -> dict[str, str]:
+        """What the kernel is compiled with."""
+        return {"ROWS": str(self.rows)}
+
+
+def few_odd_rows(m: int, n: int, itemsize_bytes: int, shift: int, count: int) -> FewOddRows | None:
+    """Threads for m rows that begin anywhere in a vector; None where all begin with one, and for short rows.
+
+    These are rows that give `count` SMs less than half a block each: there a thread for each column has as many loads in flight.
+
+    >>> few_odd_rows(7, 2598897, 4, 0, 132), few_odd_rows(2, 1555024, 2, 0, 132), few_odd_rows(7, 30001, 2, 0, 132)
+    (FewOddRows(inner=649722, threads=649731, rows=4), None, None)
+    """
+    width = VEC16_BYTES // itemsize_bytes
+    if math.gcd(width, n, shift) == width or n // width < THREADS * count // 2:
+        return None
+    inner = max(0, n // width - 2)
+    return FewOddRows(inner, inner + n - inner * width, min(4, 1 << (m - 1).bit_length()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,16 +190,36 @@ def period_of(m: int, n: int, itemsize_bytes: int, count: int) -> Period:
     return Period(-(-active // WARP) * WARP, active, blocks)
 
 
-def bind_few_rows(x_MN: Tensor) -> Launch:
-    """A thread has all rows of its columns. All binds raise BadField for a matrix that is not contiguous or too wide."""
+def bind_few_rows(x_MN: Tensor, *, wide: bool = True) -> Launch:
+    """A thread has all rows of its columns: of 16 bytes of them, also where rows begin within a vector if `wide`.
+
+    All binds raise BadField for a matrix that is not contiguous or too wide.
+    """
     m, n, shift = _shape(x_MN)
-    tile = few_rows_tile(m, n, x_MN.element_size(), shift, multiprocessors(x_MN.device))
+    size, count = x_MN.element_size(), multiprocessors(x_MN.device)
     out_N = _sums(x_MN)
+    odd = few_odd_rows(m, n, size, shift, count) if wide else None
+    if odd is not None:
+        return _bind_few_odd_rows(x_MN, out_N, odd, shift)
+    tile = few_rows_tile(m, n, size, shift, count)
     kernel = nvrtc.kernel(FEW_ROWS, "column_few_rows", {"ELEMENT": nvrtc.element_type(x_MN.dtype), **tile.defines})
     blocks, threads, sizes = tile.blocks(n), tile.threads(n), (ctypes.c_longlong(m), ctypes.c_int(n))
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, threads, x_MN.data_ptr(), out_N.data_ptr(), *sizes)
+        return out_N
+
+    return launch
+
+
+def _bind_few_odd_rows(x_MN: Tensor, out_N: Tensor, tile: FewOddRows, shift: int) -> Launch:
+    m, n = x_MN.shape
+    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), **tile.defines}
+    kernel = nvrtc.kernel(FEW_ODD_ROWS, "column_few_odd_rows", defines)
+    sizes = (ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_int(tile.inner), ctypes.c_int(shift))
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, tile.blocks, THREADS, x_MN.data_ptr(), out_N.data_ptr(), *sizes)
         return out_N
 
     return launch

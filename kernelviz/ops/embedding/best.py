@@ -12,23 +12,25 @@ BLOCK_ROW_BYTES = 256 * 16
 
 
 def rows(problem: Problem, card: Card) -> tuple[str, ...]:
-    """A program of Triton a row where rows of at most 16 KiB are no more than the multiprocessors; else a block of CUDA C++ a
-    row from 4 to 64 KiB, pieces of all rows for shorter and longer ones, and Triton's tiles where rows are no whole 16-byte
-    vectors.
+    """A program of Triton a row where rows of at most 16 KiB are no more than the multiprocessors; else slices of all rows where
+    a row has more than 64 KiB, a block of CUDA C++ a row from 4 KiB on, pieces of all rows for shorter ones, and Triton's tiles
+    where these are no whole 16-byte vectors.
 
-    A block has idle threads in a shorter row, and few blocks share the bytes of longer ones. Rows that are no whole vectors are
-    copied by CUDA C++ in units of 2 to 8 bytes, each of which takes a division.
+    A block has idle threads in a shorter row, and few blocks share the bytes of longer ones. Short rows that are no whole vectors
+    are copied by CUDA C++ in units of 2 to 8 bytes, each of which takes a division. Slices read a row that several ids name once.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (65536, 4096), (65536, 64), (4, 2**27), (65536, 3))
+    >>> shapes = ((16, 4096), (65536, 4096), (65536, 64), (4, 2**27), (65536, 3), (273, 4438853))
     >>> [rows(Problem(op="embedding", sizes={"v": 65536, "t": t, "d": d}, dtype="bf16"), H200)[0] for t, d in shapes]
-    ['triton_row', 'cuda_row_vec16', 'cuda_vec16_unrolled', 'cuda_vec16_unrolled', 'triton_tile']
+    ['triton_row', 'cuda_row_vec16', 'cuda_vec16_unrolled', 'cuda_slices', 'triton_tile', 'cuda_slices']
     """
     of_row = row_bytes(problem, "d")
     if problem.sizes["t"] <= card.multiprocessors and of_row <= TILE_BYTES:
         return ("triton_row", "cuda_row_vec16")
+    if of_row > 4 * TILE_BYTES:
+        return ("cuda_slices", "triton_tile", "cuda_vec16_unrolled")
     if not whole_vectors(problem, "d"):
         return ("triton_tile", "cuda_vec16_unrolled")
-    if BLOCK_ROW_BYTES <= of_row <= 4 * TILE_BYTES and problem.sizes["t"] > card.multiprocessors:
+    if of_row >= BLOCK_ROW_BYTES and problem.sizes["t"] > card.multiprocessors:
         return ("cuda_row_vec16", "cuda_vec16_unrolled")
     return ("cuda_vec16_unrolled", "triton_tile")

@@ -119,4 +119,12 @@ def cuda_vec16_unrolled(x_VD: Tensor, ids_T: Tensor) -> Launch:
     return kernels.bind_flat(x_VD, ids_T)
 
 
-OWN_KERNELS = (triton_row, triton_tile, cuda_row, cuda_row_vec16, cuda_vec16_unrolled)
+@variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
+def cuda_slices(x_VD: Tensor, ids_T: Tensor) -> Launch:
+    """CUDA C++, the same 16 KiB of all rows at about the same time, so that rows named twice come from the L2; any alignment."""
+    from kernelviz.ops.embedding import slices as kernels
+
+    return kernels.bind_slices(x_VD, ids_T)
+
+
+OWN_KERNELS = (triton_row, triton_tile, cuda_row, cuda_row_vec16, cuda_vec16_unrolled, cuda_slices)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
 VEC16_BYTES = 16
 BLOCKS_PER_MULTIPROCESSOR = 4
 """Of 512 threads each: all that an SM holds."""
+Chunks = Sequence[tuple[int, int]]
+"""Threads of a block and 16-byte vectors of each, the largest chunk of a row first."""
+CHUNKS: Chunks = ((512, 2),)
+SMALL_CHUNKS: Chunks = ((512, 2), (256, 2), (256, 1))
+"""For rows that are few and not so long that every SM would have a block of 512 threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +39,20 @@ class RowSplit:
         }
 
 
-def row_split(m: int, n: int, itemsize_bytes: int, count: int) -> RowSplit:
+def row_split(m: int, n: int, itemsize_bytes: int, count: int, *, chunks: Chunks = CHUNKS) -> RowSplit:
     """How m rows of n elements are divided on a GPU of `count` SMs: so that each SM has four blocks, of a chunk at least.
+
+    The last of `chunks`, or the first with which every SM has a block.
 
     >>> row_split(8, 3_508_120, 2, 132), row_split(1, 100, 2, 132), row_split(1000, 3_508_120, 2, 132)
     (RowSplit(parts=66, lanes=512, vectors=2), RowSplit(parts=1, lanes=512, vectors=2), RowSplit(parts=1, lanes=512, vectors=2))
+    >>> [row_split(m, n, 2, 132, chunks=SMALL_CHUNKS) for m, n in ((8, 100_000), (3, 12_623))]
+    [RowSplit(parts=25, lanes=256, vectors=2), RowSplit(parts=7, lanes=256, vectors=1)]
     """
-    chunk_elements = 512 * 2 * VEC16_BYTES // itemsize_bytes
-    chunks = -(-n // chunk_elements)
-    return RowSplit(max(1, min(chunks, BLOCKS_PER_MULTIPROCESSOR * count // m)))
+    split = RowSplit(1)
+    for lanes, vectors in chunks:
+        of_row = -(-n * itemsize_bytes // (lanes * vectors * VEC16_BYTES))
+        split = RowSplit(max(1, min(of_row, BLOCKS_PER_MULTIPROCESSOR * count // m)), lanes, vectors)
+        if m * split.parts >= count:
+            break
+    return split if split.parts > 1 else RowSplit(1)

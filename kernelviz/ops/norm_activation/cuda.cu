@@ -153,25 +153,3 @@ extern "C" __global__ void __launch_bounds__(256) batchnorm_relu_vec16(
         }
     }
 }
-
-// 4. The same element by element, for rows that are not whole vectors.
-extern "C" __global__ void __launch_bounds__(256) batchnorm_relu_elements(
-    const T* __restrict__ x, const float* __restrict__ mean, const float* __restrict__ variance, const float* __restrict__ w,
-    const float* __restrict__ b, T* __restrict__ y, long long m, int n, float eps) {
-    constexpr int DEEP = ROW_VECTORS;
-    const int j = blockIdx.y * blockDim.x + threadIdx.x;
-    if (j >= n) {
-        return;
-    }
-    const float factor = rsqrtf(fabsf(variance[j]) + eps) * w[j], summand = fmaf(-mean[j], factor, b[j]);
-    const long long first = (long long)blockIdx.x * (DEEP * blockDim.y) + threadIdx.y;
-#pragma unroll
-    for (int k = 0; k < DEEP; ++k) {
-        const long long row = first + k * blockDim.y;
-        if (row < m) {
-            float out;
-            asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(out) : "f"(fmaf(to_float(x[row * n + j]), factor, summand)));
-            y[row * n + j] = from_float<T>(out);
-        }
-    }
-}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.flat_rows import flat_stride
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.persistent_columns import columns_tile
@@ -18,13 +19,18 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
+FLAT_SOURCE = Path(__file__).parent / "cuda_flat.cu"
 COLUMNS_SOURCE = Path(__file__).parent / "cuda_columns.cu"
 VEC16_BYTES = 16
 LONGEST_BLOCK_VECTORS = 4096
 """The longest row that the registers of one block hold, with a second block on the SM: 512 threads with eight vectors, 64 KiB."""
 MOST_CLUSTER = 8
 DEEP = 8
-"""The most rows of a thread of the batchnorm kernels."""
+"""The most rows of a thread of the batchnorm kernel for rows that are whole 16-byte vectors."""
+MOST_BLOCKS_ACROSS = 65535
+"""Blocks along a row, which the second dimension of its grid counts."""
+FLAT_THREADS, FLAT_ROWS, FLAT_MOST = 256, 4, 16
+"""For other rows: threads of a block, vectors of a thread in flight at once, and the most that have the same channels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,15 +120,18 @@ def _bind_rows(x_MN: Tensor, w_N: Tensor, b_N: Tensor, eps: float, *, clusters: 
     return launch
 
 
-def batchnorm_tile(m: int, across: int, count: int) -> tuple[int, int, int]:
-    """Threads of a block along a row of `across` vectors (or elements) and down, and rows of a thread.
+def batchnorm_tile(m: int, across: int, count: int, deep: int | None = None) -> tuple[int, int, int]:
+    """Threads of a block along a row of `across` vectors and down, and rows of a thread: at most `deep`, or as many as there are.
 
     Fewer of each where the GPU's `count` SMs would otherwise have fewer than two blocks each.
 
     >>> batchnorm_tile(8192, 1024, 132), batchnorm_tile(200704, 32, 132), batchnorm_tile(16, 512, 132)
     ((256, 1, 8), (32, 8, 8), (64, 1, 1))
+    >>> batchnorm_tile(1, 2**22, 132), batchnorm_tile(3, 2**22, 132)
+    ((256, 1, 1), (256, 1, 4))
     """
-    threads, deep = 256, DEEP
+    # A thread with one row of a few loads its channels as vectors, and has no registers for rows that do not exist.
+    threads, deep = 256, min(deep or DEEP, 1 << (m - 1).bit_length())
     while True:
         wide = min(threads, 1 << (across - 1).bit_length())
         tall = threads // wide
@@ -131,25 +140,57 @@ def batchnorm_tile(m: int, across: int, count: int) -> tuple[int, int, int]:
         threads, deep = (threads, deep // 2) if deep > 1 else (threads // 2, deep)
 
 
-def bind_batchnorm(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor, *, eps: float) -> Launch:
-    """A thread loops over rows of the same channels: 16 bytes of them if rows are whole vectors, else one. Errors as above."""
+def flat_batchnorm(m: int, n: int, width: int, count: int, most: int = FLAT_MOST) -> tuple[int, int]:
+    """Distance in vectors of those that a thread processes, of `width` elements, and how many of them are in flight.
+
+    A thread has fewer where `count` SMs would otherwise have less than two blocks each.
+
+    >>> flat_batchnorm(2**20, 13, 8, 132), flat_batchnorm(3, 2**20 + 1, 8, 132), flat_batchnorm(100, 13, 8, 132)
+    ((106496, 4), (393216, 1), (162, 1))
+    """
+    whole = m * n // width
+    most = max(1, min(most, whole // max(1, 2 * count * FLAT_THREADS)))
+    stride, rows = flat_stride(whole, n, width, most)
+    return stride, min(FLAT_ROWS, 1 << (rows - 1).bit_length())
+
+
+def bind_batchnorm(
+    x_MN: Tensor,
+    mean_N: Tensor,
+    variance_N: Tensor,
+    w_N: Tensor,
+    b_N: Tensor,
+    *,
+    eps: float,
+    most: int | None = None,
+) -> Launch:
+    """A thread processes 16-byte vectors of the same channels: of at most `most` rows, or DEEP, or FLAT_MOST where rows are no
+    whole vectors or too long for a grid. Errors as above."""
     import torch
 
     _require_aligned(x_MN=x_MN, mean_N=mean_N, variance_N=variance_N, w_N=w_N, b_N=b_N)
     m, n = x_MN.shape
-    width = VEC16_BYTES // x_MN.element_size()
-    vectors = n // width if n % width == 0 else 0
-    across, down, deep = batchnorm_tile(m, vectors or n, multiprocessors(x_MN.device))
-    defines = _defines(x_MN, RowTile(vectors=deep))
-    kernel = nvrtc.kernel(SOURCE, "batchnorm_relu_vec16" if vectors else "batchnorm_relu_elements", defines)
-    blocks = (-(-m // (deep * down)), -(-(vectors or n) // across))
+    width, count = VEC16_BYTES // x_MN.element_size(), multiprocessors(x_MN.device)
     y_MN = torch.empty_like(x_MN)
+    blocks: nvrtc.Size
+    threads: nvrtc.Size
+    sizes: tuple[Any, ...]
+    across, down, deep = batchnorm_tile(m, -(-n // width), count, most)
+    if n % width == 0 and n // width <= MOST_BLOCKS_ACROSS * across:
+        kernel = nvrtc.kernel(SOURCE, "batchnorm_relu_vec16", _defines(x_MN, RowTile(vectors=deep)))
+        blocks, threads = (-(-m // (deep * down)), -(-n // (width * across))), (across, down)
+        sizes = (ctypes.c_longlong(m),)
+    else:
+        stride, rows = flat_batchnorm(m, n, width, count, most or FLAT_MOST)
+        defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "ROWS": str(rows)}
+        kernel = nvrtc.kernel(FLAT_SOURCE, "batchnorm_relu_flat", defines)
+        blocks, threads = -(-(stride + m * n % width) // FLAT_THREADS), FLAT_THREADS
+        sizes = (ctypes.c_longlong(m * n), ctypes.c_longlong(stride))
     channels = (mean_N.data_ptr(), variance_N.data_ptr(), w_N.data_ptr(), b_N.data_ptr())
-    numbers = (ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_float(eps))
-    arguments = (x_MN.data_ptr(), *channels, y_MN.data_ptr(), *numbers)
+    arguments = (x_MN.data_ptr(), *channels, y_MN.data_ptr(), *sizes, ctypes.c_int(n), ctypes.c_float(eps))
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, blocks, (across, down), *arguments)
+        nvrtc.launch(kernel, blocks, threads, *arguments)
         return y_MN
 
     return launch

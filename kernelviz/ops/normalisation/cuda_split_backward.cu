@@ -200,6 +200,23 @@ extern "C" __global__ void __launch_bounds__(COLUMN_LANES, 4) backward_columns(
     if (block >= blocks) {
         return;
     }
+    const Columns columns = {block * COLUMNS + (int)threadIdx.x * (ROW_ALIGNED ? WIDTH : 1), n};
+    const Held weight = columns.load(w);
+    Held of_x[AT_ONCE], of_dy[AT_ONCE], of_ds[AT_ONCE];
+    const auto load_rows = [&](int from) {
+#pragma unroll
+        for (int i = 0; i < AT_ONCE; ++i) {
+            if (from + i < m) {
+                const long long start = (long long)(from + i) * n;
+                of_x[i] = columns.load(x + start);
+                of_dy[i] = columns.load(dy + start);
+                if (ADDS) {
+                    of_ds[i] = columns.load(ds + start);
+                }
+            }
+        }
+    };
+    load_rows(0);  // in flight while the parts of the rows' sums arrive
     for (int row = threadIdx.x / 32; row < m; row += COLUMN_LANES / 32) {
         Sums total = {};
         for (int i = threadIdx.x % 32; i < parts; i += 32) {
@@ -213,21 +230,10 @@ extern "C" __global__ void __launch_bounds__(COLUMN_LANES, 4) backward_columns(
     }
     __syncthreads();
 
-    const Columns columns = {block * COLUMNS + (int)threadIdx.x * (ROW_ALIGNED ? WIDTH : 1), n};
-    const Held weight = columns.load(w);
     float sum[EACH] = {}, level[EACH] = {};  // of dw and db
     for (int from = 0; from < m; from += AT_ONCE) {
-        Held of_x[AT_ONCE], of_dy[AT_ONCE], of_ds[AT_ONCE];
-#pragma unroll
-        for (int i = 0; i < AT_ONCE; ++i) {
-            if (from + i < m) {
-                const long long start = (long long)(from + i) * n;
-                of_x[i] = columns.load(x + start);
-                of_dy[i] = columns.load(dy + start);
-                if (ADDS) {
-                    of_ds[i] = columns.load(ds + start);
-                }
-            }
+        if (from > 0) {
+            load_rows(from);
         }
 #pragma unroll
         for (int i = 0; i < AT_ONCE; ++i) {

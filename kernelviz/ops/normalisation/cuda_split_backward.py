@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kernelviz.ops.catalog.variant import Launch, Staged
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
-from kernelviz.ops.kernels.split_rows import RowSplit, row_split
+from kernelviz.ops.kernels.split_rows import SMALL_CHUNKS, Chunks, RowSplit, row_split
 from kernelviz.ops.normalisation import cuda_backward
 from kernelviz.ops.normalisation.cuda_backward import BackwardInputs, Saved
 
@@ -125,10 +125,10 @@ class _Split:
         return call
 
 
-def bind(backward: BackwardInputs) -> Staged:
+def bind(backward: BackwardInputs, *, chunks: Chunks = SMALL_CHUNKS) -> Staged:
     """Several blocks a row, then several rows a block; rows that are not few or not long as `cuda_backward`.
 
-    Errors: BadField for tensors that are not contiguous or aligned.
+    `chunks` are those of `row_split`. Errors: BadField for tensors that are not contiguous or aligned.
     """
     import torch
 
@@ -136,7 +136,7 @@ def bind(backward: BackwardInputs) -> Staged:
     inputs = backward.inputs
     x_MN = inputs.x_MN
     m, n = x_MN.shape
-    split = row_split(m, n, x_MN.element_size(), multiprocessors(x_MN.device))
+    split = row_split(m, n, x_MN.element_size(), multiprocessors(x_MN.device), chunks=chunks)
     if split.parts == 1:
         return cuda_backward.bind(backward)
     scale_M = torch.empty(m, dtype=torch.float32, device=x_MN.device)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.flat_rows import flat_stride
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
 
@@ -56,20 +56,6 @@ def block_of(m: int, vectors: int, rows: int, count: int) -> tuple[int, int]:
         if threads == FEWEST_THREADS or -(-vectors // wide) * -(-m // (rows * tall)) >= 2 * count:
             return wide, tall
         threads //= 2
-
-
-def flat_stride(whole: int, n: int, width: int, most: int) -> tuple[int, int]:
-    """Distance of a thread's vectors in a matrix of `whole` vectors with rows of n elements, and their number, at most `most`.
-
-    A multiple of n elements, so that all of them are in the same columns; the matrix itself for one vector a thread.
-
-    >>> flat_stride(1739267, 662578, 8, 4), flat_stride(90784, 181569, 4, 4), flat_stride(3000000, 3, 8, 4)
-    ((662578, 3), (90784, 1), (750000, 4))
-    """
-    period = n // math.gcd(n, width)
-    stride = period * max(1, -(-whole // (most * period)))
-    rows = -(-whole // stride)
-    return (stride, rows) if rows > 1 else (whole, 1)
 
 
 Enqueue = Callable[[int, int, int, int], None]

@@ -1,12 +1,13 @@
 // The chain relu(x s + b), k steps, for rows of any length n: x is walked as one vector, so that all of its accesses are of 16 bytes and aligned.
 // ELEMENT is float, __half or __nv_bfloat16. The s and b of a step are rows of n elements.
 #include "conversions.cuh"
+#include "loads_first.cuh"
 #include "relu.cuh"
 
 using V = Vec16<ELEMENT>;
 constexpr int WIDTH = V::WIDTH;
 
-// The WIDTH elements from index `first` on (0 < first < WIDTH) of two adjacent vectors.
+// The WIDTH elements from index `first` on (0 <= first < WIDTH) of two adjacent vectors.
 __device__ __forceinline__ V spliced(const V& low, const V& high, int first) {
     const unsigned* a = reinterpret_cast<const unsigned*>(&low);
     const unsigned* b = reinterpret_cast<const unsigned*>(&high);
@@ -29,20 +30,36 @@ __device__ __forceinline__ V spliced(const V& low, const V& high, int first) {
     return out;
 }
 
-// The s or b of WIDTH elements of x, of which the first is in column `column`: elements of one row of `rows`, from its begin again
-// where x goes on with the next row. `count`: elements of all rows.
-__device__ __forceinline__ V step_vector(const ELEMENT* __restrict__ rows, long long row, int column, int n, long long count) {
+// The s and b of WIDTH elements of x.
+struct Factors {
+    V scales, shifts;
+};
+
+// Those of a step for elements of which the first is in column `column`: elements of its rows of s and b, from their begin again where x
+// goes on with the next row. `count`: elements of all rows. All loads are in flight at once: where b was loaded after s had arrived, a
+// thread waited for memory twice.
+__device__ __forceinline__ Factors factors_of(
+    const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, long long row, int column, int n, long long count) {
     const long long at = row * n + column;
-    const int first = (int)(at % WIDTH);
-    const V* vectors = reinterpret_cast<const V*>(rows) + at / WIDTH;
-    if (column + WIDTH <= n && at - first + (first ? 2 : 1) * WIDTH <= count) {
-        const V low = load_vec16(vectors);
-        return first ? spliced(low, load_vec16(vectors + 1), first) : low;
+    const int first = (int)(at % WIDTH), next = first ? 1 : 0;
+    Factors out;
+    if (column + WIDTH <= n && at - first + (1 + next) * WIDTH <= count) {
+        const V* of_s = reinterpret_cast<const V*>(s) + at / WIDTH;
+        const V* of_b = reinterpret_cast<const V*>(b) + at / WIDTH;
+        V low[2] = {load_vec16(of_s), load_vec16(of_b)}, high[2] = {load_vec16(of_s + next), load_vec16(of_b + next)};
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            loads_first(reinterpret_cast<uint4&>(low[i]));
+            loads_first(reinterpret_cast<uint4&>(high[i]));
+        }
+        out.scales = spliced(low[0], high[0], first);
+        out.shifts = spliced(low[1], high[1], first);
+        return out;
     }
-    V out;
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) {
-        out.e[i] = rows[row * n + column];
+        out.scales.e[i] = s[row * n + column];
+        out.shifts.e[i] = b[row * n + column];
         column = column + 1 == n ? 0 : column + 1;
     }
     return out;
@@ -76,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(256) chain_flat(
     // A division of 64 bits takes several times as long.
     const long long at = j * WIDTH;
     const int column = at >> 31 ? (int)(at % n) : (int)at % n;
-    V scales = step_vector(s, first_step, column, n, end), shifts = step_vector(b, first_step, column, n, end);
+    Factors factors = factors_of(s, b, first_step, column, n, end);
 #if PACKED
     using Pair = typename PackedPair<ELEMENT>::type;
 #else
@@ -88,15 +105,14 @@ extern "C" __global__ void __launch_bounds__(256) chain_flat(
 #endif
     for (int step = 0; step < k; ++step) {
 #if PACKED
-        const V scale = scales, shift = shifts;
+        const V scale = factors.scales, shift = factors.shifts;
 #else
         float scale[WIDTH], shift[WIDTH];
-        widen(scales, scale);
-        widen(shifts, shift);
+        widen(factors.scales, scale);
+        widen(factors.shifts, shift);
 #endif
         if (step + 1 < k) {  // prefetch those of the next step
-            scales = step_vector(s, first_step + step + 1, column, n, end);
-            shifts = step_vector(b, first_step + step + 1, column, n, end);
+            factors = factors_of(s, b, first_step + step + 1, column, n, end);
         }
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {

@@ -1,4 +1,4 @@
-// CUDA C++ kernels of `sum` and `mean` of few elements. ELEMENT is float, __half or __nv_bfloat16; sums are computed in fp32.
+// CUDA C++ kernels of `sum` and `mean` of few elements, or not very many. ELEMENT is float, __half or __nv_bfloat16; sums are computed in fp32.
 #include "cluster_gather.cuh"
 #include "vec16.cuh"
 
@@ -39,13 +39,14 @@ __device__ __forceinline__ float thread_sum(const ELEMENT* __restrict__ x, long 
         edge = x[threadIdx.x < head ? threadIdx.x : count * WIDTH + threadIdx.x];
     }
     float sum = 0.0f;
-    const long long at_once = VECTORS * blockDim.x;
-    for (long long first = block * at_once; first < count; first += blocks * at_once) {
+    // The vectors of a thread are as far apart as all blocks read at once, so that no block has a vector a thread more than another.
+    const long long step = (long long)blocks * blockDim.x;
+    for (long long first = (long long)block * blockDim.x; first < count; first += VECTORS * step) {
         Vec16<ELEMENT> vector[VECTORS];
         // Loads under predicates, not a loop over what remains, so that all of them are in flight at once.
 #pragma unroll
         for (int k = 0; k < VECTORS; ++k) {
-            const long long i = first + k * blockDim.x + threadIdx.x;
+            const long long i = first + k * step + threadIdx.x;
             vector[k] = i < count ? load_vec16(vectors + i) : Vec16<ELEMENT>{};
         }
         make_opaque(vector);
@@ -99,5 +100,34 @@ extern "C" __global__ void __launch_bounds__(1024, 1) sum_cluster(
         if (threadIdx.x == 0) {
             out[0] = from_float<ELEMENT>(quotient(sum, divisor));
         }
+    }
+}
+
+// Each block reads a part, and the last one waits for the sums of the others. A sum and the sign that it is there are one number of 64 bits,
+// so that neither a fence nor an atomic operation is needed, each of which takes about as long as an access of the L2. The block that waits
+// has an SM's slot for one block, so the others can run whatever their order. `slots`: for each other block, 0 before and afterwards.
+extern "C" __global__ void __launch_bounds__(512, 2) sum_flagged(
+    const ELEMENT* __restrict__ x, volatile unsigned long long* slots, ELEMENT* __restrict__ out, long long n, float divisor) {
+    const float mine = block_sum(thread_sum(x, n, blockIdx.x, gridDim.x));
+    const int others = gridDim.x - 1;
+    if (blockIdx.x < others) {
+        if (threadIdx.x == 0) {
+            slots[blockIdx.x] = 1ull << 32 | __float_as_uint(mine);
+        }
+        return;
+    }
+    float sum = threadIdx.x == 0 ? mine : 0.0f;
+    for (int i = threadIdx.x; i < others; i += blockDim.x) {
+        unsigned long long slot;
+        do {
+            slot = slots[i];
+        } while (slot == 0);
+        slots[i] = 0;
+        sum += __uint_as_float((unsigned)slot);
+    }
+    __syncthreads();  // the sums of warps have been read
+    sum = block_sum(sum);
+    if (threadIdx.x == 0) {
+        out[0] = from_float<ELEMENT>(quotient(sum, divisor));
     }
 }

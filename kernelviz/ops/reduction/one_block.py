@@ -1,4 +1,4 @@
-"""CUDA C++ kernels of `sum` and `mean` of few elements, by one block or one cluster, bound to a vector."""
+"""CUDA C++ kernels of `sum` and `mean` by one block, one cluster, or blocks of which the last waits, bound to a vector."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.vec16 import VEC16_BYTES, aligned
 
@@ -76,6 +77,43 @@ def known_size(n: int, itemsize_bytes: int) -> KnownSize | None:
     loads = n // width
     threads = 1 << (-(-loads // LOADS_IN_FLIGHT) - 1).bit_length()
     return KnownSize(min(MOST_THREADS, max(FEWEST_THREADS, threads)), width)
+
+
+FLAGGED_THREADS, FLAGGED_BLOCKS = 512, 2
+"""Of the kernel in which one block waits: threads of a block, and blocks an SM."""
+
+
+def flagged_blocks(n: int, itemsize_bytes: int, count: int) -> tuple[int, int]:
+    """Blocks on a GPU of `count` SMs, and the 16-byte vectors that each thread has in flight.
+
+    >>> flagged_blocks(1, 2, 132), flagged_blocks(300_000, 4, 132), flagged_blocks(2_974_429, 4, 132)
+    ((1, 1), (147, 1), (264, 8))
+    """
+    vectors = -(-n * itemsize_bytes // VEC16_BYTES)
+    blocks = min(FLAGGED_BLOCKS * count, -(-vectors // FLAGGED_THREADS))
+    of_thread = -(-vectors // (blocks * FLAGGED_THREADS))
+    return blocks, min(MOST_VECTORS, 1 << (of_thread - 1).bit_length())
+
+
+def bind_flagged(x_N: Tensor, divisor: int) -> Launch:
+    """All SMs read a part; the last block waits for their sums. Errors: BadField for a vector that is not contiguous."""
+    import torch
+
+    require_contiguous(x_N=x_N)
+    blocks, vectors = flagged_blocks(x_N.numel(), x_N.element_size(), multiprocessors(x_N.device))
+    out_1 = torch.empty(1, dtype=x_N.dtype, device=x_N.device)
+    slots = torch.zeros(blocks, dtype=torch.int64, device=x_N.device)
+    defines = {"ELEMENT": nvrtc.element_type(x_N.dtype), "VECTORS": str(vectors)}
+    kernel = nvrtc.kernel(SOURCE, "sum_flagged", defines)
+    arguments = (ctypes.c_longlong(x_N.numel()), ctypes.c_float(divisor))
+
+    def launch() -> Tensor:
+        # Addresses are taken here, so that the launch keeps alive the tensors that only it owns.
+        pointers = (x_N.data_ptr(), slots.data_ptr(), out_1.data_ptr())
+        nvrtc.launch(kernel, blocks, FLAGGED_THREADS, *pointers, *arguments)
+        return out_1
+
+    return launch
 
 
 def bind_one_block(x_N: Tensor, divisor: int) -> Launch:

@@ -130,6 +130,13 @@ def _kernels(*, mean: bool) -> tuple[Variant, ...]:
 
         return kernels.bind_persistent(x_N, x_N.numel() if mean else 1)
 
+    @variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",), targets=EVERY_TARGET)
+    def cuda_flagged(x_N: Tensor) -> Launch:
+        """CUDA C++, one launch of all SMs; the last block waits for flagged sums of the others: no fence and no atomics."""
+        from kernelviz.ops.reduction import one_block as kernels
+
+        return kernels.bind_flagged(x_N, x_N.numel() if mean else 1)
+
     return (
         cuda_atomic_per_element,
         cuda_atomic_per_warp,
@@ -139,4 +146,5 @@ def _kernels(*, mean: bool) -> tuple[Variant, ...]:
         cuda_one_block,
         cuda_cluster,
         cuda_persistent,
+        cuda_flagged,
     )

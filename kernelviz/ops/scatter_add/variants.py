@@ -99,6 +99,14 @@ def cuda_segments(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     return kernels.bind_segments(x_VD, src_TD, ids_T)
 
 
+@variant(backend="cuda", needs=("nvrtc", "cuda"), mutates=IN_PLACE)
+def cuda_shared(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
+    """CUDA C++, a table of all sums in each block's shared memory, if it fits: memory gets an addition a block and sum."""
+    from kernelviz.ops.scatter_add import shared as kernels
+
+    return kernels.bind_shared(x_VD, src_TD, ids_T)
+
+
 VARIANTS = (
     torch_eager,
     torch_index_add_16bit,
@@ -110,4 +118,5 @@ VARIANTS = (
     cuda_atomics_vec16,
     cuda_atomics_16bit,
     cuda_segments,
+    cuda_shared,
 )

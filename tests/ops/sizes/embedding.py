@@ -13,6 +13,7 @@ _LARGE = (
     {"v": 50257, "t": 16384, "d": 768},
     {"v": 1000003, "t": 1000003, "d": 66},
     {"v": 600, "t": 600000, "d": 4096},
+    {"v": 28, "t": 67, "d": 4438853},
 )
 ODD = {"embedding": _ODD, "index_select": _ODD[-2:], "gather": _ODD[-2:]}
 LARGE = {"embedding": _LARGE, "index_select": _LARGE[2:3], "gather": _LARGE[2:3]}
