@@ -14,7 +14,7 @@ from torch import Tensor
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops import Op, op_named
-from kernelviz.ops.kernels.row_slabs import LONGEST_ROW_BYTES, SLAB_BYTES, THREADS, RowSlab, row_slab
+from kernelviz.ops.kernels.row_slabs import LONGEST_ROW_BYTES, ONE_SLAB, RING, Kept, RowSlab, SlabRing, row_slab
 from kernelviz.ops.norm_activation import cuda_slab as norm_activation
 from kernelviz.ops.normalisation import cuda_slab as normalisation
 from kernelviz.ops.normalisation.reference import EPS
@@ -22,6 +22,8 @@ from kernelviz.ops.row_reduction import cuda_slab as row_reduction
 from kernelviz.ops.softmax import cuda_slab as softmax
 
 NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16"}
+RINGS = {"one_slab": ONE_SLAB, "ring": RING, "small_ring": SlabRing(threads=32, stages=2, slab_bytes=2048)}
+"""A slab a block, the ring that is launched, and one of which a stage is used again after one slab."""
 SHAPES = ((1, 1), (613, 3), (211, 20), (9, 130), (5, 512), (3, 333))
 """Units of 2, 8, 4 and 16 bytes; a thread, some threads and a warp a row; the last slab with fewer rows."""
 
@@ -33,6 +35,7 @@ class Case:
         self, op: str, source: Path, kernel: str, *, tensors: int = 1, macros: Mapping[str, str] | None = None
     ) -> None:
         self.op, self.source, self.kernel, self.tensors, self.macros = op, source, kernel, tensors, macros or {}
+        self.kept = Kept() if kernel == "row_slab" else Kept(1, 2)
 
     def outputs(
         self,
@@ -40,19 +43,25 @@ class Case:
         inputs: Sequence[Tensor],
         *,
         mode: Mode,
+        ring: SlabRing = ONE_SLAB,
         text: Callable[[str], str] = lambda text: text,
     ) -> tuple[tuple[Tensor, ...], str]:
-        """What a launch leaves, and the first error. As on a GPU of two SMs, so that there are several slabs."""
+        """What a launch leaves, and the first error. As on a GPU of two SMs, so that there are several slabs, or with two
+        persistent blocks."""
         x_MN = inputs[0]
         m, n = x_MN.shape
-        slab = row_slab(m, n, x_MN.element_size(), 2, tensors=self.tensors)
+        slab = row_slab(m, n, x_MN.element_size(), 2, tensors=self.tensors, ring=ring, kept=self.kept)
         assert slab is not None
+        if ring.stages > 1:
+            slab = slab.balanced(m, n * x_MN.element_size(), 2)
+        slabs = -(-m // slab.rows)
         macros = slab.defines(x_MN) | self.macros
         program = emulator.program(
             self.source, self.kernel, macros, text=text(rows_on_processor.text_of(self.source, EPS))
         )
         arguments, results = self.arguments(inputs, slab)
-        grid = Grid(blocks=-(-m // slab.rows), threads=THREADS, shared_bytes=self.tensors * slab.tensor_bytes)
+        blocks = slabs if ring.stages == 1 else min(2, slabs)
+        grid = Grid(blocks=blocks, threads=ring.threads, shared_bytes=slab.shared_bytes)
         error = program.run(arguments, grid, mode)
         assert all(one.guard_is_unchanged() for one in results if one.matrix.is_floating_point())
         return tuple(one.matrix.view(m) if self.kernel == "row_slab" else one.matrix for one in results), error
@@ -63,14 +72,14 @@ class Case:
         m, n = x_MN.shape
         if self.op in ("row_sum", "argmax"):
             out = Output(m, 1, torch.int64 if self.op == "argmax" else x_MN.dtype)
-            return [x_MN, out.matrix, m, n, slab.rows], [out]
+            return [x_MN, out.matrix, m, n, slab.rows, slab.tensor_bytes], [out]
         y = Output(m, n, x_MN.dtype)
         if self.kernel == "softmax_slab":
-            return [x_MN, y.matrix, m, n, slab.rows], [y]
+            return [x_MN, y.matrix, m, n, slab.rows, slab.tensor_bytes], [y]
         if self.kernel == "softmax_backward_slab":
             return [inputs[0], inputs[1], y.matrix, m, n, slab.rows, slab.tensor_bytes], [y]
         if self.op == "norm_activation":
-            return [*inputs, y.matrix, m, n, 0, slab.rows], [y]
+            return [*inputs, y.matrix, m, n, 0, slab.rows, slab.tensor_bytes], [y]
         x, r, w, b = {
             "rmsnorm": (inputs[0], 0, inputs[-1], 0),
             "layernorm": (inputs[0], 0, inputs[1], inputs[-1]),
@@ -108,26 +117,28 @@ def right(op: Op, problem: Problem, inputs: Sequence[Tensor], outputs: tuple[Ten
 
 
 @needs_compiler
+@pytest.mark.parametrize("ring", RINGS)
 @pytest.mark.parametrize("name", CASES)
-def test_kernels_agree_with_the_reference(name: str, emulator: Emulator) -> None:
+def test_kernels_agree_with_the_reference(name: str, ring: str, emulator: Emulator) -> None:
     case, op = CASES[name], op_named(CASES[name].op)
     for dtype, mode in zip(NAMES, MODES, strict=True):
         for m, n in SHAPES:
             problem = op.problem({"m": m, "n": n}, NAMES[dtype])
             inputs = inputs_of(op, problem)
-            outputs, error = case.outputs(emulator, inputs, mode=mode)
+            outputs, error = case.outputs(emulator, inputs, mode=mode, ring=RINGS[ring])
             assert error == "", (m, n, dtype)
             assert right(op, problem, inputs, outputs), (m, n, dtype)
 
 
 @needs_compiler
-def test_the_backward_pass_of_softmax_agrees_with_its_definition(emulator: Emulator) -> None:
+@pytest.mark.parametrize("ring", RINGS)
+def test_the_backward_pass_of_softmax_agrees_with_its_definition(ring: str, emulator: Emulator) -> None:
     case = Case("softmax", softmax.SOURCE, "softmax_backward_slab", tensors=2)
     for dtype, mode in zip(NAMES, MODES, strict=True):
         for m, n in SHAPES:
             y_MN = torch.randn(m, n).softmax(-1).to(dtype)
             dy_MN = torch.randn(m, n).to(dtype)
-            (dx_MN,), error = case.outputs(emulator, (y_MN, dy_MN), mode=mode)
+            (dx_MN,), error = case.outputs(emulator, (y_MN, dy_MN), mode=mode, ring=RINGS[ring])
             assert error == ""
             assert rows_on_processor.is_softmax_gradient(dx_MN, y_MN, dy_MN), (m, n, dtype)
 
