@@ -14,7 +14,16 @@ from torch import Tensor
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops import Op, op_named
-from kernelviz.ops.kernels.row_slabs import LONGEST_ROW_BYTES, ONE_SLAB, RING, Kept, RowSlab, SlabRing, row_slab
+from kernelviz.ops.kernels.row_slabs import (
+    LONGEST_ROW_BYTES,
+    ONE_SLAB,
+    RING,
+    SHARED_BYTES,
+    Kept,
+    RowSlab,
+    SlabRing,
+    row_slab,
+)
 from kernelviz.ops.norm_activation import cuda_slab as norm_activation
 from kernelviz.ops.normalisation import cuda_slab as normalisation
 from kernelviz.ops.normalisation.reference import EPS
@@ -144,42 +153,81 @@ def test_the_backward_pass_of_softmax_agrees_with_its_definition(ring: str, emul
 
 
 MISTAKES = {
-    "a slab begins at the wrong row": (
-        "(long long)blockIdx.x * rows_a_slab",
-        "(long long)blockIdx.x * (rows_a_slab + 1)",
-    ),
+    "a slab begins at the wrong row": ("blockIdx.x * sizes.rows_a_slab", "blockIdx.x * (sizes.rows_a_slab + 1)"),
     "the end of the last slab is not copied": ("vectors * WIDTH, elements);", "elements, elements);"),
-    "the last row is left out": ("row < slab.rows);", "row < slab.rows - 1);"),
+    "the last row is left out": ("row.inside = wanted < slab.rows;", "row.inside = wanted < slab.rows - 1;"),
     "threads do not wait for the copies of others": ("__syncthreads();", ""),
     "lanes of a row do not exchange their sums": ("SLAB_LANES / 2; distance", "0; distance"),
-    "the last unit of a row is left out": ("i < n / Unit<T>::WIDTH", "i < n / Unit<T>::WIDTH - 1"),
+    "the last unit of a row is left out": ("unit < n / Unit<T>::WIDTH", "unit < n / Unit<T>::WIDTH - 1"),
 }
+MISTAKES_OF_RINGS = {
+    "a stage is not waited for": ("barrier_wait(barriers + 8 * stage, parity);", ""),
+    "the parity of a stage does not change": ("parity ^= 1;", ""),
+    "a slab is processed twice": ("first < sizes.m; first += step)", "first < sizes.m; first += sizes.rows_a_slab)"),
+    "the stage is filled again before its slab was written": ("bring(previous, first", "bring(stage, first"),
+    "a store is not waited for before its stage is filled": ("store_wait_read<1>();", ""),
+    "the end of the last slab is not written": (
+        "tensors.to[i] + slab.start(), in_vectors, slab",
+        "tensors.to[i], 0, 0 * slab",
+    ),
+    "the end of the last slab is not read": (
+        "elements + i * tensor, in_vectors, slab",
+        "elements + i * tensor, 0, 0 * slab",
+    ),
+    "stores have not ended": ("store_wait();", ""),
+    "a second tensor is not copied": (
+        "i < INPUTS; ++i) {\n                    bring",
+        "i < 1; ++i) {\n                    bring",
+    ),
+}
+
+
+def is_found(case: Case, before: str, after: str, emulator: Emulator, *, ring: SlabRing) -> bool:
+    """Whether the text of a kernel with a mistake leaves an error or a wrong result in one of the modes."""
+    op = op_named(case.op)
+    assert before in rows_on_processor.text_of(case.source, EPS)
+    problem = op.problem({"m": 613, "n": 35}, "fp32")
+    inputs = inputs_of(op, problem)
+    for mode in MODES:
+        outputs, error = case.outputs(
+            emulator, inputs, mode=mode, ring=ring, text=lambda text: text.replace(before, after)
+        )
+        if error or not right(op, problem, inputs, outputs):
+            return True
+    return False
 
 
 @needs_compiler
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_the_kernel_is_found(mistake: str, emulator: Emulator) -> None:
-    case, op, (before, after) = CASES["row_sum"], op_named("row_sum"), MISTAKES[mistake]
-    assert before in rows_on_processor.text_of(case.source, EPS)
-    problem = op.problem({"m": 613, "n": 35}, "fp32")
-    inputs = inputs_of(op, problem)
-    found = []
-    for mode in MODES:
-        outputs, error = case.outputs(emulator, inputs, mode=mode, text=lambda text: text.replace(before, after))
-        found.append(bool(error) or not right(op, problem, inputs, outputs))
-    assert any(found)
+    assert is_found(CASES["row_sum"], *MISTAKES[mistake], emulator, ring=ONE_SLAB)
+
+
+@needs_compiler
+@pytest.mark.parametrize("mistake", MISTAKES_OF_RINGS)
+def test_a_mistake_in_the_ring_is_found(mistake: str, emulator: Emulator) -> None:
+    assert is_found(CASES["add_rmsnorm"], *MISTAKES_OF_RINGS[mistake], emulator, ring=RINGS["small_ring"])
 
 
 @pytest.mark.parametrize("itemsize", [2, 4])
 @pytest.mark.parametrize("tensors", [1, 2])
-def test_slabs_are_whole_vectors_that_fit(itemsize: int, tensors: int) -> None:
+@pytest.mark.parametrize("ring", RINGS)
+def test_slabs_are_whole_vectors_that_fit(itemsize: int, tensors: int, ring: str) -> None:
     for n in range(1, LONGEST_ROW_BYTES // itemsize + 1):
         for m in (1, 1000, 2**24):
-            slab = row_slab(m, n, itemsize, 132, tensors=tensors)
+            slab = row_slab(m, n, itemsize, 132, tensors=tensors, ring=RINGS[ring], kept=Kept(1, 2))
             assert slab is not None
+            if RINGS[ring].stages > 1:
+                most_rows, slab = slab.rows, slab.balanced(m, n * itemsize, 500)
+                assert slab.rows <= most_rows
             row_bytes = n * itemsize
             assert slab.rows * row_bytes % 16 == 0 or slab.rows >= m
-            assert slab.rows * row_bytes <= slab.tensor_bytes <= max(SLAB_BYTES // tensors, 8 * LONGEST_ROW_BYTES)
+            most_bytes = max(3 * RINGS[ring].slab_bytes // (2 * tensors), 8 * LONGEST_ROW_BYTES)
+            assert slab.rows * row_bytes <= slab.tensor_bytes <= most_bytes
             assert row_bytes % slab.unit_bytes == 0
             assert slab.lanes in (1, 2, 4, 8, 16, 32)
+            units = row_bytes // slab.unit_bytes
+            assert (slab.units - 1) * slab.lanes < units <= slab.units * slab.lanes
+            assert slab.full == (units == slab.units * slab.lanes)
+            assert slab.shared_bytes <= SHARED_BYTES
     assert row_slab(1000, LONGEST_ROW_BYTES // itemsize + 1, itemsize, 132) is None

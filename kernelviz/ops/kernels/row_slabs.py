@@ -128,9 +128,7 @@ class RowSlab:
         whole = VEC16_BYTES // math.gcd(VEC16_BYTES, row_bytes)
         at_once = self.ring.threads // self.lanes
         share_bytes = m * row_bytes * self.tensors // blocks
-        rounds = max(
-            -(-m // (blocks * self.rows)), min(FEWEST_ROUNDS, share_bytes // max(1, SMALLEST_STAGE_BYTES)), 1
-        )
+        rounds = max(-(-m // (blocks * self.rows)), min(FEWEST_ROUNDS, share_bytes // max(1, SMALLEST_STAGE_BYTES)), 1)
         rows = -(-m // (blocks * rounds))
         smallest = SMALLEST_STAGE_BYTES // (row_bytes * self.tensors)
         step = max(whole, at_once) if max(rows, smallest) > at_once else whole

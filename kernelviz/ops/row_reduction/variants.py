@@ -133,7 +133,7 @@ def _kernels(*, argmax: bool) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
     def cuda_slab_stages(x_MN: Tensor) -> Launch:
-        """CUDA C++ for Hopper, `cuda_slab` with persistent blocks that have several slabs in flight by bulk copies; longer rows as `cuda_adaptive`."""
+        """CUDA C++ for Hopper: `cuda_slab` with persistent blocks, each with several slabs in flight by bulk copies."""
         from kernelviz.ops.kernels.row_slabs import RING
         from kernelviz.ops.row_reduction import cuda_slab as kernels
 
