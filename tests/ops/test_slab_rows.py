@@ -19,7 +19,7 @@ from kernelviz.ops.kernels.row_slabs import (
     ONE_SLAB,
     RING,
     SHARED_BYTES,
-    Kept,
+    RegisterArrays,
     RowSlab,
     SlabRing,
     row_slab,
@@ -44,7 +44,7 @@ class Case:
         self, op: str, source: Path, kernel: str, *, tensors: int = 1, macros: Mapping[str, str] | None = None
     ) -> None:
         self.op, self.source, self.kernel, self.tensors, self.macros = op, source, kernel, tensors, macros or {}
-        self.kept = Kept() if kernel == "row_slab" else Kept(1, 2)
+        self.arrays = RegisterArrays() if kernel == "row_slab" else RegisterArrays(1, 2)
 
     def outputs(
         self,
@@ -59,7 +59,7 @@ class Case:
         persistent blocks."""
         x_MN = inputs[0]
         m, n = x_MN.shape
-        slab = row_slab(m, n, x_MN.element_size(), 2, tensors=self.tensors, ring=ring, kept=self.kept)
+        slab = row_slab(m, n, x_MN.element_size(), 2, tensors=self.tensors, ring=ring, arrays=self.arrays)
         assert slab is not None
         if ring.stages > 1:
             slab = slab.balanced(m, n * x_MN.element_size(), 2)
@@ -215,7 +215,7 @@ def test_a_mistake_in_the_ring_is_found(mistake: str, emulator: Emulator) -> Non
 def test_slabs_are_whole_vectors_that_fit(itemsize: int, tensors: int, ring: str) -> None:
     for n in range(1, LONGEST_ROW_BYTES // itemsize + 1):
         for m in (1, 1000, 2**24):
-            slab = row_slab(m, n, itemsize, 132, tensors=tensors, ring=RINGS[ring], kept=Kept(1, 2))
+            slab = row_slab(m, n, itemsize, 132, tensors=tensors, ring=RINGS[ring], arrays=RegisterArrays(1, 2))
             assert slab is not None
             if RINGS[ring].stages > 1:
                 most_rows, slab = slab.rows, slab.balanced(m, n * itemsize, 500)

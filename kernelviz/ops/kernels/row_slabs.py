@@ -59,7 +59,7 @@ RING = SlabRing(threads=128, stages=3, slab_bytes=8 * 1024)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RegisterArrays:
     """Arrays of as many elements as a thread has of a row that it keeps in registers: as fp32 numbers, and as stored."""
 
     numbers: int = 0
@@ -72,15 +72,15 @@ class Kept:
     def registers(self, units: int, unit_bytes: int, itemsize_bytes: int) -> int:
         """An estimate of those of a thread, in eights.
 
-        >>> Kept().registers(7, 8, 2), Kept(1, 2).registers(10, 4, 2), Kept(1, 2).registers(11, 4, 4)
-        (32, 80, 72)
+        >>> RegisterArrays().registers(7, 8, 2), RegisterArrays(1, 2).registers(10, 4, 2)
+        (32, 80)
         """
         numbers = self.numbers * units * (unit_bytes // itemsize_bytes)
         stored = self.stored * units * max(1, unit_bytes // 4)
         return min(MOST_REGISTERS, -(-(REGISTERS + (numbers + stored) * 9 // 8) // 8) * 8)
 
 
-REDUCED = Kept()
+REDUCED = RegisterArrays()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def row_slab(
     *,
     tensors: int = 1,
     ring: SlabRing = ONE_SLAB,
-    kept: Kept = REDUCED,
+    arrays: RegisterArrays = REDUCED,
 ) -> RowSlab | None:
     """The slab for m rows of n elements, of which a kernel keeps so many tensors, on a GPU of `count` SMs; None where a row is
     longer than 2 KiB.
@@ -175,7 +175,7 @@ def row_slab(
     rows = max(1, slab_bytes // (tensors * row_bytes * whole)) * whole
     units, width = row_bytes // unit_bytes, unit_bytes // itemsize_bytes
     lanes = math.gcd(units, BANKS_BYTES // unit_bytes, 32)
-    while lanes < min(32, units) and (rows * lanes < ring.threads or -(-units // lanes) * width > kept.most_elements):
+    while lanes < min(32, units) and (rows * lanes < ring.threads or -(-units // lanes) * width > arrays.most_elements):
         lanes *= 2
     if ring.stages > 1 and rows > ring.threads // lanes:
         # Each thread has as many rows.
@@ -189,7 +189,7 @@ def row_slab(
         _whole_vectors_bytes(rows * row_bytes),
         tensors,
         units % lanes == 0,
-        kept.registers(-(-units // lanes), unit_bytes, itemsize_bytes),
+        arrays.registers(-(-units // lanes), unit_bytes, itemsize_bytes),
         ring,
     )
 
@@ -228,12 +228,12 @@ def slab_kernel(
     defines: dict[str, str] | None = None,
     tensors: int = 1,
     ring: SlabRing = ONE_SLAB,
-    kept: Kept = REDUCED,
+    arrays: RegisterArrays = REDUCED,
 ) -> SlabKernel | None:
     """The kernel of this name for the rows of a matrix; None where they are longer than 2 KiB."""
     m, n = x_MN.shape
     count, itemsize_bytes = multiprocessors(x_MN.device), x_MN.element_size()
-    slab = row_slab(m, n, itemsize_bytes, count, tensors=tensors, ring=ring, kept=kept)
+    slab = row_slab(m, n, itemsize_bytes, count, tensors=tensors, ring=ring, arrays=arrays)
     if slab is None:
         return None
     kernel = nvrtc.kernel(source, name, (defines or {}) | slab.defines(x_MN), shared_bytes=slab.shared_bytes)

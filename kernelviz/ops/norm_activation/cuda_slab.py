@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
-from kernelviz.ops.kernels.row_slabs import ONE_SLAB, Kept, SlabRing, slab_kernel
+from kernelviz.ops.kernels.row_slabs import ONE_SLAB, RegisterArrays, SlabRing, slab_kernel
 from kernelviz.ops.kernels.row_tiles import require_vec16
 from kernelviz.ops.norm_activation.cuda import bind_rows
 
@@ -27,7 +27,7 @@ def bind_slab(x_MN: Tensor, w_N: Tensor, b_N: Tensor, *, eps: float, ring: SlabR
 
     require_vec16(x_MN=x_MN, w_N=w_N, b_N=b_N)
     m, n = x_MN.shape
-    compiled = slab_kernel(SOURCE, "layernorm_gelu_slabs", x_MN, kept=Kept(numbers=1, stored=2), ring=ring)
+    compiled = slab_kernel(SOURCE, "layernorm_gelu_slabs", x_MN, arrays=RegisterArrays(numbers=1, stored=2), ring=ring)
     if compiled is None:
         return bind_rows(x_MN, w_N, b_N, eps=eps)
     y_MN = torch.empty_like(x_MN)

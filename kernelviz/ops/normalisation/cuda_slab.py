@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
-from kernelviz.ops.kernels.row_slabs import ONE_SLAB, Kept, SlabRing, slab_kernel
+from kernelviz.ops.kernels.row_slabs import ONE_SLAB, RegisterArrays, SlabRing, slab_kernel
 from kernelviz.ops.normalisation.cuda import NormInputs, bind_rows
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ def bind_slab(inputs: NormInputs, *, ring: SlabRing = ONE_SLAB) -> Launch:
     x_MN = inputs.x_MN
     m, n = x_MN.shape
     tensors = 1 if inputs.r_MN is None else 2
-    kept = Kept(numbers=1, stored=1 if inputs.b_N is None else 2)
+    arrays = RegisterArrays(numbers=1, stored=1 if inputs.b_N is None else 2)
     defines = inputs.defines()
-    compiled = slab_kernel(SOURCE, "normalise_slabs", x_MN, defines=defines, kept=kept, tensors=tensors, ring=ring)
+    compiled = slab_kernel(SOURCE, "normalise_slabs", x_MN, defines=defines, arrays=arrays, tensors=tensors, ring=ring)
     if compiled is None:
         return bind_rows(inputs)
     y_MN = torch.empty_like(x_MN)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch, Staged
-from kernelviz.ops.kernels.row_slabs import ONE_SLAB, Kept, SlabRing, slab_kernel
+from kernelviz.ops.kernels.row_slabs import ONE_SLAB, RegisterArrays, SlabRing, slab_kernel
 from kernelviz.ops.kernels.row_tiles import require_vec16
 from kernelviz.ops.softmax.cuda import bind_row, bind_row_backward
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda_slab.cu"
-FORWARD, BACKWARD = Kept(numbers=1), Kept(stored=2)
+FORWARD, BACKWARD = RegisterArrays(numbers=1), RegisterArrays(stored=2)
 
 
 def bind_slab(x_MN: Tensor, *, ring: SlabRing = ONE_SLAB) -> Launch:
@@ -36,7 +36,7 @@ def bind_slab_backward(x_MN: Tensor, dy_MN: Tensor, *, ring: SlabRing = ONE_SLAB
 
     require_vec16(x_MN=x_MN, dy_MN=dy_MN)
     m, n = x_MN.shape
-    compiled = slab_kernel(SOURCE, "softmax_backward_slab", x_MN, kept=BACKWARD, tensors=2, ring=ring)
+    compiled = slab_kernel(SOURCE, "softmax_backward_slab", x_MN, arrays=BACKWARD, tensors=2, ring=ring)
     y_MN, dx_MN = torch.empty_like(x_MN), torch.empty_like(x_MN)
     forward = _forward(x_MN, y_MN, ring)
     if compiled is None or forward is None:
@@ -54,7 +54,7 @@ def bind_slab_backward(x_MN: Tensor, dy_MN: Tensor, *, ring: SlabRing = ONE_SLAB
 
 def _forward(x_MN: Tensor, out_MN: Tensor, ring: SlabRing) -> Launch | None:
     m, n = x_MN.shape
-    compiled = slab_kernel(SOURCE, "softmax_slab", x_MN, kept=FORWARD, ring=ring)
+    compiled = slab_kernel(SOURCE, "softmax_slab", x_MN, arrays=FORWARD, ring=ring)
     if compiled is None:
         return None
     arguments = (x_MN.data_ptr(), out_MN.data_ptr(), ctypes.c_longlong(m), ctypes.c_int(n))

@@ -11,6 +11,7 @@ __device__ __forceinline__ void normalise_rows(
     T* __restrict__ y, const SlabSizes& sizes, float eps, Activation activation) {
     constexpr int WIDTH = Unit<T>::WIDTH, TENSORS = HAS_RESIDUAL ? 2 : 1;
     const int n = sizes.n;
+    const float of_n = 1.0f / n;
     Unit<T> weight[SLAB_UNITS], bias[SLAB_UNITS];
     each_unit<T>(n, threadIdx.x % SLAB_LANES, [&](int k, int unit) {
         weight[k] = Unit<T>::of(w, unit);
@@ -52,7 +53,7 @@ __device__ __forceinline__ void normalise_rows(
         total = warp_reduce<SLAB_LANES>(total, Add());
         if constexpr (HAS_MEAN) {
             // Two reductions, because E[x^2] - E[x]^2 loses the variance of rows with a large mean.
-            mean = total / n;
+            mean = total * of_n;
             total = 0.0f;
             each_unit<T>(n, row.lane, [&](int k, int) {
 #pragma unroll
@@ -63,7 +64,7 @@ __device__ __forceinline__ void normalise_rows(
             });
             total = warp_reduce<SLAB_LANES>(total, Add());
         }
-        const float scale = rsqrtf(total / n + eps);
+        const float scale = rsqrtf(total * of_n + eps);
         each_unit<T>(n, row.lane, [&](int k, int unit) {
             float weights[WIDTH], biases[WIDTH];
             weight[k].widen(weights);
