@@ -32,6 +32,8 @@ REGISTERS, MOST_REGISTERS = 32, 128
 REGISTERS_OF_MULTIPROCESSOR = 65536
 SHARED_BYTES = 227 * 1024
 """Of an SM of sm_90, of which each block takes 1 KiB beside its own."""
+OPT_IN_BYTES = 48 * 1024
+"""A kernel must opt in to more dynamic shared memory of a block."""
 BARRIER_BYTES = 8
 SMALLEST_STAGE_BYTES = 2 * 1024
 """A bulk copy of 2 KiB a block is the fastest of an H200's copies (`copy`'s cuda_bulk)."""
@@ -103,6 +105,15 @@ class RowSlab:
         """Dynamic shared memory of a block."""
         barriers_bytes = BARRIER_BYTES * self.ring.stages if self.ring.stages > 1 else 0
         return self.ring.stages * self.tensors * self.tensor_bytes + barriers_bytes
+
+    @property
+    def opt_in_bytes(self) -> int:
+        """Dynamic shared memory to opt in for (`nvrtc.kernel`): as much for all rows, because the same kernel, for which the
+        last opt-in counts, has slabs of several sizes."""
+        if self.shared_bytes <= OPT_IN_BYTES:
+            return 0
+        stage_bytes = max(2 * 8 * LONGEST_ROW_BYTES, 3 * self.ring.slab_bytes // 2)
+        return self.ring.stages * (stage_bytes + BARRIER_BYTES)
 
     def defines(self, x_MN: Tensor) -> dict[str, str]:
         """Macros that a kernel is compiled with for rows of this matrix."""
@@ -236,7 +247,7 @@ def slab_kernel(
     slab = row_slab(m, n, itemsize_bytes, count, tensors=tensors, ring=ring, arrays=arrays)
     if slab is None:
         return None
-    kernel = nvrtc.kernel(source, name, (defines or {}) | slab.defines(x_MN), shared_bytes=slab.shared_bytes)
+    kernel = nvrtc.kernel(source, name, (defines or {}) | slab.defines(x_MN), shared_bytes=slab.opt_in_bytes)
     resident = m
     if ring.stages > 1:
         resident = nvrtc.resident(kernel, ring.threads, shared_bytes=slab.shared_bytes)

@@ -44,6 +44,7 @@ __device__ __forceinline__ void process_in_stages(const SlabTensors<T, INPUTS, O
             barrier_init(barriers + 8 * stage, 1);
         }
         barrier_init_done();
+        fence_for_tma();
 #pragma unroll 1
         for (int stage = 0; stage < SLAB_STAGES; ++stage) {
             bring(stage, first + stage * step);
