@@ -37,8 +37,8 @@ OPT_IN_BYTES = 48 * 1024
 BARRIER_BYTES = 8
 SMALLEST_STAGE_BYTES = 2 * 1024
 """A bulk copy of 2 KiB a block is the fastest of an H200's copies (`copy`'s cuda_bulk)."""
-FEWEST_ROUNDS = 4
-"""Slabs of a persistent block, where there are enough rows, so that copies overlap with what is computed."""
+FEWEST_ROUNDS, BYTES_OF_ROUNDS = 4, 4 * 1024
+"""Slabs of a persistent block, where they are not smaller than that, so that copies overlap with what is computed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,8 @@ class RowSlab:
         whole = VEC16_BYTES // math.gcd(VEC16_BYTES, row_bytes)
         at_once = self.ring.threads // self.lanes
         share_bytes = m * row_bytes * self.tensors // blocks
-        rounds = max(-(-m // (blocks * self.rows)), min(FEWEST_ROUNDS, share_bytes // max(1, SMALLEST_STAGE_BYTES)), 1)
+        several = min(FEWEST_ROUNDS, share_bytes // BYTES_OF_ROUNDS)
+        rounds = max(-(-m // (blocks * self.rows)), several, 1)
         rows = -(-m // (blocks * rounds))
         smallest = SMALLEST_STAGE_BYTES // (row_bytes * self.tensors)
         step = max(whole, at_once) if max(rows, smallest) > at_once else whole
