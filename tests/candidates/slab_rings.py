@@ -26,7 +26,8 @@ RINGS = {
     "t64_s4_4k": SlabRing(threads=64, stages=4, slab_bytes=4096),
     "t256_s3_16k": SlabRing(threads=256, stages=3, slab_bytes=16384),
     "t256_s4_8k": SlabRing(threads=256, stages=4, slab_bytes=8192),
-    "t128_s3_8k_full": SlabRing(threads=128, stages=3, slab_bytes=8192, resident=1536),
+    "t128_s3_8k_e16": SlabRing(threads=128, stages=3, slab_bytes=8192, elements=16),
+    "t128_s2_8k": SlabRing(threads=128, stages=2, slab_bytes=8192, resident=1536),
 }
 PROBLEMS = (
     ("row_sum", "bf16", 500_000, 100, "forward", 27.8),

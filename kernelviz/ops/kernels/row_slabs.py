@@ -25,8 +25,8 @@ LONGEST_ROW_BYTES = 2048
 """A warp a row has one 16-byte vector a thread at 512 bytes; kernels that keep a row in registers read longer rows as fast."""
 BANKS_BYTES = 128
 """Of one access of a warp to shared memory without a conflict."""
-MOST_ELEMENTS, MOST_REDUCED_ELEMENTS = 24, 32
-"""Of a row and thread, where a warp need not have more: in registers, and of rows that are only reduced."""
+MOST_REDUCED_ELEMENTS = 32
+"""Of a row and thread, where a warp need not have more, of rows that are only reduced."""
 REGISTERS, MOST_REGISTERS = 32, 128
 """Of a thread beside those with elements of a row, and all of them."""
 REGISTERS_OF_MULTIPROCESSOR = 65536
@@ -45,17 +45,19 @@ FEWEST_ROUNDS, BYTES_OF_ROUNDS = 4, 4 * 1024
 class SlabRing:
     """How slabs pass through shared memory: threads of a block, slabs of it in shared memory, bytes of all inputs of a slab.
 
-    `resident`: threads an SM that registers must allow where a thread keeps few elements. One stage: each block has one slab and
-    ends.
+    `elements`: of a row that a thread keeps in registers, where a warp need not keep more. `resident`: threads an SM that
+    registers must allow where a thread keeps few. One stage: each block has one slab and ends, so that loads are in flight only
+    by other blocks.
     """
 
     threads: int
     stages: int
     slab_bytes: int
+    elements: int = 24
     resident: int = 1024
 
 
-ONE_SLAB = SlabRing(THREADS, 1, SLAB_BYTES, resident=2048)
+ONE_SLAB = SlabRing(THREADS, 1, SLAB_BYTES, elements=16, resident=2048)
 RING = SlabRing(threads=128, stages=3, slab_bytes=8 * 1024)
 """Eight blocks an SM have 128 KiB in flight while each processes a slab."""
 
@@ -66,10 +68,6 @@ class RegisterArrays:
 
     numbers: int = 0
     stored: int = 0
-
-    @property
-    def most_elements(self) -> int:
-        return MOST_ELEMENTS if self.numbers + self.stored else MOST_REDUCED_ELEMENTS
 
     def registers(self, units: int, unit_bytes: int, itemsize_bytes: int) -> int:
         """An estimate of those of a thread, in eights.
@@ -187,7 +185,8 @@ def row_slab(
     rows = max(1, slab_bytes // (tensors * row_bytes * whole)) * whole
     units, width = row_bytes // unit_bytes, unit_bytes // itemsize_bytes
     lanes = math.gcd(units, BANKS_BYTES // unit_bytes, 32)
-    while lanes < min(32, units) and (rows * lanes < ring.threads or -(-units // lanes) * width > arrays.most_elements):
+    most_elements = ring.elements if arrays.numbers + arrays.stored else MOST_REDUCED_ELEMENTS
+    while lanes < min(32, units) and (rows * lanes < ring.threads or -(-units // lanes) * width > most_elements):
         lanes *= 2
     if ring.stages > 1 and rows > ring.threads // lanes:
         # Each thread has as many rows.
