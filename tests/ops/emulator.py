@@ -52,6 +52,8 @@ STATEMENTS = {
     "bar.sync 1, %0": "emulated::barrier_of_threads(1, {0});",
     "stmatrix": "{{ const unsigned values[4] = {{{1}, {2}, {3}, {4}}}; emulated::stmatrix({0}, values); }}",
     "setmaxnreg": "",
+    "cp.async.bulk.shared": "emulated::copy_bulk({0}, {1}, {2}, {3});",
+    "cp.async.bulk.global": "emulated::store_bulk({0}, {1}, {2});",
     "max.NaN.f32": "{0} = {1} > 0.0f || {1} != {1} ? {1} : 0.0f;",
 }
 """What an `asm` statement of a kernel becomes, by a part of its text; {0}, {1} … are its operands. Others are errors."""

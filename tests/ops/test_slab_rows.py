@@ -14,7 +14,17 @@ from torch import Tensor
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops import Op, op_named
-from kernelviz.ops.kernels.row_slabs import LONGEST_ROW_BYTES, SLAB_BYTES, THREADS, RowSlab, row_slab
+from kernelviz.ops.kernels.row_slabs import (
+    LONGEST_ROW_BYTES,
+    ONE_SLAB,
+    OPT_IN_BYTES,
+    RING,
+    SHARED_BYTES,
+    RegisterArrays,
+    RowSlab,
+    SlabRing,
+    row_slab,
+)
 from kernelviz.ops.norm_activation import cuda_slab as norm_activation
 from kernelviz.ops.normalisation import cuda_slab as normalisation
 from kernelviz.ops.normalisation.reference import EPS
@@ -22,6 +32,8 @@ from kernelviz.ops.row_reduction import cuda_slab as row_reduction
 from kernelviz.ops.softmax import cuda_slab as softmax
 
 NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16"}
+RINGS = {"one_slab": ONE_SLAB, "ring": RING, "small_ring": SlabRing(threads=32, stages=2, slab_bytes=2048)}
+"""A slab a block, the ring that is launched, and one of which a stage is used again after one slab."""
 SHAPES = ((1, 1), (613, 3), (211, 20), (9, 130), (5, 512), (3, 333))
 """Units of 2, 8, 4 and 16 bytes; a thread, some threads and a warp a row; the last slab with fewer rows."""
 
@@ -33,6 +45,7 @@ class Case:
         self, op: str, source: Path, kernel: str, *, tensors: int = 1, macros: Mapping[str, str] | None = None
     ) -> None:
         self.op, self.source, self.kernel, self.tensors, self.macros = op, source, kernel, tensors, macros or {}
+        self.arrays = RegisterArrays() if kernel == "row_slab" else RegisterArrays(1, 2)
 
     def outputs(
         self,
@@ -40,20 +53,26 @@ class Case:
         inputs: Sequence[Tensor],
         *,
         mode: Mode,
+        ring: SlabRing = ONE_SLAB,
         text: Callable[[str], str] = lambda text: text,
     ) -> tuple[tuple[Tensor, ...], str]:
-        """What a launch leaves, and the first error. As on a GPU of two SMs, so that there are several slabs."""
+        """What a launch leaves, and the first error. As on a GPU of two SMs, so that there are several slabs, or with two
+        persistent blocks."""
         x_MN = inputs[0]
         m, n = x_MN.shape
-        slab = row_slab(m, n, x_MN.element_size(), 2, tensors=self.tensors)
+        slab = row_slab(m, n, x_MN.element_size(), 2, tensors=self.tensors, ring=ring, arrays=self.arrays)
         assert slab is not None
+        if ring.stages > 1:
+            slab = slab.balanced(m, n * x_MN.element_size(), 2)
+        slabs = -(-m // slab.rows)
         macros = slab.defines(x_MN) | self.macros
         program = emulator.program(
             self.source, self.kernel, macros, text=text(rows_on_processor.text_of(self.source, EPS))
         )
         arguments, results = self.arguments(inputs, slab)
-        grid = Grid(blocks=-(-m // slab.rows), threads=THREADS, shared_bytes=self.tensors * slab.tensor_bytes)
-        error = program.run(arguments, grid, mode)
+        blocks = slabs if ring.stages == 1 else min(2, slabs)
+        grid = Grid(blocks=blocks, threads=ring.threads, shared_bytes=slab.shared_bytes)
+        error = program.run(arguments, grid, mode, readable=inputs)
         assert all(one.guard_is_unchanged() for one in results if one.matrix.is_floating_point())
         return tuple(one.matrix.view(m) if self.kernel == "row_slab" else one.matrix for one in results), error
 
@@ -63,14 +82,14 @@ class Case:
         m, n = x_MN.shape
         if self.op in ("row_sum", "argmax"):
             out = Output(m, 1, torch.int64 if self.op == "argmax" else x_MN.dtype)
-            return [x_MN, out.matrix, m, n, slab.rows], [out]
+            return [x_MN, out.matrix, m, n, slab.rows, slab.tensor_bytes], [out]
         y = Output(m, n, x_MN.dtype)
         if self.kernel == "softmax_slab":
-            return [x_MN, y.matrix, m, n, slab.rows], [y]
+            return [x_MN, y.matrix, m, n, slab.rows, slab.tensor_bytes], [y]
         if self.kernel == "softmax_backward_slab":
             return [inputs[0], inputs[1], y.matrix, m, n, slab.rows, slab.tensor_bytes], [y]
         if self.op == "norm_activation":
-            return [*inputs, y.matrix, m, n, 0, slab.rows], [y]
+            return [*inputs, y.matrix, m, n, 0, slab.rows, slab.tensor_bytes], [y]
         x, r, w, b = {
             "rmsnorm": (inputs[0], 0, inputs[-1], 0),
             "layernorm": (inputs[0], 0, inputs[1], inputs[-1]),
@@ -108,67 +127,108 @@ def right(op: Op, problem: Problem, inputs: Sequence[Tensor], outputs: tuple[Ten
 
 
 @needs_compiler
+@pytest.mark.parametrize("ring", RINGS)
 @pytest.mark.parametrize("name", CASES)
-def test_kernels_agree_with_the_reference(name: str, emulator: Emulator) -> None:
+def test_kernels_agree_with_the_reference(name: str, ring: str, emulator: Emulator) -> None:
     case, op = CASES[name], op_named(CASES[name].op)
     for dtype, mode in zip(NAMES, MODES, strict=True):
         for m, n in SHAPES:
             problem = op.problem({"m": m, "n": n}, NAMES[dtype])
             inputs = inputs_of(op, problem)
-            outputs, error = case.outputs(emulator, inputs, mode=mode)
+            outputs, error = case.outputs(emulator, inputs, mode=mode, ring=RINGS[ring])
             assert error == "", (m, n, dtype)
             assert right(op, problem, inputs, outputs), (m, n, dtype)
 
 
 @needs_compiler
-def test_the_backward_pass_of_softmax_agrees_with_its_definition(emulator: Emulator) -> None:
+@pytest.mark.parametrize("ring", RINGS)
+def test_the_backward_pass_of_softmax_agrees_with_its_definition(ring: str, emulator: Emulator) -> None:
     case = Case("softmax", softmax.SOURCE, "softmax_backward_slab", tensors=2)
     for dtype, mode in zip(NAMES, MODES, strict=True):
         for m, n in SHAPES:
             y_MN = torch.randn(m, n).softmax(-1).to(dtype)
             dy_MN = torch.randn(m, n).to(dtype)
-            (dx_MN,), error = case.outputs(emulator, (y_MN, dy_MN), mode=mode)
+            (dx_MN,), error = case.outputs(emulator, (y_MN, dy_MN), mode=mode, ring=RINGS[ring])
             assert error == ""
             assert rows_on_processor.is_softmax_gradient(dx_MN, y_MN, dy_MN), (m, n, dtype)
 
 
 MISTAKES = {
-    "a slab begins at the wrong row": (
-        "(long long)blockIdx.x * rows_a_slab",
-        "(long long)blockIdx.x * (rows_a_slab + 1)",
-    ),
+    "a slab begins at the wrong row": ("blockIdx.x * sizes.rows_a_slab", "blockIdx.x * (sizes.rows_a_slab + 1)"),
     "the end of the last slab is not copied": ("vectors * WIDTH, elements);", "elements, elements);"),
-    "the last row is left out": ("row < slab.rows);", "row < slab.rows - 1);"),
+    "the last row is left out": ("row.inside = wanted < slab.rows;", "row.inside = wanted < slab.rows - 1;"),
     "threads do not wait for the copies of others": ("__syncthreads();", ""),
     "lanes of a row do not exchange their sums": ("SLAB_LANES / 2; distance", "0; distance"),
-    "the last unit of a row is left out": ("i < n / Unit<T>::WIDTH", "i < n / Unit<T>::WIDTH - 1"),
+    "the last unit of a row is left out": ("unit < n / Unit<T>::WIDTH", "unit < n / Unit<T>::WIDTH - 1"),
 }
+MISTAKES_OF_RINGS = {
+    "a stage is not waited for": ("barrier_wait(barriers + 8 * stage, parity);", ""),
+    "the parity of a stage does not change": ("parity ^= 1;", ""),
+    "a slab is processed twice": ("first < sizes.m; first += step)", "first < sizes.m; first += sizes.rows_a_slab)"),
+    "the stage is filled again before its slab was written": ("bring(previous, first", "bring(stage, first"),
+    "a store is not waited for before its stage is filled": ("store_wait_read<1>();", ""),
+    "the end of the last slab is not written": (
+        "tensors.to[i] + slab.start(), in_vectors, slab",
+        "tensors.to[i], 0, 0 * slab",
+    ),
+    "the end of the last slab is not read": (
+        "elements + i * tensor, in_vectors, slab",
+        "elements + i * tensor, 0, 0 * slab",
+    ),
+    "stores have not ended": ("store_wait();", ""),
+    "a second tensor is not copied": (
+        "i < INPUTS; ++i) {\n                    bring",
+        "i < 1; ++i) {\n                    bring",
+    ),
+}
+
+
+def is_found(case: Case, before: str, after: str, emulator: Emulator, *, ring: SlabRing) -> bool:
+    """Whether the text of a kernel with a mistake leaves an error or a wrong result in one of the modes."""
+    op = op_named(case.op)
+    assert before in rows_on_processor.text_of(case.source, EPS)
+    problem = op.problem({"m": 613, "n": 35}, "fp32")
+    inputs = inputs_of(op, problem)
+    for mode in MODES:
+        outputs, error = case.outputs(
+            emulator, inputs, mode=mode, ring=ring, text=lambda text: text.replace(before, after)
+        )
+        if error or not right(op, problem, inputs, outputs):
+            return True
+    return False
 
 
 @needs_compiler
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_the_kernel_is_found(mistake: str, emulator: Emulator) -> None:
-    case, op, (before, after) = CASES["row_sum"], op_named("row_sum"), MISTAKES[mistake]
-    assert before in rows_on_processor.text_of(case.source, EPS)
-    problem = op.problem({"m": 613, "n": 35}, "fp32")
-    inputs = inputs_of(op, problem)
-    found = []
-    for mode in MODES:
-        outputs, error = case.outputs(emulator, inputs, mode=mode, text=lambda text: text.replace(before, after))
-        found.append(bool(error) or not right(op, problem, inputs, outputs))
-    assert any(found)
+    assert is_found(CASES["row_sum"], *MISTAKES[mistake], emulator, ring=ONE_SLAB)
+
+
+@needs_compiler
+@pytest.mark.parametrize("mistake", MISTAKES_OF_RINGS)
+def test_a_mistake_in_the_ring_is_found(mistake: str, emulator: Emulator) -> None:
+    assert is_found(CASES["add_rmsnorm"], *MISTAKES_OF_RINGS[mistake], emulator, ring=RINGS["small_ring"])
 
 
 @pytest.mark.parametrize("itemsize", [2, 4])
 @pytest.mark.parametrize("tensors", [1, 2])
-def test_slabs_are_whole_vectors_that_fit(itemsize: int, tensors: int) -> None:
+@pytest.mark.parametrize("ring", RINGS)
+def test_slabs_are_whole_vectors_that_fit(itemsize: int, tensors: int, ring: str) -> None:
     for n in range(1, LONGEST_ROW_BYTES // itemsize + 1):
         for m in (1, 1000, 2**24):
-            slab = row_slab(m, n, itemsize, 132, tensors=tensors)
+            slab = row_slab(m, n, itemsize, 132, tensors=tensors, ring=RINGS[ring], arrays=RegisterArrays(1, 2))
             assert slab is not None
+            if RINGS[ring].stages > 1:
+                most_rows, slab = slab.rows, slab.balanced(m, n * itemsize, 500)
+                assert slab.rows <= most_rows
             row_bytes = n * itemsize
             assert slab.rows * row_bytes % 16 == 0 or slab.rows >= m
-            assert slab.rows * row_bytes <= slab.tensor_bytes <= max(SLAB_BYTES // tensors, 8 * LONGEST_ROW_BYTES)
+            most_bytes = max(3 * RINGS[ring].slab_bytes // (2 * tensors), 8 * LONGEST_ROW_BYTES)
+            assert slab.rows * row_bytes <= slab.tensor_bytes <= most_bytes
             assert row_bytes % slab.unit_bytes == 0
             assert slab.lanes in (1, 2, 4, 8, 16, 32)
+            units = row_bytes // slab.unit_bytes
+            assert (slab.units - 1) * slab.lanes < units <= slab.units * slab.lanes
+            assert slab.full == (units == slab.units * slab.lanes)
+            assert slab.shared_bytes <= max(slab.opt_in_bytes, OPT_IN_BYTES) <= SHARED_BYTES
     assert row_slab(1000, LONGEST_ROW_BYTES // itemsize + 1, itemsize, 132) is None

@@ -95,6 +95,14 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
 
         return kernels.bind_slab(x_MN, w_N, b_N, eps=EPS)
 
+    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
+    def cuda_slab_stages(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
+        """CUDA C++ for Hopper: `cuda_slab` with persistent blocks, each with several slabs in flight by bulk copies."""
+        from kernelviz.ops.kernels.row_slabs import RING
+        from kernelviz.ops.norm_activation import cuda_slab as kernels
+
+        return kernels.bind_slab(x_MN, w_N, b_N, eps=EPS, ring=RING)
+
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_split(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
         """CUDA C++, several blocks share each of a few long rows, in two launches; otherwise as `cuda_fused`."""
@@ -113,6 +121,7 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
         cuda_cluster,
         cuda_columns,
         cuda_slab,
+        cuda_slab_stages,
         cuda_split,
     )
 

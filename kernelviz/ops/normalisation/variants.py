@@ -281,6 +281,15 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
 
         return kernels.bind_slab(NormInputs(**named_inputs(op, tensors), eps=EPS))
 
+    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
+    def cuda_slab_stages(*tensors: Tensor) -> Launch:
+        """CUDA C++ for Hopper: `cuda_slab` with persistent blocks, each with several slabs in flight by bulk copies."""
+        from kernelviz.ops.kernels.row_slabs import RING
+        from kernelviz.ops.normalisation import cuda_slab as kernels
+        from kernelviz.ops.normalisation.cuda import NormInputs
+
+        return kernels.bind_slab(NormInputs(**named_inputs(op, tensors), eps=EPS), ring=RING)
+
     def split_backward(*tensors: Tensor) -> Staged:
         from kernelviz.ops.normalisation import cuda_split_backward as kernels
         from kernelviz.ops.normalisation.cuda import NormInputs
@@ -310,5 +319,6 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
         cuda_async,
         cuda_columns,
         cuda_slab,
+        cuda_slab_stages,
         cuda_split,
     )

@@ -1,6 +1,6 @@
-// `row_sum` and, with -DARGMAX, `argmax` of many short rows: a block copies whole rows into shared memory as one piece, and a few threads
-// reduce each of them there (slab_rows.cuh). ELEMENT is float, __half or __nv_bfloat16; sums are in fp32.
-#include "slab_rows.cuh"
+// `row_sum` and, with -DARGMAX, `argmax` of many short rows: whole rows are copied into shared memory as one piece, and a few threads
+// reduce each of them there (slabs.cuh). ELEMENT is float, __half or __nv_bfloat16; sums are in fp32.
+#include "slabs.cuh"
 
 template <typename V> __device__ __forceinline__ V from_lane(V value, int distance) {
     return __shfl_xor_sync(0xffffffffu, value, distance);
@@ -42,26 +42,27 @@ struct Reduced {
 };
 #endif
 
-extern "C" __global__ void __launch_bounds__(SLAB_THREADS, 2048 / SLAB_THREADS) row_slab(
-    const ELEMENT* __restrict__ x, OUT* __restrict__ out, long long m, int n, int rows_a_slab) {
-    ELEMENT* elements = slab_memory<ELEMENT>();
-    const Slab slab(m, n, rows_a_slab);
-    load_slab(x + slab.start(), elements, slab.elements());
-    __syncthreads();
-    each_row(slab, [&](int row, int lane, bool inside) {
+extern "C" __global__ void __launch_bounds__(SLAB_THREADS, SLAB_BLOCKS) row_slab(
+    const ELEMENT* __restrict__ x, OUT* __restrict__ out, long long m, int n, int rows_a_slab, int tensor_bytes) {
+    constexpr int WIDTH = Unit<ELEMENT>::WIDTH;
+    SlabTensors<ELEMENT, 1, 0> tensors;
+    tensors.from[0] = x;
+    process_slabs(tensors, SlabSizes{m, n, rows_a_slab, tensor_bytes}, [&](const SlabRow<ELEMENT, 1>& row) {
         Reduced reduced;
-        each_unit(elements + row * n, n, lane, [&](int unit, const float(&values)[Unit<ELEMENT>::WIDTH]) {
+        each_unit<ELEMENT>(n, row.lane, [&](int, int unit) {
+            float values[WIDTH];
+            Unit<ELEMENT>::of(row.of[0], unit).widen(values);
 #pragma unroll
-            for (int e = 0; e < Unit<ELEMENT>::WIDTH; ++e) {
-                reduced.add(values[e], unit * Unit<ELEMENT>::WIDTH + e);
+            for (int e = 0; e < WIDTH; ++e) {
+                reduced.add(values[e], unit * WIDTH + e);
             }
         });
 #pragma unroll
         for (int distance = SLAB_LANES / 2; distance > 0; distance /= 2) {
             reduced.merge_lane(distance);
         }
-        if (inside && lane == 0) {
-            out[slab.first + row] = reduced.out();
+        if (row.inside && row.lane == 0) {
+            out[row.number] = reduced.out();
         }
     });
 }

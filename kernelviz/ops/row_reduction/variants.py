@@ -139,4 +139,20 @@ def _kernels(*, argmax: bool) -> tuple[Variant, ...]:
 
         return kernels.bind_slab(x_MN, argmax=argmax)
 
-    return cuda_row_per_thread, cuda_row_per_warp, cuda_row_per_block, cuda_split_row, cuda_adaptive, cuda_slab
+    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
+    def cuda_slab_stages(x_MN: Tensor) -> Launch:
+        """CUDA C++ for Hopper: `cuda_slab` with persistent blocks, each with several slabs in flight by bulk copies."""
+        from kernelviz.ops.kernels.row_slabs import RING
+        from kernelviz.ops.row_reduction import cuda_slab as kernels
+
+        return kernels.bind_slab(x_MN, argmax=argmax, ring=RING)
+
+    return (
+        cuda_row_per_thread,
+        cuda_row_per_warp,
+        cuda_row_per_block,
+        cuda_split_row,
+        cuda_adaptive,
+        cuda_slab,
+        cuda_slab_stages,
+    )

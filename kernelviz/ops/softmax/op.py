@@ -13,6 +13,7 @@ from kernelviz.ops.softmax.variants import (
     cuda_columns,
     cuda_row,
     cuda_slab,
+    cuda_slab_stages,
     cuda_split,
     liger,
     torch_compile,
@@ -95,6 +96,7 @@ OPS = (
             cuda_cluster,
             cuda_columns,
             cuda_slab,
+            cuda_slab_stages,
             cuda_split,
         ),
         presets=(

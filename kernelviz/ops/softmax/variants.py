@@ -86,6 +86,14 @@ def cuda_slab_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
     return kernels.bind_slab_backward(x_MN, dy_MN)
 
 
+def cuda_slab_stages_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
+    """The backward pass with several pieces of short rows in flight."""
+    from kernelviz.ops.kernels.row_slabs import RING
+    from kernelviz.ops.softmax import cuda_slab as kernels
+
+    return kernels.bind_slab_backward(x_MN, dy_MN, ring=RING)
+
+
 def cuda_split_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
     """The backward pass with several blocks a row, in two launches."""
     from kernelviz.ops.softmax import cuda_split as kernels
@@ -186,6 +194,20 @@ def cuda_slab(x_MN: Tensor) -> Launch:
     from kernelviz.ops.softmax import cuda_slab as kernels
 
     return kernels.bind_slab(x_MN)
+
+
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda", "sm_90"),
+    techniques=("bulk_copy",),
+    backward=cuda_slab_stages_backward,
+)
+def cuda_slab_stages(x_MN: Tensor) -> Launch:
+    """CUDA C++ for Hopper: `cuda_slab` with persistent blocks, each with several slabs in flight by bulk copies."""
+    from kernelviz.ops.kernels.row_slabs import RING
+    from kernelviz.ops.softmax import cuda_slab as kernels
+
+    return kernels.bind_slab(x_MN, ring=RING)
 
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_split_backward)

@@ -123,6 +123,7 @@ void load_windows(unsigned to, const char* map, int channel, int column, int row
 void load_taps(unsigned to, const char* map, int channel, int tap, int filter, unsigned barrier);
 void store_box(unsigned from, const char* map, int column, int row);
 void copy_bulk(unsigned to, const void* from, unsigned bytes, unsigned barrier);
+void store_bulk(void* to, unsigned from, unsigned bytes);
 void prefetch(const void* from);
 void fence_for_tma();
 void store_commit();

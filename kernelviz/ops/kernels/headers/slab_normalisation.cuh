@@ -1,95 +1,84 @@
-// Normalisation of many short rows in shared memory (slab_rows.cuh): rmsnorm, layernorm (HAS_MEAN), add_rmsnorm (HAS_RESIDUAL), and what is
+// Normalisation of many short rows in shared memory (slabs.cuh): rmsnorm, layernorm (HAS_MEAN), add_rmsnorm (HAS_RESIDUAL), and what is
 // applied to each normalised element. Pointers that an op does not have (to the residual r, the bias b or the stored sum s) are null.
+// A thread has the same columns of every row, so that it loads its part of weight and bias once.
 #pragma once
 #include "rows.cuh"
-#include "slab_rows.cuh"
+#include "slabs.cuh"
 
-// `tensor_bytes`: of the slab of x in shared memory, behind which that of r begins. y replaces x there; with HAS_RESIDUAL s replaces x, and y
-// replaces r.
 template <typename T, bool HAS_MEAN, bool HAS_RESIDUAL, typename Activation>
-__device__ __forceinline__ void normalise_slab(
+__device__ __forceinline__ void normalise_rows(
     const T* __restrict__ x, const T* __restrict__ r, const T* __restrict__ w, const T* __restrict__ b, T* __restrict__ s,
-    T* __restrict__ y, const Slab& slab, float eps, int tensor_bytes, Activation activation) {
-    constexpr int WIDTH = Unit<T>::WIDTH;
-    using Values = float[WIDTH];
-    T* xs = slab_memory<T>();
-    T* rs = slab_memory<T>(HAS_RESIDUAL ? tensor_bytes : 0);
-    load_slab(x + slab.start(), xs, slab.elements());
-    if (HAS_RESIDUAL) {
-        load_slab(r + slab.start(), rs, slab.elements());
+    T* __restrict__ y, const SlabSizes& sizes, float eps, Activation activation) {
+    constexpr int WIDTH = Unit<T>::WIDTH, TENSORS = HAS_RESIDUAL ? 2 : 1;
+    const int n = sizes.n;
+    const float of_n = 1.0f / n;
+    Unit<T> weight[SLAB_UNITS], bias[SLAB_UNITS];
+    each_unit<T>(n, threadIdx.x % SLAB_LANES, [&](int k, int unit) {
+        weight[k] = Unit<T>::of(w, unit);
+        if constexpr (HAS_MEAN) {
+            bias[k] = Unit<T>::of(b, unit);
+        }
+    });
+    SlabTensors<T, TENSORS, TENSORS> tensors;
+    tensors.from[0] = x;
+    tensors.to[TENSORS - 1] = y;
+    if constexpr (HAS_RESIDUAL) {
+        tensors.from[1] = r;
+        tensors.to[0] = s;
     }
-    __syncthreads();
-    each_row(slab, [&](int row, int lane, bool inside) {
-        T *x_row = xs + row * slab.n, *y_row = rs + row * slab.n;
-        float mean = 0.0f, total = 0.0f;
-        each_unit(x_row, slab.n, lane, [&](int unit, const Values& v) {
-            float a[WIDTH];
-#pragma unroll
-            for (int e = 0; e < WIDTH; ++e) {
-                a[e] = v[e];
-            }
+    process_slabs(tensors, sizes, [&](const SlabRow<T, TENSORS>& row) {
+        LaneValues<T> v;
+        float total = 0.0f, mean = 0.0f;
+        each_unit<T>(n, row.lane, [&](int k, int unit) {
+            Unit<T>::of(row.of[0], unit).widen(v[k]);
             if constexpr (HAS_RESIDUAL) {
-                Values other;
-                Unit<T>::of(y_row, unit).widen(other);
+                float other[WIDTH];
+                Unit<T>::of(row.of[1], unit).widen(other);
 #pragma unroll
                 for (int e = 0; e < WIDTH; ++e) {
-                    // The sum as it is stored, so that s is the row that is normalised.
-                    a[e] = to_float(from_float<T>(a[e] + other[e]));
+                    v[k][e] += other[e];
+                }
+                // The sum as it is stored, so that s is the row that is normalised.
+                const Unit<T> sum = Unit<T>::narrow(v[k]);
+                sum.widen(v[k]);
+                if (row.inside) {
+                    sum.store(row.of[0], unit);
                 }
             }
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
-                total = HAS_MEAN ? total + a[e] : fmaf(a[e], a[e], total);
+                total = HAS_MEAN ? total + v[k][e] : fmaf(v[k][e], v[k][e], total);
             }
         });
         total = warp_reduce<SLAB_LANES>(total, Add());
         if constexpr (HAS_MEAN) {
             // Two reductions, because E[x^2] - E[x]^2 loses the variance of rows with a large mean.
-            mean = total / slab.n;
+            mean = total * of_n;
             total = 0.0f;
-            each_unit(x_row, slab.n, lane, [&](int, const Values& v) {
+            each_unit<T>(n, row.lane, [&](int k, int) {
 #pragma unroll
                 for (int e = 0; e < WIDTH; ++e) {
-                    total = fmaf(v[e] - mean, v[e] - mean, total);
+                    v[k][e] -= mean;
+                    total = fmaf(v[k][e], v[k][e], total);
                 }
             });
             total = warp_reduce<SLAB_LANES>(total, Add());
         }
-        const float scale = rsqrtf(total / slab.n + eps);
-        each_unit(x_row, slab.n, lane, [&](int unit, const Values& v) {
-            float a[WIDTH], weight[WIDTH], bias[WIDTH];
-#pragma unroll
-            for (int e = 0; e < WIDTH; ++e) {
-                a[e] = v[e];
-            }
-            Unit<T>::of(w, unit).widen(weight);
+        const float scale = rsqrtf(total * of_n + eps);
+        each_unit<T>(n, row.lane, [&](int k, int unit) {
+            float weights[WIDTH], biases[WIDTH];
+            weight[k].widen(weights);
             if constexpr (HAS_MEAN) {
-                Unit<T>::of(b, unit).widen(bias);
-            }
-            if constexpr (HAS_RESIDUAL) {
-                Values other;
-                Unit<T>::of(y_row, unit).widen(other);
-#pragma unroll
-                for (int e = 0; e < WIDTH; ++e) {
-                    a[e] = to_float(from_float<T>(a[e] + other[e]));
-                }
-                if (inside) {
-                    Unit<T>::narrow(a).store(x_row, unit);
-                }
+                bias[k].widen(biases);
             }
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
-                const float normal = HAS_MEAN ? fmaf((a[e] - mean) * scale, weight[e], bias[e]) : a[e] * scale * weight[e];
-                a[e] = activation(normal);
+                const float normal = v[k][e] * scale;
+                v[k][e] = activation(HAS_MEAN ? fmaf(normal, weights[e], biases[e]) : normal * weights[e]);
             }
-            if (inside) {
-                Unit<T>::narrow(a).store(y_row, unit);
+            if (row.inside) {
+                Unit<T>::narrow(v[k]).store(row.of[TENSORS - 1], unit);
             }
         });
     });
-    __syncthreads();
-    if (HAS_RESIDUAL) {
-        store_slab(xs, s + slab.start(), slab.elements());
-    }
-    store_slab(rs, y + slab.start(), slab.elements());
 }

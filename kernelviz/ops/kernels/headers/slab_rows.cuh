@@ -1,9 +1,12 @@
-// Many short rows: whole rows that follow each other in memory are one piece, a slab. A block copies its slab into shared memory by 16-byte
-// vectors, wherever in a vector its rows begin, and SLAB_LANES threads (a power of two, at most 32) process a row there. So memory
-// is read as if there were no rows, and neither a row's length nor its alignment costs transactions.
+// Many short rows: whole rows that follow each other in memory are one piece, a slab. It is copied into shared memory without regard to
+// where in a 16-byte vector its rows begin, and SLAB_LANES threads (a power of two, at most 32) process a row there. So memory
+// is read as if there were no rows, and neither a row's length nor its alignment costs transactions. A thread reads its share of a row
+// from shared memory once, into registers.
 //
-// Compiled with -DSLAB_UNIT: bytes of an access to shared memory, the largest of 16, 8, 4 and 2 that divides a row; -DSLAB_THREADS:
-// threads of a block. The number of rows a slab is an argument; the slab must begin on 16 bytes, which the bind function checks.
+// Compiled with -DSLAB_UNIT: bytes of an access to shared memory, the largest of 16, 8, 4 and 2 that divides a row; -DSLAB_UNITS: units of
+// a row that a thread has, the last of which each thread has if -DSLAB_FULL=1; -DSLAB_THREADS: threads of a block. The number of rows a
+// slab is an argument; the tensors must begin on 16 bytes, which the bind function checks, and each slab but the last is whole
+// 16-byte vectors. slabs.cuh says how slabs are copied.
 #pragma once
 #include "conversions.cuh"
 
@@ -28,34 +31,69 @@ template <typename T> struct Unit {
     Bits bits;
     static __device__ __forceinline__ Unit of(const T* row, int index) { return {reinterpret_cast<const Bits*>(row)[index]}; }
     __device__ __forceinline__ void store(T* row, int index) const { reinterpret_cast<Bits*>(row)[index] = bits; }
+    // Two 16-bit elements at a time, here and below, because that takes fewer instructions.
     __device__ __forceinline__ void widen(float (&out)[WIDTH]) const {
-        const T* elements = reinterpret_cast<const T*>(&bits);
+        if constexpr (sizeof(T) == 2 && WIDTH > 1) {
+            const typename PackedPair<T>::type* pairs = reinterpret_cast<const typename PackedPair<T>::type*>(&bits);
 #pragma unroll
-        for (int e = 0; e < WIDTH; ++e) {
-            out[e] = to_float(elements[e]);
+            for (int e = 0; e < WIDTH; e += 2) {
+                const float2 both = widened(pairs[e / 2]);
+                out[e] = both.x;
+                out[e + 1] = both.y;
+            }
+        } else {
+            const T* elements = reinterpret_cast<const T*>(&bits);
+#pragma unroll
+            for (int e = 0; e < WIDTH; ++e) {
+                out[e] = to_float(elements[e]);
+            }
         }
     }
     static __device__ __forceinline__ Unit narrow(const float (&in)[WIDTH]) {
         Unit unit;
-        T* elements = reinterpret_cast<T*>(&unit.bits);
+        if constexpr (sizeof(T) == 2 && WIDTH > 1) {
+            using Pair = PackedPair<T>;
+            typename Pair::type* pairs = reinterpret_cast<typename Pair::type*>(&unit.bits);
 #pragma unroll
-        for (int e = 0; e < WIDTH; ++e) {
-            elements[e] = from_float<T>(in[e]);
+            for (int e = 0; e < WIDTH; e += 2) {
+                pairs[e / 2] = Pair::rounded(in[e], in[e + 1]);
+            }
+        } else {
+            T* elements = reinterpret_cast<T*>(&unit.bits);
+#pragma unroll
+            for (int e = 0; e < WIDTH; ++e) {
+                elements[e] = from_float<T>(in[e]);
+            }
         }
         return unit;
     }
 };
+// The elements of a row that a thread has.
+template <typename T> using LaneValues = float[SLAB_UNITS][Unit<T>::WIDTH];
 
-// The slab of this block: its first row, its number of rows (fewer in the last block), and where its elements begin.
+// m rows of n elements; how many rows a slab has, and how many bytes of shared memory a tensor of it.
+struct SlabSizes {
+    long long m;
+    int n, rows_a_slab, tensor_bytes;
+};
+// What is read and what is written of each slab. In shared memory the i-th output replaces the i-th input.
+template <typename T, int INPUTS, int OUTPUTS> struct SlabTensors {
+    const T* from[INPUTS];
+    T* to[OUTPUTS > 0 ? OUTPUTS : 1];
+};
+
+// A slab: its first row, its number of rows (fewer in the last one), and where its elements begin.
 struct Slab {
     long long first;
     int rows, n;
-    __device__ __forceinline__ Slab(long long m, int n, int rows_a_slab) : first((long long)blockIdx.x * rows_a_slab), n(n) {
-        const long long left = m - first;
-        rows = left < rows_a_slab ? (int)left : rows_a_slab;
+    __device__ __forceinline__ Slab(long long first, const SlabSizes& sizes) : first(first), n(sizes.n) {
+        const long long left = sizes.m - first;
+        rows = left < sizes.rows_a_slab ? (int)left : sizes.rows_a_slab;
     }
     __device__ __forceinline__ long long start() const { return first * n; }
     __device__ __forceinline__ int elements() const { return rows * n; }
+    // Elements in whole 16-byte vectors. Only the last slab has others.
+    template <typename T> __device__ __forceinline__ int in_vectors() const { return elements() / Vec16<T>::WIDTH * Vec16<T>::WIDTH; }
 };
 
 // The elements of a tensor of a slab in dynamic shared memory, so many bytes behind its beginning.
@@ -64,60 +102,47 @@ template <typename T> __device__ __forceinline__ T* slab_memory(int bytes = 0) {
     return reinterpret_cast<T*>(memory + bytes);
 }
 
-constexpr int SLAB_IN_FLIGHT = 4;  // 16-byte vectors of a thread
 template <typename T> __device__ __forceinline__ void copy_elements(const T* from, T* to, int begin, int end) {
 #pragma unroll 1
     for (int i = begin + threadIdx.x; i < end; i += SLAB_THREADS) {
         to[i] = from[i];
     }
 }
-// From memory into shared memory. The caller synchronises the block before it reads.
-template <typename T> __device__ __forceinline__ void load_slab(const T* __restrict__ from, T* to, int elements) {
-    constexpr int WIDTH = Vec16<T>::WIDTH;
-    const int vectors = elements / WIDTH;
-#pragma unroll 1
-    for (int i = threadIdx.x; i < vectors; i += SLAB_IN_FLIGHT * SLAB_THREADS) {
-        uint4 bits[SLAB_IN_FLIGHT];
-#pragma unroll
-        for (int k = 0; k < SLAB_IN_FLIGHT; ++k) {
-            if (i + k * SLAB_THREADS < vectors) {
-                bits[k] = __ldcs(reinterpret_cast<const uint4*>(from) + i + k * SLAB_THREADS);
-            }
-        }
-#pragma unroll
-        for (int k = 0; k < SLAB_IN_FLIGHT; ++k) {
-            if (i + k * SLAB_THREADS < vectors) {
-                reinterpret_cast<uint4*>(to)[i + k * SLAB_THREADS] = bits[k];
-            }
-        }
-    }
-    copy_elements(from, to, vectors * WIDTH, elements);
-}
-// From shared memory, after the caller has synchronised the block.
-template <typename T> __device__ __forceinline__ void store_slab(const T* from, T* __restrict__ to, int elements) {
-    constexpr int WIDTH = Vec16<T>::WIDTH;
-    const int vectors = elements / WIDTH;
-#pragma unroll 2
-    for (int i = threadIdx.x; i < vectors; i += SLAB_THREADS) {
-        __stcs(reinterpret_cast<uint4*>(to) + i, reinterpret_cast<const uint4*>(from)[i]);
-    }
-    copy_elements(from, to, vectors * WIDTH, elements);
-}
 
-// Call `process(row, lane, inside)` for each row of the slab, by all threads of the block together, because the lanes of a row exchange
-// values: where there is no further row, `inside` is false and the row is the last one, whose result must not be written.
-template <typename Process> __device__ __forceinline__ void each_row(const Slab& slab, Process process) {
-    for (int begin = 0; begin < slab.rows; begin += SLAB_THREADS / SLAB_LANES) {
-        const int row = begin + threadIdx.x / SLAB_LANES;
-        process(row < slab.rows ? row : slab.rows - 1, (int)(threadIdx.x % SLAB_LANES), row < slab.rows);
+// A row of a slab in shared memory, in each tensor, as a lane sees it. Where there is no further row, `inside` is false and the row is the
+// last one, whose result must not be written.
+template <typename T, int INPUTS> struct SlabRow {
+    T* of[INPUTS];
+    long long number;
+    int lane;
+    bool inside;
+};
+// Call `process(row)` for each row of a slab in shared memory, by all threads of a warp together, because the lanes of a row exchange values.
+template <typename T, int INPUTS, typename Process>
+__device__ __forceinline__ void each_row(const Slab& slab, T* slab_of_first, int tensor_bytes, Process process) {
+    const int first_of_warp = threadIdx.x / 32 * 32 / SLAB_LANES;
+#pragma unroll 1
+    for (int begin = 0; begin + first_of_warp < slab.rows; begin += SLAB_THREADS / SLAB_LANES) {
+        const int wanted = begin + threadIdx.x / SLAB_LANES;
+        SlabRow<T, INPUTS> row;
+        row.inside = wanted < slab.rows;
+        row.lane = threadIdx.x % SLAB_LANES;
+        const int index = row.inside ? wanted : slab.rows - 1;
+        row.number = slab.first + index;
+#pragma unroll
+        for (int i = 0; i < INPUTS; ++i) {
+            row.of[i] = slab_of_first + i * (tensor_bytes / (int)sizeof(T)) + index * slab.n;
+        }
+        process(row);
     }
 }
-// Call `use(index, values)` for each unit of a row that belongs to a lane.
-template <typename T, typename Use> __device__ __forceinline__ void each_unit(const T* row, int n, int lane, Use use) {
-#pragma unroll 2
-    for (int i = lane; i < n / Unit<T>::WIDTH; i += SLAB_LANES) {
-        float values[Unit<T>::WIDTH];
-        Unit<T>::of(row, i).widen(values);
-        use(i, values);
+// Call `use(k, unit)` for each unit of a row that belongs to a lane: its k-th one has this number in the row.
+template <typename T, typename Use> __device__ __forceinline__ void each_unit(int n, int lane, Use use) {
+#pragma unroll
+    for (int k = 0; k < SLAB_UNITS; ++k) {
+        const int unit = lane + k * SLAB_LANES;
+        if (SLAB_FULL || k < SLAB_UNITS - 1 || unit < n / Unit<T>::WIDTH) {
+            use(k, unit);
+        }
     }
 }

@@ -52,6 +52,8 @@ struct Store {
     unsigned from;
     Map map;
     int column, row;
+    unsigned char* to = nullptr;  // of neighbouring bytes, without a map
+    unsigned bytes = 0;
 };
 struct Lane {  // what a thread gives to an instruction of its warp
     unsigned address, values[4];

@@ -106,6 +106,12 @@ bool deliver_load() {
 void forget_loads() { loads.clear(); }
 
 static void run(const Store& store) {
+    if (store.to) {
+        for (unsigned i = 0; i < store.bytes; i += 16) {
+            memcpy(store.to + i, in_shared(store.from + i, 16), 16);
+        }
+        return;
+    }
     const Map& to = store.map;
     const unsigned bytes = to.element_bytes;
     static const unsigned char unwritten[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
@@ -246,6 +252,17 @@ void store_box(unsigned from, const char* map, int column, int row) {
             }
         }
     }
+    if (now.at_once) {
+        run(store);
+    } else {
+        fiber().stores_begun.push_back(store);
+    }
+}
+void store_bulk(void* to, unsigned from, unsigned bytes) {
+    if (from % 16 || bytes % 16 || reinterpret_cast<std::uintptr_t>(to) % 16) {
+        fail("a bulk store that is not aligned");
+    }
+    const Store store{from, {}, 0, 0, static_cast<unsigned char*>(to), bytes};
     if (now.at_once) {
         run(store);
     } else {
