@@ -27,6 +27,9 @@ RINGS = {
     "t256_s3_16k": SlabRing(threads=256, stages=3, slab_bytes=16384),
     "t256_s4_8k": SlabRing(threads=256, stages=4, slab_bytes=8192),
     "t128_s3_8k_e16": SlabRing(threads=128, stages=3, slab_bytes=8192, elements=16),
+    "t64_s1_4k": SlabRing(threads=64, stages=1, slab_bytes=4096),
+    "t32_s1_2k": SlabRing(threads=32, stages=1, slab_bytes=2048),
+    "t128_s1_8k": SlabRing(threads=128, stages=1, slab_bytes=8192, resident=1536),
     "t128_s2_8k": SlabRing(threads=128, stages=2, slab_bytes=8192, resident=1536),
 }
 PROBLEMS = (

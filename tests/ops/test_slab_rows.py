@@ -32,8 +32,14 @@ from kernelviz.ops.row_reduction import cuda_slab as row_reduction
 from kernelviz.ops.softmax import cuda_slab as softmax
 
 NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16"}
-RINGS = {"one_slab": ONE_SLAB, "ring": RING, "small_ring": SlabRing(threads=32, stages=2, slab_bytes=2048)}
-"""A slab a block, the ring that is launched, and one of which a stage is used again after one slab."""
+RINGS = {
+    "one_slab": ONE_SLAB,
+    "one_bulk_slab": SlabRing(threads=64, stages=1, slab_bytes=4096),
+    "ring": RING,
+    "small_ring": SlabRing(threads=32, stages=2, slab_bytes=2048),
+}
+"""A slab a block through registers and by bulk copies, the ring that is launched, and one of which a stage is used again after
+one slab."""
 SHAPES = ((1, 1), (613, 3), (211, 20), (9, 130), (5, 512), (3, 333))
 """Units of 2, 8, 4 and 16 bytes; a thread, some threads and a warp a row; the last slab with fewer rows."""
 

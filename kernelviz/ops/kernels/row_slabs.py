@@ -47,7 +47,7 @@ class SlabRing:
 
     `elements`: of a row that a thread keeps in registers, where a warp need not keep more. `resident`: threads an SM that
     registers must allow where a thread keeps few. One stage: each block has one slab and ends, so that loads are in flight only
-    by other blocks.
+    by other blocks. `bulk`: slabs are copied by bulk copies, else through registers.
     """
 
     threads: int
@@ -55,9 +55,10 @@ class SlabRing:
     slab_bytes: int
     elements: int = 24
     resident: int = 1024
+    bulk: bool = True
 
 
-ONE_SLAB = SlabRing(THREADS, 1, SLAB_BYTES, elements=16, resident=2048)
+ONE_SLAB = SlabRing(THREADS, 1, SLAB_BYTES, elements=16, resident=2048, bulk=False)
 RING = SlabRing(threads=128, stages=3, slab_bytes=8 * 1024)
 """Eight blocks an SM have 128 KiB in flight while each processes a slab."""
 
@@ -101,7 +102,7 @@ class RowSlab:
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block."""
-        barriers_bytes = BARRIER_BYTES * self.ring.stages if self.ring.stages > 1 else 0
+        barriers_bytes = BARRIER_BYTES * self.ring.stages if self.ring.bulk else 0
         return self.ring.stages * self.tensors * self.tensor_bytes + barriers_bytes
 
     @property
@@ -124,6 +125,7 @@ class RowSlab:
             "SLAB_FULL": str(int(self.full)),
             "SLAB_THREADS": str(self.ring.threads),
             "SLAB_STAGES": str(self.ring.stages),
+            "SLAB_BULK": str(int(self.ring.bulk)),
             "SLAB_BLOCKS": str(max(1, resident // self.ring.threads)),
         }
 
@@ -177,7 +179,7 @@ def row_slab(
     if row_bytes > LONGEST_ROW_BYTES:
         return None
     slab_bytes = ring.slab_bytes
-    if ring.stages == 1:
+    if not ring.bulk:
         share_bytes = m * row_bytes * tensors // (SLABS_PER_MULTIPROCESSOR * count)
         slab_bytes = max(SMALLEST_SLAB_BYTES, min(slab_bytes, share_bytes))
     unit_bytes = math.gcd(VEC16_BYTES, row_bytes)
@@ -188,7 +190,7 @@ def row_slab(
     most_elements = ring.elements if arrays.numbers + arrays.stored else MOST_REDUCED_ELEMENTS
     while lanes < min(32, units) and (rows * lanes < ring.threads or -(-units // lanes) * width > most_elements):
         lanes *= 2
-    if ring.stages > 1 and rows > ring.threads // lanes:
+    if ring.bulk and rows > ring.threads // lanes:
         # Each thread has as many rows.
         step = max(whole, ring.threads // lanes)
         rows = max(1, (rows + step // 2) // step) * step

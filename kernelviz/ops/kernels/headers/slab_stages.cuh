@@ -1,5 +1,6 @@
 // Slabs (slab_rows.cuh) through a ring of SLAB_STAGES stages of shared memory (sm_90 and later): a block is persistent, and while it processes
-// one slab, the copy engine brings the next ones and writes the last one. The barriers of the stages are behind them.
+// one slab, the copy engine brings the next ones and writes the last one. With one stage there is a block a slab. The barriers of the stages are
+// behind them.
 #pragma once
 #include "slab_rows.cuh"
 #include "tma.cuh"
