@@ -13,8 +13,8 @@ BLOCK_ROW_BYTES = 256 * 16
 
 def rows(problem: Problem, card: Card) -> tuple[str, ...]:
     """A program of Triton a row where rows of at most 16 KiB are no more than the multiprocessors; else slices of all rows where
-    a row has more than 64 KiB, a block of CUDA C++ a row from 4 KiB on, pieces of all rows for shorter ones, and Triton's tiles
-    where these are no whole 16-byte vectors.
+    a row has more than 64 KiB and ids are more than rows, or rows begin within a vector; a block of CUDA C++ a row from 4 KiB on,
+    pieces of all rows for shorter ones, and Triton's tiles where these are no whole 16-byte vectors.
 
     A block has idle threads in a shorter row, and few blocks share the bytes of longer ones. Short rows that are no whole vectors
     are copied by CUDA C++ in units of 2 to 8 bytes, each of which takes a division. Slices read a row that several ids name once.
@@ -22,12 +22,15 @@ def rows(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (65536, 4096), (65536, 64), (4, 2**27), (65536, 3), (273, 4438853))
     >>> [rows(Problem(op="embedding", sizes={"v": 65536, "t": t, "d": d}, dtype="bf16"), H200)[0] for t, d in shapes]
-    ['triton_row', 'cuda_row_vec16', 'cuda_vec16_unrolled', 'cuda_slices', 'triton_tile', 'cuda_slices']
+    ['triton_row', 'cuda_row_vec16', 'cuda_vec16_unrolled', 'cuda_vec16_unrolled', 'triton_tile', 'cuda_slices']
+    >>> rows(Problem(op="gather", sizes={"v": 2, "t": 4, "d": 2**27}, dtype="bf16"), H200)[0]
+    'cuda_slices'
     """
     of_row = row_bytes(problem, "d")
     if problem.sizes["t"] <= card.multiprocessors and of_row <= TILE_BYTES:
         return ("triton_row", "cuda_row_vec16")
-    if of_row > 4 * TILE_BYTES:
+    shared = problem.sizes["t"] >= problem.sizes["v"]  # several ids name one row
+    if of_row > 4 * TILE_BYTES and (shared or not whole_vectors(problem, "d")):
         return ("cuda_slices", "triton_tile", "cuda_vec16_unrolled")
     if not whole_vectors(problem, "d"):
         return ("triton_tile", "cuda_vec16_unrolled")

@@ -20,7 +20,7 @@ SHORT_BYTES = 1024
 """The gelu of a row of 1 KiB takes as long as the start of a program."""
 SLAB_ROW_BYTES, UNEVEN_SLAB_ROW_BYTES = 256, 1024
 """Of rows that are whole 16-byte vectors and of others, by the times of `row_sum` and `layernorm`. H200: 300,000 rows of 192
-bytes take 53 us as slabs and 55 by warps."""
+bytes take 31 us through a ring of slabs, 47 as slabs and 55 by warps."""
 LONGEST_BATCHNORM_BYTES = 65535 * 512
 """The second dimension of Triton's grid counts parts of 512 bytes of a row, and CUDA allows 65535 there."""
 
@@ -36,7 +36,7 @@ def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((512, 4096), (512, 8192), (512, 4099), (2**20, 64), (2**20, 6), (1366, 6), (4, 2**22))
     >>> [layernorm_gelu(Problem(op="norm_activation", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_fused', 'cuda_columns', 'cuda_cluster', 'cuda_slab', 'cuda_slab', 'triton_fused', 'cuda_split']
+    ['triton_fused', 'cuda_columns', 'cuda_cluster', 'cuda_slab_stages', 'cuda_slab_stages', 'triton_fused', 'cuda_split']
     """
     n = problem.sizes["n"]
     if few_long_rows(problem, card):
@@ -44,7 +44,7 @@ def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
     if slabs_of_rows(
         problem, card, longest_bytes=SLAB_ROW_BYTES if whole_vectors(problem, "n") else UNEVEN_SLAB_ROW_BYTES
     ):
-        return ("cuda_slab", "cuda_fused")
+        return ("cuda_slab_stages", "cuda_slab", "cuda_fused")
     if elements_a_multiprocessor(problem.sizes["m"] * n, card) <= 256 and n <= SHORT_ROW:
         return ("triton_fused", "cuda_fused")
     if not triton_vectorises(n) or many_short_rows(problem, card, short_bytes=SHORT_BYTES):

@@ -25,14 +25,14 @@ def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((8192, 8192), (2**20, 3), (300_000, 333), (4, 16), (5000, 16))
     >>> [row_sum(Problem(op="row_sum", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_streamed', 'cuda_slab', 'cuda_slab', 'cuda_known_length', 'cuda_row_per_thread']
+    ['cuda_streamed', 'cuda_slab_stages', 'cuda_slab_stages', 'cuda_known_length', 'cuda_row_per_thread']
     """
     m, n = problem.sizes["m"], problem.sizes["n"]
     if n <= KNOWN_LENGTH and m * n <= KNOWN_ELEMENTS:
         return ("cuda_known_length", "cuda_streamed")
     longest_bytes = SLAB_ROW_BYTES if whole_vectors(problem, "n") else UNEVEN_SLAB_ROW_BYTES
     if slabs_of_rows(problem, card, longest_bytes=longest_bytes):
-        return ("cuda_slab", "cuda_streamed")
+        return ("cuda_slab_stages", "cuda_slab", "cuda_streamed")
     if _short(problem):
         return ("cuda_row_per_thread", "cuda_streamed")
     return ("cuda_streamed", "cuda_adaptive")
@@ -47,10 +47,10 @@ def argmax(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (2**20, 3), (500, 16))
     >>> [argmax(Problem(op="argmax", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_words', 'cuda_slab', 'cuda_row_per_thread']
+    ['cuda_words', 'cuda_slab_stages', 'cuda_row_per_thread']
     """
     if slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
-        return ("cuda_slab", "cuda_words")
+        return ("cuda_slab_stages", "cuda_slab", "cuda_words")
     if _short(problem) and problem.sizes["m"] > card.multiprocessors:
         return ("cuda_row_per_thread", "cuda_words")
     return ("cuda_words", "cuda_adaptive")

@@ -1,4 +1,4 @@
-// CUDA C++ kernel of `row_sum` of few short rows, for one length only. ELEMENT is float, __half or __nv_bfloat16; sums are in fp32. With the
+// CUDA C++ kernels of `row_sum` of short rows, for one length only. ELEMENT is float, __half or __nv_bfloat16; sums are in fp32. With the
 // length as a constant, nothing is computed about ends or loops, and all loads of a thread are in flight at once.
 #include "vec16.cuh"
 
@@ -31,5 +31,41 @@ extern "C" __global__ void __launch_bounds__(THREADS) row_sum_known_length(
     }
     if (row < m && lane == 0) {
         out[row] = from_float<ELEMENT>(sum);
+    }
+}
+
+// Many rows of whole 16-byte vectors: a warp has whole rows, a thread one vector of each of ROWS of them, all loaded before the first is added.
+#ifndef ROWS
+#define ROWS 1
+#endif
+using Vector = Vec16<ELEMENT>;
+
+extern "C" __global__ void __launch_bounds__(THREADS) row_sum_known_vectors(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, int m) {
+    constexpr int VECTORS = LENGTH / Vector::WIDTH, AT_ONCE = THREADS / LANES;
+    const int lane = threadIdx.x % LANES;
+    const int first = blockIdx.x * (AT_ONCE * ROWS) + threadIdx.x / LANES;
+    const Vector* vectors = reinterpret_cast<const Vector*>(x) + (long long)first * VECTORS + lane;
+    Vector vector[ROWS];
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        const bool inside = first + r * AT_ONCE < m && lane < VECTORS;
+        vector[r] = inside ? load_vec16(vectors + r * AT_ONCE * VECTORS) : Vector{};
+    }
+    make_opaque(vector);
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        float sum = 0.0f;
+#pragma unroll
+        for (int e = 0; e < Vector::WIDTH; ++e) {
+            sum += to_float(vector[r].e[e]);
+        }
+#pragma unroll
+        for (int apart = LANES / 2; apart > 0; apart /= 2) {
+            sum += __shfl_xor_sync(0xffffffffu, sum, apart);
+        }
+        if (lane == 0 && first + r * AT_ONCE < m) {
+            out[first + r * AT_ONCE] = from_float<ELEMENT>(sum);
+        }
     }
 }

@@ -1,4 +1,4 @@
-"""CUDA C++ kernel of `row_sum` of few short rows, compiled for their length, bound to tensors."""
+"""CUDA C++ kernels of `row_sum` of short rows, compiled for their length, bound to tensors."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.vec16 import VEC16_BYTES, aligned
 from kernelviz.ops.row_reduction.cuda import bind_adaptive
 
 if TYPE_CHECKING:
@@ -16,9 +17,17 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parent / "known_length.cu"
 THREADS = 128
+MOST_ROWS = 2**31 - 1 - 4 * THREADS
+"""Rows are counted in 32 bits, also those after the last one that a thread tests."""
 MOST_ELEMENTS, LONGEST = 2**16, 256
 """Of a matrix, and of a row: the loads of eight elements for each of 32 threads."""
 SERIAL_ROWS, SERIAL_LENGTH, EACH = 32, 16, 4
+
+
+ROWS_IN_FLIGHT = 4
+"""Of a thread where rows are many: 64 bytes."""
+MOST_VECTORS = 32
+"""16-byte vectors of a row, one for each thread of a warp."""
 
 
 def lanes(m: int, n: int) -> int | None:
@@ -37,19 +46,37 @@ def lanes(m: int, n: int) -> int | None:
     return min(32, 1 << (-(-n // EACH) - 1).bit_length())
 
 
+def vector_lanes(n: int, itemsize_bytes: int) -> int | None:
+    """Threads that share a row of n elements where each has one 16-byte vector; None for a row of more than 512 bytes, or of no
+    whole vectors.
+
+    >>> vector_lanes(32, 4), vector_lanes(24, 2), vector_lanes(100, 2), vector_lanes(512, 2)
+    (8, 4, None, None)
+    """
+    vectors, after = divmod(n * itemsize_bytes, VEC16_BYTES)
+    return None if after or vectors > MOST_VECTORS else 1 << (vectors - 1).bit_length()
+
+
 def bind_known_length(x_MN: Tensor) -> Launch:
-    """Few short rows of a contiguous matrix (M, N); others as `bind_adaptive`. Raises BadField for one that is not contiguous."""
+    """Few short rows of a contiguous matrix (M, N), or many that are whole 16-byte vectors; others as `bind_adaptive`.
+
+    Raises BadField for a matrix that is not contiguous.
+    """
     import torch
 
     require_contiguous(x_MN=x_MN)
     m, n = x_MN.shape
-    shared_by = lanes(m, n)
+    name, shared_by, rows_of_thread = "row_sum_known_length", lanes(m, n), 1
+    if shared_by is None and aligned(x_MN) and m <= MOST_ROWS:
+        name, shared_by = "row_sum_known_vectors", vector_lanes(n, x_MN.element_size())
+        rows_of_thread = ROWS_IN_FLIGHT
     if shared_by is None:
         return bind_adaptive(x_MN, argmax=False)
-    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "LENGTH": str(n), "LANES": str(shared_by)}
-    kernel = nvrtc.kernel(SOURCE, "row_sum_known_length", defines)
+    shape = {"LENGTH": n, "LANES": shared_by, "ROWS": rows_of_thread}
+    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype)} | {macro: str(value) for macro, value in shape.items()}
+    kernel = nvrtc.kernel(SOURCE, name, defines)
     out_M = torch.empty(m, dtype=x_MN.dtype, device=x_MN.device)
-    blocks, rows = -(-m * shared_by // THREADS), ctypes.c_int(m)
+    blocks, rows = -(-m * shared_by // (THREADS * rows_of_thread)), ctypes.c_int(m)
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, THREADS, x_MN.data_ptr(), out_M.data_ptr(), rows)
