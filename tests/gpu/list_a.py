@@ -42,7 +42,7 @@ METHOD = Method(budget_s=0.1, early_stop=4.0)
 """A variant of which a block takes four times as long as the fastest one gets no further blocks."""
 SLOW = ("composite_eager", "cuda_direct", "cuda_im2col", "cuda_naive")
 """Rungs that show what not to do, and may take minutes at a drawn size."""
-MOST_WAIT_S = 300.0
+MOST_WAIT_S = 60.0
 """Without any event of the run for so long, what was measured counts, and the rest is cancelled."""
 
 
