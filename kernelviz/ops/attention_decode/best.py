@@ -13,10 +13,11 @@ SHORT_CONTEXT = 64
 
 
 def decode(problem: Problem, card: Card) -> tuple[str, ...]:
-    """CUDA C++ on tensor cores; a program of Triton a query head for contexts of at most 64 tokens and at most two query
-    heads of a key head, and Triton's scheduled kernel for more than 16, which tensor cores do not take.
+    """CUDA C++ on tensor cores; for contexts of at most 64 tokens, a program of Triton a query head for at most two query heads
+    of a key head, and a program a key head for more; Triton's scheduled kernel for more than 16, which tensor cores do not take.
 
-    A product on tensor cores has 16 rows, which one or two query heads leave empty, and a short context hides neither that nor
+    H200: 2677 contexts of 11 tokens with 32 query heads of 4 key heads of 256 take 109 us by programs of Triton, and 236 on
+    tensor cores. A product on tensor cores has 16 rows, which one or two query heads leave empty, and a short context hides neither that nor
     the start of its pipeline.
 
     >>> from kernelviz.ops.catalog.best import H200
@@ -26,6 +27,6 @@ def decode(problem: Problem, card: Card) -> tuple[str, ...]:
     ['cuda_mma', 'triton_heads']
     """
     query_heads, key_heads = problem.sizes["hq"], problem.sizes["hk"]
-    if problem.sizes["l"] <= SHORT_CONTEXT and query_heads <= 2 * key_heads:
-        return ("triton_heads", "cuda_mma")
+    if problem.sizes["l"] <= SHORT_CONTEXT and query_heads <= MOST_GROUP * key_heads:
+        return ("triton_heads" if query_heads <= 2 * key_heads else "triton_packed", "cuda_mma")
     return ("cuda_mma", "triton_scheduled") if query_heads <= MOST_GROUP * key_heads else ("triton_scheduled",)

@@ -7,6 +7,7 @@ from kernelviz.ops.catalog.best import (
     Card,
     few_long_rows,
     many_short_rows,
+    row_bytes,
     slabs_of_rows,
     triton_vectorises,
     whole_vectors,
@@ -21,6 +22,9 @@ whole 16-byte vectors are slower: rmsnorm of 400,000 rows of 128 bytes takes 25 
 LONGEST_BACKWARD_ROW = 2**18
 """Elements of bf16 that the 16 blocks of a cluster hold: 512 KiB. The kernel for longer rows has one block a row."""
 LONGEST_BACKWARD_ROW_BYTES = 2**19
+CLUSTER = 16
+"""Blocks of the largest cluster."""
+FEW_BACKWARD_ROW_BYTES = 16 * 1024
 
 
 def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
@@ -94,7 +98,10 @@ def _uneven(problem: Problem, card: Card) -> tuple[str, ...]:
     if not whole_vectors(problem, "n") and slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
         return ("cuda_slab_stages", "cuda_slab", "cuda_registers")
     if n < WARP and not whole_vectors(problem, "n"):
-        return ("triton_persistent", "cuda_registers")
+        few = (
+            problem.sizes["m"] <= card.multiprocessors
+        )  # H200: 5 rows of 3 take 1.4 us by a program each, and 2.0 by persistent ones
+        return ("triton_block_per_row" if few else "triton_persistent", "cuda_registers")
     uneven = not triton_vectorises(n) or many_short_rows(problem, card)
     return ("cuda_columns", "cuda_registers") if uneven else ()
 
@@ -113,17 +120,19 @@ def _few(problem: Problem, card: Card) -> bool:
 def _backward(problem: Problem, card: Card) -> tuple[str, ...]:
     """H200: 8192 rows of 8192 take 98 us in Triton and 111 in clusters; 2048 rows of 32768 take 311 and 112, and 49751 rows
     of 23, of which Triton loads no vectors, 37 and 14. 8 rows of 3.5 million take 2261 and 3211: one block or cluster a row
-    leaves multiprocessors idle, so several share each of a few rows that no cluster holds.
+    leaves multiprocessors idle, so several share each of a few rows that no cluster holds. So they do for rows of more than
+    16 KiB where clusters have too few blocks: 3 rows of 12623 take 15.6 by clusters and 6.2 by parts.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((8192, 8192), (2048, 32768), (8192, 8195), (8, 2**22), (200, 2**22))
+    >>> shapes = ((8192, 8192), (2048, 32768), (8192, 8195), (8, 2**22), (3, 12623), (200, 2**22))
     >>> sizes = [{"m": m, "n": n} for m, n in shapes]
     >>> problems = [Problem(op="rmsnorm", sizes=one, dtype="bf16", direction="backward") for one in sizes]
     >>> [_backward(problem, H200)[0] for problem in problems]
-    ['triton_persistent', 'cuda_cluster', 'cuda_cluster', 'cuda_split', 'triton_persistent']
+    ['triton_persistent', 'cuda_cluster', 'cuda_cluster', 'cuda_split', 'cuda_split', 'triton_persistent']
     """
     n = problem.sizes["n"]
-    if few_long_rows(problem, card, longest_bytes=LONGEST_BACKWARD_ROW_BYTES):
+    few = problem.sizes["m"] * CLUSTER <= card.multiprocessors and row_bytes(problem) > FEW_BACKWARD_ROW_BYTES
+    if few or few_long_rows(problem, card, longest_bytes=LONGEST_BACKWARD_ROW_BYTES):
         return ("cuda_split", "triton_persistent", "cuda_cluster")
     even = triton_vectorises(n) and not many_short_rows(problem, card)
     if n > LONGEST_BACKWARD_ROW or (n <= LONG_ROW and even):

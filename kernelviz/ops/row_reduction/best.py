@@ -8,6 +8,9 @@ from kernelviz.ops.catalog.best import Card, row_bytes, slabs_of_rows, whole_vec
 KNOWN_LENGTH, KNOWN_ELEMENTS = 256, 2**16
 """Of a row and of a matrix, for which `cuda_known_length` has a kernel of its own. H200: 40 rows of 100 bf16 take 1.33 us so,
 1.41 by the kernel that prefetches; 300 of 16 fp32 1.34, and 1.46 by programs of Triton."""
+KNOWN_VECTOR_BYTES = 128
+"""Of many rows of whole 16-byte vectors that it takes. H200: a million rows of 32 fp32 take 31 us so, and 33.5 through a ring of
+slabs; longer rows were not measured."""
 THREAD_ROW_BYTES = 64
 """Of a row for a thread: the L1 (256 KiB) holds as much of 2048 rows twice, so that each sector is read from memory once."""
 SLAB_ROW_BYTES = 512
@@ -18,19 +21,20 @@ UNEVEN_SLAB_ROW_BYTES = 1024
 
 def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
     """The kernel that prefetches vectors and chooses threads and parts of a row by size; many short rows as pieces of shared
-    memory; few short rows by the kernel that is compiled for their length, and more of at most 64 bytes by a thread each.
+    memory; short rows that are few, or whole 16-byte vectors of at most 128 bytes, by the kernel for their length.
 
     A warp has more threads than a short row has vectors.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((8192, 8192), (2**20, 3), (300_000, 333), (4, 16), (5000, 16))
+    >>> shapes = ((8192, 8192), (2**20, 3), (300_000, 333), (4, 16), (2**20, 16), (2**20, 100))
     >>> [row_sum(Problem(op="row_sum", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_streamed', 'cuda_slab_stages', 'cuda_slab_stages', 'cuda_known_length', 'cuda_row_per_thread']
+    ['cuda_streamed', 'cuda_slab_stages', 'cuda_slab_stages', 'cuda_known_length', 'cuda_known_length', 'cuda_slab_stages']
     """
     m, n = problem.sizes["m"], problem.sizes["n"]
-    if n <= KNOWN_LENGTH and m * n <= KNOWN_ELEMENTS:
+    whole = whole_vectors(problem, "n")
+    if (n <= KNOWN_LENGTH and m * n <= KNOWN_ELEMENTS) or (whole and row_bytes(problem) <= KNOWN_VECTOR_BYTES):
         return ("cuda_known_length", "cuda_streamed")
-    longest_bytes = SLAB_ROW_BYTES if whole_vectors(problem, "n") else UNEVEN_SLAB_ROW_BYTES
+    longest_bytes = SLAB_ROW_BYTES if whole else UNEVEN_SLAB_ROW_BYTES
     if slabs_of_rows(problem, card, longest_bytes=longest_bytes):
         return ("cuda_slab_stages", "cuda_slab", "cuda_streamed")
     if _short(problem):
