@@ -17,7 +17,9 @@ def decode(problem: Problem, card: Card) -> tuple[str, ...]:
     of a key head, and a program a key head for more; Triton's scheduled kernel for more than 16, which tensor cores do not take.
 
     H200: 2677 contexts of 11 tokens with 32 query heads of 4 key heads of 256 take 109 us by programs of Triton, and 236 on
-    tensor cores. A product on tensor cores has 16 rows, which one or two query heads leave empty, and a short context hides neither that nor
+    tensor cores.
+
+    A product on tensor cores has 16 rows, which one or two query heads leave empty, and a short context hides neither that nor
     the start of its pipeline.
 
     >>> from kernelviz.ops.catalog.best import H200
