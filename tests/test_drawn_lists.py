@@ -53,8 +53,16 @@ def test_parts_for_several_gpus_share_a_list_by_its_ops() -> None:
     assert list_a.part_of(LIST, "1/1") == list(LIST)
     with pytest.raises(BadField, match=r"'5/4'.*name one like 1/2 and 2/2"):
         list_a.part_of(LIST, "5/4")
-    first = list_a.spread(LIST)[: len({one.problem.op for one in LIST})]
-    assert {one.problem.op for one in first} == {one.problem.op for one in LIST}
+
+
+def test_a_run_has_a_few_problems_of_one_op_and_direction() -> None:
+    runs = list_a.together(LIST)
+    assert [one for some in runs for one in some] == list(LIST)
+    assert max(map(len, runs)) == list_a.MOST_TOGETHER
+    assert all(len({(one.problem.op, one.problem.direction) for one in some}) == 1 for some in runs)
+    first = list_a.spread(runs)[: len({one.problem.op for one in LIST})]
+    assert {some[0].problem.op for some in first} == {one.problem.op for one in LIST}
+    assert sorted(map(str, list_a.spread(runs))) == sorted(map(str, runs))
 
 
 def test_no_problem_exceeds_its_limits_and_sizes_are_of_every_magnitude() -> None:
@@ -89,13 +97,13 @@ def test_memory_bound_leaves_out_products() -> None:
 
 
 def test_a_request_has_every_variant_that_takes_the_problem_but_the_slow_ones() -> None:
-    for one in LIST:
-        request = list_a.request_of(one)
-        op = catalogue()[one.problem.op]
-        assert request.variants
-        for name in request.variants:
-            assert op.variant_named(name).refuses(one.problem) is None
-        assert not set(list_a.SLOW) & set(request.variants)
+    for some in list_a.together(LIST):
+        names, op = list_a.variants_of(some), catalogue()[some[0].problem.op]
+        for name in names:
+            assert any(op.variant_named(name).refuses(one.problem) is None for one in some)
+        for one in some:
+            assert any(op.variant_named(name).refuses(one.problem) is None for name in names)
+        assert not set(list_a.SLOW) & set(names)
 
 
 def lines_of_a_recorded_run() -> list[dict[str, object]]:

@@ -7,7 +7,7 @@ again until it says that the list is complete. No problem is begun after SECONDS
 take a minute more. Another `--seed` draws another list: list B is that of the hash of the last commit of a kernel,
 drawn and measured once. `tests/gpu/read_list.py` reads the file. All problems of an op follow each other, so that one
 machine measures them. `--part 1/4` measures every fourth op only, for four GPUs that measure at once, each into a file
-of its own (CUDA_VISIBLE_DEVICES chooses the GPU). `--spread` takes one problem of each op in turn, for a look at all
+of its own (CUDA_VISIBLE_DEVICES chooses the GPU). `--spread` takes a few problems of each op in turn, for a look at all
 ops in a short time.
 """
 
@@ -24,12 +24,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from drawn_list import COUNT, Drawn, problems
 
 from kernelviz.bench import Bench, recording
 from kernelviz.bench.best import auto_names
-from kernelviz.core import LIVING, Device, Failure, KernelvizError, Method, Result, Run, RunRequest
+from kernelviz.core import LIVING, Device, Failure, KernelvizError, Method, Plan, Result, Run
 from kernelviz.hardware.discovery import discover
 from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.library_comparison import OWN, ComparisonRow, comparison_rows, time_s
@@ -42,32 +41,40 @@ METHOD = Method(budget_s=0.1, early_stop=4.0)
 """A variant of which a block takes four times as long as the fastest one gets no further blocks."""
 SLOW = ("composite_eager", "cuda_direct", "cuda_im2col", "cuda_naive")
 """Rungs that show what not to do, and may take minutes at a drawn size."""
+MOST_TOGETHER = 4
+"""Problems of a run, which takes about 20 s."""
 MOST_WAIT_S = 60.0
 """Without any event of the run for so long, what was measured counts, and the rest is cancelled."""
 
 
-def request_of(drawn: Drawn, device: str = "cuda:0") -> RunRequest:
-    """All variants that take the problem, but those that run only if they are named and the slow first rungs."""
-    problem = drawn.problem
-    op = op_named(problem.op)
-    taken = (v for v in op.variants if not v.only_when_named and v.name not in SLOW and v.refuses(problem) is None)
-    return RunRequest(
-        op=problem.op,
-        dtype=problem.dtype,
-        compute=problem.compute,
-        direction=problem.direction or "forward",
-        sizes={axis: str(size) for axis, size in problem.sizes.items()},
-        variants=tuple(v.name for v in taken),
-        device=device,
-    )
+def together(drawn: Sequence[Drawn], most: int = MOST_TOGETHER) -> list[list[Drawn]]:
+    """The problems of an op and direction that one run measures, so that kernels of the next are compiled meanwhile."""
+    same = itertools.groupby(drawn, key=lambda one: (one.problem.op, one.problem.direction))
+    return [list(some) for _, group in same for some in _batches(list(group), most)]
 
 
-def measured(bench: Bench, drawn: Drawn, device: str) -> Run:
-    """The run of a problem. Variants that cannot run on this machine are left out. Errors: KernelvizError."""
-    request = request_of(drawn, device)
-    usable = {offer.variant.name for offer in bench.offers(request.op, device) if offer.lack is None}
-    variants = tuple(name for name in request.variants or () if name in usable)
-    run_id = bench.run(bench.plan(msgspec.structs.replace(request, variants=variants)), METHOD)
+def _batches(drawn: list[Drawn], most: int) -> list[list[Drawn]]:
+    return [drawn[first : first + most] for first in range(0, len(drawn), most)]
+
+
+def variants_of(drawn: Sequence[Drawn]) -> tuple[str, ...]:
+    """All variants that take one of the problems, but those that run only if they are named and the slow first rungs."""
+    problems = [one.problem for one in drawn]
+    usual = (v for v in op_named(problems[0].op).variants if not v.only_when_named and v.name not in SLOW)
+    return tuple(v.name for v in usual if any(v.refuses(problem) is None for problem in problems))
+
+
+def plan_of(bench: Bench, drawn: Sequence[Drawn], device: str) -> Plan:
+    """Those of these variants that can run on this machine."""
+    problems = tuple(one.problem for one in drawn)
+    usable = {offer.variant.name for offer in bench.offers(problems[0].op, device) if offer.lack is None}
+    names = tuple(name for name in variants_of(drawn) if name in usable)
+    return Plan(problems=problems, variants=names, baseline=names[0], device=device)
+
+
+def measured(bench: Bench, drawn: Sequence[Drawn], device: str) -> Run:
+    """The run of some problems of an op and direction. Errors: KernelvizError."""
+    run_id = bench.run(plan_of(bench, drawn, device), METHOD)
     for _ in bench.follow(run_id, timeout_s=MOST_WAIT_S):
         pass
     run = bench.load(run_id)
@@ -127,23 +134,44 @@ def numbers_in(file: Path, seed: str) -> set[int]:
     return {line["number"] for line in lines}
 
 
-def measure(bench: Bench, file: Path, drawn: Sequence[Drawn], seed: str, most_s: float, device: str = "cuda:0") -> int:
-    """Measure what the file lacks, until the time is over; returns how many problems are left."""
+def measure(
+    bench: Bench,
+    file: Path,
+    drawn: Sequence[Drawn],
+    seed: str,
+    most_s: float,
+    device: str = "cuda:0",
+    *,
+    evenly: bool = False,
+) -> int:
+    """Measure what the file lacks, until the time is over, and return how many problems are left. `evenly`: each op in turn."""
     begun_s = time.monotonic()
     done = numbers_in(file, seed)
-    rest = [one for one in drawn if one.number not in done]
+    rest = together([one for one in drawn if one.number not in done])
+    if evenly:
+        rest = spread(rest)
     while rest and time.monotonic() - begun_s < most_s:
-        one = rest.pop(0)
+        some = rest.pop(0)
         try:
-            run = measured(bench, one, device)
-            row = next(iter(comparison_rows([run], auto=partial(auto_names, bench))), None)
-            line = line_of(one, seed, run.environment.device, run.results, row)
+            run = measured(bench, some, device)
         except KernelvizError as error:
-            line = line_of(one, seed, bench.device(device), (), None, str(error))
-        with file.open("a") as lines:
-            print(json.dumps(line), file=lines, flush=True)
-        print(one.problem.key, line["verdict"], line["auto"], line["error"], flush=True)  # noqa: T201
-    return len(rest)
+            lines = [line_of(one, seed, bench.device(device), (), None, str(error)) for one in some]
+        else:
+            rows = {row.problem.key: row for row in comparison_rows([run], auto=partial(auto_names, bench))}
+            of_problem = {one.number: [r for r in run.results if r.problem == one.problem] for one in some}
+            # A run that was given up may have problems that it never began: each of them gets a run of its own.
+            alone = [one for one in some if not of_problem[one.number] and len(some) > 1]
+            rest = [*([one] for one in alone), *rest]
+            lines = [
+                line_of(one, seed, run.environment.device, of_problem[one.number], rows.get(one.problem.key))
+                for one in some
+                if one not in alone
+            ]
+        with file.open("a") as written:
+            for line in lines:
+                print(json.dumps(line), file=written, flush=True)
+                print(line["op"], line["sizes"], line["verdict"], line["auto"], line["error"], flush=True)  # noqa: T201
+    return sum(map(len, rest))
 
 
 def part_of(drawn: Sequence[Drawn], part: str) -> list[Drawn]:
@@ -152,12 +180,12 @@ def part_of(drawn: Sequence[Drawn], part: str) -> list[Drawn]:
     return [one for one in drawn if one.problem.op in ops]
 
 
-def spread(drawn: Sequence[Drawn]) -> list[Drawn]:
-    """The first problem of every op, then the second of every op, and so on."""
-    by_op = {
-        op: [one for one in drawn if one.problem.op == op] for op in dict.fromkeys(one.problem.op for one in drawn)
-    }
-    return [one for row in itertools.zip_longest(*by_op.values()) for one in row if one is not None]
+def spread(runs: Sequence[list[Drawn]]) -> list[list[Drawn]]:
+    """The first run of every op, then the second of every op, and so on."""
+    by_op: dict[str, list[list[Drawn]]] = {}
+    for some in runs:
+        by_op.setdefault(some[0].problem.op, []).append(some)
+    return [some for row in itertools.zip_longest(*by_op.values()) for some in row if some is not None]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -172,11 +200,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--part", default="1/1", metavar="I/N")
     given = parser.parse_args(arguments)
     drawn = part_of(problems(given.seed, given.count, memory_bound=given.memory_bound), given.part)
-    if given.spread:
-        drawn = spread(drawn)
     with tempfile.TemporaryDirectory() as home:
         bench = Bench(Store.open(Path(home)), discover(), lock_directory=Path(home))
-        left = measure(bench, given.file, drawn, given.seed, given.most_s, given.device)
+        left = measure(bench, given.file, drawn, given.seed, given.most_s, given.device, evenly=given.spread)
         bench.close()
     print("the list is complete" if not left else f"{left} problems are left: call it again")  # noqa: T201
     return 0
