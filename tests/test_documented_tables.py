@@ -104,6 +104,7 @@ def test_the_text_says_what_was_measured_of_list_a() -> None:
     for code, said in (
         ("before", "{} problems: geometric mean {:.2f} of the best library, {} below 0.98, {} below 0.85;"),
         ("after", "geometric mean {1:.2f}, {2} below 0.98, {3} below 0.85."),
+        ("last", "geometric mean {1:.2f}, {2} below 0.98, {3} below 0.85. "),
     ):
         of_code = [one for one in measured if one["code"] == code]
         ratios = [float(one["library_us"]) / float(one["own_us"]) for one in of_code]
@@ -113,6 +114,10 @@ def test_the_text_says_what_was_measured_of_list_a() -> None:
     before = {one["problem"]: one for one in measured if one["code"] == "before"}
     again = [one for one in measured if one["code"] == "after" and one["problem"] in before]
     assert f"{len(again)} of the {len(before)} among them" in PAGE
+    last, above = (
+        [one["problem"] for one in measured if (one["code"] == "last") == is_last] for is_last in (True, False)
+    )
+    assert f"{len(set(last) & set(above))} of the {len(last)} are among those above" in PAGE
     chosen = [float(one["own_us"]) / float(one["auto_us"]) for one in before.values() if one["auto_us"]]
     assert f"in {sum(share >= 0.97 for share in chosen)} of {len(chosen)}." in PAGE
     for one in measured:
