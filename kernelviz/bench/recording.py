@@ -1,9 +1,10 @@
-"""Record runs for the gallery: each op and direction with all variants at default sizes, in the compact form, and indices."""
+"""Record runs for the gallery: each op and direction with all variants at some sizes, in the compact form, and indices."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -15,7 +16,10 @@ from kernelviz.metrics.samples import by_block
 
 BUDGET_S = 0.15
 """Largest device time for each case of a recorded run, in seconds."""
+MOST_SIZES = 6
+"""Of an op: a curve over seventeen sizes says little more, and takes three times as long on each card."""
 ENDING = ".kvz"
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +39,11 @@ def name_of(bench: Bench, op: str, device: str, direction: Direction = "forward"
     return f"{short[:40]}-{op}" + ("" if direction == "forward" else f"-{direction}")
 
 
-def plan_of(bench: Bench, op: str, device: str, direction: Direction = "forward") -> Plan:
-    """All variants that can run on the device and solve the problem, except those that run only when named, at default sizes.
+def plan_of(
+    bench: Bench, op: str, device: str, direction: Direction = "forward", *, most_sizes: int = MOST_SIZES
+) -> Plan:
+    """All variants that can run on the device and solve the problem, except those that run only when named, at default sizes,
+    or at so many of them from the smallest to the largest.
 
     Errors: UnknownName; BadField if no variant can run there.
     """
@@ -44,7 +51,18 @@ def plan_of(bench: Bench, op: str, device: str, direction: Direction = "forward"
     offers = bench.offers(op, device)
     if not any(o.available and not o.variant.only_when_named for o in offers):
         raise BadField("op", op, f"none of its variants can run on {device}")
-    return bench.plan(RunRequest(op=op, device=device, direction=direction))
+    plan = bench.plan(RunRequest(op=op, device=device, direction=direction))
+    return msgspec.structs.replace(plan, problems=spread(plan.problems, most_sizes))
+
+
+def spread(items: Sequence[T], most: int) -> tuple[T, ...]:
+    """At most so many of them (two or more), at even distances, the first and the last among them.
+
+    >>> spread(range(17), 6), spread(range(11), 6), spread(range(8), 6), spread("abc", 6)
+    ((0, 4, 8, 12, 16), (0, 2, 4, 6, 8, 10), (0, 2, 4, 6, 7), ('a', 'b', 'c'))
+    """
+    step = -(-(len(items) - 1) // (most - 1)) or 1
+    return (*items[:-1:step], items[-1])
 
 
 def unfinished(bench: Bench, title: str) -> str | None:
@@ -53,7 +71,15 @@ def unfinished(bench: Bench, title: str) -> str | None:
     return next((r.id for r in stored if r.title == title and r.status in ("cancelled", "interrupted")), None)
 
 
-def start(bench: Bench, wanted: OpPass, device: str, *, owner: str = "", budget_s: float = BUDGET_S) -> str:
+def start(
+    bench: Bench,
+    wanted: OpPass,
+    device: str,
+    *,
+    owner: str = "",
+    budget_s: float = BUDGET_S,
+    most_sizes: int = MOST_SIZES,
+) -> str:
     """Measure the op, or the rest of an interrupted recording of it, and return the id of the run at once."""
     title = title_of(bench, wanted, device)
     earlier = unfinished(bench, title)
@@ -61,7 +87,7 @@ def start(bench: Bench, wanted: OpPass, device: str, *, owner: str = "", budget_
         bench.resume(earlier, owner=owner)
         return earlier
     return bench.run(
-        plan_of(bench, wanted.op, device, wanted.direction),
+        plan_of(bench, wanted.op, device, wanted.direction, most_sizes=most_sizes),
         Method(budget_s=budget_s, figures=USUAL_FIGURES),
         owner=owner,
         title=title,

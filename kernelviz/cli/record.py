@@ -29,6 +29,9 @@ def record(
         float,
         typer.Option(min=0.01, max=600.0, metavar="SECONDS", help="Largest device time for each case, in seconds."),
     ] = recording.BUDGET_S,
+    most_sizes: Annotated[
+        int, typer.Option(min=2, metavar="N", help="At most so many of the default sizes of an op, evenly spread.")
+    ] = recording.MOST_SIZES,
     index: Annotated[
         bool, typer.Option("--index", help="Measure nothing; only derive the indices of the folder again.")
     ] = False,
@@ -44,7 +47,7 @@ def record(
         str, typer.Option(metavar="I/N", help="Every Nth op from the Ith on, for N GPUs that record at once.")
     ] = "1/1",
 ) -> int:
-    """Record runs for the gallery: each op with all variants that can run here, at its default sizes.
+    """Record runs for the gallery: each op with all variants that can run here, at some of its default sizes.
 
     An op whose file is in the folder is skipped, and an interrupted recording goes on where it ended, so the same command can be
     repeated. Calibrate the device first (kernelviz device --calibrate): without its roofs, a run has no share of a measured roof.
@@ -73,7 +76,7 @@ def record(
                 console.err().print(f"{len(missing) - number} runs are left; the same command goes on with {op}")
                 code = 1
                 break
-            run_id = recording.start(bench, op, where, owner=console.owner(), budget_s=budget_s)
+            run_id = recording.start(bench, op, where, owner=console.owner(), budget_s=budget_s, most_sizes=most_sizes)
             stop = threading.Timer(left_s, bench.cancel, (run_id,))
             stop.start()
             try:

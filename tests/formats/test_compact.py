@@ -236,6 +236,9 @@ def test_a_recording_is_written_once_with_its_indices(tmp_path: Path) -> None:
     assert recording.missing(bench, ["softmax"], "cuda:0", tmp_path, direction="backward") == both[1:]
     assert recording.name_of(bench, "softmax", "cuda:0", "backward") == "h200-softmax-backward"
     assert {p.direction for p in recording.plan_of(bench, "softmax", "cuda:0", "backward").problems} == {"backward"}
+    every, some = (recording.plan_of(bench, "add", "cuda:0", most_sizes=most).problems for most in (100, 6))
+    assert len(every) > len(some) == 5
+    assert (some[0], some[-1]) == (every[0], every[-1])
     with pytest.raises(BadField, match="copy has no backward pass"):
         recording.missing(bench, ["copy"], "cuda:0", tmp_path, direction="backward")
     for wrong in ("0/2", "3/2", "half", "1/"):
