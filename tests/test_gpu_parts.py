@@ -13,14 +13,9 @@ from typing import Any, cast
 
 import gpu_report
 import join_reports
-import on_record
 import pytest
-from cases import Way, ways
-from on_record import Record, is_on_record, to_run
 from part_report import JoinError, PartReport, Told, join, report_file, told_with, write
 from parts import PARTS, TOTAL_LIMIT_S, part, part_of, seconds_before, stretches
-
-from kernelviz.ops import op_named
 
 ROOT = Path(__file__).parents[1]
 CARD = {
@@ -309,49 +304,3 @@ def test_a_test_that_never_ran_comes_first(tmp_path: Path) -> None:
     assert known == {"old": 2.0}
     old, new = SimpleNamespace(nodeid="old"), SimpleNamespace(nodeid="new")
     assert stretches([old, new], known, 1) == [new, old]
-
-
-def test_a_kernel_that_passed_on_this_card_with_this_source_and_these_versions_is_on_record(tmp_path: Path) -> None:
-    op, variant = op_named("softmax"), op_named("softmax").variant_named("triton_persistent")
-    every = list(ways(op, variant))
-    first = every[0]
-    name = "tests/gpu/test_kernels.py::test_variant_on_the_gpu[softmax-triton_persistent-x]"
-    launches = "tests/gpu/test_kernels.py::test_a_call_lands_in_the_current_stream_of_torch[softmax-triton_persistent]"
-
-    def entry(way: Way, **changed: Any) -> gpu_report.Entry:
-        digest = way.variant(op, variant).source_digest()
-        known = replace(ENTRY, op=op.name, variant=variant.name, dtype=way.dtype, compute=way.compute)
-        return replace(replace(known, direction=way.direction, source_digest=digest), **changed)
-
-    def record(entries: list[gpu_report.Entry], **changed: Any) -> Record:
-        file = tmp_path / "report.json"
-        file.unlink(missing_ok=True)
-        told = {one: {"outcome": "passed", "seconds": 1.0} for one in (name, launches)}
-        gpu_report.write(file, entries, {**CARD, "parts": {"kernels": {"tests": told}}})
-        return Record.of({**CARD, **changed}, [tmp_path / "none.json", file])
-
-    known = record([entry(way) for way in every])
-    one = {"op": op, "variant": variant, "way": first}
-    assert is_on_record(known, name, one)
-    assert is_on_record(known, launches, {"op": op, "variant": variant})
-    assert not is_on_record(known, name.replace("-x", "-y"), one), "a test that never ran"
-    assert not is_on_record(known, name, {"op": op, "variant": op.variant_named("triton_online"), "way": first})
-    assert not is_on_record(known, name, {}), "a test of no variant"
-    for changed in ({"source_digest": "other"}, {"passed": False}, {"device": "NVIDIA H100"}):
-        assert not is_on_record(record([entry(first, **changed)]), name, one), changed
-    assert not is_on_record(record([entry(first)]), launches, {"op": op, "variant": variant}), "not every format"
-    for elsewhere in ({"driver": "590"}, {"versions": {"torch": "2.12.0"}}, {"device": "NVIDIA H100"}):
-        assert not is_on_record(record([entry(first)], **elsewhere), name, one), elsewhere
-    items = [cast("pytest.Item", SimpleNamespace(nodeid=f"{number}")) for number in range(4000)]
-    assert to_run(items, Record(), "a") == items
-
-
-def test_of_what_is_on_record_one_test_in_forty_runs_again_and_others_at_each_commit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(on_record, "is_on_record", lambda *_: True)
-    items = [cast("pytest.Item", SimpleNamespace(nodeid=f"{number}")) for number in range(4000)]
-    some, others = (to_run(items, Record(), seed) for seed in ("a", "b"))
-    assert 60 < len(some) < 140
-    assert some != others
-    assert some == to_run(items, Record(), "a")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -25,9 +24,6 @@ REPORTS = "KERNELVIZ_GPU_REPORTS"
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("gpu suite")
     group.addoption("--part", choices=tuple(PARTS), help="run one part of the GPU suite and write its report")
-    group.addoption(
-        "--all", action="store_true", help="kernels: also tests that passed on this card with these sources"
-    )
     group.addoption("--whole-sweep", action="store_true", help="one_click: all sizes of each sweep, not only the last")
     group.addoption("--list-parts", action="store_true", help="print every GPU test by part as JSON, and run none")
 
@@ -74,23 +70,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     else:
         config.hook.pytest_deselected(items=[i for i in items if mine.get(i) != wanted])
         chosen = [i for i in items if mine.get(i) == wanted]
-        if wanted == "kernels" and not config.getoption("--all"):
-            every, chosen = chosen, _not_on_record(chosen)
-            config.hook.pytest_deselected(items=[i for i in every if i not in set(chosen)])
         count = int(getattr(config, "workerinput", {}).get("workercount", 1))
         items[:] = stretches(chosen, seconds_before(wanted), count) if count > 1 else chosen
-
-
-def _not_on_record(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Tests of kernels that did not pass on this card with these sources, and a sample of the others."""
-    sys.path.insert(0, str(HERE.parent / "ops"))
-    from gpu_report import all_paths
-    from on_record import Record, to_run
-
-    here = environment()
-    with pytest.MonkeyPatch.context() as patched:  # a part writes what it finds to another file
-        patched.delenv("KERNELVIZ_GPU_REPORT", raising=False)
-        return to_run(items, Record.of(here, all_paths()), here["commit"])
 
 
 def _words(report: pytest.TestReport) -> str:
