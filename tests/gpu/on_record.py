@@ -23,10 +23,11 @@ import hashlib
 import json
 import platform
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from importlib import metadata
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import pytest
@@ -144,10 +145,17 @@ def code_of(part: str) -> str:
     return digest([(str(path.relative_to(ROOT)), code_hash(path.suffix, read_text(path))) for path in deciding(part)])
 
 
-def plain(declared: object, but: Sequence[str]) -> list[str]:
-    """The fields of a declaration that are no functions, as text, but those named."""
-    held = [(one.name, getattr(declared, one.name)) for one in fields(declared)]  # type: ignore[arg-type]
-    return [f"{name}={value!r}" for name, value in held if name not in but and not callable(value)]
+def declared(value: object, but: Sequence[str] = ()) -> object:
+    """A declaration as plain values: of a function the digest of its code, of a record its fields, except those named."""
+    if isinstance(value, FunctionType):
+        return Closure().digest(value)
+    if is_dataclass(value):
+        return [(one.name, declared(getattr(value, one.name))) for one in fields(value) if one.name not in but]
+    if isinstance(value, Mapping):
+        return sorted((repr(key), declared(one)) for key, one in value.items())
+    if isinstance(value, tuple | list):
+        return [declared(one) for one in value]
+    return repr(value)
 
 
 TOLD = (
@@ -170,19 +178,14 @@ TOLD = (
 @functools.cache
 def _of_op(name: str) -> str:
     op = catalogue()[name]
-    functions: list[Callable[..., object] | None] = [op.cost, op.reference, op.bound, op.compared, op.check]
-    facts = plain(op, TOLD)
-    if op.backward is not None:
-        functions += [op.backward.cost, op.backward.reference, op.backward.bound]
-        facts += plain(op.backward, TOLD)
-    return digest([[Closure().digest(one) if one is not None else "" for one in functions], facts, op.axis_names])
+    return digest([declared(op, TOLD), declared(op.backward, TOLD), op.axis_names])
 
 
 @functools.cache
 def _of_variant(op: str, name: str, direction: str) -> str:
     variant = catalogue()[op].variant_named(name)
     variant = variant.of_backward() if direction == "backward" else variant
-    return digest([Closure().digest(variant.bind), plain(variant, TOLD)])
+    return digest(declared(variant, TOLD))
 
 
 def key_of(part: str, parameters: Mapping[str, Any], card: object) -> str | None:
