@@ -169,8 +169,8 @@ def entry_of(op: Op, variant: Variant, way: Way, **changes: Any) -> dict[str, An
 
 
 class Configuration(SimpleNamespace):
-    def getoption(self, name: str) -> bool:
-        return bool(name in self.given)
+    def getoption(self, name: str, default: bool) -> bool:
+        return bool(name in self.given) or default
 
 
 def chosen(

@@ -315,3 +315,14 @@ def test_a_test_that_never_ran_comes_first(tmp_path: Path) -> None:
     assert known == {"old": 2.0}
     old, new = SimpleNamespace(nodeid="old"), SimpleNamespace(nodeid="new")
     assert stretches([old, new], known, 1) == [new, old]
+
+
+def test_a_test_keeps_its_key_and_is_in_one_part_only(tmp_path: Path) -> None:
+    """In a report, after it moved from one part to another."""
+    target, name = tmp_path / "report.json", "tests/gpu/test_roofs.py::test_two_calibrations_agree"
+    write(join({"old": report("product", tests={name: Told("passed", 1.0)}, kernels=[])}), target)
+    write(join({"new": report("smoke", tests={name: Told("passed", 2.0, key="k")}, on_record=7)}), target)
+    parts = json.loads(target.read_text())["parts"]
+    assert parts["product"]["tests"] == {}
+    assert parts["smoke"]["tests"] == {name: {"outcome": "passed", "seconds": 2.0, "commit": "a", "key": "k"}}
+    assert report(on_record=7).summary() == "part smoke: 1 passed, 7 on record, 100 s"

@@ -258,7 +258,7 @@ def left_out(passed: Mapping[str, str], seed: str) -> set[str]:
 
 def asks_all(config: pytest.Config) -> bool:
     """Whether the caller asked for every test, or said which."""
-    asked = [config.option.keyword, config.getoption("--all"), config.getoption("--whole-sweep")]
+    asked = [config.option.keyword, *(config.getoption(name, default=False) for name in ("--all", "--whole-sweep"))]
     return any(asked) or any("::" in argument for argument in config.args)
 
 

@@ -33,9 +33,9 @@ class Part:
 
 
 PARTS: dict[str, Part] = {
-    # Its tests wait for starts of workers and for compilers, not for the GPU, and none judges a time: 430 s of them.
+    # Its tests wait for starts of workers and for compilers, not for the GPU, and none judges a time: 460 s of them.
     "smoke": Part(
-        summary="a run by the command line and by the page, variants that crash, hang, cheat or are wrong, compilers",
+        summary="a run by the command line and by the page, variants that crash, hang, cheat or are wrong",
         limit_s=180,
         processes=6,
     ),

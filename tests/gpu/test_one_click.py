@@ -53,9 +53,9 @@ METHOD = msgspec.structs.replace(QUICK, budget_s=0.05, decided_is_enough=False)
 """QUICK, until each time by itself is narrow enough for a comparison with ncu."""
 CALLS = 3
 """Of each case under ncu; the median counts."""
-ONE_IN = 3
+ONE_IN = 5
 """Of the cases of which docs/gpu-figures.json has a comparison with ncu, so many are compared again: others at each commit. ncu
-takes a quarter of a second a case, and what is asked is the method of timing, of which a third of 550 cases says as much."""
+takes a quarter of a second a case, and what is asked is the method of timing, of which a fifth of 550 cases says as much."""
 
 Clicked = dict[str, Run]
 
