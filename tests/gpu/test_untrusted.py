@@ -17,8 +17,8 @@ CHEATS = Path(__file__).parents[1] / "planted_cheats.py"
 N = 2**26
 """Elements of the sums of the cheats: eight of them take 1.5 ms on an H200, so that a time of a twentieth is contradicted."""
 ON_PROCESSORS = {"patches_the_flush", "patches_the_clock", "patches_the_clock_later"}
-"""What patches the host's clock, or the flush for processors, changes no time of a GPU. tests/test_cheats.py asks whether it is seen
-when these functions are replaced."""
+"""What patches the host's clock, or the flush for processors, changes no time of a GPU. tests/test_cheats.py asks whether it is
+seen when these functions are replaced."""
 GROUPS = 4
 """Each untrusted variant gets a worker of its own, which takes most of its seven seconds; groups run beside each other. The
 honest variant beside the cheats of each group shows that none is refused because of the others."""
