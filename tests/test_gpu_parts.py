@@ -81,9 +81,13 @@ def test_names_of_tests_are_the_same_on_every_machine(listed: dict[str, list[str
 
 def test_the_limits_of_the_parts() -> None:
     assert PARTS["smoke"].limit_s <= 180
-    assert all(p.limit_s <= 480 for name, p in PARTS.items() if name != "one_click")
-    assert PARTS["one_click"].limit_s <= 540  # it grows with the catalogue
-    assert TOTAL_LIMIT_S <= 2400
+    assert all(p.limit_s <= 480 for p in PARTS.values())
+    assert TOTAL_LIMIT_S <= 1500
+
+
+BEFORE_THE_LIMITS: dict[str, float] = {"gpu-report.json": 2400, "gpu-report-nvidia-h100-80gb-hbm3.json": 2400}
+"""Committed reports whose parts ran before 2026-11-28, when all parts together were allowed these seconds and one_click 540. A
+report leaves this list when all its parts have run again."""
 
 
 @pytest.mark.parametrize(
@@ -93,8 +97,15 @@ def test_a_committed_report_has_kept_the_limits_and_has_no_failure(committed: Pa
     found = json.loads(committed.read_text())
     assert report_file(found["device"]) == committed
     parts = found.get("parts", {})
-    assert {name: p["seconds"] for name, p in parts.items() if p["seconds"] > PARTS[name].limit_s} == {}
-    assert sum(p["seconds"] for p in parts.values()) <= TOTAL_LIMIT_S
+    longer = {name: p["seconds"] for name, p in parts.items() if p["seconds"] > PARTS[name].limit_s}
+    total_s = sum(p["seconds"] for p in parts.values())
+    before = BEFORE_THE_LIMITS.get(committed.name)
+    if before is None:
+        assert longer == {}
+        assert total_s <= TOTAL_LIMIT_S
+    else:
+        assert longer or total_s > TOTAL_LIMIT_S, f"it keeps the limits: remove {committed.name} from BEFORE_THE_LIMITS"
+        assert total_s <= before
     assert [t for p in parts.values() for t, told in p["tests"].items() if told["outcome"] == "failed"] == []
     assert [entry for entry in found["kernels"] if not entry["passed"]] == []
 
@@ -304,3 +315,14 @@ def test_a_test_that_never_ran_comes_first(tmp_path: Path) -> None:
     assert known == {"old": 2.0}
     old, new = SimpleNamespace(nodeid="old"), SimpleNamespace(nodeid="new")
     assert stretches([old, new], known, 1) == [new, old]
+
+
+def test_a_test_keeps_its_key_and_is_in_one_part_only(tmp_path: Path) -> None:
+    """In a report, after it moved from one part to another."""
+    target, name = tmp_path / "report.json", "tests/gpu/test_roofs.py::test_two_calibrations_agree"
+    write(join({"old": report("product", tests={name: Told("passed", 1.0)}, kernels=[])}), target)
+    write(join({"new": report("smoke", tests={name: Told("passed", 2.0, key="k")}, on_record=7)}), target)
+    parts = json.loads(target.read_text())["parts"]
+    assert parts["product"]["tests"] == {}
+    assert parts["smoke"]["tests"] == {name: {"outcome": "passed", "seconds": 2.0, "commit": "a", "key": "k"}}
+    assert report(on_record=7).summary() == "part smoke: 1 passed, 7 on record, 100 s"

@@ -8,7 +8,9 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from part_report import PartReport, Told, environment, told_with
@@ -19,12 +21,15 @@ from kernelviz.bench import Bench, current
 HERE = Path(__file__).parent
 REPORTS = "KERNELVIZ_GPU_REPORTS"
 """Names the folder of the parts' reports; without it ``gpu-reports`` in the current folder."""
+ON_RECORD = pytest.StashKey[int]()
+"""How many tests this process left out."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("gpu suite")
     group.addoption("--part", choices=tuple(PARTS), help="run one part of the GPU suite and write its report")
     group.addoption("--whole-sweep", action="store_true", help="one_click: all sizes of each sweep, not only the last")
+    group.addoption("--all", action="store_true", help="kernels, one_click: also what passed with this code before")
     group.addoption("--list-parts", action="store_true", help="print every GPU test by part as JSON, and run none")
 
 
@@ -70,8 +75,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     else:
         config.hook.pytest_deselected(items=[i for i in items if mine.get(i) != wanted])
         chosen = [i for i in items if mine.get(i) == wanted]
+        if wanted in ("kernels", "one_click"):
+            import on_record  # it reads the catalogue
+
+            kept = on_record.chosen(wanted, chosen, config)
+            config.hook.pytest_deselected(items=[i for i in chosen if i not in set(kept)])
+            config.stash[ON_RECORD], chosen = len(chosen) - len(kept), kept
         count = int(getattr(config, "workerinput", {}).get("workercount", 1))
         items[:] = stretches(chosen, seconds_before(wanted), count) if count > 1 else chosen
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process of xdist tells the one that started it how many tests it left out."""
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["on_record"] = session.config.stash.get(ON_RECORD, 0)
 
 
 def _words(report: pytest.TestReport) -> str:
@@ -90,6 +108,7 @@ class PartRun:
         self._tests: dict[str, Told] = {}
         self._began_s = time.time()
         self._over = False
+        self._on_record = 0
         self._work = tempfile.TemporaryDirectory(prefix="kernelviz-gpu-part-")
         # Tests, also those in processes of xdist, leave kernels' entries and figures in files; the report takes them over.
         os.environ["KERNELVIZ_GPU_REPORT"] = f"{self._work.name}/kernels.json"
@@ -99,7 +118,8 @@ class PartRun:
         self._session = session
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._tests[report.nodeid] = told_with(self._tests.get(report.nodeid), report, _words(report))
+        told = told_with(self._tests.get(report.nodeid), report, _words(report))
+        self._tests[report.nodeid] = replace(told, key=str(dict(report.user_properties).get("key", "")))
         limit_s = PARTS[self._name].limit_s
         # xdist's controller collects no tests itself: there, some may be left.
         left = self._session.testscollected != len(self._tests)
@@ -107,7 +127,14 @@ class PartRun:
             self._over = True
             self._session.shouldstop = f"part {self._name} took longer than its limit of {limit_s:.0f} s"
 
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        self._on_record = max(self._on_record, getattr(node, "workeroutput", {}).get("on_record", 0))
+
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        on_record = session.config.stash.get(ON_RECORD, self._on_record)
+        if on_record and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            session.exitstatus = exitstatus = pytest.ExitCode.OK
         work = Path(self._work.name)
         made = PartReport.of(
             self._name,
@@ -117,6 +144,7 @@ class PartRun:
             environment=environment(),
             tests=self._tests,
             work=work,
+            on_record=on_record,
         )
         file = made.write(self._folder)
         documents = work / "figures" / "documents"

@@ -42,12 +42,14 @@ class JoinError(Exception):
 class Told:
     """What one test said: ``passed``, ``failed``, ``skipped`` or, where the part ended within it, ``unfinished``.
 
-    `message`: of a failure, or the reason of a skip.
+    `message`: of a failure, or the reason of a skip. `key`: a digest of all that decides whether it passes, where it has one
+    (on_record.py).
     """
 
     outcome: str
     seconds: float
     message: str = ""
+    key: str = ""
 
 
 class Phase(Protocol):
@@ -118,7 +120,8 @@ def _commit() -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class PartReport:
-    """`ended`: every chosen test was run; a part that was interrupted or reached its limit has the tests so far."""
+    """`ended`: every chosen test was run; a part that was interrupted or reached its limit has the tests so far. `on_record`: how
+    many tests were not run, because the card's report says that they passed with this very code (on_record.py)."""
 
     part: str
     began_at: str
@@ -128,6 +131,7 @@ class PartReport:
     tests: dict[str, Told]
     kernels: list[gpu_report.Entry] = field(default_factory=list)
     figures: dict[str, Any] = field(default_factory=dict)
+    on_record: int = 0
 
     @classmethod
     def of(
@@ -140,6 +144,7 @@ class PartReport:
         environment: dict[str, Any],
         tests: Mapping[str, Told],
         work: Path,
+        on_record: int = 0,
     ) -> PartReport:
         """With the kernels' entries (``kernels.json``) and the figures (``figures/*.json``) that the tests left in `work`."""
         return cls(
@@ -148,9 +153,10 @@ class PartReport:
             seconds=round(seconds, 1),
             ended=ended,
             environment=environment,
-            tests={name: Told(t.outcome, round(t.seconds, 2), t.message) for name, t in sorted(tests.items())},
+            tests={name: replace(t, seconds=round(t.seconds, 2)) for name, t in sorted(tests.items())},
             kernels=list(gpu_report.read(work / "kernels.json").values()),
             figures={f.stem: json.loads(f.read_text()) for f in sorted((work / "figures").glob("*.json"))},
+            on_record=on_record,
         )
 
     @property
@@ -160,6 +166,7 @@ class PartReport:
     def summary(self) -> str:
         counts = self.counts
         told = ", ".join(f"{counts[name]} {name}" for name in OUTCOMES if counts[name])
+        told += f", {self.on_record} on record" if self.on_record else ""
         end = "" if self.ended else ", ended early"
         return f"part {self.part}: {told or 'no tests'}, {self.seconds:.0f} s{end}"
 
@@ -276,7 +283,12 @@ def write(joined: Joined, file: Path) -> None:
     device = joined.environment["device"]
     if before.get("device") not in (None, device):
         raise JoinError(f"{file} is the report of {before['device']}, these are reports of {device}; name another file")
-    parts = {name: part for name, part in before.get("parts", {}).items() if name in PARTS}
+    moved = {test: name for name, part in joined.parts.items() for test in part["tests"]}
+    parts = {
+        name: {**part, "tests": {t: told for t, told in part["tests"].items() if moved.get(t, name) == name}}
+        for name, part in before.get("parts", {}).items()
+        if name in PARTS
+    }
     for name, part in joined.parts.items():
         earlier = parts.get(name, {"seconds": 0.0, "tests": {}})
         kept = {test: told for test, told in earlier["tests"].items() if test not in part["tests"] and _is_there(test)}
@@ -299,14 +311,14 @@ def _is_there(test: str) -> bool:
 def _short(part: Mapping[str, Any]) -> dict[str, Any]:
     """A part without the words of tests that passed."""
     tests = {
-        name: {key: t[key] for key in ("outcome", "seconds", "message", "commit") if t.get(key)}
+        name: {key: t[key] for key in ("outcome", "seconds", "message", "commit", "key") if t.get(key)}
         for name, t in part["tests"].items()
     }
     return {**part, "tests": tests}
 
 
-BY_OP = ("one_click", "one_click_one_size")
-"""Figures that tests of single ops write (`record_some`); a part that ran for some ops has only theirs."""
+BY_OP = ("one_click", "one_click_one_size", "ncu_every_variant", "resources_by_driver")
+"""Figures by op, case or variant; a part that ran for some ops has only theirs."""
 
 
 def write_figures(joined: Joined, file: Path) -> None:

@@ -18,8 +18,8 @@ import pytest
 
 REPORT = Path(__file__).parents[2] / "docs" / "gpu-report.json"
 
-TOTAL_LIMIT_S = 40 * 60
-"""All parts together on one card. 25 minutes were enough for 45 ops without counters, compilation ahead and peak memory."""
+TOTAL_LIMIT_S = 25 * 60
+"""All parts together on one card. Issue 18 asks for it, at most 8 minutes a part and 3 for smoke."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -33,7 +33,12 @@ class Part:
 
 
 PARTS: dict[str, Part] = {
-    "smoke": Part(summary="a run by the command line, variants that crash, hang or are wrong", limit_s=180),
+    # Its tests wait for starts of workers and for compilers, not for the GPU, and none judges a time: 460 s of them.
+    "smoke": Part(
+        summary="a run by the command line and by the page, variants that crash, hang, cheat or are wrong",
+        limit_s=180,
+        processes=6,
+    ),
     "kernels": Part(
         summary="every variant is right in every format, at odd and large sizes, called and replayed",
         limit_s=480,
@@ -41,18 +46,20 @@ PARTS: dict[str, Part] = {
     ),
     # A worker keeps more than a third of the memory (graphs and cached blocks of a sweep). Two processes on an H100 were slower
     # than one (34 ops in 262 s, 38 in 287 s), because large references and slow kernels fill the GPU, and ran out of memory.
-    # 460 s for 55 ops on an H100 after the part kernels, 515 s with empty caches of the compilers.
+    # 460 s for 55 ops on an H100 after the part kernels, 515 s with empty caches of the compilers, all cases by ncu.
     "one_click": Part(
-        summary="every variant with the defaults of the Bench page, and the same cases by ncu", limit_s=540
+        summary="every variant with the defaults of the Bench page, and the same cases by ncu", limit_s=480
     ),
     "timing": Part(summary="the timing method, fresh processes, and the roofs", limit_s=480),
     "instrument": Part(
         summary="the other figures, energy, live mode, roofs, what limits a kernel, page and monitor beside a measurement",
         limit_s=480,
     ),
-    "product": Part(summary="sweep and soak through the worker, tuning, inspections", limit_s=480),
+    "product": Part(
+        summary="soak through the worker, tuning, inspections, the first result of a cold run", limit_s=480
+    ),
     "selftest": Part(summary="all checks of `kernelviz selftest`", limit_s=480),
-    "untrusted": Part(summary="planted cheats are refused or marked, and the judge moves no time", limit_s=480),
+    "untrusted": Part(summary="the judge moves no time", limit_s=480),
 }
 
 

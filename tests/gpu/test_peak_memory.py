@@ -11,7 +11,7 @@ from parts import part
 from kernelviz.bench import Bench
 from kernelviz.core import Method, PeakMemory, RunRequest
 
-pytestmark = [part("instrument"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(300)]
+pytestmark = [part("smoke"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(300)]
 
 M, N, LONG = 8192, 4096, 2**26
 BLOCK_BYTES = 512

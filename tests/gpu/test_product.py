@@ -28,6 +28,10 @@ PLANTED = str(TESTS / "planted.py")
 PLANTED_CUDA = str(TESTS / "planted_cuda.py")
 
 
+POINTS = 500
+"""Of the soak: five of them beyond either end of the middle 98 %."""
+
+
 def finished(
     bench: Bench, plan: Plan, method: Method | None = None, starts: list[float] | None = None
 ) -> tuple[Run, dict[str, float]]:
@@ -137,7 +141,7 @@ def test_a_hang_in_c_is_ended_and_the_next_case_measured(bench: Bench, tmp_path:
 
 @part("product")
 def test_the_soak_through_the_worker(bench: Bench) -> None:
-    """1,000 points with idle gaps: every bad block noticed and repeated, memory steady.
+    """POINTS points with idle gaps: every bad block noticed and repeated, memory steady.
 
     The middle 98 % lie within 3 % of each other's centre: on an H100, blocks of this call take 4.67 or 4.92 us at the same clock,
     and in about one point of 50 most of its ten blocks are slow ones. On an H200 they lie within 0.7 %.
@@ -152,7 +156,7 @@ def test_the_soak_through_the_worker(bench: Bench) -> None:
     memory: list[int] = []
     seconds: list[float] = []
     retried: list[int] = []
-    for point in range(1000):
+    for point in range(POINTS):
         begun = time.perf_counter()
         run, _ = finished(bench, plan, Method(budget_s=0.001))
         seconds.append(time.perf_counter() - begun)
@@ -166,6 +170,8 @@ def test_the_soak_through_the_worker(bench: Bench) -> None:
             processes = psutil.Process().children(recursive=True)
             memory.append(max((p.memory_info().rss for p in processes if p.is_running()), default=0))
             time.sleep((point // 50) % 3 * 0.5)
+    centiles = statistics.quantiles(sorted(f.estimate for f in figures), n=100)
+    p1, p5, p95, p99 = (centiles[one - 1] for one in (1, 5, 95, 99))
     ordered = sorted(figure.estimate for figure in figures)
     usual_s = statistics.median(ordered)
     farthest = sorted(range(len(figures)), key=lambda i: -abs(figures[i].estimate - usual_s))[:20]
@@ -175,14 +181,14 @@ def test_the_soak_through_the_worker(bench: Bench) -> None:
             "points": len(figures),
             "estimate_s": {
                 "min": ordered[0],
-                "p1": ordered[10],
-                "p5": ordered[50],
+                "p1": p1,
+                "p5": p5,
                 "median": usual_s,
-                "p95": ordered[949],
-                "p99": ordered[989],
+                "p95": p95,
+                "p99": p99,
                 "max": ordered[-1],
             },
-            "point_s": {"median": statistics.median(seconds), "p99": sorted(seconds)[989]},
+            "point_s": {"median": statistics.median(seconds), "p99": statistics.quantiles(seconds, n=100)[98]},
             "worker_resident_bytes": memory,
             "retried_blocks": retried[-1],
             "farthest": [
@@ -197,15 +203,15 @@ def test_the_soak_through_the_worker(bench: Bench) -> None:
             ],
         },
     )
-    assert (ordered[949] - ordered[50]) / 2 / usual_s < 0.02
-    assert (ordered[989] - ordered[10]) / 2 / usual_s < 0.03
+    assert (p95 - p5) / 2 / usual_s < 0.02
+    assert (p99 - p1) / 2 / usual_s < 0.03
     assert memory[-1] - memory[4] < 200 * 2**20
 
 
 SIX = "torch_eager,torch_compile,triton_block,triton_adaptive,cuda_scalar,cuda_vec16"
 
 
-@part("product")
+@part("smoke")
 def test_the_page_runs_a_sweep_of_six_variants_and_shows_what_is_stored(bench: Bench) -> None:
     from streamlit.testing.v1 import AppTest
 

@@ -19,7 +19,7 @@ from kernelviz.hardware.discovery import discover
 from kernelviz.store import Store
 from kernelviz.text.tuning import record as as_record
 
-pytestmark = [part("product"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
 
 PLUGIN = str(Path(__file__).parents[1] / "planted_tuning_cuda.py")
 SIZES = {"n": "2^26"}
@@ -53,6 +53,7 @@ def kept_of(report: TuningReport) -> dict[str, object]:
     return figures
 
 
+@part("product")
 def test_a_hundred_configurations_cancelled_and_resumed_and_the_best_used_afterwards(bench: Bench) -> None:
     plan = bench.tuning(
         RunRequest(op="add", variants=("triton_tuned",), sizes=SIZES, dtype="fp32", device="cuda:0"),
@@ -108,6 +109,7 @@ def test_a_hundred_configurations_cancelled_and_resumed_and_the_best_used_afterw
     assert cold.estimate == pytest.approx(kept.time_s.estimate, rel=0.03)
 
 
+@part("smoke")
 def test_failures_are_kept_with_their_reasons_and_cost_nobody_else(bench: Bench) -> None:
     plan = bench.tuning(
         RunRequest(

@@ -1,24 +1,27 @@
 """Untrusted variants on a GPU: all cheats are refused, honest variants are not, and the judge does not move the times."""
 
 import re
-import time
 from pathlib import Path
 
 import pytest
-from figures import record
+from figures import record, record_some
 from parts import part
 
 from kernelviz.bench import Bench
 from kernelviz.core import ClockConfirmed, ClockUnverified, Failure, Method, Run, RunRequest
 from kernelviz.text import describe_failure
 
-pytestmark = [part("untrusted"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(600)]
 
 CHEATS = Path(__file__).parents[1] / "planted_cheats.py"
 N = 2**26
 """Elements of the sums of the cheats: eight of them take 1.5 ms on an H200, so that a time of a twentieth is contradicted."""
 ON_PROCESSORS = {"patches_the_flush", "patches_the_clock", "patches_the_clock_later"}
-"""What patches the host's clock, or the flush for processors, changes no time of a GPU."""
+"""What patches the host's clock, or the flush for processors, changes no time of a GPU. tests/test_cheats.py asks whether it is
+seen when these functions are replaced."""
+GROUPS = 4
+"""Each untrusted variant gets a worker of its own, which takes most of its seven seconds; groups run beside each other. The
+honest variant beside the cheats of each group shows that none is refused because of the others."""
 SHIFT, SHIFT_BELOW_20_US = 0.003, 0.01
 
 
@@ -31,10 +34,13 @@ def measured(bench: Bench, op: str, sizes: dict[str, str], variants: tuple[str, 
     return bench.load(run_id)
 
 
-def test_every_cheat_is_refused_or_marked(bench: Bench) -> None:
-    names = tuple(re.findall(r"^@cheat\ndef (\w+)", CHEATS.read_text(), re.MULTILINE))
-    assert len(names) == CHEATS.read_text().count("@cheat\n") > 20
-    begun = time.monotonic()
+@part("smoke")
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_each_cheat_is_refused_or_marked(bench: Bench, group: int) -> None:
+    every = re.findall(r"^@cheat\ndef (\w+)", CHEATS.read_text(), re.MULTILINE)
+    assert len(every) == CHEATS.read_text().count("@cheat\n") > 20
+    assert set(every) > ON_PROCESSORS
+    names = tuple(name for name in every if name not in ON_PROCESSORS)[group::GROUPS]
     run = measured(bench, "add", {"n": str(N)}, ("torch_eager", *names), Method(budget_s=0.1, judge=True))
     found = {}
     for result in run.results:
@@ -43,36 +49,38 @@ def test_every_cheat_is_refused_or_marked(bench: Bench) -> None:
         else:
             notes = result.conditions.notes if result.conditions else ()
             found[result.variant] = ", ".join(type(n).__name__ for n in notes)
-    record("cheats", {"found": found, "seconds_a_case": (time.monotonic() - begun) / len(run.results)})
+    record_some("cheats", found)
+    assert found.keys() == {"torch_eager", *names}
     passed = {r.variant for r in run.results if not isinstance(r.outcome, Failure)}
-    assert "torch_eager" in passed
-    assert passed - ON_PROCESSORS == {"torch_eager"}
+    assert passed == {"torch_eager"}
 
 
+@part("untrusted")
 @pytest.mark.parametrize(
     ("op", "sizes"),
-    [
-        ("add", {"n": "2^14"}),
-        ("add", {"n": "2^24"}),
-        ("add", {"n": "2^26"}),
-        ("matmul", {"m": "2048", "n": "2048", "k": "2048"}),
-    ],
+    [("add", {"n": "2^14,2^24,2^26"}), ("matmul", {"m": "2048", "n": "2048", "k": "2048"})],
+    ids=["add", "matmul"],
 )
-def test_a_judge_does_not_move_the_times(bench: Bench, op: str, sizes: dict[str, str]) -> None:
+def test_a_judge_moves_no_time(bench: Bench, op: str, sizes: dict[str, str]) -> None:
     """A/A: the same variant in ordinary runs and judged, in an order in which what rises evenly, such as heat, moves neither."""
-    times: dict[bool, list[float]] = {False: [], True: []}
-    marks = []
+    times: dict[str, dict[bool, list[float]]] = {}
+    marks: dict[str, list[str]] = {}
     for judged in (False, True, True, False):
         method = Method(budget_s=0.5, judge=True) if judged else Method(budget_s=0.5)
-        (result,) = measured(bench, op, sizes, ("torch_eager",), method).results
-        assert result.timing is not None, result.outcome
-        assert result.timing.device_cold_s is not None
-        times[judged].append(result.timing.device_cold_s.estimate)
-        notes = result.conditions.notes if result.conditions else ()
-        marks += [type(n).__name__ for n in notes if isinstance(n, ClockConfirmed | ClockUnverified)]
-    shift = sum(times[True]) / sum(times[False]) - 1
-    case = f"{op} {' '.join(sizes.values())}"
-    record(f"judged {case}", {"ordinary_s": times[False], "judged_s": times[True], "shift": shift, "marks": marks})
-    assert len(marks) == 2
-    limit = SHIFT if min(times[False]) >= 20e-6 else SHIFT_BELOW_20_US
-    assert abs(shift) <= limit
+        for result in measured(bench, op, sizes, ("torch_eager",), method).results:
+            assert result.timing is not None, result.outcome
+            assert result.timing.device_cold_s is not None
+            key = result.problem.key
+            times.setdefault(key, {False: [], True: []})[judged].append(result.timing.device_cold_s.estimate)
+            notes = result.conditions.notes if result.conditions else ()
+            mine = [type(n).__name__ for n in notes if isinstance(n, ClockConfirmed | ClockUnverified)]
+            marks.setdefault(key, []).extend(mine)
+    assert len(times) == max(len(size.split(",")) for size in sizes.values())
+    shifts = {key: sum(found[True]) / sum(found[False]) - 1 for key, found in times.items()}
+    for key, found in times.items():
+        told = {"ordinary_s": found[False], "judged_s": found[True], "shift": shifts[key], "marks": marks[key]}
+        record(f"judged {key}", told)
+    for key, found in times.items():
+        assert (len(found[False]), len(found[True]), len(marks[key])) == (2, 2, 2), key
+        limit = SHIFT if min(found[False]) >= 20e-6 else SHIFT_BELOW_20_US
+        assert abs(shifts[key]) <= limit, (key, shifts)
