@@ -55,14 +55,14 @@ def plan_of(
     return msgspec.structs.replace(plan, problems=spread(plan.problems, most_sizes))
 
 
-def spread(items: Sequence[T], most: int) -> tuple[T, ...]:
+def spread(sizes: Sequence[T], most: int) -> tuple[T, ...]:
     """At most so many of them (two or more), at even distances, the first and the last among them.
 
     >>> spread(range(17), 6), spread(range(11), 6), spread(range(8), 6), spread("abc", 6)
     ((0, 4, 8, 12, 16), (0, 2, 4, 6, 8, 10), (0, 2, 4, 6, 7), ('a', 'b', 'c'))
     """
-    step = -(-(len(items) - 1) // (most - 1)) or 1
-    return (*items[:-1:step], items[-1])
+    step = -(-(len(sizes) - 1) // (most - 1)) or 1
+    return (*sizes[:-1:step], sizes[-1])
 
 
 def unfinished(bench: Bench, title: str) -> str | None:
