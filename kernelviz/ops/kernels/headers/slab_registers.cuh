@@ -44,37 +44,40 @@ template <typename T> struct RowResults {
     }
 };
 
+// Call `use(i, vector of the thread, index of the vector in its tensor)` for each vector of a thread's whole rows in each tensor.
+template <typename T, int TENSORS, typename Use>
+__device__ __forceinline__ void each_vector(const RowsOfThread& rows, int n, int lane, Use use) {
+#pragma unroll
+    for (int i = 0; i < TENSORS; ++i) {
+        if constexpr (CONSECUTIVE_ROWS) {
+            constexpr int VECTORS = SLAB_ROWS * SLAB_UNITS * SLAB_UNIT / 16;
+            const long long begin = rows.first / (SLAB_ROWS > 0 ? SLAB_ROWS : 1) * VECTORS;
+#pragma unroll
+            for (int v = 0; v < VECTORS; ++v) {
+                use(i, v, begin + v);
+            }
+        } else {
+            const int of_row = SLAB_FULL ? SLAB_UNITS * SLAB_LANES : n / Unit<T>::WIDTH;
+            const long long begin = rows.first * of_row + lane;
+#pragma unroll
+            for (int r = 0; r < SLAB_ROWS; ++r) {
+#pragma unroll
+                for (int k = 0; k < SLAB_UNITS; ++k) {
+                    if (rows.is_inside(r) && (SLAB_FULL || lane + k * SLAB_LANES < of_row)) {
+                        use(i, r * SLAB_UNITS + k, begin + r * RowsOfThread::APART * of_row + k * SLAB_LANES);
+                    }
+                }
+            }
+        }
+    }
+}
+
 template <typename T, int INPUTS, int OUTPUTS, typename Process>
 __device__ __forceinline__ void process_in_registers(const SlabTensors<T, INPUTS, OUTPUTS>& tensors, const SlabSizes& sizes, Process process) {
     constexpr int OF_ROW = SLAB_UNITS * Unit<T>::WIDTH, ELEMENTS = SLAB_ROWS * OF_ROW, VECTORS = ELEMENTS / Vec16<T>::WIDTH;
     const RowsOfThread rows(sizes.m);
     const int lane = threadIdx.x % SLAB_LANES;
     uint4 bits[INPUTS][VECTORS];
-    // Call `use(i, vector of the thread, index of the vector in its tensor)` for each vector of whole rows.
-    auto each_vector = [&](int tensors_used, auto use) {
-#pragma unroll
-        for (int i = 0; i < tensors_used; ++i) {
-            if constexpr (CONSECUTIVE_ROWS) {
-                const long long begin = rows.first / SLAB_ROWS * VECTORS;
-#pragma unroll
-                for (int v = 0; v < VECTORS; ++v) {
-                    use(i, v, begin + v);
-                }
-            } else {
-                const int of_row = SLAB_FULL ? SLAB_UNITS * SLAB_LANES : sizes.n / Unit<T>::WIDTH;
-                const long long begin = rows.first * of_row + lane;
-#pragma unroll
-                for (int r = 0; r < SLAB_ROWS; ++r) {
-#pragma unroll
-                    for (int k = 0; k < SLAB_UNITS; ++k) {
-                        if (rows.is_inside(r) && (SLAB_FULL || lane + k * SLAB_LANES < of_row)) {
-                            use(i, r * SLAB_UNITS + k, begin + r * RowsOfThread::APART * of_row + k * SLAB_LANES);
-                        }
-                    }
-                }
-            }
-        }
-    };
     auto load = [&](int i, int v, long long at) { bits[i][v] = __ldcs(reinterpret_cast<const uint4*>(tensors.from[i]) + at); };
     auto store = [&](int i, int v, long long at) { __stcs(reinterpret_cast<uint4*>(tensors.to[i]) + at, bits[i][v]); };
     const bool by_vectors = !CONSECUTIVE_ROWS || rows.all_inside();
@@ -88,7 +91,7 @@ __device__ __forceinline__ void process_in_registers(const SlabTensors<T, INPUTS
                 }
             }
         }
-        each_vector(INPUTS, load);
+        each_vector<T, INPUTS>(rows, sizes.n, lane, load);
     } else {
 #pragma unroll
         for (int i = 0; i < INPUTS; ++i) {
@@ -117,7 +120,7 @@ __device__ __forceinline__ void process_in_registers(const SlabTensors<T, INPUTS
         process(row);
     }
     if (by_vectors) {
-        each_vector(OUTPUTS, store);
+        each_vector<T, OUTPUTS>(rows, sizes.n, lane, store);
     } else {
 #pragma unroll
         for (int i = 0; i < OUTPUTS; ++i) {
