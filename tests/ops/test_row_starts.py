@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,25 @@ def test_streams_are_interleaved(
     defines = tile.defines(nvrtc.element_type(dtype), relu=few_rows)
     grid = Grid(blocks=tile.blocks, threads=tile.threads)
     check(emulator, file, defines, [x, OUTPUT, tile.length], grid, x.t().relu() if few_rows else x.t())
+
+
+@needs_compiler
+@dtypes
+@pytest.mark.parametrize("few_rows", [True, False], ids=["rows", "columns"])
+@pytest.mark.parametrize("sizes", [(1, 1031), (2, 1500), (3, 1001), (7, 2050), (10, 22330), (16, 264)], ids=str)
+def test_streams_are_interleaved_in_registers(
+    emulator: Emulator, sizes: tuple[int, int], few_rows: bool, dtype: torch.dtype
+) -> None:
+    m, n = sizes if few_rows else sizes[::-1]
+    shape = interleave.in_registers(m, n, dtype.itemsize)
+    assert shape is not None
+    for each in {1, shape.each}:
+        one = replace(shape, each=each)
+        x = torch.randn(m, n).to(dtype)
+        defines = one.defines(nvrtc.element_type(dtype), relu=few_rows)
+        grid = Grid(blocks=one.blocks, threads=interleave.REGISTER_THREADS)
+        file = interleave.REGISTERS_SOURCE, "interleave_registers"
+        check(emulator, file, defines, [x, OUTPUT, one.length], grid, x.t().relu() if few_rows else x.t())
 
 
 @needs_compiler
