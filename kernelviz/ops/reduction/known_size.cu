@@ -1,6 +1,7 @@
 // CUDA C++ kernel of `sum` and `mean` of few elements, by one block, for one size only. ELEMENT is float, __half or __nv_bfloat16; sums
 // are computed in fp32. So few elements take 1.1 to 1.6 us, of which each cache line of instructions that is not there costs a part: with the
 // size, threads and loads of a thread as constants, nothing is computed about addresses, ends or loops.
+#include "adjacent_sum.cuh"
 #include "vec16.cuh"
 
 // SIZE elements, the number of threads that have some (a power of two), elements of a load.
@@ -25,6 +26,11 @@ template <int LANES> __device__ __forceinline__ float lanes_sum(float v) {
         v += __shfl_xor_sync(0xffffffffu, v, apart);
     }
     return v;
+}
+
+// One thread is the block: x starts on a multiple of a load.
+extern "C" __global__ void __launch_bounds__(1, 1) sum_known_size_serial(const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out) {
+    out[0] = from_float<ELEMENT>(adjacent_sum<OF_LOAD, (THREADS == 1 ? SIZE : 1)>(x) * (1.0f / DIVISOR));
 }
 
 // x starts on a multiple of a load.

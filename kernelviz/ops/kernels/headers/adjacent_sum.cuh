@@ -1,0 +1,42 @@
+// The sum of a few adjacent elements by one thread, for kernels of about 1 us: few instructions, because each cache line of them is a fetch, and
+// pairs of sums, because a chain of additions takes 4 cycles each.
+#pragma once
+#include "conversions.cuh"
+
+template <typename T, int COUNT> struct alignas(sizeof(T) * COUNT) Adjacent {
+    T of[COUNT];
+};
+
+// The sum of COUNT elements from x on, in fp32, loaded AT_ONCE at a time and at the end fewer. AT_ONCE is a power of two, at most 16 bytes, and x starts
+// on a multiple of so many elements.
+template <int AT_ONCE, int COUNT, typename T> __device__ __forceinline__ float adjacent_sum(const T* __restrict__ x) {
+    constexpr int PART = AT_ONCE <= COUNT ? AT_ONCE : COUNT >= 4 ? 4 : COUNT >= 2 ? 2 : 1;
+    static_assert(PART <= AT_ONCE && AT_ONCE <= 8);
+    const Adjacent<T, PART> part = *reinterpret_cast<const Adjacent<T, PART>*>(x);
+    float sums[PART];
+    if constexpr (sizeof(T) == 2 && PART > 1) {
+#pragma unroll
+        for (int e = 0; e < PART; e += 2) {
+            const float2 both = widened(reinterpret_cast<const typename PackedPair<T>::type*>(part.of)[e / 2]);
+            sums[e] = both.x;
+            sums[e + 1] = both.y;
+        }
+    } else {
+#pragma unroll
+        for (int e = 0; e < PART; ++e) {
+            sums[e] = to_float(part.of[e]);
+        }
+    }
+#pragma unroll
+    for (int apart = 1; apart < PART; apart *= 2) {
+#pragma unroll
+        for (int e = 0; e < PART; e += 2 * apart) {
+            sums[e] += sums[e + apart];
+        }
+    }
+    if constexpr (COUNT > PART) {
+        return sums[0] + adjacent_sum<PART, COUNT - PART>(x + PART);
+    } else {
+        return sums[0];
+    }
+}
