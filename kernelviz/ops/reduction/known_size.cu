@@ -15,9 +15,7 @@ constexpr int BLOCK = THREADS < 32 ? 32 : THREADS;
 constexpr int WARPS = BLOCK / 32;
 constexpr int LOADS = SIZE / OF_LOAD, EACH = (LOADS + THREADS - 1) / THREADS;
 constexpr int AFTER = SIZE - LOADS * OF_LOAD;
-struct alignas(sizeof(ELEMENT) * OF_LOAD) Load {
-    ELEMENT of[OF_LOAD];
-};
+using Load = Adjacent<ELEMENT, OF_LOAD>;
 
 // The sum over so many lanes, a power of two, in each of them.
 template <int LANES> __device__ __forceinline__ float lanes_sum(float v) {
@@ -40,19 +38,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) sum_known_size(
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
         const int i = k * THREADS + threadIdx.x;
-        load[k] = threadIdx.x < THREADS && i < LOADS ? reinterpret_cast<const Load*>(x)[i] : Load{};
+        load[k] = load_if((THREADS == BLOCK || threadIdx.x < THREADS) && i < LOADS, reinterpret_cast<const Load*>(x) + i);
     }
-    ELEMENT after = from_float<ELEMENT>(0.0f);
-    if (AFTER > 0 && threadIdx.x < AFTER) {
-        after = x[LOADS * OF_LOAD + threadIdx.x];
+    float sum = 0.0f;
+    if (AFTER > 0) {
+        using One = Adjacent<ELEMENT, 1>;
+        sum = sum_of_pairs(load_if(threadIdx.x < AFTER, reinterpret_cast<const One*>(x) + LOADS * OF_LOAD + threadIdx.x));
     }
-    float sum = to_float(after);
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
-#pragma unroll
-        for (int e = 0; e < OF_LOAD; ++e) {
-            sum += to_float(load[k].of[e]);
-        }
+        sum = k == 0 && AFTER == 0 ? sum_of_pairs(load[k]) : sum + sum_of_pairs(load[k]);
     }
     sum = lanes_sum<(THREADS < 32 ? THREADS : 32)>(sum);
     if (WARPS > 1) {
