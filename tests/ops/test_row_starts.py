@@ -116,9 +116,9 @@ def test_a_chain_walks_rows_as_one_vector(
     stride, rows = flat_stride(whole, n, width, most)
     defines = {"ELEMENT": nvrtc.element_type(dtype), "PACKED": str(packed), "ROWS": str(rows)}
     grid = Grid(blocks=-(-(stride + after) // chain.THREADS), threads=chain.THREADS)
-    check(
-        emulator, (chain.FLAT_SOURCE, "chain_flat"), defines, [x, s, b, OUTPUT, m * n, stride, n, 0, k], grid, expected
-    )
+    defines |= {"ONE_STEP": str(int(k == 1)), "INDEX": "int" if most == 1 else "long long"}
+    arguments = [x, s, b, OUTPUT, m * n, stride, n, 0, k, *chain.reciprocal_of(n)]
+    check(emulator, (chain.FLAT_SOURCE, "chain_flat"), defines, arguments, grid, expected)
 
 
 @needs_compiler
@@ -148,7 +148,7 @@ def test_global_memory_is_accessed_16_bytes_at_a_time(arch: str) -> None:
     tile = interleave.tile_of(3, 2829527, 2, 132)
     assert tile is not None
     whole = {"VECTORS_M": "16", "VECTORS_N": "16", "M_REST": "0", "N_REST": "0", "RELU": "0"}
-    flat = {"PACKED": "0", "ROWS": "4"}
+    flat = {"PACKED": "0", "ROWS": "4", "ONE_STEP": "0", "INDEX": "long long"}
     cases = (
         (interleave.SOURCE, "interleave", tile.defines("__nv_bfloat16", relu=True), 5, 4),
         (transpose.SOURCE, "transpose_vec16", {"ELEMENT": "__nv_bfloat16", **whole}, 8, 8),

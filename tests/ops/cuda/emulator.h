@@ -60,6 +60,7 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned bits) {
     return (unsigned)(((unsigned long long)high << 32 | low) >> bits);
 }
+inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned long long)a * b >> 32; }
 inline void __threadfence() {}
 inline unsigned atomicAdd(unsigned* to, unsigned more) {  // fibers give way only where they wait
     const unsigned before = *to;
