@@ -158,7 +158,9 @@ def _flat(x_MN: Tensor, s: int, b: int, packed: bool, most: int, *, one_step: bo
     sizes = (index(m * n), index(stride), ctypes.c_int(n))
 
     def enqueue(here: int, there: int, first: int, k: int) -> None:
-        nvrtc.launch(kernel, grid, THREADS, here, s, b, there, *sizes, ctypes.c_int(first), ctypes.c_int(k), *reciprocal)
+        nvrtc.launch(
+            kernel, grid, THREADS, here, s, b, there, *sizes, ctypes.c_int(first), ctypes.c_int(k), *reciprocal
+        )
 
     return enqueue
 

@@ -102,7 +102,13 @@ def _bind_serial(x_MN: Tensor) -> Launch:
 
     m, n = x_MN.shape
     unit = serial_unit(n, x_MN.element_size(), x_MN.data_ptr())
-    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "LENGTH": str(n), "LANES": "1", "ROWS": "1", "UNIT": str(unit)}
+    defines = {
+        "ELEMENT": nvrtc.element_type(x_MN.dtype),
+        "LENGTH": str(n),
+        "LANES": "1",
+        "ROWS": "1",
+        "UNIT": str(unit),
+    }
     kernel = nvrtc.kernel(SOURCE, "row_sum_known_serial", defines)
     out_M = torch.empty(m, dtype=x_MN.dtype, device=x_MN.device)
 
