@@ -76,6 +76,9 @@ template <typename T, int INPUTS, int OUTPUTS, typename Process>
 __device__ __forceinline__ void process_in_registers(const SlabTensors<T, INPUTS, OUTPUTS>& tensors, const SlabSizes& sizes, Process process) {
     constexpr int OF_ROW = SLAB_UNITS * Unit<T>::WIDTH, ELEMENTS = SLAB_ROWS * OF_ROW, VECTORS = ELEMENTS / Vec16<T>::WIDTH;
     const RowsOfThread rows(sizes.m);
+    if (CONSECUTIVE_ROWS && rows.left <= 0) {
+        return;
+    }
     const int lane = threadIdx.x % SLAB_LANES;
     uint4 bits[INPUTS][VECTORS];
     auto load = [&](int i, int v, long long at) { bits[i][v] = __ldcs(reinterpret_cast<const uint4*>(tensors.from[i]) + at); };
