@@ -45,12 +45,14 @@ FEWEST_ROUNDS, BYTES_OF_ROUNDS = 4, 4 * 1024
 class VeryShort:
     """Which rows a thread loads straight into registers: those that begin within 16-byte vectors, if the fewest rows that are
     together whole vectors are at most `vectors`; and rows of whole vectors of at most `row_bytes`, of which a thread has one
-    vector of each of `rows` rows. Of rows that are only reduced, `reduced_row_bytes`."""
+    vector of each of `rows` rows. Of rows that are only reduced, `reduced_row_bytes`. A thread has twice as many rows that
+    begin within vectors where it then has at most `pair` vectors of a tensor."""
 
     vectors: int = 4
     row_bytes: int = 128
     reduced_row_bytes: int = 128
     rows: int = 4
+    pair: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +257,7 @@ def rows_in_registers(
         vectors, full = rows * row_bytes // VEC16_BYTES, True
         if vectors > short.vectors:
             return None
-        if arrays == REDUCED and 2 * vectors <= short.vectors:
+        if 2 * vectors <= (short.vectors if arrays == REDUCED else short.pair):
             # Two vectors in flight, and results of twice the bytes.
             rows *= 2
     registers = arrays.registers(units, unit_bytes, itemsize_bytes)
