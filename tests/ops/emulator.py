@@ -54,6 +54,7 @@ STATEMENTS = {
     "setmaxnreg": "",
     "cp.async.bulk.shared": "emulated::copy_bulk({0}, {1}, {2}, {3});",
     "cp.async.bulk.global": "emulated::store_bulk({0}, {1}, {2});",
+    "shfl.sync.up": "{0} = emulated::with_lane_below({0}, {1});",
     "max.NaN.f32": "{0} = {1} > 0.0f || {1} != {1} ? {1} : 0.0f;",
 }
 """What an `asm` statement of a kernel becomes, by a part of its text; {0}, {1} … are its operands. Others are errors."""

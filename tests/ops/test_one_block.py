@@ -8,7 +8,7 @@ import re
 import pytest
 import torch
 from checking import compare, inputs_of
-from emulator import MODES, Emulator, Grid, Mode, Output, needs_compiler
+from emulator import MODES, Emulator, Grid, Mode, Output, needs_compiler, with_header
 from torch import Tensor
 
 from kernelviz.ops import Op, op_named
@@ -194,6 +194,9 @@ def output_for_one_size(
         assert lanes is not None
         blocks, rest = -(-m * lanes // (threads * rows)), [m]
         defines |= {"LENGTH": str(n), "LANES": str(lanes), "ROWS": str(rows)}
+        if lanes == 1:
+            kernel, blocks, threads, rest = "row_sum_known_serial", 1, m, []
+            defines["UNIT"] = str(known_length.serial_unit(n, itemsize, x.data_ptr()))
     elif op.name == "cumsum":
         width = scan.known_size(n, itemsize)
         assert width is not None
@@ -202,11 +205,11 @@ def output_for_one_size(
     else:
         known = reduction.known_size(n, itemsize)
         assert known is not None
-        source, kernel, threads = reduction.KNOWN_SIZE, "sum_known_size", max(reduction.WARP, known.threads)
+        source, kernel, threads = reduction.KNOWN_SIZE, known.kernel, known.threads
         divisor = str(n if op.name == "mean" else 1)
         defines |= {"SIZE": str(n), "THREADS": str(known.threads), "OF_LOAD": str(known.width), "DIVISOR": divisor}
     out = Output(1, {"cumsum": n, "row_sum": x.shape[0]}.get(op.name, 1), x.dtype)
-    text = source.read_text()
+    text = with_header(source, "lane_scan.cuh" if op.name == "cumsum" else "adjacent_sum.cuh")
     assert change[0] in text
     program = emulator.program(source, kernel, defines, text=text.replace(*change) if change[0] else text)
     error = program.run([x, out.matrix, *rest], Grid(blocks=blocks, threads=threads), mode)
@@ -216,11 +219,23 @@ def output_for_one_size(
 
 
 KNOWN_SIZES: dict[str, tuple[dict[str, int], ...]] = {
-    "sum": tuple({"n": n} for n in (1, 16, 33, 250, 577, 1970, 8681)),
+    "sum": tuple({"n": n} for n in (1, 2, 3, 5, 15, 14, 16, 16, 33, 250, 577, 1970, 8681)),
     "mean": tuple({"n": n} for n in (3, 949)),
     "cumsum": tuple({"n": n} for n in (1, 20, 128, 257, 949, 2041)),
     "row_sum": tuple(
-        {"m": m, "n": n} for m, n in ((1, 1), (4, 16), (33, 16), (40, 100), (5, 256), (129, 7), (2101, 32), (1003, 120))
+        {"m": m, "n": n}
+        for m, n in (
+            (1, 1),
+            (4, 16),
+            (32, 13),
+            (7, 6),
+            (33, 16),
+            (40, 100),
+            (5, 256),
+            (129, 7),
+            (2101, 32),
+            (1003, 120),
+        )
     ),
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,25 @@ def test_streams_are_interleaved(
 
 @needs_compiler
 @dtypes
+@pytest.mark.parametrize("few_rows", [True, False], ids=["rows", "columns"])
+@pytest.mark.parametrize("sizes", [(1, 1031), (2, 1500), (3, 1001), (7, 2050), (10, 22330), (16, 264)], ids=str)
+def test_streams_are_interleaved_in_registers(
+    emulator: Emulator, sizes: tuple[int, int], few_rows: bool, dtype: torch.dtype
+) -> None:
+    m, n = sizes if few_rows else sizes[::-1]
+    shape = interleave.in_registers(m, n, dtype.itemsize)
+    assert shape is not None
+    for each in {1, shape.each}:
+        one = replace(shape, each=each)
+        x = torch.randn(m, n).to(dtype)
+        defines = one.defines(nvrtc.element_type(dtype), relu=few_rows)
+        grid = Grid(blocks=one.blocks, threads=interleave.REGISTER_THREADS)
+        file = interleave.REGISTERS_SOURCE, "interleave_registers"
+        check(emulator, file, defines, [x, OUTPUT, one.length], grid, x.t().relu() if few_rows else x.t())
+
+
+@needs_compiler
+@dtypes
 @pytest.mark.parametrize("relu", [False, True])
 @pytest.mark.parametrize("sizes", [(40, 264), (131, 257), (259, 128), (64, 139), (77, 30)], ids=str)
 def test_vectors_are_transposed(emulator: Emulator, sizes: tuple[int, int], relu: bool, dtype: torch.dtype) -> None:
@@ -96,9 +116,9 @@ def test_a_chain_walks_rows_as_one_vector(
     stride, rows = flat_stride(whole, n, width, most)
     defines = {"ELEMENT": nvrtc.element_type(dtype), "PACKED": str(packed), "ROWS": str(rows)}
     grid = Grid(blocks=-(-(stride + after) // chain.THREADS), threads=chain.THREADS)
-    check(
-        emulator, (chain.FLAT_SOURCE, "chain_flat"), defines, [x, s, b, OUTPUT, m * n, stride, n, 0, k], grid, expected
-    )
+    defines |= {"ONE_STEP": str(int(k == 1)), "INDEX": "int" if most == 1 else "long long"}
+    arguments = [x, s, b, OUTPUT, m * n, stride, n, 0, k, *chain.reciprocal_of(n)]
+    check(emulator, (chain.FLAT_SOURCE, "chain_flat"), defines, arguments, grid, expected)
 
 
 @needs_compiler
@@ -128,7 +148,7 @@ def test_global_memory_is_accessed_16_bytes_at_a_time(arch: str) -> None:
     tile = interleave.tile_of(3, 2829527, 2, 132)
     assert tile is not None
     whole = {"VECTORS_M": "16", "VECTORS_N": "16", "M_REST": "0", "N_REST": "0", "RELU": "0"}
-    flat = {"PACKED": "0", "ROWS": "4"}
+    flat = {"PACKED": "0", "ROWS": "4", "ONE_STEP": "0", "INDEX": "long long"}
     cases = (
         (interleave.SOURCE, "interleave", tile.defines("__nv_bfloat16", relu=True), 5, 4),
         (transpose.SOURCE, "transpose_vec16", {"ELEMENT": "__nv_bfloat16", **whole}, 8, 8),

@@ -6,13 +6,16 @@
 #include "loads_first.cuh"
 #include "two_vectors.cuh"
 
+#ifndef RESIDENT
+#define RESIDENT 3
+#endif
 constexpr int THREADS = 256, WIDTH = 16 / sizeof(ELEMENT);
 
 // One pass without shared memory: the rows of a column are all of one thread. The first `inner` threads have WIDTH columns each, from column
 // WIDTH on; of each row these lie in two vectors, shifted by as many elements for all threads, and both are loaded, one of them mostly from
 // L1. Neither begins before the matrix nor ends behind it, because at least WIDTH columns are left out at the begin of a row and at its end.
-// Those are of one further thread each. ROWS rows of a thread are in flight. `shift`: elements by which x starts behind a multiple of 16 bytes.
-extern "C" __global__ void __launch_bounds__(THREADS, 3) column_few_odd_rows(
+// Those are of one further thread each. ROWS rows of a thread are in flight, by RESIDENT blocks an SM. `shift`: elements by which x starts behind a multiple of 16 bytes.
+extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) column_few_odd_rows(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long m, int n, int inner, int shift) {
     const long long thread = (long long)blockIdx.x * THREADS + threadIdx.x;
     if (thread >= inner) {

@@ -25,6 +25,8 @@ WARP = 32
 THREADS = 256
 MOST_COLUMNS = 2**31 - 1 - 8 * THREADS
 """Columns are counted in 32 bits, also those after the last one that a thread tests."""
+ODD_ROWS_IN_FLIGHT = 8
+"""Of a thread that has no more rows, with two vectors each; four of a thread with more."""
 BATCH = 8
 """16-byte loads that a thread of the kernels for many rows has in flight."""
 PERIODIC_THREADS = 512
@@ -91,22 +93,25 @@ class FewOddRows:
     @property
     def defines(self) -> dict[str, str]:
         """What the kernel is compiled with."""
-        return {"ROWS": str(self.rows)}
+        return {"ROWS": str(self.rows), "RESIDENT": "3" if self.rows <= 4 else "2"}
 
 
-def few_odd_rows(m: int, n: int, itemsize_bytes: int, shift: int, count: int) -> FewOddRows | None:
-    """Threads for m rows that begin anywhere in a vector; None where all begin with one, and for short rows.
+def few_odd_rows(
+    m: int, n: int, itemsize_bytes: int, shift: int, count: int, most: int = ODD_ROWS_IN_FLIGHT
+) -> FewOddRows | None:
+    """Threads for m rows that begin anywhere in a vector, all in flight if they are at most `most`, else four; None where all
+    begin with one, and for short rows.
 
     These are rows that give `count` SMs less than half a block each: there a thread for each column has as many loads in flight.
 
     >>> few_odd_rows(7, 2598897, 4, 0, 132), few_odd_rows(2, 1555024, 2, 0, 132), few_odd_rows(7, 30001, 2, 0, 132)
-    (FewOddRows(inner=649722, threads=649731, rows=4), None, None)
+    (FewOddRows(inner=649722, threads=649731, rows=7), None, None)
     """
     width = VEC16_BYTES // itemsize_bytes
     if math.gcd(width, n, shift) == width or n // width < THREADS * count // 2:
         return None
     inner = max(0, n // width - 2)
-    return FewOddRows(inner, inner + n - inner * width, min(4, 1 << (m - 1).bit_length()))
+    return FewOddRows(inner, inner + n - inner * width, m if m <= most else 4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,15 +195,16 @@ def period_of(m: int, n: int, itemsize_bytes: int, count: int) -> Period:
     return Period(-(-active // WARP) * WARP, active, blocks)
 
 
-def bind_few_rows(x_MN: Tensor, *, wide: bool = True) -> Launch:
-    """A thread has all rows of its columns: of 16 bytes of them, also where rows begin within a vector if `wide`.
+def bind_few_rows(x_MN: Tensor, *, wide: bool = True, most_odd: int = ODD_ROWS_IN_FLIGHT) -> Launch:
+    """A thread has all rows of its columns: of 16 bytes of them, also where rows begin within a vector if `wide`. `most_odd`:
+    rows that it then has in flight if there are no more.
 
     All binds raise BadField for a matrix that is not contiguous or too wide.
     """
     m, n, shift = _shape(x_MN)
     size, count = x_MN.element_size(), multiprocessors(x_MN.device)
     out_N = _sums(x_MN)
-    odd = few_odd_rows(m, n, size, shift, count) if wide else None
+    odd = few_odd_rows(m, n, size, shift, count, most_odd) if wide else None
     if odd is not None:
         return _bind_few_odd_rows(x_MN, out_N, odd, shift)
     tile = few_rows_tile(m, n, size, shift, count)

@@ -1,5 +1,6 @@
 // CUDA C++ kernel of `cumsum` of few elements, by one block, for one size only. ELEMENT is float, __half or __nv_bfloat16; sums are made in
 // fp32 and rounded once an element. With the size as a constant, nothing is computed about addresses, ends or tiles.
+#include "lane_scan.cuh"
 #include "vec16.cuh"
 
 // SIZE elements, OF_THREAD adjacent ones a thread.
@@ -40,8 +41,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) cumsum_known_size(
     float with_lanes = upto[OF_THREAD - 1];
 #pragma unroll
     for (int apart = 1; apart < LANES; apart *= 2) {
-        const float before = __shfl_up_sync(ALL, with_lanes, apart);
-        with_lanes += lane >= apart ? before : 0.0f;
+        add_lane_below(with_lanes, apart);
     }
     float base = 0.0f;
     if (WARPS > 1) {
@@ -63,7 +63,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) cumsum_known_size(
     }
 #pragma unroll
     for (int e = 0; e < OF_THREAD; ++e) {
-        vector.of[e] = from_float<ELEMENT>(base + upto[e]);
+        // The compiler does not leave out 0 + x, which is not x where x is -0.
+        vector.of[e] = from_float<ELEMENT>(WARPS == 1 && OF_THREAD == 1 ? upto[e] : base + upto[e]);
     }
     if (whole) {
         reinterpret_cast<Vector*>(out)[threadIdx.x] = vector;

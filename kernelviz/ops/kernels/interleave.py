@@ -13,16 +13,24 @@ from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.vec16 import VEC16_BYTES
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "interleave.cu"
+REGISTERS_SOURCE = Path(__file__).parent / "interleave_registers.cu"
 MOST_STREAMS = 64
 """Rows or columns that a block interleaves. Beyond, a tile's part of a row is short, and square tiles are faster."""
 SHAPES = ((256, 4), (256, 2), (256, 1), (128, 1), (64, 1))
 """Threads of a block and 16-byte vectors of a thread, which it loads before it uses the first. The first shape that gives two
 blocks an SM is taken."""
+IN_REGISTERS_BYTES = 2**20
+"""Of a matrix whose threads transpose in registers: it takes about the latency of memory."""
+REGISTER_BYTES, REGISTER_STREAMS = 64, 24
+"""Of a thread there, and rows or columns that it has."""
+REGISTER_THREADS, FEWEST_THREADS = 64, 8192
+"""Of a block there; and of all blocks, before a thread has more than one element of a stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +138,48 @@ def tile_of(m: int, n: int, itemsize_bytes: int, processors: int) -> Tile | None
     return Tile(m <= n or n == 1, count, length, width, threads, vectors)
 
 
-def bind_interleave(x_MN: Tensor, *, relu: bool = False) -> Launch | None:
+@dataclass(frozen=True, slots=True)
+class InRegisters:
+    """`count` streams of `length` elements, of which a thread has `each` of every stream."""
+
+    few_rows: bool
+    count: int
+    length: int
+    each: int
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of REGISTER_THREADS."""
+        return -(-self.length // (self.each * REGISTER_THREADS))
+
+    def defines(self, element: str, relu: bool) -> dict[str, str]:
+        """What the kernel is compiled with."""
+        shape = {"STREAMS": self.count, "EACH": self.each, "FEW_ROWS": int(self.few_rows), "THREADS": REGISTER_THREADS}
+        return {"ELEMENT": element, "RELU": str(int(relu))} | {name: str(value) for name, value in shape.items()}
+
+
+def in_registers(m: int, n: int, itemsize_bytes: int, most_bytes: int = IN_REGISTERS_BYTES) -> InRegisters | None:
+    """How threads transpose a small matrix of few rows or columns in registers; None for a larger one.
+
+    A thread has as many elements of a stream as divide its length, in one access, while threads are enough.
+
+    >>> in_registers(22330, 10, 2), in_registers(3, 65536, 2), in_registers(2**20, 10, 2)
+    (InRegisters(few_rows=False, count=10, length=22330, each=2), InRegisters(few_rows=True, count=3, length=65536, each=8), None)
+    """
+    count, length = min(m, n), max(m, n)
+    if m * n * itemsize_bytes > most_bytes or count > REGISTER_STREAMS or count * itemsize_bytes > REGISTER_BYTES:
+        return None
+    each = math.gcd(VEC16_BYTES // itemsize_bytes, length)
+    while each > 1 and (each * count * itemsize_bytes > REGISTER_BYTES or length // each < FEWEST_THREADS):
+        each //= 2
+    return InRegisters(m <= n, count, length, each)
+
+
+def bind_interleave(x_MN: Tensor, *, relu: bool = False, registers_bytes: int = IN_REGISTERS_BYTES) -> Launch | None:
     """Few rows or few columns; None for a matrix with more of both, or of less than 16 bytes, or that starts inside a vector.
 
-    `relu`: the result is max(xᵀ, 0). Raises BadField for a matrix that is not contiguous.
+    `relu`: the result is max(xᵀ, 0). `registers_bytes`: of the largest matrix that is transposed in registers. Raises BadField
+    for a matrix that is not contiguous.
     """
     import torch
 
@@ -143,6 +189,9 @@ def bind_interleave(x_MN: Tensor, *, relu: bool = False) -> Launch | None:
     if tile is None or x_MN.data_ptr() % 16:
         return None
     out_NM = torch.empty((n, m), dtype=x_MN.dtype, device=x_MN.device)
+    small = in_registers(m, n, x_MN.element_size(), registers_bytes)
+    if small is not None:
+        return _bind_in_registers(x_MN, out_NM, small, relu)
     name = "interleave" if tile.few_rows else "deinterleave"
     kernel = nvrtc.kernel(SOURCE, name, tile.defines(nvrtc.element_type(x_MN.dtype), relu))
     blocks, threads = tile.blocks, tile.threads
@@ -150,6 +199,18 @@ def bind_interleave(x_MN: Tensor, *, relu: bool = False) -> Launch | None:
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, threads, *arguments)
+        return out_NM
+
+    return launch
+
+
+def _bind_in_registers(x_MN: Tensor, out_NM: Tensor, shape: InRegisters, relu: bool) -> Launch:
+    defines = shape.defines(nvrtc.element_type(x_MN.dtype), relu)
+    kernel = nvrtc.kernel(REGISTERS_SOURCE, "interleave_registers", defines)
+    length = ctypes.c_int(shape.length)
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, shape.blocks, REGISTER_THREADS, x_MN.data_ptr(), out_NM.data_ptr(), length)
         return out_NM
 
     return launch

@@ -42,12 +42,27 @@ FEWEST_ROUNDS, BYTES_OF_ROUNDS = 4, 4 * 1024
 
 
 @dataclass(frozen=True, slots=True)
+class VeryShort:
+    """Which rows a thread loads straight into registers: those that begin within 16-byte vectors, if the fewest rows that are
+    together whole vectors are at most `vectors`; and rows of whole vectors of at most `row_bytes`, of which a thread has one
+    vector of each of `rows` rows. Of rows that are only reduced, `reduced_row_bytes`. A thread has twice as many rows that
+    begin within vectors where it then has at most `pair` vectors of a tensor."""
+
+    vectors: int = 4
+    row_bytes: int = 128
+    reduced_row_bytes: int = 128
+    rows: int = 4
+    pair: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class SlabRing:
     """How slabs pass through shared memory: threads of a block, slabs of it in shared memory, bytes of all inputs of a slab.
 
     `elements`: of a row that a thread keeps in registers, where a warp need not keep more. `resident`: threads an SM that
     registers must allow where a thread keeps few. One stage: each block has one slab and ends, so that loads are in flight only
-    by other blocks. `bulk`: slabs are copied by bulk copies, else through registers.
+    by other blocks. `bulk`: slabs are copied by bulk copies, else through registers. `very_short`: which rows stay in registers
+    instead.
     """
 
     threads: int
@@ -56,10 +71,11 @@ class SlabRing:
     elements: int = 24
     resident: int = 1024
     bulk: bool = True
+    very_short: VeryShort | None = None
 
 
 ONE_SLAB = SlabRing(THREADS, 1, SLAB_BYTES, elements=16, resident=2048, bulk=False)
-RING = SlabRing(threads=128, stages=3, slab_bytes=8 * 1024)
+RING = SlabRing(threads=128, stages=3, slab_bytes=8 * 1024, very_short=VeryShort())
 """Eight blocks an SM have 128 KiB in flight while each processes a slab."""
 
 
@@ -87,7 +103,8 @@ REDUCED = RegisterArrays()
 @dataclass(frozen=True, slots=True)
 class RowSlab:
     """Rows of a block, threads that share a row, bytes of an access to shared memory, accesses of a thread and row, bytes of
-    shared memory of a tensor, tensors, registers; `full`: each thread has as many accesses."""
+    shared memory of a tensor, tensors, registers; `full`: each thread has as many accesses; `in_registers`: rows of a thread
+    that has them there, or 0."""
 
     rows: int
     lanes: int
@@ -98,10 +115,13 @@ class RowSlab:
     full: bool = True
     registers: int = REGISTERS
     ring: SlabRing = ONE_SLAB
+    in_registers: int = 0
 
     @property
     def shared_bytes(self) -> int:
         """Dynamic shared memory of a block."""
+        if self.in_registers:
+            return 0
         barriers_bytes = BARRIER_BYTES * self.ring.stages if self.ring.bulk else 0
         return self.ring.stages * self.tensors * self.tensor_bytes + barriers_bytes
 
@@ -126,6 +146,7 @@ class RowSlab:
             "SLAB_THREADS": str(self.ring.threads),
             "SLAB_STAGES": str(self.ring.stages),
             "SLAB_BULK": str(int(self.ring.bulk)),
+            "SLAB_ROWS": str(self.in_registers),
             "SLAB_BLOCKS": str(max(1, resident // self.ring.threads)),
         }
 
@@ -207,6 +228,54 @@ def row_slab(
     )
 
 
+def rows_in_registers(
+    n: int,
+    itemsize_bytes: int,
+    *,
+    tensors: int = 1,
+    ring: SlabRing = ONE_SLAB,
+    arrays: RegisterArrays = REDUCED,
+) -> RowSlab | None:
+    """Very short rows in registers, without shared memory (`slab_registers.cuh`); None for longer rows.
+
+    >>> slabs = [rows_in_registers(n, 2, ring=RING) for n in (2, 3, 10, 64, 21)]
+    >>> [slab and (slab.in_registers, slab.lanes, slab.unit_bytes, slab.units, slab.rows) for slab in slabs]
+    [(8, 1, 4, 1, 1024), (8, 1, 2, 3, 1024), None, (4, 8, 16, 1, 64), None]
+    """
+    short, row_bytes = ring.very_short, n * itemsize_bytes
+    if short is None:
+        return None
+    unit_bytes = math.gcd(VEC16_BYTES, row_bytes)
+    units, rows, lanes = row_bytes // unit_bytes, VEC16_BYTES // unit_bytes, 1
+    if unit_bytes == VEC16_BYTES:
+        longest_bytes = short.reduced_row_bytes if arrays == REDUCED else short.row_bytes
+        lanes = 1 << (units - 1).bit_length()
+        if row_bytes > longest_bytes or lanes > 32 or 4 * units < 3 * lanes:
+            return None
+        full, units, rows = lanes == units, 1, max(1, short.rows // tensors)
+    else:
+        vectors, full = rows * row_bytes // VEC16_BYTES, True
+        if vectors > short.vectors:
+            return None
+        if 2 * vectors <= (short.vectors if arrays == REDUCED else short.pair):
+            # Two vectors in flight, and results of twice the bytes.
+            rows *= 2
+    registers = arrays.registers(units, unit_bytes, itemsize_bytes)
+    registers += 4 * tensors * rows * units * unit_bytes // VEC16_BYTES
+    return RowSlab(
+        rows * ring.threads // lanes,
+        lanes,
+        unit_bytes,
+        units,
+        0,
+        tensors,
+        full,
+        min(MOST_REGISTERS, -(-registers // 8) * 8),
+        ring,
+        rows,
+    )
+
+
 def _whole_vectors_bytes(size_bytes: int) -> int:
     return -(-size_bytes // VEC16_BYTES) * VEC16_BYTES
 
@@ -246,12 +315,13 @@ def slab_kernel(
     """The kernel of this name for the rows of a matrix; None where they are longer than 2 KiB."""
     m, n = x_MN.shape
     count, itemsize_bytes = multiprocessors(x_MN.device), x_MN.element_size()
-    slab = row_slab(m, n, itemsize_bytes, count, tensors=tensors, ring=ring, arrays=arrays)
+    slab = rows_in_registers(n, itemsize_bytes, tensors=tensors, ring=ring, arrays=arrays)
+    slab = slab or row_slab(m, n, itemsize_bytes, count, tensors=tensors, ring=ring, arrays=arrays)
     if slab is None:
         return None
     kernel = nvrtc.kernel(source, name, (defines or {}) | slab.defines(x_MN), shared_bytes=slab.opt_in_bytes)
     resident = m
-    if ring.stages > 1:
+    if ring.stages > 1 and not slab.in_registers:
         resident = nvrtc.resident(kernel, ring.threads, shared_bytes=slab.shared_bytes)
         slab = slab.balanced(m, n * itemsize_bytes, resident)
     blocks = min(resident, -(-m // slab.rows))

@@ -97,7 +97,7 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
     def cuda_slab_stages(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
-        """CUDA C++ for Hopper: `cuda_slab` with persistent blocks, each with several slabs in flight by bulk copies."""
+        """CUDA C++ for Hopper: `cuda_slab` with persistent blocks, slabs in flight by bulk copies; tiny rows in registers."""
         from kernelviz.ops.kernels.row_slabs import RING
         from kernelviz.ops.norm_activation import cuda_slab as kernels
 

@@ -283,7 +283,7 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
 
     @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
     def cuda_slab_stages(*tensors: Tensor) -> Launch:
-        """CUDA C++ for Hopper: `cuda_slab` with persistent blocks, each with several slabs in flight by bulk copies."""
+        """CUDA C++ for Hopper: `cuda_slab` with persistent blocks, slabs in flight by bulk copies; tiny rows in registers."""
         from kernelviz.ops.kernels.row_slabs import RING
         from kernelviz.ops.normalisation import cuda_slab as kernels
         from kernelviz.ops.normalisation.cuda import NormInputs

@@ -21,6 +21,8 @@ FLAT_SOURCE = Path(__file__).parent / "cuda_flat.cu"
 THREADS, SCALAR_THREADS = 256, 128
 LONGEST_ROW = 2**31 - 1
 """The kernels of vectors count the columns in 32 bits."""
+SMALL_INDEX = 2**30
+"""Elements of a tensor up to which all indexes, also of threads that have none, are below 2^31."""
 FLAT_ROWS = 4
 """Vectors of a thread that share s and b where those are read at any place of a row, which takes two loads each."""
 FEWEST_THREADS = 64
@@ -69,7 +71,7 @@ def bind_rows(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor, *, stepwise: bool = Fals
     """
     require_contiguous(x_MN=x_MN, s_KN=s_KN, b_KN=b_KN)
     k = s_KN.shape[0]
-    return _launch(x_MN, _rows(x_MN, s_KN, b_KN, packed, vectors_a_thread(1 if stepwise else k)), k, stepwise)
+    return _launch(x_MN, _rows(x_MN, s_KN, b_KN, packed, 1 if stepwise else k), k, stepwise)
 
 
 def bind_scalars(x_N: Tensor, s_K: Tensor, b_K: Tensor, *, stepwise: bool = False, packed: bool = False) -> Launch:
@@ -98,14 +100,17 @@ def _launch(x: Tensor, enqueue: Enqueue, k: int, stepwise: bool) -> Launch:
     return step_by_step if stepwise else fused
 
 
-def _rows(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor, packed: bool, rows: int) -> Enqueue:
+def _rows(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor, packed: bool, steps: int) -> Enqueue:
+    """`steps`: of a kernel."""
     m, n = x_MN.shape
-    size = x_MN.element_size()
+    size, rows = x_MN.element_size(), vectors_a_thread(steps)
     s, b = s_KN.data_ptr(), b_KN.data_ptr()
     if x_MN.data_ptr() % 16 or s % 16 or b % 16 or n > LONGEST_ROW:
         return _single(x_MN, s, b, n)
     if n * size % 16:
-        return _flat(x_MN, s, b, packed, 1 if m * n * size < SMALL_BYTES else max(rows, FLAT_ROWS))
+        most = 1 if m * n * size < SMALL_BYTES else max(rows, FLAT_ROWS)
+        small = max(m, s_KN.shape[0]) * n < SMALL_INDEX
+        return _flat(x_MN, s, b, packed, most, one_step=steps == 1, small=small)
     vectors = n * size // 16
     if m * n * size < SMALL_BYTES:
         rows = 1
@@ -123,18 +128,39 @@ def _rows(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor, packed: bool, rows: int) -> 
     return enqueue
 
 
-def _flat(x_MN: Tensor, s: int, b: int, packed: bool, most: int) -> Enqueue:
+def reciprocal_of(n: int) -> tuple[int, int]:
+    """The factor and the shift by which `chain_flat` divides numbers below 2^31 by n; no factor for 1.
+
+    >>> reciprocal_of(1), reciprocal_of(3)
+    ((0, 0), (2863311531, 2))
+    >>> factor, shift = reciprocal_of(181569)
+    >>> all(at * factor >> 31 + shift == at // 181569 for at in (0, 181568, 181569, 2**31 - 1))
+    True
+    """
+    if n == 1:
+        return 0, 0
+    shift = (n - 1).bit_length()
+    return 2 ** (31 + shift) // n + 1, shift
+
+
+def _flat(x_MN: Tensor, s: int, b: int, packed: bool, most: int, *, one_step: bool, small: bool) -> Enqueue:
     """Rows that are not whole 16-byte vectors, with up to `most` vectors a thread; s and b are addresses."""
     (m, n), width = x_MN.shape, 16 // x_MN.element_size()
     whole, after = divmod(m * n, width)
     stride, rows = flat_stride(whole, n, width, most)
     defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "PACKED": str(int(packed)), "ROWS": str(rows)}
+    defines |= {"ONE_STEP": str(int(one_step)), "INDEX": "int" if small else "long long"}
+    factor, shift = reciprocal_of(n)
+    reciprocal = (ctypes.c_uint(factor), ctypes.c_int(shift))
     kernel = nvrtc.kernel(FLAT_SOURCE, "chain_flat", defines)
     grid = -(-(stride + after) // THREADS)
-    sizes = (ctypes.c_longlong(m * n), ctypes.c_longlong(stride), ctypes.c_int(n))
+    index = ctypes.c_int if small else ctypes.c_longlong
+    sizes = (index(m * n), index(stride), ctypes.c_int(n))
 
     def enqueue(here: int, there: int, first: int, k: int) -> None:
-        nvrtc.launch(kernel, grid, THREADS, here, s, b, there, *sizes, ctypes.c_int(first), ctypes.c_int(k))
+        nvrtc.launch(
+            kernel, grid, THREADS, here, s, b, there, *sizes, ctypes.c_int(first), ctypes.c_int(k), *reciprocal
+        )
 
     return enqueue
 

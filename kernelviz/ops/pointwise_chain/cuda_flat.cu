@@ -1,9 +1,15 @@
 // The chain relu(x s + b), k steps, for rows of any length n: x is walked as one vector, so that all of its accesses are of 16 bytes and aligned.
-// ELEMENT is float, __half or __nv_bfloat16. The s and b of a step are rows of n elements.
+// ELEMENT is float, __half or __nv_bfloat16. The s and b of a step are rows of n elements. ONE_STEP: k is 1, and the kernel half as long.
+// INDEX: int where indexes have 31 bits, else long long.
 #include "conversions.cuh"
 #include "loads_first.cuh"
 #include "relu.cuh"
 
+#ifndef ONE_STEP
+#define ONE_STEP 0
+#define INDEX long long
+#endif
+using Index = INDEX;
 using V = Vec16<ELEMENT>;
 constexpr int WIDTH = V::WIDTH;
 
@@ -39,8 +45,8 @@ struct Factors {
 // goes on with the next row. `count`: elements of all rows. All loads are in flight at once: where b was loaded after s had arrived, a
 // thread waited for memory twice.
 __device__ __forceinline__ Factors factors_of(
-    const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, long long row, int column, int n, long long count) {
-    const long long at = row * n + column;
+    const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, Index row, int column, int n, Index count) {
+    const Index at = row * n + column;
     const int first = (int)(at % WIDTH), next = first ? 1 : 0;
     Factors out;
     if (column + WIDTH <= n && at - first + (1 + next) * WIDTH <= count) {
@@ -65,18 +71,28 @@ __device__ __forceinline__ Factors factors_of(
     return out;
 }
 
+// Remainder of 0 <= at < 2^31 by n > 1 (n = 1: reciprocal 0), without a division: its quotient is the product with the reciprocal
+// floor(2^(31 + shift) / n) + 1, 2^(shift - 1) < n <= 2^shift, over 2^(31 + shift).
+__device__ __forceinline__ int remainder_of(int at, int n, unsigned reciprocal, int shift) {
+    return reciprocal ? at - (int)(__umulhi(at, reciprocal) >> (shift - 1)) * n : 0;
+}
+
 // A thread processes vectors of x that are `stride` vectors apart. That is a multiple of n elements, so they share s and b. Threads
 // from `stride` on process the elements after the last whole vector. No __restrict__ on x and out, because they may be the same.
 extern "C" __global__ void __launch_bounds__(256) chain_flat(
-    const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, long long count,
-    long long stride, int n, int first_step, int k) {
-    const long long j = (long long)blockIdx.x * 256 + threadIdx.x, whole = count / WIDTH;
-    const long long end = (long long)(first_step + k) * n;
+    const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, Index count,
+    Index stride, int n, int first_step, int k, unsigned reciprocal, int shift) {
+    const Index j = (Index)blockIdx.x * 256 + threadIdx.x, whole = count / WIDTH;
+    const Index end = (Index)(first_step + k) * n;
+    // A division of 64 bits takes several times as long.
+    auto in_row = [&](Index at) {
+        return sizeof(Index) > 4 && (long long)at >> 31 ? (int)(at % n) : remainder_of((int)at, n, reciprocal, shift);
+    };
     if (j >= stride) {
-        const long long i = whole * WIDTH + (j - stride);
+        const Index i = whole * WIDTH + (j - stride);
         if (i < count) {
             float v = to_float(x[i]);
-            for (long long at = (long long)first_step * n + i % n; at < end; at += n) {
+            for (Index at = (Index)first_step * n + in_row(i); at < end; at += n) {
                 v = relu(fmaf(v, to_float(s[at]), to_float(b[at])));
             }
             out[i] = from_float<ELEMENT>(v);
@@ -90,9 +106,8 @@ extern "C" __global__ void __launch_bounds__(256) chain_flat(
             vectors[r] = load_vec16(reinterpret_cast<const V*>(x) + j + r * stride);
         }
     }
-    // A division of 64 bits takes several times as long.
-    const long long at = j * WIDTH;
-    const int column = at >> 31 ? (int)(at % n) : (int)at % n;
+    const Index at = j * WIDTH;
+    const int column = in_row(at);
     Factors factors = factors_of(s, b, first_step, column, n, end);
 #if PACKED
     using Pair = typename PackedPair<ELEMENT>::type;
@@ -103,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(256) chain_flat(
         widen(vectors[r], v[r]);
     }
 #endif
-    for (int step = 0; step < k; ++step) {
+    for (int step = 0; step < (ONE_STEP ? 1 : k); ++step) {
 #if PACKED
         const V scale = factors.scales, shift = factors.shifts;
 #else
@@ -111,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(256) chain_flat(
         widen(factors.scales, scale);
         widen(factors.shifts, shift);
 #endif
-        if (step + 1 < k) {  // prefetch those of the next step
+        if (!ONE_STEP && step + 1 < k) {  // prefetch those of the next step
             factors = factors_of(s, b, first_step + step + 1, column, n, end);
         }
 #pragma unroll

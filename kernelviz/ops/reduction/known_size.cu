@@ -1,6 +1,7 @@
 // CUDA C++ kernel of `sum` and `mean` of few elements, by one block, for one size only. ELEMENT is float, __half or __nv_bfloat16; sums
 // are computed in fp32. So few elements take 1.1 to 1.6 us, of which each cache line of instructions that is not there costs a part: with the
 // size, threads and loads of a thread as constants, nothing is computed about addresses, ends or loops.
+#include "adjacent_sum.cuh"
 #include "vec16.cuh"
 
 // SIZE elements, the number of threads that have some (a power of two), elements of a load.
@@ -14,9 +15,7 @@ constexpr int BLOCK = THREADS < 32 ? 32 : THREADS;
 constexpr int WARPS = BLOCK / 32;
 constexpr int LOADS = SIZE / OF_LOAD, EACH = (LOADS + THREADS - 1) / THREADS;
 constexpr int AFTER = SIZE - LOADS * OF_LOAD;
-struct alignas(sizeof(ELEMENT) * OF_LOAD) Load {
-    ELEMENT of[OF_LOAD];
-};
+using Load = Adjacent<ELEMENT, OF_LOAD>;
 
 // The sum over so many lanes, a power of two, in each of them.
 template <int LANES> __device__ __forceinline__ float lanes_sum(float v) {
@@ -27,6 +26,11 @@ template <int LANES> __device__ __forceinline__ float lanes_sum(float v) {
     return v;
 }
 
+// One thread is the block: x starts on a multiple of a load.
+extern "C" __global__ void __launch_bounds__(1, 1) sum_known_size_serial(const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out) {
+    out[0] = from_float<ELEMENT>(adjacent_sum<OF_LOAD, (THREADS == 1 ? SIZE : 1)>(x) * (1.0f / DIVISOR));
+}
+
 // x starts on a multiple of a load.
 extern "C" __global__ void __launch_bounds__(BLOCK, 1) sum_known_size(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out) {
@@ -34,19 +38,16 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) sum_known_size(
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
         const int i = k * THREADS + threadIdx.x;
-        load[k] = threadIdx.x < THREADS && i < LOADS ? reinterpret_cast<const Load*>(x)[i] : Load{};
+        load[k] = load_if((THREADS == BLOCK || threadIdx.x < THREADS) && i < LOADS, reinterpret_cast<const Load*>(x) + i);
     }
-    ELEMENT after = from_float<ELEMENT>(0.0f);
-    if (AFTER > 0 && threadIdx.x < AFTER) {
-        after = x[LOADS * OF_LOAD + threadIdx.x];
+    float sum = 0.0f;
+    if (AFTER > 0) {
+        using One = Adjacent<ELEMENT, 1>;
+        sum = sum_of_pairs(load_if(threadIdx.x < AFTER, reinterpret_cast<const One*>(x) + LOADS * OF_LOAD + threadIdx.x));
     }
-    float sum = to_float(after);
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
-#pragma unroll
-        for (int e = 0; e < OF_LOAD; ++e) {
-            sum += to_float(load[k].of[e]);
-        }
+        sum = k == 0 && AFTER == 0 ? sum_of_pairs(load[k]) : sum + sum_of_pairs(load[k]);
     }
     sum = lanes_sum<(THREADS < 32 ? THREADS : 32)>(sum);
     if (WARPS > 1) {

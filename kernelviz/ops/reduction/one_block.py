@@ -52,16 +52,21 @@ class KnownSize:
     threads: int
     width: int
 
+    @property
+    def kernel(self) -> str:
+        """One thread takes fewer instructions than one of a warp."""
+        return "sum_known_size_serial" if self.threads == 1 else "sum_known_size"
+
 
 def known_size(n: int, itemsize_bytes: int) -> KnownSize | None:
     """The shape of the kernel that is compiled for n elements; None for more than 128 KiB.
 
-    One thread loads up to 16 elements, one warp 256, one element a load. Beyond, loads have 16 bytes, and a thread at most
-    five, of at least 128 threads: more warps take longer to add up, and fewer have less in flight (H200, bf16, 8680 elements:
-    1.79 us with 128 threads, 1.57 with 256, 1.65 with 1024; 2.00 by the kernel for any size).
+    One thread loads up to 16 elements, 16 bytes a load; one warp 256, one element a load. Beyond, loads have 16 bytes, and a
+    thread at most five, of at least 128 threads: more warps take longer to add up, and fewer have less in flight (H200, bf16,
+    8680 elements: 1.79 us with 128 threads, 1.57 with 256, 1.65 with 1024; 2.00 by the kernel for any size).
 
     >>> known_size(16, 2), known_size(17, 2)
-    (KnownSize(threads=1, width=1), KnownSize(threads=32, width=1))
+    (KnownSize(threads=1, width=8), KnownSize(threads=32, width=1))
     >>> known_size(1970, 2), known_size(8680, 2)
     (KnownSize(threads=128, width=8), KnownSize(threads=256, width=8))
     >>> known_size(2**15, 4), known_size(2**15 + 1, 4)
@@ -70,7 +75,7 @@ def known_size(n: int, itemsize_bytes: int) -> KnownSize | None:
     if n * itemsize_bytes > KNOWN_SIZE_BYTES:
         return None
     if n <= SERIAL:
-        return KnownSize(1, 1)
+        return KnownSize(1, VEC16_BYTES // itemsize_bytes)
     if n <= LANES_OF_ELEMENTS:
         return KnownSize(WARP, 1)
     width = VEC16_BYTES // itemsize_bytes
@@ -128,10 +133,10 @@ def bind_one_block(x_N: Tensor, divisor: int) -> Launch:
     out_1 = torch.empty(1, dtype=x_N.dtype, device=x_N.device)
     shape = {"SIZE": x_N.numel(), "THREADS": known.threads, "OF_LOAD": known.width, "DIVISOR": divisor}
     defines = {"ELEMENT": nvrtc.element_type(x_N.dtype)} | {name: str(value) for name, value in shape.items()}
-    kernel = nvrtc.kernel(KNOWN_SIZE, "sum_known_size", defines)
+    kernel = nvrtc.kernel(KNOWN_SIZE, known.kernel, defines)
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, 1, max(WARP, known.threads), x_N.data_ptr(), out_1.data_ptr())
+        nvrtc.launch(kernel, 1, known.threads, x_N.data_ptr(), out_1.data_ptr())
         return out_1
 
     return launch

@@ -89,7 +89,7 @@ def cuda_vec16(x_MN: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_interleave(x_MN: Tensor) -> Launch:
-    """CUDA C++, up to 64 rows or columns: all in one tile of shared memory, 16-byte vectors of x and of y at any size."""
+    """CUDA C++, up to 64 rows or columns: all in one tile of shared memory, 16-byte vectors; if small, in registers."""
     from kernelviz.ops.reshape_elementwise import cuda as kernels
 
     return kernels.bind_interleave(x_MN)

@@ -42,16 +42,19 @@ struct Reduced {
 };
 #endif
 
+constexpr bool TOGETHER = SLAB_ROWS > 0 && CONSECUTIVE_ROWS;
+
 extern "C" __global__ void __launch_bounds__(SLAB_THREADS, SLAB_BLOCKS) row_slab(
     const ELEMENT* __restrict__ x, OUT* __restrict__ out, long long m, int n, int rows_a_slab, int tensor_bytes) {
     constexpr int WIDTH = Unit<ELEMENT>::WIDTH;
     SlabTensors<ELEMENT, 1, 0> tensors;
     tensors.from[0] = x;
+    RowResults<OUT> results;
     process_slabs(tensors, SlabSizes{m, n, rows_a_slab, tensor_bytes}, [&](const SlabRow<ELEMENT, 1>& row) {
         Reduced reduced;
-        each_unit<ELEMENT>(n, row.lane, [&](int, int unit) {
+        each_unit<ELEMENT>(n, row.lane, [&](int k, int unit) {
             float values[WIDTH];
-            Unit<ELEMENT>::of(row.of[0], unit).widen(values);
+            row.read(0, k, unit).widen(values);
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
                 reduced.add(values[e], unit * WIDTH + e);
@@ -61,8 +64,13 @@ extern "C" __global__ void __launch_bounds__(SLAB_THREADS, SLAB_BLOCKS) row_slab
         for (int distance = SLAB_LANES / 2; distance > 0; distance /= 2) {
             reduced.merge_lane(distance);
         }
-        if (row.inside && row.lane == 0) {
+        if constexpr (TOGETHER) {
+            results.of[row.of_thread] = reduced.out();
+        } else if (row.inside && row.lane == 0) {
             out[row.number] = reduced.out();
         }
     });
+    if constexpr (TOGETHER) {
+        results.store(out, m);
+    }
 }

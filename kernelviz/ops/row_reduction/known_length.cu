@@ -1,5 +1,6 @@
 // CUDA C++ kernels of `row_sum` of short rows, for one length only. ELEMENT is float, __half or __nv_bfloat16; sums are in fp32. With the
 // length as a constant, nothing is computed about ends or loops, and all loads of a thread are in flight at once.
+#include "adjacent_sum.cuh"
 #include "vec16.cuh"
 
 // LENGTH elements a row, LANES threads that share it, a power of two.
@@ -32,6 +33,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) row_sum_known_length(
     if (row < m && lane == 0) {
         out[row] = from_float<ELEMENT>(sum);
     }
+}
+
+// Few rows of few elements: a thread has a row, and the block as many threads as there are rows. Rows start on multiples of UNIT elements.
+#ifndef UNIT
+#define UNIT 1
+#endif
+
+extern "C" __global__ void __launch_bounds__(32) row_sum_known_serial(const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out) {
+    out[threadIdx.x] = from_float<ELEMENT>(adjacent_sum<UNIT, (LANES == 1 ? LENGTH : 1)>(x + threadIdx.x * LENGTH));
 }
 
 // Many rows of whole 16-byte vectors: a warp has whole rows, a thread one vector of each of ROWS of them, all loaded before the first is added.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,15 @@ def lanes(m: int, n: int) -> int | None:
     return min(32, 1 << (-(-n // EACH) - 1).bit_length())
 
 
+def serial_unit(n: int, itemsize_bytes: int, address: int) -> int:
+    """Elements of a load of a thread that has a row of n elements, of a matrix at this address.
+
+    >>> serial_unit(16, 4, 256), serial_unit(6, 2, 256), serial_unit(16, 2, 260)
+    (4, 2, 2)
+    """
+    return math.gcd(VEC16_BYTES, n * itemsize_bytes, address) // itemsize_bytes
+
+
 def vector_lanes(n: int, itemsize_bytes: int) -> int | None:
     """Threads that share a row of n elements where each has one 16-byte vector; None for a row of more than 512 bytes, or of no
     whole vectors.
@@ -67,6 +77,8 @@ def bind_known_length(x_MN: Tensor) -> Launch:
     require_contiguous(x_MN=x_MN)
     m, n = x_MN.shape
     name, shared_by, rows_of_thread = "row_sum_known_length", lanes(m, n), 1
+    if shared_by == 1:
+        return _bind_serial(x_MN)
     if shared_by is None and aligned(x_MN) and m <= MOST_ROWS:
         name, shared_by = "row_sum_known_vectors", vector_lanes(n, x_MN.element_size())
         rows_of_thread = ROWS_IN_FLIGHT
@@ -80,6 +92,28 @@ def bind_known_length(x_MN: Tensor) -> Launch:
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, THREADS, x_MN.data_ptr(), out_M.data_ptr(), rows)
+        return out_M
+
+    return launch
+
+
+def _bind_serial(x_MN: Tensor) -> Launch:
+    import torch
+
+    m, n = x_MN.shape
+    unit = serial_unit(n, x_MN.element_size(), x_MN.data_ptr())
+    defines = {
+        "ELEMENT": nvrtc.element_type(x_MN.dtype),
+        "LENGTH": str(n),
+        "LANES": "1",
+        "ROWS": "1",
+        "UNIT": str(unit),
+    }
+    kernel = nvrtc.kernel(SOURCE, "row_sum_known_serial", defines)
+    out_M = torch.empty(m, dtype=x_MN.dtype, device=x_MN.device)
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, 1, m, x_MN.data_ptr(), out_M.data_ptr())
         return out_M
 
     return launch

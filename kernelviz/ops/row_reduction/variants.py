@@ -141,7 +141,7 @@ def _kernels(*, argmax: bool) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
     def cuda_slab_stages(x_MN: Tensor) -> Launch:
-        """CUDA C++ for Hopper: `cuda_slab` with persistent blocks, each with several slabs in flight by bulk copies."""
+        """CUDA C++ for Hopper: `cuda_slab` with persistent blocks, slabs in flight by bulk copies; tiny rows in registers."""
         from kernelviz.ops.kernels.row_slabs import RING
         from kernelviz.ops.row_reduction import cuda_slab as kernels
 

@@ -16,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(SLAB_THREADS, SLAB_BLOCKS) softmax_
         LaneValues<ELEMENT> v;
         float top = LOWEST;
         each_unit<ELEMENT>(n, row.lane, [&](int k, int unit) {
-            Unit<ELEMENT>::of(row.of[0], unit).widen(v[k]);
+            row.read(0, k, unit).widen(v[k]);
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
                 top = fmaxf(top, v[k][e]);
@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(SLAB_THREADS, SLAB_BLOCKS) softmax_
                 v[k][e] *= inverse;
             }
             if (row.inside) {
-                Unit<ELEMENT>::narrow(v[k]).store(row.of[0], unit);
+                row.write(0, k, unit, Unit<ELEMENT>::narrow(v[k]));
             }
         });
     });
@@ -59,8 +59,8 @@ extern "C" __global__ void __launch_bounds__(SLAB_THREADS, SLAB_BLOCKS) softmax_
         Unit<ELEMENT> of_y[SLAB_UNITS], of_dy[SLAB_UNITS];
         float sum = 0.0f;
         each_unit<ELEMENT>(n, row.lane, [&](int k, int unit) {
-            of_y[k] = Unit<ELEMENT>::of(row.of[0], unit);
-            of_dy[k] = Unit<ELEMENT>::of(row.of[1], unit);
+            of_y[k] = row.read(0, k, unit);
+            of_dy[k] = row.read(1, k, unit);
             float v[WIDTH], g[WIDTH];
             of_y[k].widen(v);
             of_dy[k].widen(g);
@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(SLAB_THREADS, SLAB_BLOCKS) softmax_
                 g[e] = v[e] * (g[e] - sum);
             }
             if (row.inside) {
-                Unit<ELEMENT>::narrow(g).store(row.of[0], unit);
+                row.write(0, k, unit, Unit<ELEMENT>::narrow(g));
             }
         });
     });

@@ -203,7 +203,7 @@ def cuda_slab(x_MN: Tensor) -> Launch:
     backward=cuda_slab_stages_backward,
 )
 def cuda_slab_stages(x_MN: Tensor) -> Launch:
-    """CUDA C++ for Hopper: `cuda_slab` with persistent blocks, each with several slabs in flight by bulk copies."""
+    """CUDA C++ for Hopper: `cuda_slab` with persistent blocks, slabs in flight by bulk copies; tiny rows in registers."""
     from kernelviz.ops.kernels.row_slabs import RING
     from kernelviz.ops.softmax import cuda_slab as kernels
 

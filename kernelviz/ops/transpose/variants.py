@@ -91,7 +91,7 @@ def cuda_vec16_small(x_MN: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
 def cuda_interleave(x_MN: Tensor) -> Launch:
-    """CUDA C++, up to 64 rows or columns: all in one tile of shared memory, 16-byte vectors of x and of y at any size."""
+    """CUDA C++, up to 64 rows or columns: all in one tile of shared memory, 16-byte vectors; if small, in registers."""
     from kernelviz.ops.kernels import interleave
     from kernelviz.ops.transpose import cuda
 

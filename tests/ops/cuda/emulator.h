@@ -60,6 +60,7 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned bits) {
     return (unsigned)(((unsigned long long)high << 32 | low) >> bits);
 }
+inline unsigned __umulhi(unsigned a, unsigned b) { return (unsigned long long)a * b >> 32; }
 inline void __threadfence() {}
 inline unsigned atomicAdd(unsigned* to, unsigned more) {  // fibers give way only where they wait
     const unsigned before = *to;
@@ -89,6 +90,12 @@ void ldmatrix(unsigned* to, unsigned row, bool transposed);
 void stmatrix(unsigned to, const unsigned* values, bool transposed = false);
 float of_lane_with(float value, int mask);
 float of_lane(float value, int lane);
+// A value plus that of the lane so far below, if there is one.
+inline float with_lane_below(float value, int apart) {
+    const int lane = threadIdx.x % 32;
+    const float other = of_lane(value, lane >= apart ? lane - apart : lane);
+    return lane >= apart ? value + other : value;
+}
 inline unsigned of_lane_with(unsigned value, int mask) {
     return __builtin_bit_cast(unsigned, of_lane_with(__builtin_bit_cast(float, value), mask));
 }

@@ -33,4 +33,4 @@ _COMPILED = (
 )
 ODD = {"row_sum": _ODD, "argmax": _ODD}
 LARGE = {"row_sum": _LARGE, "argmax": _LARGE}
-COMPILED = {"row_sum": _COMPILED, "argmax": _COMPILED}
+COMPILED = {"row_sum": (*_COMPILED, {"m": 40, "n": 100}, {"m": 4, "n": 16}), "argmax": _COMPILED}

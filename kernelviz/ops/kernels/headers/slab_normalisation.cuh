@@ -30,10 +30,10 @@ __device__ __forceinline__ void normalise_rows(
         LaneValues<T> v;
         float total = 0.0f, mean = 0.0f;
         each_unit<T>(n, row.lane, [&](int k, int unit) {
-            Unit<T>::of(row.of[0], unit).widen(v[k]);
+            row.read(0, k, unit).widen(v[k]);
             if constexpr (HAS_RESIDUAL) {
                 float other[WIDTH];
-                Unit<T>::of(row.of[1], unit).widen(other);
+                row.read(1, k, unit).widen(other);
 #pragma unroll
                 for (int e = 0; e < WIDTH; ++e) {
                     v[k][e] += other[e];
@@ -42,7 +42,7 @@ __device__ __forceinline__ void normalise_rows(
                 const Unit<T> sum = Unit<T>::narrow(v[k]);
                 sum.widen(v[k]);
                 if (row.inside) {
-                    sum.store(row.of[0], unit);
+                    row.write(0, k, unit, sum);
                 }
             }
 #pragma unroll
@@ -77,7 +77,7 @@ __device__ __forceinline__ void normalise_rows(
                 v[k][e] = activation(HAS_MEAN ? fmaf(normal, weights[e], biases[e]) : normal * weights[e]);
             }
             if (row.inside) {
-                Unit<T>::narrow(v[k]).store(row.of[TENSORS - 1], unit);
+                row.write(TENSORS - 1, k, unit, Unit<T>::narrow(v[k]));
             }
         });
     });

@@ -6,7 +6,7 @@
 // Compiled with -DSLAB_UNIT: bytes of an access to shared memory, the largest of 16, 8, 4 and 2 that divides a row; -DSLAB_UNITS: units of
 // a row that a thread has, the last of which each thread has if -DSLAB_FULL=1; -DSLAB_THREADS: threads of a block. The number of rows a
 // slab is an argument; the tensors must begin on 16 bytes, which the bind function checks, and each slab but the last is whole
-// 16-byte vectors. slabs.cuh says how slabs are copied.
+// 16-byte vectors. slabs.cuh says how slabs are copied. -DSLAB_ROWS: rows of a thread that has them in registers (slab_registers.cuh), or 0.
 #pragma once
 #include "conversions.cuh"
 
@@ -109,13 +109,17 @@ template <typename T> __device__ __forceinline__ void copy_elements(const T* fro
     }
 }
 
-// A row of a slab in shared memory, in each tensor, as a lane sees it. Where there is no further row, `inside` is false and the row is the
-// last one, whose result must not be written.
+// A row of a slab in shared memory, in each tensor, as a lane sees it, or a lane's part of it in registers. Where there is no further row,
+// `inside` is false and the row is the last one or zeros, whose result must not be written.
 template <typename T, int INPUTS> struct SlabRow {
     T* of[INPUTS];
     long long number;
     int lane;
+    int of_thread;  // which of SLAB_ROWS rows
     bool inside;
+    // The lane's k-th unit of the i-th tensor, which has this number in the row.
+    __device__ __forceinline__ Unit<T> read(int i, int k, int unit) const { return Unit<T>::of(of[i], SLAB_ROWS > 0 ? k : unit); }
+    __device__ __forceinline__ void write(int i, int k, int unit, const Unit<T>& value) const { value.store(of[i], SLAB_ROWS > 0 ? k : unit); }
 };
 // Call `process(row)` for each row of a slab in shared memory, by all threads of a warp together, because the lanes of a row exchange values.
 template <typename T, int INPUTS, typename Process>

@@ -1,6 +1,8 @@
 // How slabs of rows (slab_rows.cuh) come into shared memory and leave it: with -DSLAB_BULK=0 each block copies one slab through registers;
-// otherwise SLAB_STAGES slabs of a block are in flight by bulk copies (slab_stages.cuh). -DSLAB_BLOCKS: blocks an SM that registers must allow.
+// otherwise SLAB_STAGES slabs of a block are in flight by bulk copies (slab_stages.cuh). Very short rows may stay in registers instead
+// (slab_registers.cuh). -DSLAB_BLOCKS: blocks an SM that registers must allow.
 #pragma once
+#include "slab_registers.cuh"
 #include "slab_rows.cuh"
 #include "slab_stages.cuh"
 
@@ -60,7 +62,9 @@ __device__ __forceinline__ void process_one_slab(const SlabTensors<T, INPUTS, OU
 // Call `process(row)` (a SlabRow) for each row of a matrix. It replaces elements of inputs by those of outputs.
 template <typename T, int INPUTS, int OUTPUTS, typename Process>
 __device__ __forceinline__ void process_slabs(const SlabTensors<T, INPUTS, OUTPUTS>& tensors, const SlabSizes& sizes, Process process) {
-    if constexpr (SLAB_BULK) {
+    if constexpr (SLAB_ROWS > 0) {
+        process_in_registers(tensors, sizes, process);
+    } else if constexpr (SLAB_BULK) {
         process_in_stages(tensors, sizes, process);
     } else {
         process_one_slab(tensors, sizes, process);
