@@ -19,7 +19,7 @@ import pytest
 REPORT = Path(__file__).parents[2] / "docs" / "gpu-report.json"
 
 TOTAL_LIMIT_S = 25 * 60
-"""All parts together on one card. Issue 18 asks for it, at most 8 minutes a part and 3 for smoke."""
+"""All parts together on one card."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
