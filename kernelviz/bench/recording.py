@@ -17,7 +17,7 @@ from kernelviz.metrics.samples import by_block
 BUDGET_S = 0.15
 """Largest device time for each case of a recorded run, in seconds."""
 MOST_SIZES = 6
-"""Of an op: a curve over seventeen sizes says little more, and takes three times as long on each card."""
+"""Of the axis of an op that has most: a curve over seventeen sizes says little more, and takes three times as long."""
 ENDING = ".kvz"
 T = TypeVar("T")
 
@@ -42,8 +42,8 @@ def name_of(bench: Bench, op: str, device: str, direction: Direction = "forward"
 def plan_of(
     bench: Bench, op: str, device: str, direction: Direction = "forward", *, most_sizes: int = MOST_SIZES
 ) -> Plan:
-    """All variants that can run on the device and solve the problem, except those that run only when named, at default sizes,
-    or at so many of them from the smallest to the largest.
+    """All variants that can run on the device and solve the problem, except those that run only when named, at default sizes:
+    of the axis with most of them at `most_sizes`, from the smallest to the largest.
 
     Errors: UnknownName; BadField if no variant can run there.
     """
@@ -52,11 +52,14 @@ def plan_of(
     if not any(o.available and not o.variant.only_when_named for o in offers):
         raise BadField("op", op, f"none of its variants can run on {device}")
     plan = bench.plan(RunRequest(op=op, device=device, direction=direction))
-    return msgspec.structs.replace(plan, problems=spread(plan.problems, most_sizes))
+    sizes = {axis: list(dict.fromkeys(p.sizes[axis] for p in plan.problems)) for axis in plan.problems[0].sizes}
+    axis = max(sizes, key=lambda name: len(sizes[name]))
+    kept = set(spread(sizes[axis], most_sizes))
+    return msgspec.structs.replace(plan, problems=tuple(p for p in plan.problems if p.sizes[axis] in kept))
 
 
 def spread(sizes: Sequence[T], most: int) -> tuple[T, ...]:
-    """At most so many of them (two or more), at even distances, the first and the last among them.
+    """At most so many of them (two or more): every second, third or further one, and the last.
 
     >>> spread(range(17), 6), spread(range(11), 6), spread(range(8), 6), spread("abc", 6)
     ((0, 4, 8, 12, 16), (0, 2, 4, 6, 8, 10), (0, 2, 4, 6, 7), ('a', 'b', 'c'))

@@ -30,7 +30,7 @@ def record(
         typer.Option(min=0.01, max=600.0, metavar="SECONDS", help="Largest device time for each case, in seconds."),
     ] = recording.BUDGET_S,
     most_sizes: Annotated[
-        int, typer.Option(min=2, metavar="N", help="At most so many of the default sizes of an op, evenly spread.")
+        int, typer.Option(min=2, metavar="N", help="At most so many default sizes of the axis that has most.")
     ] = recording.MOST_SIZES,
     index: Annotated[
         bool, typer.Option("--index", help="Measure nothing; only derive the indices of the folder again.")
@@ -41,7 +41,12 @@ def record(
     ] = None,
     most_s: Annotated[
         float,
-        typer.Option(min=1.0, metavar="SECONDS", help="Stop after so long; the same command goes on where it ended."),
+        typer.Option(
+            min=1.0,
+            max=threading.TIMEOUT_MAX,
+            metavar="SECONDS",
+            help="Stop after so long; the same command goes on where it ended.",
+        ),
     ] = threading.TIMEOUT_MAX,
     part: Annotated[
         str, typer.Option(metavar="I/N", help="Every Nth op from the Ith on, for N GPUs that record at once.")

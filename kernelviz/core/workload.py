@@ -39,7 +39,7 @@ Lane = Literal["compute", "communication"]
 
 class WorkloadAxis(Struct, frozen=True, kw_only=True):
     """An axis that a person chooses. `choices`: all values of an axis of the kind ``choice``; otherwise the value is a whole
-    number from `minimum` to `maximum` (None: no limit). `unit`: not set for things and bytes, and in older documents."""
+    number from `minimum` to `maximum` (None: no limit). `unit`: None where it counts things or bytes, and in older documents."""
 
     name: str
     title: str

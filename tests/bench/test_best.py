@@ -181,3 +181,20 @@ def test_what_cannot_be_chosen_is_refused_with_what_to_do(
 def test_the_facts_of_recorded_cards_are_those_of_the_examples() -> None:
     assert card_of(recorded_cards()["NVIDIA H200"]) == H200
     assert best(use_cases.current(), "row_sum", {"m": 4, "n": 8}).device.kind == "cuda"
+
+
+def test_a_rule_and_its_kernel_have_the_same_limits() -> None:
+    """Beyond them, a kernel that a rule names would silently be another one."""
+    from kernelviz.ops.activation import best as activation
+    from kernelviz.ops.activation import cuda as activation_kernels
+    from kernelviz.ops.pointwise_chain import best as chain
+    from kernelviz.ops.pointwise_chain import cuda as chain_kernels
+    from kernelviz.ops.row_reduction import best as rows
+    from kernelviz.ops.row_reduction import known_length
+    from kernelviz.ops.scatter_add import best as scatter
+    from kernelviz.ops.scatter_add import shared
+
+    assert activation.FEW_ELEMENTS == activation_kernels.FEW_ELEMENTS
+    assert (chain.FEW_ELEMENTS, chain.MOST_STEPS) == (chain_kernels.FEW_ELEMENTS, chain_kernels.MOST_STEPS)
+    assert (rows.KNOWN_LENGTH, rows.KNOWN_ELEMENTS) == (known_length.LONGEST, known_length.MOST_ELEMENTS)
+    assert scatter.ADDITIONS_SAVED == shared.ADDITIONS_SAVED

@@ -28,7 +28,7 @@ from drawn_list import COUNT, Drawn, problems
 
 from kernelviz.bench import Bench, recording
 from kernelviz.bench.best import auto_names
-from kernelviz.core import LIVING, Device, Failure, KernelvizError, Method, Plan, Result, Run
+from kernelviz.core import LIVING, BadField, Device, Failure, KernelvizError, Method, Plan, Result, Run
 from kernelviz.hardware.discovery import discover
 from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.library_comparison import OWN, ComparisonRow, comparison_rows, time_s
@@ -69,6 +69,8 @@ def plan_of(bench: Bench, drawn: Sequence[Drawn], device: str) -> Plan:
     problems = tuple(one.problem for one in drawn)
     usable = {offer.variant.name for offer in bench.offers(problems[0].op, device) if offer.lack is None}
     names = tuple(name for name in variants_of(drawn) if name in usable)
+    if not names:
+        raise BadField("variants", problems[0].op, f"none of its variants can run on {device}")
     return Plan(problems=problems, variants=names, baseline=names[0], device=device)
 
 

@@ -10,8 +10,8 @@ FEW_ELEMENTS = 2**16
 
 
 def activation(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Fast math, an element a thread, up to 2^16 elements; Triton's blocks for more, and for multiples of 16 elements of relu;
-    for others, 16-byte vectors of CUDA C++, or an element a thread up to 1024 elements a multiprocessor.
+    """Up to 2^16 elements of all but relu, fast math with one element a thread; else Triton's blocks for multiples of 16
+    elements, and for other lengths 16-byte vectors of CUDA C++, or an element a thread up to 1024 elements a multiprocessor.
 
     Triton loads no vectors under a mask of another length. The elements behind the last vector follow it in CUDA C++, which
     a small problem waits for.

@@ -84,7 +84,7 @@ def ladder(function: Callable[[Tensor], Tensor], *, fast: str = "", triton_too: 
 
         return kernels.bind_fast(x_N, f"{name}_fast")
 
-    cuda_fast_math.__doc__ = f"CUDA C++, 16 bytes a thread and fast math: {fast}."
+    cuda_fast_math.__doc__ = f"CUDA C++, 16 bytes a thread (one element up to 2^16) and fast math: {fast}."
     triton_variant = variant(backend="triton", needs=("triton", "cuda"))
     cuda_variant = variant(backend="cuda", needs=("nvrtc", "cuda"))
     return (

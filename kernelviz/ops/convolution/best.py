@@ -12,13 +12,15 @@ FEW_CHANNELS = 32
 
 
 def conv2d(problem: Problem, card: Card) -> tuple[str, ...]:
-    """wgmma with parts of the terms where tiles are few, but resident blocks where they are more than a quarter of the SMs and
-    fewer than these; its padded form where channels or filters are no multiples of 8; Triton for fewer than 8 of them.
+    """wgmma, in parts of the terms where tiles are few, but with resident blocks where they number between a quarter of the SMs
+    and all of them; with padded copies where channels or filters are no multiples of 8; Triton for fewer than 8 of either.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> sizes = {"n": 256, "h": 14, "w": 14, "c": 256, "k": 256, "r": 3, "s": 1}
     >>> [conv2d(Problem(op="conv2d", sizes={**sizes, "c": c}, dtype="bf16"), H200)[0] for c in (256, 100, 3)]
     ['cuda_wgmma_parts', 'cuda_wgmma_padded', 'triton_implicit']
+    >>> conv2d(Problem(op="conv2d", sizes={**sizes, "n": 2, "h": 32, "w": 32, "c": 640, "k": 640}, dtype="bf16"), H200)[0]
+    'cuda_wgmma_resident'
     """
     if min(problem.sizes["c"], problem.sizes["k"]) < 8:
         return ("triton_implicit",)

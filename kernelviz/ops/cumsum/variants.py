@@ -65,7 +65,7 @@ def cuda_three_kernels(x_N: Tensor) -> Launch:
     backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",), targets=EVERY_TARGET, largest={"n": ONE_BLOCK_MOST}
 )
 def cuda_one_block(x_N: Tensor) -> Launch:
-    """CUDA C++, one block scans everything in 16-byte loads: no sums of other blocks, but one SM only. At most 2^20 elements."""
+    """CUDA C++, one block scans everything: no sums of other blocks, one SM only. Few elements: for one size. At most 2^20."""
     from kernelviz.ops.cumsum import one_block as kernels
 
     return kernels.bind_one_block(x_N)

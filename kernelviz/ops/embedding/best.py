@@ -12,9 +12,10 @@ BLOCK_ROW_BYTES = 256 * 16
 
 
 def rows(problem: Problem, card: Card) -> tuple[str, ...]:
-    """A program of Triton a row where rows of at most 16 KiB are no more than the multiprocessors; else slices of all rows where
-    a row has more than 64 KiB and ids are more than rows, or rows begin within a vector; a block of CUDA C++ a row from 4 KiB on,
-    pieces of all rows for shorter ones, and Triton's tiles where these are no whole 16-byte vectors.
+    """A program of Triton a row where rows of at most 16 KiB are no more than the multiprocessors; slices of all rows where a row
+    has more than 64 KiB, and ids are no fewer than rows or rows begin within a vector; Triton's tiles where other rows are no
+    whole 16-byte vectors; a block of CUDA C++ a row from 4 KiB on where ids are more than the multiprocessors, else pieces of all
+    rows.
 
     A block has idle threads in a shorter row, and few blocks share the bytes of longer ones. Short rows that are no whole vectors
     are copied by CUDA C++ in units of 2 to 8 bytes, each of which takes a division. Slices read a row that several ids name once.

@@ -45,8 +45,8 @@ FEWEST_ROUNDS, BYTES_OF_ROUNDS = 4, 4 * 1024
 class VeryShort:
     """Which rows a thread loads straight into registers: those that begin within 16-byte vectors, if the fewest rows that are
     together whole vectors are at most `vectors`; and rows of whole vectors of at most `row_bytes`, of which a thread has one
-    vector of each of `rows` rows. Of rows that are only reduced, `reduced_row_bytes`. A thread has twice as many rows that
-    begin within vectors where it then has at most `pair` vectors of a tensor."""
+    vector of each of `rows` rows; of at most `reduced_row_bytes` where rows are only reduced. A thread has twice as many rows
+    that begin within vectors where it then has at most `pair` vectors of a tensor, or `vectors` where rows are only reduced."""
 
     vectors: int = 4
     row_bytes: int = 128

@@ -141,7 +141,7 @@ def batchnorm_tile(m: int, across: int, count: int, deep: int | None = None) -> 
 
 
 def flat_batchnorm(m: int, n: int, width: int, count: int, most: int = FLAT_MOST) -> tuple[int, int]:
-    """Distance in vectors of those that a thread processes, of `width` elements, and how many of them are in flight.
+    """How many vectors of `width` elements lie between two that a thread processes, and how many of its vectors are in flight.
 
     A thread has fewer where `count` SMs would otherwise have less than two blocks each.
 

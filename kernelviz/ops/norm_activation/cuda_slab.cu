@@ -1,5 +1,5 @@
 // `norm_activation` (gelu of a layer normalisation) of many short rows: whole rows are copied into shared memory as one piece, a few threads
-// process each of them there, and the piece is written back.
+// process each of them there, and the piece is written back. With SLAB_ROWS, very short rows stay in registers instead.
 #include "gelu.cuh"
 #include "slab_normalisation.cuh"
 

@@ -10,6 +10,9 @@ from kernelviz.ops.norm_activation.reference import EPS, channel_scale, layer_no
 if TYPE_CHECKING:
     from torch import Tensor
 
+LONGEST_ROW = 2**31 - 1
+"""The kernels count the elements of a row in 32 bits."""
+
 
 def _layernorm_gelu(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Tensor:
     from torch.nn import functional
@@ -162,7 +165,7 @@ def batchnorm_relu_variants() -> tuple[Variant, ...]:
 
         return kernels.bind_batchnorm_relu(x_MN, mean_N, variance_N, w_N, b_N, eps=EPS)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"), largest={"n": LONGEST_ROW})
     def cuda_columns(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
         """CUDA C++, a thread keeps the factors of 16 bytes of channels in registers and loops over rows, four loads in flight."""
         from kernelviz.ops.norm_activation import cuda as kernels

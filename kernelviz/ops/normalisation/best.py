@@ -83,7 +83,8 @@ def _uneven(problem: Problem, card: Card) -> tuple[str, ...]:
     short for a program each; else none.
 
     In CUDA C++ a row that begins within a vector takes one vector more than it fills, which is much of a short row. Many of
-    them are pieces of shared memory; of a few, persistent programs of Triton take several at once.
+    them are pieces of shared memory; a few have a program of Triton each, or persistent programs where they are more than the
+    multiprocessors.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((2**20, 21), (2**18, 150), (200, 21), (4, 2**22), (4, 4099))

@@ -1,5 +1,5 @@
 // `rmsnorm`, `layernorm` (CENTRED) and `add_rmsnorm` (ADDS) of many short rows: whole rows are copied into shared memory as one piece, a few
-// threads normalise each of them there, and the piece is written back.
+// threads normalise each of them there, and the piece is written back. With SLAB_ROWS, very short rows stay in registers instead.
 #include "slab_normalisation.cuh"
 
 extern "C" __global__ void __launch_bounds__(SLAB_THREADS, SLAB_BLOCKS) normalise_slabs(

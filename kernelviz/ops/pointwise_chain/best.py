@@ -8,7 +8,8 @@ from kernelviz.ops.catalog.best import Card, elements_a_multiprocessor, triton_v
 FEW = 2**19
 """H200, 4 steps: 2^19 elements take 2.6 us in Triton and 2.8 packed; 2^21 take 4.8 and 4.5."""
 FEW_ELEMENTS, MOST_STEPS = 2**16, 16
-"""H200, bf16, 8 steps: 451 elements take 1.25 us so, 1.89 packed and 2.51 in Triton."""
+"""Up to which `cuda_scalars_fused` has one element a thread. H200, bf16, 8 steps: 451 take 1.25 us, 1.89 packed and 2.51 in
+Triton."""
 FEW_STEPS = 4
 """H200, bf16, one number a step: 2^27 elements take 128 us in Triton and 129 packed in 4 steps, 232 and 128 in 16."""
 FEW_IN_PIECES = 2**18

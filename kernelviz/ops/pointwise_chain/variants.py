@@ -108,7 +108,7 @@ def triton_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
-    """CUDA C++, all steps for one to four 16-byte vectors per thread; fp32 between the steps."""
+    """CUDA C++, all steps for one to four 16-byte vectors per thread, or one of few elements; fp32 between the steps."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
 
     return kernels.bind_scalars(x_N, s_K, b_K)

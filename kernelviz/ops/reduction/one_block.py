@@ -61,9 +61,9 @@ class KnownSize:
 def known_size(n: int, itemsize_bytes: int) -> KnownSize | None:
     """The shape of the kernel that is compiled for n elements; None for more than 128 KiB.
 
-    One thread loads up to 16 elements, 16 bytes a load; one warp 256, one element a load. Beyond, loads have 16 bytes, and a
-    thread at most five, of at least 128 threads: more warps take longer to add up, and fewer have less in flight (H200, bf16,
-    8680 elements: 1.79 us with 128 threads, 1.57 with 256, 1.65 with 1024; 2.00 by the kernel for any size).
+    One thread loads up to 16 elements, one warp 256, one element a load. Beyond, loads have 16 bytes, and a thread at most
+    five (eight of 1024 threads), of at least 128 threads: more warps take longer to add up, and fewer have less in flight.
+    H200, 8680 elements of bf16: 1.79 us with 128 threads, 1.57 with 256, 1.65 with 1024; 2.00 by the kernel for any size.
 
     >>> known_size(16, 2), known_size(17, 2)
     (KnownSize(threads=1, width=8), KnownSize(threads=32, width=1))

@@ -105,7 +105,7 @@ def _kernels(*, mean: bool) -> tuple[Variant, ...]:
         largest={"n": ONE_BLOCK_MOST},
     )
     def cuda_one_block(x_N: Tensor) -> Launch:
-        """CUDA C++, one block reads everything in 16-byte loads: no second stage, but one SM only. At most 2^20 elements."""
+        """CUDA C++, one block reads everything: no second stage, but one SM only. Few elements: for one size. At most 2^20."""
         from kernelviz.ops.reduction import one_block as kernels
 
         return kernels.bind_one_block(x_N, x_N.numel() if mean else 1)

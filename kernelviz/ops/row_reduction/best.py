@@ -21,14 +21,16 @@ UNEVEN_SLAB_ROW_BYTES = 1024
 
 def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
     """The kernel that prefetches vectors and chooses threads and parts of a row by size; many short rows as pieces of shared
-    memory; short rows that are few, or whole 16-byte vectors of at most 128 bytes, by the kernel for their length.
+    memory; short rows that are few, or whole 16-byte vectors of at most 128 bytes, by the kernel for their length; other rows
+    of at most 64 bytes by a thread each.
 
     A warp has more threads than a short row has vectors.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((8192, 8192), (2**20, 3), (300_000, 333), (4, 16), (2**20, 16), (2**20, 100))
+    >>> shapes = ((8192, 8192), (2**20, 3), (300_000, 333), (4, 16), (2**20, 16), (2**15, 3), (2**20, 100))
     >>> [row_sum(Problem(op="row_sum", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_streamed', 'cuda_slab_stages', 'cuda_slab_stages', 'cuda_known_length', 'cuda_known_length', 'cuda_slab_stages']
+    ['cuda_streamed', 'cuda_slab_stages', 'cuda_slab_stages', 'cuda_known_length', 'cuda_known_length', \
+'cuda_row_per_thread', 'cuda_slab_stages']
     """
     m, n = problem.sizes["m"], problem.sizes["n"]
     whole = whole_vectors(problem, "n")

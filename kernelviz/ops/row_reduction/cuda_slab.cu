@@ -1,5 +1,5 @@
 // `row_sum` and, with -DARGMAX, `argmax` of many short rows: whole rows are copied into shared memory as one piece, and a few threads
-// reduce each of them there (slabs.cuh). ELEMENT is float, __half or __nv_bfloat16; sums are in fp32.
+// reduce each of them there (slabs.cuh); with SLAB_ROWS, very short rows stay in registers instead. ELEMENT is float, __half or __nv_bfloat16; sums are in fp32.
 #include "slabs.cuh"
 
 template <typename V> __device__ __forceinline__ V from_lane(V value, int distance) {

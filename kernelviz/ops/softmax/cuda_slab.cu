@@ -1,5 +1,5 @@
 // `softmax` of many short rows, and its backward pass: whole rows are copied into shared memory as one piece, a few threads process each of them
-// there, and the piece is written back (slabs.cuh).
+// there, and the piece is written back (slabs.cuh). With SLAB_ROWS, very short rows stay in registers instead.
 #include "exponentials.cuh"
 #include "rows.cuh"
 #include "slabs.cuh"

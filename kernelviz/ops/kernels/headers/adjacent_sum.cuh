@@ -1,5 +1,5 @@
 // The sum of a few adjacent elements by one thread, for kernels of about 1 us: few instructions, because each cache line of them is a fetch, and
-// pairs of sums, because a chain of additions takes 4 cycles each.
+// pairs of sums where elements come in vectors, because a chain of additions takes 4 cycles each.
 #pragma once
 #include "conversions.cuh"
 
