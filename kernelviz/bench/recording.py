@@ -54,8 +54,8 @@ def plan_of(
     plan = bench.plan(RunRequest(op=op, device=device, direction=direction))
     sizes = {axis: list(dict.fromkeys(p.sizes[axis] for p in plan.problems)) for axis in plan.problems[0].sizes}
     axis = max(sizes, key=lambda name: len(sizes[name]))
-    kept = set(spread(sizes[axis], most_sizes))
-    return msgspec.structs.replace(plan, problems=tuple(p for p in plan.problems if p.sizes[axis] in kept))
+    chosen = set(spread(sizes[axis], most_sizes))
+    return msgspec.structs.replace(plan, problems=tuple(p for p in plan.problems if p.sizes[axis] in chosen))
 
 
 def spread(sizes: Sequence[T], most: int) -> tuple[T, ...]:
