@@ -73,9 +73,10 @@ def sums(
 
 
 def text_of(kernel: str) -> str:
-    """The kernel's text, with our own header of what begins within a vector."""
+    """The kernel's text, with our own header in place of its include."""
     source = SOURCES[kernel]
-    return with_header(source, "two_vectors.cuh") if source == vectors.FEW_ODD_ROWS else source.read_text()
+    header = {vectors.FEW_ODD_ROWS: "two_vectors.cuh", vectors.FEW_ROWS: "access_bits.cuh"}.get(source)
+    return source.read_text() if header is None else with_header(source, header)
 
 
 def check(emulator: Emulator, kernel: str, m: int, n: int, dtype: str, offset: int, count: int) -> None:

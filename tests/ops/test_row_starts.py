@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from emulator import MODES, Argument, Emulator, Grid, Output, needs_compiler
+from emulator import MODES, Argument, Emulator, Grid, Output, needs_compiler, with_header
 
 from kernelviz.machine_code.disassembly import disassembly
 from kernelviz.ops.kernels import interleave, nvrtc
@@ -31,7 +31,8 @@ def check(
     y: torch.Tensor,
 ) -> None:
     """`arguments`: those of the kernel; its first tensor is x, and None in place of the output."""
-    program = emulator.program(*file, defines)
+    text = with_header(file[0], "two_vectors.cuh") if file[0] == chain.FLAT_SOURCE else None
+    program = emulator.program(*file, defines, text=text)
     inputs = [one for one in arguments if isinstance(one, torch.Tensor)]
     for mode in MODES:
         out = Output(*y.shape, y.dtype)

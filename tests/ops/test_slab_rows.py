@@ -191,8 +191,8 @@ MISTAKES_OF_RINGS = {
     ),
     "stores have not ended": ("store_wait();", ""),
     "a second tensor is not copied": (
-        "i < INPUTS; ++i) {\n                    bring",
-        "i < 1; ++i) {\n                    bring",
+        "i < INPUTS; ++i) {\n                    const char* from",
+        "i < 1; ++i) {\n                    const char* from",
     ),
 }
 

@@ -2,6 +2,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "access_bits.cuh"
 #include "loads_first.cuh"
 
 // A thread has SETS vectors of EACH columns, THREADS vectors apart, and ROWS rows of them in flight. EACH divides the length of a row, and x
@@ -14,19 +15,6 @@
 #endif
 constexpr int THREADS = 256;
 
-template <int BYTES> struct BitsOf;
-template <> struct BitsOf<2> {
-    using Type = unsigned short;
-};
-template <> struct BitsOf<4> {
-    using Type = unsigned;
-};
-template <> struct BitsOf<8> {
-    using Type = uint2;
-};
-template <> struct BitsOf<16> {
-    using Type = uint4;
-};
 using Bits = BitsOf<EACH * sizeof(ELEMENT)>::Type;
 struct alignas(EACH * sizeof(ELEMENT)) Vector {
     ELEMENT of[EACH];

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
+from kernelviz.ops.kernels.vec16 import VEC16_BYTES
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-VEC16_BYTES = 16
 SLAB_BYTES = 16 * 1024
 """Of all inputs of a block that copies one slab. Eight blocks of 256 threads an SM then have 128 KiB of loads in flight."""
 SMALLEST_SLAB_BYTES = 4 * 1024
@@ -326,8 +326,3 @@ def slab_kernel(
         slab = slab.balanced(m, n * itemsize_bytes, resident)
     blocks = min(resident, -(-m // slab.rows))
     return SlabKernel(kernel, slab, blocks, (ctypes.c_int(slab.rows), ctypes.c_int(slab.tensor_bytes)))
-
-
-def starts_on_vectors(*tensors: Tensor) -> bool:
-    """Whether all of them begin on 16 bytes."""
-    return all(tensor.data_ptr() % VEC16_BYTES == 0 for tensor in tensors)

@@ -1,13 +1,7 @@
 // CUDA C++ kernels of the chain relu(x s + b), k steps. ELEMENT is float, __half or __nv_bfloat16. The s and b of a
 // step are rows of n elements (SCALARS 0) or numbers (SCALARS 1).
 #include "conversions.cuh"
-
-// max(v, 0) that propagates NaN, unlike fmaxf.
-__device__ __forceinline__ float positive(float v) {
-    float out;
-    asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(out) : "f"(v));
-    return out;
-}
+#include "relu.cuh"
 
 constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
 
@@ -17,7 +11,7 @@ __device__ __forceinline__ ELEMENT chained(
     const long long column = n == 1 ? 0 : i % n;
     float v = to_float(x[i]);
     for (int step = 0; step < k; ++step) {
-        v = positive(fmaf(v, to_float(s[step * n + column]), to_float(b[step * n + column])));
+        v = relu(fmaf(v, to_float(s[step * n + column]), to_float(b[step * n + column])));
     }
     return from_float<ELEMENT>(v);
 }
@@ -54,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(128) chain_steps(
     float v = to_float(x[i]);
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
-        v = positive(fmaf(v, to_float(scales[step]), to_float(shifts[step])));
+        v = relu(fmaf(v, to_float(scales[step]), to_float(shifts[step])));
     }
     out[i] = from_float<ELEMENT>(v);
 }
@@ -106,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(128) chain_scalars(
         for (int w = 0; w < VECTORS; ++w) {
 #pragma unroll
             for (int j = 0; j < WIDTH; ++j) {
-                v[w][j] = positive(fmaf(v[w][j], scale, shift));
+                v[w][j] = relu(fmaf(v[w][j], scale, shift));
             }
         }
     }
@@ -212,7 +206,7 @@ extern "C" __global__ void __launch_bounds__(256) chain_rows(
         for (int r = 0; r < ROWS; ++r) {
 #pragma unroll
             for (int j = 0; j < WIDTH; ++j) {
-                v[r][j] = positive(fmaf(v[r][j], scale[j], shift[j]));
+                v[r][j] = relu(fmaf(v[r][j], scale[j], shift[j]));
             }
         }
     }

@@ -4,6 +4,7 @@
 #include "conversions.cuh"
 #include "loads_first.cuh"
 #include "relu.cuh"
+#include "two_vectors.cuh"
 
 #ifndef ONE_STEP
 #define ONE_STEP 0
@@ -15,25 +16,9 @@ constexpr int WIDTH = V::WIDTH;
 
 // The WIDTH elements from index `first` on (0 <= first < WIDTH) of two adjacent vectors.
 __device__ __forceinline__ V spliced(const V& low, const V& high, int first) {
-    const unsigned* a = reinterpret_cast<const unsigned*>(&low);
-    const unsigned* b = reinterpret_cast<const unsigned*>(&high);
-    unsigned parts[8] = {a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]};
-    const int whole = first * (int)sizeof(ELEMENT) / 4;
-#pragma unroll
-    for (int i = 0; i < 6; ++i) {
-        parts[i] = whole & 2 ? parts[i + 2] : parts[i];
-    }
-#pragma unroll
-    for (int i = 0; i < 5; ++i) {
-        parts[i] = whole & 1 ? parts[i + 1] : parts[i];
-    }
-    V out;
-    unsigned* to = reinterpret_cast<unsigned*>(&out);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        to[i] = sizeof(ELEMENT) == 2 ? __funnelshift_r(parts[i], parts[i + 1], first % 2 * 16) : parts[i];
-    }
-    return out;
+    const uint4 bits = bytes_of_two_vectors(
+        reinterpret_cast<const uint4&>(low), reinterpret_cast<const uint4&>(high), first * (int)sizeof(ELEMENT));
+    return reinterpret_cast<const V&>(bits);
 }
 
 // The s and b of WIDTH elements of x.

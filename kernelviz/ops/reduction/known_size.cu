@@ -17,15 +17,6 @@ constexpr int LOADS = SIZE / OF_LOAD, EACH = (LOADS + THREADS - 1) / THREADS;
 constexpr int AFTER = SIZE - LOADS * OF_LOAD;
 using Load = Adjacent<ELEMENT, OF_LOAD>;
 
-// The sum over so many lanes, a power of two, in each of them.
-template <int LANES> __device__ __forceinline__ float lanes_sum(float v) {
-#pragma unroll
-    for (int apart = LANES / 2; apart > 0; apart /= 2) {
-        v += __shfl_xor_sync(0xffffffffu, v, apart);
-    }
-    return v;
-}
-
 // One thread is the block: x starts on a multiple of a load.
 extern "C" __global__ void __launch_bounds__(1, 1) sum_known_size_serial(const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out) {
     out[0] = from_float<ELEMENT>(adjacent_sum<OF_LOAD, (THREADS == 1 ? SIZE : 1)>(x) * (1.0f / DIVISOR));

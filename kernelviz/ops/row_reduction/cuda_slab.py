@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.row_slabs import ONE_SLAB, SlabRing, slab_kernel, starts_on_vectors
+from kernelviz.ops.kernels.row_slabs import ONE_SLAB, SlabRing, slab_kernel
+from kernelviz.ops.kernels.vec16 import aligned
 from kernelviz.ops.row_reduction.cuda import bind_adaptive
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def bind_slab(x_MN: Tensor, argmax: bool, *, ring: SlabRing = ONE_SLAB) -> Launc
     require_contiguous(x_MN=x_MN)
     m, n = x_MN.shape
     compiled = None
-    if starts_on_vectors(x_MN):
+    if aligned(x_MN):
         defines = {"ARGMAX": "1"} if argmax else {}
         compiled = slab_kernel(SOURCE, "row_slab", x_MN, defines=defines, ring=ring)
     if compiled is None:

@@ -26,10 +26,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) row_sum_known_length(
     for (int k = 0; k < EACH; ++k) {
         sum += to_float(v[k]);
     }
-#pragma unroll
-    for (int apart = LANES / 2; apart > 0; apart /= 2) {
-        sum += __shfl_xor_sync(0xffffffffu, sum, apart);
-    }
+    sum = lanes_sum<LANES>(sum);
     if (row < m && lane == 0) {
         out[row] = from_float<ELEMENT>(sum);
     }
@@ -70,10 +67,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) row_sum_known_vectors(
         for (int e = 0; e < Vector::WIDTH; ++e) {
             sum += to_float(vector[r].e[e]);
         }
-#pragma unroll
-        for (int apart = LANES / 2; apart > 0; apart /= 2) {
-            sum += __shfl_xor_sync(0xffffffffu, sum, apart);
-        }
+        sum = lanes_sum<LANES>(sum);
         if (lane == 0 && first + r * AT_ONCE < m) {
             out[first + r * AT_ONCE] = from_float<ELEMENT>(sum);
         }

@@ -1,7 +1,16 @@
-// The sum of a few adjacent elements by one thread, for kernels of about 1 us: few instructions, because each cache line of them is a fetch, and
+// Sums of a few lanes, and of a few adjacent elements by one thread, for kernels of about 1 us: few instructions, because each cache line of them is a fetch, and
 // pairs of sums where elements come in vectors, because a chain of additions takes 4 cycles each.
 #pragma once
 #include "conversions.cuh"
+
+// The sum over so many lanes, a power of two, in each of them. By all lanes of a warp.
+template <int COUNT> __device__ __forceinline__ float lanes_sum(float v) {
+#pragma unroll
+    for (int apart = COUNT / 2; apart > 0; apart /= 2) {
+        v += __shfl_xor_sync(0xffffffffu, v, apart);
+    }
+    return v;
+}
 
 template <typename T, int COUNT> struct alignas(sizeof(T) * COUNT) Adjacent {
     T of[COUNT];

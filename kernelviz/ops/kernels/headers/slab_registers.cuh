@@ -28,7 +28,7 @@ template <typename T> struct RowResults {
     __device__ __forceinline__ void store(T* out, long long m) const {
         const RowsOfThread rows(m);
         if (rows.all_inside()) {
-            using Bits = typename UnitBits<CHUNK>::type;
+            using Bits = typename BitsOf<CHUNK>::Type;
 #pragma unroll
             for (int c = 0; c < BYTES / CHUNK; ++c) {
                 reinterpret_cast<Bits*>(out + rows.first)[c] = reinterpret_cast<const Bits*>(of)[c];

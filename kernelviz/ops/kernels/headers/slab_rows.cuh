@@ -8,26 +8,13 @@
 // slab is an argument; the tensors must begin on 16 bytes, which the bind function checks, and each slab but the last is whole
 // 16-byte vectors. slabs.cuh says how slabs are copied. -DSLAB_ROWS: rows of a thread that has them in registers (slab_registers.cuh), or 0.
 #pragma once
+#include "access_bits.cuh"
 #include "conversions.cuh"
-
-template <int BYTES> struct UnitBits;
-template <> struct UnitBits<2> {
-    using type = unsigned short;
-};
-template <> struct UnitBits<4> {
-    using type = unsigned;
-};
-template <> struct UnitBits<8> {
-    using type = uint2;
-};
-template <> struct UnitBits<16> {
-    using type = uint4;
-};
 
 // Consecutive elements of a row that one access reads or writes.
 template <typename T> struct Unit {
     static constexpr int WIDTH = SLAB_UNIT / sizeof(T);
-    using Bits = typename UnitBits<SLAB_UNIT>::type;
+    using Bits = typename BitsOf<SLAB_UNIT>::Type;
     Bits bits;
     static __device__ __forceinline__ Unit of(const T* row, int index) { return {reinterpret_cast<const Bits*>(row)[index]}; }
     __device__ __forceinline__ void store(T* row, int index) const { reinterpret_cast<Bits*>(row)[index] = bits; }

@@ -2,19 +2,14 @@
 // one slab, the copy engine brings the next ones and writes the last one. With one stage there is a block a slab. The barriers of the stages are
 // behind them.
 #pragma once
+#include "bulk.cuh"
 #include "slab_rows.cuh"
-#include "tma.cuh"
 
 __device__ __forceinline__ unsigned slab_address() {
     extern __shared__ __align__(16) unsigned char memory[];
     return (unsigned)__cvta_generic_to_shared(memory);
 }
-// Copies of neighbouring bytes. Both addresses and `bytes` are multiples of 16.
-__device__ __forceinline__ void bring_slab(unsigned to, const void* from, int bytes, unsigned barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes),
-                 "r"(barrier)
-                 : "memory");
-}
+// Both addresses and `bytes` are multiples of 16.
 __device__ __forceinline__ void write_slab(void* to, unsigned from, int bytes) {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes) : "memory");
 }
@@ -33,7 +28,8 @@ __device__ __forceinline__ void process_in_stages(const SlabTensors<T, INPUTS, O
             if (bytes > 0) {
 #pragma unroll
                 for (int i = 0; i < INPUTS; ++i) {
-                    bring_slab(stages + stage * stage_bytes + i * sizes.tensor_bytes, tensors.from[i] + slab.start(), bytes, barriers + 8 * stage);
+                    const char* from = reinterpret_cast<const char*>(tensors.from[i] + slab.start());
+                    copy_bulk(stages + stage * stage_bytes + i * sizes.tensor_bytes, from, bytes, barriers + 8 * stage);
                 }
             }
         }
