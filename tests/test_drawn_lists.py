@@ -150,13 +150,13 @@ def test_a_miss_and_a_bad_choice_are_listed_and_a_choice_without_a_time_counts_a
         "verdict": "slower",
     }
     unclear = {**slow, "verdict": "unclear", "auto": "cuda_row"}
-    nothing = {**slow, "auto": "cuda_cluster"}
+    nothing = {**slow, "auto": "cuda_cluster", "verdict": None}
     file = tmp_path / "list.jsonl"
     file.write_text("".join(f"{json.dumps(one)}\n" for one in (slow, unclear, nothing)))
     first, second, third = read_list.read(file)
     assert (first.ratio, first.level, first.auto_ratio) == (0.5, False, pytest.approx(2 / 3))
     assert (second.level, second.auto_ratio) == (True, 1.0)
-    assert third.auto_ratio == 0.0
+    assert (third.level, third.auto_ratio) == (False, 0.0)
     text = "\n".join(read_list.report([first, second, third]))
     assert "1 of 3 (33.3 %) at least 0.98 by the verdict rule, 3 below 0.85" in text
     assert "own 0.500" in text

@@ -30,9 +30,10 @@ from kernelviz.bench import Bench, recording
 from kernelviz.bench.best import auto_names
 from kernelviz.core import LIVING, BadField, Device, Failure, KernelvizError, Method, Plan, Result, Run
 from kernelviz.hardware.discovery import discover
-from kernelviz.metrics.figures import figure_of
+from kernelviz.metrics.figures import again_of, figure_of
 from kernelviz.metrics.library_comparison import OWN, ComparisonRow, comparison_rows, time_s
-from kernelviz.metrics.statistics import verdict
+from kernelviz.metrics.verdict_reasons import NoSharedRounds
+from kernelviz.metrics.winner import compared
 from kernelviz.ops import op_named
 from kernelviz.store import Store
 
@@ -86,11 +87,17 @@ def measured(bench: Bench, drawn: Sequence[Drawn], device: str) -> Run:
 
 
 def line_of(
-    drawn: Drawn, seed: str, device: Device, results: Sequence[Result], row: ComparisonRow | None, error: str = ""
+    drawn: Drawn,
+    seed: str,
+    device: Device,
+    results: Sequence[Result],
+    row: ComparisonRow | None,
+    baseline: str = "",
+    error: str = "",
 ) -> dict[str, Any]:
     """A line of the file: the problem, the card, cold device times in seconds, what failed, and the verdict on own and library.
 
-    `error`: why the problem as a whole could not be measured.
+    `baseline`: the variant that shares rounds with all others. `error`: why the problem as a whole could not be measured.
     """
     problem = drawn.problem
     timed = {} if row is None else row.named
@@ -110,7 +117,7 @@ def line_of(
         "own_s": {name: time_s(result) for name, result in timed.items() if result.backend in OWN},
         "library_s": {name: time_s(result) for name, result in timed.items() if result.backend not in OWN},
         "auto": None if row is None else row.choice,
-        "verdict": None if row is None else _verdict(row),
+        "verdict": None if row is None else _verdict(row, next((r for r in results if r.variant == baseline), None)),
         "failed": {
             result.variant: {"stage": result.outcome.stage, "message": result.outcome.message}
             for result in results
@@ -120,11 +127,16 @@ def line_of(
     }
 
 
-def _verdict(row: ComparisonRow) -> str | None:
-    """The verdict on the best own variant with the best library as the baseline, in shared rounds."""
+def _verdict(row: ComparisonRow, baseline: Result | None) -> str | None:
+    """The verdict on the best own variant beside the best library, in shared rounds or through the baseline; None if there are
+    no rounds to decide by."""
     own = figure_of(row.own.timing, "cold") if row.own else None
     library = figure_of(row.library.timing, "cold") if row.library else None
-    return None if own is None or library is None else verdict(own, library).kind
+    if own is None or library is None:
+        return None
+    timing = baseline.timing if baseline else None
+    verdict = compared(own, library, figure_of(timing, "cold"), again_of(timing, "cold"))
+    return None if isinstance(verdict.reason, NoSharedRounds) else verdict.kind
 
 
 def numbers_in(file: Path, seed: str) -> set[int]:
@@ -157,7 +169,7 @@ def measure(
         try:
             run = measured(bench, some, device)
         except KernelvizError as error:
-            lines = [line_of(one, seed, bench.device(device), (), None, str(error)) for one in some]
+            lines = [line_of(one, seed, bench.device(device), (), None, error=str(error)) for one in some]
         else:
             rows = {row.problem.key: row for row in comparison_rows([run], auto=partial(auto_names, bench))}
             of_problem = {one.number: [r for r in run.results if r.problem == one.problem] for one in some}
@@ -165,7 +177,14 @@ def measure(
             alone = [one for one in some if not of_problem[one.number] and len(some) > 1]
             rest = [*([one] for one in alone), *rest]
             lines = [
-                line_of(one, seed, run.environment.device, of_problem[one.number], rows.get(one.problem.key))
+                line_of(
+                    one,
+                    seed,
+                    run.environment.device,
+                    of_problem[one.number],
+                    rows.get(one.problem.key),
+                    run.plan.baseline,
+                )
                 for one in some
                 if one not in alone
             ]

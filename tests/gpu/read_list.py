@@ -46,8 +46,8 @@ class Line:
 
     @property
     def level(self) -> bool:
-        """Whether own is as fast as the library: by the ratio, or because the verdict does not say that it is slower."""
-        return self.ratio is not None and (self.ratio >= LEVEL or self.verdict != "slower")
+        """Whether own is as fast as the library: by the ratio, or because there is a verdict and it is not "slower"."""
+        return self.ratio is not None and (self.ratio >= LEVEL or self.verdict not in (None, "slower"))
 
     @property
     def auto_ratio(self) -> float | None:

@@ -10,15 +10,19 @@ MOST_GROUP = 16
 
 SHORT_CONTEXT = 64
 """Tokens that a program of `triton_heads` takes in at most eight tiles."""
+FEW_TOKENS, NARROW_HEAD = 4096, 64
+"""Of all contexts and key heads, and elements of a head. H200: 400 tokens of 4 key heads of 64 take 5.07 us in `triton_split` and
+6.08 on tensor cores."""
 
 
 def decode(problem: Problem, card: Card) -> tuple[str, ...]:
     """CUDA C++ on tensor cores for up to 16 query heads of a key head, and Triton's scheduled kernel for more, which tensor cores
-    do not take; but for contexts of at most 64 tokens, a program of Triton for each query head where a key head has one or two of
-    them, and for each key head where it has 3 to 16.
+    do not take; but for contexts of at most 64 tokens and more key heads than multiprocessors, a program of Triton for each query
+    head where a key head has one or two of them, and for each key head where it has 3 to 16; and Triton's split kernel for up to
+    4096 tokens of heads of 64 in longer contexts.
 
     H200: 2677 contexts of 11 tokens with 32 query heads of 4 key heads of 256 take 109 us by programs of Triton, and 236 on
-    tensor cores.
+    tensor cores; 5 contexts of 39 tokens with 8 key heads of 256 take 5.58 and 4.18.
 
     A product on tensor cores has 16 rows, which one or two query heads leave empty, and a short context hides neither that nor
     the start of its pipeline.
@@ -26,10 +30,19 @@ def decode(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> from kernelviz.ops.catalog.best import H200
     >>> sizes = {"b": 16, "l": 8192, "hq": 64, "hk": 8, "d": 128}
     >>> short = {"b": 4096, "l": 14, "hq": 1, "hk": 1, "d": 128}
-    >>> [decode(Problem(op="attention_decode", sizes=one, dtype="bf16"), H200)[0] for one in (sizes, short)]
-    ['cuda_mma', 'triton_heads']
+    >>> few = {"b": 1, "l": 400, "hq": 32, "hk": 4, "d": 64}
+    >>> [decode(Problem(op="attention_decode", sizes=one, dtype="bf16"), H200)[0] for one in (sizes, short, few)]
+    ['cuda_mma', 'triton_heads', 'triton_split']
     """
-    query_heads, key_heads = problem.sizes["hq"], problem.sizes["hk"]
-    if problem.sizes["l"] <= SHORT_CONTEXT and query_heads <= MOST_GROUP * key_heads:
+    s = problem.sizes
+    query_heads, key_heads, length = s["hq"], s["hk"], s["l"]
+    many = s["b"] * key_heads > card.multiprocessors
+    if length <= SHORT_CONTEXT and many and query_heads <= MOST_GROUP * key_heads:
         return ("triton_heads" if query_heads <= 2 * key_heads else "triton_packed", "cuda_mma")
+    if SHORT_CONTEXT < length and s["b"] * key_heads * length <= FEW_TOKENS and s["d"] <= NARROW_HEAD:
+        return (
+            ("triton_split", "cuda_mma")
+            if query_heads <= MOST_GROUP * key_heads
+            else ("triton_split", "triton_scheduled")
+        )
     return ("cuda_mma", "triton_scheduled") if query_heads <= MOST_GROUP * key_heads else ("triton_scheduled",)

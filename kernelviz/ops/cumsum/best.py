@@ -10,22 +10,23 @@ ONE_BLOCK_BYTES = 64 * 1024
 3.7 to 4.0 µs up to 256 KiB on an H200."""
 ONE_BLOCK_BESIDE_CLUSTER_BYTES = 24 * 1024
 """An estimate: a cluster takes 0.6 µs longer to start and exchange sums, and is eight times as fast. Here they break even."""
-CLUSTER_BYTES = 512 * 1024
-"""What the blocks of a cluster hold."""
+CLUSTER_BYTES, FP32_CLUSTER_BYTES = 512 * 1024, 256 * 1024
+"""What the blocks of a cluster hold; and where looking back takes as long for half as many elements. H200: 91,449 fp32 take 4.60 us
+in a cluster and 4.15 with look-back; 128,147 of 16 bits 4.34 and 6.81."""
 MANY = 2**22
 """H200, bf16: 2^17 elements take 6.8 us in one pass and 7.6 in three kernels, 9e7 take 158 and 138. Lines through these times
 meet below 2^22."""
 
 
 def scan(problem: Problem, card: Card) -> tuple[str, ...]:
-    """One block up to 24 KiB, a cluster up to 512 KiB (without clusters one block up to 64 KiB), else decoupled look-back, but
-    three kernels for more than 2^22 elements of 16 bits.
+    """One block up to 24 KiB, a cluster up to 512 KiB of 16-bit elements and 256 KiB of fp32 (without clusters one block up to
+    64 KiB), else decoupled look-back, but three kernels for more than 2^22 elements of 16 bits.
 
     Tiles are looked back at one after the other, whatever their format, which takes longer than reading 16-bit elements a
     second time.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> [scan(Problem(op="cumsum", sizes={"n": n}, dtype="fp32"), H200)[0] for n in (128, 11622, 131073)]
+    >>> [scan(Problem(op="cumsum", sizes={"n": n}, dtype="fp32"), H200)[0] for n in (128, 11622, 91449)]
     ['cuda_one_block', 'cuda_cluster', 'cuda_look_back']
     >>> scan(Problem(op="cumsum", sizes={"n": 2**26}, dtype="bf16"), H200)[0]
     'cuda_three_kernels'
@@ -36,7 +37,7 @@ def scan(problem: Problem, card: Card) -> tuple[str, ...]:
     fallback = ("cuda_look_back", "triton_three_kernels")
     if size_bytes <= (ONE_BLOCK_BESIDE_CLUSTER_BYTES if clusters else ONE_BLOCK_BYTES):
         return ("cuda_one_block", *fallback)
-    if size_bytes <= CLUSTER_BYTES and clusters:
+    if size_bytes <= (FP32_CLUSTER_BYTES if problem.dtype == "fp32" else CLUSTER_BYTES) and clusters:
         return ("cuda_cluster", *fallback)
     if problem.dtype != "fp32" and n > MANY:
         return ("cuda_three_kernels", "cuda_look_back")

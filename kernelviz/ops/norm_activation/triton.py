@@ -16,6 +16,8 @@ LONGEST_ROW_BYTES = 64 * 1024
 """The longest row (padded to a power of two) that one program of 1024 threads keeps in registers."""
 CHUNK_BYTES = 16 * 1024
 """Of longer rows, by programs of 512 threads."""
+MOST_ACROSS = 65535
+"""Programs of the second axis of a grid, at most."""
 CHANNELS_BYTES = 512
 """Of a row for a warp of `batchnorm_relu_kernel`: 16 bytes a thread."""
 ROWS = 32
@@ -176,10 +178,12 @@ def bind_batchnorm_relu(
     m, n = x_MN.shape
     y_MN = torch.empty_like(x_MN)
     block = min(triton.next_power_of_2(n), CHANNELS_BYTES // x_MN.element_size())
+    while triton.cdiv(n, block) > MOST_ACROSS:
+        block *= 2
     across = triton.cdiv(n, block)
     total = batchnorm_rows(m, across, multiprocessors(x_MN.device))
     # 4 warps, 32 bytes a thread and step; with fewer rows 4 elements a thread, so that no thread issues many loads.
-    step = min(total, 128 * BYTES_PER_THREAD // (block * x_MN.element_size()))
+    step = max(1, min(total, 128 * BYTES_PER_THREAD // (block * x_MN.element_size())))
     warps = max(1, min(4, block * step // 128))
     grid = (triton.cdiv(m, total), across)
 

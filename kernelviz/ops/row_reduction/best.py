@@ -13,10 +13,11 @@ KNOWN_VECTOR_BYTES = 128
 slabs; longer rows were not measured."""
 THREAD_ROW_BYTES = 64
 """Of a row for a thread: the L1 (256 KiB) holds as much of 2048 rows twice, so that each sector is read from memory once."""
-SLAB_ROW_BYTES = 512
-"""A warp reads as much with a 16-byte vector a thread. H200, bf16: 200,000 rows of 512 bytes take 27 us as slabs, 41 by warps."""
-UNEVEN_SLAB_ROW_BYTES = 1024
-"""Of rows that begin within vectors: 300,000 of 666 bytes take 67 us and 92; argmax of 100,000 of 2,044 bytes 67 and 59."""
+SLAB_ROW_BYTES = 1024
+"""H200, 16 bits: 200,000 rows of 512 bytes take 27 us as slabs, 41 by warps; 753,792 of 960 bytes 164 and 218; 300,000 of 666
+bytes, which begin within vectors, 67 and 92."""
+ARGMAX_SLAB_ROW_BYTES = 512
+"""A warp reads as much with a 16-byte vector a thread. H200: 100,000 rows of 2,044 bytes take 67 us as slabs, 49 by warps."""
 
 
 def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
@@ -36,8 +37,7 @@ def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
     whole = whole_vectors(problem, "n")
     if (n <= KNOWN_LENGTH and m * n <= KNOWN_ELEMENTS) or (whole and row_bytes(problem) <= KNOWN_VECTOR_BYTES):
         return ("cuda_known_length", "cuda_streamed")
-    longest_bytes = SLAB_ROW_BYTES if whole else UNEVEN_SLAB_ROW_BYTES
-    if slabs_of_rows(problem, card, longest_bytes=longest_bytes):
+    if slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
         return ("cuda_slab_stages", "cuda_slab", "cuda_streamed")
     if _short(problem):
         return ("cuda_row_per_thread", "cuda_streamed")
@@ -45,20 +45,22 @@ def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def argmax(problem: Problem, card: Card) -> tuple[str, ...]:
-    """The packed maximum of each 16-byte vector; many rows of at most 512 bytes as pieces of shared memory; a thread a row for
-    more rows of at most 64 bytes than multiprocessors.
+    """The packed maximum of each 16-byte vector; many rows of at most 512 bytes as pieces of shared memory; of other rows of at
+    most 64 bytes, a thread a row for more than multiprocessors, and Triton's block a row for fewer.
 
-    A warp has more threads than such rows have vectors.
+    A warp has more threads than such rows have vectors. Few of them take the latency of one load, and the shortest code (H200: 7
+    rows of 2 bf16 take 1.22 us in Triton, 1.37 by words).
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (2**20, 3), (500, 16))
+    >>> shapes = ((16, 4096), (2**20, 3), (500, 16), (7, 2))
     >>> [argmax(Problem(op="argmax", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_words', 'cuda_slab_stages', 'cuda_row_per_thread']
+    ['cuda_words', 'cuda_slab_stages', 'cuda_row_per_thread', 'triton_block_per_row']
     """
-    if slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
+    if slabs_of_rows(problem, card, longest_bytes=ARGMAX_SLAB_ROW_BYTES):
         return ("cuda_slab_stages", "cuda_slab", "cuda_words")
-    if _short(problem) and problem.sizes["m"] > card.multiprocessors:
-        return ("cuda_row_per_thread", "cuda_words")
+    if _short(problem):
+        few = problem.sizes["m"] <= card.multiprocessors
+        return ("triton_block_per_row" if few else "cuda_row_per_thread", "cuda_words")
     return ("cuda_words", "cuda_adaptive")
 
 

@@ -37,8 +37,8 @@ def lanes(m: int, n: int) -> int | None:
     One thread has up to 16 elements of a few rows, which saves the shuffles; else a thread has four, or eight of a long row
     (H200, fp32: 4 rows of 16 take 1.12 us with one thread a row and 1.15 with four, 300 rows 1.62 and 1.34).
 
-    >>> lanes(4, 16), lanes(300, 16), lanes(40, 100), lanes(40, 256), lanes(300, 256), lanes(1, 257)
-    (1, 4, 32, 32, None, None)
+    >>> lanes(4, 16), lanes(300, 3), lanes(300, 16), lanes(40, 100), lanes(40, 256), lanes(300, 256), lanes(1, 257)
+    (1, 1, 4, 32, 32, None, None)
     """
     if n > LONGEST or m * n > MOST_ELEMENTS:
         return None
@@ -77,7 +77,7 @@ def bind_known_length(x_MN: Tensor) -> Launch:
     require_contiguous(x_MN=x_MN)
     m, n = x_MN.shape
     name, shared_by, rows_of_thread = "row_sum_known_length", lanes(m, n), 1
-    if shared_by == 1:
+    if shared_by == 1 and m <= SERIAL_ROWS:
         return _bind_serial(x_MN)
     if shared_by is None and aligned(x_MN) and m <= MOST_ROWS:
         name, shared_by = "row_sum_known_vectors", vector_lanes(n, x_MN.element_size())
