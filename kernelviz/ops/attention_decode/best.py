@@ -39,7 +39,7 @@ def decode(problem: Problem, card: Card) -> tuple[str, ...]:
     many = s["b"] * key_heads > card.multiprocessors
     if length <= SHORT_CONTEXT and many and query_heads <= MOST_GROUP * key_heads:
         return ("triton_heads" if query_heads <= 2 * key_heads else "triton_packed", "cuda_mma")
-    if SHORT_CONTEXT < length and s["b"] * key_heads * length <= FEW_TOKENS and s["d"] <= NARROW_HEAD:
+    if length > SHORT_CONTEXT and s["b"] * key_heads * length <= FEW_TOKENS and s["d"] <= NARROW_HEAD:
         return (
             ("triton_split", "cuda_mma")
             if query_heads <= MOST_GROUP * key_heads

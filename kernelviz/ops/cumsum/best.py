@@ -11,8 +11,8 @@ ONE_BLOCK_BYTES = 64 * 1024
 ONE_BLOCK_BESIDE_CLUSTER_BYTES = 24 * 1024
 """An estimate: a cluster takes 0.6 µs longer to start and exchange sums, and is eight times as fast. Here they break even."""
 CLUSTER_BYTES, FP32_CLUSTER_BYTES = 512 * 1024, 256 * 1024
-"""What the blocks of a cluster hold; and where looking back takes as long for half as many elements. H200: 91,449 fp32 take 4.60 us
-in a cluster and 4.15 with look-back; 128,147 of 16 bits 4.34 and 6.81."""
+"""What the blocks of a cluster hold; and where looking back takes as long, since elements are half as many. H200: 91,449 fp32
+take 4.60 us in a cluster and 4.15 with look-back; 128,147 of 16 bits 4.34 and 6.81."""
 MANY = 2**22
 """H200, bf16: 2^17 elements take 6.8 us in one pass and 7.6 in three kernels, 9e7 take 158 and 138. Lines through these times
 meet below 2^22."""

@@ -34,9 +34,9 @@ def chain(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def scalar_chain(problem: Problem, card: Card) -> tuple[str, ...]:
-    """One kernel of CUDA C++ for up to 2^16 elements and two to 16 steps, whose numbers it loads at once; else one of Triton for at
-    most four steps, and one of CUDA C++ for more, with packed pairs of 16-bit floats, as well as for more than 1024 elements a
-    multiprocessor that are no multiple of 16.
+    """One kernel of CUDA C++ for up to 2^16 elements and two to 16 steps, whose numbers it loads at once; else one of Triton for
+    at most four steps, and one of CUDA C++ for more, with packed pairs of 16-bit floats, as well as for more than 1024 elements
+    a multiprocessor that are no multiple of 16.
 
     Triton computes in fp32, which takes longer than memory from more steps on, and loads no vectors under a mask of another
     length.
