@@ -109,21 +109,20 @@ def test_views_that_do_not_start_on_16_bytes_are_refused(n: int) -> None:
 
 
 MISTAKES = {
-    "rows of a thread that do not exist are stored": (3, "if (rows.all_inside()) {", "if (true) {"),
+    "rows of a thread that do not exist are stored": (3, "if (rows.all_inside()) {", "if (rows.is_inside(0)) {"),
     "a thread's last rows are not stored": (3, "if (rows.is_inside(i / ", "if (false && rows.is_inside(i / "),
     "the weight is left out": (21, "v[k][e] *= weights[e];", ""),
     "the scale of a row is that of its neighbour": (21, "scales[row.number] =", "scales[row.number ^ 1] ="),
-    "numbers are written before a row has been read": (
-        33,
-        "    __syncwarp();\n    if (row.inside) {",
-        "    if (row.inside) {",
-    ),
     "numbers leave before they have been written": (33, "    }\n    __syncwarp();", "    }\n"),
     "the last bytes of a warp are not stored": (21, "if (whole * ALIGNED + lane < count) {", "if (false) {"),
-    "all rows of a warp are stored": (21, "count = last - first + n;", "count = 32 / SLAB_LANES * n;"),
-    "rows of other warps are stored": (21, "row.number * n - (mine - first)", "row.number * n"),
+    "a byte too many is stored": (21, "count = last - first + n;", "count = last - first + n + 1;"),
+    "rows of other warps are stored": (21, "row.number * n - (mine - first)", "row.number * n - mine"),
     "lanes do not exchange what they have found": (64, "warp_reduce<SLAB_LANES>", "warp_reduce<1>"),
-    "a row that does not exist is stored": (64, "} else if (row.inside) {", "} else {"),
+    "a row that does not exist is stored": (
+        64,
+        "} else if (row.inside) {",
+        "} else if (row.inside || row.number == m) {",
+    ),
 }
 
 

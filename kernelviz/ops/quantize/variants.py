@@ -143,7 +143,7 @@ def rmsnorm_variants() -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
     def cuda_slab(x_MN: Tensor, w_N: Tensor) -> Launch:
-        """CUDA C++, many short rows: bytes of several are stored together, from registers or a ring; longer ones as `cuda_fused`."""
+        """CUDA C++, many short rows in registers or a ring of slabs, stored several at once; longer ones as `cuda_fused`."""
         from kernelviz.ops.quantize import cuda_slab as kernels
 
         return kernels.bind_slab(x_MN, w_N, eps=EPS)
