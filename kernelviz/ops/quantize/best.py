@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, few_long_rows, many_short_rows, triton_vectorises
+from kernelviz.ops.catalog.best import Card, few_long_rows, many_short_rows, row_bytes, triton_vectorises
 
 SHORT_ROW = 8192
 """H200, fp8: 8192 rows of 8192 take 47 us in Triton and 48 in clusters; 2048 rows of 32768 take 54 and 48."""
+LONGEST_SLAB_ROW_BYTES = 256
+"""`cuda_slab` has no kernel for longer rows."""
+FEWEST_SLAB_BYTES = 512
+"""Of rows of a multiprocessor, so that threads with several rows each are as fast as one row a thread (estimated)."""
 
 
 def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
@@ -32,19 +36,22 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
 def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     """A block of CUDA C++ a row where rows of up to 8192 are no more than multiprocessors, and for short rows and those of no
     multiple of 16 elements; else Triton up to 2048 elements, and persistent clusters beyond; several blocks a row for rows of
-    more than 1 MiB that are fewer than multiprocessors.
+    more than 1 MiB that are fewer than multiprocessors; several rows a thread or warp for many rows of up to 256 bytes.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. H200, fp16: 19 rows
-    of 24.8 million, one block each, take 5984 us.
+    of 24.8 million, one block each, take 5984 us; bf16: 180,692 rows of 2, bytes of each stored apart, take 8.12 us.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (32768, 2048), (8192, 8192), (32768, 2047), (19, 24_846_327))
+    >>> shapes = ((16, 4096), (32768, 2048), (8192, 8192), (32768, 2047), (19, 24_846_327), (180_692, 2))
     >>> [rmsnorm_quantize(Problem(op="rmsnorm_quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_fused', 'triton_fused', 'cuda_columns', 'cuda_fused', 'cuda_split']
+    ['cuda_fused', 'triton_fused', 'cuda_columns', 'cuda_fused', 'cuda_split', 'cuda_slab']
     """
     n = problem.sizes["n"]
     if few_long_rows(problem, card):
         return ("cuda_split", "cuda_columns", "cuda_fused")
+    fewest_bytes = FEWEST_SLAB_BYTES * card.multiprocessors
+    if row_bytes(problem) <= LONGEST_SLAB_ROW_BYTES and problem.sizes["m"] * row_bytes(problem) >= fewest_bytes:
+        return ("cuda_slab", "cuda_fused")
     if n <= SHORT_ROW and (problem.sizes["m"] <= card.multiprocessors or _uneven(problem, card)):
         return ("cuda_fused",)
     return ("triton_fused", "cuda_fused") if n <= 2048 else ("cuda_columns", "cuda_fused")

@@ -141,6 +141,13 @@ def rmsnorm_variants() -> tuple[Variant, ...]:
 
         return kernels.bind_columns(x_MN, w_N, "fp8", eps=EPS)
 
+    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
+    def cuda_slab(x_MN: Tensor, w_N: Tensor) -> Launch:
+        """CUDA C++, many short rows in registers or a ring of slabs, stored several at once; longer ones as `cuda_fused`."""
+        from kernelviz.ops.quantize import cuda_slab as kernels
+
+        return kernels.bind_slab(x_MN, w_N, eps=EPS)
+
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_split(x_MN: Tensor, w_N: Tensor) -> Launch:
         """CUDA C++, several blocks for each of a few long rows, in two launches; other rows as `cuda_fused`."""
@@ -148,4 +155,4 @@ def rmsnorm_variants() -> tuple[Variant, ...]:
 
         return kernels.bind_split(x_MN, w_N, "fp8", eps=EPS)
 
-    return torch_eager, torch_compile, triton_fused, cuda_fused, cuda_cluster, cuda_columns, cuda_split
+    return torch_eager, torch_compile, triton_fused, cuda_fused, cuda_cluster, cuda_columns, cuda_slab, cuda_split

@@ -1,6 +1,6 @@
-"""Sizes of `quantize_fp8`, `quantize_int8` and `rmsnorm_quantize_fp8`. Short rows share a block."""
+"""Sizes of `quantize_fp8`, `quantize_int8` and `rmsnorm_quantize_fp8`. Short rows share a block or a thread."""
 
-_ODD = (
+_ODD: tuple[dict[str, int], ...] = (
     {"m": 1, "n": 1},
     {"m": 3, "n": 7},
     {"m": 5, "n": 128},
@@ -8,7 +8,7 @@ _ODD = (
     {"m": 3, "n": 1031},
     {"m": 1, "n": 32771},
 )
-_LARGE = (
+_LARGE: tuple[dict[str, int], ...] = (
     {"m": 4096, "n": 8192},
     {"m": 65537, "n": 128},
     {"m": 131, "n": 65537},
@@ -19,7 +19,7 @@ _LARGE = (
     {"m": 3, "n": 300001},
     {"m": 7, "n": 2000003},
 )
-_COMPILED = (
+_COMPILED: tuple[dict[str, int], ...] = (
     {"m": 64, "n": 128},
     {"m": 16, "n": 8192},
     {"m": 3, "n": 16384},
@@ -31,3 +31,7 @@ _OPS = ("quantize_fp8", "quantize_int8", "rmsnorm_quantize_fp8")
 ODD = dict.fromkeys(_OPS, _ODD)
 LARGE = dict.fromkeys(_OPS, _LARGE)
 COMPILED = dict.fromkeys(_OPS, _COMPILED)
+_NORMALISED = "rmsnorm_quantize_fp8"
+ODD[_NORMALISED] += ({"m": 613, "n": 2}, {"m": 131, "n": 3}, {"m": 67, "n": 20}, {"m": 213, "n": 127})
+LARGE[_NORMALISED] += ({"m": 1000003, "n": 3}, {"m": 300001, "n": 100})
+COMPILED[_NORMALISED] += ({"m": 64, "n": 33},)

@@ -1,0 +1,49 @@
+"""CUDA C++ kernel of `rmsnorm_quantize_fp8` for many short rows, bound to tensors."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernelviz.ops.catalog.variant import Launch
+from kernelviz.ops.kernels.row_slabs import RING, RegisterArrays, VeryShort, slab_kernel
+from kernelviz.ops.kernels.row_tiles import require_vec16
+from kernelviz.ops.quantize.cuda import bind_rows
+from kernelviz.ops.quantize.reference import SMALLEST
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SOURCE = Path(__file__).parent / "cuda_slab.cu"
+LONGEST_ROW_BYTES = 256
+"""Of longer rows a warp may have one, whose 8-bit numbers then do not begin on 4 bytes."""
+SLABS = replace(RING, very_short=VeryShort(row_bytes=LONGEST_ROW_BYTES))
+"""Rows of whole 16-byte vectors stay in registers: each lane then stores 4 or 8 bytes beside those of its neighbour."""
+ARRAYS = RegisterArrays(numbers=1, stored=1)
+
+
+def bind_slab(x_MN: Tensor, w_N: Tensor, *, eps: float) -> Launch:
+    """Several short rows of a contiguous matrix (M, N) a thread or warp; rows of more than 256 bytes as `bind_rows`.
+
+    Errors: BadField for tensors that are not contiguous or do not start on 16 bytes.
+    """
+    import torch
+
+    require_vec16(x_MN=x_MN, w_N=w_N)
+    m, n = x_MN.shape
+    is_short = n * x_MN.element_size() <= LONGEST_ROW_BYTES
+    compiled = slab_kernel(SOURCE, "rmsnorm_quantize_slabs", x_MN, arrays=ARRAYS, ring=SLABS) if is_short else None
+    if compiled is None:
+        return bind_rows(x_MN, w_N, "fp8", eps=eps)
+    q_MN = torch.empty_like(x_MN, dtype=torch.float8_e4m3fn)
+    scale_M = torch.empty(m, dtype=torch.float32, device=x_MN.device)
+    pointers = (x_MN.data_ptr(), w_N.data_ptr(), q_MN.data_ptr(), scale_M.data_ptr())
+    arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_float(eps), ctypes.c_float(SMALLEST))
+
+    def launch(alive: object = (x_MN, w_N)) -> tuple[Tensor, ...]:
+        compiled.launch(*arguments)
+        return q_MN, scale_M
+
+    return launch
