@@ -101,6 +101,17 @@ def test_a_row_with_nan_has_nan_as_its_scale_and_no_other_row_has(n: int, emulat
     assert scale_M.isnan().nonzero().flatten().tolist() == [5]
 
 
+@needs_compiler
+@pytest.mark.parametrize("factor", [0.0, 2.0**-120, 2.0**124])
+def test_rows_of_zeros_and_of_tiny_and_huge_numbers(factor: float, emulator: Emulator) -> None:
+    problem = problem_of(37, 21, "fp32")
+    x_MN, w_N = inputs_of(OP, problem)
+    inputs = x_MN, w_N.clamp(-1, 1) * factor
+    outputs, error = run(emulator, inputs, MODES[0])
+    assert error == ""
+    assert right(problem, inputs, outputs)
+
+
 @pytest.mark.parametrize("n", [3, 64])
 def test_views_that_do_not_start_on_16_bytes_are_refused(n: int) -> None:
     x_MN = torch.ones(4 * n + 1, dtype=torch.bfloat16)[1:].view(4, n)

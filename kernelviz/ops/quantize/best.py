@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, few_long_rows, many_short_rows, row_bytes, triton_vectorises
+from kernelviz.ops.catalog.best import Card, few_long_rows, many_short_rows, row_bytes, slabs_of_rows, triton_vectorises
 
 SHORT_ROW = 8192
 """H200, fp8: 8192 rows of 8192 take 47 us in Triton and 48 in clusters; 2048 rows of 32768 take 54 and 48."""
 LONGEST_SLAB_ROW_BYTES = 256
 """`cuda_slab` has no kernel for longer rows."""
-FEWEST_SLAB_BYTES = 512
-"""Of rows of a multiprocessor, so that threads with several rows each are as fast as one row a thread (estimated)."""
+TINY_ROW_BYTES, FEWEST_TINY_BYTES = 16, 512
+"""Several rows of less than 16 bytes are one vector, so that `cuda_slab` needs fewer bytes an SM (estimated)."""
 
 
 def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
@@ -42,19 +42,23 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     of 24.8 million, one block each, take 5984 us; bf16: 180,692 rows of 2, bytes of each stored apart, take 8.12 us.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (32768, 2048), (8192, 8192), (32768, 2047), (19, 24_846_327), (180_692, 2))
+    >>> shapes = ((16, 4096), (32768, 2048), (8192, 8192), (32768, 2047), (19, 24_846_327), (180_692, 2), (2**16, 33))
     >>> [rmsnorm_quantize(Problem(op="rmsnorm_quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_fused', 'triton_fused', 'cuda_columns', 'cuda_fused', 'cuda_split', 'cuda_slab']
+    ['cuda_fused', 'triton_fused', 'cuda_columns', 'cuda_fused', 'cuda_split', 'cuda_slab', 'cuda_slab']
     """
     n = problem.sizes["n"]
     if few_long_rows(problem, card):
         return ("cuda_split", "cuda_columns", "cuda_fused")
-    fewest_bytes = FEWEST_SLAB_BYTES * card.multiprocessors
-    if row_bytes(problem) <= LONGEST_SLAB_ROW_BYTES and problem.sizes["m"] * row_bytes(problem) >= fewest_bytes:
+    if slabs_of_rows(problem, card, longest_bytes=LONGEST_SLAB_ROW_BYTES) or _many_tiny_rows(problem, card):
         return ("cuda_slab", "cuda_fused")
     if n <= SHORT_ROW and (problem.sizes["m"] <= card.multiprocessors or _uneven(problem, card)):
         return ("cuda_fused",)
     return ("triton_fused", "cuda_fused") if n <= 2048 else ("cuda_columns", "cuda_fused")
+
+
+def _many_tiny_rows(problem: Problem, card: Card) -> bool:
+    of_row = row_bytes(problem)
+    return of_row < TINY_ROW_BYTES and problem.sizes["m"] * of_row >= FEWEST_TINY_BYTES * card.multiprocessors
 
 
 def _uneven(problem: Problem, card: Card) -> bool:

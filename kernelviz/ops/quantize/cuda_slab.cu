@@ -124,7 +124,8 @@ extern "C" __global__ void __launch_bounds__(SLAB_THREADS, SLAB_BLOCKS) rmsnorm_
         });
         statistics = warp_reduce<SLAB_LANES>(statistics, Combine{});
         const float norm = rsqrtf(statistics.squares * of_n + eps);
-        const float most = Max{}(statistics.most * norm, smallest), factor = norm * (LARGEST / most);
+        // __fdividef returns 0 for divisors of more than 2^126.
+        const float most = Max{}(statistics.most * norm, smallest), factor = norm * __fdividef(LARGEST / 4, most / 4);
         each_unit<T>(n, row.lane, [&](int k, int) {
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {

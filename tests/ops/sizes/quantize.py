@@ -34,4 +34,4 @@ COMPILED = dict.fromkeys(_OPS, _COMPILED)
 _NORMALISED = "rmsnorm_quantize_fp8"
 ODD[_NORMALISED] += ({"m": 613, "n": 2}, {"m": 131, "n": 3}, {"m": 67, "n": 20}, {"m": 213, "n": 127})
 LARGE[_NORMALISED] += ({"m": 1000003, "n": 3}, {"m": 300001, "n": 100})
-COMPILED[_NORMALISED] += ({"m": 64, "n": 33},)
+COMPILED[_NORMALISED] = ({"m": 64, "n": 33}, *_COMPILED)
