@@ -18,8 +18,8 @@ from kernelviz.ops.column_reduction import vectors
 
 pytestmark = needs_compiler
 SHAPES = ((1, 1), (3, 5), (9, 1), (300, 136), (67, 33), (1031, 3), (70, 523), (2, 3001), (8, 1028), (7, 262), (17, 260))
-KERNELS = ("column_few_rows", "column_few_odd_rows", "column_shifted", "column_periodic")
-SOURCES = dict(zip(KERNELS, (vectors.FEW_ROWS, vectors.FEW_ODD_ROWS, vectors.SHIFTED, vectors.PERIODIC), strict=True))
+KERNELS = ("column_few_rows", "column_few_odd_rows", "column_shifted", "column_periodic", "column_known_size")
+SOURCES = dict(zip(KERNELS, (vectors.FEW_ROWS, vectors.FEW_ODD_ROWS, vectors.SHIFTED, vectors.PERIODIC, vectors.KNOWN_SIZE), strict=True))
 CHECKED = """template <class T> T checked(const T* from) {
     T value;
     emulated::load_once(&value, from, sizeof(T));
@@ -49,11 +49,18 @@ def launch_of(
         sizes = m, n, tile.strips, tile.parts, tile.part_rows, shift
         grid = Grid(blocks=tile.strips * tile.parts, threads=256)
         return tile.defines, grid, [x_MN, partials, arrived, out, *sizes], arrived
+    if kernel == "column_known_size":
+        blocks, threads = vectors.known_size_grid(n)
+        return {"M": str(m), "N": str(n)}, Grid(blocks=blocks, threads=threads), [x_MN, out], torch.zeros(1)
     period = vectors.period_of(m, n, itemsize, count)
+    if period.flagged:
+        slots = torch.zeros(period.blocks * n, dtype=torch.int64)
+        grid = Grid(blocks=period.blocks, threads=period.threads)
+        return period.defines, grid, [x_MN, slots, slots, out, m * n, n, period.active], slots
     partials = torch.full((period.blocks * n,), float("nan"))
     arrived = torch.zeros(1, dtype=torch.int32)
     grid = Grid(blocks=period.blocks, threads=period.threads)
-    return {}, grid, [x_MN, partials, arrived, out, m * n, n, period.active], arrived
+    return period.defines, grid, [x_MN, partials, arrived, out, m * n, n, period.active], arrived
 
 
 def sums(
@@ -84,6 +91,8 @@ def check(emulator: Emulator, kernel: str, m: int, n: int, dtype: str, offset: i
     problem = op.problem({"m": m, "n": n}, dtype)
     (x_MN,) = inputs_of(op, problem)
     if kernel == "column_periodic" and n > 512:
+        return
+    if kernel == "column_known_size" and (m > vectors.KNOWN_SIZE_ROWS or m * n > vectors.KNOWN_SIZE_ELEMENTS):
         return
     view_MN = view_of(x_MN.view(-1), offset).view(m, n)
     itemsize = x_MN.element_size()
