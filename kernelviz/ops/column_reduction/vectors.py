@@ -182,17 +182,21 @@ class Period:
         return {"BATCH": str(self.batch), **small}
 
 
-def period_of(m: int, n: int, itemsize_bytes: int, count: int) -> Period:
+def period_of(m: int, n: int, itemsize_bytes: int, count: int, flagged_bytes: int = FLAGGED_BYTES) -> Period:
     """Blocks for m rows of n columns on a GPU of `count` SMs: the vectors of a block's threads are whole rows together.
 
     Up to 1 MB, as many blocks as give each thread one vector, while the last block has few sums to wait for. Else one block an
     SM, two for up to 64 columns, whose sums of blocks are soon added up; but each thread gets at least four vectors.
     Errors: BadField where a block has too few threads for that.
 
-    >>> period_of(432734152, 1, 2, 132), period_of(9001, 131, 4, 132)
-    (Period(threads=512, active=512, blocks=264, batch=8, flagged=False), Period(threads=416, active=393, blocks=132, batch=8, flagged=False))
-    >>> period_of(100, 3, 4, 132), period_of(4864, 8, 2, 132)
-    (Period(threads=96, active=75, blocks=1, batch=1, flagged=True), Period(threads=512, active=512, blocks=10, batch=1, flagged=True))
+    >>> period_of(432734152, 1, 2, 132)
+    Period(threads=512, active=512, blocks=264, batch=8, flagged=False)
+    >>> period_of(9001, 131, 4, 132)
+    Period(threads=416, active=393, blocks=132, batch=8, flagged=False)
+    >>> period_of(100, 3, 4, 132)
+    Period(threads=96, active=75, blocks=1, batch=1, flagged=True)
+    >>> period_of(4864, 8, 2, 132)
+    Period(threads=512, active=512, blocks=10, batch=1, flagged=True)
     """
     width = VEC16_BYTES // itemsize_bytes
     vectors_of_period = n // math.gcd(n, width)
@@ -204,7 +208,7 @@ def period_of(m: int, n: int, itemsize_bytes: int, count: int) -> Period:
     periods = min(PERIODIC_THREADS // vectors_of_period, -(-vectors // vectors_of_period))
     active = periods * vectors_of_period
     threads = -(-active // WARP) * WARP
-    if m * n * itemsize_bytes <= FLAGGED_BYTES and n <= FLAGGED_COLUMNS:
+    if m * n * itemsize_bytes <= flagged_bytes and n <= FLAGGED_COLUMNS:
         blocks = min(count, FLAGGED_SUMS // n, -(-vectors // active))
         of_thread = -(-vectors // (blocks * active))
         return Period(threads, active, blocks, min(BATCH, 1 << (of_thread - 1).bit_length()), flagged=True)
@@ -310,7 +314,9 @@ def bind_periodic(x_MN: Tensor) -> Launch:
     m, n, _ = _shape(x_MN)
     period = period_of(m, n, x_MN.element_size(), multiprocessors(x_MN.device))
     out_N = _sums(x_MN)
-    partials = torch.zeros(period.blocks * n, dtype=torch.int64 if period.flagged else torch.float32, device=x_MN.device)
+    partials = torch.zeros(
+        period.blocks * n, dtype=torch.int64 if period.flagged else torch.float32, device=x_MN.device
+    )
     arrived = torch.zeros(1, dtype=torch.int32, device=x_MN.device)
     defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), **period.defines}
     kernel = nvrtc.kernel(PERIODIC, "column_periodic", defines)
