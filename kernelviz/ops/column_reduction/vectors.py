@@ -26,9 +26,9 @@ THREADS = 256
 MOST_COLUMNS = 2**31 - 1 - 8 * THREADS
 """Columns are counted in 32 bits, also those after the last one that a thread tests."""
 ODD_ROWS_IN_FLIGHT = 4
-"""Of a thread, with two vectors each. H200, bf16 8 x 1,000,001: 5.51 us with four, 6.20 with eight, 6.10 one column a thread."""
+"""Two vectors each. H200, bf16 8 x 1,000,001: 5.51 us with four, 6.20 with eight, 6.10 one column a thread."""
 ODD_ITEMSIZE = 2
-"""Bytes of the widest elements of which odd rows are read by vectors. H200, fp32 7 x 2,598,897: 21.7 us, one column a load 19.9."""
+"""Bytes of the widest elements of which odd rows are read by vectors. H200, fp32 7 x 2,598,897: 21.7 us, else 19.9."""
 KNOWN_SIZE_ELEMENTS, KNOWN_SIZE_ROWS, KNOWN_SIZE_THREADS = 1024, 8, 128
 """Most elements and rows of a matrix for whose size a kernel is compiled, and most threads of its blocks."""
 BATCH = 8
@@ -226,7 +226,7 @@ def bind_few_rows(x_MN: Tensor, *, wide: bool = True, most_odd: int = ODD_ROWS_I
     size, count = x_MN.element_size(), multiprocessors(x_MN.device)
     out_N = _sums(x_MN)
     odd = few_odd_rows(m, n, size, shift, count, most_odd) if wide and size <= ODD_ITEMSIZE else None
-    if KNOWN_SIZE_ROWS >= m and m * n <= KNOWN_SIZE_ELEMENTS:
+    if m <= KNOWN_SIZE_ROWS and m * n <= KNOWN_SIZE_ELEMENTS:
         return _bind_known_size(x_MN, out_N)
     if odd is not None:
         return _bind_few_odd_rows(x_MN, out_N, odd, shift)
