@@ -6,13 +6,13 @@
 #include "skinny.cuh"
 
 constexpr int MOST_THREADS = 512, WIDTH = 16 / sizeof(ELEMENT);
-// BATCH: 16-byte loads of a thread in flight at once, eight are 64 KiB a block. COUNT: the type of a number of elements. FLAGGED: few blocks, of
+// BATCH: 16-byte loads of a thread in flight at once, eight are 64 KiB a block. ELEMENT_COUNT: the type of a number of elements. FLAGGED: few blocks, of
 // which the last waits for the sums of the others; else the last to finish is found by a counter.
 #ifndef BATCH
 #define BATCH 8
 #endif
-#ifndef COUNT
-#define COUNT long long
+#ifndef ELEMENT_COUNT
+#define ELEMENT_COUNT long long
 #endif
 #ifdef FLAGGED
 using Partial = volatile unsigned long long;
@@ -75,7 +75,7 @@ __device__ __forceinline__ void add_flagged(float* values, int n, Partial* slots
 // The last block to finish adds up the sums of all, in an order that does not depend on which block it is. `arrived`: zero before and afterwards.
 extern "C" __global__ void __launch_bounds__(MOST_THREADS, 2) column_periodic(
     const ELEMENT* __restrict__ x, Partial* __restrict__ partials, unsigned* __restrict__ arrived, ELEMENT* __restrict__ out,
-    COUNT size, int n, int active) {
+    ELEMENT_COUNT size, int n, int active) {
     __shared__ __align__(16) float values[MOST_THREADS * WIDTH];
     __shared__ float edge[2 * WIDTH];
     __shared__ int number_of_edge[2 * WIDTH];
@@ -83,18 +83,18 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 2) column_periodic(
     // Elements before the first whole vector (a view may start anywhere) and after the last: fewer than 2 WIDTH, read by the first block.
     const long long before = (16 - reinterpret_cast<unsigned long long>(x) % 16) % 16 / sizeof(ELEMENT);
     const int head = static_cast<int>(min(before, static_cast<long long>(size)));
-    const COUNT count = (size - head) / WIDTH;
+    const ELEMENT_COUNT count = (size - head) / WIDTH;
     const int edges = static_cast<int>(size - count * WIDTH);
     if (blockIdx.x == 0 && t < edges) {
-        const COUNT from_first_vector = (t < head ? t : count * WIDTH + t) - head;
+        const ELEMENT_COUNT from_first_vector = (t < head ? t : count * WIDTH + t) - head;
         edge[t] = static_cast<float>(x[head + from_first_vector]);
         number_of_edge[t] = static_cast<int>((from_first_vector % n + n) % n);
     }
     const uint4* vectors = reinterpret_cast<const uint4*>(x + head);
-    const COUNT step = static_cast<COUNT>(gridDim.x) * active;
+    const ELEMENT_COUNT step = static_cast<ELEMENT_COUNT>(gridDim.x) * active;
     if (t < active) {
         float total[WIDTH] = {};
-        for (COUNT at = static_cast<COUNT>(blockIdx.x) * active + t; at < count; at += BATCH * step) {
+        for (ELEMENT_COUNT at = static_cast<ELEMENT_COUNT>(blockIdx.x) * active + t; at < count; at += BATCH * step) {
             uint4 bits[BATCH];
             // Loads under predicates, not a loop over what remains, so that all of them are in flight at once.
 #pragma unroll

@@ -178,7 +178,7 @@ class Period:
     @property
     def defines(self) -> dict[str, str]:
         """What the kernel is compiled with; a flagged matrix is counted in 32 bits."""
-        small = {"FLAGGED": "1", "COUNT": "int"} if self.flagged else {}
+        small = {"FLAGGED": "1", "ELEMENT_COUNT": "int"} if self.flagged else {}
         return {"BATCH": str(self.batch), **small}
 
 
@@ -254,7 +254,7 @@ def known_size_grid(n: int) -> tuple[int, int]:
 def _bind_known_size(x_MN: Tensor, out_N: Tensor) -> Launch:
     m, n = x_MN.shape
     blocks, threads = known_size_grid(n)
-    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "M": str(m), "N": str(n)}
+    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "KNOWN_M": str(m), "KNOWN_N": str(n)}
     kernel = nvrtc.kernel(KNOWN_SIZE, "column_known_size", defines)
 
     def launch() -> Tensor:
