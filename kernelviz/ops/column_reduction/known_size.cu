@@ -1,5 +1,5 @@
-// CUDA C++ kernel of `column_sum` of a few numbers, compiled for KNOWN_M rows of KNOWN_N columns. ELEMENT is float, __half or __nv_bfloat16; the sums are in
-// fp32. So small a matrix takes as long as the launch and the fetch of instructions, so there are few of them: no size is an argument.
+// CUDA C++ kernel of `column_sum` of a few numbers, compiled for KNOWN_M rows of KNOWN_N columns. ELEMENT is float, __half or __nv_bfloat16; sums
+// are in fp32. So small a matrix takes as long as the launch and the fetch of instructions, so there are few of them: no size is an argument.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
