@@ -20,18 +20,22 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 FEW_ROWS, FEW_ODD_ROWS = FOLDER / "few_rows.cu", FOLDER / "few_odd_rows.cu"
-SHIFTED, PERIODIC = FOLDER / "shifted.cu", FOLDER / "periodic.cu"
+SHIFTED, PERIODIC, KNOWN_SIZE = FOLDER / "shifted.cu", FOLDER / "periodic.cu", FOLDER / "known_size.cu"
 WARP = 32
 THREADS = 256
 MOST_COLUMNS = 2**31 - 1 - 8 * THREADS
 """Columns are counted in 32 bits, also those after the last one that a thread tests."""
-ODD_ROWS_IN_FLIGHT = 8
-"""Of a thread that has no more rows, with two vectors each; four of a thread with more."""
+ODD_ROWS_IN_FLIGHT = 4
+"""Two vectors each. H200, bf16 8 x 1,000,001: 5.51 us with four, 6.20 with eight, 6.10 one column a thread."""
+ODD_ITEMSIZE = 2
+"""Bytes of the widest elements of which odd rows are read by vectors. H200, fp32 7 x 2,598,897: 21.7 us, else 19.9."""
+KNOWN_SIZE_ELEMENTS, KNOWN_SIZE_ROWS, KNOWN_SIZE_THREADS = 1024, 8, 128
+"""Most elements and rows of a matrix for whose size a kernel is compiled, and most threads of its blocks."""
 BATCH = 8
 """16-byte loads that a thread of the kernels for many rows has in flight."""
 PERIODIC_THREADS = 512
-ONE_BLOCK_BYTES = 96 * 1024
-"""One block reads this in about 1.5 µs; adding up the sums of several blocks takes longer."""
+FLAGGED_BYTES, FLAGGED_COLUMNS, FLAGGED_SUMS = 2**20, 256, 4096
+"""Most bytes and columns of a matrix of which the last block waits for the others' sums, and most sums that it waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +106,10 @@ def few_odd_rows(
     """Threads for m rows that begin anywhere in a vector, all in flight if they are at most `most`, else four; None where all
     begin with one, and for short rows.
 
-    These are rows that give `count` SMs less than half a block each: there a thread for each column has as many loads in flight.
+    Short rows give `count` SMs less than half a block each: there a thread for each column has as many loads in flight.
 
-    >>> few_odd_rows(7, 2598897, 4, 0, 132), few_odd_rows(2, 1555024, 2, 0, 132), few_odd_rows(7, 30001, 2, 0, 132)
-    (FewOddRows(inner=649722, threads=649731, rows=7), None, None)
+    >>> few_odd_rows(8, 1000001, 2, 0, 132), few_odd_rows(2, 1555024, 2, 0, 132), few_odd_rows(7, 30001, 2, 0, 132)
+    (FewOddRows(inner=124998, threads=125015, rows=4), None, None)
     """
     width = VEC16_BYTES // itemsize_bytes
     if math.gcd(width, n, shift) == width or n // width < THREADS * count // 2:
@@ -162,23 +166,37 @@ def shifted_strips(m: int, n: int, width: int, shift: int, count: int) -> Shifte
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Threads of a block, those of them that load, and blocks."""
+    """Threads of a block, those of them that load, blocks, vectors of a thread in flight, and whether the last block waits for
+    sums with a flag each, instead of the last to finish being found by a counter."""
 
     threads: int
     active: int
     blocks: int
+    batch: int = BATCH
+    flagged: bool = False
+
+    @property
+    def defines(self) -> dict[str, str]:
+        """What the kernel is compiled with; a flagged matrix is counted in 32 bits."""
+        small = {"FLAGGED": "1", "ELEMENT_COUNT": "int"} if self.flagged else {}
+        return {"BATCH": str(self.batch), **small}
 
 
-def period_of(m: int, n: int, itemsize_bytes: int, count: int) -> Period:
+def period_of(m: int, n: int, itemsize_bytes: int, count: int, flagged_bytes: int = FLAGGED_BYTES) -> Period:
     """Blocks for m rows of n columns on a GPU of `count` SMs: the vectors of a block's threads are whole rows together.
 
-    One block an SM, two for up to 64 columns, whose sums of blocks are soon added up; but each thread gets at least four vectors.
+    Up to 1 MB, as many blocks as give each thread one vector, while the last block has few sums to wait for. Else one block an
+    SM, two for up to 64 columns, whose sums of blocks are soon added up; but each thread gets at least four vectors.
     Errors: BadField where a block has too few threads for that.
 
-    >>> period_of(432734152, 1, 2, 132), period_of(9001, 131, 4, 132)
-    (Period(threads=512, active=512, blocks=264), Period(threads=416, active=393, blocks=132))
+    >>> period_of(432734152, 1, 2, 132)
+    Period(threads=512, active=512, blocks=264, batch=8, flagged=False)
+    >>> period_of(9001, 131, 4, 132)
+    Period(threads=416, active=393, blocks=132, batch=8, flagged=False)
     >>> period_of(100, 3, 4, 132)
-    Period(threads=96, active=75, blocks=1)
+    Period(threads=96, active=75, blocks=1, batch=1, flagged=True)
+    >>> period_of(4864, 8, 2, 132)
+    Period(threads=512, active=512, blocks=10, batch=1, flagged=True)
     """
     width = VEC16_BYTES // itemsize_bytes
     vectors_of_period = n // math.gcd(n, width)
@@ -189,22 +207,27 @@ def period_of(m: int, n: int, itemsize_bytes: int, count: int) -> Period:
     vectors = -(-m * n // width)
     periods = min(PERIODIC_THREADS // vectors_of_period, -(-vectors // vectors_of_period))
     active = periods * vectors_of_period
-    blocks = 1
-    if m * n * itemsize_bytes > ONE_BLOCK_BYTES:
-        blocks = min((2 if n <= 64 else 1) * count, -(-vectors // (4 * active)))
-    return Period(-(-active // WARP) * WARP, active, blocks)
+    threads = -(-active // WARP) * WARP
+    if m * n * itemsize_bytes <= flagged_bytes and n <= FLAGGED_COLUMNS:
+        blocks = min(count, FLAGGED_SUMS // n, -(-vectors // active))
+        of_thread = -(-vectors // (blocks * active))
+        return Period(threads, active, blocks, min(BATCH, 1 << (of_thread - 1).bit_length()), flagged=True)
+    blocks = min((2 if n <= 64 else 1) * count, -(-vectors // (4 * active)))
+    return Period(threads, active, blocks)
 
 
 def bind_few_rows(x_MN: Tensor, *, wide: bool = True, most_odd: int = ODD_ROWS_IN_FLIGHT) -> Launch:
-    """A thread has all rows of its columns: of 16 bytes of them, also where rows begin within a vector if `wide`. `most_odd`:
-    rows that it then has in flight if there are no more.
+    """A thread has all rows of its columns: of 16 bytes of them, also where rows of 16-bit elements begin within a vector if
+    `wide`. `most_odd`: rows that it then has in flight if there are no more. A tiny matrix has a kernel compiled for its size.
 
     All binds raise BadField for a matrix that is not contiguous or too wide.
     """
     m, n, shift = _shape(x_MN)
     size, count = x_MN.element_size(), multiprocessors(x_MN.device)
     out_N = _sums(x_MN)
-    odd = few_odd_rows(m, n, size, shift, count, most_odd) if wide else None
+    odd = few_odd_rows(m, n, size, shift, count, most_odd) if wide and size <= ODD_ITEMSIZE else None
+    if m <= KNOWN_SIZE_ROWS and m * n <= KNOWN_SIZE_ELEMENTS:
+        return _bind_known_size(x_MN, out_N)
     if odd is not None:
         return _bind_few_odd_rows(x_MN, out_N, odd, shift)
     tile = few_rows_tile(m, n, size, shift, count)
@@ -213,6 +236,29 @@ def bind_few_rows(x_MN: Tensor, *, wide: bool = True, most_odd: int = ODD_ROWS_I
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, threads, x_MN.data_ptr(), out_N.data_ptr(), *sizes)
+        return out_N
+
+    return launch
+
+
+def known_size_grid(n: int) -> tuple[int, int]:
+    """Blocks and their threads, one a column.
+
+    >>> known_size_grid(1), known_size_grid(128), known_size_grid(1000)
+    ((1, 32), (1, 128), (8, 128))
+    """
+    threads = min(KNOWN_SIZE_THREADS, -(-n // WARP) * WARP)
+    return -(-n // threads), threads
+
+
+def _bind_known_size(x_MN: Tensor, out_N: Tensor) -> Launch:
+    m, n = x_MN.shape
+    blocks, threads = known_size_grid(n)
+    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "KNOWN_M": str(m), "KNOWN_N": str(n)}
+    kernel = nvrtc.kernel(KNOWN_SIZE, "column_known_size", defines)
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, blocks, threads, x_MN.data_ptr(), out_N.data_ptr())
         return out_N
 
     return launch
@@ -268,10 +314,14 @@ def bind_periodic(x_MN: Tensor) -> Launch:
     m, n, _ = _shape(x_MN)
     period = period_of(m, n, x_MN.element_size(), multiprocessors(x_MN.device))
     out_N = _sums(x_MN)
-    partials = torch.empty(period.blocks * n, dtype=torch.float32, device=x_MN.device)
+    partials = torch.zeros(
+        period.blocks * n, dtype=torch.int64 if period.flagged else torch.float32, device=x_MN.device
+    )
     arrived = torch.zeros(1, dtype=torch.int32, device=x_MN.device)
-    kernel = nvrtc.kernel(PERIODIC, "column_periodic", {"ELEMENT": nvrtc.element_type(x_MN.dtype)})
-    sizes = (ctypes.c_longlong(m * n), ctypes.c_int(n), ctypes.c_int(period.active))
+    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), **period.defines}
+    kernel = nvrtc.kernel(PERIODIC, "column_periodic", defines)
+    count = ctypes.c_int(m * n) if period.flagged else ctypes.c_longlong(m * n)
+    sizes = (count, ctypes.c_int(n), ctypes.c_int(period.active))
 
     def launch() -> Tensor:
         # Addresses are taken here, so that the launch keeps alive the tensors that only it owns.
