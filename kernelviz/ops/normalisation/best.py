@@ -125,7 +125,7 @@ def _backward(problem: Problem, card: Card) -> tuple[str, ...]:
     16 KiB where clusters have too few blocks: 3 rows of 12623 take 15.6 by clusters and 6.2 by parts.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((8192, 8192), (2048, 32768), (8192, 8195), (8, 2**22), (3, 12623), (200, 2**22))
+    >>> shapes = ((8192, 8192), (2048, 32768), (8192, 8195), (8, 2**22), (3, 12623), (600, 2**22))
     >>> sizes = [{"m": m, "n": n} for m, n in shapes]
     >>> problems = [Problem(op="rmsnorm", sizes=one, dtype="bf16", direction="backward") for one in sizes]
     >>> [_backward(problem, H200)[0] for problem in problems]

@@ -16,6 +16,8 @@ THREAD_ROW_BYTES = 64
 SLAB_ROW_BYTES = 1024
 """H200, 16 bits: 200,000 rows of 512 bytes take 27 us as slabs, 41 by warps; 753,792 of 960 bytes 164 and 218; 300,000 of 666
 bytes, which begin within vectors, 67 and 92."""
+FEW_ROW_BYTES = 1024
+"""Of a row that a program of Triton takes at once, for few rows."""
 ARGMAX_SLAB_ROW_BYTES = 512
 """A warp reads as much with a 16-byte vector a thread. H200: 100,000 rows of 2,044 bytes take 67 us as slabs, 49 by warps."""
 
@@ -45,22 +47,26 @@ def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def argmax(problem: Problem, card: Card) -> tuple[str, ...]:
-    """The packed maximum of each 16-byte vector; many rows of at most 512 bytes as pieces of shared memory; of other rows of at
-    most 64 bytes, a thread a row for more than multiprocessors, and Triton's block a row for fewer.
+    """The packed maximum of each 16-byte vector; many rows of at most 512 bytes as pieces of shared memory, without a ring for
+    rows of one element; of other rows of at most 64 bytes, a thread a row for more than multiprocessors; Triton's block a row
+    for fewer rows of at most 1 KiB.
 
     A warp has more threads than such rows have vectors. Few of them take the latency of one load, and the shortest code (H200: 7
-    rows of 2 bf16 take 1.22 us in Triton, 1.37 by words).
+    rows of 2 bf16 take 1.22 us in Triton, 1.37 by words, and 4 of 256 fp32 1.40 and 1.48). Rows of one element are mostly
+    indices that are stored: 357 million take 912 us as slabs and 2,740 through the ring.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (2**20, 3), (500, 16), (7, 2))
+    >>> shapes = ((16, 4096), (2**20, 3), (2**20, 1), (500, 16), (7, 2))
     >>> [argmax(Problem(op="argmax", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_words', 'cuda_slab_stages', 'cuda_row_per_thread', 'triton_block_per_row']
+    ['cuda_words', 'cuda_slab_stages', 'cuda_slab', 'cuda_row_per_thread', 'triton_block_per_row']
     """
     if slabs_of_rows(problem, card, longest_bytes=ARGMAX_SLAB_ROW_BYTES):
-        return ("cuda_slab_stages", "cuda_slab", "cuda_words")
+        slabs = ("cuda_slab", "cuda_slab_stages") if problem.sizes["n"] == 1 else ("cuda_slab_stages", "cuda_slab")
+        return (*slabs, "cuda_words")
+    if problem.sizes["m"] <= card.multiprocessors and row_bytes(problem) <= FEW_ROW_BYTES:
+        return ("triton_block_per_row", "cuda_words")
     if _short(problem):
-        few = problem.sizes["m"] <= card.multiprocessors
-        return ("triton_block_per_row" if few else "cuda_row_per_thread", "cuda_words")
+        return ("cuda_row_per_thread", "cuda_words")
     return ("cuda_words", "cuda_adaptive")
 
 
