@@ -105,17 +105,23 @@ def test_the_text_says_what_was_measured_of_list_a() -> None:
         ("before", "{} problems: geometric mean {:.2f} of the best library, {} below 0.98, {} below 0.85;"),
         ("after", "geometric mean {1:.2f}, {2} below 0.98, {3} below 0.85."),
         ("last", "geometric mean {1:.2f}, {2} below 0.98, {3} below 0.85. "),
+        ("spread", "geometric mean {1:.2f}, {2} below 0.98, {3} below 0.85; auto within 3 % in {4}."),
+        ("anew", "geometric mean {1:.2f}, {2} below 0.98, {3} below 0.85; auto within 3 % in {4}."),
     ):
         of_code = [one for one in measured if one["code"] == code]
         ratios = [float(one["library_us"]) / float(one["own_us"]) for one in of_code]
         below = [sum(ratio < limit for ratio in ratios) for limit in (0.98, 0.85)]
-        assert said.format(len(ratios), geometric_mean(ratios), *below) in PAGE
+        shares = [float(one["own_us"]) / float(one["auto_us"]) for one in of_code if one["auto_us"]]
+        near = f"{sum(share >= 0.97 for share in shares)} of {len(ratios)}"
+        assert said.format(len(ratios), geometric_mean(ratios), *below, near) in PAGE
         assert f"{code.capitalize()}: {len(ratios)} problems" in PAGE
+        level = f"with {100 * sum(ratio >= 0.98 for ratio in ratios) / len(ratios):.0f} % of its problems at 0.98"
+        assert code != "anew" or level in PAGE
     before = {one["problem"]: one for one in measured if one["code"] == "before"}
     again = [one for one in measured if one["code"] == "after" and one["problem"] in before]
     assert f"{len(again)} of the {len(before)} among them" in PAGE
     last, above = (
-        [one["problem"] for one in measured if (one["code"] == "last") == is_last] for is_last in (True, False)
+        [one["problem"] for one in measured if one["code"] in codes] for codes in (("last",), ("before", "after"))
     )
     assert f"{len(set(last) & set(above))} of the {len(last)} are among those above" in PAGE
     chosen = [float(one["own_us"]) / float(one["auto_us"]) for one in before.values() if one["auto_us"]]

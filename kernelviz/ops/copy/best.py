@@ -10,8 +10,8 @@ SOME_BYTES = 2**16, 2**22
 
 
 def copy(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton's blocks for multiples of 16 elements that begin on 16 bytes, but not from 64 KiB to 4 MiB; for others, 16-byte vectors of CUDA C++, or an
-    element a thread up to 1024 elements a multiprocessor.
+    """Triton's blocks for multiples of 16 elements that begin on 16 bytes, but not from 64 KiB to 4 MiB; for others, 16-byte
+    vectors of CUDA C++, or an element a thread up to 1024 elements a multiprocessor.
 
     Triton loads no vectors under a mask of another length or from another address. The elements behind the last vector
     follow it in CUDA C++, which a small problem waits for.
