@@ -14,6 +14,7 @@ from kernelviz.core.problem import RANDOM_DATA, Data, Method, Problem, problem_o
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.measure.session.device_session import DeviceSession, open_session
 from kernelviz.measure.session.inputs import (
+    MOST_PERMUTATIONS,
     OUTLIER_DISTANCE,
     OUTLIER_FACTOR,
     allocate,
@@ -108,3 +109,19 @@ def test_an_inspection_names_the_data_of_the_fill_that_came_out_wrong(session: D
     assert "inputs: normal data" in str(describe_inputs(inspection))
     timed = msgspec.structs.replace(inspection, seed=0)
     assert "inputs: zeros data" in str(describe_inputs(timed))
+
+
+def test_ids_repeat_all_rows_in_another_order_each_time_however_many_they_are() -> None:
+    op, rows, times = op_named("scatter_add"), 3, 2 * MOST_PERMUTATIONS
+    problem = op.problem({"v": rows, "t": rows * times - 1, "d": 1}, "fp32")
+
+    def ids(seed: int) -> torch.Tensor:
+        tensors = allocate(op.inputs, problem, torch.device("cpu"))
+        fill(op, tensors, problem, seed)
+        return tensors[-1]
+
+    assert torch.equal(ids(1), ids(1))
+    assert not torch.equal(ids(1), ids(2))
+    whole = ids(1)[: rows * (times - 1)].view(-1, rows)
+    assert torch.equal(whole.sort(dim=1).values, torch.arange(rows).expand(times - 1, rows))
+    assert len(whole.unique(dim=0)) == 6

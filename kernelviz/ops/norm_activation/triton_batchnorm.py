@@ -9,7 +9,7 @@ import triton.language as tl
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.norm_activation.triton import BYTES_PER_THREAD, CHANNELS_BYTES, batchnorm_rows
+from kernelviz.ops.norm_activation.triton import BYTES_PER_THREAD, CHANNELS_BYTES, MOST_ACROSS, batchnorm_rows
 
 
 @triton.jit
@@ -57,9 +57,11 @@ def bind_batchnorm(
     m, n = x_MN.shape
     z_MN = torch.empty_like(x_MN)
     block = min(triton.next_power_of_2(n), CHANNELS_BYTES // x_MN.element_size())
+    while triton.cdiv(n, block) > MOST_ACROSS:
+        block *= 2
     across = triton.cdiv(n, block)
     total = batchnorm_rows(m, across, multiprocessors(x_MN.device))
-    step = min(total, 128 * BYTES_PER_THREAD // (block * x_MN.element_size()))
+    step = max(1, min(total, 128 * BYTES_PER_THREAD // (block * x_MN.element_size())))
     warps = max(1, min(4, block * step // 128))
     grid = (triton.cdiv(m, total), across)
 

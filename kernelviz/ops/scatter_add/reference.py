@@ -12,33 +12,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-MOST_TABLES, ROWS_OF_TABLE = 256, 16
-"""Sums of which the reference is made, and rows of src that each of their rows gets on average, at least."""
-
-
 def reference(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Tensors:
     """x with each row of src added to the row that its id gives."""
-    return (_added(x_VD, src_TD, ids_T),)
-
-
-def tables(rows: int, ids: int) -> int:
-    """Into how many sums the reference adds, so that fewer additions of float64 wait for each other: a GPU adds to one address
-    one after the other.
-
-    >>> tables(64, 65536), tables(8192, 65536), tables(5, 1048577)
-    (64, 1, 256)
-    """
-    return max(1, min(MOST_TABLES, ids // (ROWS_OF_TABLE * rows)))
-
-
-def _added(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Tensor:
-    import torch
-
-    (v, d), count = x_VD.shape, tables(x_VD.shape[0], len(ids_T))
-    table_T = torch.arange(len(ids_T), device=ids_T.device) % count
-    sums = torch.zeros(count * v, d, dtype=x_VD.dtype, device=x_VD.device)
-    sums.index_add_(0, ids_T + v * table_T, src_TD)
-    return x_VD + sums.view(count, v, d).sum(dim=0)
+    return (x_VD.index_add(0, ids_T, src_TD),)
 
 
 def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
@@ -52,5 +28,5 @@ def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
 
     x_VD, src_TD, ids_T = inputs
     terms_V = torch.bincount(ids_T, minlength=x_VD.shape[0]) + 1
-    sizes_VD = _added(x_VD.abs(), src_TD.abs(), ids_T)
+    sizes_VD = x_VD.abs().index_add(0, ids_T, src_TD.abs())
     return (2 * FP32_ROUNDOFF * terms_V[:, None].sqrt() * sizes_VD + stored(outputs[0], problem.dtype),)
