@@ -40,7 +40,7 @@ PARTS: dict[str, Part] = {
         processes=6,
     ),
     "kernels": Part(
-        summary="every variant is right in every format, at odd and large sizes, called and replayed",
+        summary="every variant is right in every format, at odd and large sizes, called and replayed (fp16 and bf16 share sizes)",
         limit_s=480,
         processes=14,
     ),

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 # Nothing is timed here, so several processes may share the GPU.
 pytestmark = [part("kernels"), pytest.mark.gpu, pytest.mark.timeout(600)]
 
+HALVES = ("fp16", "bf16")
+"""The 16-bit formats."""
 LATE_SIZES = 1
 """A variant that takes seconds to compile is tested at this many sizes of either kind."""
 
@@ -65,9 +67,21 @@ def entries() -> Iterator[list[Entry]]:
 
 
 def problems(op: Op, variant: Variant, way: Way) -> list[Problem]:
+    """Of odd and of large sizes all; but if the variant takes both 16-bit formats, each of them gets every second size, so
+    that together they get all: vectors and accesses have the same widths, and other numbers follow from conversions."""
     limit = LATE_SIZES if variant.slow_compile else None
     sizes = (*odd_sizes(op)[-(limit or 0) :], *large_sizes(op)[:limit])
-    return [way.problem(op, s) for s in sizes]
+    of_way = [way.problem(op, s) for s in sizes]
+    if limit or way.dtype not in HALVES or (op.name, variant.name) in WRONG or not _takes_both(op, variant, way):
+        return of_way
+    taken = [problem for problem in of_way if variant.refuses(problem) is None]
+    return taken[HALVES.index(way.dtype) :: 2] or of_way
+
+
+def _takes_both(op: Op, variant: Variant, like: Way) -> bool:
+    """Whether the variant takes all 16-bit formats in this direction and compute precision."""
+    formats = {way.dtype for way in ways(op, variant) if (way.direction, way.compute) == (like.direction, like.compute)}
+    return formats.issuperset(HALVES)
 
 
 def called_and_replayed(op: Op, variant: Variant, problem: Problem) -> list[tuple[str, Accuracy]]:

@@ -127,7 +127,7 @@ INTERPRETED = ("fp32", "fp16", "uint8")
 def problems(op: Op, variant: Variant) -> Iterator[Problem]:
     """Odd problems that the variant solves: every size in one way of each direction, two sizes in the others.
 
-    On a GPU every size is tried in every way (docs/gpu-report.json).
+    On a GPU every size is tried in fp32 and in one of the 16-bit formats, in each direction (docs/gpu-report.json).
     """
     seen: set[Direction] = set()
     for way in ways(op, variant):
@@ -149,7 +149,7 @@ def compile_problems(op: Op, variant: Variant, arch: str = MAIN_TARGET) -> Itera
     """Problems that between them compile every kernel and configuration of the variant in each direction.
 
     On the main target each size in one precision, and the first size in a precision of another width; on the others one size.
-    Every precision at every size is run on a GPU (docs/gpu-report.json).
+    Every precision is run on a GPU, each size in fp32 and in one of the 16-bit formats (docs/gpu-report.json).
     """
     for direction in op.directions:
         mine = [w for w in ways(op, variant) if w.direction == direction]
