@@ -13,12 +13,11 @@ ADDITIONS_SAVED = 4
 
 
 def segments(problem: Problem, card: Card) -> tuple[str, ...]:
-    """One sum for each row of the table, but atomic additions where ids are fewer than rows; for rows of fewer than 32 elements
-    sums in shared memory, if they fit and each block has four additions for each of them, else atomic additions.
+    """One sum for each row of the table; for rows of fewer than 32 elements sums in shared memory, if they fit and each block
+    has four additions for each of them, else atomic additions.
 
     Sorting the ids takes as long for a short row as for a long one, and a row of fewer elements than a warp has threads leaves
-    threads idle. Atomic additions to few numbers wait for each other. H200: 2^26 of them to 1024 numbers take 3044 us; 4 rows
-    of 130,440 elements into 5 take 8.69 us by atomic additions, and 9.90 by sums.
+    threads idle. Atomic additions to few numbers wait for each other. H200: 2^26 of them to 1024 numbers take 3044 us.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> sizes = {"v": 8192, "t": 262144}
@@ -32,6 +31,4 @@ def segments(problem: Problem, card: Card) -> tuple[str, ...]:
         if v * d <= SHARED_SUMS and t >= ADDITIONS_SAVED * card.multiprocessors * v:
             return ("cuda_shared", "cuda_atomics_vec16", "triton_atomics")
         return ("cuda_atomics_vec16", "triton_atomics")
-    if t < v:
-        return ("cuda_atomics_vec16", "cuda_segments")
     return ("cuda_segments", "triton_segments")
