@@ -10,8 +10,8 @@ SOME_BYTES = 2**16, 2**22
 
 
 def copy(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton's blocks for multiples of 16 elements that begin on 16 bytes, but not from 64 KiB to 4 MiB; for others, 16-byte
-    vectors of CUDA C++, or an element a thread up to 1024 elements a multiprocessor.
+    """Triton's blocks for multiples of 16 elements that begin on 16 bytes, but 16-byte vectors of CUDA C++
+    from 64 KiB to 4 MiB; for others such vectors, or an element a thread up to 1024 elements a multiprocessor.
 
     Triton loads no vectors under a mask of another length or from another address. The elements behind the last vector
     follow it in CUDA C++, which a small problem waits for.
@@ -22,9 +22,9 @@ def copy(problem: Problem, card: Card) -> tuple[str, ...]:
     ['triton_block', 'cuda_adaptive', 'cuda_adaptive', 'cuda_adaptive', 'cuda_scalar']
     """
     n = problem.sizes["n"]
-    some = SOME_BYTES[0] < row_bytes(problem) <= SOME_BYTES[1]
-    if triton_vectorises(n) and not some and problem.sizes.get("o", 0) % TMA_BYTES == 0:
-        return ("triton_block", "cuda_adaptive")
+    if triton_vectorises(n) and problem.sizes.get("o", 0) % TMA_BYTES == 0:
+        some = SOME_BYTES[0] < row_bytes(problem) <= SOME_BYTES[1]
+        return ("cuda_adaptive", "triton_block") if some else ("triton_block", "cuda_adaptive")
     few = elements_a_multiprocessor(n, card) <= 1024
     return ("cuda_scalar", "cuda_adaptive") if few else ("cuda_adaptive", "cuda_vec16")
 
