@@ -8,10 +8,11 @@ from kernelviz.ops.catalog.best import Card
 MOST_GROUP = 16
 """Query heads of a key head that `mma.cu` takes: two products have so many rows."""
 
-SHORT_CONTEXT, SHORT_WIDE_CONTEXT = 64, 256
-"""Tokens that a program of `triton_heads` takes in at most eight tiles; and of heads of 256, of which the kernel on tensor cores
-keeps half as many tokens on chip."""
-WIDE_HEAD = 256
+SHORT_CONTEXT = 64
+"""Tokens that a program of `triton_heads` takes in at most eight tiles."""
+WIDE_HEAD, SHORT_WIDE_CONTEXT = 256, 256
+"""Elements of a head, and tokens of a context that is short for such heads. H200: 16 contexts of 153 tokens with 4 key heads of
+256 take 7.72 us by programs of Triton, and 17.9 on tensor cores."""
 FEW_TOKENS, NARROW_HEAD = 4096, 64
 """Of all contexts and key heads, and elements of a head. H200: 400 tokens of 4 key heads of 64 take 5.07 us in `triton_split` and
 6.08 on tensor cores."""
@@ -24,7 +25,7 @@ def decode(problem: Problem, card: Card) -> tuple[str, ...]:
     it has 3 to 16; and Triton's split kernel for up to 4096 tokens of heads of 64 in longer contexts.
 
     H200: 2677 contexts of 11 tokens with 32 query heads of 4 key heads of 256 take 109 us by programs of Triton, and 236 on
-    tensor cores; 16 of 153 tokens 7.72 and 17.9; 5 contexts of 39 tokens with 8 key heads of 256 take 5.58 and 4.18.
+    tensor cores; 5 contexts of 39 tokens with 8 key heads of 256 take 5.58 and 4.18.
 
     A product on tensor cores has 16 rows, which one or two query heads leave empty, and a short context hides neither that nor
     the start of its pipeline.
@@ -38,17 +39,12 @@ def decode(problem: Problem, card: Card) -> tuple[str, ...]:
     """
     s = problem.sizes
     query_heads, key_heads, length = s["hq"], s["hk"], s["l"]
+    on_tensor_cores = query_heads <= MOST_GROUP * key_heads
+    usual = "cuda_mma" if on_tensor_cores else "triton_scheduled"
+    short = length <= (SHORT_CONTEXT if s["d"] < WIDE_HEAD else SHORT_WIDE_CONTEXT)
     many = 3 * s["b"] * key_heads > card.multiprocessors
-    if (
-        length <= (SHORT_CONTEXT if s["d"] < WIDE_HEAD else SHORT_WIDE_CONTEXT)
-        and many
-        and query_heads <= MOST_GROUP * key_heads
-    ):
-        return ("triton_heads" if query_heads <= 2 * key_heads else "triton_packed", "cuda_mma")
+    if short and many and on_tensor_cores:
+        return ("triton_heads" if query_heads <= 2 * key_heads else "triton_packed", usual)
     if length > SHORT_CONTEXT and s["b"] * key_heads * length <= FEW_TOKENS and s["d"] <= NARROW_HEAD:
-        return (
-            ("triton_split", "cuda_mma")
-            if query_heads <= MOST_GROUP * key_heads
-            else ("triton_split", "triton_scheduled")
-        )
-    return ("cuda_mma", "triton_scheduled") if query_heads <= MOST_GROUP * key_heads else ("triton_scheduled",)
+        return ("triton_split", usual)
+    return ("cuda_mma", "triton_scheduled") if on_tensor_cores else ("triton_scheduled",)

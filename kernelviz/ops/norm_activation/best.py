@@ -56,19 +56,20 @@ def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
 
 def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
     """Triton, a few rows of the same channels a program; CUDA C++ where rows are short or no multiple of 16 elements, except
-    up to 256 elements a multiprocessor and 2 to 32 such rows, and where they are too long for Triton's grid.
+    up to 256 elements a multiprocessor and 2 to 32 such rows, and where they are too long for Triton's
+    grid, and for one element.
 
     Triton loads no vectors of such rows, and has few threads a program for short ones. Few elements take the latency of one
     load, whatever its width.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (2, 13), (2**20, 13), (2**20, 32), (1, 2**26))
+    >>> shapes = ((16, 4096), (2, 13), (16, 2**20 + 1), (2**20, 13), (2**20, 32), (1, 2**26), (1, 1))
     >>> [batchnorm_relu(Problem(op="batchnorm_relu", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_fused', 'triton_fused', 'cuda_columns', 'cuda_columns', 'cuda_columns']
+    ['triton_fused', 'triton_fused', 'triton_fused', 'cuda_columns', 'cuda_columns', 'cuda_columns', 'cuda_columns']
     """
     m, n = problem.sizes["m"], problem.sizes["n"]
     fits = row_bytes(problem) <= LONGEST_BATCHNORM_BYTES
-    few_odd_rows = m <= FEW_ROWS and n > m and not whole_vectors(problem, "n") and m > 1
+    few_odd_rows = 1 < m <= FEW_ROWS and n > m and not whole_vectors(problem, "n")
     even = triton_vectorises(n) and not many_short_rows(problem, card, short_bytes=SHORT_BYTES)
     if m * n == 1:
         return ("cuda_columns", "triton_fused")
