@@ -56,6 +56,20 @@ def test_a_bound_call_is_not_compiled_again() -> None:
     assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == graphs
 
 
+def test_a_problem_is_compiled_again_after_a_setting_of_torch_changed() -> None:
+    """The precision of products, for example, which only a GPU has; threads are a guard of dynamo's, too."""
+    x_N = torch.randn(16)
+    compiled(doubled, x_N)
+    threads = torch.get_num_threads()
+    graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    torch.set_num_threads(threads + 1)
+    try:
+        torch.testing.assert_close(compiled(doubled, x_N)(), x_N * 2)
+    finally:
+        torch.set_num_threads(threads)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == graphs + 1
+
+
 def test_what_would_be_compiled_inside_a_timed_region_is_an_error() -> None:
     x_N = torch.randn(16)
     launch = compiled(doubled, x_N)

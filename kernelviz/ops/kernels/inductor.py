@@ -27,6 +27,7 @@ def compiled(function: Callable[..., Tensor | tuple[Tensor, ...]], *inputs: Tens
     Errors: NotCompiled, and whatever the compiler raises.
     """
     import torch
+    from torch._dynamo.exc import BackendCompilerFailed
 
     signature = (function, tuple((tuple(t.shape), t.stride(), t.dtype, str(t.device)) for t in inputs))
     run = _runs.pop(signature, None)
@@ -34,7 +35,10 @@ def compiled(function: Callable[..., Tensor | tuple[Tensor, ...]], *inputs: Tens
         if run is not None:
             try:
                 run(*inputs)
-            except NotCompiled:
+            except (NotCompiled, BackendCompilerFailed) as error:
+                # A setting of torch that the graph depends on, such as the precision of products, is another one now.
+                if not isinstance(getattr(error, "inner_exception", error), NotCompiled):
+                    raise
                 run = None
         if run is None:
             run = _compiled(function, inputs)

@@ -197,8 +197,9 @@ def async_tile(vectors: int, tensors: int, *, centred: bool = False) -> AsyncTil
     >>> async_tile(4096, 1), async_tile(16384, 1)
     (AsyncTile(tile=RowTile(lanes=512, vectors=8, cluster=1, rows=1, blocks=3), in_registers=0), \
 AsyncTile(tile=RowTile(lanes=1024, vectors=4, cluster=4, rows=1, blocks=2), in_registers=0))
-    >>> async_tile(16384, 2)
-    AsyncTile(tile=RowTile(lanes=1024, vectors=8, cluster=2, rows=1, blocks=1), in_registers=1)
+    >>> async_tile(16384, 2), async_tile(131072, 2)
+    (AsyncTile(tile=RowTile(lanes=1024, vectors=8, cluster=2, rows=1, blocks=1), in_registers=1), \
+AsyncTile(tile=RowTile(lanes=1024, vectors=8, cluster=16, rows=1, blocks=1), in_registers=2))
     """
     if vectors <= 512:
         return None
@@ -210,10 +211,13 @@ AsyncTile(tile=RowTile(lanes=1024, vectors=4, cluster=4, rows=1, blocks=2), in_r
     if tensors == 1 and cluster <= MOST_CLUSTER:
         lanes = 512 if centred else 1024
         return AsyncTile(RowTile(lanes, -(-vectors // (lanes * cluster)), cluster, blocks=3 if centred else 2))
-    most = 14 // tensors
-    cluster = power_of_2(-(-vectors // (1024 * (most + 1))))
+    cluster = power_of_2(-(-vectors // (1024 * (14 // tensors + 1))))
+    if cluster > MOST_CLUSTER:
+        return None
     each = -(-vectors // (1024 * cluster))
-    return AsyncTile(RowTile(1024, each, cluster), max(0, each - most)) if cluster <= MOST_CLUSTER else None
+    # The sums that 16 blocks exchange take 4 of the 227 KiB.
+    most = (13 if cluster == MOST_CLUSTER else 14) // tensors
+    return AsyncTile(RowTile(1024, each, cluster), max(0, each - most))
 
 
 def bind_async(inputs: NormInputs) -> Launch:

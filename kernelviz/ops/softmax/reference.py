@@ -35,9 +35,11 @@ def backward_bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tenso
     """y' (|e| |dy - D| + |D' - D|), and one rounding: y' = y + e is what the forward pass stored, within its own bound.
 
     D' = Σ y' dy differs from D by at most Σ |e dy| and what a sum in fp32 errs by, (4 + √N) 2^-24 Σ y |dy|; and by u Σ y |dy|,
-    since Liger and torch round the products to the format of the inputs before they are added in fp32. torch subtracts D y'
-    from the rounded product: u y |dy|. 4 · 2^-24 y (|dy| + |D|) pay for the subtraction and the product in fp32. Products
-    near zero err by the smallest numbers of the format instead, each of the N and the one of the element.
+    since Liger and torch round the products to the format of the inputs. torch adds them in fp32; Liger adds them in that
+    format, in pairs, pairs of pairs and so on, where the two last sums err most: u Σ y |dy| each. torch subtracts D y'
+    from the rounded product: u y |dy|. Liger rounds dy - D: u y (|dy| + |D|). 4 · 2^-24 y (|dy| + |D|) pay for the
+    subtraction and the product in fp32. Products near zero err by the smallest numbers of the format instead, each of the N
+    and the one of the element.
 
     √N holds where rounding errors go either way. Equal terms are all rounded the same way until the sum doubles, so a sum in
     eight lanes, torch's on a CPU with AVX2, errs by up to N / 8 units (576 of 4096 were seen at N = 32771).
@@ -49,12 +51,12 @@ def backward_bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tenso
     unit = 1.01 * dtype_named(problem.dtype).unit_roundoff
     n = problem.sizes["n"]
     additions = max(n**0.5, n / 8) if problem.data == "one_value" else n**0.5
-    units = (4 + additions) * FP32_ROUNDOFF + unit
+    units = (4 + additions) * FP32_ROUNDOFF + unit * (1 + min(2, (n - 1).bit_length()))
     smallest = nearest_zero(problem.dtype)
     mean_error_M1 = ((e_MN + units * y_MN) * dy_MN.abs() + smallest).sum(-1, keepdim=True)
     largest_MN = y_MN + e_MN
     error_MN = e_MN * (dy_MN - mean_M1).abs() + largest_MN * mean_error_M1
-    error_MN += largest_MN * (dy_MN.abs() * (4 * FP32_ROUNDOFF + unit) + mean_M1.abs() * (4 * FP32_ROUNDOFF))
+    error_MN += largest_MN * (dy_MN.abs() + mean_M1.abs()) * (4 * FP32_ROUNDOFF + unit)
     return (error_MN * (1 + 2.0**-8) + smallest + stored(outputs[0], problem.dtype),)
 
 
