@@ -9,6 +9,7 @@ from parts import part
 
 from kernelviz.bench import Bench
 from kernelviz.core import ClockConfirmed, ClockUnverified, Failure, Method, Run, RunRequest
+from kernelviz.core.reasons import ClockContradicted
 from kernelviz.text import describe_failure
 
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(600)]
@@ -19,9 +20,10 @@ N = 2**26
 ON_PROCESSORS = {"patches_the_flush", "patches_the_clock", "patches_the_clock_later"}
 """What patches the host's clock, or the flush for processors, changes no time of a GPU. tests/test_cheats.py asks whether it is
 seen when these functions are replaced."""
+BY_THE_CLOCK = {"forges_the_result", "memo_by_content", "reads_the_reference"}
+"""Found by the judge's own clock, which needs the GPU for itself."""
 GROUPS = 4
-"""Each untrusted variant gets a worker of its own, which takes most of its seven seconds; groups run beside each other. The
-honest variant beside the cheats of each group shows that none is refused because of the others."""
+"""Each untrusted variant gets a worker of its own, which takes most of its seven seconds; groups run beside each other."""
 SHIFT, SHIFT_BELOW_20_US = 0.003, 0.01
 
 
@@ -34,25 +36,42 @@ def measured(bench: Bench, op: str, sizes: dict[str, str], variants: tuple[str, 
     return bench.load(run_id)
 
 
-@part("smoke")
-@pytest.mark.parametrize("group", range(GROUPS))
-def test_each_cheat_is_refused_or_marked(bench: Bench, group: int) -> None:
-    every = re.findall(r"^@cheat\ndef (\w+)", CHEATS.read_text(), re.MULTILINE)
-    assert len(every) == CHEATS.read_text().count("@cheat\n") > 20
-    assert set(every) > ON_PROCESSORS
-    names = tuple(name for name in every if name not in ON_PROCESSORS)[group::GROUPS]
+def refusals(bench: Bench, names: tuple[str, ...]) -> dict[str, Failure]:
+    """The failures among these cheats and torch's own sum, all judged in one run."""
     run = measured(bench, "add", {"n": str(N)}, ("torch_eager", *names), Method(budget_s=0.1, judge=True))
     found = {}
+    failed: dict[str, Failure] = {}
     for result in run.results:
         if isinstance(result.outcome, Failure):
+            failed[result.variant] = result.outcome
             found[result.variant] = f"{result.outcome.stage}: {describe_failure(result.outcome)}"
         else:
             notes = result.conditions.notes if result.conditions else ()
             found[result.variant] = ", ".join(type(n).__name__ for n in notes)
     record_some("cheats", found)
     assert found.keys() == {"torch_eager", *names}
-    passed = {r.variant for r in run.results if not isinstance(r.outcome, Failure)}
-    assert passed == {"torch_eager"}
+    return failed
+
+
+@part("smoke")
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_each_cheat_is_refused(bench: Bench, group: int) -> None:
+    """Beside other tests on the GPU, where the judge's clock may contradict any time: so it must find none of these."""
+    every = re.findall(r"^@cheat\ndef (\w+)", CHEATS.read_text(), re.MULTILINE)
+    assert len(every) == CHEATS.read_text().count("@cheat\n") > 20
+    elsewhere = ON_PROCESSORS | BY_THE_CLOCK
+    assert set(every) > elsewhere
+    names = tuple(name for name in every if name not in elsewhere)[group::GROUPS]
+    failed = refusals(bench, names)
+    by_the_clock = {
+        name for name, failure in failed.items() if any(isinstance(r, ClockContradicted) for r in failure.reasons)
+    }
+    assert failed.keys() - by_the_clock == set(names)
+
+
+@part("untrusted")
+def test_the_clock_of_the_judge_finds_cheats_and_no_honest_variant(bench: Bench) -> None:
+    assert refusals(bench, tuple(sorted(BY_THE_CLOCK))).keys() == BY_THE_CLOCK
 
 
 @part("untrusted")
