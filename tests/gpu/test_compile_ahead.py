@@ -14,6 +14,7 @@ from statistics import median
 import psutil
 import pytest
 from figures import record
+from host_speed import host_call_s, slowdown
 from parts import part
 
 from kernelviz.bench import Bench
@@ -41,7 +42,7 @@ SIZES: dict[str, dict[str, int]] = {
     "topk": {"m": 64, "n": 1024, "k": 8},
 }
 FIRST_RESULT_S = 6.0
-"""The first result of a cold run on an H200. 28 s were seen when everything was compiled in line."""
+"""The first result of a cold run on an H200, on a host as fast as that of host_speed.py. 28 s were seen when everything was compiled in line."""
 
 
 def import_this_checkout(patched: pytest.MonkeyPatch) -> None:
@@ -151,8 +152,10 @@ def test_the_first_result_of_a_cold_run_comes_soon(tmp_path: Path, monkeypatch: 
             assert any(isinstance(e, CompiledAhead) for e in events) == ahead
         finally:
             bench.close()
-    record("cold_run_with_and_without_compilation_ahead", {"variants": len(names), "seconds": seconds})
-    assert seconds["ahead"][0] <= FIRST_RESULT_S, seconds
+    host_s = host_call_s()
+    found = {"variants": len(names), "seconds": seconds, "host_call_s": host_s}
+    record("cold_run_with_and_without_compilation_ahead", found)
+    assert seconds["ahead"][0] <= FIRST_RESULT_S * slowdown(host_s), seconds
     assert seconds["ahead"][1] < seconds["in line"][1], seconds
 
 

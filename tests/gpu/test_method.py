@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from figures import known, record
+from host_speed import host_call_s, slowdown
 from parts import part
 
 from kernelviz.core import CaseDone, Event, Method, Problem, Result, Timing
@@ -117,31 +118,8 @@ def test_five_fresh_processes_agree() -> None:
     assert not {case: h for case, h in half_ranges.items() if h > allowed[case]}
 
 
-HOST_CALL_S = 5.1e-6
-"""A call of torch.add of one element on the host where a warm point took 15.6 to 16.0 ms."""
-
-
-def host_call_s() -> float:
-    """The host's time for that call on this machine: most of a warm point is the host's work, and hosts differ by half."""
-    import torch
-
-    x = torch.ones(1, device="cuda")
-    out = torch.empty_like(x)
-
-    def block_s() -> float:
-        begun = time.perf_counter()
-        for _ in range(100):
-            torch.add(x, x, out=out)
-        ended = time.perf_counter()
-        torch.cuda.synchronize()
-        return (ended - begun) / 100
-
-    blocks = sorted(block_s() for _ in range(40))
-    return statistics.median(blocks[: len(blocks) // 4])
-
-
 def test_a_warm_point_takes_fifteen_milliseconds_and_its_calls(session: DeviceSession) -> None:
-    """Fifteen on a host as fast as that of HOST_CALL_S, and longer in proportion on a slower one."""
+    """Fifteen on a host as fast as that of host_speed.py, and longer in proportion on a slower one."""
     host_s = host_call_s()
     times: dict[int, float] = {}
     allowed: dict[int, float] = {}
@@ -158,7 +136,7 @@ def test_a_warm_point_takes_fifteen_milliseconds_and_its_calls(session: DeviceSe
         assert timing is not None
         figure = known(timing.device_cold_s)
         calls_s = 1.1 * len(figure.samples or ()) * (figure.estimate + cuda_timer(session)._flush_s)
-        allowed[n] = 0.015 * max(1.0, host_s / HOST_CALL_S) + calls_s
+        allowed[n] = 0.015 * slowdown(host_s) + calls_s
     found = {f"add n={n}": {"took_s": t, "allowed_s": allowed[n], "host_call_s": host_s} for n, t in times.items()}
     record("warm_point", found)
     assert not {n: t for n, t in times.items() if t > allowed[n]}
