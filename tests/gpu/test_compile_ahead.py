@@ -42,7 +42,8 @@ SIZES: dict[str, dict[str, int]] = {
     "topk": {"m": 64, "n": 1024, "k": 8},
 }
 FIRST_RESULT_S = 6.0
-"""The first result of a cold run on an H200, on a host as fast as that of host_speed.py. 28 s were seen when everything was compiled in line."""
+"""The first result of a cold run on an H200, on a host as fast as that of host_speed.py. 28 s were seen when all was compiled
+in line."""
 
 
 def import_this_checkout(patched: pytest.MonkeyPatch) -> None:
