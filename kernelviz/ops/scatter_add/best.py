@@ -12,8 +12,8 @@ ADDITIONS_SAVED = 4
 """Elements of src for each sum that a block adds to memory, as `shared_table` has them. Not measured yet."""
 
 FEW_SUMS = 2**15
-"""Elements of the table: an estimate. H200: bf16, 1.2 million rows to 56 of 552 (30,912 elements) take 1393 us by segments and 1216
-by atomic additions; 262,144 to 8192 of 1024 take 157 and 539."""
+"""Elements of the table: an estimate. H200: bf16, 1.2 million rows to 56 of 552 (30,912 elements) take 1393 us by segments and
+1216 by atomic additions; 262,144 to 8192 of 1024 take 157 and 539."""
 FEW_ADDITIONS, FEW_FP32_ADDITIONS = 2**21, 2**22
 """Elements of src and, in 16 bits, twice those of the table, which is copied to fp32 and back: estimates. Segments take five
 launches, atomic additions three in 16 bits and one in fp32. H200: fp16, 4 rows to 5 of 130,440 take 9.9 us by segments and 8.7 by
