@@ -22,6 +22,9 @@ whole 16-byte vectors are slower: rmsnorm of 400,000 rows of 128 bytes takes 25 
 LONGEST_BACKWARD_ROW = 2**18
 """Elements of bf16 that the 16 blocks of a cluster hold: 512 KiB. The kernel for longer rows has one block a row."""
 LONGEST_BACKWARD_ROW_BYTES = 2**19
+ONE_PROGRAM = 1024
+"""Elements that a warp of Triton has in registers. H200: 5 rows of 3 take 1.4 us by a program each, 2.0 by persistent programs
+and 2.3 in CUDA C++; 16 of 4096 2.1, 2.0 and 2.1. Rows between these were not measured."""
 CLUSTER = 16
 """Blocks of the largest cluster."""
 FEW_BACKWARD_ROW_BYTES = 16 * 1024
@@ -32,8 +35,9 @@ and 9.06 by persistent ones, which prefetch the next row."""
 
 def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """Persistent programs of Triton for no more rows than multiprocessors; else a program a row up to 16384 elements, and
-    prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows, for those of no multiple of 16 elements, and for a few that
-    no cluster keeps; a cluster for each of so few longer rows that all of them are in progress at once.
+    prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows, for those of no multiple of 16 elements (but a program
+    each for a few of at most 1024), and for a few that no cluster keeps; a cluster for each of so few longer rows that all of
+    them are in progress at once.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB.
 
@@ -47,8 +51,9 @@ def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Persistent programs of Triton for no more rows than multiprocessors; else persistent clusters, but a program a row
-    from 4097 to 16384 elements; CUDA C++ for rows of no multiple of 16 elements, a cluster for each of a few longer ones.
+    """Persistent programs of Triton for no more rows than multiprocessors; else persistent clusters, but a program a row from
+    4097 to 16384 elements; CUDA C++ for rows of no multiple of 16 elements, but a program of Triton for each of a few of at
+    most 1024, and a cluster for each of a few of more than 32 KiB.
 
     Triton loads no vectors of such rows.
 
@@ -69,8 +74,8 @@ def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
 
 def add_rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """Persistent programs of Triton for no more rows than multiprocessors; else a program a row up to 32768 elements, and
-    prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows and those of no multiple of 16 elements; a cluster for each
-    of a few longer ones.
+    prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows and those of no multiple of 16 elements (but a program
+    each for a few of at most 1024); a cluster for each of a few longer ones.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB.
 
@@ -87,13 +92,13 @@ def _uneven(problem: Problem, card: Card) -> tuple[str, ...]:
     short for a program each; else none.
 
     In CUDA C++ a row that begins within a vector takes one vector more than it fills, which is much of a short row. Many of
-    them are pieces of shared memory; a few have a program of Triton each, or persistent programs where they are more than the
-    multiprocessors.
+    them are pieces of shared memory; no more than multiprocessors have a program of Triton each up to 1024 elements, and others
+    persistent programs up to 31.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((2**20, 21), (2**18, 150), (200, 21), (4, 2**22), (4, 4099))
+    >>> shapes = ((2**20, 21), (2**18, 150), (200, 21), (100, 21), (4, 2**22), (4, 4099))
     >>> [_uneven(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_slab_stages', 'cuda_slab_stages', 'triton_persistent', 'cuda_split', 'cuda_columns']
+    ['cuda_slab_stages', 'cuda_slab_stages', 'triton_persistent', 'triton_block_per_row', 'cuda_split', 'cuda_columns']
     """
     n = problem.sizes["n"]
     if problem.direction == "backward":
@@ -102,11 +107,10 @@ def _uneven(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("cuda_split", "cuda_registers")
     if not whole_vectors(problem, "n") and slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
         return ("cuda_slab_stages", "cuda_slab", "cuda_registers")
+    if problem.sizes["m"] <= card.multiprocessors and n <= ONE_PROGRAM and not triton_vectorises(n):
+        return ("triton_block_per_row", "cuda_registers")
     if n < WARP and not whole_vectors(problem, "n"):
-        few = (
-            problem.sizes["m"] <= card.multiprocessors
-        )  # H200: 5 rows of 3 take 1.4 us by a program each, and 2.0 by persistent ones
-        return ("triton_block_per_row" if few else "triton_persistent", "cuda_registers")
+        return ("triton_persistent", "cuda_registers")
     if not whole_vectors(problem, "n") and _all_in_progress(problem, card):
         return ("cuda_cluster", "cuda_registers")
     uneven = not triton_vectorises(n) or many_short_rows(problem, card)
