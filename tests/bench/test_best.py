@@ -189,6 +189,8 @@ def test_a_rule_and_its_kernel_have_the_same_limits() -> None:
     from kernelviz.ops.activation import cuda as activation_kernels
     from kernelviz.ops.pointwise_chain import best as chain
     from kernelviz.ops.pointwise_chain import cuda as chain_kernels
+    from kernelviz.ops.reduction import best as sums
+    from kernelviz.ops.reduction import one_block
     from kernelviz.ops.row_reduction import best as rows
     from kernelviz.ops.row_reduction import known_length
     from kernelviz.ops.scatter_add import best as scatter
@@ -197,4 +199,5 @@ def test_a_rule_and_its_kernel_have_the_same_limits() -> None:
     assert activation.FEW_ELEMENTS == activation_kernels.FEW_ELEMENTS
     assert (chain.FEW_ELEMENTS, chain.MOST_STEPS) == (chain_kernels.FEW_ELEMENTS, chain_kernels.MOST_STEPS)
     assert (rows.KNOWN_LENGTH, rows.KNOWN_ELEMENTS) == (known_length.LONGEST, known_length.MOST_ELEMENTS)
+    assert sums.ONE_BLOCK_BESIDE_CLUSTER_BYTES == one_block.KNOWN_SIZE_BYTES
     assert scatter.ADDITIONS_SAVED == shared.ADDITIONS_SAVED

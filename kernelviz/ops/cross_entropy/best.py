@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, elements_a_multiprocessor, row_bytes, triton_vectorises, whole_vectors
+from kernelviz.ops.catalog.best import (
+    CLUSTER_ROW_BYTES,
+    Card,
+    elements_a_multiprocessor,
+    row_bytes,
+    triton_vectorises,
+    whole_vectors,
+)
 
 SHORT_ROW = 8192
 """H200, 16 rows of 4096: 2.0 us in Triton, 2.3 in CUDA C++; 8192 rows of 32000: 203 and 119."""
-CLUSTER, LONG_ROW_BYTES = 16, 2**20
-"""Blocks that share a row, and a row that is worth it. H200: 23 rows of 33,855,006 bf16 take 592 us in clusters and 3,954 with a
-block each."""
 ONE_PROGRAM = 1024
 """Elements that a warp of Triton holds in registers, as long as CUDA C++ takes for their launch and its barriers."""
 
 
 def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
     """A block of CUDA C++ a row; Triton for rows of at most 8192 that are no more than the multiprocessors, and backward,
-    except for many rows of no multiple of 16 elements; a cluster of blocks a row for a few rows of more than 1 MiB.
+    except for many rows of no multiple of 16 elements; a cluster of blocks a row for longer rows that are no more than the
+    multiprocessors, and for fewer than four a multiprocessor of more than 1 MiB.
 
-    Triton loads no vectors of such rows, which costs less than a launch up to 1024 elements a multiprocessor.
+    Triton loads no vectors of such rows, which costs less than a launch up to 1024 elements a multiprocessor. H200: 23 rows of
+    33,855,006 bf16 take 592 us in clusters and 3,954 with a block each, 2048 of 128,256 take 118 in both. A cluster has as many
+    blocks as the multiprocessors have room for.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (4096, 4096), (16, 2**22))
+    >>> shapes = ((16, 4096), (4096, 4096), (16, 128256), (500, 2**22))
     >>> [cross_entropy(Problem(op="cross_entropy", sizes={"m": m, "v": v}, dtype="bf16"), H200)[0] for m, v in shapes]
-    ['triton_block_per_row', 'cuda_row', 'cuda_cluster']
+    ['triton_block_per_row', 'cuda_row', 'cuda_cluster', 'cuda_cluster']
     >>> sizes = ({"m": 4096, "v": 32000}, {"m": 4096, "v": 50257})
     >>> backward = [Problem(op="cross_entropy", sizes=one, dtype="bf16", direction="backward") for one in sizes]
     >>> [cross_entropy(problem, H200)[0] for problem in backward]
@@ -33,9 +40,10 @@ def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
         few = elements_a_multiprocessor(problem.sizes["m"] * problem.sizes["v"], card) <= 1024
         even = triton_vectorises(problem.sizes["v"])
         return ("triton_online", "cuda_row") if even or few else ("cuda_row", "triton_online")
-    if problem.sizes["m"] <= card.multiprocessors and problem.sizes["v"] <= SHORT_ROW:
+    m = problem.sizes["m"]
+    if m <= card.multiprocessors and problem.sizes["v"] <= SHORT_ROW:
         return ("triton_block_per_row", "cuda_row")
-    if CLUSTER * problem.sizes["m"] <= 4 * card.multiprocessors and row_bytes(problem, "v") > LONG_ROW_BYTES:
+    if m <= card.multiprocessors or (m < 4 * card.multiprocessors and row_bytes(problem, "v") > CLUSTER_ROW_BYTES):
         return ("cuda_cluster", "cuda_row")
     return ("cuda_row", "triton_online")
 

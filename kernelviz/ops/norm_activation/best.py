@@ -23,14 +23,17 @@ SHORT_BYTES = 1024
 SLAB_ROW_BYTES, UNEVEN_SLAB_ROW_BYTES = 256, 1024
 """Of rows that are whole 16-byte vectors and of others, by the times of `row_sum` and `layernorm`. H200: 300,000 rows of 192
 bytes take 31 us through a ring of slabs, 47 as slabs and 55 by warps."""
+RING_ROW = 2
+"""Elements of a row, for up to which a ring hides less than it costs. H200: 537 million rows of 2 bf16 take 1182 us as slabs and
+1250 through the ring."""
 LONGEST_BATCHNORM_BYTES = 65535 * 512
 """The second dimension of Triton's grid counts parts of 512 bytes of a row, and CUDA allows 65535 there."""
 
 
 def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
     """Triton for rows of at most 4096, and persistent clusters of CUDA C++ for longer ones; several blocks a row for a few rows
-    that no cluster keeps; many short rows as pieces of shared memory; blocks of CUDA C++ for other short rows and those of no
-    multiple of 16 elements, except up to 256 elements a multiprocessor.
+    that no cluster keeps; many short rows as pieces of shared memory, without a ring for at most 2 elements; blocks of CUDA C++
+    for other short rows and those of no multiple of 16 elements, except up to 256 elements a multiprocessor.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 1 KiB. Few elements take
     the latency of one load, whatever its width.
@@ -46,7 +49,8 @@ def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
     if slabs_of_rows(
         problem, card, longest_bytes=SLAB_ROW_BYTES if whole_vectors(problem, "n") else UNEVEN_SLAB_ROW_BYTES
     ):
-        return ("cuda_slab_stages", "cuda_slab", "cuda_fused")
+        slabs = ("cuda_slab", "cuda_slab_stages") if n <= RING_ROW else ("cuda_slab_stages", "cuda_slab")
+        return (*slabs, "cuda_fused")
     if elements_a_multiprocessor(problem.sizes["m"] * n, card) <= 256 and n <= SHORT_ROW:
         return ("triton_fused", "cuda_fused")
     if not triton_vectorises(n) or many_short_rows(problem, card, short_bytes=SHORT_BYTES):

@@ -22,37 +22,45 @@ whole 16-byte vectors are slower: rmsnorm of 400,000 rows of 128 bytes takes 25 
 LONGEST_BACKWARD_ROW = 2**18
 """Elements of bf16 that the 16 blocks of a cluster hold: 512 KiB. The kernel for longer rows has one block a row."""
 LONGEST_BACKWARD_ROW_BYTES = 2**19
+ONE_PROGRAM = 1024
+"""Elements that a warp of Triton has in registers. H200: 5 rows of 3 take 1.4 us by a program each, 2.0 by persistent programs
+and 2.3 in CUDA C++; 16 of 4096 2.1, 2.0 and 2.1. Rows between these were not measured."""
 CLUSTER = 16
 """Blocks of the largest cluster."""
 FEW_BACKWARD_ROW_BYTES = 16 * 1024
+BLOCK_ROW_BYTES = 32 * 1024
+"""Of the longest row that `cuda_cluster` gives one block. H200, layernorm: 3 rows of 102,693 fp32 take 8.39 us by clusters
+and 9.06 by persistent ones, which prefetch the next row."""
 
 
 def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """Persistent programs of Triton for no more rows than multiprocessors; else a program a row up to 16384 elements, and
-    prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows, for those of no multiple of 16 elements, and for a few that
-    no cluster keeps.
+    prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows, for those of no multiple of 16 elements (but a program
+    each for a few of at most 1024), and for a few that no cluster keeps; a cluster for each of so few longer rows that all of
+    them are in progress at once.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (8192, 8192), (1024, 131072), (8192, 8195), (2**20, 64), (2**20, 7), (2, 2**22))
+    >>> shapes = ((16, 4096), (8, 2**18), (8192, 8192), (1024, 131072), (8192, 8195), (2**20, 64), (2**20, 7), (2, 2**22))
     >>> [rmsnorm(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_persistent', 'triton_block_per_row', 'cuda_async', 'cuda_columns', 'cuda_columns', \
+    ['triton_persistent', 'cuda_cluster', 'triton_block_per_row', 'cuda_async', 'cuda_columns', 'cuda_columns', \
 'cuda_slab_stages', 'cuda_split']
     """
     return _uneven(problem, card) or _by_length(problem, card, LONG_ROW)
 
 
 def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Persistent programs of Triton for no more rows than multiprocessors; else persistent clusters, but a program a row
-    from 4097 to 16384 elements; CUDA C++ for rows of no multiple of 16 elements.
+    """Persistent programs of Triton for no more rows than multiprocessors; else persistent clusters, but a program a row from
+    4097 to 16384 elements; CUDA C++ for rows of no multiple of 16 elements, but a program of Triton for each of a few of at
+    most 1024, and a cluster for each of a few of more than 32 KiB.
 
     Triton loads no vectors of such rows.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (16384, 4096), (8192, 8192), (512, 131072), (16, 4099))
+    >>> shapes = ((16, 4096), (16384, 4096), (8192, 8192), (512, 131072), (16, 4099), (3, 102693))
     >>> [layernorm(Problem(op="layernorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_persistent', 'cuda_columns', 'triton_block_per_row', 'cuda_columns', 'cuda_columns']
+    ['triton_persistent', 'cuda_columns', 'triton_block_per_row', 'cuda_columns', 'cuda_columns', 'cuda_cluster']
     """
     uneven = _uneven(problem, card)
     if uneven:
@@ -66,7 +74,8 @@ def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
 
 def add_rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """Persistent programs of Triton for no more rows than multiprocessors; else a program a row up to 32768 elements, and
-    prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows and those of no multiple of 16 elements.
+    prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows and those of no multiple of 16 elements (but a program
+    each for a few of at most 1024); a cluster for each of a few longer ones.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB.
 
@@ -83,13 +92,13 @@ def _uneven(problem: Problem, card: Card) -> tuple[str, ...]:
     short for a program each; else none.
 
     In CUDA C++ a row that begins within a vector takes one vector more than it fills, which is much of a short row. Many of
-    them are pieces of shared memory; a few have a program of Triton each, or persistent programs where they are more than the
-    multiprocessors.
+    them are pieces of shared memory; no more than multiprocessors have a program of Triton each up to 1024 elements, and others
+    persistent programs up to 31.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((2**20, 21), (2**18, 150), (200, 21), (4, 2**22), (4, 4099))
+    >>> shapes = ((2**20, 21), (2**18, 150), (200, 21), (100, 21), (4, 2**22), (4, 4099))
     >>> [_uneven(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_slab_stages', 'cuda_slab_stages', 'triton_persistent', 'cuda_split', 'cuda_columns']
+    ['cuda_slab_stages', 'cuda_slab_stages', 'triton_persistent', 'triton_block_per_row', 'cuda_split', 'cuda_columns']
     """
     n = problem.sizes["n"]
     if problem.direction == "backward":
@@ -98,11 +107,12 @@ def _uneven(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("cuda_split", "cuda_registers")
     if not whole_vectors(problem, "n") and slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
         return ("cuda_slab_stages", "cuda_slab", "cuda_registers")
+    if problem.sizes["m"] <= card.multiprocessors and n <= ONE_PROGRAM and not triton_vectorises(n):
+        return ("triton_block_per_row", "cuda_registers")
     if n < WARP and not whole_vectors(problem, "n"):
-        few = (
-            problem.sizes["m"] <= card.multiprocessors
-        )  # H200: 5 rows of 3 take 1.4 us by a program each, and 2.0 by persistent ones
-        return ("triton_block_per_row" if few else "triton_persistent", "cuda_registers")
+        return ("triton_persistent", "cuda_registers")
+    if not whole_vectors(problem, "n") and _all_in_progress(problem, card):
+        return ("cuda_cluster", "cuda_registers")
     uneven = not triton_vectorises(n) or many_short_rows(problem, card)
     return ("cuda_columns", "cuda_registers") if uneven else ()
 
@@ -111,7 +121,14 @@ def _by_length(problem: Problem, card: Card, longest: int) -> tuple[str, ...]:
     """A program a row, but persistent programs for few rows, and prefetched rows beyond the longest."""
     if _few(problem, card):
         return ("triton_persistent", "cuda_registers")
-    return ("triton_block_per_row" if problem.sizes["n"] <= longest else "cuda_async", "cuda_registers")
+    if problem.sizes["n"] > longest:
+        return ("cuda_cluster" if _all_in_progress(problem, card) else "cuda_async", "cuda_registers")
+    return ("triton_block_per_row", "cuda_registers")
+
+
+def _all_in_progress(problem: Problem, card: Card) -> bool:
+    """Whether each of some long rows has a cluster at once, so that there is no next row to prefetch."""
+    return problem.sizes["m"] * CLUSTER <= card.multiprocessors and row_bytes(problem) > BLOCK_ROW_BYTES
 
 
 def _few(problem: Problem, card: Card) -> bool:
