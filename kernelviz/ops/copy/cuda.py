@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.one_element import Count, OneElement
 from kernelviz.ops.kernels.vec16 import UNROLLED, VEC16_BYTES, Layout, adaptive, aligned, whole_vectors
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ CHUNK_BYTES = 2048
 
 def bind_scalar(x_N: Tensor) -> Launch:
     """One element a thread."""
-    return _bind("copy_scalar", x_N, blocks=-(-x_N.numel() // THREADS))
+    one = OneElement(x_N.numel())
+    return _bind("copy_scalar", x_N, blocks=one.blocks, threads=one.threads, defines=one.defines, count=one.count)
 
 
 def bind_vec16(x_N: Tensor) -> Launch:
@@ -79,7 +81,13 @@ def _bind_vectors(x_N: Tensor, layout: Layout) -> Launch:
 
 
 def _bind(
-    name: str, x_N: Tensor, *, blocks: int, threads: int = THREADS, defines: Mapping[str, str] | None = None
+    name: str,
+    x_N: Tensor,
+    *,
+    blocks: int,
+    threads: int = THREADS,
+    defines: Mapping[str, str] | None = None,
+    count: Count | None = None,
 ) -> Launch:
     import torch
 
@@ -87,7 +95,7 @@ def _bind(
     out_N = torch.empty_like(x_N)
     kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": nvrtc.element_type(x_N.dtype), **(defines or {})})
     pointers = (x_N.data_ptr(), out_N.data_ptr())
-    count = ctypes.c_longlong(x_N.numel())
+    count = count or ctypes.c_longlong(x_N.numel())
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, threads, *pointers, count)

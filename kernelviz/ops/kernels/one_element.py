@@ -1,0 +1,51 @@
+"""Launch shapes of kernels with one element a thread, which are for few elements and for views that no vectors fit."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+Count = ctypes.c_uint | ctypes.c_longlong
+"""The argument n of a kernel."""
+MANY_THREADS = 256
+SMALL_INDEX = 2**31
+"""Elements up to which the indexes of all threads, also of those without an element, fit into 32 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneElement:
+    """A launch for n elements: what `one_element.cuh` is compiled with, the grid, and the kernel's argument n."""
+
+    n: int
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block: few for few elements, so that they reach many multiprocessors, and no more than there are.
+
+        With up to 2^16 elements an H200 has less than a block a multiprocessor. There 128 to 256 threads are the fastest for
+        300 to 3,000 elements, and 512 for 40,000.
+
+        >>> [OneElement(n).threads for n in (1, 33, 3000, 20_000, 40_000, 2**20)]
+        [32, 128, 128, 256, 512, 256]
+        """
+        if self.n <= 32:
+            return 32
+        limits = {2**14: 128, 2**15: 256, 2**16: 512}
+        return next((threads for most, threads in limits.items() if self.n <= most), MANY_THREADS)
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.n // self.threads)
+
+    @property
+    def defines(self) -> dict[str, str]:
+        """
+        >>> OneElement(3000).defines
+        {'INDEX': 'unsigned', 'BLOCK_THREADS': '128'}
+        """
+        return {"INDEX": "unsigned" if self.n <= SMALL_INDEX else "long long", "BLOCK_THREADS": str(self.threads)}
+
+    @property
+    def count(self) -> Count:
+        """n as the kernel's INDEX."""
+        return ctypes.c_uint(self.n) if self.n <= SMALL_INDEX else ctypes.c_longlong(self.n)
