@@ -42,13 +42,9 @@ __device__ __forceinline__ float gelu_fast(float x) {
 
 // 1. One element a thread.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) activation_scalar(
-    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, INDEX n) {
-    const INDEX i = element_of_thread();
-    const ELEMENT* from = address_now(x + i);
-    ELEMENT* to = address_now(out + i);
-    if (i < n) {
-        *to = from_float<ELEMENT>(APPLY(to_float(*from)));
-    }
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, INDEX last) {
+    const INDEX i = element_of_thread(last);
+    out[i] = from_float<ELEMENT>(APPLY(to_float(x[i])));
 }
 
 // 2. One 16-byte vector a thread, in small blocks: 2048 threads an SM have 32 KiB in flight. Of gelu (2^28 in bf16, an H200) that

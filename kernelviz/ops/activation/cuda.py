@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.one_element import Count, OneElement
+from kernelviz.ops.kernels.one_element import Index, OneElement
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,7 +23,7 @@ VEC16_THREADS = 128
 def bind_scalar(x_N: Tensor, apply: str) -> Launch:
     """One element a thread; raises BadField for a vector that is not contiguous."""
     one = OneElement(x_N.numel())
-    return _bind("activation_scalar", x_N, apply, one.blocks, one.threads, one.count, one.defines)
+    return _bind("activation_scalar", x_N, apply, one.blocks, one.threads, one.last, one.defines)
 
 
 def bind_vec16(x_N: Tensor, apply: str) -> Launch:
@@ -50,7 +50,7 @@ def _bind(
     apply: str,
     blocks: int,
     threads: int,
-    count: Count,
+    count: Index,
     defines: Mapping[str, str],
 ) -> Launch:
     import torch

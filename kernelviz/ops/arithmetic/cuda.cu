@@ -20,13 +20,9 @@ __device__ __forceinline__ ELEMENT combined(ELEMENT a, ELEMENT b) {
 
 // 1. One element a thread: neighbouring threads take neighbouring elements, so a warp's 32 loads become whole lines.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) arithmetic_scalar(
-    const ELEMENT* __restrict__ x, const ELEMENT* __restrict__ y, ELEMENT* __restrict__ out, INDEX n) {
-    const INDEX i = element_of_thread();
-    const ELEMENT *a = address_now(x + i), *b = address_now(y + i);
-    ELEMENT* to = address_now(out + i);
-    if (i < n) {
-        *to = combined(*a, *b);
-    }
+    const ELEMENT* __restrict__ x, const ELEMENT* __restrict__ y, ELEMENT* __restrict__ out, INDEX last) {
+    const INDEX i = element_of_thread(last);
+    out[i] = combined(x[i], y[i]);
 }
 
 using Vector = Vec16<ELEMENT>;

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.one_element import Count, OneElement
+from kernelviz.ops.kernels.one_element import Index, OneElement
 from kernelviz.ops.kernels.vec16 import UNROLLED, Layout, adaptive, aligned, whole_vectors
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def bind_scalar(x_N: Tensor, y_N: Tensor, operation: str) -> Launch:
         blocks=one.blocks,
         threads=one.threads,
         defines=one.defines,
-        count=one.count,
+        count=one.last,
     )
 
 
@@ -80,7 +80,7 @@ def _bind(
     blocks: int,
     threads: int = THREADS,
     defines: Mapping[str, str] | None = None,
-    count: Count | None = None,
+    count: Index | None = None,
 ) -> Launch:
     import torch
 

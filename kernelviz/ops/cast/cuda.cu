@@ -41,13 +41,9 @@ __device__ __forceinline__ TO converted(FROM v) {
 
 // 1. One element a thread.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) cast_scalar(
-    const FROM* __restrict__ x, TO* __restrict__ out, INDEX n) {
-    const INDEX i = element_of_thread();
-    const FROM* from = address_now(x + i);
-    TO* to = address_now(out + i);
-    if (i < n) {
-        *to = converted(*from);
-    }
+    const FROM* __restrict__ x, TO* __restrict__ out, INDEX last) {
+    const INDEX i = element_of_thread(last);
+    out[i] = converted(x[i]);
 }
 
 constexpr int WIDTH = 16 / sizeof(FROM);

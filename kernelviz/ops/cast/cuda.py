@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.one_element import Count, OneElement
+from kernelviz.ops.kernels.one_element import Index, OneElement
 from kernelviz.ops.kernels.vec16 import UNROLLED, Layout, adaptive, aligned, whole_vectors
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ On an H200 2^28 numbers go to fp16 in 364 us so, in 370 one vector a thread.
 def bind_scalar(x_N: Tensor, to: torch.dtype) -> Launch:
     """One element a thread."""
     one = OneElement(x_N.numel())
-    return _bind("cast_scalar", x_N, to, blocks=one.blocks, threads=one.threads, defines=one.defines, count=one.count)
+    return _bind("cast_scalar", x_N, to, blocks=one.blocks, threads=one.threads, defines=one.defines, count=one.last)
 
 
 def bind_vec16(x_N: Tensor, to: torch.dtype) -> Launch:
@@ -73,7 +73,7 @@ def _bind(
     blocks: int,
     threads: int = THREADS,
     defines: Mapping[str, str] | None = None,
-    count: Count | None = None,
+    count: Index | None = None,
 ) -> Launch:
     import torch
 

@@ -6,13 +6,9 @@
 
 // 1. One element a thread: neighbouring threads take neighbouring elements, so a warp's 32 loads become whole lines.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) copy_scalar(
-    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, INDEX n) {
-    const INDEX i = element_of_thread();
-    const ELEMENT* from = address_now(x + i);
-    ELEMENT* to = address_now(out + i);
-    if (i < n) {
-        *to = *from;
-    }
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, INDEX last) {
+    const INDEX i = element_of_thread(last);
+    out[i] = x[i];
 }
 
 constexpr int WIDTH = 16 / sizeof(ELEMENT);

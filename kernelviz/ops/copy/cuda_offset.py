@@ -27,7 +27,7 @@ def bind_scalar(x_N: Tensor, offset_bytes: int) -> Launch:
     out_N, n = empty_at(x_N, offset_bytes), x_N.numel()
     one = OneElement(n)
     kernel = nvrtc.kernel(ALIGNED_SOURCE, "copy_scalar", {"ELEMENT": nvrtc.element_type(x_N.dtype), **one.defines})
-    blocks, threads, arguments = one.blocks, one.threads, (x_N.data_ptr(), out_N.data_ptr(), one.count)
+    blocks, threads, arguments = one.blocks, one.threads, (x_N.data_ptr(), out_N.data_ptr(), one.last)
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, threads, *arguments)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 
-Count = ctypes.c_uint | ctypes.c_longlong
-"""The argument n of a kernel."""
+Index = ctypes.c_uint | ctypes.c_longlong
+"""An argument of a kernel: a number of elements, or an index."""
 MANY_THREADS = 256
 SMALL_INDEX = 2**31
 """Elements up to which the indexes of all threads, also of those without an element, fit into 32 bits."""
@@ -14,7 +14,7 @@ SMALL_INDEX = 2**31
 
 @dataclass(frozen=True, slots=True)
 class OneElement:
-    """A launch for n elements: what `one_element.cuh` is compiled with, the grid, and the kernel's argument n."""
+    """A launch for n elements: what `one_element.cuh` is compiled with, the grid, and the index of the last element."""
 
     n: int
 
@@ -46,6 +46,6 @@ class OneElement:
         return {"INDEX": "unsigned" if self.n <= SMALL_INDEX else "long long", "BLOCK_THREADS": str(self.threads)}
 
     @property
-    def count(self) -> Count:
-        """n as the kernel's INDEX."""
-        return ctypes.c_uint(self.n) if self.n <= SMALL_INDEX else ctypes.c_longlong(self.n)
+    def last(self) -> Index:
+        """The index of the last element, as the kernel's INDEX."""
+        return ctypes.c_uint(self.n - 1) if self.n <= SMALL_INDEX else ctypes.c_longlong(self.n - 1)

@@ -10,13 +10,9 @@ __device__ __forceinline__ ELEMENT scaled(ELEMENT x, float s) {
 
 // 1. One element a thread, as published: neighbouring threads process neighbouring elements.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) scale_scalar(
-    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, INDEX n, float s) {
-    const INDEX i = element_of_thread();
-    const ELEMENT* from = address_now(x + i);
-    ELEMENT* to = address_now(out + i);
-    if (i < n) {
-        *to = scaled(*from, s);
-    }
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, INDEX last, float s) {
+    const INDEX i = element_of_thread(last);
+    out[i] = scaled(x[i], s);
 }
 
 constexpr int WIDTH = 16 / sizeof(ELEMENT);

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.one_element import Count, OneElement
+from kernelviz.ops.kernels.one_element import Index, OneElement
 from kernelviz.ops.kernels.vec16 import UNROLLED, Layout, adaptive, aligned, whole_vectors
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def bind_scalar(x_N: Tensor, scale: float) -> Launch:
     """One element a thread."""
     one = OneElement(x_N.numel())
     return _bind(
-        "scale_scalar", x_N, scale, blocks=one.blocks, threads=one.threads, defines=one.defines, count=one.count
+        "scale_scalar", x_N, scale, blocks=one.blocks, threads=one.threads, defines=one.defines, count=one.last
     )
 
 
@@ -65,7 +65,7 @@ def _bind(
     blocks: int,
     threads: int = THREADS,
     defines: Mapping[str, str] | None = None,
-    count: Count | None = None,
+    count: Index | None = None,
 ) -> Launch:
     import torch
 

@@ -1,4 +1,4 @@
-// kernelviz/ops/kernels/headers/one_element.cuh for the processor, which has one kind of address.
+// kernelviz/ops/kernels/headers/one_element.cuh for the processor.
 #pragma once
 
 #ifndef INDEX
@@ -6,5 +6,7 @@
 #define BLOCK_THREADS 256
 #endif
 
-inline INDEX element_of_thread() { return (INDEX)blockIdx.x * BLOCK_THREADS + threadIdx.x; }
-template <typename T> T* address_now(T* address) { return address; }
+inline INDEX element_of_thread(INDEX last) {
+    const INDEX i = (INDEX)blockIdx.x * BLOCK_THREADS + threadIdx.x;
+    return i < last ? i : last;
+}

@@ -1,5 +1,6 @@
-// What kernels with one element a thread share. Few elements take about 1 us, the latency of one load and of what precedes it: so the index has
-// 32 bits where all indexes fit, the size of a block is a constant, and all addresses are known before the first load.
+// The element of a thread in kernels with one a thread. Few elements take about 1 us, the latency of one load and of what precedes it. So the index
+// has 32 bits where all indexes fit, the size of a block is a constant, and no thread exits early: without a branch, the compiler reads all
+// pointers from constant memory at the start, and computes the address of the output while the load is in flight.
 #pragma once
 
 // `OneElement` (one_element.py) passes both.
@@ -8,12 +9,8 @@
 #define BLOCK_THREADS 256
 #endif
 
-__device__ __forceinline__ INDEX element_of_thread() { return (INDEX)blockIdx.x * BLOCK_THREADS + threadIdx.x; }
-
-// An address in global memory that is computed here. Left alone, the compiler computes it where it is used: after threads without an element have
-// left, or after what the threads load has come, and a pointer is then read from constant memory so late.
-template <typename T> __device__ __forceinline__ T* address_now(T* address) {
-    unsigned long long bits = __cvta_generic_to_global(address);
-    asm volatile("" : "+l"(bits));
-    return static_cast<T*>(__cvta_global_to_generic(bits));
+// Threads behind the last element process the last one again and store the same number. So the output must not be an input.
+__device__ __forceinline__ INDEX element_of_thread(INDEX last) {
+    const INDEX i = (INDEX)blockIdx.x * BLOCK_THREADS + threadIdx.x;
+    return i < last ? i : last;
 }
