@@ -106,19 +106,19 @@ def _bind(
 
 def bind_strided_scalar(x_NS: Tensor) -> Launch:
     """One element a thread."""
-    return _bind_strided("strided_scalar", x_NS, each=1)
+    return _bind_strided("strided_scalar", x_NS, OneElement(*x_NS.shape))
 
 
 def bind_strided_vec16(x_NS: Tensor) -> Launch:
     """A 16-byte vector of the output a thread; one element per thread for views that do not start on 16 bytes."""
     if not aligned(x_NS):
         return bind_strided_scalar(x_NS)
-    return _bind_strided("strided_vec16", x_NS, each=VEC16_BYTES // x_NS.element_size())
+    return _bind_strided("strided_vec16", x_NS, VEC16_BYTES // x_NS.element_size())
 
 
 def bind_strided_unrolled(x_NS: Tensor) -> Launch:
     """Four elements a thread."""
-    return _bind_strided("strided_unrolled", x_NS, each=4)
+    return _bind_strided("strided_unrolled", x_NS, 4)
 
 
 def bind_strided_adaptive(x_NS: Tensor) -> Launch:
@@ -131,7 +131,7 @@ def bind_strided_adaptive(x_NS: Tensor) -> Launch:
     if x_NS.element_size() == 4 and stride_bytes < VEC16_BYTES:
         return bind_strided_vec16(x_NS)
     each = elements_a_thread(stride_bytes)
-    return bind_strided_scalar(x_NS) if each == 1 else _bind_strided("strided_unrolled", x_NS, each=each)
+    return bind_strided_scalar(x_NS) if each == 1 else _bind_strided("strided_unrolled", x_NS, each)
 
 
 def elements_a_thread(stride_bytes: int) -> int:
@@ -145,21 +145,28 @@ def elements_a_thread(stride_bytes: int) -> int:
     return 2 if stride_bytes < 64 else 1
 
 
-def _bind_strided(name: str, x_NS: Tensor, each: int) -> Launch:
+def _bind_strided(name: str, x_NS: Tensor, each: int | OneElement) -> Launch:
+    """`each`: elements of a thread."""
     import torch
 
     require_contiguous(x_NS=x_NS)
     n, stride = x_NS.shape
     out_N = torch.empty(n, dtype=x_NS.dtype, device=x_NS.device)
     defines = {"ELEMENT": "unsigned" if x_NS.element_size() == 4 else "unsigned short"}
-    if name == "strided_unrolled":
-        defines |= {"EACH": str(each)}
+    sizes: tuple[Index, Index]
+    if isinstance(each, OneElement):
+        defines |= each.defines
+        blocks, threads, sizes = each.blocks, each.threads, (each.last, each.index(stride))
+    else:
+        if name == "strided_unrolled":
+            defines |= {"EACH": str(each)}
+        blocks, threads = -(-n // (each * THREADS)), THREADS
+        sizes = (ctypes.c_longlong(n), ctypes.c_longlong(stride))
     kernel = nvrtc.kernel(STRIDED, name, defines)
-    blocks = -(-n // (each * THREADS))
-    arguments = (x_NS.data_ptr(), out_N.data_ptr(), ctypes.c_longlong(n), ctypes.c_longlong(stride))
+    pointers = (x_NS.data_ptr(), out_N.data_ptr())
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, blocks, THREADS, *arguments)
+        nvrtc.launch(kernel, blocks, threads, *pointers, *sizes)
         return out_N
 
     return launch

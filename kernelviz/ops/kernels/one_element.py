@@ -17,6 +17,8 @@ class OneElement:
     """A launch for n elements: what `one_element.cuh` is compiled with, the grid, and the index of the last element."""
 
     n: int
+    stride: int = 1
+    """Elements of an input from one that is read to the next."""
 
     @property
     def threads(self) -> int:
@@ -40,12 +42,20 @@ class OneElement:
     @property
     def defines(self) -> dict[str, str]:
         """
-        >>> OneElement(3000).defines
-        {'INDEX': 'unsigned', 'BLOCK_THREADS': '128'}
+        >>> OneElement(3000).defines, OneElement(2**20, stride=4096).defines["INDEX"]
+        ({'INDEX': 'unsigned', 'BLOCK_THREADS': '128'}, 'long long')
         """
-        return {"INDEX": "unsigned" if self.n <= SMALL_INDEX else "long long", "BLOCK_THREADS": str(self.threads)}
+        return {"INDEX": "unsigned" if self._small else "long long", "BLOCK_THREADS": str(self.threads)}
 
     @property
     def last(self) -> Index:
         """The index of the last element, as the kernel's INDEX."""
-        return ctypes.c_uint(self.n - 1) if self.n <= SMALL_INDEX else ctypes.c_longlong(self.n - 1)
+        return self.index(self.n - 1)
+
+    def index(self, value: int) -> Index:
+        """A number as the kernel's INDEX."""
+        return ctypes.c_uint(value) if self._small else ctypes.c_longlong(value)
+
+    @property
+    def _small(self) -> bool:
+        return self.n * self.stride <= SMALL_INDEX
