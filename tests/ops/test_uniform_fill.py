@@ -193,7 +193,8 @@ def filled(
     each = 1 if kernel == "fill_scalar" else cuda.elements_of_call(bits_of(like_1))
     out = Output(1, n, dtype)
     grid = Grid(blocks=-(-n // (each * cuda.THREADS)), threads=cuda.THREADS)
-    assert program.run([out.matrix, n, 2**32 + 5], grid, mode, kernel=kernel) == ""
+    size = n - 1 if kernel == "fill_scalar" else n
+    assert program.run([out.matrix, size, 2**32 + 5], grid, mode, kernel=kernel) == ""
     assert out.guard_is_unchanged()
     return out.matrix[0].clone()
 

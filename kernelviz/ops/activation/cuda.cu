@@ -1,6 +1,7 @@
 // CUDA C++ kernels of the activations. ELEMENT is float, __half or __nv_bfloat16; APPLY one of the functions below, in fp32.
 #include "conversions.cuh"
 #include "gelu.cuh"
+#include "one_element.cuh"
 
 // 1/v by one instruction of the special-function unit; subnormal results are flushed to zero.
 __device__ __forceinline__ float reciprocal(float v) {
@@ -40,12 +41,10 @@ __device__ __forceinline__ float gelu_fast(float x) {
 }
 
 // 1. One element a thread.
-extern "C" __global__ void __launch_bounds__(256) activation_scalar(
-    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n) {
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) {
-        out[i] = from_float<ELEMENT>(APPLY(to_float(x[i])));
-    }
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) activation_scalar(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, INDEX last) {
+    const INDEX i = element_of_thread(last);
+    out[i] = from_float<ELEMENT>(APPLY(to_float(x[i])));
 }
 
 // 2. One 16-byte vector a thread, in small blocks: 2048 threads an SM have 32 KiB in flight. Of gelu (2^28 in bf16, an H200) that

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.one_element import Index, OneElement
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
 FEW_ELEMENTS = 2**16
+VEC16_THREADS = 128
 
 
 def bind_scalar(x_N: Tensor, apply: str) -> Launch:
     """One element a thread; raises BadField for a vector that is not contiguous."""
-    return _bind("activation_scalar", x_N, apply, work=x_N.numel(), threads=256)
+    one = OneElement(x_N.numel())
+    return _bind("activation_scalar", x_N, apply, one.blocks, one.threads, one.last, one.defines)
 
 
 def bind_vec16(x_N: Tensor, apply: str) -> Launch:
@@ -27,7 +31,8 @@ def bind_vec16(x_N: Tensor, apply: str) -> Launch:
     if x_N.data_ptr() % 16 != 0:
         return bind_scalar(x_N, apply)
     vectors, tail = divmod(x_N.numel(), 16 // x_N.element_size())
-    return _bind("activation_vec16", x_N, apply, work=vectors + tail, threads=128)
+    blocks = -(-(vectors + tail) // VEC16_THREADS)
+    return _bind("activation_vec16", x_N, apply, blocks, VEC16_THREADS, ctypes.c_longlong(x_N.numel()), {})
 
 
 def bind_fast(x_N: Tensor, apply: str) -> Launch:
@@ -39,15 +44,21 @@ def bind_fast(x_N: Tensor, apply: str) -> Launch:
     return (bind_scalar if x_N.numel() <= FEW_ELEMENTS else bind_vec16)(x_N, apply)
 
 
-def _bind(name: str, x_N: Tensor, apply: str, *, work: int, threads: int) -> Launch:
+def _bind(
+    name: str,
+    x_N: Tensor,
+    apply: str,
+    blocks: int,
+    threads: int,
+    count: Index,
+    defines: Mapping[str, str],
+) -> Launch:
     import torch
 
     require_contiguous(x_N=x_N)
     out_N = torch.empty_like(x_N)
-    kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": nvrtc.element_type(x_N.dtype), "APPLY": apply})
-    blocks = -(-work // threads)
+    kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": nvrtc.element_type(x_N.dtype), "APPLY": apply, **defines})
     pointers = (x_N.data_ptr(), out_N.data_ptr())
-    count = ctypes.c_longlong(x_N.numel())
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, threads, *pointers, count)

@@ -1,5 +1,6 @@
 // CUDA C++ kernels of `add`, `mul` and `div`. ELEMENT is float, __half or __nv_bfloat16, COMBINE one of plus, times and over.
 // Everything is computed in fp32 and rounded once.
+#include "one_element.cuh"
 #include "vec16.cuh"
 
 template <typename T> __device__ __forceinline__ float plus(float a, float b) { return a + b; }
@@ -18,12 +19,10 @@ __device__ __forceinline__ ELEMENT combined(ELEMENT a, ELEMENT b) {
 }
 
 // 1. One element a thread: neighbouring threads take neighbouring elements, so a warp's 32 loads become whole lines.
-extern "C" __global__ void __launch_bounds__(256) arithmetic_scalar(
-    const ELEMENT* __restrict__ x, const ELEMENT* __restrict__ y, ELEMENT* __restrict__ out, long long n) {
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) {
-        out[i] = combined(x[i], y[i]);
-    }
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) arithmetic_scalar(
+    const ELEMENT* __restrict__ x, const ELEMENT* __restrict__ y, ELEMENT* __restrict__ out, INDEX last) {
+    const INDEX i = element_of_thread(last);
+    out[i] = combined(x[i], y[i]);
 }
 
 using Vector = Vec16<ELEMENT>;

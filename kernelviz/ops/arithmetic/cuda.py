@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.one_element import Index, OneElement
 from kernelviz.ops.kernels.vec16 import UNROLLED, Layout, adaptive, aligned, whole_vectors
 
 if TYPE_CHECKING:
@@ -28,7 +29,17 @@ COMBINE = {"add": "plus", "mul": "times", "div": "over"}
 
 def bind_scalar(x_N: Tensor, y_N: Tensor, operation: str) -> Launch:
     """One element a thread."""
-    return _bind("arithmetic_scalar", x_N, y_N, operation, blocks=-(-x_N.numel() // THREADS))
+    one = OneElement(x_N.numel())
+    return _bind(
+        "arithmetic_scalar",
+        x_N,
+        y_N,
+        operation,
+        blocks=one.blocks,
+        threads=one.threads,
+        defines=one.defines,
+        count=one.last,
+    )
 
 
 def bind_vec16(x_N: Tensor, y_N: Tensor, operation: str) -> Launch:
@@ -69,6 +80,7 @@ def _bind(
     blocks: int,
     threads: int = THREADS,
     defines: Mapping[str, str] | None = None,
+    count: Index | None = None,
 ) -> Launch:
     import torch
 
@@ -77,7 +89,7 @@ def _bind(
     given = {"ELEMENT": nvrtc.element_type(x_N.dtype), "COMBINE": COMBINE[operation], **(defines or {})}
     kernel = nvrtc.kernel(SOURCE, name, given)
     pointers = (x_N.data_ptr(), y_N.data_ptr(), out_N.data_ptr())
-    count = ctypes.c_longlong(x_N.numel())
+    count = count or ctypes.c_longlong(x_N.numel())
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, threads, *pointers, count)

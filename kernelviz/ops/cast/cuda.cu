@@ -1,6 +1,7 @@
 // CUDA C++ kernels of `cast_fp16`, `cast_bf16` and `cast_fp8`. FROM is float or __nv_bfloat16, TO is __half, __nv_bfloat16 or Fp8.
 #include <cuda_fp8.h>
 
+#include "one_element.cuh"
 #include "vec16.cuh"
 
 struct Fp8 {
@@ -39,12 +40,10 @@ __device__ __forceinline__ TO converted(FROM v) {
 }
 
 // 1. One element a thread.
-extern "C" __global__ void __launch_bounds__(256) cast_scalar(
-    const FROM* __restrict__ x, TO* __restrict__ out, long long n) {
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) {
-        out[i] = converted(x[i]);
-    }
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) cast_scalar(
+    const FROM* __restrict__ x, TO* __restrict__ out, INDEX last) {
+    const INDEX i = element_of_thread(last);
+    out[i] = converted(x[i]);
 }
 
 constexpr int WIDTH = 16 / sizeof(FROM);

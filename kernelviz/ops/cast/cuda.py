@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.one_element import Index, OneElement
 from kernelviz.ops.kernels.vec16 import UNROLLED, Layout, adaptive, aligned, whole_vectors
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ On an H200 2^28 numbers go to fp16 in 364 us so, in 370 one vector a thread.
 
 def bind_scalar(x_N: Tensor, to: torch.dtype) -> Launch:
     """One element a thread."""
-    return _bind("cast_scalar", x_N, to, blocks=-(-x_N.numel() // THREADS))
+    one = OneElement(x_N.numel())
+    return _bind("cast_scalar", x_N, to, blocks=one.blocks, threads=one.threads, defines=one.defines, count=one.last)
 
 
 def bind_vec16(x_N: Tensor, to: torch.dtype) -> Launch:
@@ -71,6 +73,7 @@ def _bind(
     blocks: int,
     threads: int = THREADS,
     defines: Mapping[str, str] | None = None,
+    count: Index | None = None,
 ) -> Launch:
     import torch
 
@@ -79,7 +82,7 @@ def _bind(
     target = "Fp8" if to == torch.float8_e4m3fn else nvrtc.element_type(to)
     kernel = nvrtc.kernel(SOURCE, name, {"FROM": nvrtc.element_type(x_N.dtype), "TO": target, **(defines or {})})
     pointers = (x_N.data_ptr(), out_N.data_ptr())
-    count = ctypes.c_longlong(x_N.numel())
+    count = count or ctypes.c_longlong(x_N.numel())
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, threads, *pointers, count)

@@ -2,13 +2,13 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "one_element.cuh"
+
 // 1. One element a thread: neighbouring threads take neighbouring elements, so a warp's 32 loads become whole lines.
-extern "C" __global__ void __launch_bounds__(256) copy_scalar(
-    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n) {
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) {
-        out[i] = x[i];
-    }
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) copy_scalar(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, INDEX last) {
+    const INDEX i = element_of_thread(last);
+    out[i] = x[i];
 }
 
 constexpr int WIDTH = 16 / sizeof(ELEMENT);

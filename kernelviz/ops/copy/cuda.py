@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.one_element import Index, OneElement
 from kernelviz.ops.kernels.vec16 import UNROLLED, VEC16_BYTES, Layout, adaptive, aligned, whole_vectors
 
 if TYPE_CHECKING:
@@ -28,7 +29,8 @@ CHUNK_BYTES = 2048
 
 def bind_scalar(x_N: Tensor) -> Launch:
     """One element a thread."""
-    return _bind("copy_scalar", x_N, blocks=-(-x_N.numel() // THREADS))
+    one = OneElement(x_N.numel())
+    return _bind("copy_scalar", x_N, blocks=one.blocks, threads=one.threads, defines=one.defines, count=one.last)
 
 
 def bind_vec16(x_N: Tensor) -> Launch:
@@ -79,7 +81,13 @@ def _bind_vectors(x_N: Tensor, layout: Layout) -> Launch:
 
 
 def _bind(
-    name: str, x_N: Tensor, *, blocks: int, threads: int = THREADS, defines: Mapping[str, str] | None = None
+    name: str,
+    x_N: Tensor,
+    *,
+    blocks: int,
+    threads: int = THREADS,
+    defines: Mapping[str, str] | None = None,
+    count: Index | None = None,
 ) -> Launch:
     import torch
 
@@ -87,7 +95,7 @@ def _bind(
     out_N = torch.empty_like(x_N)
     kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": nvrtc.element_type(x_N.dtype), **(defines or {})})
     pointers = (x_N.data_ptr(), out_N.data_ptr())
-    count = ctypes.c_longlong(x_N.numel())
+    count = count or ctypes.c_longlong(x_N.numel())
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, threads, *pointers, count)
@@ -98,19 +106,19 @@ def _bind(
 
 def bind_strided_scalar(x_NS: Tensor) -> Launch:
     """One element a thread."""
-    return _bind_strided("strided_scalar", x_NS, each=1)
+    return _bind_strided("strided_scalar", x_NS, OneElement(*x_NS.shape))
 
 
 def bind_strided_vec16(x_NS: Tensor) -> Launch:
     """A 16-byte vector of the output a thread; one element per thread for views that do not start on 16 bytes."""
     if not aligned(x_NS):
         return bind_strided_scalar(x_NS)
-    return _bind_strided("strided_vec16", x_NS, each=VEC16_BYTES // x_NS.element_size())
+    return _bind_strided("strided_vec16", x_NS, VEC16_BYTES // x_NS.element_size())
 
 
 def bind_strided_unrolled(x_NS: Tensor) -> Launch:
     """Four elements a thread."""
-    return _bind_strided("strided_unrolled", x_NS, each=4)
+    return _bind_strided("strided_unrolled", x_NS, 4)
 
 
 def bind_strided_adaptive(x_NS: Tensor) -> Launch:
@@ -123,7 +131,7 @@ def bind_strided_adaptive(x_NS: Tensor) -> Launch:
     if x_NS.element_size() == 4 and stride_bytes < VEC16_BYTES:
         return bind_strided_vec16(x_NS)
     each = elements_a_thread(stride_bytes)
-    return bind_strided_scalar(x_NS) if each == 1 else _bind_strided("strided_unrolled", x_NS, each=each)
+    return bind_strided_scalar(x_NS) if each == 1 else _bind_strided("strided_unrolled", x_NS, each)
 
 
 def elements_a_thread(stride_bytes: int) -> int:
@@ -137,21 +145,28 @@ def elements_a_thread(stride_bytes: int) -> int:
     return 2 if stride_bytes < 64 else 1
 
 
-def _bind_strided(name: str, x_NS: Tensor, each: int) -> Launch:
+def _bind_strided(name: str, x_NS: Tensor, each: int | OneElement) -> Launch:
+    """`each`: elements of a thread."""
     import torch
 
     require_contiguous(x_NS=x_NS)
     n, stride = x_NS.shape
     out_N = torch.empty(n, dtype=x_NS.dtype, device=x_NS.device)
     defines = {"ELEMENT": "unsigned" if x_NS.element_size() == 4 else "unsigned short"}
-    if name == "strided_unrolled":
-        defines |= {"EACH": str(each)}
+    sizes: tuple[Index, Index]
+    if isinstance(each, OneElement):
+        defines |= each.defines
+        blocks, threads, sizes = each.blocks, each.threads, (each.last, each.index(stride))
+    else:
+        if name == "strided_unrolled":
+            defines |= {"EACH": str(each)}
+        blocks, threads = -(-n // (each * THREADS)), THREADS
+        sizes = (ctypes.c_longlong(n), ctypes.c_longlong(stride))
     kernel = nvrtc.kernel(STRIDED, name, defines)
-    blocks = -(-n // (each * THREADS))
-    arguments = (x_NS.data_ptr(), out_N.data_ptr(), ctypes.c_longlong(n), ctypes.c_longlong(stride))
+    pointers = (x_NS.data_ptr(), out_N.data_ptr())
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, blocks, THREADS, *arguments)
+        nvrtc.launch(kernel, blocks, threads, *pointers, *sizes)
         return out_N
 
     return launch

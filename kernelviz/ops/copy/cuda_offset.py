@@ -12,6 +12,7 @@ from kernelviz.ops.copy.cuda import SOURCE as ALIGNED_SOURCE
 from kernelviz.ops.copy.offset import elements_before_16_bytes, empty_at, require_16_bytes
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.one_element import OneElement
 from kernelviz.ops.kernels.vec16 import UNROLLED, VEC16_BYTES, Layout, adaptive, aligned, whole_vectors
 
 if TYPE_CHECKING:
@@ -24,11 +25,12 @@ def bind_scalar(x_N: Tensor, offset_bytes: int) -> Launch:
     """One element a thread, at any address. All binds raise BadField for a vector that is not contiguous."""
     require_contiguous(x_N=x_N)
     out_N, n = empty_at(x_N, offset_bytes), x_N.numel()
-    kernel = nvrtc.kernel(ALIGNED_SOURCE, "copy_scalar", {"ELEMENT": nvrtc.element_type(x_N.dtype)})
-    arguments = (x_N.data_ptr(), out_N.data_ptr(), ctypes.c_longlong(n))
+    one = OneElement(n)
+    kernel = nvrtc.kernel(ALIGNED_SOURCE, "copy_scalar", {"ELEMENT": nvrtc.element_type(x_N.dtype), **one.defines})
+    blocks, threads, arguments = one.blocks, one.threads, (x_N.data_ptr(), out_N.data_ptr(), one.last)
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, -(-n // THREADS), THREADS, *arguments)
+        nvrtc.launch(kernel, blocks, threads, *arguments)
         return out_N
 
     return launch

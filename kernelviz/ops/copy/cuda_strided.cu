@@ -1,13 +1,12 @@
 // CUDA C++ kernels of `strided_copy`: y[i] = x[i * s]. ELEMENT is an unsigned integer of the size of the problem's numbers: bits
 // stay as they are.
+#include "one_element.cuh"
 
 // 1. One element a thread: beyond 32 bytes of stride, every thread of a warp reads a sector of its own.
-extern "C" __global__ void __launch_bounds__(256) strided_scalar(
-    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, long long stride) {
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) {
-        out[i] = x[i * stride];
-    }
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) strided_scalar(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, INDEX last, INDEX stride) {
+    const INDEX i = element_of_thread(last);
+    out[i] = x[i * stride];
 }
 
 // 2. EACH elements a thread, a block's width apart, all loaded before the first is stored.

@@ -1,5 +1,6 @@
 // CUDA C++ kernels of the gated activations y = g(a) b. ELEMENT is float, __half or __nv_bfloat16; GATE is Swish or TanhGelu.
 #include "conversions.cuh"
+#include "one_element.cuh"
 
 // 1 / (1 + exp(-v)) by one power of two and one reciprocal of the special-function unit; subnormal results are flushed.
 __device__ __forceinline__ float logistic(float v) {
@@ -30,29 +31,26 @@ __device__ __forceinline__ void gated_gradients(float& a, float& b, float dy) {
     b = dy * g;
 }
 
-extern "C" __global__ void __launch_bounds__(256) gated_scalar(
-    const ELEMENT* __restrict__ a, const ELEMENT* __restrict__ b, ELEMENT* __restrict__ out, long long n) {
-    const long long i = (long long)blockIdx.x * 256 + threadIdx.x;
-    if (i < n) {
-        out[i] = from_float<ELEMENT>(gated(to_float(a[i]), to_float(b[i])));
-    }
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) gated_scalar(
+    const ELEMENT* __restrict__ a, const ELEMENT* __restrict__ b, ELEMENT* __restrict__ out, INDEX last) {
+    const INDEX i = element_of_thread(last);
+    out[i] = from_float<ELEMENT>(gated(to_float(a[i]), to_float(b[i])));
 }
 
+template <typename Index>
 __device__ __forceinline__ void gradients_of_one(
-    const ELEMENT* a, const ELEMENT* b, const ELEMENT* dy, ELEMENT* da, ELEMENT* db, long long i) {
+    const ELEMENT* __restrict__ a, const ELEMENT* __restrict__ b, const ELEMENT* __restrict__ dy, ELEMENT* __restrict__ da,
+    ELEMENT* __restrict__ db, Index i) {
     float wide_a = to_float(a[i]), wide_b = to_float(b[i]);
     gated_gradients(wide_a, wide_b, to_float(dy[i]));
     da[i] = from_float<ELEMENT>(wide_a);
     db[i] = from_float<ELEMENT>(wide_b);
 }
 
-extern "C" __global__ void __launch_bounds__(256) gated_backward_scalar(
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) gated_backward_scalar(
     const ELEMENT* __restrict__ a, const ELEMENT* __restrict__ b, const ELEMENT* __restrict__ dy, ELEMENT* __restrict__ da,
-    ELEMENT* __restrict__ db, long long n) {
-    const long long i = (long long)blockIdx.x * 256 + threadIdx.x;
-    if (i < n) {
-        gradients_of_one(a, b, dy, da, db, i);
-    }
+    ELEMENT* __restrict__ db, INDEX last) {
+    gradients_of_one(a, b, dy, da, db, element_of_thread(last));
 }
 
 constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;

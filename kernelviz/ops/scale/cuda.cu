@@ -2,17 +2,17 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "one_element.cuh"
+
 __device__ __forceinline__ ELEMENT scaled(ELEMENT x, float s) {
     return static_cast<ELEMENT>(static_cast<float>(x) * s);
 }
 
 // 1. One element a thread, as published: neighbouring threads process neighbouring elements.
-extern "C" __global__ void __launch_bounds__(256) scale_scalar(
-    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, float s) {
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) {
-        out[i] = scaled(x[i], s);
-    }
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) scale_scalar(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, INDEX last, float s) {
+    const INDEX i = element_of_thread(last);
+    out[i] = scaled(x[i], s);
 }
 
 constexpr int WIDTH = 16 / sizeof(ELEMENT);

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.one_element import Index, OneElement
 from kernelviz.ops.kernels.vec16 import UNROLLED, Layout, adaptive, aligned, whole_vectors
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ WITHIN, BEYOND = Layout(vectors=1, threads=256, streaming=True), Layout(vectors=
 
 def bind_scalar(x_N: Tensor, scale: float) -> Launch:
     """One element a thread."""
-    return _bind("scale_scalar", x_N, scale, blocks=-(-x_N.numel() // THREADS))
+    one = OneElement(x_N.numel())
+    return _bind(
+        "scale_scalar", x_N, scale, blocks=one.blocks, threads=one.threads, defines=one.defines, count=one.last
+    )
 
 
 def bind_vec16(x_N: Tensor, scale: float) -> Launch:
@@ -61,6 +65,7 @@ def _bind(
     blocks: int,
     threads: int = THREADS,
     defines: Mapping[str, str] | None = None,
+    count: Index | None = None,
 ) -> Launch:
     import torch
 
@@ -68,7 +73,7 @@ def _bind(
     out_N = torch.empty_like(x_N)
     kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": nvrtc.element_type(x_N.dtype), **(defines or {})})
     pointers = (x_N.data_ptr(), out_N.data_ptr())
-    arguments = (ctypes.c_longlong(x_N.numel()), ctypes.c_float(scale))
+    arguments = (count or ctypes.c_longlong(x_N.numel()), ctypes.c_float(scale))
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, threads, *pointers, *arguments)

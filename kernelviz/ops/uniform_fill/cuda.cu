@@ -3,6 +3,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "one_element.cuh"
+
 // Philox 4x32 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a keyed function of a counter.
 // The authors find that seven rounds pass all statistical tests of BigCrush, and give ten as the default for safety.
 __device__ __forceinline__ uint4 philox(unsigned long long index, unsigned long long seed) {
@@ -24,11 +26,9 @@ __device__ __forceinline__ ELEMENT number(unsigned bits) {
 }
 
 // 1. A call of Philox an element, of whose 128 bits it uses 32.
-extern "C" __global__ void __launch_bounds__(256) fill_scalar(ELEMENT* __restrict__ out, long long n, unsigned long long seed) {
-    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) {
-        out[i] = number(philox(i, seed).x >> (32 - BITS));
-    }
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) fill_scalar(ELEMENT* __restrict__ out, INDEX last, unsigned long long seed) {
+    const INDEX i = element_of_thread(last);
+    out[i] = number(philox(i, seed).x >> (32 - BITS));
 }
 
 // 2. A call of Philox a thread gives as many elements as 128 bits are enough for: 4 of 32 bits, 8 of 16, or 16 of 8 (bf16): one

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.one_element import Index, OneElement
 from kernelviz.ops.uniform_fill.formats import bits_of
 
 if TYPE_CHECKING:
@@ -26,12 +27,12 @@ def bind_scalar(like_1: Tensor, n: int) -> Launch:
 
     Each call of the launch uses a new seed; a captured call keeps the seed of its capture.
     """
-    return _bind("fill_scalar", like_1, n, each=1, rounds=ROUNDS)
+    return _bind("fill_scalar", like_1, n, OneElement(n), ROUNDS)
 
 
 def bind_vec16(like_1: Tensor, n: int, *, rounds: int = ROUNDS) -> Launch:
     """As many elements a thread as a call of Philox gives; the rest as `bind_scalar`."""
-    return _bind("fill_vec16", like_1, n, each=elements_of_call(bits_of(like_1)), rounds=rounds)
+    return _bind("fill_vec16", like_1, n, elements_of_call(bits_of(like_1)), rounds)
 
 
 def elements_of_call(bits: int) -> int:
@@ -48,15 +49,22 @@ def defines(like_1: Tensor, rounds: int) -> dict[str, str]:
     return {"ELEMENT": nvrtc.element_type(like_1.dtype), "BITS": str(bits_of(like_1)), "ROUNDS": str(rounds)}
 
 
-def _bind(name: str, like_1: Tensor, n: int, *, each: int, rounds: int) -> Launch:
+def _bind(name: str, like_1: Tensor, n: int, each: int | OneElement, rounds: int) -> Launch:
+    """`each`: elements of a thread."""
     import torch
 
     out_N = torch.empty(n, dtype=like_1.dtype, device=like_1.device)
-    kernel = nvrtc.kernel(SOURCE, name, defines(like_1, rounds))
-    blocks, count, seeds = -(-n // (each * THREADS)), ctypes.c_longlong(n), itertools.count(1)
+    macros = defines(like_1, rounds)
+    size: Index = ctypes.c_longlong(n)
+    if isinstance(each, OneElement):
+        macros |= each.defines
+        blocks, threads, size = each.blocks, each.threads, each.last
+    else:
+        blocks, threads = -(-n // (each * THREADS)), THREADS
+    kernel, seeds = nvrtc.kernel(SOURCE, name, macros), itertools.count(1)
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, blocks, THREADS, out_N.data_ptr(), count, ctypes.c_ulonglong(next(seeds)))
+        nvrtc.launch(kernel, blocks, threads, out_N.data_ptr(), size, ctypes.c_ulonglong(next(seeds)))
         return out_N
 
     return launch
