@@ -39,12 +39,12 @@ def run(
     """The 8-bit numbers and the scales that a launch with two persistent blocks leaves, and the first error."""
     x_MN, weighted = inputs[0], len(inputs) > 1
     target = "int8" if op.name == "quantize_int8" else "fp8"
-    kept = arrays(weighted=weighted)
+    registers = arrays(weighted=weighted)
     m, n = x_MN.shape
     itemsize = x_MN.element_size()
-    slab = rows_in_registers(n, itemsize, ring=ring, arrays=kept)
+    slab = rows_in_registers(n, itemsize, ring=ring, arrays=registers)
     if slab is None:
-        slab = row_slab(m, n, itemsize, 2, ring=ring, arrays=kept)
+        slab = row_slab(m, n, itemsize, 2, ring=ring, arrays=registers)
         assert slab is not None
         slab = slab.balanced(m, n * itemsize, 2)
     slabs = -(-m // slab.rows)

@@ -46,8 +46,8 @@ def bind_slab(x_MN: Tensor, w_N: Tensor | None, target: str, *, eps: float = 0.0
     if n * x_MN.element_size() > LONGEST_ROW_BYTES:
         return bind_rows(x_MN, w_N, target, eps=eps)
     defines = format_defines(target, weighted=weighted)
-    kept = arrays(weighted=weighted)
-    compiled = slab_kernel(SOURCE, "quantize_slabs", x_MN, defines=defines, arrays=kept, ring=SLABS)
+    registers = arrays(weighted=weighted)
+    compiled = slab_kernel(SOURCE, "quantize_slabs", x_MN, defines=defines, arrays=registers, ring=SLABS)
     assert compiled is not None
     q_MN = torch.empty_like(x_MN, dtype=torch.int8 if target == "int8" else torch.float8_e4m3fn)
     scale_M = torch.empty(m, dtype=torch.float32, device=x_MN.device)
