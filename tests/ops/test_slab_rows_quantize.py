@@ -24,7 +24,7 @@ OP = op_named("rmsnorm_quantize_fp8")
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 SMALL = replace(SLABS, threads=32, stages=2, slab_bytes=2048)
 """Of which a stage is used again after one slab."""
-LENGTHS = (1, 2, 3, 5, 6, 7, 8, 12, 16, 20, 21, 33, 63, 64, 100, 127, 128)
+LENGTHS = (1, 2, 3, 5, 6, 7, 8, 12, 16, 20, 21, 22, 30, 33, 63, 64, 100, 127, 128)
 NUMBERS = "float eps,\n    float smallest, "
 
 
