@@ -1,4 +1,4 @@
-"""CUDA C++ kernel of `rmsnorm_quantize_fp8` for many short rows, bound to tensors."""
+"""CUDA C++ kernel of `quantize_fp8`, `quantize_int8` and `rmsnorm_quantize_fp8` for many short rows, bound to tensors."""
 
 from __future__ import annotations
 
@@ -21,25 +21,37 @@ LONGEST_ROW_BYTES = 256
 """Of longer rows a warp may have one, whose 8-bit numbers then do not begin on 4 bytes."""
 SLABS = replace(RING, very_short=VeryShort(row_bytes=LONGEST_ROW_BYTES))
 """Rows of whole 16-byte vectors stay in registers: each lane then stores 4 or 8 bytes beside those of its neighbour."""
-ARRAYS = RegisterArrays(numbers=1, stored=1)
 
 
-def bind_slab(x_MN: Tensor, w_N: Tensor, *, eps: float) -> Launch:
+def arrays(*, weighted: bool) -> RegisterArrays:
+    """The row as fp32 numbers, and the weight as stored."""
+    return RegisterArrays(numbers=1, stored=int(weighted))
+
+
+def format_defines(target: str, *, weighted: bool) -> dict[str, str]:
+    """The macros of one of the three ops."""
+    return {"INT8": str(int(target == "int8")), "NORM": str(int(weighted))}
+
+
+def bind_slab(x_MN: Tensor, w_N: Tensor | None, target: str, *, eps: float = 0.0) -> Launch:
     """Several short rows of a contiguous matrix (M, N) a thread or warp; rows of more than 256 bytes as `bind_rows`.
 
     Errors: BadField for tensors that are not contiguous or do not start on 16 bytes.
     """
     import torch
 
-    require_vec16(x_MN=x_MN, w_N=w_N)
+    weighted = w_N is not None
+    require_vec16(**({"x_MN": x_MN} if w_N is None else {"x_MN": x_MN, "w_N": w_N}))
     m, n = x_MN.shape
-    is_short = n * x_MN.element_size() <= LONGEST_ROW_BYTES
-    compiled = slab_kernel(SOURCE, "rmsnorm_quantize_slabs", x_MN, arrays=ARRAYS, ring=SLABS) if is_short else None
-    if compiled is None:
-        return bind_rows(x_MN, w_N, "fp8", eps=eps)
-    q_MN = torch.empty_like(x_MN, dtype=torch.float8_e4m3fn)
+    if n * x_MN.element_size() > LONGEST_ROW_BYTES:
+        return bind_rows(x_MN, w_N, target, eps=eps)
+    defines = format_defines(target, weighted=weighted)
+    registers = arrays(weighted=weighted)
+    compiled = slab_kernel(SOURCE, "quantize_slabs", x_MN, defines=defines, arrays=registers, ring=SLABS)
+    assert compiled is not None
+    q_MN = torch.empty_like(x_MN, dtype=torch.int8 if target == "int8" else torch.float8_e4m3fn)
     scale_M = torch.empty(m, dtype=torch.float32, device=x_MN.device)
-    pointers = (x_MN.data_ptr(), w_N.data_ptr(), q_MN.data_ptr(), scale_M.data_ptr())
+    pointers = (x_MN.data_ptr(), 0 if w_N is None else w_N.data_ptr(), q_MN.data_ptr(), scale_M.data_ptr())
     arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_float(eps), ctypes.c_float(SMALLEST))
 
     def launch(alive: object = (x_MN, w_N)) -> tuple[Tensor, ...]:
