@@ -16,7 +16,18 @@ from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.ops import Op, op_named
 from kernelviz.ops.kernels.row_slabs import SlabRing, row_slab, rows_in_registers
-from kernelviz.ops.quantize.cuda_slab import LONGEST_ROW_BYTES, SLABS, SOURCE, arrays, bind_slab, format_defines
+from kernelviz.ops.quantize.cuda_slab import (
+    KNOWN_LENGTH_SOURCE,
+    KNOWN_LENGTH_THREADS,
+    LONGEST_KNOWN,
+    LONGEST_ROW_BYTES,
+    SLABS,
+    SOURCE,
+    arrays,
+    bind_slab,
+    format_defines,
+    known_length_defines,
+)
 from kernelviz.ops.quantize.reference import EPS, SMALLEST
 
 OPS = ("quantize_int8", "quantize_fp8", "rmsnorm_quantize_fp8")
@@ -25,7 +36,7 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 SMALL = replace(SLABS, threads=32, stages=2, slab_bytes=2048)
 """Of which a stage is used again after one slab."""
 LENGTHS = (1, 2, 3, 5, 6, 7, 8, 12, 16, 20, 21, 22, 30, 33, 63, 64, 100, 127, 128)
-NUMBERS = "float eps,\n    float smallest, "
+NUMBERS = "float eps,\n    float smallest"
 
 
 def run(
@@ -53,9 +64,7 @@ def run(
     macros = slab.defines(x_MN) | format_defines(target, weighted=weighted)
     # The emulator passes whole numbers as arguments.
     code = (
-        code.replace(NUMBERS, "float, float, ")
-        .replace("+ eps)", f"+ {EPS}f)")
-        .replace(", smallest)", f", {SMALLEST}f)")
+        code.replace(NUMBERS, "float, float").replace("+ eps)", f"+ {EPS}f)").replace(", smallest)", f", {SMALLEST}f)")
     )
     program = emulator.program(SOURCE, "quantize_slabs", macros, text=text(code))
     q, scales = Output(m, n, torch.float8_e4m3fn), Output(m, 1, torch.float32)
@@ -63,6 +72,30 @@ def run(
         blocks=slabs if slab.in_registers else min(2, slabs), threads=ring.threads, shared_bytes=slab.shared_bytes
     )
     arguments = [x_MN, inputs[1] if weighted else 0, q.matrix, scales.matrix, m, n, 0, 0, slab.rows, slab.tensor_bytes]
+    error = program.run(arguments, grid, mode, readable=inputs)
+    assert q.guard_is_unchanged()
+    assert scales.guard_is_unchanged()
+    q_MN = q.matrix.view(torch.int8) if target == "int8" else q.matrix
+    return (q_MN.clone(), scales.matrix.view(m).clone()), error
+
+
+def run_few(
+    emulator: Emulator, inputs: tuple[Tensor, ...], mode: Mode, op: Op, text: Callable[[str], str] = lambda text: text
+) -> tuple[tuple[Tensor, Tensor], str]:
+    """The same of the kernel that has a thread for each of few rows."""
+    x_MN, weighted = inputs[0], len(inputs) > 1
+    target = "int8" if op.name == "quantize_int8" else "fp8"
+    m, n = x_MN.shape
+    code = text_of(KNOWN_LENGTH_SOURCE)
+    assert NUMBERS in code
+    code = (
+        code.replace(NUMBERS, "float, float").replace("+ eps)", f"+ {EPS}f)").replace(", smallest)", f", {SMALLEST}f)")
+    )
+    macros = known_length_defines(x_MN, target, weighted=weighted)
+    program = emulator.program(KNOWN_LENGTH_SOURCE, "quantize_known_length", macros, text=text(code))
+    q, scales = Output(m, n, torch.float8_e4m3fn), Output(m, 1, torch.float32)
+    grid = Grid(blocks=-(-m // KNOWN_LENGTH_THREADS), threads=min(m, KNOWN_LENGTH_THREADS))
+    arguments = [x_MN, inputs[1] if weighted else 0, q.matrix, scales.matrix, m, 0, 0]
     error = program.run(arguments, grid, mode, readable=inputs)
     assert q.guard_is_unchanged()
     assert scales.guard_is_unchanged()
@@ -97,6 +130,40 @@ def test_kernels_agree_with_the_reference(name: str, dtype: str, emulator: Emula
             outputs, error = run(emulator, inputs, mode, ring, op=op)
             assert error == "", (m, n)
             assert right(problem, inputs, outputs, op), (m, n)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", OPS)
+def test_few_rows_with_a_thread_each_agree_with_the_reference(name: str, dtype: str, emulator: Emulator) -> None:
+    op = op_named(name)
+    for n in range(1, LONGEST_KNOWN + 1):
+        for m in (1, 31, 77):
+            problem = problem_of(m, n, dtype, op)
+            inputs = inputs_of(op, problem)
+            outputs, error = run_few(emulator, inputs, MODES[0], op)
+            assert error == "", (m, n)
+            assert right(problem, inputs, outputs, op), (m, n)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("text", "mistaken"),
+    [("squares = fmaf(v[i], v[i], squares);", ""), ("fabsf(v[i])", "v[i]"), ("w)[k]", "w)[0]"), (">= m", "> m")],
+)
+def test_a_mistake_in_the_kernel_of_few_rows_gives_wrong_numbers(text: str, mistaken: str, emulator: Emulator) -> None:
+    problem = problem_of(77, 6, "fp32")
+    inputs = inputs_of(OP, problem)
+
+    def changed(code: str) -> str:
+        assert text in code
+        return code.replace(text, mistaken)
+
+    try:
+        outputs, error = run_few(emulator, inputs, MODES[0], OP, changed)
+    except AssertionError:
+        return  # it wrote behind an output
+    assert error or not right(problem, inputs, outputs)
 
 
 @needs_compiler
