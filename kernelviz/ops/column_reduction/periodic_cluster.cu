@@ -20,6 +20,7 @@
 #endif
 constexpr int WIDTH = 16 / sizeof(ELEMENT), BLOCK_ELEMENTS = BLOCK_VECTORS * WIDTH;
 constexpr int VECTORS = (BLOCK_VECTORS + THREADS - 1) / THREADS;
+constexpr bool ALL_LOAD = VECTORS * THREADS == BLOCK_VECTORS;
 // Vectors from FIRST_WHOLE to END_WHOLE lie within the matrix; the one before and the one behind may do in part.
 constexpr int FIRST_WHOLE = SHIFT > 0, END_WHOLE = (SHIFT + SIZE) / WIDTH;
 constexpr bool TAIL = (SHIFT + SIZE) % WIDTH != 0;
@@ -28,8 +29,12 @@ constexpr int ACTIVE = THREADS / N * N, ROUNDS = (BLOCK_ELEMENTS + ACTIVE - 1) /
 constexpr bool BY_LANES = N < 32 && (N & (N - 1)) == 0;
 constexpr int COPIES = BY_LANES ? THREADS / 32 : ACTIVE / N;
 
+// Loops of up to MOST_UNROLLED rounds are unrolled, others in part.
+constexpr int MOST_UNROLLED = 8;
+__device__ constexpr int unrolled(int rounds) { return rounds <= MOST_UNROLLED ? rounds : MOST_UNROLLED / 2; }
+
 // Lanes that add up `copies` numbers of a column, a power of two.
-constexpr int lanes_of(int copies) {
+__device__ constexpr int lanes_of(int copies) {
     int lanes = 1;
     while (lanes < 32 && lanes < copies && 2 * lanes * N <= THREADS) {
         lanes *= 2;
@@ -42,13 +47,14 @@ constexpr int RECEIVED = CLUSTER * (AT_ONCE ? COPIES : 1);
 
 // The sums of columns of which there are COUNT numbers, N apart: that of column t / lanes_of(COUNT) in the first of its threads t.
 template <int COUNT> __device__ __forceinline__ float column_sum(const float* numbers) {
-    constexpr int LANES = lanes_of(COUNT);
-    const int column = threadIdx.x / LANES;
+    constexpr int LANES = lanes_of(COUNT), COLUMN_ROUNDS = (COUNT + LANES - 1) / LANES;
+    const int column = threadIdx.x / LANES, lane = threadIdx.x % LANES;
     float sum = 0.0f;
     if (column < N) {
-#pragma unroll 4
-        for (int i = threadIdx.x % LANES; i < COUNT; i += LANES) {
-            sum += numbers[i * N + column];
+#pragma unroll(unrolled(COLUMN_ROUNDS))
+        for (int r = 0; r < COLUMN_ROUNDS; ++r) {
+            const int i = r * LANES + lane;
+            sum += COUNT % LANES == 0 || i < COUNT ? numbers[i * N + column] : 0.0f;
         }
     }
 #pragma unroll
@@ -58,7 +64,9 @@ template <int COUNT> __device__ __forceinline__ float column_sum(const float* nu
     return sum;
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 1) column_periodic_cluster(const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out) {
+// A cluster that the compiler knows needs no test of whether there is one.
+extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTER, 1, 1)
+    column_periodic_cluster(const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out) {
     __shared__ __align__(16) ELEMENT elements[BLOCK_ELEMENTS];
     __shared__ float own[AT_ONCE ? 1 : COPIES * N];
     __shared__ float received[RECEIVED * N];
@@ -71,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) column_periodic_cluster
 #pragma unroll
     for (int v = 0; v < VECTORS; ++v) {
         const int vector = block * BLOCK_VECTORS + v * THREADS + t;
-        const bool whole = v * THREADS + t < BLOCK_VECTORS && vector >= FIRST_WHOLE && vector < END_WHOLE;
+        const bool whole = (ALL_LOAD || v * THREADS + t < BLOCK_VECTORS) && (FIRST_WHOLE == 0 || vector > 0) && vector < END_WHOLE;
         bits[v] = whole ? __ldg(vectors + v * THREADS + t) : uint4{};
     }
     // The vectors that lie within the matrix in part, an element a thread.
@@ -86,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) column_periodic_cluster
 #pragma unroll
     for (int v = 0; v < VECTORS; ++v) {
         const int vector = block * BLOCK_VECTORS + v * THREADS + t;
-        if (v * THREADS + t < BLOCK_VECTORS && vector >= FIRST_WHOLE && !(TAIL && vector == END_WHOLE)) {
+        if ((ALL_LOAD || v * THREADS + t < BLOCK_VECTORS) && (FIRST_WHOLE == 0 || vector > 0) && !(TAIL && vector == END_WHOLE)) {
             reinterpret_cast<uint4*>(elements)[v * THREADS + t] = bits[v];
         }
     }
@@ -95,10 +103,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) column_periodic_cluster
     }
     __syncthreads();
     float sum = 0.0f;
-#pragma unroll 4
-    for (int r = 0; r < ROUNDS; ++r) {
-        const int i = r * ACTIVE + t;
-        sum += (ACTIVE == THREADS || t < ACTIVE) && i < BLOCK_ELEMENTS ? static_cast<float>(elements[i]) : 0.0f;
+    if (ACTIVE == THREADS || t < ACTIVE) {
+#pragma unroll(unrolled(ROUNDS))
+        for (int r = 0; r < ROUNDS; ++r) {
+            const int i = r * ACTIVE + t;
+            const bool there = BLOCK_ELEMENTS % ACTIVE == 0 || r + 1 < ROUNDS || i < BLOCK_ELEMENTS;
+            sum += there ? static_cast<float>(elements[i]) : 0.0f;
+        }
     }
     if constexpr (BY_LANES) {
 #pragma unroll
@@ -134,9 +145,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) column_periodic_cluster
         __syncthreads();
     }
     sum = column_sum<RECEIVED>(received);
-    const int column = t / lanes_of(RECEIVED);
+    const unsigned column = threadIdx.x / lanes_of(RECEIVED);
     if (t % lanes_of(RECEIVED) == 0 && column < N) {
-        constexpr int TURN = SHIFT % N;
+        constexpr unsigned TURN = SHIFT % N;
         out[column >= TURN ? column - TURN : column - TURN + N] = static_cast<ELEMENT>(sum);
     }
 }
