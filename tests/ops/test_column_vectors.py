@@ -15,7 +15,7 @@ from test_one_block import ELEMENTS, view_of
 from torch import Tensor
 
 from kernelviz.ops import op_named
-from kernelviz.ops.column_reduction import vectors
+from kernelviz.ops.column_reduction import periodic_cluster, vectors
 
 pytestmark = needs_compiler
 SHAPES = ((1, 1), (3, 5), (9, 1), (300, 136), (67, 33), (1031, 3), (70, 523), (2, 3001), (8, 1028), (7, 262), (17, 260))
@@ -32,7 +32,7 @@ FILES = (
     vectors.PERIODIC,
     vectors.KNOWN_SIZE,
     vectors.PERIODIC,
-    vectors.PERIODIC_CLUSTER,
+    periodic_cluster.SOURCE,
 )
 SHARED = re.compile(r"__shared__ (?:__align__\(16\) )?(\w+) (elements|own)\[(.*)\];")
 SOURCES = dict(zip(KERNELS, FILES, strict=True))
@@ -69,7 +69,7 @@ def launch_of(
         blocks, threads = vectors.known_size_grid(n)
         return {"KNOWN_M": str(m), "KNOWN_N": str(n)}, Grid(blocks=blocks, threads=threads), [x_MN, out], torch.zeros(1)
     if kernel == CLUSTER:
-        cluster = vectors.periodic_cluster(m, n, itemsize, shift)
+        cluster = periodic_cluster.periodic_cluster(m, n, itemsize, shift)
         assert cluster is not None
         grid = Grid(blocks=cluster.blocks, threads=cluster.threads, cluster=cluster.blocks)
         return cluster.defines(m, n, shift), grid, [x_MN, out], torch.zeros(1)
@@ -110,7 +110,7 @@ def text_of(kernel: str) -> str:
     source = SOURCES[kernel]
     header = {vectors.FEW_ODD_ROWS: "two_vectors.cuh", vectors.FEW_ROWS: "access_bits.cuh"}.get(source)
     if (
-        source == vectors.PERIODIC_CLUSTER
+        source == periodic_cluster.SOURCE
     ):  # static shared memory would be one for all blocks, as that of the first may be
         of_block = r"alignas(16) static \1 all_of_\2[8][\3]; \1* \2 = all_of_\2[block_in_cluster()];"
         return SHARED.sub(of_block, source.read_text()).replace("__shared__ float received", "static float received")
@@ -123,7 +123,7 @@ def check(emulator: Emulator, kernel: str, m: int, n: int, dtype: str, offset: i
     (x_MN,) = inputs_of(op, problem)
     if n > {"column_periodic": 512, FLAGGED: 256, CLUSTER: 256}.get(kernel, n):
         return
-    if kernel == CLUSTER and m * n * x_MN.element_size() > vectors.CLUSTER_BYTES:
+    if kernel == CLUSTER and m * n * x_MN.element_size() > periodic_cluster.CLUSTER_BYTES:
         return
     if kernel == "column_known_size" and (m > vectors.KNOWN_SIZE_ROWS or m * n > vectors.KNOWN_SIZE_ELEMENTS):
         return

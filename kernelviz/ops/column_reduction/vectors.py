@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.variant import Launch
+from kernelviz.ops.column_reduction.periodic_cluster import bind_periodic_cluster, periodic_cluster
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.kernels.gpu import has_clusters, multiprocessors
+from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.vec16 import VEC16_BYTES
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 FEW_ROWS, FEW_ODD_ROWS = FOLDER / "few_rows.cu", FOLDER / "few_odd_rows.cu"
-PERIODIC_CLUSTER = FOLDER / "periodic_cluster.cu"
 SHIFTED, PERIODIC, KNOWN_SIZE = FOLDER / "shifted.cu", FOLDER / "periodic.cu", FOLDER / "known_size.cu"
 WARP = 32
 THREADS = 256
@@ -37,11 +37,6 @@ BATCH = 8
 PERIODIC_THREADS = 512
 FLAGGED_BYTES, FLAGGED_COLUMNS, FLAGGED_SUMS = 2**20, 256, 4096
 """Most bytes and columns of a matrix of which the last block waits for the others' sums, and most sums that it waits for."""
-
-CLUSTER_BYTES = 256 * 1024
-"""Most bytes of a matrix of few columns that one cluster sums."""
-CLUSTER, CLUSTER_THREADS, ONE_BLOCK_VECTORS = 8, 1024, 512
-"""Blocks of the cluster, as many as every GPU with clusters has; most threads of one; vectors that one block sums alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,43 +217,6 @@ def period_of(m: int, n: int, itemsize_bytes: int, count: int, flagged_bytes: in
     return Period(threads, active, blocks)
 
 
-@dataclass(frozen=True, slots=True)
-class PeriodicCluster:
-    """Blocks of the cluster that sums a matrix, their threads, and the 16-byte vectors of each, whole rows together."""
-
-    blocks: int
-    threads: int
-    block_vectors: int
-
-    def defines(self, m: int, n: int, shift: int) -> dict[str, str]:
-        """What the kernel is compiled with."""
-        size = {"SIZE": m * n, "N": n, "SHIFT": shift}
-        shape = {"CLUSTER": self.blocks, "THREADS": self.threads, "BLOCK_VECTORS": self.block_vectors}
-        return {name: str(value) for name, value in (size | shape).items()}
-
-
-def periodic_cluster(m: int, n: int, itemsize_bytes: int, shift: int) -> PeriodicCluster | None:
-    """A cluster for m rows of n columns; None for more than 256 KB or 256 columns.
-
-    `shift`: elements by which the matrix starts behind a multiple of 16 bytes. A thread has one vector, two beyond 128 KB.
-
-    >>> periodic_cluster(4864, 8, 2, 0), periodic_cluster(100, 3, 4, 0)
-    (PeriodicCluster(blocks=8, threads=608, block_vectors=608), PeriodicCluster(blocks=1, threads=96, block_vectors=75))
-    >>> periodic_cluster(2**17, 1, 2, 0), periodic_cluster(2**17, 1, 4, 0)
-    (PeriodicCluster(blocks=8, threads=1024, block_vectors=2048), None)
-    """
-    if m * n * itemsize_bytes > CLUSTER_BYTES or n > FLAGGED_COLUMNS:
-        return None
-    width = VEC16_BYTES // itemsize_bytes
-    period = n // math.gcd(n, width)
-    vectors = -(-(m * n + shift) // width)
-    blocks = 1 if vectors <= ONE_BLOCK_VECTORS else CLUSTER
-    block_vectors = -(-vectors // (blocks * period)) * period
-    of_thread = -(-block_vectors // CLUSTER_THREADS)
-    threads = -(-max(-(-block_vectors // of_thread), n) // WARP) * WARP
-    return PeriodicCluster(blocks, threads, block_vectors)
-
-
 def bind_few_rows(x_MN: Tensor, *, wide: bool = True, most_odd: int = ODD_ROWS_IN_FLIGHT) -> Launch:
     """A thread has all rows of its columns: of 16 bytes of them, also where rows of 16-bit elements begin within a vector if
     `wide`. `most_odd`: rows that it then has in flight if there are no more. A tiny matrix has a kernel compiled for its size.
@@ -351,14 +309,14 @@ def bind_shifted(x_MN: Tensor) -> Launch:
 
 
 def bind_periodic(x_MN: Tensor) -> Launch:
-    """The matrix as one vector: a thread's loads are so far apart that each element of them is always of the same column. Up to 256 KB by one
-    cluster, on a GPU that has clusters."""
+    """The matrix as one vector: a thread's loads are so far apart that each element of them is always of the same column.
+    Up to 256 KB by one cluster, on a GPU that has clusters."""
     import torch
 
     m, n, shift = _shape(x_MN)
     cluster = periodic_cluster(m, n, x_MN.element_size(), shift)
-    if cluster is not None and has_clusters(x_MN.device):
-        return _bind_periodic_cluster(x_MN, cluster, shift)
+    if cluster is not None and nvrtc.has_clusters():
+        return bind_periodic_cluster(x_MN, cluster, shift)
     period = period_of(m, n, x_MN.element_size(), multiprocessors(x_MN.device))
     out_N = _sums(x_MN)
     partials = torch.zeros(
@@ -374,20 +332,6 @@ def bind_periodic(x_MN: Tensor) -> Launch:
         # Addresses are taken here, so that the launch keeps alive the tensors that only it owns.
         pointers = (t.data_ptr() for t in (x_MN, partials, arrived, out_N))
         nvrtc.launch(kernel, period.blocks, period.threads, *pointers, *sizes)
-        return out_N
-
-    return launch
-
-
-def _bind_periodic_cluster(x_MN: Tensor, tile: PeriodicCluster, shift: int) -> Launch:
-    out_N = _sums(x_MN)
-    m, n = x_MN.shape
-    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), **tile.defines(m, n, shift)}
-    kernel = nvrtc.kernel(PERIODIC_CLUSTER, "column_periodic_cluster", defines, cluster=tile.blocks)
-
-    def launch() -> Tensor:
-        pointers = x_MN.data_ptr(), out_N.data_ptr()
-        nvrtc.launch(kernel, tile.blocks, tile.threads, *pointers, cluster=tile.blocks)
         return out_N
 
     return launch

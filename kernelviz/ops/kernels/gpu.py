@@ -13,10 +13,3 @@ def multiprocessors(device: torch.device) -> int:
     import torch
 
     return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1
-
-
-def has_clusters(device: torch.device) -> bool:
-    """Whether a GPU has clusters of blocks that read each other's shared memory: compute capability 9.0 or later."""
-    import torch
-
-    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= (9, 0)
