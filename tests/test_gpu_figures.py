@@ -97,7 +97,7 @@ NOT_ASKED_YET = {
     *(("add", "torch_graph"), ("scale", "cuda_published")),
     ("row_sum", "cuda_known_length"),
     *((op, name) for op in ("row_sum", "argmax", *_NORMALISED) for name in ("cuda_slab", "cuda_slab_stages")),
-    ("rmsnorm_quantize_fp8", "cuda_slab"),
+    *((op, "cuda_slab") for op in ("quantize_fp8", "quantize_int8", "rmsnorm_quantize_fp8")),
     *((op, "cuda_split") for op in (*_NORMALISED, "quantize_fp8", "quantize_int8", "rmsnorm_quantize_fp8")),
     *((op, "cuda_interleave") for op in ("transpose", "reshape_elementwise")),
     *((op, "cuda_slices") for op in ("embedding", "index_select", "gather")),

@@ -13,7 +13,7 @@ from kernelviz.ops.kernels import nvrtc
 INLINED = (
     *("row_beside.cuh", "split_normalisation.cuh", "split_rows.cuh"),
     *("slab_normalisation.cuh", "slabs.cuh", "slab_registers.cuh", "slab_stages.cuh", "slab_rows.cuh", "rows.cuh"),
-    "access_bits.cuh",
+    *("adjacent_sum.cuh", "access_bits.cuh"),
 )
 FUNNEL_SHIFT = """
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned bits) {

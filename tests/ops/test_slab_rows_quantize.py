@@ -1,4 +1,4 @@
-"""Quantisation of many short rows after a normalisation, by fibers of the processor, with planted mistakes."""
+"""Quantisation of many short rows, alone and after a normalisation, by fibers of the processor, with planted mistakes."""
 
 from __future__ import annotations
 
@@ -14,67 +14,108 @@ from torch import Tensor
 
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
-from kernelviz.ops import op_named
+from kernelviz.ops import Op, op_named
 from kernelviz.ops.kernels.row_slabs import SlabRing, row_slab, rows_in_registers
-from kernelviz.ops.quantize.cuda_slab import ARRAYS, LONGEST_ROW_BYTES, SLABS, SOURCE, bind_slab
+from kernelviz.ops.quantize.cuda_slab import (
+    KNOWN_LENGTH_SOURCE,
+    KNOWN_LENGTH_THREADS,
+    LONGEST_KNOWN,
+    LONGEST_ROW_BYTES,
+    SLABS,
+    SOURCE,
+    arrays,
+    bind_slab,
+    format_defines,
+    known_length_defines,
+)
 from kernelviz.ops.quantize.reference import EPS, SMALLEST
 
+OPS = ("quantize_int8", "quantize_fp8", "rmsnorm_quantize_fp8")
 OP = op_named("rmsnorm_quantize_fp8")
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 SMALL = replace(SLABS, threads=32, stages=2, slab_bytes=2048)
 """Of which a stage is used again after one slab."""
-LENGTHS = (1, 2, 3, 5, 6, 7, 8, 12, 16, 20, 21, 33, 63, 64, 100, 127, 128)
-NUMBERS = "float eps,\n    float smallest, "
+LENGTHS = (1, 2, 3, 5, 6, 7, 8, 12, 16, 20, 21, 22, 30, 33, 63, 64, 100, 127, 128)
+NUMBERS = "float eps,\n    float smallest"
 
 
 def run(
     emulator: Emulator,
-    inputs: tuple[Tensor, Tensor],
+    inputs: tuple[Tensor, ...],
     mode: Mode,
     ring: SlabRing = SLABS,
     text: Callable[[str], str] = lambda text: text,
+    op: Op = OP,
 ) -> tuple[tuple[Tensor, Tensor], str]:
     """The 8-bit numbers and the scales that a launch with two persistent blocks leaves, and the first error."""
-    x_MN, w_N = inputs
+    x_MN, weighted = inputs[0], len(inputs) > 1
+    target = "int8" if op.name == "quantize_int8" else "fp8"
+    registers = arrays(weighted=weighted)
     m, n = x_MN.shape
     itemsize = x_MN.element_size()
-    slab = rows_in_registers(n, itemsize, ring=ring, arrays=ARRAYS)
+    slab = rows_in_registers(n, itemsize, ring=ring, arrays=registers)
     if slab is None:
-        slab = row_slab(m, n, itemsize, 2, ring=ring, arrays=ARRAYS)
+        slab = row_slab(m, n, itemsize, 2, ring=ring, arrays=registers)
         assert slab is not None
         slab = slab.balanced(m, n * itemsize, 2)
     slabs = -(-m // slab.rows)
     code = text_of(SOURCE)
     assert NUMBERS in code
+    macros = slab.defines(x_MN) | format_defines(target, weighted=weighted)
     # The emulator passes whole numbers as arguments.
     code = (
-        code.replace(NUMBERS, "float, float, ")
-        .replace("+ eps)", f"+ {EPS}f)")
-        .replace(", smallest)", f", {SMALLEST}f)")
+        code.replace(NUMBERS, "float, float").replace("+ eps)", f"+ {EPS}f)").replace(", smallest)", f", {SMALLEST}f)")
     )
-    program = emulator.program(SOURCE, "rmsnorm_quantize_slabs", slab.defines(x_MN), text=text(code))
+    program = emulator.program(SOURCE, "quantize_slabs", macros, text=text(code))
     q, scales = Output(m, n, torch.float8_e4m3fn), Output(m, 1, torch.float32)
     grid = Grid(
         blocks=slabs if slab.in_registers else min(2, slabs), threads=ring.threads, shared_bytes=slab.shared_bytes
     )
-    arguments = [x_MN, w_N, q.matrix, scales.matrix, m, n, 0, 0, slab.rows, slab.tensor_bytes]
+    arguments = [x_MN, inputs[1] if weighted else 0, q.matrix, scales.matrix, m, n, 0, 0, slab.rows, slab.tensor_bytes]
     error = program.run(arguments, grid, mode, readable=inputs)
     assert q.guard_is_unchanged()
     assert scales.guard_is_unchanged()
-    return (q.matrix.clone(), scales.matrix.view(m).clone()), error
+    q_MN = q.matrix.view(torch.int8) if target == "int8" else q.matrix
+    return (q_MN.clone(), scales.matrix.view(m).clone()), error
 
 
-def problem_of(m: int, n: int, dtype: str) -> Problem:
-    return OP.problem({"m": m, "n": n}, dtype)
+def run_few(
+    emulator: Emulator, inputs: tuple[Tensor, ...], mode: Mode, op: Op, text: Callable[[str], str] = lambda text: text
+) -> tuple[tuple[Tensor, Tensor], str]:
+    """The same of the kernel that has a thread for each of few rows."""
+    x_MN, weighted = inputs[0], len(inputs) > 1
+    target = "int8" if op.name == "quantize_int8" else "fp8"
+    m, n = x_MN.shape
+    code = text_of(KNOWN_LENGTH_SOURCE)
+    assert NUMBERS in code
+    code = (
+        code.replace(NUMBERS, "float, float").replace("+ eps)", f"+ {EPS}f)").replace(", smallest)", f", {SMALLEST}f)")
+    )
+    macros = known_length_defines(x_MN, target, weighted=weighted)
+    program = emulator.program(KNOWN_LENGTH_SOURCE, "quantize_known_length", macros, text=text(code))
+    q, scales = Output(m, n, torch.float8_e4m3fn), Output(m, 1, torch.float32)
+    grid = Grid(blocks=-(-m // KNOWN_LENGTH_THREADS), threads=min(m, KNOWN_LENGTH_THREADS))
+    arguments = [x_MN, inputs[1] if weighted else 0, q.matrix, scales.matrix, m, 0, 0]
+    error = program.run(arguments, grid, mode, readable=inputs)
+    assert q.guard_is_unchanged()
+    assert scales.guard_is_unchanged()
+    q_MN = q.matrix.view(torch.int8) if target == "int8" else q.matrix
+    return (q_MN.clone(), scales.matrix.view(m).clone()), error
 
 
-def right(problem: Problem, inputs: tuple[Tensor, Tensor], outputs: tuple[Tensor, Tensor]) -> bool:
-    return compare(OP, problem, inputs, outputs).passed
+def problem_of(m: int, n: int, dtype: str, op: Op = OP) -> Problem:
+    return op.problem({"m": m, "n": n}, dtype)
+
+
+def right(problem: Problem, inputs: tuple[Tensor, ...], outputs: tuple[Tensor, Tensor], op: Op = OP) -> bool:
+    return compare(op, problem, inputs, outputs).passed
 
 
 @needs_compiler
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_kernels_agree_with_the_reference(dtype: str, emulator: Emulator) -> None:
+@pytest.mark.parametrize("name", OPS)
+def test_kernels_agree_with_the_reference(name: str, dtype: str, emulator: Emulator) -> None:
+    op = op_named(name)
     for n in LENGTHS:
         if n * DTYPES[dtype].itemsize > LONGEST_ROW_BYTES:
             continue
@@ -84,39 +125,79 @@ def test_kernels_agree_with_the_reference(dtype: str, emulator: Emulator) -> Non
             (211, SMALL, MODES[0]),
             (211, SMALL, MODES[1]),
         ):
-            problem = problem_of(m, n, dtype)
-            inputs = inputs_of(OP, problem)
-            outputs, error = run(emulator, inputs, mode, ring)
+            problem = problem_of(m, n, dtype, op)
+            inputs = inputs_of(op, problem)
+            outputs, error = run(emulator, inputs, mode, ring, op=op)
             assert error == "", (m, n)
-            assert right(problem, inputs, outputs), (m, n)
+            assert right(problem, inputs, outputs, op), (m, n)
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", OPS)
+def test_few_rows_with_a_thread_each_agree_with_the_reference(name: str, dtype: str, emulator: Emulator) -> None:
+    op = op_named(name)
+    for n in range(1, LONGEST_KNOWN + 1):
+        for m in (1, 31, 77):
+            problem = problem_of(m, n, dtype, op)
+            inputs = inputs_of(op, problem)
+            outputs, error = run_few(emulator, inputs, MODES[0], op)
+            assert error == "", (m, n)
+            assert right(problem, inputs, outputs, op), (m, n)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("text", "mistaken"),
+    [("squares = fmaf(v[i], v[i], squares);", ""), ("fabsf(v[i])", "v[i]"), ("w)[k]", "w)[0]"), (">= m", "> m")],
+)
+def test_a_mistake_in_the_kernel_of_few_rows_gives_wrong_numbers(text: str, mistaken: str, emulator: Emulator) -> None:
+    problem = problem_of(77, 6, "fp32")
+    inputs = inputs_of(OP, problem)
+
+    def changed(code: str) -> str:
+        assert text in code
+        return code.replace(text, mistaken)
+
+    try:
+        outputs, error = run_few(emulator, inputs, MODES[0], OP, changed)
+    except AssertionError:
+        return  # it wrote behind an output
+    assert error or not right(problem, inputs, outputs)
 
 
 @needs_compiler
 @pytest.mark.parametrize("n", [3, 21, 64])
-def test_a_row_with_nan_has_nan_as_its_scale_and_no_other_row_has(n: int, emulator: Emulator) -> None:
-    x_MN, w_N = inputs_of(OP, problem_of(37, n, "fp32"))
-    x_MN[5, n - 1] = torch.nan
-    (_, scale_M), error = run(emulator, (x_MN, w_N), MODES[0])
+@pytest.mark.parametrize("name", OPS)
+def test_a_row_with_nan_has_nan_as_its_scale_and_no_other_row_has(name: str, n: int, emulator: Emulator) -> None:
+    op = op_named(name)
+    inputs = inputs_of(op, problem_of(37, n, "fp32", op))
+    inputs[0][5, n - 1] = torch.nan
+    (_, scale_M), error = run(emulator, inputs, MODES[0], op=op)
     assert error == ""
     assert scale_M.isnan().nonzero().flatten().tolist() == [5]
 
 
 @needs_compiler
 @pytest.mark.parametrize("factor", [0.0, 2.0**-120, 2.0**124])
-def test_rows_of_zeros_and_of_tiny_and_huge_numbers(factor: float, emulator: Emulator) -> None:
-    problem = problem_of(37, 21, "fp32")
-    x_MN, w_N = inputs_of(OP, problem)
-    inputs = x_MN, w_N.clamp(-1, 1) * factor
-    outputs, error = run(emulator, inputs, MODES[0])
+@pytest.mark.parametrize("name", OPS)
+def test_rows_of_zeros_and_of_tiny_and_huge_numbers(name: str, factor: float, emulator: Emulator) -> None:
+    op = op_named(name)
+    problem = problem_of(37, 21, "fp32", op)
+    inputs = inputs_of(op, problem)
+    inputs = (*inputs[:-1], inputs[-1].clamp(-1, 1) * factor)
+    outputs, error = run(emulator, inputs, MODES[0], op=op)
     assert error == ""
-    assert right(problem, inputs, outputs)
+    assert right(problem, inputs, outputs, op)
 
 
 @pytest.mark.parametrize("n", [3, 64])
 def test_views_that_do_not_start_on_16_bytes_are_refused(n: int) -> None:
     x_MN = torch.ones(4 * n + 1, dtype=torch.bfloat16)[1:].view(4, n)
     with pytest.raises(BadField, match="16 bytes"):
-        bind_slab(x_MN, torch.ones(n, dtype=torch.bfloat16), eps=EPS)
+        bind_slab(x_MN, torch.ones(n, dtype=torch.bfloat16), "fp8", eps=EPS)
+    with pytest.raises(BadField, match="16 bytes"):
+        bind_slab(x_MN, None, "int8")
 
 
 MISTAKES = {

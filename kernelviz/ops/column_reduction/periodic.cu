@@ -6,19 +6,7 @@
 #include "skinny.cuh"
 
 constexpr int MOST_THREADS = 512, WIDTH = 16 / sizeof(ELEMENT);
-// BATCH: 16-byte loads of a thread in flight at once, eight are 64 KiB a block. ELEMENT_COUNT: the type of a number of elements. FLAGGED: few blocks, of
-// which the last waits for the sums of the others; else the last to finish is found by a counter.
-#ifndef BATCH
-#define BATCH 8
-#endif
-#ifndef ELEMENT_COUNT
-#define ELEMENT_COUNT long long
-#endif
-#ifdef FLAGGED
-using Partial = volatile unsigned long long;
-#else
-using Partial = float;
-#endif
+constexpr int BATCH = 8;  // 16-byte loads of a thread in flight at once, 64 KiB a block
 
 // Adds up `copies` vectors of n numbers that lie one after the other; the sums replace the first. By all threads of the block.
 __device__ __forceinline__ void fold(float* values, int n, int copies) {
@@ -32,69 +20,32 @@ __device__ __forceinline__ void fold(float* values, int n, int copies) {
     }
 }
 
-#ifdef FLAGGED
-// Adds the sums of the other blocks to the n of this one, the last. A sum and the sign that it is there are one number of 64 bits, so that neither
-// a fence nor an atomic operation is needed. All blocks are resident at once. blockDim.x >= n. `slots`: 0 before and afterwards.
-__device__ __forceinline__ void add_flagged(float* values, int n, Partial* slots) {
-    constexpr int IN_FLIGHT = 4;
-    const int numbers = (gridDim.x - 1) * n, places = min(static_cast<int>(blockDim.x) / n * n, numbers);
-    if (threadIdx.x < places) {
-        float sum = 0.0f;
-        for (int first = threadIdx.x; first < numbers; first += IN_FLIGHT * places) {
-            unsigned long long slot[IN_FLIGHT];
-            bool all;
-            do {
-                all = true;
-#pragma unroll
-                for (int k = 0; k < IN_FLIGHT; ++k) {
-                    slot[k] = first + k * places < numbers ? slots[first + k * places] : 1ull << 32;
-                }
-#pragma unroll
-                for (int k = 0; k < IN_FLIGHT; ++k) {
-                    all = all && slot[k] != 0;
-                }
-            } while (!all);
-#pragma unroll
-            for (int k = 0; k < IN_FLIGHT; ++k) {
-                if (first + k * places < numbers) {
-                    slots[first + k * places] = 0;
-                }
-                sum += __uint_as_float(static_cast<unsigned>(slot[k]));
-            }
-        }
-        values[n + threadIdx.x] = sum;
-    }
-    __syncthreads();
-    fold(values, n, 1 + places / n);
-}
-#endif
-
 // The matrix is read as one vector of `size` elements, whatever its rows are. `active` threads of each block load 16-byte vectors side by side;
 // active * WIDTH is a multiple of n, so each element of a thread's vectors is of the same column in every step. Column c of the matrix is number
 // c - head modulo n of the sums, because the first 16-byte vector starts `head` elements behind x.
 // The last block to finish adds up the sums of all, in an order that does not depend on which block it is. `arrived`: zero before and afterwards.
 extern "C" __global__ void __launch_bounds__(MOST_THREADS, 2) column_periodic(
-    const ELEMENT* __restrict__ x, Partial* __restrict__ partials, unsigned* __restrict__ arrived, ELEMENT* __restrict__ out,
-    ELEMENT_COUNT size, int n, int active) {
+    const ELEMENT* __restrict__ x, float* __restrict__ partials, unsigned* __restrict__ arrived, ELEMENT* __restrict__ out,
+    long long size, int n, int active) {
     __shared__ __align__(16) float values[MOST_THREADS * WIDTH];
     __shared__ float edge[2 * WIDTH];
     __shared__ int number_of_edge[2 * WIDTH];
     const int t = threadIdx.x;
     // Elements before the first whole vector (a view may start anywhere) and after the last: fewer than 2 WIDTH, read by the first block.
     const long long before = (16 - reinterpret_cast<unsigned long long>(x) % 16) % 16 / sizeof(ELEMENT);
-    const int head = static_cast<int>(min(before, static_cast<long long>(size)));
-    const ELEMENT_COUNT count = (size - head) / WIDTH;
+    const int head = static_cast<int>(min(before, size));
+    const long long count = (size - head) / WIDTH;
     const int edges = static_cast<int>(size - count * WIDTH);
     if (blockIdx.x == 0 && t < edges) {
-        const ELEMENT_COUNT from_first_vector = (t < head ? t : count * WIDTH + t) - head;
+        const long long from_first_vector = (t < head ? t : count * WIDTH + t) - head;
         edge[t] = static_cast<float>(x[head + from_first_vector]);
         number_of_edge[t] = static_cast<int>((from_first_vector % n + n) % n);
     }
     const uint4* vectors = reinterpret_cast<const uint4*>(x + head);
-    const ELEMENT_COUNT step = static_cast<ELEMENT_COUNT>(gridDim.x) * active;
+    const long long step = static_cast<long long>(gridDim.x) * active;
     if (t < active) {
         float total[WIDTH] = {};
-        for (ELEMENT_COUNT at = static_cast<ELEMENT_COUNT>(blockIdx.x) * active + t; at < count; at += BATCH * step) {
+        for (long long at = static_cast<long long>(blockIdx.x) * active + t; at < count; at += BATCH * step) {
             uint4 bits[BATCH];
             // Loads under predicates, not a loop over what remains, so that all of them are in flight at once.
 #pragma unroll
@@ -126,18 +77,6 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 2) column_periodic(
             }
         }
     }
-#ifdef FLAGGED
-    if (blockIdx.x + 1 < gridDim.x) {
-        for (int c = t; c < n; c += blockDim.x) {
-            partials[blockIdx.x * n + c] = 1ull << 32 | __float_as_uint(values[c]);
-        }
-        return;
-    }
-    if (gridDim.x > 1) {
-        __syncthreads();
-        add_flagged(values, n, partials);
-    }
-#else
     if (gridDim.x > 1) {
         for (int c = t; c < n; c += blockDim.x) {
             partials[(long long)blockIdx.x * n + c] = values[c];
@@ -170,7 +109,6 @@ extern "C" __global__ void __launch_bounds__(MOST_THREADS, 2) column_periodic(
         __syncthreads();
         fold(values, n, min(copies, static_cast<int>(gridDim.x)));
     }
-#endif
     for (int c = t; c < n; c += blockDim.x) {
         out[(c + head) % n] = static_cast<ELEMENT>(values[c]);
     }

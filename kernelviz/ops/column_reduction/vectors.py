@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.variant import Launch
+from kernelviz.ops.column_reduction.periodic_cluster import bind_periodic_cluster, periodic_cluster
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
@@ -34,8 +35,6 @@ KNOWN_SIZE_ELEMENTS, KNOWN_SIZE_ROWS, KNOWN_SIZE_THREADS = 1024, 8, 128
 BATCH = 8
 """16-byte loads that a thread of the kernels for many rows has in flight."""
 PERIODIC_THREADS = 512
-FLAGGED_BYTES, FLAGGED_COLUMNS, FLAGGED_SUMS = 2**20, 256, 4096
-"""Most bytes and columns of a matrix of which the last block waits for the others' sums, and most sums that it waits for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,37 +165,25 @@ def shifted_strips(m: int, n: int, width: int, shift: int, count: int) -> Shifte
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Threads of a block, those of them that load, blocks, vectors of a thread in flight, and whether the last block waits for
-    sums with a flag each, instead of the last to finish being found by a counter."""
+    """Threads of a block, those of them that load, and blocks."""
 
     threads: int
     active: int
     blocks: int
-    batch: int = BATCH
-    flagged: bool = False
-
-    @property
-    def defines(self) -> dict[str, str]:
-        """What the kernel is compiled with; a flagged matrix is counted in 32 bits."""
-        small = {"FLAGGED": "1", "ELEMENT_COUNT": "int"} if self.flagged else {}
-        return {"BATCH": str(self.batch), **small}
 
 
-def period_of(m: int, n: int, itemsize_bytes: int, count: int, flagged_bytes: int = FLAGGED_BYTES) -> Period:
+def period_of(m: int, n: int, itemsize_bytes: int, count: int) -> Period:
     """Blocks for m rows of n columns on a GPU of `count` SMs: the vectors of a block's threads are whole rows together.
 
-    Up to 1 MB, as many blocks as give each thread one vector, while the last block has few sums to wait for. Else one block an
-    SM, two for up to 64 columns, whose sums of blocks are soon added up; but each thread gets at least four vectors.
+    One block an SM, two for up to 64 columns, whose sums of blocks are soon added up; but each thread gets at least four vectors.
     Errors: BadField where a block has too few threads for that.
 
     >>> period_of(432734152, 1, 2, 132)
-    Period(threads=512, active=512, blocks=264, batch=8, flagged=False)
+    Period(threads=512, active=512, blocks=264)
     >>> period_of(9001, 131, 4, 132)
-    Period(threads=416, active=393, blocks=132, batch=8, flagged=False)
+    Period(threads=416, active=393, blocks=132)
     >>> period_of(100, 3, 4, 132)
-    Period(threads=96, active=75, blocks=1, batch=1, flagged=True)
-    >>> period_of(4864, 8, 2, 132)
-    Period(threads=512, active=512, blocks=10, batch=1, flagged=True)
+    Period(threads=96, active=75, blocks=1)
     """
     width = VEC16_BYTES // itemsize_bytes
     vectors_of_period = n // math.gcd(n, width)
@@ -208,24 +195,20 @@ def period_of(m: int, n: int, itemsize_bytes: int, count: int, flagged_bytes: in
     periods = min(PERIODIC_THREADS // vectors_of_period, -(-vectors // vectors_of_period))
     active = periods * vectors_of_period
     threads = -(-active // WARP) * WARP
-    if m * n * itemsize_bytes <= flagged_bytes and n <= FLAGGED_COLUMNS:
-        blocks = min(count, FLAGGED_SUMS // n, -(-vectors // active))
-        of_thread = -(-vectors // (blocks * active))
-        return Period(threads, active, blocks, min(BATCH, 1 << (of_thread - 1).bit_length()), flagged=True)
     blocks = min((2 if n <= 64 else 1) * count, -(-vectors // (4 * active)))
     return Period(threads, active, blocks)
 
 
-def bind_few_rows(x_MN: Tensor, *, wide: bool = True, most_odd: int = ODD_ROWS_IN_FLIGHT) -> Launch:
-    """A thread has all rows of its columns: of 16 bytes of them, also where rows of 16-bit elements begin within a vector if
-    `wide`. `most_odd`: rows that it then has in flight if there are no more. A tiny matrix has a kernel compiled for its size.
+def bind_few_rows(x_MN: Tensor) -> Launch:
+    """A thread has all rows of its columns: of 16 bytes of them, also where rows of 16-bit elements begin within a vector. A
+    tiny matrix has a kernel compiled for its size.
 
     All binds raise BadField for a matrix that is not contiguous or too wide.
     """
     m, n, shift = _shape(x_MN)
     size, count = x_MN.element_size(), multiprocessors(x_MN.device)
     out_N = _sums(x_MN)
-    odd = few_odd_rows(m, n, size, shift, count, most_odd) if wide and size <= ODD_ITEMSIZE else None
+    odd = few_odd_rows(m, n, size, shift, count) if size <= ODD_ITEMSIZE else None
     if m <= KNOWN_SIZE_ROWS and m * n <= KNOWN_SIZE_ELEMENTS:
         return _bind_known_size(x_MN, out_N)
     if odd is not None:
@@ -308,20 +291,20 @@ def bind_shifted(x_MN: Tensor) -> Launch:
 
 
 def bind_periodic(x_MN: Tensor) -> Launch:
-    """The matrix as one vector: a thread's loads are so far apart that each element of them is always of the same column."""
+    """The matrix as one vector: a thread's loads are so far apart that each element of them is always of the same column.
+    Up to 256 KB by one cluster, on a GPU that has clusters."""
     import torch
 
-    m, n, _ = _shape(x_MN)
+    m, n, shift = _shape(x_MN)
+    cluster = periodic_cluster(m, n, x_MN.element_size(), shift)
+    if cluster is not None and nvrtc.has_clusters():
+        return bind_periodic_cluster(x_MN, cluster, shift)
     period = period_of(m, n, x_MN.element_size(), multiprocessors(x_MN.device))
     out_N = _sums(x_MN)
-    partials = torch.zeros(
-        period.blocks * n, dtype=torch.int64 if period.flagged else torch.float32, device=x_MN.device
-    )
+    partials = torch.empty(period.blocks * n, dtype=torch.float32, device=x_MN.device)
     arrived = torch.zeros(1, dtype=torch.int32, device=x_MN.device)
-    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), **period.defines}
-    kernel = nvrtc.kernel(PERIODIC, "column_periodic", defines)
-    count = ctypes.c_int(m * n) if period.flagged else ctypes.c_longlong(m * n)
-    sizes = (count, ctypes.c_int(n), ctypes.c_int(period.active))
+    kernel = nvrtc.kernel(PERIODIC, "column_periodic", {"ELEMENT": nvrtc.element_type(x_MN.dtype)})
+    sizes = (ctypes.c_longlong(m * n), ctypes.c_int(n), ctypes.c_int(period.active))
 
     def launch() -> Tensor:
         # Addresses are taken here, so that the launch keeps alive the tensors that only it owns.

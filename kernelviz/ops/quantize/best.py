@@ -17,18 +17,25 @@ SHORT_VECTOR_ROW_BYTES = 128
 def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     """A program of Triton a row up to 8192 elements, and persistent clusters for longer rows; a block of CUDA C++ for short
     rows and those of no multiple of 16 elements; several blocks a row for rows of more than 1 MiB that are fewer than
-    multiprocessors.
+    multiprocessors; one or several rows a thread or warp for rows of up to 256 bytes, but Triton from 128 bytes on if they are
+    whole vectors.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. No cluster holds a
     row of more than 1 MiB, and one block a row would leave multiprocessors idle.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((512, 8192), (512, 131072), (512, 4099), (2**20, 64), (19, 2**20))
+    >>> shapes = ((512, 8192), (512, 131072), (512, 4099), (2**20, 64), (19, 2**20), (2**20, 30), (1, 1))
     >>> [quantize(Problem(op="quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_row', 'cuda_columns', 'cuda_registers', 'cuda_registers', 'cuda_split']
+    ['triton_row', 'cuda_columns', 'cuda_registers', 'triton_row', 'cuda_split', 'cuda_slab', 'cuda_slab']
     """
     if few_long_rows(problem, card):
         return ("cuda_split", "cuda_columns", "cuda_registers")
+    if row_bytes(problem) <= LONGEST_SLAB_ROW_BYTES:
+        return (
+            ("triton_row", "cuda_slab", "cuda_registers")
+            if _short_vectors(problem)
+            else ("cuda_slab", "cuda_registers")
+        )
     if problem.sizes["n"] > SHORT_ROW:
         return ("cuda_columns", "cuda_registers")
     return ("cuda_registers", "triton_row") if _uneven(problem, card) else ("triton_row", "cuda_registers")
@@ -37,8 +44,8 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
 def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     """A block of CUDA C++ a row where rows of up to 8192 are no more than multiprocessors, and for short rows and those of no
     multiple of 16 elements; else Triton up to 2048 elements, and persistent clusters beyond; several blocks a row for rows of
-    more than 1 MiB that are fewer than multiprocessors; several rows a thread or warp for rows of up to 256 bytes, but Triton
-    from 128 bytes on if they are whole vectors.
+    more than 1 MiB that are fewer than multiprocessors; one or several rows a thread or warp for rows of up to 256 bytes, but
+    Triton from 128 bytes on if they are whole vectors.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. H200, fp16: 19 rows
     of 24.8 million, one block each, take 5984 us; bf16: 180,692 rows of 2, bytes of each stored apart, take 8.12 us.
@@ -51,12 +58,17 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     n = problem.sizes["n"]
     if few_long_rows(problem, card):
         return ("cuda_split", "cuda_columns", "cuda_fused")
-    vectors = SHORT_VECTOR_ROW_BYTES <= row_bytes(problem) <= LONGEST_SLAB_ROW_BYTES and whole_vectors(problem, "n")
+    vectors = _short_vectors(problem)
     if row_bytes(problem) <= LONGEST_SLAB_ROW_BYTES and not vectors:
         return ("cuda_slab", "cuda_fused")
     if n <= SHORT_ROW and (problem.sizes["m"] <= card.multiprocessors or (_uneven(problem, card) and not vectors)):
         return ("cuda_fused",)
     return ("triton_fused", "cuda_fused") if n <= 2048 else ("cuda_columns", "cuda_fused")
+
+
+def _short_vectors(problem: Problem) -> bool:
+    """Whether rows are whole 16-byte vectors that slabs could have, but Triton reads faster."""
+    return SHORT_VECTOR_ROW_BYTES <= row_bytes(problem) <= LONGEST_SLAB_ROW_BYTES and whole_vectors(problem, "n")
 
 
 def _uneven(problem: Problem, card: Card) -> bool:

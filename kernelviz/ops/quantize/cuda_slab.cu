@@ -1,5 +1,5 @@
-// `rmsnorm_quantize_fp8` of many short rows (slabs.cuh): very short rows stay in registers, others pass through a ring of shared memory. Numerics
-// as in cuda.cu. A row's 8-bit numbers have no 16-byte alignment of their own, so those of several rows are stored together: of the rows of a
+// `quantize_fp8`, `quantize_int8` (INT8) and `rmsnorm_quantize_fp8` (NORM) of many short rows (slabs.cuh): very short rows stay in registers,
+// others pass through a ring of shared memory. Numerics as in cuda.cu, with an approximate division for the reciprocal of a scale. A row's 8-bit numbers have no 16-byte alignment of their own, so those of several rows are stored together: of the rows of a
 // thread from its registers, of the rows of a warp from the shared memory where the warp has read its part of the slab.
 #include "eight_bit.cuh"
 #include "rows.cuh"
@@ -7,10 +7,10 @@
 
 using T = ELEMENT;
 constexpr int WIDTH = Unit<T>::WIDTH;
-constexpr float LARGEST = 448.0f;  // of e4m3
+constexpr float LARGEST = INT8 ? 127.0f : 448.0f;  // of the format
 constexpr bool TOGETHER = SLAB_ROWS > 0 && CONSECUTIVE_ROWS;
 
-// Σ x², max |x w|: max |y| is the latter times the scale of the norm.
+// Σ x² (NORM), max |x w|: max |y| is the latter times the scale of the norm.
 struct Statistics {
     float squares, most;
 };
@@ -20,7 +20,7 @@ struct Combine {
     }
 };
 
-__device__ __forceinline__ unsigned packed(const float* v) { return pack_8_bit<false>(v[0], v[1], v[2], v[3]); }
+__device__ __forceinline__ unsigned packed(const float* v) { return pack_8_bit<INT8>(v[0], v[1], v[2], v[3]); }
 
 // The numbers of consecutive rows of a thread, rounded and stored after the last row, since one store may have those of several rows.
 struct ThreadNumbers {
@@ -54,9 +54,9 @@ struct ThreadNumbers {
 // The numbers of a unit, at its place in a row.
 template <int COUNT> __device__ __forceinline__ void store_unit(unsigned char* row, int unit, const float (&v)[COUNT]) {
     if constexpr (COUNT == 1) {
-        row[unit] = (unsigned char)pack_8_bit<false>(v[0], 0.0f, 0.0f, 0.0f);
+        row[unit] = (unsigned char)pack_8_bit<INT8>(v[0], 0.0f, 0.0f, 0.0f);
     } else if constexpr (COUNT == 2) {
-        reinterpret_cast<unsigned short*>(row)[unit] = (unsigned short)pack_8_bit<false>(v[0], v[1], 0.0f, 0.0f);
+        reinterpret_cast<unsigned short*>(row)[unit] = (unsigned short)pack_8_bit<INT8>(v[0], v[1], 0.0f, 0.0f);
     } else {
         using Bits = typename BitsOf<COUNT>::Type;
         alignas(8) unsigned bytes[COUNT / 4];
@@ -98,12 +98,14 @@ __device__ __forceinline__ void store_of_warp(const SlabRow<T, 1>& row, unsigned
     fence_for_tma();
 }
 
-extern "C" __global__ void __launch_bounds__(SLAB_THREADS, SLAB_BLOCKS) rmsnorm_quantize_slabs(
+extern "C" __global__ void __launch_bounds__(SLAB_THREADS, SLAB_BLOCKS) quantize_slabs(
     const T* __restrict__ x, const T* __restrict__ w, unsigned char* __restrict__ q, float* __restrict__ scales, long long m, int n, float eps,
     float smallest, int rows_a_slab, int tensor_bytes) {
     const float of_n = 1.0f / n;
     Unit<T> weight[SLAB_UNITS];
-    each_unit<T>(n, threadIdx.x % SLAB_LANES, [&](int k, int unit) { weight[k] = Unit<T>::of(w, unit); });
+    if constexpr (NORM) {
+        each_unit<T>(n, threadIdx.x % SLAB_LANES, [&](int k, int unit) { weight[k] = Unit<T>::of(w, unit); });
+    }
     SlabTensors<T, 1, 0> tensors;
     tensors.from[0] = x;
     RowResults<float> scale_of;
@@ -114,16 +116,25 @@ extern "C" __global__ void __launch_bounds__(SLAB_THREADS, SLAB_BLOCKS) rmsnorm_
         each_unit<T>(n, row.lane, [&](int k, int unit) {
             float weights[WIDTH];
             row.read(0, k, unit).widen(v[k]);
-            weight[k].widen(weights);
+            if constexpr (NORM) {
+                weight[k].widen(weights);
+            }
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
-                statistics.squares = fmaf(v[k][e], v[k][e], statistics.squares);
-                v[k][e] *= weights[e];
+                if constexpr (NORM) {
+                    statistics.squares = fmaf(v[k][e], v[k][e], statistics.squares);
+                    v[k][e] *= weights[e];
+                }
                 statistics.most = Max{}(statistics.most, fabsf(v[k][e]));
             }
         });
-        statistics = warp_reduce<SLAB_LANES>(statistics, Combine{});
-        const float norm = rsqrtf(statistics.squares * of_n + eps);
+        float norm = 1.0f;
+        if constexpr (NORM) {
+            statistics = warp_reduce<SLAB_LANES>(statistics, Combine{});
+            norm = rsqrtf(statistics.squares * of_n + eps);
+        } else {
+            statistics.most = warp_reduce<SLAB_LANES>(statistics.most, Max{});
+        }
         // __fdividef returns 0 for divisors of more than 2^126.
         const float most = Max{}(statistics.most * norm, smallest), factor = norm * __fdividef(LARGEST / 4, most / 4);
         each_unit<T>(n, row.lane, [&](int k, int) {

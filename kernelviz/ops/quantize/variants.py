@@ -82,6 +82,13 @@ def rows_variants(target: str) -> tuple[Variant, ...]:
 
         return kernels.bind_columns(x_MN, None, target)
 
+    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
+    def cuda_slab(x_MN: Tensor) -> Launch:
+        """CUDA C++, many short rows in registers or a ring of slabs, few with a thread each; longer ones as `cuda_registers`."""
+        from kernelviz.ops.quantize import cuda_slab as kernels
+
+        return kernels.bind_slab(x_MN, None, target)
+
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_split(x_MN: Tensor) -> Launch:
         """CUDA C++, several blocks for each of a few long rows, in two launches; other rows as `cuda_registers`."""
@@ -89,7 +96,7 @@ def rows_variants(target: str) -> tuple[Variant, ...]:
 
         return kernels.bind_split(x_MN, None, target)
 
-    return torch_eager, torch_compile, triton_row, cuda_registers, cuda_cluster, cuda_columns, cuda_split
+    return torch_eager, torch_compile, triton_row, cuda_registers, cuda_cluster, cuda_columns, cuda_slab, cuda_split
 
 
 def rmsnorm_variants() -> tuple[Variant, ...]:
@@ -143,10 +150,10 @@ def rmsnorm_variants() -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
     def cuda_slab(x_MN: Tensor, w_N: Tensor) -> Launch:
-        """CUDA C++, many short rows in registers or a ring of slabs, stored several at once; longer ones as `cuda_fused`."""
+        """CUDA C++, many short rows in registers or a ring of slabs, few with a thread each; longer ones as `cuda_fused`."""
         from kernelviz.ops.quantize import cuda_slab as kernels
 
-        return kernels.bind_slab(x_MN, w_N, eps=EPS)
+        return kernels.bind_slab(x_MN, w_N, "fp8", eps=EPS)
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_split(x_MN: Tensor, w_N: Tensor) -> Launch:

@@ -7,6 +7,13 @@ _ODD: tuple[dict[str, int], ...] = (
     {"m": 67, "n": 33},
     {"m": 3, "n": 1031},
     {"m": 1, "n": 32771},
+    {"m": 1, "n": 1},
+    {"m": 613, "n": 2},
+    {"m": 1031, "n": 2},
+    {"m": 131, "n": 3},
+    {"m": 33, "n": 16},
+    {"m": 67, "n": 20},
+    {"m": 213, "n": 127},
 )
 _LARGE: tuple[dict[str, int], ...] = (
     {"m": 4096, "n": 8192},
@@ -18,8 +25,12 @@ _LARGE: tuple[dict[str, int], ...] = (
     {"m": 2, "n": 1048576},
     {"m": 3, "n": 300001},
     {"m": 7, "n": 2000003},
+    {"m": 1000003, "n": 3},
+    {"m": 300001, "n": 100},
 )
 _COMPILED: tuple[dict[str, int], ...] = (
+    {"m": 64, "n": 6},
+    {"m": 64, "n": 33},
     {"m": 64, "n": 128},
     {"m": 16, "n": 8192},
     {"m": 3, "n": 16384},
@@ -31,7 +42,3 @@ _OPS = ("quantize_fp8", "quantize_int8", "rmsnorm_quantize_fp8")
 ODD = dict.fromkeys(_OPS, _ODD)
 LARGE = dict.fromkeys(_OPS, _LARGE)
 COMPILED = dict.fromkeys(_OPS, _COMPILED)
-_NORMALISED = "rmsnorm_quantize_fp8"
-ODD[_NORMALISED] += ({"m": 613, "n": 2}, {"m": 131, "n": 3}, {"m": 67, "n": 20}, {"m": 213, "n": 127})
-LARGE[_NORMALISED] += ({"m": 1000003, "n": 3}, {"m": 300001, "n": 100})
-COMPILED[_NORMALISED] = ({"m": 64, "n": 33}, *_COMPILED)

@@ -24,3 +24,18 @@ template <int BLOCKS> __device__ __forceinline__ void gather(float value, float*
     __syncwarp();
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
+
+// In place of `gather`, each once in a kernel and by all threads, except the store: numbers for the first block alone. Its shared memory is there
+// after `wait_for_started`. A block that has called `block_has_stored` may end; what all have stored is visible after `wait_for_stored`.
+__device__ __forceinline__ void wait_for_started() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+__device__ __forceinline__ void store_in_first(float* to, float value) {
+    const unsigned mine = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    unsigned remote;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(remote) : "r"(mine));
+    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(remote), "f"(value) : "memory");
+}
+__device__ __forceinline__ void block_has_stored() {
+    __syncwarp();
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void wait_for_stored() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
