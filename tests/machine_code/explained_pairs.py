@@ -97,9 +97,6 @@ class RecordingDriver:
     def resident(self, kernel: Any, threads: int, cluster: int, shared_bytes: int) -> int:
         return 128
 
-    def has_clusters(self) -> bool:
-        return True
-
 
 def compiled(cubin: bytes, name: str, *, blocks: int, threads: int, cluster: int, dynamic_bytes: int) -> Compiled:
     file = read_cubin(cubin)

@@ -16,6 +16,7 @@ ON_GPU = [(op, v) for op, v in variants() if "cpu" not in v.needs]
 
 NOT_PASSED_YET: dict[str, tuple[str, ...]] = {
     "batchnorm_relu": ("triton_stepwise",),
+    "column_sum": ("cuda_cluster",),
     "norm_activation": ("triton_stepwise",),
     "quantize_fp8": ("cuda_slab",),
     "quantize_int8": ("cuda_slab",),

@@ -131,9 +131,6 @@ class Processor:
     def resident(self, kernel: Any, threads: int, cluster: int, shared_bytes: int) -> int:
         raise AssertionError
 
-    def has_clusters(self) -> bool:
-        raise AssertionError
-
 
 @pytest.fixture
 def processor(emulator: Emulator, monkeypatch: pytest.MonkeyPatch) -> Processor:

@@ -42,7 +42,3 @@ class CompileOnlyNvrtc:
         """One block for each multiprocessor. Only the driver knows how many are resident. Grids are computed from it; a bind
         that chooses between kernels by it has compiled all of them before."""
         return max(cluster, self._multiprocessors // cluster * cluster)
-
-    def has_clusters(self) -> bool:
-        """From compute capability 9.0 on."""
-        return int(self.arch.removeprefix("sm_").rstrip("a")) >= 90

@@ -94,9 +94,6 @@ class _WatchingDriver:
     def resident(self, kernel: Any, threads: int, cluster: int, shared_bytes: int) -> int:
         return self._inner.resident(kernel, threads, cluster, shared_bytes)
 
-    def has_clusters(self) -> bool:
-        return self._inner.has_clusters()
-
 
 @contextmanager
 def _programs() -> Iterator[list[Any]]:

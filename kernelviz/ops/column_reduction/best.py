@@ -9,6 +9,8 @@ FEW_ROWS = 8
 """Rows that one thread has in flight at once."""
 FEW_COLUMNS = 256
 """With more columns, the last block has too much to add up: 132 blocks have 135 KB of sums for 256 columns, which take 2 µs."""
+CLUSTER_BYTES = 256 * 1024
+"""Of a matrix that one cluster adds up."""
 ROWS_OF_WIDE = 64
 """With more rows, it costs time that one SM may have a block more than another: each block has all rows of its columns."""
 WIDE_BLOCKS = 2
@@ -16,12 +18,13 @@ WIDE_BLOCKS = 2
 
 
 def columns(problem: Problem, card: Card) -> tuple[str, ...]:
-    """One pass for up to 8 rows and for 64 wide aligned ones, the matrix as one vector up to 256 columns, else parts of the rows.
+    """One pass for up to 8 rows and for 64 wide aligned ones, the matrix as one vector up to 256 columns, of at most 256 KiB by one cluster;
+    else parts of the rows.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> sizes = ({"m": 2, "n": 1555024}, {"m": 1765, "n": 9361}, {"m": 432734152, "n": 1}, {"m": 64, "n": 2**20})
+    >>> sizes = ({"m": 2, "n": 1555024}, {"m": 1765, "n": 9361}, {"m": 432734152, "n": 1}, {"m": 64, "n": 2**20}, {"m": 4864, "n": 8})
     >>> [columns(Problem(op="column_sum", sizes=one, dtype="bf16"), H200)[0] for one in sizes]
-    ['cuda_few_rows', 'cuda_shifted', 'cuda_periodic', 'cuda_few_rows']
+    ['cuda_few_rows', 'cuda_shifted', 'cuda_periodic', 'cuda_few_rows', 'cuda_cluster']
     """
     m, n = problem.sizes["m"], problem.sizes["n"]
     fallback = ("cuda_shifted", "cuda_split", "triton_split")
@@ -30,5 +33,6 @@ def columns(problem: Problem, card: Card) -> tuple[str, ...]:
     if m <= FEW_ROWS or (m <= ROWS_OF_WIDE and wide):
         return ("cuda_few_rows", *fallback)
     if n <= FEW_COLUMNS:
-        return ("cuda_periodic", *fallback)
+        few = m * row_bytes(problem) <= CLUSTER_BYTES
+        return ("cuda_cluster", "cuda_periodic", *fallback) if few else ("cuda_periodic", *fallback)
     return fallback

@@ -95,6 +95,20 @@ def cuda_periodic(x_MN: Tensor) -> Launch:
     return kernels.bind_periodic(x_MN)
 
 
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda", "sm_90"),
+    techniques=("vec16", "cluster"),
+    targets=("sm_90", "sm_100", "sm_120"),
+    largest={"n": PERIODIC_MOST},
+)
+def cuda_cluster(x_MN: Tensor) -> Launch:
+    """CUDA C++, as cuda_periodic, but matrices up to 256 KB by one cluster: blocks exchange sums by shared memory."""
+    from kernelviz.ops.column_reduction import vectors as kernels
+
+    return kernels.bind_cluster(x_MN)
+
+
 @variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",), targets=EVERY_TARGET)
 def cuda_shifted(x_MN: Tensor) -> Launch:
     """CUDA C++, as cuda_split, but also rows that start within a vector are read 16 bytes per load, eight loads in flight."""
@@ -113,5 +127,6 @@ VARIANTS = (
     cuda_split,
     cuda_few_rows,
     cuda_periodic,
+    cuda_cluster,
     cuda_shifted,
 )

@@ -291,14 +291,10 @@ def bind_shifted(x_MN: Tensor) -> Launch:
 
 
 def bind_periodic(x_MN: Tensor) -> Launch:
-    """The matrix as one vector: a thread's loads are so far apart that each element of them is always of the same column.
-    Up to 256 KB by one cluster, on a GPU that has clusters."""
+    """The matrix as one vector: a thread's loads are so far apart that each element of them is always of the same column."""
     import torch
 
-    m, n, shift = _shape(x_MN)
-    cluster = periodic_cluster(m, n, x_MN.element_size(), shift)
-    if cluster is not None and nvrtc.has_clusters():
-        return bind_periodic_cluster(x_MN, cluster, shift)
+    m, n, _ = _shape(x_MN)
     period = period_of(m, n, x_MN.element_size(), multiprocessors(x_MN.device))
     out_N = _sums(x_MN)
     partials = torch.empty(period.blocks * n, dtype=torch.float32, device=x_MN.device)
@@ -313,6 +309,13 @@ def bind_periodic(x_MN: Tensor) -> Launch:
         return out_N
 
     return launch
+
+
+def bind_cluster(x_MN: Tensor) -> Launch:
+    """The matrix as one vector, up to 256 KB of at most 256 columns by one cluster; larger ones as `bind_periodic`."""
+    m, n, shift = _shape(x_MN)
+    cluster = periodic_cluster(m, n, x_MN.element_size(), shift)
+    return bind_periodic(x_MN) if cluster is None else bind_periodic_cluster(x_MN, cluster, shift)
 
 
 def _shape(x_MN: Tensor) -> tuple[int, int, int]:

@@ -146,8 +146,6 @@ class Driver(Protocol):
 
     def resident(self, kernel: Any, threads: int, cluster: int, shared_bytes: int) -> int: ...
 
-    def has_clusters(self) -> bool: ...
-
 
 class TorchDriver:
     """Kernels on torch's current device, launched into its current stream (the capturing one while a graph is captured)."""
@@ -193,11 +191,6 @@ class TorchDriver:
                 f"no block of {threads} threads and {shared_bytes} bytes fits on this GPU ({status.name})"
             )
         return int(blocks)
-
-    def has_clusters(self) -> bool:
-        import torch
-
-        return torch.cuda.is_available() and torch.cuda.get_device_capability() >= (9, 0)
 
 
 active: Driver = TorchDriver()
@@ -246,11 +239,6 @@ def resident(kernel: Any, threads: int, *, cluster: int = 1, shared_bytes: int =
     Errors: DoesNotLaunch where none fits.
     """
     return active.resident(kernel, threads, cluster, shared_bytes)
-
-
-def has_clusters() -> bool:
-    """Whether kernels are for a GPU with clusters of blocks: compute capability 9.0 or later."""
-    return active.has_clusters()
 
 
 @functools.cache
