@@ -18,12 +18,12 @@ WIDE_BLOCKS = 2
 
 
 def columns(problem: Problem, card: Card) -> tuple[str, ...]:
-    """One pass for up to 8 rows and for 64 wide aligned ones, the matrix as one vector up to 256 columns, of at most 256 KiB by one cluster;
-    else parts of the rows.
+    """One pass for up to 8 rows and for 64 wide aligned ones; up to 256 columns, the matrix as one vector, by one cluster if it has
+    at most 256 KiB; else parts of the rows.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> sizes = ({"m": 2, "n": 1555024}, {"m": 1765, "n": 9361}, {"m": 432734152, "n": 1}, {"m": 64, "n": 2**20}, {"m": 4864, "n": 8})
-    >>> [columns(Problem(op="column_sum", sizes=one, dtype="bf16"), H200)[0] for one in sizes]
+    >>> sizes = ((2, 1555024), (1765, 9361), (432734152, 1), (64, 2**20), (4864, 8))
+    >>> [columns(Problem(op="column_sum", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in sizes]
     ['cuda_few_rows', 'cuda_shifted', 'cuda_periodic', 'cuda_few_rows', 'cuda_cluster']
     """
     m, n = problem.sizes["m"], problem.sizes["n"]
