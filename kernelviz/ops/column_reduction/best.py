@@ -18,7 +18,7 @@ WIDE_BLOCKS = 2
 
 
 def columns(problem: Problem, card: Card) -> tuple[str, ...]:
-    """One pass for up to 8 rows and for 64 wide aligned ones; up to 256 columns, the matrix as one vector, by one cluster if it has
+    """One pass for up to 8 rows and 64 wide aligned ones; up to 256 columns, the matrix as one vector, by one cluster if it has
     at most 256 KiB; else parts of the rows.
 
     >>> from kernelviz.ops.catalog.best import H200
