@@ -65,7 +65,8 @@ def launch_of(
         return tile.defines, grid, [x_MN, partials, arrived, out, *sizes], arrived
     if kernel == "column_known_size":
         blocks, threads = vectors.known_size_grid(n)
-        return {"KNOWN_M": str(m), "KNOWN_N": str(n)}, Grid(blocks=blocks, threads=threads), [x_MN, out], torch.zeros(1)
+        known = {"KNOWN_M": str(m), "KNOWN_N": str(n), "INDEX": "unsigned", "BLOCK_THREADS": str(threads)}
+        return known, Grid(blocks=blocks, threads=threads), [x_MN, out], torch.zeros(1)
     if kernel == CLUSTER:
         cluster = periodic_cluster.periodic_cluster(m, n, itemsize, shift)
         assert cluster is not None

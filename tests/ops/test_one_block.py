@@ -192,7 +192,7 @@ def output_for_one_size(
         if lanes is None:
             kernel, rows, lanes = "row_sum_known_vectors", 4, known_length.vector_lanes(n, itemsize)
         assert lanes is not None
-        blocks, rest = -(-m * lanes // (threads * rows)), [m]
+        blocks, rest = -(-m * lanes // (threads * rows)), [m - 1 if rows == 1 else m]
         defines |= {"LENGTH": str(n), "LANES": str(lanes), "ROWS": str(rows)}
         if lanes == 1:
             kernel, blocks, threads, rest = "row_sum_known_serial", 1, m, []
@@ -265,7 +265,10 @@ MISTAKES_FOR_ONE_SIZE = {
     ("cumsum", "the sum of the warp before is left out"): ("w < warp", "w + 1 < warp"),
     ("cumsum", "the sum of the lane before is left out"): ("base += lane > 0", "base += lane > 1"),
     ("cumsum", "threads do not wait for the sums of warps"): ("        __syncthreads();\n", ""),
-    ("row_sum", "the last element of a row is left out"): ("column < LENGTH", "column + 1 < LENGTH"),
+    ("row_sum", "the last element of a row is left out"): (
+        "k * LANES + lane < LENGTH ? to",
+        "k * LANES + lane + 1 < LENGTH ? to",
+    ),
     ("many rows", "the last vector of a row is left out"): ("lane < VECTORS", "lane + 1 < VECTORS"),
     ("many rows", "a row too many"): ("first + r * AT_ONCE < m) {", "first + r * AT_ONCE <= m) {"),
     ("row_sum", "a lane adds what belongs to the next row"): ("k * LANES + lane", "k * LANES + lane + 1"),

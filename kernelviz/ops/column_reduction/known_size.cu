@@ -3,24 +3,24 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include "one_element.cuh"
+
 #ifndef KNOWN_M
 #define KNOWN_M 1
 #define KNOWN_N 1
 #endif
 
-extern "C" __global__ void column_known_size(const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out) {
-    const int column = blockIdx.x * blockDim.x + threadIdx.x;
-    if (column < KNOWN_N) {
-        ELEMENT read[KNOWN_M];
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) column_known_size(const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out) {
+    const INDEX column = element_of_thread(KNOWN_N - 1);
+    ELEMENT read[KNOWN_M];
 #pragma unroll
-        for (int row = 0; row < KNOWN_M; ++row) {
-            read[row] = __ldg(x + row * KNOWN_N + column);
-        }
-        float sum = 0.0f;
-#pragma unroll
-        for (int row = 0; row < KNOWN_M; ++row) {
-            sum += static_cast<float>(read[row]);
-        }
-        out[column] = static_cast<ELEMENT>(sum);
+    for (int row = 0; row < KNOWN_M; ++row) {
+        read[row] = __ldg(x + row * KNOWN_N + column);
     }
+    float sum = static_cast<float>(read[0]);
+#pragma unroll
+    for (int row = 1; row < KNOWN_M; ++row) {
+        sum += static_cast<float>(read[row]);
+    }
+    out[column] = static_cast<ELEMENT>(sum);
 }

@@ -238,6 +238,7 @@ def _bind_known_size(x_MN: Tensor, out_N: Tensor) -> Launch:
     m, n = x_MN.shape
     blocks, threads = known_size_grid(n)
     defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "KNOWN_M": str(m), "KNOWN_N": str(n)}
+    defines |= {"INDEX": "unsigned", "BLOCK_THREADS": str(threads)}
     kernel = nvrtc.kernel(KNOWN_SIZE, "column_known_size", defines)
 
     def launch() -> Tensor:

@@ -1,6 +1,7 @@
 // CUDA C++ kernel of `cumsum` of few elements, by one block, for one size only. ELEMENT is float, __half or __nv_bfloat16; sums are made in
 // fp32 and rounded once an element. With the size as a constant, nothing is computed about addresses, ends or tiles.
 #include "lane_scan.cuh"
+#include "one_element.cuh"
 #include "vec16.cuh"
 
 // SIZE elements, OF_THREAD adjacent ones a thread.
@@ -21,10 +22,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) cumsum_known_size(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out) {
     const int first = threadIdx.x * OF_THREAD, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const bool whole = first + OF_THREAD <= SIZE;
+    Vector* to = address_now(reinterpret_cast<Vector*>(out) + threadIdx.x);
     Vector vector{};
-    if (whole) {
+    if (SIZE % OF_THREAD == 0) {
+        // Threads behind the last vector load it again: nothing waits for a branch, and no other sum contains theirs.
+        vector = reinterpret_cast<const Vector*>(x)[threadIdx.x < THREADS ? threadIdx.x : THREADS - 1];
+    } else if (whole) {
         vector = reinterpret_cast<const Vector*>(x)[threadIdx.x];
-    } else if (SIZE % OF_THREAD > 0) {
+    } else {
 #pragma unroll
         for (int e = 0; e < OF_THREAD; ++e) {
             if (first + e < SIZE) {
@@ -67,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) cumsum_known_size(
         vector.of[e] = from_float<ELEMENT>(WARPS == 1 && OF_THREAD == 1 ? upto[e] : base + upto[e]);
     }
     if (whole) {
-        reinterpret_cast<Vector*>(out)[threadIdx.x] = vector;
+        *to = vector;
     } else if (SIZE % OF_THREAD > 0) {
 #pragma unroll
         for (int e = 0; e < OF_THREAD; ++e) {

@@ -13,6 +13,7 @@ from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.flat_rows import flat_stride
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.one_element import OneElement
 from kernelviz.ops.kernels.persistent_columns import columns_tile
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "cuda.cu"
 FLAT_SOURCE = Path(__file__).parent / "cuda_flat.cu"
 COLUMNS_SOURCE = Path(__file__).parent / "cuda_columns.cu"
+ONE_ELEMENT_SOURCE = Path(__file__).parent / "cuda_one_element.cu"
 VEC16_BYTES = 16
 LONGEST_BLOCK_VECTORS = 4096
 """The longest row that the registers of one block hold, with a second block on the SM: 512 threads with eight vectors, 64 KiB."""
@@ -29,6 +31,8 @@ DEEP = 8
 """The most rows of a thread of the batchnorm kernel for rows that are whole 16-byte vectors."""
 MOST_BLOCKS_ACROSS = 65535
 """Blocks along a row, which the second dimension of its grid counts."""
+FEW_ELEMENTS = 2**15
+"""Of a matrix up to which a thread of the batchnorm kernel has one: they take the latency of a load and of what precedes it."""
 FLAT_THREADS, FLAT_ROWS, FLAT_MOST = 256, 4, 16
 """For other rows: threads of a block, vectors of a thread in flight at once, and the most that have the same channels."""
 
@@ -165,7 +169,7 @@ def bind_batchnorm(
     most: int | None = None,
 ) -> Launch:
     """A thread processes 16-byte vectors of the same channels: of at most `most` rows, or DEEP, or FLAT_MOST where rows are no
-    whole vectors or too long for a grid. Errors as above."""
+    whole vectors or too long for a grid. Of few elements, a thread processes one. Errors as above."""
     import torch
 
     _require_aligned(x_MN=x_MN, mean_N=mean_N, variance_N=variance_N, w_N=w_N, b_N=b_N)
@@ -176,18 +180,23 @@ def bind_batchnorm(
     threads: nvrtc.Size
     sizes: tuple[Any, ...]
     across, down, deep = batchnorm_tile(m, -(-n // width), count, most)
-    if n % width == 0 and n // width <= MOST_BLOCKS_ACROSS * across:
+    if most is None and m * n <= FEW_ELEMENTS:
+        one = OneElement(m * n)
+        defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "COLUMNS": str(n), **one.defines}
+        kernel = nvrtc.kernel(ONE_ELEMENT_SOURCE, "batchnorm_relu_one_element", defines)
+        blocks, threads, sizes = one.blocks, one.threads, (one.last,)
+    elif n % width == 0 and n // width <= MOST_BLOCKS_ACROSS * across:
         kernel = nvrtc.kernel(SOURCE, "batchnorm_relu_vec16", _defines(x_MN, RowTile(vectors=deep)))
         blocks, threads = (-(-m // (deep * down)), -(-n // (width * across))), (across, down)
-        sizes = (ctypes.c_longlong(m),)
+        sizes = (ctypes.c_longlong(m), ctypes.c_int(n))
     else:
         stride, rows = flat_batchnorm(m, n, width, count, most or FLAT_MOST)
         defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "ROWS": str(rows)}
         kernel = nvrtc.kernel(FLAT_SOURCE, "batchnorm_relu_flat", defines)
         blocks, threads = -(-(stride + m * n % width) // FLAT_THREADS), FLAT_THREADS
-        sizes = (ctypes.c_longlong(m * n), ctypes.c_longlong(stride))
+        sizes = (ctypes.c_longlong(m * n), ctypes.c_longlong(stride), ctypes.c_int(n))
     channels = (mean_N.data_ptr(), variance_N.data_ptr(), w_N.data_ptr(), b_N.data_ptr())
-    arguments = (x_MN.data_ptr(), *channels, y_MN.data_ptr(), *sizes, ctypes.c_int(n), ctypes.c_float(eps))
+    arguments = (x_MN.data_ptr(), *channels, y_MN.data_ptr(), *sizes, ctypes.c_float(eps))
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, threads, *arguments)

@@ -1,6 +1,7 @@
 // CUDA C++ kernels of the chain relu(x s + b), k steps. ELEMENT is float, __half or __nv_bfloat16. The s and b of a
 // step are rows of n elements (SCALARS 0) or numbers (SCALARS 1).
 #include "conversions.cuh"
+#include "one_element.cuh"
 #include "relu.cuh"
 
 constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
@@ -34,23 +35,25 @@ extern "C" __global__ void __launch_bounds__(256) chain_single(
 #define STEPS 1
 #endif
 extern "C" __global__ void __launch_bounds__(128) chain_steps(
-    const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, int n) {
-    const int i = blockIdx.x * 128 + threadIdx.x;
-    if (i >= n) {
-        return;
-    }
+    const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, int last) {
+    const int thread = blockIdx.x * 128 + threadIdx.x;
+    // Threads behind the last element load it again, so that no load waits for a branch. They store nothing, because x may be out.
+    const ELEMENT one = x[min(thread, last)];
+    ELEMENT* to = address_now(out + thread);
     ELEMENT scales[STEPS], shifts[STEPS];
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
         scales[step] = s[step];
         shifts[step] = b[step];
     }
-    float v = to_float(x[i]);
+    float v = to_float(one);
 #pragma unroll
     for (int step = 0; step < STEPS; ++step) {
         v = relu(fmaf(v, to_float(scales[step]), to_float(shifts[step])));
     }
-    out[i] = from_float<ELEMENT>(v);
+    if (thread <= last) {
+        *to = from_float<ELEMENT>(v);
+    }
 }
 
 // The elements after the last whole vector, by the first threads of the grid.

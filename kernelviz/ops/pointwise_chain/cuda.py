@@ -189,10 +189,10 @@ def _few(x_N: Tensor, s: int, b: int, steps: int) -> Enqueue:
     """One element a thread, and as many steps as the kernel is compiled for; s and b are addresses of numbers."""
     kernel = _kernel("chain_steps", x_N, False, VECTORS=1, STEPS=steps)
     size = x_N.element_size()
-    grid, count = -(-x_N.numel() // SCALAR_THREADS), ctypes.c_int(x_N.numel())
+    grid, last = -(-x_N.numel() // SCALAR_THREADS), ctypes.c_int(x_N.numel() - 1)
 
     def enqueue(here: int, there: int, first: int, k: int) -> None:
-        nvrtc.launch(kernel, grid, SCALAR_THREADS, here, s + first * size, b + first * size, there, count)
+        nvrtc.launch(kernel, grid, SCALAR_THREADS, here, s + first * size, b + first * size, there, last)
 
     return enqueue
 

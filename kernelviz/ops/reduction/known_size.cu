@@ -29,7 +29,15 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) sum_known_size(
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
         const int i = k * THREADS + threadIdx.x;
-        load[k] = load_if((THREADS == BLOCK || threadIdx.x < THREADS) && i < LOADS, reinterpret_cast<const Load*>(x) + i);
+        const bool inside = (THREADS == BLOCK || threadIdx.x < THREADS) && i < LOADS;
+        const Load* from = reinterpret_cast<const Load*>(x);
+        if constexpr (OF_LOAD == 1) {
+            // Threads without an element load the last one, so that no load waits for a branch.
+            const Load one = from[min(i, LOADS - 1)];
+            load[k] = inside ? one : Load{};
+        } else {
+            load[k] = load_if(inside, from + i);
+        }
     }
     float sum = 0.0f;
     if (AFTER > 0) {
@@ -49,7 +57,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, 1) sum_known_size(
         __syncthreads();
         sum = lanes_sum<WARPS>(threadIdx.x < WARPS ? of_warp[threadIdx.x] : 0.0f);
     }
-    if (threadIdx.x == 0) {
+    // The threads of one warp all have the sum, and none waits for a branch.
+    if (THREADS == 32 || threadIdx.x == 0) {
         out[0] = from_float<ELEMENT>(sum * (1.0f / DIVISOR));
     }
 }

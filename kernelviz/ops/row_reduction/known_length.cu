@@ -12,24 +12,23 @@ constexpr int THREADS = 128;
 constexpr int EACH = (LENGTH + LANES - 1) / LANES;
 
 extern "C" __global__ void __launch_bounds__(THREADS) row_sum_known_length(
-    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, int m) {
-    const int thread = blockIdx.x * THREADS + threadIdx.x;
-    const int row = thread / LANES, lane = thread % LANES;
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, int last) {
+    // No branch, so that nothing waits for one: threads behind the last row add it up again, and all threads of a row store its sum.
+    const unsigned thread = blockIdx.x * THREADS + threadIdx.x;
+    const int row = min((int)(thread / LANES), last), lane = thread % LANES, first = row * LENGTH;
+    const ELEMENT* from = x + (first + lane);
     ELEMENT v[EACH];
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
-        const int column = k * LANES + lane;
-        v[k] = row < m && column < LENGTH ? x[row * LENGTH + column] : from_float<ELEMENT>(0.0f);
+        v[k] = (k + 1) * LANES <= LENGTH ? from[k * LANES] : x[first + min(k * LANES + lane, LENGTH - 1)];
     }
     float sum = 0.0f;
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
-        sum += to_float(v[k]);
+        sum += (k + 1) * LANES <= LENGTH || k * LANES + lane < LENGTH ? to_float(v[k]) : 0.0f;
     }
     sum = lanes_sum<LANES>(sum);
-    if (row < m && lane == 0) {
-        out[row] = from_float<ELEMENT>(sum);
-    }
+    out[row] = from_float<ELEMENT>(sum);
 }
 
 // Few rows of few elements: a thread has a row, and the block as many threads as there are rows. Rows start on multiples of UNIT elements.

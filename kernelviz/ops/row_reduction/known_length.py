@@ -88,7 +88,8 @@ def bind_known_length(x_MN: Tensor) -> Launch:
     defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype)} | {macro: str(value) for macro, value in shape.items()}
     kernel = nvrtc.kernel(SOURCE, name, defines)
     out_M = torch.empty(m, dtype=x_MN.dtype, device=x_MN.device)
-    blocks, rows = -(-m * shared_by // (THREADS * rows_of_thread)), ctypes.c_int(m)
+    blocks = -(-m * shared_by // (THREADS * rows_of_thread))
+    rows = ctypes.c_int(m - 1 if name == "row_sum_known_length" else m)
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, THREADS, x_MN.data_ptr(), out_M.data_ptr(), rows)

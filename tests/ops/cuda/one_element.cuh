@@ -10,3 +10,4 @@ inline INDEX element_of_thread(INDEX last) {
     const INDEX i = (INDEX)blockIdx.x * BLOCK_THREADS + threadIdx.x;
     return i < last ? i : last;
 }
+template <typename T> T* address_now(T* address) { return address; }

@@ -29,6 +29,19 @@ template <typename T, int COUNT> __device__ __forceinline__ Adjacent<T, COUNT> l
     }
 }
 
+// One load. Read member by member, a vector of floats is as many loads.
+template <typename T, int COUNT> __device__ __forceinline__ Adjacent<T, COUNT> load_whole(const Adjacent<T, COUNT>* __restrict__ from) {
+    if constexpr (sizeof(T) * COUNT == 16) {
+        const uint4 bits = __ldg(reinterpret_cast<const uint4*>(from));
+        return reinterpret_cast<const Adjacent<T, COUNT>&>(bits);
+    } else if constexpr (sizeof(T) * COUNT == 8) {
+        const uint2 bits = __ldg(reinterpret_cast<const uint2*>(from));
+        return reinterpret_cast<const Adjacent<T, COUNT>&>(bits);
+    } else {
+        return *from;
+    }
+}
+
 template <typename T, int COUNT> __device__ __forceinline__ float sum_of_pairs(const Adjacent<T, COUNT>& part) {
     float sums[COUNT];
     if constexpr (sizeof(T) == 2 && COUNT > 1) {
@@ -59,7 +72,7 @@ template <typename T, int COUNT> __device__ __forceinline__ float sum_of_pairs(c
 template <int AT_ONCE, int COUNT, typename T> __device__ __forceinline__ float adjacent_sum(const T* __restrict__ x) {
     constexpr int PART = AT_ONCE <= COUNT ? AT_ONCE : COUNT >= 4 ? 4 : COUNT >= 2 ? 2 : 1;
     static_assert(PART <= AT_ONCE && AT_ONCE <= 8);
-    const float sum = sum_of_pairs(*reinterpret_cast<const Adjacent<T, PART>*>(x));
+    const float sum = sum_of_pairs(load_whole(reinterpret_cast<const Adjacent<T, PART>*>(x)));
     if constexpr (COUNT > PART) {
         return sum + adjacent_sum<PART, COUNT - PART>(x + PART);
     } else {

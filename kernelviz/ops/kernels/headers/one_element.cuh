@@ -14,3 +14,11 @@ __device__ __forceinline__ INDEX element_of_thread(INDEX last) {
     const INDEX i = (INDEX)blockIdx.x * BLOCK_THREADS + threadIdx.x;
     return i < last ? i : last;
 }
+
+// An address in global memory that is computed here, for stores of some threads alone: the compiler would compute it, and read the pointer from
+// constant memory, after the other threads have left, which is after the loads.
+template <typename T> __device__ __forceinline__ T* address_now(T* address) {
+    unsigned long long bits = __cvta_generic_to_global(address);
+    asm volatile("" : "+l"(bits));
+    return static_cast<T*>(__cvta_global_to_generic(bits));
+}
