@@ -20,15 +20,17 @@ struct alignas(sizeof(ELEMENT) * OF_THREAD) Vector {
 // x starts on a multiple of a vector, as out does.
 extern "C" __global__ void __launch_bounds__(BLOCK, 1) cumsum_known_size(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out) {
-    const int first = threadIdx.x * OF_THREAD, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    // All threads of the warp store the only number, so that none has to leave.
+    const int thread = THREADS == 1 ? 0 : threadIdx.x;
+    const int first = thread * OF_THREAD, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const bool whole = first + OF_THREAD <= SIZE;
-    Vector* to = address_now(reinterpret_cast<Vector*>(out) + threadIdx.x);
+    Vector* to = address_now(reinterpret_cast<Vector*>(out) + thread);
     Vector vector{};
     if (SIZE % OF_THREAD == 0) {
         // Threads behind the last vector load it again: nothing waits for a branch, and no other sum contains theirs.
-        vector = reinterpret_cast<const Vector*>(x)[threadIdx.x < THREADS ? threadIdx.x : THREADS - 1];
+        vector = reinterpret_cast<const Vector*>(x)[thread < THREADS ? thread : THREADS - 1];
     } else if (whole) {
-        vector = reinterpret_cast<const Vector*>(x)[threadIdx.x];
+        vector = reinterpret_cast<const Vector*>(x)[thread];
     } else {
 #pragma unroll
         for (int e = 0; e < OF_THREAD; ++e) {
