@@ -196,7 +196,7 @@ def test_a_rule_and_its_kernel_have_the_same_limits() -> None:
     from kernelviz.ops.scatter_add import best as scatter
     from kernelviz.ops.scatter_add import shared
 
-    assert activation.FEW_ELEMENTS == activation_kernels.FEW_ELEMENTS
+    assert activation.FAST_ELEMENTS == activation_kernels.FEW_ELEMENTS
     assert (chain.FEW_ELEMENTS, chain.MOST_STEPS) == (chain_kernels.FEW_ELEMENTS, chain_kernels.MOST_STEPS)
     assert (rows.KNOWN_LENGTH, rows.KNOWN_ELEMENTS) == (known_length.LONGEST, known_length.MOST_ELEMENTS)
     assert sums.ONE_BLOCK_BESIDE_CLUSTER_BYTES == one_block.KNOWN_SIZE_BYTES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, elements_a_multiprocessor, row_bytes, triton_vectorises
+from kernelviz.ops.catalog.best import FEW_ELEMENTS, Card, elements_a_multiprocessor, row_bytes, triton_vectorises
 
 SOME_BYTES = 2**21, 2**24
 """Of x. H200: 1,813,927 fp32 take 5.86 us with vectors by size and 6.05 with one a thread, 2^20 3.93 and 4.06 in Triton's blocks;
@@ -11,19 +11,21 @@ SOME_BYTES = 2**21, 2**24
 
 
 def elementwise(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton's blocks of 1024 for multiples of 16 elements and 16-byte vectors of CUDA C++ for others, but as many vectors a
-    thread as suit the size from 2 to 16 MiB, and Triton's blocks of 256 for few elements.
+    """An element a thread up to 2^15 elements; else Triton's blocks of 1024 for multiples of 16 elements and 16-byte vectors of
+    CUDA C++ for others, but as many vectors a thread as suit the size from 2 to 16 MiB, and before Triton's blocks of 256.
 
-    Triton loads no vectors under a mask of another length. Few elements take the latency of one load, whatever its width,
+    Triton loads no vectors under a mask of another length. Few elements take the latency of one load and of what precedes it,
     and smaller blocks reach more multiprocessors.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> few, some, many = 2**14, 2**17 - 1, 2**22
     >>> [elementwise(Problem(op="add", sizes={"n": n}, dtype="fp32"), H200)[0] for n in (few, some, 2**20, many, many + 4)]
-    ['triton_adaptive', 'triton_adaptive', 'cuda_adaptive', 'triton_block', 'cuda_vec16']
+    ['cuda_scalar', 'triton_adaptive', 'cuda_adaptive', 'triton_block', 'cuda_vec16']
     """
     n = problem.sizes["n"]
     vectorised, of_each = triton_vectorises(n), elements_a_multiprocessor(n, card)
+    if n <= FEW_ELEMENTS:
+        return ("cuda_scalar", "triton_adaptive")
     if of_each <= (256 if vectorised else 1024):
         return ("triton_adaptive", "cuda_scalar")
     if SOME_BYTES[0] < row_bytes(problem) < SOME_BYTES[1]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, elements_a_multiprocessor, triton_vectorises
+from kernelviz.ops.catalog.best import FEW_ELEMENTS, Card, elements_a_multiprocessor, triton_vectorises
 
 
 def cast(problem: Problem, card: Card) -> tuple[str, ...]:
-    """One to four 16-byte vectors a thread by size, but an element a thread up to 1024 elements a multiprocessor that are no
-    multiple of 16.
+    """One to four 16-byte vectors a thread by size, but an element a thread up to 2^15 elements, and up to 1024 elements a
+    multiprocessor that are no multiple of 16.
 
     The elements behind the last vector follow it, which a small problem waits for.
 
@@ -17,6 +17,6 @@ def cast(problem: Problem, card: Card) -> tuple[str, ...]:
     ['cuda_adaptive', 'cuda_scalar', 'cuda_adaptive']
     """
     n = problem.sizes["n"]
-    if not triton_vectorises(n) and elements_a_multiprocessor(n, card) <= 1024:
+    if n <= FEW_ELEMENTS or (not triton_vectorises(n) and elements_a_multiprocessor(n, card) <= 1024):
         return ("cuda_scalar", "cuda_adaptive")
     return ("cuda_adaptive", "triton_block")

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import TMA_BYTES, Card, elements_a_multiprocessor, row_bytes, triton_vectorises
+from kernelviz.ops.catalog.best import (
+    FEW_ELEMENTS,
+    TMA_BYTES,
+    Card,
+    elements_a_multiprocessor,
+    row_bytes,
+    triton_vectorises,
+)
 
 SOME_BYTES = 2**16, 2**22
 """H200: 987,568 bf16 take 1.98 us with vectors by size in CUDA C++ and 2.08 in Triton's blocks; 382,296 take 1.57 and 1.79."""
 
 
 def copy(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton's blocks for multiples of 16 elements that begin on 16 bytes, but 16-byte vectors of CUDA C++
-    from 64 KiB to 4 MiB; for others such vectors, or an element a thread up to 1024 elements a multiprocessor.
+    """An element a thread up to 2^15 elements; else Triton's blocks for multiples of 16 elements that begin on 16 bytes, but
+    16-byte vectors of CUDA C++ up to 4 MiB; for others such vectors, or an element a thread up to 1024 elements a multiprocessor.
 
     Triton loads no vectors under a mask of another length or from another address. The elements behind the last vector
     follow it in CUDA C++, which a small problem waits for.
@@ -22,6 +29,8 @@ def copy(problem: Problem, card: Card) -> tuple[str, ...]:
     ['triton_block', 'cuda_adaptive', 'cuda_adaptive', 'cuda_adaptive', 'cuda_scalar']
     """
     n = problem.sizes["n"]
+    if n <= FEW_ELEMENTS:
+        return ("cuda_scalar", "cuda_adaptive")
     if triton_vectorises(n) and problem.sizes.get("o", 0) % TMA_BYTES == 0:
         some = SOME_BYTES[0] < row_bytes(problem) <= SOME_BYTES[1]
         return ("cuda_adaptive", "triton_block") if some else ("triton_block", "cuda_adaptive")

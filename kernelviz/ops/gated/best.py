@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, elements_a_multiprocessor, triton_vectorises
-
-ONE_ELEMENT_A_THREAD = 1024
-"""Elements up to which the exponentials of several elements of a thread take longer than the launch of more threads."""
+from kernelviz.ops.catalog.best import FEW_ELEMENTS, Card, elements_a_multiprocessor, triton_vectorises
 
 
 def gated(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton's blocks for multiples of 16 elements; for others, 16-byte vectors of CUDA C++, or an element a thread up to
-    1024 elements a multiprocessor, and for any 1024 elements.
+    """An element a thread up to 2^15 elements; else Triton's blocks for multiples of 16 elements; for others, 16-byte vectors of
+    CUDA C++, or an element a thread up to 1024 elements a multiprocessor.
 
     Triton loads no vectors under a mask of another length. The elements behind the last vector follow it in CUDA C++, which
     a small problem waits for.
@@ -23,6 +20,6 @@ def gated(problem: Problem, card: Card) -> tuple[str, ...]:
     """
     elements = problem.sizes["m"] * problem.sizes["n"]
     vectorised = triton_vectorises(elements)
-    if elements <= ONE_ELEMENT_A_THREAD or (not vectorised and elements_a_multiprocessor(elements, card) <= 1024):
+    if elements <= FEW_ELEMENTS or (not vectorised and elements_a_multiprocessor(elements, card) <= 1024):
         return ("cuda_scalar", "cuda_vec16")
     return ("triton_block", "cuda_vec16") if vectorised else ("cuda_vec16", "triton_block")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, elements_a_multiprocessor, triton_vectorises
+from kernelviz.ops.catalog.best import FEW_ELEMENTS, Card, elements_a_multiprocessor, triton_vectorises
 
 
 def scale(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton's blocks for multiples of 16 elements; for others, 16-byte vectors of CUDA C++, or an element a thread up to
-    1024 elements a multiprocessor.
+    """An element a thread up to 2^15 elements; else Triton's blocks for multiples of 16 elements; for others, 16-byte vectors of
+    CUDA C++, or an element a thread up to 1024 elements a multiprocessor.
 
     Triton loads no vectors under a mask of another length. The elements behind the last vector follow it in CUDA C++, which
     a small problem waits for.
@@ -18,6 +18,8 @@ def scale(problem: Problem, card: Card) -> tuple[str, ...]:
     ['triton_block', 'cuda_adaptive', 'cuda_scalar']
     """
     n = problem.sizes["n"]
+    if n <= FEW_ELEMENTS:
+        return ("cuda_scalar", "cuda_adaptive")
     if triton_vectorises(n):
         return ("triton_block", "cuda_adaptive")
     few = elements_a_multiprocessor(n, card) <= 1024
