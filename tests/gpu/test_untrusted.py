@@ -56,7 +56,7 @@ def refusals(bench: Bench, names: tuple[str, ...]) -> dict[str, Failure]:
 @part("smoke")
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_each_cheat_is_refused(bench: Bench, group: int) -> None:
-    """Beside other tests on the GPU, where the judge's clock may contradict any time: so it must find none of these."""
+    """Beside other tests on the GPU, where the judge's clock may contradict any time: so it must be needed for none of these."""
     every = re.findall(r"^@cheat\ndef (\w+)", CHEATS.read_text(), re.MULTILINE)
     assert len(every) == CHEATS.read_text().count("@cheat\n") > 20
     elsewhere = ON_PROCESSORS | BY_THE_CLOCK

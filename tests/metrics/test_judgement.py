@@ -50,14 +50,17 @@ def time_s(result: Result) -> float:
 def test_the_limits_between_confirmed_unverified_and_contradicted(kind: DeviceKind, call_s: float) -> None:
     copy_s = 0.3 * call_s
 
-    def found(hidden_s: float) -> object:
-        return clock_finding(call_s, [call_s + hidden_s + copy_s, 3 * call_s + hidden_s], copy_s, kind)
+    def found(hidden_s: float, host_slowdown: float = 1.0) -> object:
+        times_s = [call_s + hidden_s + copy_s, 3 * call_s + hidden_s]
+        return clock_finding(call_s, times_s, copy_s, kind, host_slowdown)
 
     most_s = VARIES[kind] * call_s + LAUNCH_S[kind]
     assert isinstance(found(-0.5 * call_s), ClockConfirmed), "the judge's caches may hold more than the flush left"
     assert isinstance(found(0.09 * call_s), ClockConfirmed)
     assert isinstance(found(0.5 * (0.1 * call_s + most_s)), ClockUnverified)
     assert isinstance(found(1.01 * most_s), ClockContradicted)
+    assert isinstance(found(1.01 * most_s, host_slowdown=1.0 + 0.02 * most_s / LAUNCH_S[kind]), ClockUnverified)
+    assert isinstance(found(1.01 * most_s + LAUNCH_S[kind], host_slowdown=2.0), ClockContradicted)
 
 
 def test_what_the_judge_found_replaces_what_the_worker_said() -> None:

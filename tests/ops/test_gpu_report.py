@@ -14,14 +14,7 @@ from kernelviz.ops import Op, Variant
 ON_GPU = [(op, v) for op, v in variants() if "cpu" not in v.needs]
 
 
-NOT_PASSED_YET: dict[str, tuple[str, ...]] = {
-    "batchnorm_relu": ("triton_stepwise",),
-    "column_sum": ("cuda_cluster",),
-    "norm_activation": ("triton_stepwise",),
-    "quantize_fp8": ("cuda_slab",),
-    "quantize_int8": ("cuda_slab",),
-    "rmsnorm_quantize_fp8": ("cuda_slab",),
-}
+NOT_PASSED_YET: dict[str, tuple[str, ...]] = {}
 """New variants, by op, whose kernels were compiled, emulated or interpreted only. The gate checks each result of theirs like
 every other one. Each leaves this list with the next report of the part `kernels`."""
 

@@ -16,11 +16,13 @@ import traceback
 from collections.abc import Callable
 
 import torch
+from msgspec.structs import replace
 
 from kernelviz.core import KernelvizError, Problem
 from kernelviz.core.errors import one_line
 from kernelviz.core.problem import problem_of_seed
 from kernelviz.measure.gate.check import Comparison, Reference
+from kernelviz.measure.judge.host_speed import host_call_s, slowdown
 from kernelviz.measure.judge.messages import (
     FROM_WORKER,
     TO_JUDGE,
@@ -62,7 +64,9 @@ def serve(device_id: str, descriptor: int) -> None:
         flush: Callable[[], None] = Instruments(device).flush
         flush()
         torch.cuda.synchronize()
+        host_slowdown = slowdown(host_call_s())
     else:
+        host_slowdown = 1.0
         flush = HostTimer(device_of(device_id).last_level_cache_bytes).flush
     server = socket.socket(fileno=descriptor)
     server.set_inheritable(False)
@@ -79,7 +83,7 @@ def serve(device_id: str, descriptor: int) -> None:
         with socket.socket(fileno=worker_fd) as worker:
             try:
                 earlier = CaseOnTrial(case.problem, device, worker, flush)
-                judged = earlier.judged(case.number)
+                judged = replace(earlier.judged(case.number), host_slowdown=host_slowdown)
             except Exception as error:
                 traceback.print_exc()
                 judged = Judged(number=case.number, error=one_line(error))
