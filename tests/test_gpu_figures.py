@@ -87,7 +87,6 @@ NOT_ASKED_YET = {
         ("reshape_elementwise", "cuda_stepwise"),
         ("batchnorm_relu", "triton_stepwise"),
         ("norm_activation", "triton_stepwise"),
-        ("column_sum", "cuda_cluster"),
     ),
     *(("matmul", f"cuda_wgmma{name}") for name in ("", "_two_warpgroups", "_specialised", "_wide", "_persistent")),
     *(("matmul", f"cuda_wgmma_{name}") for name in ("cluster", "tma_store", "hilbert", "by_size")),
