@@ -9,7 +9,9 @@ import torch
 from emulator import MODES, Argument, Emulator, Grid, Output, needs_compiler
 from torch import Tensor
 
+from kernelviz.ops.activation import cuda as activation
 from kernelviz.ops.arithmetic import cuda as arithmetic
+from kernelviz.ops.cast import cuda as cast
 from kernelviz.ops.copy import cuda as copy
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.one_element import SMALL_INDEX, OneElement
@@ -61,6 +63,45 @@ def grid_of(one: OneElement) -> Grid:
 
 
 @needs_compiler
+class Recorded:
+    """A driver that keeps the arguments of launches."""
+
+    def __init__(self) -> None:
+        self.numbers: list[object] = []
+
+    def kernel(self, *_: object) -> None:
+        """No kernel is needed."""
+
+    def launch(
+        self, _kernel: object, _blocks: object, _threads: object, _cluster: int, _shared: int, args: object
+    ) -> None:
+        assert isinstance(args, tuple)
+        self.numbers += [arg.value for arg in args if not isinstance(arg, int)]
+
+    def resident(self, *_: object) -> int:
+        raise AssertionError
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_kernels_get_the_index_of_the_last_element(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also that of one element, which is 0."""
+    driver = Recorded()
+    monkeypatch.setattr(nvrtc, "active", driver)
+    x_N = torch.ones(n)
+    launches = (
+        arithmetic.bind_scalar(x_N, x_N, "mul"),
+        cast.bind_scalar(x_N, torch.bfloat16),
+        copy.bind_scalar(x_N),
+        copy.bind_strided_scalar(torch.ones(n, 1)),
+        activation.bind_scalar(x_N, "relu"),
+        scale.bind_scalar(x_N, 2.0),
+    )
+    for launch in launches:
+        driver.numbers.clear()
+        launch()
+        assert driver.numbers[0] == n - 1, driver.numbers
+
+
 @dtypes
 @sizes
 def test_elements_are_copied(emulator: Emulator, n: int, dtype: torch.dtype) -> None:

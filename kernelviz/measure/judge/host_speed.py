@@ -15,7 +15,7 @@ _BLOCKS, _CALLS = 40, 100
 def host_call_s() -> float:
     """The host's time for that call on this machine: the median of the fastest quarter of 40 blocks. It takes 20 to 40 ms.
 
-    Hosts differ by half, and those of several GPUs by twice (9.7 and 10.1 µs were seen on hosts of two and four H200).
+    Hosts of one GPU differ by up to 50 %; those of several took twice as long (9.7 and 10.1 µs on hosts of four and two H200).
     """
     import torch
 

@@ -11,8 +11,9 @@ SOME_BYTES = 2**21, 2**24
 
 
 def elementwise(problem: Problem, card: Card) -> tuple[str, ...]:
-    """An element a thread up to 2^15 elements; else Triton's blocks of 1024 for multiples of 16 elements and 16-byte vectors of
-    CUDA C++ for others, but as many vectors a thread as suit the size from 2 to 16 MiB, and before Triton's blocks of 256.
+    """An element a thread up to 2^15 elements; Triton's blocks of 256 up to 256 elements a multiprocessor, or 1024 that are no
+    multiple of 16; as many vectors a thread as suit the size from 2 to 16 MiB; else Triton's blocks of 1024 for multiples of 16
+    elements, and one 16-byte vector a thread of CUDA C++ for others.
 
     Triton loads no vectors under a mask of another length. Few elements take the latency of one load and of what precedes it,
     and smaller blocks reach more multiprocessors.

@@ -89,7 +89,7 @@ def _bind(
     given = {"ELEMENT": nvrtc.element_type(x_N.dtype), "COMBINE": COMBINE[operation], **(defines or {})}
     kernel = nvrtc.kernel(SOURCE, name, given)
     pointers = (x_N.data_ptr(), y_N.data_ptr(), out_N.data_ptr())
-    count = count or ctypes.c_longlong(x_N.numel())
+    count = ctypes.c_longlong(x_N.numel()) if count is None else count
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, threads, *pointers, count)

@@ -82,7 +82,7 @@ def _bind(
     target = "Fp8" if to == torch.float8_e4m3fn else nvrtc.element_type(to)
     kernel = nvrtc.kernel(SOURCE, name, {"FROM": nvrtc.element_type(x_N.dtype), "TO": target, **(defines or {})})
     pointers = (x_N.data_ptr(), out_N.data_ptr())
-    count = count or ctypes.c_longlong(x_N.numel())
+    count = ctypes.c_longlong(x_N.numel()) if count is None else count
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, threads, *pointers, count)

@@ -95,7 +95,7 @@ def _bind(
     out_N = torch.empty_like(x_N)
     kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": nvrtc.element_type(x_N.dtype), **(defines or {})})
     pointers = (x_N.data_ptr(), out_N.data_ptr())
-    count = count or ctypes.c_longlong(x_N.numel())
+    count = ctypes.c_longlong(x_N.numel()) if count is None else count
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, threads, *pointers, count)

@@ -73,7 +73,8 @@ def _bind(
     out_N = torch.empty_like(x_N)
     kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": nvrtc.element_type(x_N.dtype), **(defines or {})})
     pointers = (x_N.data_ptr(), out_N.data_ptr())
-    arguments = (count or ctypes.c_longlong(x_N.numel()), ctypes.c_float(scale))
+    count = ctypes.c_longlong(x_N.numel()) if count is None else count
+    arguments = (count, ctypes.c_float(scale))
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, threads, *pointers, *arguments)
