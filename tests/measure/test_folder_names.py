@@ -94,7 +94,7 @@ def test_a_cubin_has_the_same_digest_wherever_its_source_is(tmp_path: Path, monk
         expected = disassembled(first, options, tmp_path).replace(f"{tmp_path}/a/kernelviz", "kernelviz")
         expected = expected.replace(str(OPS.parent), "kernelviz")
         assert disassembled(renamed, options, tmp_path) == expected, options
-    assert 'File "kernelviz/ops/arithmetic/cuda.cu", line 50' in disassembled(renamed, ("-c", "-gi"), tmp_path)
+    assert 'File "kernelviz/ops/arithmetic/cuda.cu", line 51' in disassembled(renamed, ("-c", "-gi"), tmp_path)
 
 
 def disassembled(cubin: bytes, options: tuple[str, ...], folder: Path) -> str:
