@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import FEW_ELEMENTS, Card, elements_a_multiprocessor, triton_vectorises
+from kernelviz.ops.catalog.best import ONE_ELEMENT_A_THREAD, Card, elements_a_multiprocessor, triton_vectorises
 
 FAST_ELEMENTS = 2**16
 """Up to which `cuda_fast_math` has one element a thread."""
@@ -26,7 +26,7 @@ def activation(problem: Problem, card: Card) -> tuple[str, ...]:
     vectors = ("cuda_vec16",) if problem.op == "relu" else ("cuda_fast_math", "cuda_vec16")
     if n <= FAST_ELEMENTS and problem.op != "relu":
         return vectors
-    if n <= FEW_ELEMENTS:
+    if n <= ONE_ELEMENT_A_THREAD:
         return ("cuda_scalar", *vectors)
     if triton_vectorises(n):
         return ("triton_block", "cuda_vec16")

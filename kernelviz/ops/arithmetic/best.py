@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import FEW_ELEMENTS, Card, elements_a_multiprocessor, row_bytes, triton_vectorises
+from kernelviz.ops.catalog.best import (
+    ONE_ELEMENT_A_THREAD,
+    Card,
+    elements_a_multiprocessor,
+    row_bytes,
+    triton_vectorises,
+)
 
 SOME_BYTES = 2**21, 2**24
 """Of x. H200: 1,813,927 fp32 take 5.86 us with vectors by size and 6.05 with one a thread, 2^20 3.93 and 4.06 in Triton's blocks;
@@ -25,7 +31,7 @@ def elementwise(problem: Problem, card: Card) -> tuple[str, ...]:
     """
     n = problem.sizes["n"]
     vectorised, of_each = triton_vectorises(n), elements_a_multiprocessor(n, card)
-    if n <= FEW_ELEMENTS:
+    if n <= ONE_ELEMENT_A_THREAD:
         return ("cuda_scalar", "triton_adaptive")
     if of_each <= (256 if vectorised else 1024):
         return ("triton_adaptive", "cuda_scalar")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import FEW_ELEMENTS, Card, elements_a_multiprocessor, triton_vectorises
+from kernelviz.ops.catalog.best import ONE_ELEMENT_A_THREAD, Card, elements_a_multiprocessor, triton_vectorises
 
 
 def cast(problem: Problem, card: Card) -> tuple[str, ...]:
@@ -17,6 +17,6 @@ def cast(problem: Problem, card: Card) -> tuple[str, ...]:
     ['cuda_adaptive', 'cuda_scalar', 'cuda_adaptive']
     """
     n = problem.sizes["n"]
-    if n <= FEW_ELEMENTS or (not triton_vectorises(n) and elements_a_multiprocessor(n, card) <= 1024):
+    if n <= ONE_ELEMENT_A_THREAD or (not triton_vectorises(n) and elements_a_multiprocessor(n, card) <= 1024):
         return ("cuda_scalar", "cuda_adaptive")
     return ("cuda_adaptive", "triton_block")

@@ -83,7 +83,7 @@ def row_bytes(problem: Problem, columns: str = "n") -> int:
     return problem.sizes[columns] * dtype_named(problem.dtype).itemsize_bytes
 
 
-FEW_ELEMENTS = 2**15
+ONE_ELEMENT_A_THREAD = 2**15
 """Up to which elementwise kernels with one element a thread are fastest. H200: `copy` in fp32 of 3,008 takes 1.23 us with one,
 1.29 with vectors and 1.30 in Triton's blocks, of 18,104 it takes 1.32, 1.36 and 1.42; `mul` in fp16 of 322 takes 1.20, 1.25."""
 
@@ -153,6 +153,8 @@ def is_narrow(problem: Problem) -> bool:
 
     >>> [is_narrow(Problem(op="transpose", sizes={"m": m, "n": 2**20}, dtype="bf16")) for m in (2, 16, 37, 64, 100)]
     [True, True, True, False, False]
+    >>> [is_narrow(Problem(op="transpose", sizes={"m": 2, "n": n}, dtype="bf16")) for n in (2**13, 2**13 + 1)]
+    [False, True]
     """
     m, n = problem.sizes["m"], problem.sizes["n"]
     most = NARROW if whole_vectors(problem, "m", "n") else LONG_NARROW

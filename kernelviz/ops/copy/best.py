@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import (
-    FEW_ELEMENTS,
+    ONE_ELEMENT_A_THREAD,
     TMA_BYTES,
     Card,
     elements_a_multiprocessor,
@@ -29,7 +29,7 @@ def copy(problem: Problem, card: Card) -> tuple[str, ...]:
     ['triton_block', 'cuda_adaptive', 'cuda_adaptive', 'cuda_adaptive', 'cuda_scalar']
     """
     n = problem.sizes["n"]
-    if n <= FEW_ELEMENTS:
+    if n <= ONE_ELEMENT_A_THREAD:
         return ("cuda_scalar", "cuda_adaptive")
     if triton_vectorises(n) and problem.sizes.get("o", 0) % TMA_BYTES == 0:
         some = row_bytes(problem) <= SOME_BYTES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import FEW_ELEMENTS, Card, elements_a_multiprocessor, triton_vectorises
+from kernelviz.ops.catalog.best import ONE_ELEMENT_A_THREAD, Card, elements_a_multiprocessor, triton_vectorises
 
 
 def gated(problem: Problem, card: Card) -> tuple[str, ...]:
@@ -20,6 +20,6 @@ def gated(problem: Problem, card: Card) -> tuple[str, ...]:
     """
     elements = problem.sizes["m"] * problem.sizes["n"]
     vectorised = triton_vectorises(elements)
-    if elements <= FEW_ELEMENTS or (not vectorised and elements_a_multiprocessor(elements, card) <= 1024):
+    if elements <= ONE_ELEMENT_A_THREAD or (not vectorised and elements_a_multiprocessor(elements, card) <= 1024):
         return ("cuda_scalar", "cuda_vec16")
     return ("triton_block", "cuda_vec16") if vectorised else ("cuda_vec16", "triton_block")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import FEW_ELEMENTS, Card, elements_a_multiprocessor, triton_vectorises
+from kernelviz.ops.catalog.best import ONE_ELEMENT_A_THREAD, Card, elements_a_multiprocessor, triton_vectorises
 
 
 def scale(problem: Problem, card: Card) -> tuple[str, ...]:
@@ -18,7 +18,7 @@ def scale(problem: Problem, card: Card) -> tuple[str, ...]:
     ['triton_block', 'cuda_adaptive', 'cuda_scalar']
     """
     n = problem.sizes["n"]
-    if n <= FEW_ELEMENTS:
+    if n <= ONE_ELEMENT_A_THREAD:
         return ("cuda_scalar", "cuda_adaptive")
     if triton_vectorises(n):
         return ("triton_block", "cuda_adaptive")
