@@ -200,7 +200,7 @@ def test_a_rule_and_its_kernel_have_the_same_limits() -> None:
     from kernelviz.ops.scatter_add import best as scatter
     from kernelviz.ops.scatter_add import shared
 
-    assert batchnorm.FEW_ELEMENTS == batchnorm_kernels.FEW_ELEMENTS
+    assert batchnorm.ONE_ELEMENT_A_THREAD == batchnorm_kernels.FEW_ELEMENTS
     assert columns.CLUSTER_BYTES == periodic_cluster.CLUSTER_BYTES
     assert activation.FAST_ELEMENTS == activation_kernels.FEW_ELEMENTS
     assert (chain.FEW_ELEMENTS, chain.MOST_STEPS) == (chain_kernels.FEW_ELEMENTS, chain_kernels.MOST_STEPS)

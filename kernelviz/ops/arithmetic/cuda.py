@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.flat_launch import FlatLaunch, one_element, one_vector, some_vectors
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.one_element import Index, OneElement
 from kernelviz.ops.kernels.vec16 import UNROLLED, Layout, adaptive, aligned, whole_vectors
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
-THREADS = 256
 WITHIN, BEYOND = Layout(vectors=1, threads=256, streaming=True), Layout(vectors=1, threads=128, streaming=False)
 """Layouts for outputs that fit into the L2, and for those that do not.
 
@@ -29,24 +26,14 @@ COMBINE = {"add": "plus", "mul": "times", "div": "over"}
 
 def bind_scalar(x_N: Tensor, y_N: Tensor, operation: str) -> Launch:
     """One element a thread."""
-    one = OneElement(x_N.numel())
-    return _bind(
-        "arithmetic_scalar",
-        x_N,
-        y_N,
-        operation,
-        blocks=one.blocks,
-        threads=one.threads,
-        defines=one.defines,
-        count=one.last,
-    )
+    return _bind("arithmetic_scalar", x_N, y_N, operation, one_element(x_N))
 
 
 def bind_vec16(x_N: Tensor, y_N: Tensor, operation: str) -> Launch:
     """16 bytes a thread; one element a thread for views that do not start on 16 bytes, where such loads would fault."""
     if not aligned(x_N, y_N):
         return bind_scalar(x_N, y_N, operation)
-    return _bind("arithmetic_vec16", x_N, y_N, operation, blocks=max(1, -(-whole_vectors(x_N) // THREADS)))
+    return _bind("arithmetic_vec16", x_N, y_N, operation, one_vector(x_N))
 
 
 def bind_unrolled(x_N: Tensor, y_N: Tensor, operation: str) -> Launch:
@@ -65,10 +52,7 @@ def bind_adaptive(x_N: Tensor, y_N: Tensor, operation: str) -> Launch:
 def _bind_vectors(x_N: Tensor, y_N: Tensor, operation: str, layout: Layout) -> Launch:
     if not aligned(x_N, y_N):
         return bind_scalar(x_N, y_N, operation)
-    blocks = layout.blocks(whole_vectors(x_N))
-    return _bind(
-        "arithmetic_vectors", x_N, y_N, operation, blocks=blocks, threads=layout.threads, defines=layout.defines
-    )
+    return _bind("arithmetic_vectors", x_N, y_N, operation, some_vectors(x_N, layout))
 
 
 def _bind(
@@ -76,23 +60,18 @@ def _bind(
     x_N: Tensor,
     y_N: Tensor,
     operation: str,
-    *,
-    blocks: int,
-    threads: int = THREADS,
-    defines: Mapping[str, str] | None = None,
-    count: Index | None = None,
+    flat: FlatLaunch,
 ) -> Launch:
     import torch
 
     require_contiguous(x_N=x_N, y_N=y_N)
     out_N = torch.empty_like(x_N)
-    given = {"ELEMENT": nvrtc.element_type(x_N.dtype), "COMBINE": COMBINE[operation], **(defines or {})}
+    given = {"ELEMENT": nvrtc.element_type(x_N.dtype), "COMBINE": COMBINE[operation], **flat.defines}
     kernel = nvrtc.kernel(SOURCE, name, given)
     pointers = (x_N.data_ptr(), y_N.data_ptr(), out_N.data_ptr())
-    count = ctypes.c_longlong(x_N.numel()) if count is None else count
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, blocks, threads, *pointers, count)
+        nvrtc.launch(kernel, flat.blocks, flat.threads, *pointers, flat.size)
         return out_N
 
     return launch

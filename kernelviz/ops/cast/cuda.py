@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.flat_launch import FlatLaunch, one_element, one_vector, some_vectors
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.one_element import Index, OneElement
 from kernelviz.ops.kernels.vec16 import UNROLLED, Layout, adaptive, aligned, whole_vectors
 
 if TYPE_CHECKING:
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
-THREADS = 256
 WITHIN, BEYOND = Layout(vectors=2, threads=128, streaming=True), Layout(vectors=2, threads=128, streaming=False)
 """Layouts for outputs that fit into the L2, and for those that do not. Stores are narrower than loads, so two vectors a thread.
 
@@ -28,15 +25,14 @@ On an H200 2^28 numbers go to fp16 in 364 us so, in 370 one vector a thread.
 
 def bind_scalar(x_N: Tensor, to: torch.dtype) -> Launch:
     """One element a thread."""
-    one = OneElement(x_N.numel())
-    return _bind("cast_scalar", x_N, to, blocks=one.blocks, threads=one.threads, defines=one.defines, count=one.last)
+    return _bind("cast_scalar", x_N, to, one_element(x_N))
 
 
 def bind_vec16(x_N: Tensor, to: torch.dtype) -> Launch:
     """16 bytes a load; one element a thread for views that do not start on 16 bytes, where such loads would fault."""
     if not aligned(x_N):
         return bind_scalar(x_N, to)
-    return _bind("cast_vec16", x_N, to, blocks=max(1, -(-whole_vectors(x_N) // THREADS)))
+    return _bind("cast_vec16", x_N, to, one_vector(x_N))
 
 
 def bind_wide_store(x_N: Tensor, to: torch.dtype) -> Launch:
@@ -44,7 +40,7 @@ def bind_wide_store(x_N: Tensor, to: torch.dtype) -> Launch:
     if not aligned(x_N):
         return bind_scalar(x_N, to)
     stores = whole_vectors(x_N) * to.itemsize // x_N.element_size()
-    return _bind("cast_wide_store", x_N, to, blocks=max(1, -(-stores // THREADS)))
+    return _bind("cast_wide_store", x_N, to, one_vector(x_N, stores))
 
 
 def bind_unrolled(x_N: Tensor, to: torch.dtype) -> Launch:
@@ -61,31 +57,25 @@ def bind_adaptive(x_N: Tensor, to: torch.dtype) -> Launch:
 def _bind_vectors(x_N: Tensor, to: torch.dtype, layout: Layout) -> Launch:
     if not aligned(x_N):
         return bind_scalar(x_N, to)
-    blocks = layout.blocks(whole_vectors(x_N))
-    return _bind("cast_vectors", x_N, to, blocks=blocks, threads=layout.threads, defines=layout.defines)
+    return _bind("cast_vectors", x_N, to, some_vectors(x_N, layout))
 
 
 def _bind(
     name: str,
     x_N: Tensor,
     to: torch.dtype,
-    *,
-    blocks: int,
-    threads: int = THREADS,
-    defines: Mapping[str, str] | None = None,
-    count: Index | None = None,
+    flat: FlatLaunch,
 ) -> Launch:
     import torch
 
     require_contiguous(x_N=x_N)
     out_N = torch.empty_like(x_N, dtype=to)
     target = "Fp8" if to == torch.float8_e4m3fn else nvrtc.element_type(to)
-    kernel = nvrtc.kernel(SOURCE, name, {"FROM": nvrtc.element_type(x_N.dtype), "TO": target, **(defines or {})})
+    kernel = nvrtc.kernel(SOURCE, name, {"FROM": nvrtc.element_type(x_N.dtype), "TO": target, **flat.defines})
     pointers = (x_N.data_ptr(), out_N.data_ptr())
-    count = ctypes.c_longlong(x_N.numel()) if count is None else count
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, blocks, threads, *pointers, count)
+        nvrtc.launch(kernel, flat.blocks, flat.threads, *pointers, flat.size)
         return out_N
 
     return launch

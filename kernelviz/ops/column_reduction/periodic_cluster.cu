@@ -1,6 +1,6 @@
 // CUDA C++ kernel of `column_sum` for few columns of a small matrix, by one cluster, compiled for its size. ELEMENT is float, __half or
 // __nv_bfloat16; sums are in fp32. Each block sums its part of the matrix by columns and stores what it has in the shared memory of the first
-// one, so that one cluster barrier is all that the blocks wait for. What fits in a loop is in one: instructions are fetched from memory.
+// one, so that one cluster barrier is all that the blocks wait for. Loops are unrolled in part only, because a short kernel waits for each fetch of its code.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

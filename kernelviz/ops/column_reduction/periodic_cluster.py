@@ -39,9 +39,10 @@ class PeriodicCluster:
 
 
 def periodic_cluster(m: int, n: int, itemsize_bytes: int, shift: int) -> PeriodicCluster | None:
-    """A cluster for m rows of n columns; None for more than 256 KB or 256 columns.
+    """A cluster for m rows of n columns; None for more than 256 KiB or 256 columns.
 
-    `shift`: elements by which the matrix starts behind a multiple of 16 bytes. A thread has one vector, two beyond 128 KB.
+    `shift`: elements by which the matrix starts behind a multiple of 16 bytes. A thread has one vector, or two to three of larger
+    matrices: a block has whole rows.
 
     >>> periodic_cluster(4864, 8, 2, 0), periodic_cluster(100, 3, 4, 0)
     (PeriodicCluster(blocks=8, threads=608, block_vectors=608), PeriodicCluster(blocks=1, threads=96, block_vectors=75))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.flat_launch import FlatLaunch, one_element, one_vector, some_vectors
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.one_element import Index, OneElement
 from kernelviz.ops.kernels.vec16 import UNROLLED, VEC16_BYTES, Layout, adaptive, aligned, whole_vectors
@@ -29,15 +29,14 @@ CHUNK_BYTES = 2048
 
 def bind_scalar(x_N: Tensor) -> Launch:
     """One element a thread."""
-    one = OneElement(x_N.numel())
-    return _bind("copy_scalar", x_N, blocks=one.blocks, threads=one.threads, defines=one.defines, count=one.last)
+    return _bind("copy_scalar", x_N, one_element(x_N))
 
 
 def bind_vec16(x_N: Tensor) -> Launch:
     """16 bytes a thread; one element a thread for views that do not start on 16 bytes, where such loads would fault."""
     if not aligned(x_N):
         return bind_scalar(x_N)
-    return _bind("copy_vec16", x_N, blocks=max(1, -(-whole_vectors(x_N) // THREADS)))
+    return _bind("copy_vec16", x_N, one_vector(x_N))
 
 
 def bind_unrolled(x_N: Tensor) -> Launch:
@@ -76,29 +75,23 @@ def bind_bulk(x_N: Tensor) -> Launch:
 def _bind_vectors(x_N: Tensor, layout: Layout) -> Launch:
     if not aligned(x_N):
         return bind_scalar(x_N)
-    blocks = layout.blocks(whole_vectors(x_N))
-    return _bind("copy_vectors", x_N, blocks=blocks, threads=layout.threads, defines=layout.defines)
+    return _bind("copy_vectors", x_N, some_vectors(x_N, layout))
 
 
 def _bind(
     name: str,
     x_N: Tensor,
-    *,
-    blocks: int,
-    threads: int = THREADS,
-    defines: Mapping[str, str] | None = None,
-    count: Index | None = None,
+    flat: FlatLaunch,
 ) -> Launch:
     import torch
 
     require_contiguous(x_N=x_N)
     out_N = torch.empty_like(x_N)
-    kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": nvrtc.element_type(x_N.dtype), **(defines or {})})
+    kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": nvrtc.element_type(x_N.dtype), **flat.defines})
     pointers = (x_N.data_ptr(), out_N.data_ptr())
-    count = ctypes.c_longlong(x_N.numel()) if count is None else count
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, blocks, threads, *pointers, count)
+        nvrtc.launch(kernel, flat.blocks, flat.threads, *pointers, flat.size)
         return out_N
 
     return launch

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import (
     CLUSTER_ROW_BYTES,
+    ONE_PROGRAM,
     Card,
     elements_a_multiprocessor,
     row_bytes,
@@ -14,8 +15,6 @@ from kernelviz.ops.catalog.best import (
 
 SHORT_ROW = 8192
 """H200, 16 rows of 4096: 2.0 us in Triton, 2.3 in CUDA C++; 8192 rows of 32000: 203 and 119."""
-ONE_PROGRAM = 1024
-"""Elements that a warp of Triton holds in registers, as long as CUDA C++ takes for their launch and its barriers."""
 
 
 def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
@@ -24,8 +23,8 @@ def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
     multiprocessors, and for fewer than four a multiprocessor of more than 1 MiB.
 
     Triton loads no vectors of such rows, which costs less than a launch up to 1024 elements a multiprocessor. H200: 23 rows of
-    33,855,006 bf16 take 592 us in clusters and 3,954 with a block each, 2048 of 128,256 take 118 in both. A cluster has as many
-    blocks as the multiprocessors have room for.
+    33,855,006 bf16 take 592 us in clusters and 3,954 with a block each, 2048 of 128,256 take 118 in both. A cluster
+    has up to eight blocks, as many as the multiprocessors have room for, and one where there are many rows.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (4096, 4096), (16, 128256), (500, 2**22))

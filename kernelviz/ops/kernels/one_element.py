@@ -22,9 +22,9 @@ class OneElement:
 
     @property
     def threads(self) -> int:
-        """Threads of a block: few for few elements, so that they reach many multiprocessors, and no more than there are.
+        """Threads of a block: few for few elements, so that they reach many multiprocessors.
 
-        With up to 2^16 elements an H200 has less than a block a multiprocessor. There 128 to 256 threads are the fastest for
+        Up to 2^16 elements, a multiprocessor of an H200 gets at most one block. There 128 to 256 threads are the fastest for
         300 to 3,000 elements, and 512 for 40,000.
 
         >>> [OneElement(n).threads for n in (1, 33, 3000, 20_000, 40_000, 2**20)]

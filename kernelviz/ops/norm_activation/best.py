@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import (
+    ONE_ELEMENT_A_THREAD,
     Card,
     elements_a_multiprocessor,
     few_long_rows,
@@ -26,9 +27,6 @@ bytes take 31 us through a ring of slabs, 47 as slabs and 55 by warps."""
 RING_ROW = 2
 """Elements of a row, for up to which a ring hides less than it costs. H200: 537 million rows of 2 bf16 take 1182 us as slabs and
 1250 through the ring."""
-FEW_ELEMENTS = 2**15
-"""Up to which `cuda_columns` of `batchnorm_relu` has one element a thread. H200, one fp16: 1.25 us, Triton 1.52. Larger ones
-are not measured yet."""
 LONGEST_BATCHNORM_BYTES = 65535 * 512
 """The second dimension of Triton's grid counts parts of 512 bytes of a row, and CUDA allows 65535 there."""
 
@@ -62,12 +60,12 @@ def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton, a few rows of the same channels a program; CUDA C++ where rows are short or no multiple of 16 elements, except
-    up to 256 elements a multiprocessor and 2 to 32 such rows, and where they are too long for Triton's
-    grid, and one element a thread of CUDA C++ up to 2^15 elements.
+    """One element a thread of CUDA C++ up to 2^15 elements; else Triton, a few rows of the same channels a program; CUDA C++
+    where rows are short or no multiple of 16 elements, except up to 256 elements a multiprocessor and 2 to 32 such rows, and where
+    they are too long for Triton's grid.
 
     Triton loads no vectors of such rows, and has few threads a program for short ones. Few elements take the latency of one
-    load, whatever its width.
+    load, whatever its width. H200, one fp16: 1.25 us, Triton 1.52; between this and 2^15 elements nothing was measured.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (2, 13), (16, 2**20 + 1), (2**20, 13), (2**20, 32), (1, 2**26), (1, 1))
@@ -78,7 +76,7 @@ def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
     fits = row_bytes(problem) <= LONGEST_BATCHNORM_BYTES
     few_odd_rows = 1 < m <= FEW_ROWS and n > m and not whole_vectors(problem, "n")
     even = triton_vectorises(n) and not many_short_rows(problem, card, short_bytes=SHORT_BYTES)
-    if m * n <= FEW_ELEMENTS:
+    if m * n <= ONE_ELEMENT_A_THREAD:
         return ("cuda_columns", "triton_fused")
     if fits and (even or few_odd_rows or elements_a_multiprocessor(m * n, card) <= 256):
         return ("triton_fused", "cuda_columns")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import (
+    ONE_PROGRAM,
     Card,
     few_long_rows,
     many_short_rows,
@@ -22,9 +23,6 @@ whole 16-byte vectors are slower: rmsnorm of 400,000 rows of 128 bytes takes 25 
 LONGEST_BACKWARD_ROW = 2**18
 """Elements of bf16 that the 16 blocks of a cluster hold: 512 KiB. The kernel for longer rows has one block a row."""
 LONGEST_BACKWARD_ROW_BYTES = 2**19
-ONE_PROGRAM = 1024
-"""Elements that a warp of Triton has in registers. H200: 5 rows of 3 take 1.4 us by a program each, 2.0 by persistent programs
-and 2.3 in CUDA C++; 16 of 4096 2.1, 2.0 and 2.1. Rows between these were not measured."""
 CLUSTER = 16
 """Blocks of the largest cluster."""
 FEW_BACKWARD_ROW_BYTES = 16 * 1024
@@ -127,7 +125,7 @@ def _by_length(problem: Problem, card: Card, longest: int) -> tuple[str, ...]:
 
 
 def _all_in_progress(problem: Problem, card: Card) -> bool:
-    """Whether each of some long rows has a cluster at once, so that there is no next row to prefetch."""
+    """Whether rows are longer than one block keeps, and so few that the clusters of all run at once: none is left to prefetch."""
     return problem.sizes["m"] * CLUSTER <= card.multiprocessors and row_bytes(problem) > BLOCK_ROW_BYTES
 
 

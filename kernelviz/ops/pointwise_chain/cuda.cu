@@ -37,7 +37,8 @@ extern "C" __global__ void __launch_bounds__(256) chain_single(
 extern "C" __global__ void __launch_bounds__(128) chain_steps(
     const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, int last) {
     const int thread = blockIdx.x * 128 + threadIdx.x;
-    // Threads behind the last element load it again, so that no load waits for a branch. They store nothing, because x may be out.
+    // Threads behind the last element load it again, so that no load waits for a branch. They store nothing, because x may be out, and it does not
+    // matter whether what they load is there already as the result.
     const ELEMENT one = x[min(thread, last)];
     ELEMENT* to = address_now(out + thread);
     ELEMENT scales[STEPS], shifts[STEPS];

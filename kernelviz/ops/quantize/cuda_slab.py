@@ -23,8 +23,8 @@ SOURCE = Path(__file__).parent / "cuda_slab.cu"
 KNOWN_LENGTH_SOURCE = Path(__file__).parent / "cuda_known_length.cu"
 KNOWN_LENGTH_THREADS = 32
 MOST_ROWS, LONGEST_KNOWN = 1024, 16
-"""Rows, and elements of a row, that a thread each takes. H200, rmsnorm_quantize_fp8 of one element: 1.53 us by the 4 KiB of code
-of the slab kernel, 1.23 by those of torch.compile."""
+"""Of up to so many rows of up to so many elements, each has a thread. H200, rmsnorm_quantize_fp8 of one element: 1.31 us; the
+slab kernel, with 4 KiB of code, took 1.53 on another host, where torch.compile took 1.23 (1.25 here)."""
 LONGEST_ROW_BYTES = 256
 """Of longer rows a warp may have one, whose 8-bit numbers then do not begin on 4 bytes."""
 SLABS = replace(RING, very_short=VeryShort(row_bytes=LONGEST_ROW_BYTES))

@@ -3,38 +3,33 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.flat_launch import FlatLaunch, one_element, one_vector, some_vectors
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.one_element import Index, OneElement
 from kernelviz.ops.kernels.vec16 import UNROLLED, Layout, adaptive, aligned, whole_vectors
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
-THREADS = 256
 WITHIN, BEYOND = Layout(vectors=1, threads=256, streaming=True), Layout(vectors=1, threads=128, streaming=False)
 """For outputs that L2 can hold, and for larger ones: the fastest layouts of `copy`, which moves the same bytes."""
 
 
 def bind_scalar(x_N: Tensor, scale: float) -> Launch:
     """One element a thread."""
-    one = OneElement(x_N.numel())
-    return _bind(
-        "scale_scalar", x_N, scale, blocks=one.blocks, threads=one.threads, defines=one.defines, count=one.last
-    )
+    return _bind("scale_scalar", x_N, scale, one_element(x_N))
 
 
 def bind_vec16(x_N: Tensor, scale: float) -> Launch:
     """16 bytes a thread; one element a thread for views that do not start on 16 bytes, where such loads would fault."""
     if not aligned(x_N):
         return bind_scalar(x_N, scale)
-    return _bind("scale_vec16", x_N, scale, blocks=max(1, -(-whole_vectors(x_N) // THREADS)))
+    return _bind("scale_vec16", x_N, scale, one_vector(x_N))
 
 
 def bind_unrolled(x_N: Tensor, scale: float) -> Launch:
@@ -53,31 +48,25 @@ def bind_adaptive(x_N: Tensor, scale: float) -> Launch:
 def _bind_vectors(x_N: Tensor, scale: float, layout: Layout) -> Launch:
     if not aligned(x_N):
         return bind_scalar(x_N, scale)
-    blocks = layout.blocks(whole_vectors(x_N))
-    return _bind("scale_vectors", x_N, scale, blocks=blocks, threads=layout.threads, defines=layout.defines)
+    return _bind("scale_vectors", x_N, scale, some_vectors(x_N, layout))
 
 
 def _bind(
     name: str,
     x_N: Tensor,
     scale: float,
-    *,
-    blocks: int,
-    threads: int = THREADS,
-    defines: Mapping[str, str] | None = None,
-    count: Index | None = None,
+    flat: FlatLaunch,
 ) -> Launch:
     import torch
 
     require_contiguous(x_N=x_N)
     out_N = torch.empty_like(x_N)
-    kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": nvrtc.element_type(x_N.dtype), **(defines or {})})
+    kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": nvrtc.element_type(x_N.dtype), **flat.defines})
     pointers = (x_N.data_ptr(), out_N.data_ptr())
-    count = ctypes.c_longlong(x_N.numel()) if count is None else count
-    arguments = (count, ctypes.c_float(scale))
+    arguments = (flat.size, ctypes.c_float(scale))
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, blocks, threads, *pointers, *arguments)
+        nvrtc.launch(kernel, flat.blocks, flat.threads, *pointers, *arguments)
         return out_N
 
     return launch

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, few_long_rows, many_short_rows, slabs_of_rows, whole_vectors
+from kernelviz.ops.catalog.best import ONE_PROGRAM, Card, few_long_rows, many_short_rows, slabs_of_rows, whole_vectors
 
 WARP = 32
 SLAB_ROW_BYTES = 512
 """H200: a million rows of 42 bytes take 21 us through a ring of slabs, 26 as slabs and 109 by warps; 200,000 rows of 400 bytes,
 which are whole vectors, 67 as slabs and 38 by warps. The backward pass takes rows of twice as many: 100,000 of 666 bytes
 take 53 us through a ring, and 63 by programs of Triton."""
-ONE_PROGRAM = 1024
-"""Elements that a warp of Triton has in registers: by the times of `cross_entropy_with_grad`, whose kernels in CUDA C++ have the
-same tiles. H200: 5 rows of 44 take 1.39 us by a program of Triton each and 3.21, 8 of 1168 1.99 in both."""
 LONGEST_BACKWARD_ROW_BYTES = 2**19
 """Both y and dy of a row must fit into a cluster."""
 
@@ -23,7 +20,8 @@ def softmax(problem: Problem, card: Card) -> tuple[str, ...]:
     multiprocessors by a program of Triton each; many short rows that are no whole 16-byte vectors as pieces of shared memory,
     a few of fewer than 32 elements by persistent programs of Triton, and longer ones backward by a program each.
 
-    In CUDA C++ a row that begins within a vector takes one vector more than it fills, which is much of a short row.
+    In CUDA C++ a row that begins within a vector takes one vector more than it fills, which is much of a short row. That a
+    program each is best for few rows is inferred from `cross_entropy_with_grad`, whose kernels in CUDA C++ have the same tiles.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((8192, 8192), (2**20, 7), (200, 7), (100, 7), (4, 2**22))
