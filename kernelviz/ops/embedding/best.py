@@ -11,7 +11,8 @@ FEW_TILE_BYTES = 512
 """Of all rows, an SM. H200: 1,366 rows of 48 bytes take 1.94 us in tiles and 2.09 by pieces."""
 UNIT_BYTES, SHORTEST_BYTES = 8, 4
 """CUDA C++ (`cuda_vec16_unrolled`, pieces) copies 8 bytes at once of a row of a multiple of UNIT_BYTES, where Triton
-(`triton_tile`, tiles) copies single elements. A row of at most SHORTEST_BYTES is one copy. H200, us by pieces and in tiles: 32,768 rows of 4
+(`triton_tile`, tiles) copies single elements.
+A row of at most SHORTEST_BYTES is one copy. H200, us by pieces and in tiles: 32,768 rows of 4
 bytes 2.15 and 2.23; 1,236 of 8 bytes 1.55 and 1.57; 166 million of 2 bytes 4638 and 4649; 2.6 million of 48 bytes 45 and 95. By
 other units tiles are faster: 65,241 of 12 bytes 1.99 and 1.96; 47 of 1.95 MB, 2 bytes at once, 93 and 55. Multiples of 8 that
 are longer than 48 bytes were not measured."""

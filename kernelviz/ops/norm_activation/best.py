@@ -61,8 +61,8 @@ def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
 
 def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
     """One element a thread of CUDA C++ up to 2^15 elements; else Triton, a few rows of the same channels a program; CUDA C++
-    where rows are short or no multiple of 16 elements, except up to 256 elements a multiprocessor and 2 to 32 such rows, and where
-    they are too long for Triton's grid.
+    where rows are short or no multiple of 16 elements, except up to 256 elements a multiprocessor and 2 to 32 such rows, and
+    where they are too long for Triton's grid.
 
     Triton loads no vectors of such rows, and has few threads a program for short ones. Few elements take the latency of one
     load, whatever its width. H200, one fp16: 1.25 us, Triton 1.52; between this and 2^15 elements nothing was measured.
