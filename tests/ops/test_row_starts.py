@@ -67,18 +67,21 @@ def test_streams_are_interleaved(
 @needs_compiler
 @dtypes
 @pytest.mark.parametrize("few_rows", [True, False], ids=["rows", "columns"])
-@pytest.mark.parametrize("sizes", [(1, 1031), (2, 1500), (3, 1001), (7, 2050), (10, 12330), (16, 264)], ids=str)
+@pytest.mark.parametrize(
+    "sizes", [(1, 1031), (2, 1500), (3, 1001), (7, 2050), (10, 12330), (16, 264), (2, 65536)], ids=str
+)
+@pytest.mark.parametrize("processors", [1, 132])
 def test_streams_are_interleaved_in_registers(
-    emulator: Emulator, sizes: tuple[int, int], few_rows: bool, dtype: torch.dtype
+    emulator: Emulator, sizes: tuple[int, int], few_rows: bool, processors: int, dtype: torch.dtype
 ) -> None:
     m, n = sizes if few_rows else sizes[::-1]
-    shape = interleave.in_registers(m, n, dtype.itemsize)
+    shape = interleave.in_registers(m, n, dtype.itemsize, processors)
     assert shape is not None
     for each in {1, shape.each}:
         one = replace(shape, each=each)
         x = torch.randn(m, n).to(dtype)
         defines = one.defines(nvrtc.element_type(dtype), relu=few_rows)
-        grid = Grid(blocks=one.blocks, threads=interleave.REGISTER_THREADS)
+        grid = Grid(blocks=one.blocks, threads=one.threads)
         file = interleave.REGISTERS_SOURCE, "interleave_registers"
         check(emulator, file, defines, [x, OUTPUT, one.length], grid, x.t().relu() if few_rows else x.t())
 

@@ -1,68 +1,95 @@
 // CUDA C++ kernel of `column_sum` for few rows that begin anywhere in a 16-byte vector. ELEMENT is float, __half or __nv_bfloat16; sums are in
-// fp32.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
+// fp32. Compiled for where rows begin, so that each element of a vector is added to one of the thread's sums without being moved.
+#include "conversions.cuh"
 #include "loads_first.cuh"
-#include "two_vectors.cuh"
 
-#ifndef RESIDENT
-#define RESIDENT 3
+// SHIFT: elements by which x starts behind a multiple of 16 bytes. ODD: n modulo the elements of a vector. ROWS: rows of a thread in flight, all
+// m of them, or MANY times 8, whose rows begin like the 8 before. LAST: (m - 1) modulo 8.
+#ifndef ROWS
+#define ROWS 1
+#define MANY 0
+#define SHIFT 0
+#define ODD 1
+#define LAST 0
 #endif
-constexpr int THREADS = 256, WIDTH = 16 / sizeof(ELEMENT);
+using Vector = Vec16<ELEMENT>;
+constexpr int THREADS = 256, WIDTH = Vector::WIDTH, OF_WARP = 31;
+// Elements of row r that lie in the vector of its first element, but before it, and of the vector in which the matrix ends.
+__device__ constexpr int before(int r) { return (SHIFT + r * ODD) % WIDTH; }
+constexpr int TAIL = before(LAST + 1);
 
-// One pass without shared memory: the rows of a column are all of one thread. The first `inner` threads have WIDTH columns each, from column
-// WIDTH on; of each row these lie in two vectors, shifted by as many elements for all threads, and both are loaded, one of them mostly from
-// L1. Neither begins before the matrix nor ends behind it, because at least WIDTH columns are left out at the begin of a row and at its end.
-// Those are of one further thread each. ROWS rows of a thread are in flight, by RESIDENT blocks an SM. `shift`: elements by which x starts behind a multiple of 16 bytes.
-extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) column_few_odd_rows(
-    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long m, int n, int inner, int shift) {
-    const long long thread = (long long)blockIdx.x * THREADS + threadIdx.x;
-    if (thread >= inner) {
-        const long long single = thread - inner, column = single < WIDTH ? single : single + (long long)inner * WIDTH;
-        if (column >= n) {
-            return;
-        }
-        float sum = 0.0f;
-#pragma unroll 8
-        for (long long row = 0; row < m; ++row) {
-            sum += static_cast<float>(x[row * n + column]);
-        }
-        out[column] = static_cast<ELEMENT>(sum);
-        return;
-    }
-    const long long column = (thread + 1) * WIDTH;
-    float total[WIDTH] = {};
-    for (long long row = 0; row < m; row += ROWS) {
-        uint4 low[ROWS], high[ROWS];
-        int from[ROWS];
-        // Loads under predicates, not a loop over what remains, so that all of them are in flight at once.
+// One pass without shared memory: the rows of a column are all of one thread. Thread g has the columns from g * WIDTH on, and of each row the
+// vector of which a part belongs to these columns and the rest, `left`, to those of thread g - 1, its neighbour in the warp. So neighbours exchange
+// sums once, whatever the number of rows, and each vector is loaded once, except that the last lane of a warp only has sums for its neighbour: the
+// next warp begins with its columns. n >= 2 * WIDTH.
+extern "C" __global__ void __launch_bounds__(THREADS, 4) column_few_odd_rows(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long m, int n) {
+    const int lane = threadIdx.x % 32;
+    const int g = (blockIdx.x * (THREADS / 32) + threadIdx.x / 32) * OF_WARP + lane;
+    // Of the last row, thread g_end has the vector in which the matrix ends. All vectors of other rows are within it, except the first one.
+    const int g_end = (before(LAST) + n) / WIDTH;
+    const bool in_row = g <= (n + WIDTH - 1) / WIDTH;
+    const bool is_first = SHIFT > 0 && g == 0, is_last = TAIL > 0 && g == g_end;
+    ELEMENT edge[WIDTH];
+    if (is_first || is_last) {
+        const ELEMENT* from = is_first ? x - SHIFT : x + (m * n - TAIL);
 #pragma unroll
-        for (int r = 0; r < ROWS; ++r) {
-            const long long at = (row + r) * n + column;
-            from[r] = (int)((at + shift) % WIDTH);
-            const uint4* vectors = reinterpret_cast<const uint4*>(x + at - from[r]);
-            low[r] = row + r < m ? __ldg(vectors) : uint4{};
-            high[r] = row + r < m ? __ldg(vectors + 1) : uint4{};
-        }
-        loads_first(low);
-        loads_first(high);
-#pragma unroll
-        for (int r = 0; r < ROWS; ++r) {
-            const uint4 bits = bytes_of_two_vectors(low[r], high[r], from[r] * (int)sizeof(ELEMENT));
-            const ELEMENT* elements = reinterpret_cast<const ELEMENT*>(&bits);
-#pragma unroll
-            for (int e = 0; e < WIDTH; ++e) {
-                total[e] += static_cast<float>(elements[e]);
+        for (int e = 0; e < WIDTH; ++e) {
+            if (is_first ? e >= SHIFT : e < TAIL) {
+                edge[e] = from[e];
             }
         }
     }
-    struct alignas(16) Sums {
-        ELEMENT of[WIDTH];
-    } sums;
+    float own[WIDTH] = {}, left[WIDTH] = {};
+    const uint4* vectors = reinterpret_cast<const uint4*>(x - SHIFT) + g;
+    for (long long row = 0; row < (MANY ? m : 1); row += 8, vectors += 8 / WIDTH * (long long)n) {
+        uint4 bits[ROWS];
+        // Loads under predicates, not a loop over what remains, so that all of them are in flight at once.
 #pragma unroll
-    for (int e = 0; e < WIDTH; ++e) {
-        sums.of[e] = static_cast<ELEMENT>(total[e]);
+        for (int r = 0; r < ROWS; ++r) {
+            const bool is_last_row = MANY ? row + r == m - 1 : r == ROWS - 1;
+            const bool whole = (is_last_row ? g < g_end : in_row) && (!MANY || row + r < m) && !(r == 0 && row == 0 && is_first);
+            bits[r] = whole ? __ldg(vectors + (unsigned)(r * (n / WIDTH) + (SHIFT + r * ODD) / WIDTH)) : uint4{};
+        }
+        loads_first(bits);
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+            float v[WIDTH];
+            widen(reinterpret_cast<const Vector&>(bits[r]), v);
+#pragma unroll
+            for (int e = 0; e < WIDTH; ++e) {
+                (e >= before(r) ? own[e - before(r)] : left[WIDTH - before(r) + e]) += v[e];
+            }
+        }
     }
-    *reinterpret_cast<uint4*>(out + column) = *reinterpret_cast<const uint4*>(&sums);
+    if (is_first) {
+#pragma unroll
+        for (int e = SHIFT; e < WIDTH; ++e) {
+            own[e - SHIFT] += to_float(edge[e]);
+        }
+    } else if (is_last) {
+#pragma unroll
+        for (int e = 0; e < TAIL; ++e) {
+            (e >= before(LAST) ? own[e - before(LAST)] : left[WIDTH - before(LAST) + e]) += to_float(edge[e]);
+        }
+    }
+#pragma unroll
+    for (int c = 1; c < WIDTH; ++c) {
+        own[c] += __shfl_down_sync(0xffffffffu, left[c], 1);
+    }
+    const long long column = (long long)g * WIDTH;
+    if (lane == OF_WARP || column >= n) {
+        return;
+    }
+    const Vector sums = narrow<ELEMENT>(own);
+    if (column + WIDTH <= n) {
+        store_vec16(reinterpret_cast<Vector*>(out + column), sums);
+        return;
+    }
+#pragma unroll
+    for (int c = 0; c < WIDTH; ++c) {
+        if (column + c < n) {
+            out[column + c] = sums.e[c];
+        }
+    }
 }

@@ -26,10 +26,13 @@ WARP = 32
 THREADS = 256
 MOST_COLUMNS = 2**31 - 1 - 8 * THREADS
 """Columns are counted in 32 bits, also those after the last one that a thread tests."""
-ODD_ROWS_IN_FLIGHT = 4
-"""Two vectors each. H200, bf16 8 x 1,000,001: 5.51 us with four, 6.20 with eight, 6.10 one column a thread."""
+ODD_ROWS_IN_FLIGHT = 8
+"""Of a thread, one vector each. Where rows begin within vectors repeats every 8 rows, for elements of 16 bits."""
+ODD_VECTORS = WARP - 1
+"""Of a warp and row: the last lane adds up elements for its neighbour only."""
 ODD_ITEMSIZE = 2
-"""Bytes of the widest elements of which odd rows are read by vectors. H200, fp32 7 x 2,598,897: 21.7 us, else 19.9."""
+"""Bytes of the widest elements of which odd rows are read by vectors. H200, fp32 7 x 2,598,897: 19.9 us without, as fast as
+memory; by two vectors for each of the output's 21.7."""
 KNOWN_SIZE_ELEMENTS, KNOWN_SIZE_ROWS, KNOWN_SIZE_THREADS = 1024, 8, 128
 """Most elements and rows of a matrix for whose size a kernel is compiled, and most threads of its blocks."""
 BATCH = 8
@@ -82,39 +85,39 @@ def few_rows_tile(m: int, n: int, itemsize_bytes: int, shift: int, count: int) -
 
 @dataclass(frozen=True, slots=True)
 class FewOddRows:
-    """Threads with a vector of columns, all threads, and rows of a thread in flight."""
+    """Blocks of THREADS; rows of a thread in flight, and whether there are more; elements by which the matrix starts behind a
+    multiple of 16 bytes; elements of a row behind its last whole vector; the number of the last row, modulo 8."""
 
-    inner: int
-    threads: int
+    blocks: int
     rows: int
-
-    @property
-    def blocks(self) -> int:
-        """Blocks of THREADS."""
-        return -(-self.threads // THREADS)
+    many: bool
+    shift: int
+    odd: int
+    last: int
 
     @property
     def defines(self) -> dict[str, str]:
         """What the kernel is compiled with."""
-        return {"ROWS": str(self.rows), "RESIDENT": "3" if self.rows <= 4 else "2"}
+        rows = {"ROWS": self.rows, "MANY": int(self.many), "LAST": self.last}
+        return {name: str(value) for name, value in (rows | {"SHIFT": self.shift, "ODD": self.odd}).items()}
 
 
-def few_odd_rows(
-    m: int, n: int, itemsize_bytes: int, shift: int, count: int, most: int = ODD_ROWS_IN_FLIGHT
-) -> FewOddRows | None:
-    """Threads for m rows that begin anywhere in a vector, all in flight if they are at most `most`, else four; None where all
-    begin with one, and for short rows.
+def few_odd_rows(m: int, n: int, itemsize_bytes: int, shift: int, count: int) -> FewOddRows | None:
+    """Blocks for m rows that begin anywhere in a vector; None where all begin with one, and for short rows.
 
     Short rows give `count` SMs less than half a block each: there a thread for each column has as many loads in flight.
 
-    >>> few_odd_rows(8, 1000001, 2, 0, 132), few_odd_rows(2, 1555024, 2, 0, 132), few_odd_rows(7, 30001, 2, 0, 132)
-    (FewOddRows(inner=124998, threads=125015, rows=4), None, None)
+    >>> few_odd_rows(7, 1000001, 2, 0, 132)
+    FewOddRows(blocks=505, rows=7, many=False, shift=0, odd=1, last=6)
+    >>> few_odd_rows(2, 1555024, 2, 0, 132), few_odd_rows(7, 30001, 2, 0, 132)
+    (None, None)
     """
     width = VEC16_BYTES // itemsize_bytes
-    if math.gcd(width, n, shift) == width or n // width < THREADS * count // 2:
+    if math.gcd(width, n, shift) == width or n < max(2 * width, THREADS * count // 2 * width):
         return None
-    inner = max(0, n // width - 2)
-    return FewOddRows(inner, inner + n - inner * width, m if m <= most else 4)
+    warps = -(-n // (width * ODD_VECTORS))
+    rows, many = min(m, ODD_ROWS_IN_FLIGHT), m > ODD_ROWS_IN_FLIGHT
+    return FewOddRows(-(-warps * WARP // THREADS), rows, many, shift, n % width, (m - 1) % ODD_ROWS_IN_FLIGHT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +215,7 @@ def bind_few_rows(x_MN: Tensor) -> Launch:
     if m <= KNOWN_SIZE_ROWS and m * n <= KNOWN_SIZE_ELEMENTS:
         return _bind_known_size(x_MN, out_N)
     if odd is not None:
-        return _bind_few_odd_rows(x_MN, out_N, odd, shift)
+        return _bind_few_odd_rows(x_MN, out_N, odd)
     tile = few_rows_tile(m, n, size, shift, count)
     kernel = nvrtc.kernel(FEW_ROWS, "column_few_rows", {"ELEMENT": nvrtc.element_type(x_MN.dtype), **tile.defines})
     blocks, threads, sizes = tile.blocks(n), tile.threads(n), (ctypes.c_longlong(m), ctypes.c_int(n))
@@ -248,11 +251,11 @@ def _bind_known_size(x_MN: Tensor, out_N: Tensor) -> Launch:
     return launch
 
 
-def _bind_few_odd_rows(x_MN: Tensor, out_N: Tensor, tile: FewOddRows, shift: int) -> Launch:
+def _bind_few_odd_rows(x_MN: Tensor, out_N: Tensor, tile: FewOddRows) -> Launch:
     m, n = x_MN.shape
     defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), **tile.defines}
     kernel = nvrtc.kernel(FEW_ODD_ROWS, "column_few_odd_rows", defines)
-    sizes = (ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_int(tile.inner), ctypes.c_int(shift))
+    sizes = (ctypes.c_longlong(m), ctypes.c_int(n))
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, tile.blocks, THREADS, x_MN.data_ptr(), out_N.data_ptr(), *sizes)

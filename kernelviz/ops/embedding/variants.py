@@ -113,10 +113,10 @@ def cuda_row_vec16(x_VD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
 def cuda_vec16_unrolled(x_VD: Tensor, ids_T: Tensor) -> Launch:
-    """CUDA C++, 16 KiB a block at every row length, so of one or several rows; four vectors of a thread in flight."""
-    from kernelviz.ops.embedding import cuda as kernels
+    """CUDA C++, pieces of one or several rows a block, two or four vectors of a thread in flight; one kernel a short length."""
+    from kernelviz.ops.embedding import short_rows as kernels
 
-    return kernels.bind_flat(x_VD, ids_T)
+    return kernels.bind_short_rows(x_VD, ids_T)
 
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))

@@ -28,10 +28,16 @@ blocks an SM is taken."""
 ROWS_IN_REGISTERS_BYTES, COLUMNS_IN_REGISTERS_BYTES = 2**19, 2**22
 """Of a matrix of few rows, and of few columns, whose threads transpose in registers: it takes about the latency of memory. H200:
 200,000 rows of 4 fp32 take 2.57 us so and 2.72 through shared memory; 3 rows of 100,001 bf16 1.92 and 1.88."""
+PAIR, MOST_PAIR_ELEMENTS = 2, 2**31 - 2**16
+"""Columns of a matrix of any size whose threads transpose in registers, if a thread has a 16-byte vector of each: it then loads
+32 adjacent bytes. Elements are counted in 32 bits. H200: 2^25 rows of 2 fp16 take 66 us through shared memory, and 61 in
+torch.compile."""
 REGISTER_BYTES, REGISTER_STREAMS = 64, 24
 """Of a thread there, and rows or columns that it has."""
-REGISTER_THREADS, FEWEST_THREADS = 64, 8192
-"""Of a block there; and of all blocks, before a thread has more than one element of a stream."""
+REGISTER_THREADS, BLOCKS_PER_MULTIPROCESSOR = (64, 128, 256), 4
+"""Of a block there: the fewest that give an SM no more blocks than that, because an H200 starts a block each 0.6 ns."""
+FEWEST_THREADS = 8192
+"""Of all blocks, before a thread has more than one element of a stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,40 +147,47 @@ def tile_of(m: int, n: int, itemsize_bytes: int, processors: int) -> Tile | None
 
 @dataclass(frozen=True, slots=True)
 class InRegisters:
-    """`count` streams of `length` elements, of which a thread has `each` of every stream."""
+    """`count` streams of `length` elements, of which a thread has `each` of every stream; threads of a block."""
 
     few_rows: bool
     count: int
     length: int
     each: int
+    threads: int
 
     @property
     def blocks(self) -> int:
-        """Blocks of REGISTER_THREADS."""
-        return -(-self.length // (self.each * REGISTER_THREADS))
+        """Blocks of the launch."""
+        return -(-self.length // (self.each * self.threads))
 
     def defines(self, element: str, relu: bool) -> dict[str, str]:
         """What the kernel is compiled with."""
-        shape = {"STREAMS": self.count, "EACH": self.each, "FEW_ROWS": int(self.few_rows), "THREADS": REGISTER_THREADS}
+        shape = {"STREAMS": self.count, "EACH": self.each, "FEW_ROWS": int(self.few_rows), "THREADS": self.threads}
         return {"ELEMENT": element, "RELU": str(int(relu))} | {name: str(value) for name, value in shape.items()}
 
 
-def in_registers(m: int, n: int, itemsize_bytes: int) -> InRegisters | None:
-    """How threads transpose a small matrix of few rows or columns in registers; None for a larger one.
+def in_registers(m: int, n: int, itemsize_bytes: int, processors: int) -> InRegisters | None:
+    """How threads transpose a small matrix of few rows or columns in registers, or one of two columns; None for others.
 
     A thread has as many elements of a stream as divide its length, in one access, while threads are enough.
 
-    >>> in_registers(22330, 10, 2), in_registers(3, 65536, 2), in_registers(2**20, 10, 2)
-    (InRegisters(few_rows=False, count=10, length=22330, each=2), InRegisters(few_rows=True, count=3, length=65536, each=8), None)
+    >>> in_registers(22330, 10, 2, 132), in_registers(2**20, 10, 2, 132)
+    (InRegisters(few_rows=False, count=10, length=22330, each=2, threads=64), None)
+    >>> in_registers(2**25, 2, 2, 132)
+    InRegisters(few_rows=False, count=2, length=33554432, each=8, threads=256)
     """
     count, length = min(m, n), max(m, n)
-    most_bytes = ROWS_IN_REGISTERS_BYTES if m <= n else COLUMNS_IN_REGISTERS_BYTES
-    if m * n * itemsize_bytes > most_bytes or count > REGISTER_STREAMS or count * itemsize_bytes > REGISTER_BYTES:
-        return None
     each = math.gcd(VEC16_BYTES // itemsize_bytes, length)
+    is_pair = n == PAIR < m and each * itemsize_bytes == VEC16_BYTES and m * n <= MOST_PAIR_ELEMENTS
+    most_bytes = ROWS_IN_REGISTERS_BYTES if m <= n else COLUMNS_IN_REGISTERS_BYTES
+    is_small = m * n * itemsize_bytes <= most_bytes and count * itemsize_bytes <= REGISTER_BYTES
+    if not is_pair and (not is_small or count > REGISTER_STREAMS):
+        return None
     while each > 1 and (each * count * itemsize_bytes > REGISTER_BYTES or length // each < FEWEST_THREADS):
         each //= 2
-    return InRegisters(m <= n, count, length, each)
+    most_blocks = BLOCKS_PER_MULTIPROCESSOR * processors
+    enough = (threads for threads in REGISTER_THREADS if length <= each * threads * most_blocks)
+    return InRegisters(m <= n, count, length, each, next(enough, REGISTER_THREADS[-1]))
 
 
 def bind_interleave(x_MN: Tensor, *, relu: bool = False) -> Launch | None:
@@ -186,11 +199,12 @@ def bind_interleave(x_MN: Tensor, *, relu: bool = False) -> Launch | None:
 
     require_contiguous(x_MN=x_MN)
     m, n = x_MN.shape
-    tile = tile_of(m, n, x_MN.element_size(), multiprocessors(x_MN.device))
+    processors = multiprocessors(x_MN.device)
+    tile = tile_of(m, n, x_MN.element_size(), processors)
     if tile is None or x_MN.data_ptr() % 16:
         return None
     out_NM = torch.empty((n, m), dtype=x_MN.dtype, device=x_MN.device)
-    small = in_registers(m, n, x_MN.element_size())
+    small = in_registers(m, n, x_MN.element_size(), processors)
     if small is not None:
         return _bind_in_registers(x_MN, out_NM, small, relu)
     name = "interleave" if tile.few_rows else "deinterleave"
@@ -211,7 +225,7 @@ def _bind_in_registers(x_MN: Tensor, out_NM: Tensor, shape: InRegisters, relu: b
     length = ctypes.c_int(shape.length)
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, shape.blocks, REGISTER_THREADS, x_MN.data_ptr(), out_NM.data_ptr(), length)
+        nvrtc.launch(kernel, shape.blocks, shape.threads, x_MN.data_ptr(), out_NM.data_ptr(), length)
         return out_NM
 
     return launch

@@ -40,4 +40,8 @@ inline float __shfl_up_sync(unsigned, float value, int apart) {
     const int lane = threadIdx.x % 32;
     return emulated::of_lane(value, lane >= apart ? lane - apart : lane);
 }
+inline float __shfl_down_sync(unsigned, float value, int apart) {
+    const int lane = threadIdx.x % 32;
+    return emulated::of_lane(value, lane + apart < 32 ? lane + apart : lane);
+}
 template <class T, int COUNT> void make_opaque(Vec16<T> (&)[COUNT]) {}

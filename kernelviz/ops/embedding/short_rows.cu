@@ -1,0 +1,37 @@
+// CUDA C++ kernel that copies short rows that ids name, compiled for the length of a row. VECTOR is the widest of unsigned short, unsigned,
+// uint2 and uint4 that every row starts on and is a whole number of; nothing is converted, so bits stay as they are.
+#include "loads_first.cuh"
+
+// VECTORS: vectors of a row. UNROLL: vectors of a thread.
+#ifndef VECTORS
+#define VECTORS 1
+#endif
+constexpr int THREADS = 256, PIECE = THREADS * UNROLL;
+
+// The output as one array of `total` vectors, of which consecutive threads write consecutive ones. A division by a constant is a multiplication;
+// all numbers of vectors are below 2^32. UNROLL ids and then as many vectors are in flight.
+extern "C" __global__ void __launch_bounds__(THREADS) gather_short_rows(
+    const VECTOR* __restrict__ x, const long long* __restrict__ ids, VECTOR* __restrict__ out, unsigned total) {
+    const unsigned first = blockIdx.x * PIECE + threadIdx.x;
+    unsigned from[UNROLL];
+    VECTOR loaded[UNROLL];
+#pragma unroll
+    for (int k = 0; k < UNROLL; ++k) {
+        const unsigned at = first + k * THREADS;
+        from[k] = at < total ? static_cast<unsigned>(__ldg(ids + at / VECTORS)) : 0;
+    }
+    loads_first(from);
+#pragma unroll
+    for (int k = 0; k < UNROLL; ++k) {
+        const unsigned at = first + k * THREADS;
+        if (at < total) {
+            loaded[k] = __ldg(x + (from[k] * VECTORS + at % VECTORS));
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < UNROLL; ++k) {
+        if (first + k * THREADS < total) {
+            out[first + k * THREADS] = loaded[k];
+        }
+    }
+}

@@ -1,0 +1,68 @@
+"""The kernel that copies rows of a known length, by fibers of the processor, with planted mistakes."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from emulator import MODES, Emulator, Grid, Mode, Output, needs_compiler
+from test_column_vectors import CHECKED
+from test_one_block import view_of
+from torch import Tensor
+
+from kernelviz.ops.embedding import short_rows
+from kernelviz.ops.embedding.cuda import vector_bytes
+
+pytestmark = needs_compiler
+SIZES = ((1, 1, 1), (5, 17, 3), (3, 700, 8), (9, 401, 24), (4, 300, 37), (2, 40, 64), (7, 90, 56))
+"""Rows of the table, rows of the output, elements: rows of one vector and of several, one block and several."""
+
+
+def copied(
+    emulator: Emulator, x_VD: Tensor, ids_T: Tensor, count: int, mode: Mode, change: tuple[str, str] = ("", "")
+) -> tuple[Tensor, str]:
+    """What the kernel writes on a GPU of `count` SMs, and the emulator's error for reading outside of the table."""
+    (v, d), (t,), width = x_VD.shape, ids_T.shape, vector_bytes(x_VD)
+    tile = short_rows.short_rows(v, t, d * x_VD.element_size() // width, count)
+    assert tile is not None
+    out = Output(t, d, x_VD.dtype)
+    text = short_rows.SOURCE.read_text()
+    assert change[0] in text
+    # The ids are read as they are: only one tensor may be checked.
+    text = text.replace(*change).replace("__ldg(ids + at / VECTORS)", "ids[at / VECTORS]").replace("__ldg(", "checked(")
+    program = emulator.program(short_rows.SOURCE, "gather_short_rows", tile.defines(width), text=CHECKED + text)
+    grid = Grid(blocks=tile.blocks, threads=short_rows.THREADS)
+    error = program.run([x_VD, ids_T, out.matrix, tile.total], grid, mode, readable=(x_VD, x_VD))
+    assert out.guard_is_unchanged()
+    return out.matrix.clone(), error
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_rows_are_copied_whatever_their_alignment(emulator: Emulator, dtype: torch.dtype) -> None:
+    for v, t, d in SIZES:
+        ids_T = torch.randint(v, (t,))
+        ids_T[0], ids_T[-1] = v - 1, 0
+        for offset in (0, 1, 2):
+            x_VD = view_of(torch.randn(v * d).to(dtype), offset).view(v, d)
+            for count, mode in zip((1, 132), MODES, strict=True):
+                out_TD, error = copied(emulator, x_VD, ids_T, count, mode)
+                assert error == "", (v, t, d, offset)
+                assert torch.equal(out_TD, x_VD[ids_T]), (v, t, d, offset)
+
+
+MISTAKES = {
+    "all vectors of a row are its first one": ("at % VECTORS)", "0)"),
+    "the id of the next vector is taken": ("__ldg(ids + at / VECTORS)", "ids[(at + 1) / VECTORS % 401]"),
+    "the last vector is left out": ("first + k * THREADS < total", "first + k * THREADS + 1 < total"),
+    "all blocks write the first piece": ("blockIdx.x * PIECE", "0"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_the_kernel_is_found(mistake: str, emulator: Emulator) -> None:
+    x_VD = view_of(torch.randn(9 * 24).bfloat16(), 0).view(9, 24)
+    ids_T = torch.randint(9, (401,))
+    right = []
+    for mode in MODES:
+        out_TD, error = copied(emulator, x_VD, ids_T, 1, mode, MISTAKES[mistake])
+        right.append(not error and torch.equal(out_TD, x_VD[ids_T]))
+    assert not all(right)
