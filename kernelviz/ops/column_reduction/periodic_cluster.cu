@@ -129,6 +129,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
         number = t / lanes_of(COPIES);
     }
     if constexpr (CLUSTER > 1) {
+        __syncwarp();
         wait_for_started();
         if (has_sum) {
             store_in_first(received + block * (RECEIVED / CLUSTER * N) + number, sum);
