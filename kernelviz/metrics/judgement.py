@@ -24,9 +24,12 @@ from kernelviz.core.reasons import ClockContradicted, NotJudged
 
 CONFIRMED_SHARE = 0.1
 """A time is confirmed if the judge's is longer by at most this share of it."""
-LAUNCH_S: Mapping[DeviceKind, float] = MappingProxyType({"cuda": 300e-6, "cpu": 300e-6})
-"""What a launch from Python, the wait for the device and the signals between the processes may take, on a host that calls
-torch.add in 5.1 µs. One that takes 10.1 µs needed 335 µs for an honest call of 1.4 µs and 397 µs for one of 24."""
+EXCHANGE_S: Mapping[DeviceKind, float] = MappingProxyType({"cuda": 300e-6, "cpu": 300e-6})
+"""What a launch from Python, the wait for the device, changes from one process to the other and the signals between them may take
+on any machine. Three hosts of H200 needed less than 300, 335 and 417 µs."""
+EXCHANGES, MOST_EXCHANGE_S = 1.5, 1.2e-3
+"""How many times what an honest worker needed on this machine it may be, and the most: a judge that allows everything finds
+nothing."""
 VARIES: Mapping[DeviceKind, float] = MappingProxyType({"cuda": 0.15, "cpu": 1.0})
 """The share by which the shortest of the judge's calls may be longer than the worker's time for other reasons: caches, other
 load."""
@@ -48,10 +51,11 @@ def is_contradicted(result: Result) -> bool:
 
 
 def clock_finding(
-    time_s: float, times_s: Sequence[float], copy_s: float, kind: DeviceKind, host_slowdown: float = 1.0
+    time_s: float, times_s: Sequence[float], copy_s: float, kind: DeviceKind, exchange_s: float | None = None
 ) -> ClockConfirmed | ClockUnverified | ClockContradicted:
-    """Compare a time by the worker with the judge's `times_s` of calls, whose outputs take `copy_s` to copy, on a host that takes
-    `host_slowdown` times as long for a launch as the one of `LAUNCH_S`.
+    """Compare a time by the worker with the judge's `times_s` of calls, whose outputs take `copy_s` to copy.
+
+    `exchange_s`: what a call of an honest worker cost by the judge's clock beyond the call itself; None where that is not known.
 
     >>> clock_finding(1e-3, [1.3e-3, 1.25e-3], 0.2e-3, "cuda").at_most_s
     0.00105
@@ -62,9 +66,13 @@ def clock_finding(
     hidden_s = at_most_s - time_s
     if hidden_s <= CONFIRMED_SHARE * time_s:
         return ClockConfirmed(at_most_s=at_most_s, trials=len(times_s))
-    if hidden_s > VARIES[kind] * time_s + LAUNCH_S[kind] * host_slowdown:
+    if hidden_s > VARIES[kind] * time_s + _allowed_s(kind, exchange_s):
         return ClockContradicted(time_s=time_s, judged_s=min(times_s) - copy_s, copy_s=copy_s, trials=len(times_s))
     return ClockUnverified(at_most_s=at_most_s, trials=len(times_s))
+
+
+def _allowed_s(kind: DeviceKind, exchange_s: float | None) -> float:
+    return max(EXCHANGE_S[kind], min(MOST_EXCHANGE_S, EXCHANGES * (exchange_s or 0.0)))
 
 
 def judged_result(
@@ -75,12 +83,12 @@ def judged_result(
     error: str,
     kind: DeviceKind,
     cost: Cost | None,
-    host_slowdown: float = 1.0,
+    exchange_s: float | None = None,
 ) -> Result:
     """The result of an untrusted worker with what the judge found in place of what the worker said about itself.
 
     `accuracy`: of the outputs for the judge's inputs. `error`: why the case could not be judged. `cost`: of the problem.
-    `host_slowdown`: as in `clock_finding`.
+    `exchange_s`: as in `clock_finding`.
     """
     result = msgspec.structs.replace(result, cost=cost)
     timing = result.timing
@@ -92,7 +100,7 @@ def judged_result(
     if not accuracy.passed:
         failure = Failure(stage="wrong", reasons=accuracy.reasons, timing=timing)
         return msgspec.structs.replace(result, outcome=failure, accuracy=accuracy)
-    finding = clock_finding(timing.device_cold_s.estimate, times_s, copy_s, kind, host_slowdown)
+    finding = clock_finding(timing.device_cold_s.estimate, times_s, copy_s, kind, exchange_s)
     if isinstance(finding, ClockContradicted) and result.problem.direction == "backward":
         # A backward pass may read what the forward pass left, which is computed again for the judge's inputs and in its time.
         finding = ClockUnverified(at_most_s=finding.judged_s, trials=finding.trials)

@@ -25,14 +25,17 @@ _POLL_MS = 100
 class JudgeProcess:
     """A judge that is running. It runs no variant, so it needs no guard: it ends when its connection closes."""
 
-    def __init__(self, device_id: str) -> None:
-        """Start it. Raises OSError."""
+    def __init__(self, device_id: str, exchange_s: float | None) -> None:
+        """Start it. `exchange_s`: what an earlier judge of this device measured. Raises OSError."""
+        self.exchange_s = exchange_s
+        """What a call costs by its clock beyond the call itself; None on a processor, and where it could not be measured."""
         self._socket, theirs = pair()
         self._log = tempfile.TemporaryFile("ab+", prefix="kernelviz-judge-", buffering=0)  # noqa: SIM115
         self._number = 0
+        known = [] if exchange_s is None else [str(exchange_s)]
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "kernelviz.measure.judge", device_id, str(theirs.fileno())],
+                [sys.executable, "-P", "-m", "kernelviz.measure.judge", device_id, str(theirs.fileno()), *known],
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
@@ -47,7 +50,11 @@ class JudgeProcess:
     def ready(self, most_s: float, stopping: Callable[[], bool]) -> bool:
         """Wait until its context is there. False if it ends, if it takes longer than `most_s`, or when `stopping` returns
         True."""
-        return isinstance(self._next(most_s, stopping), JudgeReady)
+        message = self._next(most_s, stopping)
+        if not isinstance(message, JudgeReady):
+            return False
+        self.exchange_s = message.exchange_s
+        return True
 
     def begin(self, problem: Problem) -> socket.socket:
         """Give it a case; return the worker's end of their connection, which the caller closes. Raises OSError."""

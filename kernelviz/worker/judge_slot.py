@@ -19,6 +19,8 @@ class JudgeSlot:
     def __init__(self, device_id: str, limits: Limits) -> None:
         self._device_id, self._limits = device_id, limits
         self._judge: JudgeProcess | None = None
+        self.exchange_s: float | None = None
+        """What a call costs by the clock of this device's judges beyond the call itself, once one of them has measured it."""
         self.trouble = ""
         """Why there is no judge, or the end of the log of the last one that ended by itself."""
 
@@ -29,10 +31,11 @@ class JudgeSlot:
             self.end()
         try:
             if self._judge is None:
-                self._judge = JudgeProcess(self._device_id)
+                self._judge = JudgeProcess(self._device_id, self.exchange_s)
                 if not self._judge.ready(self._limits.start_s, stopping):
                     self._give_up()
                     return None
+                self.exchange_s = self._judge.exchange_s
             return self._judge.begin(problem)
         except OSError as error:
             self._give_up()

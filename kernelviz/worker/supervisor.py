@@ -303,7 +303,7 @@ class Supervisor:
         op = catalogue().get(attempt.problem.op)
         cost = None if op is None else op.cost_of(attempt.problem)
         evidence = (judged.times_s, judged.copy_s, judged.accuracy, judged.error)
-        return ending, judged_result(unjudged, *evidence, self.device.kind, cost, judged.host_slowdown)
+        return ending, judged_result(unjudged, *evidence, self.device.kind, cost, self._judge.exchange_s)
 
     def _count(self, request: Request, work: Count) -> tuple[RequestEnd, str]:
         """Read hardware counters. ncu uses the GPU in processes of its own, after which the worker's short kernels would take

@@ -14,6 +14,7 @@ from statistics import median
 import psutil
 import pytest
 from figures import record
+from host_speed import host_call_s, slowdown
 from parts import part
 
 from kernelviz.bench import Bench
@@ -24,7 +25,6 @@ from kernelviz.hardware.discovery import discover
 from kernelviz.measure.compile_ahead.messages import UpcomingCases
 from kernelviz.measure.compile_ahead.processes import CompilerProcesses, compile_processes
 from kernelviz.measure.compile_ahead.selection import cases_to_compile
-from kernelviz.measure.judge.host_speed import host_call_s, slowdown
 from kernelviz.ops import catalogue
 from kernelviz.store import Store
 

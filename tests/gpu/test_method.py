@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from figures import known, record
+from host_speed import host_call_s, slowdown
 from parts import part
 
 from kernelviz.core import CaseDone, Event, Method, Problem, Result, Timing
-from kernelviz.measure.judge.host_speed import host_call_s, slowdown
 from kernelviz.measure.session.device_session import DeviceSession
 from kernelviz.measure.timing.cuda import CudaTimer
 from kernelviz.ops import catalogue

@@ -9,13 +9,13 @@ from statistics import median
 
 import pytest
 from figures import record, save
+from host_speed import host_call_s, slowdown
 from parts import part
 
 from kernelviz.bench import Bench
 from kernelviz.core import Device, Event, Method, Result, Roof, RoofDone, Timing
 from kernelviz.core.request import RunRequest
 from kernelviz.hardware.datasheet import datasheet
-from kernelviz.measure.judge.host_speed import host_call_s, slowdown
 from kernelviz.measure.session.device_session import DeviceSession
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.issue_rate import roof_share

@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 import time
 
+import psutil
 import pytest
 import torch
 
 from kernelviz.core import Problem
 from kernelviz.core.reasons import Unwritten
-from kernelviz.measure.judge import judge
-from kernelviz.measure.judge.messages import pair
+from kernelviz.measure.judge import case_on_trial, exchange
+from kernelviz.measure.judge.messages import Judged, pair
 from kernelviz.measure.judge.shared_memory import DONE
 from kernelviz.measure.judge.trials import JudgeLink
 from kernelviz.ops import op_named
@@ -58,16 +59,42 @@ def test_a_worker_that_answers_early_is_found_however_late_the_judge_reads(
 
         link.make_calls(launch, memory, trials.append, lambda: False)
 
-    monkeypatch.setattr(judge, "time", clock)
-    monkeypatch.setattr(judge, "MOST_TRIALS", judge.LEAST_TRIALS)
+    monkeypatch.setattr(case_on_trial, "time", clock)
+    monkeypatch.setattr(case_on_trial, "MOST_TRIALS", case_on_trial.LEAST_TRIALS)
     (mine, its), device, may_work = pair(), torch.device("cpu"), threading.Event()
     worker = threading.Thread(target=work)
     worker.start()
-    case = judge.CaseOnTrial(ADD, device, mine, lambda: None)
+    case = case_on_trial.CaseOnTrial(ADD, device, mine, lambda: None)
     case._outputs = tuple(output.as_subclass(Late) for output in case._outputs)  # type: ignore[attr-defined]
     found = case.judged(1)
     worker.join()
     mine.close()
     assert found.accuracy is not None
     assert [type(reason) for reason in found.accuracy.reasons] == [Unwritten] * early
-    assert found.times_s == (0 if early else CALL_S,) * judge.LEAST_TRIALS
+    assert found.times_s == (0 if early else CALL_S,) * case_on_trial.LEAST_TRIALS
+
+
+@pytest.mark.parametrize("own_share", [0.0, 2.0])
+def test_what_a_call_costs_beyond_itself_is_measured_with_a_process_of_our_own(
+    own_share: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The honest worker is a process that ends with the measurement. What the call itself takes does not count, and where the
+    judge's own call took longer, nothing is left."""
+    asked: list[tuple[float, float]] = []
+
+    class Case(case_on_trial.CaseOnTrial):
+        def judged(self, number: int) -> Judged:
+            found = super().judged(number)
+            assert found.accuracy is not None
+            assert found.accuracy.passed
+            asked.append((min(found.times_s), found.copy_s))
+            return found
+
+    monkeypatch.setattr(exchange, "N", 1000)
+    monkeypatch.setattr(exchange, "CaseOnTrial", Case)
+    monkeypatch.setattr(exchange, "_own_call_s", lambda flush: own_share * (asked[0][0] - asked[0][1]))
+    exchange_s = exchange.exchange_s(torch.device("cpu"), lambda: None)
+    assert psutil.Process().children() == []
+    ((call_s, copy_s),) = asked
+    assert exchange_s == pytest.approx((call_s - copy_s) if own_share == 0 else 0.0)
+    assert (exchange_s > 0) == (own_share == 0)

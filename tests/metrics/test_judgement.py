@@ -20,7 +20,15 @@ from kernelviz.core import (
 )
 from kernelviz.core.reasons import ClockContradicted, NotJudged, Unwritten
 from kernelviz.metrics.comparison import compare
-from kernelviz.metrics.judgement import LAUNCH_S, VARIES, clock_finding, judged_result, measured_apart
+from kernelviz.metrics.judgement import (
+    EXCHANGE_S,
+    EXCHANGES,
+    MOST_EXCHANGE_S,
+    VARIES,
+    clock_finding,
+    judged_result,
+    measured_apart,
+)
 from kernelviz.metrics.quality import quality
 from kernelviz.metrics.rows import rows
 from kernelviz.metrics.statistics import LEAST_DIFFERENCE
@@ -50,17 +58,20 @@ def time_s(result: Result) -> float:
 def test_the_limits_between_confirmed_unverified_and_contradicted(kind: DeviceKind, call_s: float) -> None:
     copy_s = 0.3 * call_s
 
-    def found(hidden_s: float, host_slowdown: float = 1.0) -> object:
+    def found(hidden_s: float, exchange_s: float | None = None) -> object:
         times_s = [call_s + hidden_s + copy_s, 3 * call_s + hidden_s]
-        return clock_finding(call_s, times_s, copy_s, kind, host_slowdown)
+        return clock_finding(call_s, times_s, copy_s, kind, exchange_s)
 
-    most_s = VARIES[kind] * call_s + LAUNCH_S[kind]
+    varies_s = VARIES[kind] * call_s
+    most_s = varies_s + EXCHANGE_S[kind]
     assert isinstance(found(-0.5 * call_s), ClockConfirmed), "the judge's caches may hold more than the flush left"
     assert isinstance(found(0.09 * call_s), ClockConfirmed)
     assert isinstance(found(0.5 * (0.1 * call_s + most_s)), ClockUnverified)
     assert isinstance(found(1.01 * most_s), ClockContradicted)
-    assert isinstance(found(1.01 * most_s, host_slowdown=1.0 + 0.02 * most_s / LAUNCH_S[kind]), ClockUnverified)
-    assert isinstance(found(1.01 * most_s + LAUNCH_S[kind], host_slowdown=2.0), ClockContradicted)
+    assert isinstance(found(1.01 * most_s, 0.1 * EXCHANGE_S[kind]), ClockContradicted)
+    assert isinstance(found(varies_s + 1.99 * EXCHANGE_S[kind], 2 * EXCHANGE_S[kind] / EXCHANGES), ClockUnverified)
+    assert isinstance(found(varies_s + 2.01 * EXCHANGE_S[kind], 2 * EXCHANGE_S[kind] / EXCHANGES), ClockContradicted)
+    assert isinstance(found(varies_s + 1.01 * MOST_EXCHANGE_S, 1.0), ClockContradicted)
 
 
 def test_what_the_judge_found_replaces_what_the_worker_said() -> None:

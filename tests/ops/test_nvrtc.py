@@ -5,6 +5,7 @@ import struct
 import sysconfig
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -132,3 +133,37 @@ def test_an_error_brings_the_log(source: Path) -> None:
         nvrtc.compile_cubin(source, "sm_90")
     assert type(caught.value).__name__ == "NVRTCError"
     assert cubins(source) == []
+
+
+class Driver:
+    """The driver's attributes of one function, of which the GPU allows at most 200,000."""
+
+    CUresult = SimpleNamespace(CUDA_SUCCESS=0)
+    CUfunction_attribute = SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES="bytes")
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def cuKernelGetFunction(self, handle: int) -> tuple[int, int]:
+        return 0, handle
+
+    def cuFuncGetAttribute(self, which: str, function: int) -> tuple[int, int]:
+        return 0, self.value
+
+    def cuFuncSetAttribute(self, function: int, which: str, value: int) -> tuple[SimpleNamespace | int]:
+        if value > 200_000:
+            return (SimpleNamespace(name="CUDA_ERROR_INVALID_VALUE"),)
+        self.value = value
+        return (0,)
+
+
+def test_a_later_binding_takes_no_shared_memory_from_an_earlier_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both launch the same function: a tuned variant with 128 and then 16 KiB failed where the first was launched again."""
+    driver = Driver()
+    monkeypatch.setattr("cuda.bindings.driver", driver)
+    most = "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"
+    for shared_bytes, allowed in ((65_536, 65_536), (131_072, 131_072), (16_384, 131_072)):
+        nvrtc._raise_attribute(SimpleNamespace(handle=1), most, shared_bytes)  # type: ignore[attr-defined]
+        assert driver.value == allowed
+    with pytest.raises(nvrtc.DoesNotLaunch, match="262,144 bytes of dynamic shared memory"):
+        nvrtc._raise_attribute(SimpleNamespace(handle=1), most, 262_144)  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
-"""`python -m kernelviz.measure.judge DEVICE SOCKET`: started by the server, never by hand."""
+"""`python -m kernelviz.measure.judge DEVICE SOCKET [EXCHANGE_S]`: started by the server, never by hand."""
 
 import sys
 
 from kernelviz.measure.judge.judge import serve
 
-serve(sys.argv[1], int(sys.argv[2]))
+serve(sys.argv[1], int(sys.argv[2]), *map(float, sys.argv[3:]))

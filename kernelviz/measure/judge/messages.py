@@ -20,7 +20,13 @@ class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="say"):
 
 
 class JudgeReady(_Message, frozen=True, kw_only=True, tag="ready"):
-    """The judge has its context on the device."""
+    """The judge has its context on the device.
+
+    `exchange_s`: what a call costs by the judge's clock beyond the call itself, measured with an honest worker before there was
+    another one (measure.judge.exchange); None on a processor, and where that failed.
+    """
+
+    exchange_s: float | None = None
 
 
 class JudgeCase(_Message, frozen=True, kw_only=True, tag="case"):
@@ -35,8 +41,7 @@ class Judged(_Message, frozen=True, kw_only=True, tag="judged"):
 
     `times_s`: by the judge's clock, of each compared call from its start to the copy of its outputs; without the first, which may
     compile. `copy_s`: the time of such a copy by the judge. `accuracy`: of the outputs of calls that the worker could not know.
-    `error`: why the case could not be judged, or empty. `seconds`: how long judging took. `host_slowdown`: by how much this
-    machine's processors launch calls more slowly than those for which limits were chosen, measured before there was a worker.
+    `error`: why the case could not be judged, or empty. `seconds`: how long judging took.
     """
 
     number: int
@@ -45,7 +50,6 @@ class Judged(_Message, frozen=True, kw_only=True, tag="judged"):
     accuracy: Accuracy | None = None
     error: str = ""
     seconds: float = 0.0
-    host_slowdown: float = 1.0
 
 
 class Memory(_Message, frozen=True, kw_only=True, tag="memory"):

@@ -265,18 +265,25 @@ def _kernel(
     major, minor = torch.cuda.get_device_capability(device)
     kernel = _loaded(source, architecture(f"sm_{major}{minor}", specific), name, defines).get_kernel(name)
     if shared_bytes:  # beyond 48 KB, its static part included, a kernel must opt in
-        _set_attribute(kernel, "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES", shared_bytes)
+        _raise_attribute(kernel, "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES", shared_bytes)
     if cluster > _PORTABLE_CLUSTER:
-        _set_attribute(kernel, "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
+        _raise_attribute(kernel, "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
     return kernel
 
 
-def _set_attribute(kernel: Any, attribute: str, value: int) -> None:
-    """Set an attribute of a kernel. Errors: DoesNotLaunch, which names what this GPU lacks."""
+def _raise_attribute(kernel: Any, attribute: str, value: int) -> None:
+    """Set an attribute of a kernel to at least this value. A launch that was bound earlier, of the same function, may need more.
+
+    Errors: DoesNotLaunch, which names what this GPU lacks.
+    """
     from cuda.bindings import driver
 
     _, function = driver.cuKernelGetFunction(kernel.handle)
-    (status,) = driver.cuFuncSetAttribute(function, getattr(driver.CUfunction_attribute, attribute), value)
+    which = getattr(driver.CUfunction_attribute, attribute)
+    status, now = driver.cuFuncGetAttribute(which, function)
+    if status == driver.CUresult.CUDA_SUCCESS and now >= value:
+        return
+    (status,) = driver.cuFuncSetAttribute(function, which, value)
     if status != driver.CUresult.CUDA_SUCCESS:
         what = f"{value:,} bytes of dynamic shared memory a block" if value > 1 else "clusters of more than 8 blocks"
         raise DoesNotLaunch(f"out of resources: {what} are more than this GPU has for this kernel ({status.name})")

@@ -1,4 +1,4 @@
-"""How long this machine's processors take to launch a call, which the clock of the judge contains."""
+"""How long this machine's processors take to launch a call, in proportion to which limits of the host's time grow."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 CALL_S = 5.1e-6
 """A call of torch.add of one element on the host (of an H200) where limits of the host's time were chosen."""
 MOST = 4.0
-"""The most that limits grow: a judge that allows everything finds nothing."""
+"""The most that limits grow."""
 _BLOCKS, _CALLS = 40, 100
 
 
