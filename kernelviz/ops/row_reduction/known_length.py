@@ -1,4 +1,4 @@
-"""CUDA C++ kernels of `row_sum` of short rows, compiled for their length, bound to tensors."""
+"""CUDA C++ kernels of `row_sum` and `argmax` of short rows, compiled for their length, bound to tensors."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.vec16 import VEC16_BYTES, aligned
-from kernelviz.ops.row_reduction.cuda import bind_adaptive
+from kernelviz.ops.row_reduction.cuda import bind_adaptive, bind_argmax_vec16
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "known_length.cu"
+ARGMAX_SOURCE = Path(__file__).parent / "argmax_known_length.cu"
 THREADS = 128
 MOST_ROWS = 2**31 - 1 - 4 * THREADS
 """Rows are counted in 32 bits, also those after the last one that a thread tests."""
@@ -115,6 +116,47 @@ def _bind_serial(x_MN: Tensor) -> Launch:
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, 1, m, x_MN.data_ptr(), out_M.data_ptr())
+        return out_M
+
+    return launch
+
+
+def argmax_defines(m: int, n: int, itemsize_bytes: int, address: int) -> dict[str, str] | None:
+    """What the kernels of `argmax` are compiled with, but for ELEMENT, for a matrix (m, n) at this address; None where they
+    are not for it. One thread a row is the kernel `argmax_known_serial`.
+
+    >>> argmax_defines(7, 2, 2, 256), argmax_defines(40, 100, 4, 256), argmax_defines(300, 256, 4, 256)
+    ({'LENGTH': '2', 'LANES': '1', 'UNIT': '2'}, {'LENGTH': '100', 'LANES': '32', 'UNIT': '1'}, None)
+    """
+    shared_by = lanes(m, n)
+    if shared_by is None:
+        return None
+    serial = shared_by == 1 and m <= SERIAL_ROWS
+    unit = serial_unit(n, itemsize_bytes, address) if serial else 1
+    return {"LENGTH": str(n), "LANES": str(shared_by), "UNIT": str(unit)}
+
+
+def bind_argmax(x_MN: Tensor) -> Launch:
+    """Few short rows of a contiguous matrix (M, N); others as `bind_argmax_vec16`.
+
+    Raises BadField for a matrix that is not contiguous.
+    """
+    import torch
+
+    require_contiguous(x_MN=x_MN)
+    m, n = x_MN.shape
+    shape = argmax_defines(m, n, x_MN.element_size(), x_MN.data_ptr())
+    if shape is None:
+        return bind_argmax_vec16(x_MN)
+    serial = shape["LANES"] == "1" and m <= SERIAL_ROWS
+    name = "argmax_known_serial" if serial else "argmax_known_length"
+    kernel = nvrtc.kernel(ARGMAX_SOURCE, name, {"ELEMENT": nvrtc.element_type(x_MN.dtype)} | shape)
+    out_M = torch.empty(m, dtype=torch.int64, device=x_MN.device)
+    blocks, threads = (1, m) if serial else (-(-m * int(shape["LANES"]) // THREADS), THREADS)
+    last = () if serial else (ctypes.c_int(m - 1),)
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, blocks, threads, x_MN.data_ptr(), out_M.data_ptr(), *last)
         return out_M
 
     return launch
