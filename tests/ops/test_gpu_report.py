@@ -24,6 +24,7 @@ NOT_PASSED_YET: dict[str, tuple[str, ...]] = {
     "copy": ("cuda_adaptive", "cuda_bulk", "cuda_scalar", "cuda_vec16", "cuda_vec16_unrolled"),
     "div": ("cuda_adaptive", "cuda_scalar", "cuda_vec16", "cuda_vec16_unrolled"),
     "mul": ("cuda_adaptive", "cuda_scalar", "cuda_vec16", "cuda_vec16_unrolled"),
+    "norm_activation": ("cuda_cluster", "cuda_columns", "cuda_fused", "cuda_slab", "cuda_slab_stages", "cuda_split"),
     "row_sum": ("cuda_known_length",),
     "scale": ("cuda_adaptive", "cuda_scalar", "cuda_vec16", "cuda_vec16_unrolled"),
     "strided_copy": ("cuda_adaptive", "cuda_scalar", "cuda_unrolled", "cuda_vec16"),
