@@ -95,7 +95,7 @@ NOT_ASKED_YET = {
         for name in ("tuned", "persistent", "descriptors", "warp_specialised", "tile_by_size")
     ),
     *(("add", "torch_graph"), ("scale", "cuda_published")),
-    ("row_sum", "cuda_known_length"),
+    *((op, "cuda_known_length") for op in ("row_sum", "argmax")),
     *((op, name) for op in ("row_sum", "argmax", *_NORMALISED) for name in ("cuda_slab", "cuda_slab_stages")),
     *((op, "cuda_slab") for op in ("quantize_fp8", "quantize_int8", "rmsnorm_quantize_fp8")),
     *((op, "cuda_split") for op in (*_NORMALISED, "quantize_fp8", "quantize_int8", "rmsnorm_quantize_fp8")),

@@ -195,8 +195,9 @@ def output_for_one_size(
         blocks, rest = -(-m * lanes // (threads * rows)), [m - 1 if rows == 1 else m]
         defines |= {"LENGTH": str(n), "LANES": str(lanes), "ROWS": str(rows)}
         if lanes == 1:
-            kernel, blocks, threads, rest = "row_sum_known_serial", 1, m, []
-            defines["UNIT"] = str(known_length.serial_unit(n, itemsize, x.data_ptr()))
+            few = known_length.few_rows(m, n, itemsize, x.data_ptr())
+            kernel, blocks, threads, rest = few.name, 1, few.threads, []
+            defines |= few.defines
     elif op.name == "cumsum":
         width = scan.known_size(n, itemsize)
         assert width is not None
@@ -229,6 +230,9 @@ KNOWN_SIZES: dict[str, tuple[dict[str, int], ...]] = {
             (4, 16),
             (32, 13),
             (7, 6),
+            (3, 16),
+            (32, 8),
+            (11, 8),
             (33, 16),
             (40, 100),
             (5, 256),
@@ -271,14 +275,19 @@ MISTAKES_FOR_ONE_SIZE = {
     ),
     ("many rows", "the last vector of a row is left out"): ("lane < VECTORS", "lane + 1 < VECTORS"),
     ("many rows", "a row too many"): ("first + r * AT_ONCE < m) {", "first + r * AT_ONCE <= m) {"),
+    ("few rows", "threads behind the last vector go on"): ("< VECTORS_OF_ALL ?", "< 32 ?"),
+    ("few rows", "lanes are not added up"): ("lanes_sum<LANES>(sum)", "sum"),
+    ("few rows", "threads behind the last row have one vector alone"): ("threadIdx.x % LANES;", "0;"),
     ("row_sum", "a lane adds what belongs to the next row"): ("k * LANES + lane", "k * LANES + lane + 1"),
 }
 
 
 @pytest.mark.parametrize(("name", "mistake"), MISTAKES_FOR_ONE_SIZE)
 def test_a_mistake_in_a_kernel_for_one_size_gives_wrong_numbers(name: str, mistake: str, emulator: Emulator) -> None:
-    sizes = {"row_sum": {"m": 40, "n": 100}, "many rows": {"m": 1001, "n": 120}}.get(name, {"n": 1971})
-    op = op_named("row_sum" if name == "many rows" else name)
+    sizes = {"row_sum": {"m": 40, "n": 100}, "many rows": {"m": 1001, "n": 120}, "few rows": {"m": 3, "n": 16}}.get(
+        name, {"n": 1971}
+    )
+    op = op_named("row_sum" if name.endswith("rows") else name)
     problem = op.problem(sizes, "bf16")
     (x,) = inputs_of(op, problem)
     x_N = view_of(x.flatten(), 0).view(x.shape)

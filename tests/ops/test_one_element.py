@@ -151,16 +151,51 @@ def test_elements_are_added(emulator: Emulator, n: int, dtype: torch.dtype) -> N
 
 @needs_compiler
 @dtypes
-@pytest.mark.parametrize(("m", "n"), [(1, 1), (16, 221), (300, 3), (7, 32)])
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (16, 221), (3, 257), (300, 3), (257, 32), (7, 32)])
 def test_channels_are_normalised(emulator: Emulator, m: int, n: int, dtype: torch.dtype) -> None:
-    """Variances plus 1 are 1, 4 or 1/4."""
+    inputs, expected = channels_and_result(m, n, dtype)
+    few = norm_activation.few_elements(m, n, 1.0)
+    check(
+        emulator, norm_activation.ONE_ELEMENT_SOURCE, few.name, (*inputs, OUTPUT), expected, few.defines, grid_few(few)
+    )
+
+
+def channels_and_result(m: int, n: int, dtype: torch.dtype) -> tuple[tuple[Tensor, ...], Tensor]:
+    """x, mean, variance, w and b, and what must be computed of them. Variances plus 1 are 1, 4 or 1/4."""
     x, mean, w, b = integers(m, n, dtype=dtype), integers(n), integers(n), integers(n)
     variance = torch.tensor([0.0, 3.0, -3.0])[torch.randint(3, (n,))]
     expected = ((x.float() - mean) * w / (variance.abs() + 1).sqrt() + b).relu().to(dtype)
-    one = OneElement(m * n)
-    arguments = (x, mean, variance, w, b, OUTPUT, m * n - 1, 1)
-    source, defines = norm_activation.ONE_ELEMENT_SOURCE, {"COLUMNS": str(n), **one.defines}
-    check(emulator, source, "batchnorm_relu_one_element", arguments, expected, defines, grid_of(one))
+    return (x, mean, variance, w, b), expected
+
+
+def grid_few(few: norm_activation.FewElements) -> Grid:
+    return Grid(blocks=few.blocks, threads=few.threads)
+
+
+CHANNEL_MISTAKES = {
+    "the channel is the row": ("i % COLUMNS", "i / COLUMNS"),
+    "every row is the first": ("blockIdx.y * COLUMNS + c", "c"),
+    "threads behind the end of a row go on": (
+        "element_of_thread(COLUMNS - 1)",
+        "blockIdx.x * BLOCK_THREADS + threadIdx.x",
+    ),
+    "the variance has no eps": ("+ EPS", ""),
+    "no absolute value": ("fabsf(variance[c])", "variance[c]"),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("mistake", CHANNEL_MISTAKES)
+def test_a_mistake_in_the_kernels_of_channels_is_found(mistake: str, emulator: Emulator) -> None:
+    m, n = (300, 3) if mistake == "the channel is the row" else (16, 221)
+    inputs, expected = channels_and_result(m, n, torch.float32)
+    few = norm_activation.few_elements(m, n, 1.0)
+    source = norm_activation.ONE_ELEMENT_SOURCE
+    text = source.read_text()
+    assert CHANNEL_MISTAKES[mistake][0] in text
+    text = text.replace(*CHANNEL_MISTAKES[mistake])
+    with pytest.raises(AssertionError):
+        check(emulator, source, few.name, (*inputs, OUTPUT), expected, few.defines, grid_few(few), text)
 
 
 @needs_compiler

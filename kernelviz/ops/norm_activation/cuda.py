@@ -33,6 +33,9 @@ MOST_BLOCKS_ACROSS = 65535
 """Blocks along a row, which the second dimension of its grid counts."""
 FEW_ELEMENTS = 2**15
 """Of a matrix up to which a thread of the batchnorm kernel has one: they take the latency of a load and of what precedes it."""
+WARP, ROW_THREADS, MOST_ROWS_OF_BLOCKS = 32, 128, 256
+"""With one element a thread: the most threads of a block that has a part of one row, and the most such blocks, about two for
+each multiprocessor of an H200."""
 FLAT_THREADS, FLAT_ROWS, FLAT_MOST = 256, 4, 16
 """For other rows: threads of a block, vectors of a thread in flight at once, and the most that have the same channels."""
 
@@ -181,10 +184,9 @@ def bind_batchnorm(
     sizes: tuple[Any, ...]
     across, down, deep = batchnorm_tile(m, -(-n // width), count, most)
     if most is None and m * n <= FEW_ELEMENTS:
-        one = OneElement(m * n)
-        defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "COLUMNS": str(n), **one.defines}
-        kernel = nvrtc.kernel(ONE_ELEMENT_SOURCE, "batchnorm_relu_one_element", defines)
-        blocks, threads, sizes = one.blocks, one.threads, (one.last,)
+        few = few_elements(m, n, eps)
+        kernel = nvrtc.kernel(ONE_ELEMENT_SOURCE, few.name, {"ELEMENT": nvrtc.element_type(x_MN.dtype), **few.defines})
+        blocks, threads, sizes = few.blocks, few.threads, ()
     elif n % width == 0 and n // width <= MOST_BLOCKS_ACROSS * across:
         kernel = nvrtc.kernel(SOURCE, "batchnorm_relu_vec16", _defines(x_MN, RowTile(vectors=deep)))
         blocks, threads = (-(-m // (deep * down)), -(-n // (width * across))), (across, down)
@@ -196,13 +198,42 @@ def bind_batchnorm(
         blocks, threads = -(-(stride + m * n % width) // FLAT_THREADS), FLAT_THREADS
         sizes = (ctypes.c_longlong(m * n), ctypes.c_longlong(stride), ctypes.c_int(n))
     channels = (mean_N.data_ptr(), variance_N.data_ptr(), w_N.data_ptr(), b_N.data_ptr())
-    arguments = (x_MN.data_ptr(), *channels, y_MN.data_ptr(), *sizes, ctypes.c_float(eps))
+    arguments = (x_MN.data_ptr(), *channels, y_MN.data_ptr(), *((*sizes, ctypes.c_float(eps)) if sizes else ()))
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, threads, *arguments)
         return y_MN
 
     return launch
+
+
+@dataclass(frozen=True, slots=True)
+class FewElements:
+    """A launch of the batchnorm kernel with one element a thread: its name, its grid, and what it is compiled with."""
+
+    name: str
+    blocks: nvrtc.Size
+    threads: int
+    defines: dict[str, str]
+
+
+def few_elements(m: int, n: int, eps: float) -> FewElements:
+    """For a matrix (m, n) of at most FEW_ELEMENTS: rows of blocks where a row has enough elements for a warp, and few blocks have
+    all rows, because then no thread divides; else the matrix as one vector.
+
+    >>> few_elements(16, 221, 1e-5).blocks, few_elements(16, 221, 1e-5).threads, few_elements(300, 3, 1e-5).blocks
+    ((2, 16), 128, 8)
+    """
+    across = -(-n // ROW_THREADS)
+    shape = {"COLUMNS": str(n), "EPS": f"{eps!r}f"}
+    if n >= WARP and m * across <= MOST_ROWS_OF_BLOCKS:
+        threads = -(-n // (across * WARP)) * WARP
+        shape |= {"INDEX": "unsigned", "BLOCK_THREADS": str(threads)}
+        return FewElements("batchnorm_relu_row_of_blocks", (across, m), threads, shape)
+    one = OneElement(m * n)
+    return FewElements(
+        "batchnorm_relu_one_element", one.blocks, one.threads, shape | one.defines | {"SIZE": str(m * n)}
+    )
 
 
 def bind_columns(x_MN: Tensor, w_N: Tensor, b_N: Tensor, *, eps: float) -> Launch:

@@ -35,9 +35,8 @@ def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
     ['cuda_streamed', 'cuda_slab_stages', 'cuda_slab_stages', 'cuda_known_length', 'cuda_known_length', \
 'cuda_row_per_thread', 'cuda_slab_stages']
     """
-    m, n = problem.sizes["m"], problem.sizes["n"]
     whole = whole_vectors(problem, "n")
-    if (n <= KNOWN_LENGTH and m * n <= KNOWN_ELEMENTS) or (whole and row_bytes(problem) <= KNOWN_VECTOR_BYTES):
+    if _few_short_rows(problem) or (whole and row_bytes(problem) <= KNOWN_VECTOR_BYTES):
         return ("cuda_known_length", "cuda_streamed")
     if slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
         return ("cuda_slab_stages", "cuda_slab", "cuda_streamed")
@@ -47,19 +46,22 @@ def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def argmax(problem: Problem, card: Card) -> tuple[str, ...]:
-    """The packed maximum of each 16-byte vector; many rows of at most 512 bytes as pieces of shared memory, without a ring for
-    rows of one element; of other rows of at most 64 bytes, a thread a row for more than multiprocessors; Triton's block a row
-    for fewer rows of at most 1 KiB.
+    """The packed maximum of each 16-byte vector; short rows of few elements by the kernel for their length; many rows of at most
+    512 bytes as pieces of shared memory, without a ring for rows of one element; of other rows of at most 64 bytes, a thread a
+    row for more than multiprocessors; Triton's block a row for fewer rows of at most 1 KiB.
 
     A warp has more threads than such rows have vectors. Few of them take the latency of one load, and the shortest code (H200: 7
-    rows of 2 bf16 take 1.22 us in Triton, 1.37 by words, and 4 of 256 fp32 1.40 and 1.48). Rows of one element are mostly
-    indices that are stored: 357 million take 912 us as slabs and 2,740 through the ring.
+    rows of 2 bf16 take 1.22 us in Triton, 1.37 by words, and 4 of 256 fp32 1.40 and 1.48; the kernel for their length is
+    not measured). Rows of one element are mostly indices that are stored: 357 million take 912 us as slabs, 2,740 in a ring.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (2**20, 3), (2**20, 1), (500, 16), (7, 2))
+    >>> shapes = ((16, 4096), (2**20, 3), (2**20, 1), (500, 16), (5000, 16), (7, 2), (7, 300))
     >>> [argmax(Problem(op="argmax", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_words', 'cuda_slab_stages', 'cuda_slab', 'cuda_row_per_thread', 'triton_block_per_row']
+    ['cuda_words', 'cuda_slab_stages', 'cuda_slab', 'cuda_known_length', 'cuda_row_per_thread', 'cuda_known_length', \
+'triton_block_per_row']
     """
+    if _few_short_rows(problem):
+        return ("cuda_known_length", "triton_block_per_row", "cuda_words")
     if slabs_of_rows(problem, card, longest_bytes=ARGMAX_SLAB_ROW_BYTES):
         slabs = ("cuda_slab", "cuda_slab_stages") if problem.sizes["n"] == 1 else ("cuda_slab_stages", "cuda_slab")
         return (*slabs, "cuda_words")
@@ -68,6 +70,10 @@ def argmax(problem: Problem, card: Card) -> tuple[str, ...]:
     if _short(problem):
         return ("cuda_row_per_thread", "cuda_words")
     return ("cuda_words", "cuda_adaptive")
+
+
+def _few_short_rows(problem: Problem) -> bool:
+    return problem.sizes["n"] <= KNOWN_LENGTH and problem.sizes["m"] * problem.sizes["n"] <= KNOWN_ELEMENTS
 
 
 def _short(problem: Problem) -> bool:

@@ -36,8 +36,27 @@ extern "C" __global__ void __launch_bounds__(THREADS) row_sum_known_length(
 #define UNIT 1
 #endif
 
+// The address of a structure in an array is one instruction, that of an element two.
+struct RowOfThread {
+    ELEMENT of[LENGTH];
+};
+
 extern "C" __global__ void __launch_bounds__(32) row_sum_known_serial(const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out) {
-    out[threadIdx.x] = from_float<ELEMENT>(adjacent_sum<UNIT, (LANES == 1 ? LENGTH : 1)>(x + threadIdx.x * LENGTH));
+    const RowOfThread* row = reinterpret_cast<const RowOfThread*>(x) + threadIdx.x;
+    out[threadIdx.x] = from_float<ELEMENT>(adjacent_sum<UNIT, (LANES == 1 ? LENGTH : 1)>(row->of));
+}
+
+// Few rows of two or four 16-byte vectors, one for each of LANES threads, by one block of whole warps: one access to memory, and few instructions.
+// Threads behind the last of VECTORS_OF_ALL add up the first row again, and all threads of a row store its sum.
+#ifndef VECTORS_OF_ALL
+#define VECTORS_OF_ALL LANES
+#endif
+
+extern "C" __global__ void __launch_bounds__(THREADS) row_sum_known_few_vectors(const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out) {
+    using Part = Adjacent<ELEMENT, 16 / sizeof(ELEMENT)>;
+    const unsigned at = threadIdx.x < VECTORS_OF_ALL ? threadIdx.x : threadIdx.x % LANES;
+    const float sum = sum_of_pairs(load_whole(reinterpret_cast<const Part*>(x) + at));
+    out[at / LANES] = from_float<ELEMENT>(lanes_sum<LANES>(sum));
 }
 
 // Many rows of whole 16-byte vectors: a warp has whole rows, a thread one vector of each of ROWS of them, all loaded before the first is added.

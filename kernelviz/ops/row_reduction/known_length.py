@@ -1,9 +1,10 @@
-"""CUDA C++ kernels of `row_sum` of short rows, compiled for their length, bound to tensors."""
+"""CUDA C++ kernels of `row_sum` and `argmax` of short rows, compiled for their length, bound to tensors."""
 
 from __future__ import annotations
 
 import ctypes
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,13 +12,14 @@ from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.vec16 import VEC16_BYTES, aligned
-from kernelviz.ops.row_reduction.cuda import bind_adaptive
+from kernelviz.ops.row_reduction.cuda import bind_adaptive, bind_argmax_vec16
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "known_length.cu"
-THREADS = 128
+ARGMAX_SOURCE = Path(__file__).parent / "argmax_known_length.cu"
+WARP, THREADS = 32, 128
 MOST_ROWS = 2**31 - 1 - 4 * THREADS
 """Rows are counted in 32 bits, also those after the last one that a thread tests."""
 MOST_ELEMENTS, LONGEST = 2**16, 256
@@ -35,7 +37,8 @@ def lanes(m: int, n: int) -> int | None:
     """Threads that share each of m rows of n elements, a power of two; None for a larger matrix or a longer row.
 
     One thread has up to 16 elements of a few rows, which saves the shuffles; else a thread has four, or eight of a long row
-    (H200, fp32: 4 rows of 16 take 1.12 us with one thread a row and 1.15 with four, 300 rows 1.62 and 1.34).
+    (H200, fp32: 4 rows of 16 take 1.12 us with one thread a row and 1.15 with four that load one element at a time, 300 rows 1.62
+    and 1.34).
 
     >>> lanes(4, 16), lanes(300, 3), lanes(300, 16), lanes(40, 100), lanes(40, 256), lanes(300, 256), lanes(1, 257)
     (1, 1, 4, 32, 32, None, None)
@@ -78,7 +81,7 @@ def bind_known_length(x_MN: Tensor) -> Launch:
     m, n = x_MN.shape
     name, shared_by, rows_of_thread = "row_sum_known_length", lanes(m, n), 1
     if shared_by == 1 and m <= SERIAL_ROWS:
-        return _bind_serial(x_MN)
+        return _bind_few_rows(x_MN)
     if shared_by is None and aligned(x_MN) and m <= MOST_ROWS:
         name, shared_by = "row_sum_known_vectors", vector_lanes(n, x_MN.element_size())
         rows_of_thread = ROWS_IN_FLIGHT
@@ -98,23 +101,80 @@ def bind_known_length(x_MN: Tensor) -> Launch:
     return launch
 
 
-def _bind_serial(x_MN: Tensor) -> Launch:
+@dataclass(frozen=True, slots=True)
+class FewRows:
+    """A launch of one block for few rows of few elements: kernel, threads, and what it is compiled with but for ELEMENT."""
+
+    name: str
+    threads: int
+    defines: dict[str, str]
+
+
+def few_rows(m: int, n: int, itemsize_bytes: int, address: int) -> FewRows:
+    """For a matrix (m, n) at this address, of which a thread has a row, or one of its two or four 16-byte vectors.
+
+    >>> few_rows(4, 16, 4, 256).threads, few_rows(4, 16, 4, 260).threads, few_rows(12, 16, 4, 256).threads
+    (32, 4, 64)
+    """
+    unit = serial_unit(n, itemsize_bytes, address)
+    parts = n // unit
+    if unit * itemsize_bytes == VEC16_BYTES and parts in (2, 4):
+        shape = {"LENGTH": str(n), "LANES": str(parts), "VECTORS_OF_ALL": str(m * parts)}
+        return FewRows("row_sum_known_few_vectors", -(-m * parts // WARP) * WARP, shape)
+    return FewRows("row_sum_known_serial", m, {"LENGTH": str(n), "LANES": "1", "UNIT": str(unit)})
+
+
+def _bind_few_rows(x_MN: Tensor) -> Launch:
     import torch
 
     m, n = x_MN.shape
-    unit = serial_unit(n, x_MN.element_size(), x_MN.data_ptr())
-    defines = {
-        "ELEMENT": nvrtc.element_type(x_MN.dtype),
-        "LENGTH": str(n),
-        "LANES": "1",
-        "ROWS": "1",
-        "UNIT": str(unit),
-    }
-    kernel = nvrtc.kernel(SOURCE, "row_sum_known_serial", defines)
+    few = few_rows(m, n, x_MN.element_size(), x_MN.data_ptr())
+    kernel = nvrtc.kernel(SOURCE, few.name, {"ELEMENT": nvrtc.element_type(x_MN.dtype)} | few.defines)
     out_M = torch.empty(m, dtype=x_MN.dtype, device=x_MN.device)
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, 1, m, x_MN.data_ptr(), out_M.data_ptr())
+        nvrtc.launch(kernel, 1, few.threads, x_MN.data_ptr(), out_M.data_ptr())
+        return out_M
+
+    return launch
+
+
+def argmax_defines(m: int, n: int, itemsize_bytes: int, address: int) -> dict[str, str] | None:
+    """What the kernels of `argmax` are compiled with, but for ELEMENT, for a matrix (m, n) at this address; None where they
+    are not for it. One thread a row is the kernel `argmax_known_serial`.
+
+    >>> argmax_defines(7, 2, 2, 256), argmax_defines(40, 100, 4, 256), argmax_defines(300, 256, 4, 256)
+    ({'LENGTH': '2', 'LANES': '1', 'UNIT': '2'}, {'LENGTH': '100', 'LANES': '32', 'UNIT': '1'}, None)
+    """
+    shared_by = lanes(m, n)
+    if shared_by is None:
+        return None
+    serial = shared_by == 1 and m <= SERIAL_ROWS
+    unit = serial_unit(n, itemsize_bytes, address) if serial else 1
+    return {"LENGTH": str(n), "LANES": str(shared_by), "UNIT": str(unit)}
+
+
+def bind_argmax(x_MN: Tensor) -> Launch:
+    """Few short rows of a contiguous matrix (M, N); others as `bind_argmax_vec16`.
+
+    Raises BadField for a matrix that is not contiguous.
+    """
+    import torch
+
+    require_contiguous(x_MN=x_MN)
+    m, n = x_MN.shape
+    shape = argmax_defines(m, n, x_MN.element_size(), x_MN.data_ptr())
+    if shape is None:
+        return bind_argmax_vec16(x_MN)
+    serial = shape["LANES"] == "1" and m <= SERIAL_ROWS
+    name = "argmax_known_serial" if serial else "argmax_known_length"
+    kernel = nvrtc.kernel(ARGMAX_SOURCE, name, {"ELEMENT": nvrtc.element_type(x_MN.dtype)} | shape)
+    out_M = torch.empty(m, dtype=torch.int64, device=x_MN.device)
+    blocks, threads = (1, m) if serial else (-(-m * int(shape["LANES"]) // THREADS), THREADS)
+    last = () if serial else (ctypes.c_int(m - 1),)
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, blocks, threads, x_MN.data_ptr(), out_M.data_ptr(), *last)
         return out_M
 
     return launch

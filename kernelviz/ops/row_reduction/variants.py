@@ -91,7 +91,15 @@ def argmax_variants() -> tuple[Variant, ...]:
 
         return kernels.bind_argmax_vec16(x_MN)
 
-    return torch_eager, torch_compile, triton_block_per_row, *_kernels(argmax=True), cuda_words
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    def cuda_known_length(x_MN: Tensor) -> Launch:
+        """CUDA C++, compiled for the length of few short rows: no loop and no branch; others as `cuda_words`."""
+        from kernelviz.ops.row_reduction import known_length as kernels
+
+        return kernels.bind_argmax(x_MN)
+
+    own = (*_kernels(argmax=True), cuda_known_length, cuda_words)
+    return torch_eager, torch_compile, triton_block_per_row, *own
 
 
 def _kernels(*, argmax: bool) -> tuple[Variant, ...]:
