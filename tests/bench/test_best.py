@@ -189,8 +189,6 @@ def test_a_rule_and_its_kernel_have_the_same_limits() -> None:
     from kernelviz.ops.activation import cuda as activation_kernels
     from kernelviz.ops.column_reduction import best as columns
     from kernelviz.ops.column_reduction import periodic_cluster
-    from kernelviz.ops.norm_activation import best as batchnorm
-    from kernelviz.ops.norm_activation import cuda as batchnorm_kernels
     from kernelviz.ops.pointwise_chain import best as chain
     from kernelviz.ops.pointwise_chain import cuda as chain_kernels
     from kernelviz.ops.reduction import best as sums
@@ -200,7 +198,6 @@ def test_a_rule_and_its_kernel_have_the_same_limits() -> None:
     from kernelviz.ops.scatter_add import best as scatter
     from kernelviz.ops.scatter_add import shared
 
-    assert batchnorm.ONE_ELEMENT_A_THREAD == batchnorm_kernels.FEW_ELEMENTS
     assert columns.CLUSTER_BYTES == periodic_cluster.CLUSTER_BYTES
     assert activation.FAST_ELEMENTS == activation_kernels.FEW_ELEMENTS
     assert (chain.FEW_ELEMENTS, chain.MOST_STEPS) == (chain_kernels.FEW_ELEMENTS, chain_kernels.MOST_STEPS)

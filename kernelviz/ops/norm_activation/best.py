@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import (
-    ONE_ELEMENT_A_THREAD,
     Card,
     elements_a_multiprocessor,
     few_long_rows,
@@ -59,14 +58,19 @@ def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
     return ("triton_fused", "cuda_fused") if n <= SHORT_ROW else ("cuda_columns", "triton_fused")
 
 
+ONE_WARP = 32
+"""Elements, one a thread."""
+
+
 def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
-    """One element a thread of CUDA C++ up to 2^15 elements; else Triton, a few rows of the same channels a program; CUDA C++
-    where rows are short or no multiple of 16 elements, except up to 256 elements a multiprocessor and 2 to 32 such rows, and
-    where they are too long for Triton's grid.
+    """Up to 32 elements CUDA C++, one a thread; else Triton, a few rows of the same channels a program, or one element a thread;
+    CUDA C++ where rows are short or no multiple of 16 elements, except up to 256 elements a multiprocessor and 2 to 32 such
+    rows, and where they are too long for Triton's grid.
 
     Triton loads no vectors of such rows, and has few threads a program for short ones. Few elements take the latency of one
-    load, whatever its width. H200, one fp16: 1.25 us, before EPS was a constant of the kernel, Triton 1.52; between this and 2^15
-    elements nothing was measured.
+    load, whatever its width. H200, one fp16: 1.23 us, Triton 1.57. With more than one block Triton is faster: 1.43 and 1.53 for
+    300 x 3 fp32, 1.46 and 1.66 for 16 x 221, 1.53 and 1.85 for 16 x 2000, with a kernel that had several rows a program. The
+    limit of 32 elements was not measured.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (2, 13), (16, 2**20 + 1), (2**20, 13), (2**20, 32), (1, 2**26), (1, 1))
@@ -77,7 +81,7 @@ def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
     fits = row_bytes(problem) <= LONGEST_BATCHNORM_BYTES
     few_odd_rows = 1 < m <= FEW_ROWS and n > m and not whole_vectors(problem, "n")
     even = triton_vectorises(n) and not many_short_rows(problem, card, short_bytes=SHORT_BYTES)
-    if m * n <= ONE_ELEMENT_A_THREAD:
+    if m * n <= ONE_WARP:
         return ("cuda_columns", "triton_fused")
     if fits and (even or few_odd_rows or elements_a_multiprocessor(m * n, card) <= 256):
         return ("triton_fused", "cuda_columns")

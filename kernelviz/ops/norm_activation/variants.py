@@ -160,10 +160,10 @@ def batchnorm_relu_variants() -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_fused(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
-        """Triton, a program for a few rows of the same channels: factor and summand are computed once for all of them."""
-        from kernelviz.ops.norm_activation import triton as kernels
+        """Triton, a program for a few rows of the same channels, with one factor and summand; few elements one a thread."""
+        from kernelviz.ops.norm_activation import triton_few as kernels
 
-        return kernels.bind_batchnorm_relu(x_MN, mean_N, variance_N, w_N, b_N, eps=EPS)
+        return kernels.bind_few_or_rows(x_MN, mean_N, variance_N, w_N, b_N, eps=EPS)
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"), largest={"n": LONGEST_ROW})
     def cuda_columns(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:

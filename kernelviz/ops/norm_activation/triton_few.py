@@ -1,0 +1,68 @@
+"""The Triton kernel of `batchnorm_relu` for few elements, compiled for the size of the matrix."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from kernelviz.ops.catalog.variant import Launch
+from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.norm_activation.triton import bind_batchnorm_relu
+
+FEW_ELEMENTS = 2**15
+"""Of a matrix that takes the latency of a load and of what precedes it, however it is divided."""
+BLOCK, WARPS = 128, 4
+"""One element a thread."""
+
+
+@triton.jit
+def batchnorm_relu_few_kernel(
+    x_ptr,
+    mean_ptr,
+    variance_ptr,
+    w_ptr,
+    b_ptr,
+    y_ptr,
+    SIZE: tl.constexpr,
+    N: tl.constexpr,
+    EPS: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    element = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = element < SIZE
+    column = element % N
+    x = tl.load(x_ptr + element, mask=inside, other=0.0).to(tl.float32)
+    mean = tl.load(mean_ptr + column, mask=inside, other=0.0).to(tl.float32)
+    variance = tl.load(variance_ptr + column, mask=inside, other=1.0).to(tl.float32)
+    w = tl.load(w_ptr + column, mask=inside, other=0.0).to(tl.float32)
+    b = tl.load(b_ptr + column, mask=inside, other=0.0).to(tl.float32)
+    factor = tl.rsqrt(tl.abs(variance) + EPS) * w
+    y = tl.maximum(x * factor + (b - mean * factor), 0.0, propagate_nan=tl.PropagateNan.ALL)
+    tl.store(y_ptr + element, y.to(y_ptr.dtype.element_ty), mask=inside)
+
+
+def bind_few_or_rows(
+    x_MN: torch.Tensor,
+    mean_N: torch.Tensor,
+    variance_N: torch.Tensor,
+    w_N: torch.Tensor,
+    b_N: torch.Tensor,
+    *,
+    eps: float,
+) -> Launch:
+    """One element a thread up to FEW_ELEMENTS, else `bind_batchnorm_relu`; BadField for tensors that are not contiguous."""
+    size = x_MN.numel()
+    if size > FEW_ELEMENTS:
+        return bind_batchnorm_relu(x_MN, mean_N, variance_N, w_N, b_N, eps=eps)
+    require_contiguous(x_MN=x_MN, mean_N=mean_N, variance_N=variance_N, w_N=w_N, b_N=b_N)
+    y_MN = torch.empty_like(x_MN)
+    grid = (triton.cdiv(size, BLOCK),)
+
+    def launch() -> torch.Tensor:
+        batchnorm_relu_few_kernel[grid](
+            x_MN, mean_N, variance_N, w_N, b_N, y_MN, size, x_MN.shape[1], eps, BLOCK=BLOCK, num_warps=WARPS
+        )
+        return y_MN
+
+    return launch
