@@ -41,9 +41,9 @@ SIZES: dict[str, dict[str, int]] = {
     "transpose": {"m": 1024, "n": 1024},
     "topk": {"m": 64, "n": 1024, "k": 8},
 }
-FIRST_RESULT_S = 6.0
-"""The first result of a cold run on an H200, on a host as fast as that of host_speed.py. 28 s were seen when all was compiled
-in line."""
+FIRST_RESULT_S = 0.7
+"""For each variant, all of which are bound before one is measured: of a cold run on an H200, on a host as fast as that of
+host_speed.py. Eight took 5.2 to 5.6 s. 28 s were seen when all sizes were compiled in line."""
 
 
 def import_this_checkout(patched: pytest.MonkeyPatch) -> None:
@@ -156,7 +156,7 @@ def test_the_first_result_of_a_cold_run_comes_soon(tmp_path: Path, monkeypatch: 
     host_s = host_call_s()
     found = {"variants": len(names), "seconds": seconds, "host_call_s": host_s}
     record("cold_run_with_and_without_compilation_ahead", found)
-    assert seconds["ahead"][0] <= FIRST_RESULT_S * slowdown(host_s), seconds
+    assert seconds["ahead"][0] <= FIRST_RESULT_S * (1 + len(names)) * slowdown(host_s), seconds
     assert seconds["ahead"][1] < seconds["in line"][1], seconds
 
 
