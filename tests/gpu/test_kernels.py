@@ -180,8 +180,11 @@ def test_variant_on_the_gpu(op: Op, variant: Variant, way: Way, entries: list[En
             pytest.skip(str(format_notice(lack)))
     failures: list[str] = []
     shares: list[float] = []
+    wrong = (op.name, variant.name) in WRONG
     total_bytes = torch.cuda.get_device_properties(0).total_memory
     for problem in problems(op, variant, way):
+        if wrong and failures:
+            break  # scatter_add by 16-bit atomics needs 25 s for a million ids of five rows
         try:
             with device_memory(_needed_bytes(op, problem), total_bytes):
                 try:
@@ -206,7 +209,6 @@ def test_variant_on_the_gpu(op: Op, variant: Variant, way: Way, entries: list[En
         _give_memory_back()  # what the frames of the exception held
     assert shares, "it refused every size"
     worst = max(shares)
-    wrong = (op.name, variant.name) in WRONG
     entries.append(
         Entry(
             op=op.name,
