@@ -13,6 +13,10 @@ from kernelviz.ui.shared import view_filters
 from kernelviz.ui.shared.text import plain
 
 
+LISTS = "more-recorded-runs"
+"""The anchor of the lists, which Streamlit makes from the heading "More recorded runs"."""
+
+
 @dataclass(frozen=True, slots=True)
 class Choice:
     """What is to be shown; None: all."""
@@ -50,10 +54,11 @@ def choose_family(name: str) -> None:
 
 def summary(shown: Layout) -> None:
     """How many runs there are for this choice, and which of them have charts."""
-    st.caption(plain(_summary(shown)))
+    st.caption(_summary(shown))
 
 
 def _summary(shown: Layout) -> str:
+    """The sentence, in Markdown."""
     cards = [card for _, cards in shown.cards for card in cards]
     listed = [one for family in shown.lists for one in family.ops]
     runs = len(cards) + sum(len(card.others) for card in cards) + sum(len(one.runs) for one in listed)
@@ -62,15 +67,16 @@ def _summary(shown: Layout) -> str:
     ops = dict.fromkeys(card.op.op.name for card in cards)
     if len(ops) == 1:
         each = ", each with its chart" if runs > 1 else ", with its chart"
-        return f"{units.counted(runs, 'recorded run')} of {cards[0].op.op.name}{each}."
+        return f"{units.counted(runs, 'recorded run')} of {plain(cards[0].op.op.name)}{each}."
     total = f"{units.counted(runs, 'recorded run')} of {units.counted(len(ops) + len(listed), 'op')}."
     more = " Choose an op to see a chart of each of its runs." if any(card.others for card in cards) else ""
     if not listed:
         return f"{total} Each op has one chart{', and links to its other runs below it' if more else ''}.{more}"
-    families = "family" if len(shown.lists) == 1 else f"{len(shown.lists)} families"
+    drawn = _and([plain(name) for name, _ in shown.cards])
+    families = "1 family" if len(shown.lists) == 1 else f"{len(shown.lists)} families"
     return (
-        f"{total} Charts are drawn for the {units.counted(len(ops), 'op')} of {_and([name for name, _ in shown.cards])}, one an op. "
-        f"The runs of the other {units.counted(len(listed), 'op')}, in {families}, are listed as links below the charts. "
+        f"{total} Charts are drawn for the {units.counted(len(ops), 'op')} of {drawn}, one an op. The runs of the other "
+        f"{units.counted(len(listed), 'op')}, in {families}, are links [below the charts](#{LISTS}). "
         f"Choose a family to see its charts.{more}"
     )
 

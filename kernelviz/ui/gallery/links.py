@@ -1,10 +1,10 @@
-"""Links to many runs as HTML, which a browser draws in a tenth of the time of as many elements of Streamlit.
+"""Links to many runs as HTML: a table is one element of the page, and as many links of Streamlit would be hundreds.
 
 Every name is escaped, so that it is shown as it is written. The addresses are those of `site.run_link`, and start.js opens them
 without loading the page again.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from html import escape
 from urllib.parse import quote
@@ -52,19 +52,24 @@ def _ordered(runs: Sequence[RecordedRun]) -> list[RecordedRun]:
 
 
 def _noted(runs: Sequence[RecordedRun]) -> list[tuple[RecordedRun, str]]:
-    """The runs of an op in order, each with what tells it from the op's other runs of the same device and direction."""
-    same = Counter((run.run.device, run.recording.direction) for run in runs)
-    return [
-        (run, f" ({_facts(run)})" if same[run.run.device, run.recording.direction] > 1 else "")
-        for run in _ordered(runs)
-    ]
+    """The runs of an op in order, each with the facts that tell it from the op's other runs of the same device and direction."""
+    same = defaultdict(list)
+    for run in runs:
+        same[run.run.device, run.recording.direction].append(_facts(run))
+    noted = []
+    for run in _ordered(runs):
+        alike = same[run.run.device, run.recording.direction]
+        differ = [
+            fact for fact, values in zip(_facts(run), zip(*alike, strict=True), strict=True) if len(set(values)) > 1
+        ]
+        noted.append((run, f" ({', '.join(differ)})" if differ else ""))
+    return noted
 
 
-def _facts(run: RecordedRun) -> str:
+def _facts(run: RecordedRun) -> tuple[str, ...]:
     recording = run.recording
-    return (
-        f"{recording.dtype}, {units.counted(recording.sizes, 'size')}, {units.counted(recording.variants, 'variant')}"
-    )
+    counts = units.counted(recording.sizes, "size"), units.counted(recording.variants, "variant")
+    return (recording.dtype, *counts, run.run.created_at[:10])
 
 
 def _link(run: RecordedRun, text: str) -> str:
