@@ -1,6 +1,6 @@
 """Gallery: recorded runs by family, with a small chart and one sentence each, and the ops that can be measured here."""
 
-from kernelviz.bench.gallery import gallery
+from kernelviz.bench.gallery import gallery, layout
 from kernelviz.ui.gallery import choice, families
 from kernelviz.ui.shared import session
 
@@ -8,8 +8,10 @@ bench = session.bench()
 families.open_started_run()
 choice.title()
 chosen = choice.filters(bench)
-shown = gallery(bench, family=chosen.family, op=chosen.op, device=chosen.device)
-for family in shown:
-    if family.recorded:
-        families.recorded_family(bench, family)
-families.ops_without_a_run(bench, shown)
+found = gallery(bench, family=chosen.family, op=chosen.op, device=chosen.device)
+shown = layout(found)
+choice.summary(shown)
+for name, cards in shown.cards:
+    families.cards(bench, name, cards)
+families.lists(shown.lists)
+families.ops_without_a_run(bench, found)

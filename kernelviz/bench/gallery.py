@@ -1,5 +1,6 @@
 """The gallery: the recorded runs that come with the package, by op and family, and the ops that have none yet."""
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -46,6 +47,55 @@ class Family:
         return tuple(one for one in self.ops if not one.runs)
 
 
+@dataclass(frozen=True, slots=True)
+class Card:
+    """The chart of one run of an op. `others`: the op's further runs, which the card links to."""
+
+    op: GalleryOp
+    run: RecordedRun
+    others: tuple[RecordedRun, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which recorded runs the page draws as cards, and which it lists as links, by family."""
+
+    cards: tuple[tuple[str, tuple[Card, ...]], ...]
+    lists: tuple[Family, ...]
+
+    @property
+    def charts(self) -> int:
+        """How many cards, and so charts, the page draws."""
+        return sum(len(cards) for _, cards in self.cards)
+
+
+MOST_CARDS = 24
+"""So many charts are drawn at once: a browser needs about 10 ms for each, and two families fit (`docs/speed.md`)."""
+
+
+def layout(families: Sequence[Family], *, most: int = MOST_CARDS) -> Layout:
+    """Draw the first families as cards, whole families and at most `most` cards; list the runs of the families after them.
+
+    An op has one card, which shows its first run and links to the others: the charts of one op on two cards look alike, and a
+    reader looks for the op first. If only one op has runs, each of its runs has a card. The first family is always drawn, so
+    that a choice of one family shows its charts. Families without a recorded run are left out.
+    """
+    recorded = [Family(family.name, family.recorded) for family in families if family.recorded]
+    ops = [one for family in recorded for one in family.ops]
+    if len(ops) == 1:
+        (one,) = ops
+        return Layout(((recorded[0].name, tuple(Card(one, run) for run in one.runs)),), ())
+    totals = itertools.accumulate(len(family.ops) for family in recorded)
+    drawn = max(1, sum(total <= most for total in totals))
+    cards = tuple((family.name, tuple(map(_card, family.ops))) for family in recorded[:drawn])
+    return Layout(cards, tuple(recorded[drawn:]))
+
+
+def _card(one: GalleryOp) -> Card:
+    first = _first(one.runs)
+    return Card(one, first, tuple(run for run in one.runs if run is not first))
+
+
 def gallery(
     bench: Bench, *, family: str | None = None, op: str | None = None, device: str | None = None
 ) -> tuple[Family, ...]:
@@ -83,8 +133,12 @@ def first_of(bench: Bench, op: str) -> RunSummary | None:
     """The first recorded run of an op, in the order of `recorded_runs`, of those with the most variants; None if there is none. A
     run that was recorded for the page Fusion has only some of the variants, and a forward pass precedes a backward one."""
     recorded = [r for r in recorded_runs(bench) if r.run.op == op]
-    best = max(recorded, key=lambda r: (r.recording.direction == "forward", r.recording.variants), default=None)
-    return None if best is None else best.run
+    return _first(recorded).run if recorded else None
+
+
+def _first(runs: Sequence[RecordedRun]) -> RecordedRun:
+    """The run of an op that stands for it, see `first_of`."""
+    return max(runs, key=lambda r: (r.recording.direction == "forward", r.recording.variants))
 
 
 def insight_of(run_id: str) -> Insight | None:

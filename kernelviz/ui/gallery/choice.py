@@ -1,13 +1,20 @@
 """The boxes of the page Gallery: family, op and device."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.bench.gallery import devices_of, families_of, recorded_runs
+from kernelviz.bench.gallery import Layout, devices_of, families_of, recorded_runs
+from kernelviz.core import units
 from kernelviz.ui.shared import view_filters
+from kernelviz.ui.shared.text import plain
+
+
+LISTS = "more-recorded-runs"
+"""The anchor of the lists, which Streamlit makes from the heading "More recorded runs"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +45,46 @@ def filters(bench: Bench) -> Choice:
         op = box("Op", of_family, "all ops", key="of_op")
         device = box("Device", devices_of(recorded_runs(bench)), "all devices", key="recorded_on")
     return Choice(family, op, device)
+
+
+def choose_family(name: str) -> None:
+    """Set the box of the family, as a button does before the next redraw."""
+    st.session_state["family"] = name
+
+
+def summary(shown: Layout) -> None:
+    """How many runs there are for this choice, and which of them have charts."""
+    st.caption(_summary(shown))
+
+
+def _summary(shown: Layout) -> str:
+    """The sentence, in Markdown."""
+    cards = [card for _, cards in shown.cards for card in cards]
+    listed = [one for family in shown.lists for one in family.ops]
+    runs = len(cards) + sum(len(card.others) for card in cards) + sum(len(one.runs) for one in listed)
+    if not cards:
+        return "No run of this choice is recorded."
+    ops = dict.fromkeys(card.op.op.name for card in cards)
+    if len(ops) == 1:
+        each = ", each with its chart" if runs > 1 else ", with its chart"
+        return f"{units.counted(runs, 'recorded run')} of {plain(cards[0].op.op.name)}{each}."
+    total = f"{units.counted(runs, 'recorded run')} of {units.counted(len(ops) + len(listed), 'op')}."
+    more = " Choose an op to see a chart of each of its runs." if any(card.others for card in cards) else ""
+    if not listed:
+        return f"{total} Each op has one chart{', and links to its other runs below it' if more else ''}.{more}"
+    drawn = _and([plain(name) for name, _ in shown.cards])
+    families = "1 family" if len(shown.lists) == 1 else f"{len(shown.lists)} families"
+    return (
+        f"{total} Charts are drawn for the {units.counted(len(ops), 'op')} of {drawn}, one an op. The runs of the other "
+        f"{units.counted(len(listed), 'op')}, in {families}, are links [below the charts](#{LISTS}). "
+        f"Choose a family to see its charts.{more}"
+    )
+
+
+def _and(names: Sequence[str]) -> str:
+    """
+    >>> _and(["a"]), _and(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last

@@ -1,4 +1,4 @@
-"""The recorded runs of each family as cards, and the ops that have no recorded run."""
+"""The recorded runs as cards and as lists of links, and the ops that have no recorded run."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -6,17 +6,20 @@ from functools import partial
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.bench.gallery import Family, GalleryOp, RecordedRun
+from kernelviz.bench.gallery import Card, Family, GalleryOp
 from kernelviz.core import units
 from kernelviz.core.problem import Direction
 from kernelviz.plots.sketch_image import thumbnail
 from kernelviz.text.insight import describe_sketch, insight_sentence
 from kernelviz.ui.bench.form import default_form
+from kernelviz.ui.gallery import choice, links
 from kernelviz.ui.shared import callbacks, session, site
 from kernelviz.ui.shared.text import plain
 
 CARD_PX = 325
 """Four cards side by side on a page of 1440 pixels, and one on a phone."""
+LIST_PX = 440
+"""Three lists side by side on a page of 1440 pixels."""
 
 
 def open_started_run() -> None:
@@ -27,18 +30,17 @@ def open_started_run() -> None:
         st.switch_page(site.page("bench"), query_params={"run": started})
 
 
-def recorded_family(bench: Bench, family: Family) -> None:
-    """The family's recorded runs, a card each."""
-    with st.container(key=f"family_{family.name.replace(' ', '_')}", gap="small"):
-        st.markdown(f"##### {plain(family.name).capitalize()}")
+def cards(bench: Bench, family: str, drawn: Sequence[Card]) -> None:
+    """The cards of a family."""
+    with st.container(key=f"family_{family.replace(' ', '_')}", gap="small"):
+        st.markdown(f"##### {plain(family).capitalize()}")
         with st.container(horizontal=True, gap="small"):
-            for one in family.recorded:
-                for recorded in one.runs:
-                    _card(bench, one, recorded)
+            for card in drawn:
+                _card(bench, card)
 
 
-def _card(bench: Bench, one: GalleryOp, recorded: RecordedRun) -> None:
-    run, recording = recorded.run, recorded.recording
+def _card(bench: Bench, card: Card) -> None:
+    run, recording = card.run.run, card.run.recording
     with st.container(border=True, width=CARD_PX, gap="xsmall", key=f"card_{run.id}"):
         backward = recording.direction == "backward"
         site.run_link(f"**{plain(run.op)}**{' backward' if backward else ''} · {plain(run.device)}", run.id)
@@ -46,7 +48,7 @@ def _card(bench: Bench, one: GalleryOp, recorded: RecordedRun) -> None:
         with st.container(key=f"thumbnail_{run.id}"):
             st.image(thumbnail(run.op, recording.sketch), width="stretch", alt=str(alt))
         st.markdown(plain(insight_sentence(recording.insight)))
-        every = [v for v in one.op.variants if not backward or "backward" in v.directions]
+        every = [v for v in card.op.op.variants if not backward or "backward" in v.directions]
         missing = len(every) - recording.variants
         facts = (
             recording.dtype,
@@ -55,7 +57,29 @@ def _card(bench: Bench, one: GalleryOp, recorded: RecordedRun) -> None:
             f"recorded {run.created_at[:10]}",
         )
         st.caption(plain(" · ".join(facts)))
-        _measure_here(bench, one, key=f"measure_again_{run.id}", direction=recording.direction)
+        if card.others:
+            with st.container(key=f"others_{run.id}"):
+                st.html(links.others(card))
+        _measure_here(bench, card.op, key=f"measure_again_{run.id}", direction=recording.direction)
+
+
+def lists(families: Sequence[Family]) -> None:
+    """A table of links for each family whose charts are not drawn, and a button that chooses the family."""
+    if not families:
+        return
+    st.markdown("##### More recorded runs")
+    with st.container(horizontal=True, gap="small", key="listed_families"):
+        for family in families:
+            with st.container(border=True, width=LIST_PX, gap="xsmall", key=f"listed_{family.name.replace(' ', '_')}"):
+                st.html(links.table(family))
+                st.button(
+                    f"Show the charts of {plain(family.name)}",
+                    key=f"charts_of_{family.name}",
+                    icon=":material/grid_view:",
+                    type="tertiary",
+                    on_click=choice.choose_family,
+                    args=(family.name,),
+                )
 
 
 def ops_without_a_run(bench: Bench, families: Sequence[Family]) -> None:

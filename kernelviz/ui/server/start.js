@@ -18,6 +18,16 @@
     document.addEventListener(kind, complete, { capture: true, passive: true });
   }
 
+  // A list of links (kernelviz/ui/gallery/links.py) is plain HTML. Its links open as Streamlit's own do, within the loaded page:
+  // Streamlit draws the page of the address when the browser reports a step in its history.
+  document.addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest("[data-testid=stHtml] a[href]") : null;
+    if (!link || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    history.pushState(null, "", new URL(link.getAttribute("href"), root));
+    dispatchEvent(new PopStateEvent("popstate"));
+  });
+
   // The page Bench has a form at its left, which arrives from the server after the first elements. Its space is kept free until
   // then (pages.css), so that nothing moves.
   const page = location.pathname.slice(root.pathname.length).replace(/\/+$/, "");

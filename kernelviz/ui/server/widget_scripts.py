@@ -26,7 +26,7 @@ _WIDGETS = {
     "autotune": (*(name for name in _FORM if name != "Metric"), "BidiComponent", "DataFrame"),
     "fusion": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "PageLink", "Selectbox"),
     "compare": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "Selectbox"),
-    "gallery": ("Button", "ImageList", "PageLink", "Selectbox"),
+    "gallery": ("Button", "Html", "ImageList", "PageLink", "Selectbox"),
     "claims": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "PageLink", "Selectbox"),
     "libraries": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "PageLink", "Selectbox"),
     "model": ("BidiComponent", "Button", "ButtonGroup", "DataFrame", "NumberInput", "PageLink", "Selectbox", "Slider"),
