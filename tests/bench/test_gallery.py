@@ -13,7 +13,7 @@ import sample_runs as samples
 import kernelviz as kv
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
-from kernelviz.bench.gallery import first_of, gallery, recorded_runs
+from kernelviz.bench.gallery import Layout, first_of, gallery, layout, recorded_runs
 from kernelviz.cli import main
 from kernelviz.core.errors import UnknownName
 from kernelviz.formats import recordings, shipped_runs
@@ -47,6 +47,26 @@ def test_every_op_is_in_one_family_and_every_recorded_run_at_its_op(bench: Bench
         assert len(family.recorded) + len(family.missing) == len(family.ops)
     assert first_of(bench, "softmax") == bench.history.summary("h200-softmax")
     assert first_of(bench, "relu") is None
+
+
+def test_first_families_are_drawn_others_listed_and_no_run_is_lost(bench: Bench) -> None:
+    families = gallery(bench)
+    recorded = [family for family in families if family.recorded]
+    counts = [len(family.recorded) for family in recorded]
+    assert counts[0] > 1
+    for most, drawn in ((1, 1), (counts[0], 1), (counts[0] + counts[1], 2), (1000, len(recorded))):
+        shown = layout(families, most=most)
+        assert [name for name, _ in shown.cards] == [family.name for family in recorded[:drawn]]
+        assert shown.charts == sum(counts[:drawn])
+        cards = [card for _, of_family in shown.cards for card in of_family]
+        runs = [run.run.id for card in cards for run in (card.run, *card.others)]
+        runs += [run.run.id for family in shown.lists for one in family.ops for run in one.runs]
+        assert sorted(runs) == sorted(shipped_runs.names())
+        assert [card.run.run for card in cards] == [first_of(bench, card.op.op.name) for card in cards]
+    (of_op,) = layout(gallery(bench, op="softmax")).cards
+    assert len(of_op[1]) > 1
+    assert not any(card.others for card in of_op[1])
+    assert layout(gallery(bench, op="relu")) == Layout((), ())
 
 
 def test_runs_of_the_card_with_more_bandwidth_come_first_and_of_one_card_the_newest(bench: Bench) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import msgspec
@@ -13,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 import kernelviz
 import kernelviz.bench
-from kernelviz.bench.gallery import first_of, gallery, recorded_runs, records
+from kernelviz.bench.gallery import MOST_CARDS, first_of, gallery, layout, recorded_runs, records
 from kernelviz.formats import recordings, shipped_runs
 from kernelviz.text.insight import insight_sentence
 
@@ -37,25 +38,53 @@ def words(test: AppTest) -> str:
 
 
 def linked(test: AppTest) -> list[str]:
-    """The runs that the page links to; the bar of a phone links to pages without a run."""
+    """The runs that cards link to by their titles; the bar of a phone links to pages without a run."""
     links = [link.proto.query_string.partition("run=")[2] for link in test.get("page_link")]
     return [run for run in links if run]
 
 
-def test_every_recorded_run_has_a_picture_a_sentence_and_a_link_and_every_other_op_a_button(
+def listed(test: AppTest) -> list[str]:
+    """The runs of the links in lists."""
+    return [run for html in test.get("html") for run in re.findall(r'href="\?run=([^"]+)"', html.proto.body)]
+
+
+def test_every_recorded_run_has_a_link_every_drawn_one_a_picture_and_a_sentence_and_every_other_op_a_button(
     bench: RehearsedBench,
 ) -> None:
     test = opened()
-    assert sorted(linked(test)) == sorted(shipped_runs.names())
-    images = list(test.get("image"))
-    assert len(images) == len(shipped_runs.names())
+    assert sorted(linked(test) + listed(test)) == sorted(shipped_runs.names())
+    shown = layout(gallery(bench))
+    assert len(linked(test)) == len(list(test.get("image"))) == shown.charts <= MOST_CARDS
     said = words(test)
-    assert all(said.count(str(insight_sentence(one.recording.insight))) >= 1 for one in recorded_runs(bench))
+    drawn = [card.run for _, cards in shown.cards for card in cards]
+    assert all(str(insight_sentence(one.recording.insight)) in said for one in drawn)
+    assert f"{len(shipped_runs.names())} recorded runs" in said
     missing = [one.op for family in gallery(bench) for one in family.missing]
     assert len(missing) > 30
     for op in missing:
         assert f"**{op.name}** {op.summary}" in said
         assert test.button(key=f"measure_{op.name}").label == "Measure this here"
+
+
+def test_a_family_that_is_listed_has_its_charts_after_a_click(
+    bench: RehearsedBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "__kwdefaults__", {"most": 4})
+    test = opened()
+    assert sorted(linked(test) + listed(test)) == sorted(shipped_runs.names())
+    family = layout(gallery(bench)).lists[-1]
+    test.button(key=f"charts_of_{family.name}").click().run()
+    assert not test.exception
+    assert test.query_params["family"] in (family.name, [family.name])
+    assert len(linked(test)) == len(family.ops)
+    assert sorted(linked(test) + listed(test)) == sorted(run.run.id for one in family.ops for run in one.runs)
+
+
+def test_each_run_of_a_chosen_op_has_a_chart(bench: RehearsedBench) -> None:
+    test = opened(of_op="softmax")
+    of_op = [one.run.id for one in recorded_runs(bench) if one.run.op == "softmax"]
+    assert len(of_op) > 1
+    assert (sorted(linked(test)), listed(test)) == (sorted(of_op), [])
 
 
 def test_filters_are_in_the_address_and_a_wrong_one_is_reported(bench: RehearsedBench) -> None:
@@ -89,7 +118,7 @@ def test_a_recorded_backward_pass_says_so_and_is_measured_as_one(
     monkeypatch.setattr(
         kernelviz.bench.gallery, "recordings", lambda: {**known, "h200-softmax": backward}, raising=True
     )
-    test = opened(op="softmax")
+    test = opened(of_op="softmax")
     assert {link.label for link in test.get("page_link") if "run=h200-softmax" in link.proto.query_string} == {
         "**softmax** backward · NVIDIA H200"
     }
