@@ -53,7 +53,7 @@ def choose_family(name: str) -> None:
 
 def summary(shown: Layout) -> None:
     """How many runs there are for this choice, and which of them have charts."""
-    st.caption(_summary(shown))
+    st.markdown(_summary(shown))
 
 
 def _summary(shown: Layout) -> str:
