@@ -59,13 +59,13 @@ def test_first_families_are_drawn_others_listed_and_no_run_is_lost(bench: Bench)
         assert [name for name, _ in shown.cards] == [family.name for family in recorded[:drawn]]
         assert shown.charts == sum(counts[:drawn])
         cards = [card for _, of_family in shown.cards for card in of_family]
-        runs = [run.run.id for card in cards for run in (card.run, *card.others)]
+        runs = [run.run.id for card in cards for run in (card.run, *card.further)]
         runs += [run.run.id for family in shown.lists for one in family.ops for run in one.runs]
         assert sorted(runs) == sorted(shipped_runs.names())
         assert [card.run.run for card in cards] == [first_of(bench, card.op.op.name) for card in cards]
     (of_op,) = layout(gallery(bench, op="softmax")).cards
     assert len(of_op[1]) > 1
-    assert not any(card.others for card in of_op[1])
+    assert not any(card.further for card in of_op[1])
     assert layout(gallery(bench, op="relu")) == Layout((), ())
 
 

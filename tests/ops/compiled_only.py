@@ -76,6 +76,16 @@ def triton_driver(arch: str) -> CompileOnlyDriver:
     return CompileOnlyDriver(int(arch.removeprefix("sm_")), properties, _loaded)
 
 
+def _forget_loaded() -> None:
+    """Triton loads a kernel once in a process. Forget all of them, so that each variant shows its own: conv_bias_relu by
+    triton_stepwise showed none of the kernel that conv2d by triton_implicit had loaded before."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith("kernelviz.ops."):
+            for value in vars(module).values():
+                if isinstance(value, triton.runtime.JITFunction):
+                    value.device_caches.clear()
+
+
 @functools.cache
 def same_for_every_architecture(source: Path) -> bool:
     """Whether neither the source nor a header of ours that it includes asks for the architecture."""
@@ -196,6 +206,8 @@ def main(
         nvrtc.active = driver
         driver.skipped = 0
         own_cubins = with_techniques.setdefault(own_name, []) if variant.techniques else []
+        if compiler == "triton":
+            _forget_loaded()
         for problem in compile_problems(op, variant, arch):
             # Of a variant that declares techniques, something is compiled for its first target, proven or not.
             nothing_to_show = variant.techniques and variant.targets[0] == arch and not own_cubins

@@ -26,12 +26,12 @@ def table(family: Family) -> str:
     )
 
 
-def others(card: Card) -> str:
+def further_runs(card: Card) -> str:
     """Links to the runs of the card's op that it does not show."""
     links = [
         _link(run, f"{_short(run.run.device)}{_backward(run)}{note}")
         for run, note in _noted(card.op.runs)
-        if run in card.others
+        if run in card.further
     ]
     return f"<p>Other runs: {' · '.join(links)}</p>"
 

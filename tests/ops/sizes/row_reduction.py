@@ -30,6 +30,7 @@ _COMPILED = (
     {"m": 3, "n": 20011},
     {"m": 600, "n": 129},
     {"m": 1, "n": 131072},
+    {"m": 7, "n": 3},
 )
 ODD = {"row_sum": _ODD, "argmax": _ODD}
 LARGE = {"row_sum": _LARGE, "argmax": _LARGE}
