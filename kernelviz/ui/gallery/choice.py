@@ -18,7 +18,7 @@ LISTS = "more-recorded-runs"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What is to be layout; None: all."""
+    """What the page shows; None: all."""
 
     family: str | None
     op: str | None
