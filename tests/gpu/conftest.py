@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from part_report import PartReport, Told, environment, told_with
+from part_report import PartReport, Told, environment, name_of, told_with
 from parts import PARTS, part_of, seconds_before, stretches
 
 from kernelviz.bench import Bench, current
@@ -118,8 +118,9 @@ class PartRun:
         self._session = session
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        told = told_with(self._tests.get(report.nodeid), report, _words(report))
-        self._tests[report.nodeid] = replace(told, key=str(dict(report.user_properties).get("key", "")))
+        name = name_of(report.nodeid)
+        told = told_with(self._tests.get(name), report, _words(report))
+        self._tests[name] = replace(told, key=str(dict(report.user_properties).get("key", "")))
         limit_s = PARTS[self._name].limit_s
         # xdist's controller collects no tests itself: there, some may be left.
         left = self._session.testscollected != len(self._tests)

@@ -65,6 +65,16 @@ class Phase(Protocol):
     def failed(self) -> bool: ...
 
 
+def name_of(nodeid: str) -> str:
+    """The name of a test without the group (`xdist_group`) that pytest-xdist's processes append, so that it is the same in every
+    report, and as it is collected.
+
+    >>> name_of("test_product.py::test_a_hang@gpu"), name_of("test_x.py::test_y[m@n=1]")
+    ('test_product.py::test_a_hang', 'test_x.py::test_y[m@n=1]')
+    """
+    return re.sub(r"@\w+$", "", nodeid)
+
+
 def told_with(before: Told | None, phase: Phase, message: str) -> Told:
     """What a test said up to and with this phase: a failure of any phase counts, and it has passed when its call has."""
     seconds = phase.duration + (before.seconds if before else 0.0)
