@@ -70,7 +70,8 @@ class Layout:
 
 
 MOST_CARDS = 24
-"""Of the page before a choice. With a card for each of 170 runs it was ready after 1.07 of the reference page, with 23 cards and
+"""On the page, unless a single family has more. With a card for each of 170 runs it was ready
+after 1.07 of the reference page, with 23 cards and
 lists after 0.50 (docs/speed.md)."""
 
 

@@ -26,10 +26,10 @@ CONFIRMED_SHARE = 0.1
 """A time is confirmed if the judge's is longer by at most this share of it."""
 EXCHANGE_S: Mapping[DeviceKind, float] = MappingProxyType({"cuda": 300e-6, "cpu": 300e-6})
 """What a launch from Python, the wait for the device, changes from one process to the other and the signals between them may take
-on any machine. Three hosts of H200 needed less than 300, 335 and 417 µs."""
+on any machine. Hosts of one H200 mostly need less than 300 µs; one of them needed 417, and a host of two 335."""
 EXCHANGES, MOST_EXCHANGE_S = 1.5, 1.2e-3
-"""How many times what an honest worker needed on this machine it may be, and the most: a judge that allows everything finds
-nothing."""
+"""Where an honest worker needed more on this machine, EXCHANGES times that is allowed, at most MOST_EXCHANGE_S, because a judge
+that allows everything finds nothing."""
 VARIES: Mapping[DeviceKind, float] = MappingProxyType({"cuda": 0.15, "cpu": 1.0})
 """The share by which the shortest of the judge's calls may be longer than the worker's time for other reasons: caches, other
 load."""

@@ -75,8 +75,9 @@ It compares the outputs with a reference that the worker never sees. A wrong out
 shortest of the judge's times contains a launch and the signals between the processes:
 
 - at most 10 % longer than the worker's time: the time is **confirmed**;
-- longer by more than 0.3 ms and 15 % (on a CPU 100 %), in three measurements: the worker's time is **impossible**. On a machine
-  whose processors launch calls more slowly, 0.3 ms become more in proportion, at most 1.2 ms;
+- longer by more than 0.3 ms and 15 % (on a CPU 100 %), in three measurements: the worker's time is **impossible**. On a GPU, the
+  judge first measures with an honest process how much longer a call is by its clock; where one and a half times that is more
+  than 0.3 ms, this is allowed, at most 1.2 ms;
 - between these: **unverified clock**. The true time may be longer by up to that difference. Short calls are never confirmed.
 
 Variants that were measured apart share no rounds, so they are compared like two runs, with twice the usual noise floor. The

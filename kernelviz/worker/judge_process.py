@@ -28,7 +28,8 @@ class JudgeProcess:
     def __init__(self, device_id: str, exchange_s: float | None) -> None:
         """Start it. `exchange_s`: what an earlier judge of this device measured. Raises OSError."""
         self.exchange_s = exchange_s
-        """What a call costs by its clock beyond the call itself; None on a processor, and where it could not be measured."""
+        """What a call costs by its clock beyond the call itself; None before it is ready, on a processor, and where that could
+        not be measured."""
         self._socket, theirs = pair()
         self._log = tempfile.TemporaryFile("ab+", prefix="kernelviz-judge-", buffering=0)  # noqa: SIM115
         self._number = 0

@@ -20,7 +20,8 @@ class JudgeSlot:
         self._device_id, self._limits = device_id, limits
         self._judge: JudgeProcess | None = None
         self.exchange_s: float | None = None
-        """What a call costs by the clock of this device's judges beyond the call itself, once one of them has measured it."""
+        """What a call costs by the clock of this device's judges beyond the call itself, by the first of them; None before it has
+        started, 0 where it could not measure that."""
         self.trouble = ""
         """Why there is no judge, or the end of the log of the last one that ended by itself."""
 
@@ -35,7 +36,9 @@ class JudgeSlot:
                 if not self._judge.ready(self._limits.start_s, stopping):
                     self._give_up()
                     return None
-                self.exchange_s = self._judge.exchange_s
+                self.exchange_s = (
+                    self._judge.exchange_s or 0.0
+                )  # no later judge measures it: untrusted code has run by then
             return self._judge.begin(problem)
         except OSError as error:
             self._give_up()

@@ -42,8 +42,8 @@ SIZES: dict[str, dict[str, int]] = {
     "topk": {"m": 64, "n": 1024, "k": 8},
 }
 FIRST_RESULT_S = 0.7
-"""For each variant, all of which are bound before one is measured: of a cold run on an H200, on a host as fast as that of
-host_speed.py. Eight took 5.2 to 5.6 s. 28 s were seen when all sizes were compiled in line."""
+"""For each variant of the first problem, torch_eager too, because all are bound before one is measured: of a cold run on an H200,
+on a host as fast as that of host_speed.py. Eight variants took 5.2 to 5.6 s. 28 s were seen when all was compiled in line."""
 
 
 def import_this_checkout(patched: pytest.MonkeyPatch) -> None:

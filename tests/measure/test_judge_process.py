@@ -93,8 +93,9 @@ def test_what_a_call_costs_beyond_itself_is_measured_with_a_process_of_our_own(
     monkeypatch.setattr(exchange, "N", 1000)
     monkeypatch.setattr(exchange, "CaseOnTrial", Case)
     monkeypatch.setattr(exchange, "_own_call_s", lambda flush: own_share * (asked[0][0] - asked[0][1]))
+    before = psutil.Process().children()
     exchange_s = exchange.exchange_s(torch.device("cpu"), lambda: None)
-    assert psutil.Process().children() == []
+    assert set(psutil.Process().children()) <= set(before)
     ((call_s, copy_s),) = asked
     assert exchange_s == pytest.approx((call_s - copy_s) if own_share == 0 else 0.0)
     assert (exchange_s > 0) == (own_share == 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable
 
@@ -14,9 +15,10 @@ from streamlit.testing.v1 import AppTest
 
 import kernelviz
 import kernelviz.bench
-from kernelviz.bench.gallery import MOST_CARDS, first_of, gallery, layout, recorded_runs, records
+from kernelviz.bench.gallery import MOST_CARDS, Family, GalleryOp, first_of, gallery, layout, recorded_runs, records
 from kernelviz.formats import recordings, shipped_runs
 from kernelviz.text.insight import insight_sentence
+from kernelviz.ui.gallery import choice, links
 
 Open = Callable[..., AppTest]
 
@@ -78,6 +80,32 @@ def test_a_family_that_is_listed_has_its_charts_after_a_click(
     assert test.query_params["family"] in (family.name, [family.name])
     assert len(linked(test)) == len(family.ops)
     assert sorted(linked(test) + listed(test)) == sorted(run.run.id for one in family.ops for run in one.runs)
+
+
+@pytest.mark.parametrize("most", [1, 4, 1000])
+def test_the_page_says_how_many_runs_have_charts_and_how_many_are_links(
+    most: int, bench: RehearsedBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "__kwdefaults__", {"most": most})
+    families = [family for family in gallery(bench) if family.recorded]
+    families = families[-1:] + families[:-1] if most == 1 else families
+    shown = layout(families)
+    said = choice._summary(shown)
+    ops = sum(len(family.recorded) for family in families)
+    assert said.startswith(f"{len(shipped_runs.names())} recorded runs of {ops} ops.")
+    listed = sum(len(family.ops) for family in shown.lists)
+    assert ("links [below the charts]" in said) == (listed > 0)
+    if listed:
+        assert f"Charts are drawn for the {shown.charts} op{'s' * (shown.charts > 1)} of " in said
+        assert f"other {listed} ops, in {len(shown.lists)} families" in said
+
+
+def test_runs_that_differ_in_nothing_else_are_told_apart_by_their_names(bench: RehearsedBench) -> None:
+    first, *_ = (one for one in recorded_runs(bench) if one.run.op == "softmax")
+    twin = dataclasses.replace(first, run=msgspec.structs.replace(first.run, id="twin"))
+    family = Family("x", (GalleryOp(bench.ops()["softmax"], (first, twin)),))
+    texts = re.findall(r">(forward[^<]*)</a>", links.table(family))
+    assert texts == [f"forward ({first.run.id})", "forward (twin)"]
 
 
 def test_each_run_of_a_chosen_op_has_a_chart(bench: RehearsedBench) -> None:

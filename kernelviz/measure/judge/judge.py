@@ -68,4 +68,5 @@ def _measured_exchange_s(device: torch.device, flush: Callable[[], None]) -> flo
         return exchange_s(device, flush)
     except Exception:
         traceback.print_exc()
-        return None
+    torch.cuda.empty_cache()
+    return None

@@ -23,7 +23,7 @@ class JudgeReady(_Message, frozen=True, kw_only=True, tag="ready"):
     """The judge has its context on the device.
 
     `exchange_s`: what a call costs by the judge's clock beyond the call itself, measured with an honest worker before there was
-    another one (measure.judge.exchange); None on a processor, and where that failed.
+    another one (measure.judge.exchange), by this judge or an earlier one; None on a processor, and where that failed.
     """
 
     exchange_s: float | None = None

@@ -31,8 +31,8 @@ ODD_ROWS_IN_FLIGHT = 8
 ODD_VECTORS = WARP - 1
 """Of a warp and row: the last lane adds up elements for its neighbour only."""
 ODD_ITEMSIZE = 2
-"""Bytes of the widest elements of which odd rows are read by vectors. H200, fp32 7 x 2,598,897: 19.9 us without, as fast as
-memory; by two vectors for each of the output's 21.7."""
+"""Bytes of the widest elements of which odd rows are read by vectors. Wider ones are read one by one, as fast as memory: H200,
+fp32 7 x 2,598,897, 19.9 us; by vectors, two of the input for one of the output, it took 21.7."""
 KNOWN_SIZE_ELEMENTS, KNOWN_SIZE_ROWS, KNOWN_SIZE_THREADS = 1024, 8, 128
 """Most elements and rows of a matrix for whose size a kernel is compiled, and most threads of its blocks."""
 BATCH = 8

@@ -29,9 +29,9 @@ ROWS_IN_REGISTERS_BYTES, COLUMNS_IN_REGISTERS_BYTES = 2**19, 2**22
 """Of a matrix of few rows, and of few columns, whose threads transpose in registers: it takes about the latency of memory. H200:
 200,000 rows of 4 fp32 take 2.57 us so and 2.72 through shared memory; 3 rows of 100,001 bf16 1.92 and 1.88."""
 PAIR, MOST_PAIR_ELEMENTS = 2, 2**31 - 2**16
-"""Columns of a matrix of any size whose threads transpose in registers, if a thread has a 16-byte vector of each: it then loads
-32 adjacent bytes. Elements are counted in 32 bits. H200: 2^25 rows of 2 fp16 take 66 us through shared memory, and 61 in
-torch.compile."""
+"""Columns of a matrix of any size, up to MOST_PAIR_ELEMENTS (elements are counted in 32 bits), whose threads transpose in
+registers, if a thread has a 16-byte vector of each column: it then loads 32 adjacent bytes. The time was not measured; H200: 2^25
+rows of 2 fp16 take 66 us through shared memory, and 61 in torch.compile."""
 REGISTER_BYTES, REGISTER_STREAMS = 64, 24
 """Of a thread there, and rows or columns that it has."""
 REGISTER_THREADS, BLOCKS_PER_MULTIPROCESSOR = (64, 128, 256), 4

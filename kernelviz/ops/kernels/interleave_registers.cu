@@ -1,5 +1,5 @@
 // As interleave.cu, y[n][m] = x[m][n], or with RELU max(x[m][n], 0), for small matrices of few rows or few columns (STREAMS), whose time is
-// the latency of memory: a thread loads EACH elements of every stream at once, in registers, without shared memory, barrier or division.
+// the latency of memory, and for matrices of two columns: a thread loads EACH elements of every stream at once, in registers, without shared memory, barrier or division.
 // EACH divides the length of a stream, so that no thread has fewer. ELEMENT is float, __half or __nv_bfloat16.
 #if RELU
 #include "relu.cuh"

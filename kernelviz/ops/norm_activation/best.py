@@ -68,9 +68,10 @@ def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
     rows, and where they are too long for Triton's grid.
 
     Triton loads no vectors of such rows, and has few threads a program for short ones. Few elements take the latency of one
-    load, whatever its width. H200, one fp16: 1.23 us, Triton 1.57. With more than one block Triton is faster: 1.43 and 1.53 for
-    300 x 3 fp32, 1.46 and 1.66 for 16 x 221, 1.53 and 1.85 for 16 x 2000, with a kernel that had several rows a program. The
-    limit of 32 elements was not measured.
+    load, whatever its width. H200, one fp16: CUDA C++ 1.23 us, Triton 1.57. With more than one block Triton is faster (fp32 by
+    Triton and CUDA C++: 300 x 3 1.43 and 1.53, 16 x 221 1.46 and 1.66, 16 x 2000 1.53 and 1.85). These are times of Triton's
+    kernel of several rows a program; that of one element a thread, which few elements have now, and the limit of 32 elements
+    were not measured.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (2, 13), (16, 2**20 + 1), (2**20, 13), (2**20, 32), (1, 2**26), (1, 1))

@@ -50,9 +50,10 @@ def argmax(problem: Problem, card: Card) -> tuple[str, ...]:
     512 bytes as pieces of shared memory, without a ring for rows of one element; of other rows of at most 64 bytes, a thread a
     row for more than multiprocessors; Triton's block a row for fewer rows of at most 1 KiB.
 
-    A warp has more threads than such rows have vectors. Few of them take the latency of one load, and the shortest code (H200: 7
-    rows of 2 bf16 take 1.22 us in Triton, 1.37 by words, and 4 of 256 fp32 1.40 and 1.48; the kernel for their length is
-    not measured). Rows of one element are mostly indices that are stored: 357 million take 912 us as slabs, 2,740 in a ring.
+    A warp has more threads than such rows have vectors. Few of them take the latency of one load, and the shortest code. H200, us
+    by the kernel for their length and by the best other one: bf16 7 x 2 1.12 and 1.18, 40 x 100 1.36 and 1.40, 500 x 16 1.33
+    and 1.55, fp32 4 x 256 1.33 and 1.37; more elements, up to its limit, were not measured. Rows of one element are mostly
+    indices that are stored: 357 million take 912 us as slabs, 2,740 in a ring.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (2**20, 3), (2**20, 1), (500, 16), (5000, 16), (7, 2), (7, 300))

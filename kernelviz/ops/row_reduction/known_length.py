@@ -36,9 +36,9 @@ MOST_VECTORS = 32
 def lanes(m: int, n: int) -> int | None:
     """Threads that share each of m rows of n elements, a power of two; None for a larger matrix or a longer row.
 
-    One thread has up to 16 elements of a few rows, which saves the shuffles; else a thread has four, or eight of a long row
-    (H200, fp32: 4 rows of 16 take 1.12 us with one thread a row and 1.15 with four that load one element at a time, 300 rows 1.62
-    and 1.34).
+    One thread has up to 16 elements of a few rows, which saves the shuffles (`few_rows` has two or four threads for rows of so
+    many 16-byte vectors: H200, 4 rows of 16 fp32 take 1.15 us so, with one thread a row 1.11 to 1.19 on other hosts). Else a
+    thread has four, or eight of a long row (H200, fp32: 300 rows of 16 take 1.62 us with one thread a row and 1.34 with four).
 
     >>> lanes(4, 16), lanes(300, 3), lanes(300, 16), lanes(40, 100), lanes(40, 256), lanes(300, 256), lanes(1, 257)
     (1, 1, 4, 32, 32, None, None)

@@ -64,7 +64,7 @@ def _summary(layout: Layout) -> str:
     if not cards:
         return "No run of this choice is recorded."
     ops = dict.fromkeys(card.op.op.name for card in cards)
-    if len(ops) == 1:
+    if len(ops) == 1 and not listed:
         each = ", each with its chart" if runs > 1 else ", with its chart"
         return f"{units.counted(runs, 'recorded run')} of {plain(cards[0].op.op.name)}{each}."
     total = f"{units.counted(runs, 'recorded run')} of {units.counted(len(ops) + len(listed), 'op')}."

@@ -52,7 +52,10 @@ def _ordered(runs: Sequence[RecordedRun]) -> list[RecordedRun]:
 
 
 def _noted(runs: Sequence[RecordedRun]) -> list[tuple[RecordedRun, str]]:
-    """The runs of an op in order, each with the facts that tell it from the op's other runs of the same device and direction."""
+    """The runs of an op in order, each with the facts that tell it from the op's other runs of the same device and direction.
+
+    Runs with equal facts have their names.
+    """
     same = defaultdict(list)
     for run in runs:
         same[run.run.device, run.recording.direction].append(_facts(run))
@@ -62,6 +65,8 @@ def _noted(runs: Sequence[RecordedRun]) -> list[tuple[RecordedRun, str]]:
         differ = [
             fact for fact, values in zip(_facts(run), zip(*alike, strict=True), strict=True) if len(set(values)) > 1
         ]
+        if alike.count(_facts(run)) > 1:
+            differ.append(run.run.id)
         noted.append((run, f" ({', '.join(differ)})" if differ else ""))
     return noted
 

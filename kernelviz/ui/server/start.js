@@ -21,8 +21,8 @@
   // A list of links (kernelviz/ui/gallery/links.py) is plain HTML. Its links open as Streamlit's own do, within the loaded page:
   // Streamlit draws the page of the address when the browser reports a step in its history.
   document.addEventListener("click", (event) => {
-    const link = event.target instanceof Element ? event.target.closest("[data-testid=stHtml] a[href]") : null;
-    if (!link || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = event.target instanceof Element ? event.target.closest('[data-testid=stHtml] a[href^="?run="]') : null;
+    if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     history.pushState(null, "", new URL(link.getAttribute("href"), root));
     dispatchEvent(new PopStateEvent("popstate"));
