@@ -12,7 +12,6 @@ from kernelviz.core import units
 from kernelviz.ui.shared import view_filters
 from kernelviz.ui.shared.text import plain
 
-
 LISTS = "more-recorded-runs"
 """The anchor of the lists, which Streamlit makes from the heading "More recorded runs"."""
 
