@@ -69,8 +69,8 @@ class Layout:
         return sum(len(cards) for _, cards in self.cards)
 
 
-MOST_CARDS = 24
-"""So many charts are drawn at once: a browser needs about 10 ms for each, and two families fit (`docs/speed.md`)."""
+MOST_CARDS = 40
+"""So many cards are drawn at most, unless the first family has more: each delays the page by about 10 ms (`docs/speed.md`)."""
 
 
 def layout(families: Sequence[Family], *, most: int = MOST_CARDS) -> Layout:
@@ -137,8 +137,15 @@ def first_of(bench: Bench, op: str) -> RunSummary | None:
 
 
 def _first(runs: Sequence[RecordedRun]) -> RecordedRun:
-    """The run of an op that stands for it, see `first_of`."""
-    return max(runs, key=lambda r: (r.recording.direction == "forward", r.recording.variants))
+    """The run that represents an op, see `first_of`; of runs that are equal in this, the one of the same device with the most
+    sizes, because a run of one size has no lines to draw."""
+    best = max(runs, key=_rank)
+    alike = (r for r in runs if r.run.device == best.run.device and _rank(r) == _rank(best))
+    return max(alike, key=lambda r: r.recording.sizes)
+
+
+def _rank(run: RecordedRun) -> tuple[bool, int]:
+    return run.recording.direction == "forward", run.recording.variants
 
 
 def insight_of(run_id: str) -> Insight | None:
