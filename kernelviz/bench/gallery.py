@@ -49,11 +49,11 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """The chart of one run of an op. `others`: the op's further runs, which the card links to."""
+    """The chart of one run of an op. `other_runs`: the op's further runs, which the card links to."""
 
     op: GalleryOp
     run: RecordedRun
-    others: tuple[RecordedRun, ...] = ()
+    other_runs: tuple[RecordedRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,9 @@ def layout(families: Sequence[Family], *, most: int = MOST_CARDS) -> Layout:
         (one,) = ops
         return Layout(((recorded[0].name, tuple(Card(one, run) for run in one.runs)),), ())
     totals = itertools.accumulate(len(family.ops) for family in recorded)
-    drawn = max(1, sum(total <= most for total in totals))
-    cards = tuple((family.name, tuple(map(_card, family.ops))) for family in recorded[:drawn])
-    return Layout(cards, tuple(recorded[drawn:]))
+    count = max(1, sum(total <= most for total in totals))
+    cards = tuple((family.name, tuple(map(_card, family.ops))) for family in recorded[:count])
+    return Layout(cards, tuple(recorded[count:]))
 
 
 def _card(one: GalleryOp) -> Card:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from html import unescape
 
 import msgspec
 import pytest
@@ -13,9 +17,20 @@ from streamlit.testing.v1 import AppTest
 
 import kernelviz
 import kernelviz.bench
-from kernelviz.bench.gallery import first_of, gallery, recorded_runs, records
+from kernelviz.bench.gallery import (
+    Card,
+    Family,
+    GalleryOp,
+    RecordedRun,
+    first_of,
+    gallery,
+    layout,
+    recorded_runs,
+    records,
+)
 from kernelviz.formats import recordings, shipped_runs
 from kernelviz.text.insight import insight_sentence
+from kernelviz.ui.gallery import links
 
 Open = Callable[..., AppTest]
 
@@ -39,23 +54,70 @@ def words(test: AppTest) -> str:
 def linked(test: AppTest) -> list[str]:
     """The runs that the page links to; the bar of a phone links to pages without a run."""
     links = [link.proto.query_string.partition("run=")[2] for link in test.get("page_link")]
-    return [run for run in links if run]
+    return [*(run for run in links if run), *re.findall(r'href="\?run=([^"]+)"', tables(test))]
 
 
-def test_every_recorded_run_has_a_picture_a_sentence_and_a_link_and_every_other_op_a_button(
+def tables(test: AppTest) -> str:
+    return "".join(one.proto.body for one in test.get("html"))
+
+
+def test_every_recorded_op_has_a_picture_and_a_sentence_every_run_a_link_and_every_other_op_a_button(
     bench: RehearsedBench,
 ) -> None:
     test = opened()
     assert sorted(linked(test)) == sorted(shipped_runs.names())
-    images = list(test.get("image"))
-    assert len(images) == len(shipped_runs.names())
+    shown = layout(gallery(bench))
+    assert len(list(test.get("image"))) == shown.charts
     said = words(test)
-    assert all(said.count(str(insight_sentence(one.recording.insight))) >= 1 for one in recorded_runs(bench))
+    assert f"{len(shipped_runs.names())} recorded runs of" in said
+    assert all(str(insight_sentence(card.run.recording.insight)) in said for _, of in shown.cards for card in of)
     missing = [one.op for family in gallery(bench) for one in family.missing]
     assert len(missing) > 30
     for op in missing:
         assert f"**{op.name}** {op.summary}" in said
         assert test.button(key=f"measure_{op.name}").label == "Measure this here"
+
+
+def test_families_beyond_the_limit_are_tables_of_links_with_a_button_that_draws_their_charts(
+    bench: RehearsedBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernelviz.bench.gallery, "layout", partial(layout, most=1))
+    test = opened(recorded_on="NVIDIA H200")
+    found = gallery(bench, device="NVIDIA H200")
+    first, second, *_ = (family for family in found if family.recorded)
+    assert sorted(linked(test)) == sorted(run.run.id for family in found for one in family.ops for run in one.runs)
+    assert len(list(test.get("image"))) == len(first.recorded)
+    assert f"Charts are drawn for the {len(first.recorded)} ops of {first.name}, one an op." in words(test)
+    assert f'<th scope="row">{second.recorded[0].op.name}</th>' in tables(test)
+    button = test.button(key=f"charts_of_{second.name}")
+    assert button.label == f"Show the charts of {second.name}"
+    button.click().run()
+    assert not test.exception
+    assert test.query_params["family"] in (second.name, [second.name])
+    assert test.query_params["recorded_on"] in ("NVIDIA H200", ["NVIDIA H200"])
+    assert len(list(test.get("image"))) == layout(gallery(bench, family=second.name, device="NVIDIA H200")).charts
+
+
+def test_a_link_says_op_device_and_direction_what_tells_equal_runs_apart_and_no_name_is_read_as_html(
+    bench: RehearsedBench,
+) -> None:
+    hostile = '<b>x</b>"&'
+    op = replace(bench.ops()["softmax"], name=hostile)
+    one = recorded_runs(bench)[0]
+    forward, sizes = msgspec.structs.replace(one.recording, sizes=5), msgspec.structs.replace(one.recording, sizes=7)
+    backward = msgspec.structs.replace(one.recording, direction="backward")
+    runs = tuple(
+        RecordedRun(msgspec.structs.replace(one.run, id=f'{n}"><i>', op=hostile, device=f"NVIDIA {hostile}"), recording)
+        for n, recording in enumerate((backward, forward, sizes))
+    )
+    family = Family(hostile, (GalleryOp(op, runs),))
+    for html in (links.table(family), links.other_runs(Card(family.ops[0], runs[2], runs[:2]))):
+        assert "<b>" not in html
+        assert "<i>" not in html
+        assert "(5 sizes)" in html
+        names = re.findall(r'href="\?run=([^"]+)" aria-label="([^"]+)"', html)
+        assert names[0][0] == "1%22%3E%3Ci%3E", "the forward pass first"
+        assert unescape(names[0][1]).startswith(f"{hostile}, NVIDIA {hostile}: ")
 
 
 def test_filters_are_in_the_address_and_a_wrong_one_is_reported(bench: RehearsedBench) -> None:
@@ -89,7 +151,7 @@ def test_a_recorded_backward_pass_says_so_and_is_measured_as_one(
     monkeypatch.setattr(
         kernelviz.bench.gallery, "recordings", lambda: {**known, "h200-softmax": backward}, raising=True
     )
-    test = opened(op="softmax")
+    test = opened(of_op="softmax")
     assert {link.label for link in test.get("page_link") if "run=h200-softmax" in link.proto.query_string} == {
         "**softmax** backward · NVIDIA H200"
     }

@@ -51,30 +51,30 @@ def choose_family(name: str) -> None:
     st.session_state["family"] = name
 
 
-def summary(shown: Layout) -> None:
+def summary(layout: Layout) -> None:
     """How many runs there are for this choice, and which of them have charts."""
-    st.caption(_summary(shown))
+    st.caption(_summary(layout))
 
 
-def _summary(shown: Layout) -> str:
+def _summary(layout: Layout) -> str:
     """The sentence, in Markdown."""
-    cards = [card for _, cards in shown.cards for card in cards]
-    listed = [one for family in shown.lists for one in family.ops]
-    runs = len(cards) + sum(len(card.others) for card in cards) + sum(len(one.runs) for one in listed)
+    cards = [card for _, cards in layout.cards for card in cards]
+    listed = [one for family in layout.lists for one in family.ops]
+    runs = len(cards) + sum(len(card.other_runs) for card in cards) + sum(len(one.runs) for one in listed)
     if not cards:
         return "No run of this choice is recorded."
     ops = dict.fromkeys(card.op.op.name for card in cards)
-    if len(ops) == 1:
+    if len(ops) == 1 and not listed:
         each = ", each with its chart" if runs > 1 else ", with its chart"
         return f"{units.counted(runs, 'recorded run')} of {plain(cards[0].op.op.name)}{each}."
     total = f"{units.counted(runs, 'recorded run')} of {units.counted(len(ops) + len(listed), 'op')}."
-    more = " Choose an op to see a chart of each of its runs." if any(card.others for card in cards) else ""
+    more = " Choose an op to see a chart of each of its runs." if any(card.other_runs for card in cards) else ""
     if not listed:
         return f"{total} Each op has one chart{', and links to its other runs below it' if more else ''}.{more}"
-    drawn = _and([plain(name) for name, _ in shown.cards])
-    families = "1 family" if len(shown.lists) == 1 else f"{len(shown.lists)} families"
+    names = _and([plain(name) for name, _ in layout.cards])
+    families = "1 family" if len(layout.lists) == 1 else f"{len(layout.lists)} families"
     return (
-        f"{total} Charts are drawn for the {units.counted(len(ops), 'op')} of {drawn}, one an op. The runs of the other "
+        f"{total} Charts are drawn for the {units.counted(len(ops), 'op')} of {names}, one an op. The runs of the other "
         f"{units.counted(len(listed), 'op')}, in {families}, are links [below the charts](#{LISTS}). "
         f"Choose a family to see its charts.{more}"
     )

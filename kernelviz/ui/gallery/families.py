@@ -30,12 +30,12 @@ def open_started_run() -> None:
         st.switch_page(site.page("bench"), query_params={"run": started})
 
 
-def cards(bench: Bench, family: str, drawn: Sequence[Card]) -> None:
+def cards(bench: Bench, family: str, of_family: Sequence[Card]) -> None:
     """The cards of a family."""
     with st.container(key=f"family_{family.replace(' ', '_')}", gap="small"):
         st.markdown(f"##### {plain(family).capitalize()}")
         with st.container(horizontal=True, gap="small"):
-            for card in drawn:
+            for card in of_family:
                 _card(bench, card)
 
 
@@ -57,9 +57,9 @@ def _card(bench: Bench, card: Card) -> None:
             f"recorded {run.created_at[:10]}",
         )
         st.caption(plain(" · ".join(facts)))
-        if card.others:
+        if card.other_runs:
             with st.container(key=f"others_{run.id}"):
-                st.html(links.others(card))
+                st.html(links.other_runs(card))
         _measure_here(bench, card.op, key=f"measure_again_{run.id}", direction=recording.direction)
 
 
