@@ -53,7 +53,8 @@ def choose_family(name: str) -> None:
 
 def summary(layout: Layout) -> None:
     """How many runs there are for this choice, and which of them have charts."""
-    st.caption(_summary(layout))
+    with st.container(key="gallery_summary"):
+        st.markdown(_summary(layout))
 
 
 def _summary(layout: Layout) -> str:
