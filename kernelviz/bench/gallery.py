@@ -49,11 +49,11 @@ class Family:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """The chart of one run of an op. `further`: the op's other runs, which the card links to."""
+    """The chart of one run of an op. `other_runs`: the op's further runs, which the card links to."""
 
     op: GalleryOp
     run: RecordedRun
-    further: tuple[RecordedRun, ...] = ()
+    other_runs: tuple[RecordedRun, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +69,8 @@ class Layout:
         return sum(len(cards) for _, cards in self.cards)
 
 
-MOST_CARDS = 24
-"""On the page, unless a single family has more. With a card for each of 170 runs it was ready
-after 1.07 of the reference page, with 23 cards and
-lists after 0.50 (docs/speed.md)."""
+MOST_CARDS = 40
+"""So many cards are drawn at most, unless the first family has more: each delays the page by about 10 ms (`docs/speed.md`)."""
 
 
 def layout(families: Sequence[Family], *, most: int = MOST_CARDS) -> Layout:
@@ -88,9 +86,9 @@ def layout(families: Sequence[Family], *, most: int = MOST_CARDS) -> Layout:
         (one,) = ops
         return Layout(((recorded[0].name, tuple(Card(one, run) for run in one.runs)),), ())
     totals = itertools.accumulate(len(family.ops) for family in recorded)
-    charts = max(1, sum(total <= most for total in totals))
-    cards = tuple((family.name, tuple(map(_card, family.ops))) for family in recorded[:charts])
-    return Layout(cards, tuple(recorded[charts:]))
+    count = max(1, sum(total <= most for total in totals))
+    cards = tuple((family.name, tuple(map(_card, family.ops))) for family in recorded[:count])
+    return Layout(cards, tuple(recorded[count:]))
 
 
 def _card(one: GalleryOp) -> Card:
@@ -139,8 +137,15 @@ def first_of(bench: Bench, op: str) -> RunSummary | None:
 
 
 def _first(runs: Sequence[RecordedRun]) -> RecordedRun:
-    """The run of an op that stands for it, see `first_of`."""
-    return max(runs, key=lambda r: (r.recording.direction == "forward", r.recording.variants))
+    """The run that represents an op, see `first_of`; of runs that are equal in this, the one of the same device with the most
+    sizes, because a run of one size has no lines to draw."""
+    best = max(runs, key=_rank)
+    alike = (r for r in runs if r.run.device == best.run.device and _rank(r) == _rank(best))
+    return max(alike, key=lambda r: r.recording.sizes)
+
+
+def _rank(run: RecordedRun) -> tuple[bool, int]:
+    return run.recording.direction == "forward", run.recording.variants
 
 
 def insight_of(run_id: str) -> Insight | None:

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
+import msgspec
 import pytest
 import sample_runs as samples
 
 import kernelviz as kv
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
-from kernelviz.bench.gallery import Layout, first_of, gallery, layout, recorded_runs
+from kernelviz.bench.gallery import (
+    Family,
+    GalleryOp,
+    Layout,
+    RecordedRun,
+    first_of,
+    gallery,
+    layout,
+    recorded_runs,
+)
 from kernelviz.cli import main
 from kernelviz.core.errors import UnknownName
 from kernelviz.formats import recordings, shipped_runs
@@ -49,26 +60,6 @@ def test_every_op_is_in_one_family_and_every_recorded_run_at_its_op(bench: Bench
     assert first_of(bench, "relu") is None
 
 
-def test_first_families_are_drawn_others_listed_and_no_run_is_lost(bench: Bench) -> None:
-    families = gallery(bench)
-    recorded = [family for family in families if family.recorded]
-    counts = [len(family.recorded) for family in recorded]
-    assert counts[0] > 1
-    for most, drawn in ((1, 1), (counts[0], 1), (counts[0] + counts[1], 2), (1000, len(recorded))):
-        shown = layout(families, most=most)
-        assert [name for name, _ in shown.cards] == [family.name for family in recorded[:drawn]]
-        assert shown.charts == sum(counts[:drawn])
-        cards = [card for _, of_family in shown.cards for card in of_family]
-        runs = [run.run.id for card in cards for run in (card.run, *card.further)]
-        runs += [run.run.id for family in shown.lists for one in family.ops for run in one.runs]
-        assert sorted(runs) == sorted(shipped_runs.names())
-        assert [card.run.run for card in cards] == [first_of(bench, card.op.op.name) for card in cards]
-    (of_op,) = layout(gallery(bench, op="softmax")).cards
-    assert len(of_op[1]) > 1
-    assert not any(card.further for card in of_op[1])
-    assert layout(gallery(bench, op="relu")) == Layout((), ())
-
-
 def test_runs_of_the_card_with_more_bandwidth_come_first_and_of_one_card_the_newest(bench: Bench) -> None:
     runs = [r.run for r in recorded_runs(bench)]
     devices = [run.device for run in runs]
@@ -86,6 +77,52 @@ def test_filters_and_their_refusals(bench: Bench) -> None:
     for wrong in ({"family": "reductoin"}, {"op": "softmacs"}, {"device": "H20"}):
         with pytest.raises(UnknownName):
             gallery(bench, **wrong)
+
+
+def many(bench: Bench, families: dict[str, dict[str, int]]) -> tuple[Family, ...]:
+    """Families with these ops, and so many runs of each, on two devices in turn."""
+    one = recorded_runs(bench)[0]
+    devices = ("NVIDIA H200", "NVIDIA H100 80GB HBM3")
+    op = bench.ops()["softmax"]
+
+    def run(name: str, number: int) -> RecordedRun:
+        summary = msgspec.structs.replace(one.run, id=f"{name}-{number}", op=name, device=devices[number % 2])
+        facts = msgspec.structs.replace(one.recording, direction="backward" if number > 1 else "forward", variants=3)
+        return RecordedRun(summary, facts)
+
+    return tuple(
+        Family(name, tuple(GalleryOp(replace(op, name=o), tuple(run(o, n) for n in range(c))) for o, c in ops.items()))
+        for name, ops in families.items()
+    )
+
+
+def test_the_first_families_are_cards_and_every_run_is_on_a_card_or_in_a_list_once(bench: Bench) -> None:
+    found = many(
+        bench, {"a": {"a1": 4, "a2": 1}, "none": {"n1": 0}, "b": {"b1": 2, "b2": 0}, "c": {"c1": 1}, "d": {"d1": 3}}
+    )
+    for most, cards, lists in ((9, "abcd", ""), (4, "abc", "d"), (3, "ab", "cd"), (2, "a", "bcd"), (1, "a", "bcd")):
+        shown = layout(found, most=most)
+        assert "".join(name for name, _ in shown.cards) == cards
+        assert "".join(family.name for family in shown.lists) == lists
+        drawn = [run for _, of in shown.cards for card in of for run in (card.run, *card.other_runs)]
+        listed = [run for family in shown.lists for one in family.ops for run in one.runs]
+        assert sorted(r.run.id for r in drawn + listed) == sorted(
+            r.run.id for f in found for o in f.ops for r in o.runs
+        )
+        assert shown.charts == sum(len(family.recorded) for family in found) - sum(len(f.ops) for f in shown.lists)
+    assert layout(many(bench, {"none": {"n1": 0}})) == Layout((), ())
+
+
+def test_a_card_shows_the_first_run_of_its_op_and_each_run_of_an_only_op_has_a_card(bench: Bench) -> None:
+    two = layout(many(bench, {"a": {"a1": 4, "a2": 1}}))
+    assert [(c.run.run.id, [o.run.id for o in c.other_runs]) for _, of in two.cards for c in of] == [
+        ("a1-0", ["a1-1", "a1-2", "a1-3"]),
+        ("a2-0", []),
+    ]
+    only = layout(many(bench, {"a": {"a1": 4, "a2": 0}}), most=2)
+    assert [(c.run.run.id, c.other_runs) for _, of in only.cards for c in of] == [(f"a1-{n}", ()) for n in range(4)]
+    (drawn,) = layout(gallery(bench, family="normalisation", device="NVIDIA H200")).cards[0][1][:1]
+    assert drawn.run.run == first_of(bench, drawn.op.op.name)
 
 
 def test_the_command_and_the_frame_hold_the_same(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:

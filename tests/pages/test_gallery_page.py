@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from html import unescape
 
 import msgspec
 import pytest
@@ -15,10 +17,20 @@ from streamlit.testing.v1 import AppTest
 
 import kernelviz
 import kernelviz.bench
-from kernelviz.bench.gallery import MOST_CARDS, Family, GalleryOp, first_of, gallery, layout, recorded_runs, records
+from kernelviz.bench.gallery import (
+    Card,
+    Family,
+    GalleryOp,
+    RecordedRun,
+    first_of,
+    gallery,
+    layout,
+    recorded_runs,
+    records,
+)
 from kernelviz.formats import recordings, shipped_runs
 from kernelviz.text.insight import insight_sentence
-from kernelviz.ui.gallery import choice, links
+from kernelviz.ui.gallery import links
 
 Open = Callable[..., AppTest]
 
@@ -40,27 +52,25 @@ def words(test: AppTest) -> str:
 
 
 def linked(test: AppTest) -> list[str]:
-    """The runs that cards link to by their titles; the bar of a phone links to pages without a run."""
+    """The runs that the page links to; the bar of a phone links to pages without a run."""
     links = [link.proto.query_string.partition("run=")[2] for link in test.get("page_link")]
-    return [run for run in links if run]
+    return [*(run for run in links if run), *re.findall(r'href="\?run=([^"]+)"', tables(test))]
 
 
-def listed(test: AppTest) -> list[str]:
-    """The runs of the links in lists."""
-    return [run for html in test.get("html") for run in re.findall(r'href="\?run=([^"]+)"', html.proto.body)]
+def tables(test: AppTest) -> str:
+    return "".join(one.proto.body for one in test.get("html"))
 
 
-def test_every_recorded_run_has_a_link_every_drawn_one_a_picture_and_a_sentence_and_every_other_op_a_button(
+def test_every_recorded_op_has_a_picture_and_a_sentence_every_run_a_link_and_every_other_op_a_button(
     bench: RehearsedBench,
 ) -> None:
     test = opened()
-    assert sorted(linked(test) + listed(test)) == sorted(shipped_runs.names())
+    assert sorted(linked(test)) == sorted(shipped_runs.names())
     shown = layout(gallery(bench))
-    assert len(linked(test)) == len(list(test.get("image"))) == shown.charts <= MOST_CARDS
+    assert len(list(test.get("image"))) == shown.charts
     said = words(test)
-    drawn = [card.run for _, cards in shown.cards for card in cards]
-    assert all(str(insight_sentence(one.recording.insight)) in said for one in drawn)
-    assert f"{len(shipped_runs.names())} recorded runs" in said
+    assert f"{len(shipped_runs.names())} recorded runs of" in said
+    assert all(str(insight_sentence(card.run.recording.insight)) in said for _, of in shown.cards for card in of)
     missing = [one.op for family in gallery(bench) for one in family.missing]
     assert len(missing) > 30
     for op in missing:
@@ -68,51 +78,46 @@ def test_every_recorded_run_has_a_link_every_drawn_one_a_picture_and_a_sentence_
         assert test.button(key=f"measure_{op.name}").label == "Measure this here"
 
 
-def test_a_family_that_is_listed_has_its_charts_after_a_click(
+def test_families_beyond_the_limit_are_tables_of_links_with_a_button_that_draws_their_charts(
     bench: RehearsedBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layout, "__kwdefaults__", {"most": 4})
-    test = opened()
-    assert sorted(linked(test) + listed(test)) == sorted(shipped_runs.names())
-    family = layout(gallery(bench)).lists[-1]
-    test.button(key=f"charts_of_{family.name}").click().run()
+    monkeypatch.setattr(kernelviz.bench.gallery, "layout", partial(layout, most=1))
+    test = opened(recorded_on="NVIDIA H200")
+    found = gallery(bench, device="NVIDIA H200")
+    first, second, *_ = (family for family in found if family.recorded)
+    assert sorted(linked(test)) == sorted(run.run.id for family in found for one in family.ops for run in one.runs)
+    assert len(list(test.get("image"))) == len(first.recorded)
+    assert f"Charts are drawn for the {len(first.recorded)} ops of {first.name}, one an op." in words(test)
+    assert f'<th scope="row">{second.recorded[0].op.name}</th>' in tables(test)
+    button = test.button(key=f"charts_of_{second.name}")
+    assert button.label == f"Show the charts of {second.name}"
+    button.click().run()
     assert not test.exception
-    assert test.query_params["family"] in (family.name, [family.name])
-    assert len(linked(test)) == len(family.ops)
-    assert sorted(linked(test) + listed(test)) == sorted(run.run.id for one in family.ops for run in one.runs)
+    assert test.query_params["family"] in (second.name, [second.name])
+    assert test.query_params["recorded_on"] in ("NVIDIA H200", ["NVIDIA H200"])
+    assert len(list(test.get("image"))) == layout(gallery(bench, family=second.name, device="NVIDIA H200")).charts
 
 
-@pytest.mark.parametrize("most", [1, 4, 1000])
-def test_the_page_says_how_many_runs_have_charts_and_how_many_are_links(
-    most: int, bench: RehearsedBench, monkeypatch: pytest.MonkeyPatch
+def test_a_link_says_op_device_and_direction_what_tells_equal_runs_apart_and_no_name_is_read_as_html(
+    bench: RehearsedBench,
 ) -> None:
-    monkeypatch.setattr(layout, "__kwdefaults__", {"most": most})
-    families = [family for family in gallery(bench) if family.recorded]
-    families = families[-1:] + families[:-1] if most == 1 else families
-    shown = layout(families)
-    said = choice._summary(shown)
-    ops = sum(len(family.recorded) for family in families)
-    assert said.startswith(f"{len(shipped_runs.names())} recorded runs of {ops} ops.")
-    listed = sum(len(family.ops) for family in shown.lists)
-    assert ("links [below the charts]" in said) == (listed > 0)
-    if listed:
-        assert f"Charts are drawn for the {shown.charts} op{'s' * (shown.charts > 1)} of " in said
-        assert f"other {listed} ops, in {len(shown.lists)} families" in said
-
-
-def test_runs_that_differ_in_nothing_else_are_told_apart_by_their_names(bench: RehearsedBench) -> None:
-    first, *_ = (one for one in recorded_runs(bench) if one.run.op == "softmax")
-    twin = dataclasses.replace(first, run=msgspec.structs.replace(first.run, id="twin"))
-    family = Family("x", (GalleryOp(bench.ops()["softmax"], (first, twin)),))
-    texts = re.findall(r">(forward[^<]*)</a>", links.table(family))
-    assert texts == [f"forward ({first.run.id})", "forward (twin)"]
-
-
-def test_each_run_of_a_chosen_op_has_a_chart(bench: RehearsedBench) -> None:
-    test = opened(of_op="softmax")
-    of_op = [one.run.id for one in recorded_runs(bench) if one.run.op == "softmax"]
-    assert len(of_op) > 1
-    assert (sorted(linked(test)), listed(test)) == (sorted(of_op), [])
+    hostile = '<b>x</b>"&'
+    op = replace(bench.ops()["softmax"], name=hostile)
+    one = recorded_runs(bench)[0]
+    forward, sizes = msgspec.structs.replace(one.recording, sizes=5), msgspec.structs.replace(one.recording, sizes=7)
+    backward = msgspec.structs.replace(one.recording, direction="backward")
+    runs = tuple(
+        RecordedRun(msgspec.structs.replace(one.run, id=f'{n}"><i>', op=hostile, device=f"NVIDIA {hostile}"), recording)
+        for n, recording in enumerate((backward, forward, sizes))
+    )
+    family = Family(hostile, (GalleryOp(op, runs),))
+    for html in (links.table(family), links.other_runs(Card(family.ops[0], runs[2], runs[:2]))):
+        assert "<b>" not in html
+        assert "<i>" not in html
+        assert "(5 sizes)" in html
+        names = re.findall(r'href="\?run=([^"]+)" aria-label="([^"]+)"', html)
+        assert names[0][0] == "1%22%3E%3Ci%3E", "the forward pass first"
+        assert unescape(names[0][1]).startswith(f"{hostile}, NVIDIA {hostile}: ")
 
 
 def test_filters_are_in_the_address_and_a_wrong_one_is_reported(bench: RehearsedBench) -> None:

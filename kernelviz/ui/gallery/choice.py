@@ -18,7 +18,7 @@ LISTS = "more-recorded-runs"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What the page shows; None: all."""
+    """What is to be shown; None: all."""
 
     family: str | None
     op: str | None
@@ -53,14 +53,15 @@ def choose_family(name: str) -> None:
 
 def summary(layout: Layout) -> None:
     """How many runs there are for this choice, and which of them have charts."""
-    st.markdown(_summary(layout))
+    with st.container(key="gallery_summary"):
+        st.markdown(_summary(layout))
 
 
 def _summary(layout: Layout) -> str:
     """The sentence, in Markdown."""
     cards = [card for _, cards in layout.cards for card in cards]
     listed = [one for family in layout.lists for one in family.ops]
-    runs = len(cards) + sum(len(card.further) for card in cards) + sum(len(one.runs) for one in listed)
+    runs = len(cards) + sum(len(card.other_runs) for card in cards) + sum(len(one.runs) for one in listed)
     if not cards:
         return "No run of this choice is recorded."
     ops = dict.fromkeys(card.op.op.name for card in cards)
@@ -68,7 +69,7 @@ def _summary(layout: Layout) -> str:
         each = ", each with its chart" if runs > 1 else ", with its chart"
         return f"{units.counted(runs, 'recorded run')} of {plain(cards[0].op.op.name)}{each}."
     total = f"{units.counted(runs, 'recorded run')} of {units.counted(len(ops) + len(listed), 'op')}."
-    more = " Choose an op to see a chart of each of its runs." if any(card.further for card in cards) else ""
+    more = " Choose an op to see a chart of each of its runs." if any(card.other_runs for card in cards) else ""
     if not listed:
         return f"{total} Each op has one chart{', and links to its other runs below it' if more else ''}.{more}"
     names = _and([plain(name) for name, _ in layout.cards])

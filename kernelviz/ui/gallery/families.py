@@ -57,9 +57,9 @@ def _card(bench: Bench, card: Card) -> None:
             f"recorded {run.created_at[:10]}",
         )
         st.caption(plain(" · ".join(facts)))
-        if card.further:
+        if card.other_runs:
             with st.container(key=f"others_{run.id}"):
-                st.html(links.further_runs(card))
+                st.html(links.other_runs(card))
         _measure_here(bench, card.op, key=f"measure_again_{run.id}", direction=recording.direction)
 
 

@@ -4,7 +4,6 @@ Every name is escaped, so that it is shown as it is written. The addresses are t
 without loading the page again.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from html import escape
 from urllib.parse import quote
@@ -21,17 +20,17 @@ def table(family: Family) -> str:
     rows = "".join(_row(one, devices) for one in family.ops)
     count = f"{units.counted(len(family.ops), 'op')}, {units.counted(len(runs), 'run')}"
     return (
-        f"<h5>{escape(family.name.capitalize())} <small>{count}</small></h5>"
+        f"<h6>{escape(family.name.capitalize())} <small>{count}</small></h6>"
         f'<table><thead><tr><th scope="col">Op</th>{head}</tr></thead><tbody>{rows}</tbody></table>'
     )
 
 
-def further_runs(card: Card) -> str:
+def other_runs(card: Card) -> str:
     """Links to the runs of the card's op that it does not show."""
     links = [
         _link(run, f"{_short(run.run.device)}{_backward(run)}{note}")
         for run, note in _noted(card.op.runs)
-        if run in card.further
+        if run in card.other_runs
     ]
     return f"<p>Other runs: {' · '.join(links)}</p>"
 
@@ -52,29 +51,46 @@ def _ordered(runs: Sequence[RecordedRun]) -> list[RecordedRun]:
 
 
 def _noted(runs: Sequence[RecordedRun]) -> list[tuple[RecordedRun, str]]:
-    """The runs of an op in order, each with the facts that tell it from the op's other runs of the same device and direction.
-
-    Runs with equal facts have their names.
-    """
-    same = defaultdict(list)
-    for run in runs:
-        same[run.run.device, run.recording.direction].append(_facts(run))
+    """The runs of an op in order, each with what tells it from the op's other runs of the same device and direction: as few facts
+    as do, or the run's id."""
     noted = []
     for run in _ordered(runs):
-        alike = same[run.run.device, run.recording.direction]
-        differ = [
-            fact for fact, values in zip(_facts(run), zip(*alike, strict=True), strict=True) if len(set(values)) > 1
-        ]
-        if alike.count(_facts(run)) > 1:
-            differ.append(run.run.id)
-        noted.append((run, f" ({', '.join(differ)})" if differ else ""))
+        alike = [one for one in runs if _kind(one) == _kind(run)]
+        chosen = next((few for few in _FACTS if len({few(one) for one in alike}) == len(alike)), _by_id)
+        noted.append((run, f" ({chosen(run)})" if len(alike) > 1 else ""))
     return noted
 
 
-def _facts(run: RecordedRun) -> tuple[str, ...]:
-    recording = run.recording
-    counts = units.counted(recording.sizes, "size"), units.counted(recording.variants, "variant")
-    return (recording.dtype, *counts, run.run.created_at[:10])
+def _kind(run: RecordedRun) -> tuple[str, str]:
+    return run.run.device, run.recording.direction
+
+
+def _by_variants(run: RecordedRun) -> str:
+    return units.counted(run.recording.variants, "variant")
+
+
+def _by_sizes(run: RecordedRun) -> str:
+    return units.counted(run.recording.sizes, "size")
+
+
+def _by_both(run: RecordedRun) -> str:
+    return f"{_by_variants(run)}, {_by_sizes(run)}"
+
+
+def _by_dtype(run: RecordedRun) -> str:
+    return run.recording.dtype
+
+
+def _by_date(run: RecordedRun) -> str:
+    return run.run.created_at[:10]
+
+
+def _by_id(run: RecordedRun) -> str:
+    return run.run.id
+
+
+_FACTS = (_by_variants, _by_sizes, _by_dtype, _by_both, _by_date)
+"""What may tell two runs apart, the best first."""
 
 
 def _link(run: RecordedRun, text: str) -> str:

@@ -19,9 +19,12 @@
   }
 
   // A list of links (kernelviz/ui/gallery/links.py) is plain HTML. Its links open as Streamlit's own do, within the loaded page:
-  // Streamlit draws the page of the address when the browser reports a step in its history.
+  // Streamlit draws the page of the address when the browser reports a step in its history. What a button of the list shows is at
+  // the top of the page.
   document.addEventListener("click", (event) => {
-    const link = event.target instanceof Element ? event.target.closest('[data-testid=stHtml] a[href^="?run="]') : null;
+    if (!(event.target instanceof Element)) return;
+    if (event.target.closest('[class*="st-key-charts_of_"] button')) document.querySelector("[data-testid=stMain]")?.scrollTo(0, 0);
+    const link = event.target.closest('[data-testid=stHtml] a[href^="?run="]');
     if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     history.pushState(null, "", new URL(link.getAttribute("href"), root));
