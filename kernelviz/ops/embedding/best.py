@@ -23,11 +23,13 @@ BLOCK_ROW_BYTES = 256 * 16
 
 
 def rows(problem: Problem, card: Card) -> tuple[str, ...]:
-    """A program of Triton a row where rows of at most 16 KiB are no more than the multiprocessors; slices of all rows where a
-    row has more than 64 KiB, and ids are no fewer than rows or rows begin within a vector. Of other rows that are no whole
-    16-byte vectors, Triton's tiles take those of more than 64 units of fewer than 8 bytes. Of rows of whole vectors, tiles take
-    rows of less than 4 KiB that are at most 512 bytes an SM together, and blocks of CUDA C++ rows from 4 KiB on where ids are
-    more than the multiprocessors. The rest is copied by CUDA C++ in units.
+    """A program of Triton a row for few rows of at most 16 KiB, slices of all rows for long ones, Triton's tiles or units of CUDA
+    C++ for short ones, a block of CUDA C++ a row from 4 KiB on.
+
+    Few are no more than the multiprocessors; long ones have more than 64 KiB, and ids are no fewer than rows or rows begin
+    within a vector. Of other rows that are no whole 16-byte vectors, tiles take those of more than 64 units of fewer than 8
+    bytes. Of rows of whole vectors, tiles take rows of less than 4 KiB that are at most 512 bytes an SM together, and blocks rows
+    from 4 KiB on where ids are more than the multiprocessors. Units take the rest.
 
     A block has idle threads in a shorter row, and few blocks share the bytes of longer ones. Slices read a row that several ids
     name once.
