@@ -24,8 +24,8 @@
   document.addEventListener("click", (event) => {
     if (!(event.target instanceof Element)) return;
     if (event.target.closest('[class*="st-key-charts_of_"] button')) document.querySelector("[data-testid=stMain]")?.scrollTo(0, 0);
-    const link = event.target.closest('[data-testid=stHtml] a[href^="?run="]');
-    if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+    const link = event.target.closest('[data-testid=stHtml] a[href*="run="]');
+    if (!link || link.origin !== location.origin || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     history.pushState(null, "", new URL(link.getAttribute("href"), root));
     dispatchEvent(new PopStateEvent("popstate"));
