@@ -1,7 +1,7 @@
 """Quantities formatted for people. Only this module writes SI prefixes; everywhere else values are in SI base units."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 _TIME = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -196,6 +196,16 @@ def counted(count: int, noun: str) -> str:
     ('1 case', '0 cases', '1,200 elements')
     """
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def enumerated(names: Iterable[str]) -> str:
+    """One name or more in a sentence.
+
+    >>> enumerated(["a"]), enumerated(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def typed_size(size: int) -> str:

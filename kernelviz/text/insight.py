@@ -80,7 +80,7 @@ def _tie(insight: Insight) -> str:
     if most and insight.unclear:
         unclear = "" if insight.sizes == 1 else f" at {insight.unclear}"
         return f"{', '.join(most)} or {last} may be fastest at {where} (unclear{unclear})"
-    return f"{', '.join(most)} and {last} tie at {where}" if most else f"{last} may be fastest at {where}"
+    return f"{units.enumerated((*most, last))} tie at {where}" if most else f"{last} may be fastest at {where}"
 
 
 def _where(insight: Insight) -> str:

@@ -273,8 +273,7 @@ def _format_datum(name: str, datum: Datum) -> str | Description:
         case tuple() if name == "processes":
             return ", ".join(_format_name(name, element) for element in datum)
         case tuple():
-            *first, last = dict.fromkeys(_format_name(name, element) for element in datum)
-            return f"{', '.join(first)} and {last}" if first else last
+            return units.enumerated(dict.fromkeys(_format_name(name, element) for element in datum))
         case _:
             return _format_name(name, datum)
 

@@ -27,9 +27,6 @@ class JudgeProcess:
 
     def __init__(self, device_id: str, exchange_s: float | None) -> None:
         """Start it. `exchange_s`: what an earlier judge of this device measured. Raises OSError."""
-        self.exchange_s = exchange_s
-        """What a call costs by its clock beyond the call itself; None before it is ready, on a processor, and where that could
-        not be measured."""
         self._socket, theirs = pair()
         self._log = tempfile.TemporaryFile("ab+", prefix="kernelviz-judge-", buffering=0)  # noqa: SIM115
         self._number = 0
@@ -48,14 +45,10 @@ class JudgeProcess:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def ready(self, most_s: float, stopping: Callable[[], bool]) -> bool:
-        """Wait until its context is there. False if it ends, if it takes longer than `most_s`, or when `stopping` returns
-        True."""
+    def ready(self, most_s: float, stopping: Callable[[], bool]) -> JudgeReady | None:
+        """Wait until its context is there. None if it ends, if it takes longer than `most_s`, or when `stopping` returns True."""
         message = self._next(most_s, stopping)
-        if not isinstance(message, JudgeReady):
-            return False
-        self.exchange_s = message.exchange_s
-        return True
+        return message if isinstance(message, JudgeReady) else None
 
     def begin(self, problem: Problem) -> socket.socket:
         """Give it a case; return the worker's end of their connection, which the caller closes. Raises OSError."""

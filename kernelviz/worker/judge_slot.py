@@ -33,12 +33,12 @@ class JudgeSlot:
         try:
             if self._judge is None:
                 self._judge = JudgeProcess(self._device_id, self.exchange_s)
-                if not self._judge.ready(self._limits.start_s, stopping):
+                ready = self._judge.ready(self._limits.start_s, stopping)
+                if ready is None:
                     self._give_up()
                     return None
-                self.exchange_s = (
-                    self._judge.exchange_s or 0.0
-                )  # no later judge measures it: untrusted code has run by then
+                # Where it is not known now, no later judge measures it either: untrusted code has run by then.
+                self.exchange_s = ready.exchange_s or 0.0
             return self._judge.begin(problem)
         except OSError as error:
             self._give_up()

@@ -133,6 +133,8 @@ def test_a_warm_point_takes_fifteen_milliseconds_and_its_calls(session: DeviceSe
     to its time for a call of torch.add, and a tenth more, because a point consists of other calls too (H200: 19.0 ms in all
     where torch.add took 7.6 us, 21.7 where it took 6.5)."""
     host_s = host_call_s()
+    slow = slowdown(host_s)
+    point_s = 0.015 * (1.1 * slow if slow > 1 else 1.0)
     times: dict[int, float] = {}
     allowed: dict[int, float] = {}
     for n in (2**12, 2**18, 2**20, 2**24):
@@ -148,7 +150,7 @@ def test_a_warm_point_takes_fifteen_milliseconds_and_its_calls(session: DeviceSe
         assert timing is not None
         figure = known(timing.device_cold_s)
         calls_s = 1.1 * len(figure.samples or ()) * (figure.estimate + cuda_timer(session)._flush_s)
-        allowed[n] = 0.015 * (1.1 * slow if (slow := slowdown(host_s)) > 1 else 1.0) + calls_s
+        allowed[n] = point_s + calls_s
     found = {f"add n={n}": {"took_s": t, "allowed_s": allowed[n], "host_call_s": host_s} for n, t in times.items()}
     record("warm_point", found)
     assert not {n: t for n, t in times.items() if t > allowed[n]}

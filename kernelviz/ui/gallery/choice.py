@@ -1,6 +1,5 @@
 """The boxes of the page Gallery: family, op and device."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -72,19 +71,10 @@ def _summary(layout: Layout) -> str:
     more = " Choose an op to see a chart of each of its runs." if any(card.other_runs for card in cards) else ""
     if not listed:
         return f"{total} Each op has one chart{', and links to its other runs below it' if more else ''}.{more}"
-    names = _and([plain(name) for name, _ in layout.cards])
+    names = units.enumerated(plain(name) for name, _ in layout.cards)
     families = "1 family" if len(layout.lists) == 1 else f"{len(layout.lists)} families"
     return (
         f"{total} Charts are drawn for the {units.counted(len(ops), 'op')} of {names}, one an op. The runs of the other "
         f"{units.counted(len(listed), 'op')}, in {families}, are links [below the charts](#{LISTS}). "
         f"Choose a family to see its charts.{more}"
     )
-
-
-def _and(names: Sequence[str]) -> str:
-    """
-    >>> _and(["a"]), _and(["a", "b", "c"])
-    ('a', 'a, b and c')
-    """
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
