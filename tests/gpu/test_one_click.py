@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import time
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,7 +37,7 @@ from parts import part
 
 from kernelviz.bench import Bench
 from kernelviz.core import Conditions, Result, Run, TracingShortens
-from kernelviz.core.events import RunEnded
+from kernelviz.core.events import CaseStep, RunEnded
 from kernelviz.core.problem import QUICK, Plan
 from kernelviz.core.result import Failure
 from kernelviz.metrics.ncu_agreement import middle_samples_s
@@ -82,11 +83,22 @@ def _plan(bench: Bench, name: str, *, whole: bool) -> Plan:
     ).plan(bench)
 
 
-def _measured(bench: Bench, plan: Plan) -> Run:
+def _measured(bench: Bench, plan: Plan) -> tuple[Run, dict[str, float]]:
+    """The run, and how many seconds it spent in each step: "waiting" until the first case begins."""
+    began_s, step = time.monotonic(), "waiting"
+    spent_s: defaultdict[str, float] = defaultdict(float)
+    ended: list[str] = []
     run_id = bench.run(plan, METHOD, owner="test")
-    ended = [event for _, event in bench.follow(run_id, timeout_s=300) if isinstance(event, RunEnded)]
-    assert [event.status for event in ended] == ["finished"]
-    return bench.load(run_id)
+    for _, event in bench.follow(run_id, timeout_s=300):
+        now_s = time.monotonic()
+        spent_s[step] += now_s - began_s
+        began_s = now_s
+        if isinstance(event, CaseStep):
+            step = event.step
+        elif isinstance(event, RunEnded):
+            ended.append(event.status)
+    assert ended == ["finished"]
+    return bench.load(run_id), dict(spent_s)
 
 
 @pytest.mark.parametrize("name", list(catalogue()))
@@ -95,7 +107,7 @@ def test_nothing_fails_but_what_cannot_be_solved(
 ) -> None:
     began_s = time.monotonic()
     whole = bool(pytestconfig.getoption("--whole-sweep", default=False))
-    clicked[name] = _measured(bench, _plan(bench, name, whole=whole))
+    clicked[name], spent_s = _measured(bench, _plan(bench, name, whole=whole))
     results = clicked[name].results
     failed = {
         r.case.key: f"{r.outcome.stage}: {describe_failure(r.outcome)}"
@@ -109,6 +121,7 @@ def test_nothing_fails_but_what_cannot_be_solved(
         "bind_s": sum(p.bind_s or 0.0 for p in made),
         "first_call_s": sum(p.first_call_s or 0.0 for p in made),
         "check_s": sum(p.check_s or 0.0 for p in made),
+        "steps_s": spent_s,
         "failed": failed,
         "processes": int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")),
     }
@@ -197,7 +210,7 @@ def test_calls_of_one_kernel_agree_with_ncu(bench: Bench, clicked: Clicked, pyte
     for name in names:
         measured = {r.case.key for r in clicked[name].results} if name in clicked else set()
         if {case.key for case in cases if case.problem.op == name} - measured:
-            clicked[name] = _measured(bench, _plan(bench, name, whole=False))
+            clicked[name], _ = _measured(bench, _plan(bench, name, whole=False))
     results = {r.case.key: r for run in clicked.values() for r in run.results}
     began_s = time.monotonic()
     session = open_session("cuda:0")

@@ -23,22 +23,37 @@ from kernelviz.measure.session.compiler_errors import of_compiler
 from kernelviz.measure.timing.timer import raised_by_call
 from kernelviz.measure.timing.trace import TraceError, WrongWork
 
+_STICKY_CODES = (
+    frozenset({214, 700, 702, 709, 710})  # ECC, illegal address, launch timeout, destroyed context, device-side assert
+    | frozenset(
+        range(714, 720)
+    )  # hardware stack, instruction, alignment, address space, program counter, launch failure
+)
+"""Errors of the CUDA runtime (cudaError_t) after which the process must end."""
 _STICKY = (
     "illegal memory access",
     "misaligned address",
     "illegal instruction",
     "illegal address",
-    "device-side assert",
+    "device-side assert triggered",  # torch's advice after every other CUDA error speaks of device-side assertions
     "launch failure",
     "launch timed out",
     "uncorrectable ecc",
     "cuda_error_assert",
 )
+"""The same in the words of libraries that give no number, in lower case."""
 
 
 def sticky(error: BaseException) -> bool:
-    """Whether this is a CUDA error that every later call returns as well, so that this process can no longer use the GPU."""
-    text = str(raised_by_call(error)).lower()
+    """Whether this is a CUDA error that every later call returns as well, so that this process can no longer use the GPU.
+
+    An operation that cannot be captured, for example, is none: the next call works.
+    """
+    error = raised_by_call(error)
+    code = getattr(error, "error_code", None)  # of torch.AcceleratorError
+    if isinstance(code, int):
+        return code in _STICKY_CODES
+    text = str(error).lower()
     return any(sign in text for sign in _STICKY)
 
 

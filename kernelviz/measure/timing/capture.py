@@ -1,6 +1,7 @@
 """A call captured for timing: graphs of [poison; restore; flush; call; marker], or the same pattern in the stream."""
 
 from collections.abc import Sequence
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -9,7 +10,7 @@ from torch import Tensor
 
 from kernelviz.core import Kernel, LaunchMode, Note
 from kernelviz.measure.session.inputs import as_tuple
-from kernelviz.measure.timing.kernels import Instruments
+from kernelviz.measure.timing.kernels import Instruments, captured
 from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.measure.timing.trace import Iteration, Stamps
 
@@ -98,17 +99,14 @@ class CudaTimed:
 
     def capture(self, samples: int, graphs: int) -> None:
         """Capture the pattern as graphs. Raises what the capture raises."""
-        torch.cuda.synchronize()
-        captured: list[torch.cuda.CUDAGraph] = []
+        made: list[torch.cuda.CUDAGraph] = []
         first: tuple[Tensor, ...] = ()
         for graph_index in range(graphs):
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                outputs = self.enqueue(samples, graph_index)
+            graph, outputs = captured(partial(self.enqueue, samples, graph_index))
             # The outputs of the other graphs stay in their own memory, which only these graphs write.
             first = first or outputs
-            captured.append(graph)
-        self.graphs, self.outputs, self.samples, self.launch_mode = tuple(captured), first, samples, "graph"
+            made.append(graph)
+        self.graphs, self.outputs, self.samples, self.launch_mode = tuple(made), first, samples, "graph"
 
     def use_stamps(self, stamps: Stamps) -> None:
         """Take the times of the captured call from other stamps, which needs new graphs. Raises what the capture raises."""

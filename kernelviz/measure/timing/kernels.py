@@ -85,10 +85,13 @@ def empty_launch(*outputs: Tensor) -> Launch:
 
 
 def captured(work: Callable[[], T]) -> tuple[torch.cuda.CUDAGraph, T]:
-    """A graph of what `work` enqueues, and what `work` returned. Raises what the capture raises."""
+    """A graph of what `work` enqueues, and what `work` returned. Raises what the capture raises.
+
+    The current stream is the same afterwards, also if the capture fails: torch then leaves its own stream for captures current.
+    """
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.stream(torch.cuda.current_stream()), torch.cuda.graph(graph):
         result = work()
     return graph, result
 
