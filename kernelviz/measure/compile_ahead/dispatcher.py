@@ -191,11 +191,22 @@ def main(descriptor: int) -> None:
 
 
 def _import_compilers() -> None:
-    """Import what every compiler process needs, before they are forked."""
+    """Import and compute what every compiler process needs, before they are forked: otherwise each of them, at its first case,
+    imports sympy through torch (0.4 s) and computes the digest of the whole of Triton that is in its cache's keys (0.25 s)."""
     import torch
 
     torch.set_num_threads(1)
-    for name in ("triton.compiler", "cuda.core", "kernelviz.measure.compile_ahead.case_compiler"):
+    for name in (
+        "torch.fx.experimental.symbolic_shapes",
+        "triton.compiler",
+        "triton.experimental.gluon.language",
+        "cuda.core",
+        "kernelviz.measure.compile_ahead.case_compiler",
+    ):
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
+    with contextlib.suppress(ImportError, AttributeError):
+        importlib.import_module("triton.runtime.cache").triton_key()
+    with contextlib.suppress(ImportError):
+        importlib.import_module("cuda.bindings.nvrtc").nvrtcVersion()  # loads the library
     catalogue()
