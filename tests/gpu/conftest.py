@@ -155,11 +155,19 @@ class PartRun:
         print(f"\n{made.summary()}\nreport: {file}")  # noqa: T201
 
 
+@pytest.fixture(scope="session")
+def home_with_roofs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a store that modules of a part share, so that the GPU is calibrated once for all of them."""
+    return tmp_path_factory.mktemp("home-with-roofs")
+
+
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Bench]:
-    """The product's own bench, with a store of the module's own."""
+    """The product's own bench. Its store is the module's own, unless the module says ``SHARES_ROOFS = True``."""
+    shares_roofs = getattr(request.module, "SHARES_ROOFS", False)
+    home = request.getfixturevalue("home_with_roofs") if shares_roofs else tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("KERNELVIZ_HOME", str(tmp_path_factory.mktemp("home")))
+        patched.setenv("KERNELVIZ_HOME", str(home))
         if "PYTEST_XDIST_WORKER" in os.environ and request.config.getoption("--part", default=None):
             # A lock of its own: the processes of a part that judges no times do not wait for each other.
             patched.setenv("KERNELVIZ_RUNTIME_DIR", str(tmp_path_factory.mktemp("locks")))

@@ -50,9 +50,11 @@ PARTS: dict[str, Part] = {
     "one_click": Part(
         summary="every variant with the defaults of the Bench page, and the same cases by ncu", limit_s=480
     ),
-    "timing": Part(summary="the timing method, fresh processes, and the roofs", limit_s=480),
+    "timing": Part(
+        summary="the timing method, fresh processes, the roofs, what limits a kernel, hardware counters", limit_s=480
+    ),
     "instrument": Part(
-        summary="the other figures, energy, live mode, roofs, what limits a kernel, page and monitor beside a measurement",
+        summary="the other figures, energy, live mode; page, monitor and compilers beside a measurement",
         limit_s=480,
     ),
     "product": Part(

@@ -18,7 +18,7 @@ def test_the_first_call_takes_longer_than_the_kernel_and_the_next_problem_is_mea
     plan = bench.plan(
         RunRequest(
             op="add",
-            variants=("torch_eager", "triton_block"),
+            variants=("triton_block",),
             dtype="fp32",
             sizes={"n": "2^20,100000000"},
             device="cuda:0",
@@ -29,7 +29,7 @@ def test_the_first_call_takes_longer_than_the_kernel_and_the_next_problem_is_mea
         pass
     run = bench.load(run_id)
     assert run.status == "finished"
-    assert len(run.results) == 4
+    assert len(run.results) == 2
     for result in run.results:
         assert result.timing is not None, result.outcome
         naive, cold = result.timing.naive_timing, result.timing.device_cold_s
