@@ -1,8 +1,8 @@
 """Checks against other timers on the same calls.
 
-Events of an untraced graph run in this process. torch.profiler, events in a graph, do_bench and ncu each run in a process of
-their own, because torch.profiler takes over CUPTI's callbacks, which can only be registered once, and because an independent
-timer must not share memory and state with the instrument.
+Events of an untraced graph run in this process. Events in a graph, do_bench with torch.profiler after it, and ncu each run in a
+process of their own, because torch.profiler takes over CUPTI's callbacks, which can only be registered once, and because an
+independent timer must not share memory and state with the instrument.
 """
 
 import json
@@ -74,15 +74,16 @@ class NcuTime:
 )
 def torch_profiler(at: Workbench) -> Finding:
     """The same method with torch.profiler's records; do_bench's times are reported as context, but not judged."""
-    own, other = _own(at), _other(at, "kineto")
-    figures = _beside(own, other, "kineto") | {f"{k}, do_bench_s": t for k, t in _other(at, "do_bench").items()}
+    own = _own(at)
+    by_do_bench, other = _others(at, "do_bench", "kineto")
+    figures = _beside(own, other, "kineto") | {f"{k}, do_bench_s": t for k, t in by_do_bench.items()}
     return Finding(max(0.0, *((abs(other[k] - own[k]) - PROFILER_S) / own[k] for k in own)), figures)
 
 
 @probe("How far apart are CUPTI and the fallback by events in a graph?", limit=0.8e-6, unit="s")
 def events_fallback(at: Workbench) -> Finding:
     """The error of times by events, which are used where CUPTI is not permitted."""
-    own, other = _own(at), _other(at, "events")
+    own, (other,) = _own(at), _others(at, "events")
     return Finding(max(abs(other[k] - own[k]) for k in own), _beside(own, other, "events"))
 
 
@@ -188,17 +189,19 @@ def _own_result(at: Workbench, case: Case) -> Result:
     return at.results(case.problem, (), case.variant, 1.0)[case.variant]
 
 
-def _other(at: Workbench, timer: str) -> dict[str, float]:
-    """The cold seconds of each case by another timer in its own process. Raises NotHere with that process's reason."""
-    arguments = (at.device.id, timer, msgspec.json.encode(CASES).decode())
+def _others(at: Workbench, *timers: str) -> list[dict[str, float]]:
+    """The cold seconds of each case by each of these timers, one after another in a process of their own. Raises NotHere with
+    that process's reason."""
+    arguments = (at.device.id, ",".join(timers), msgspec.json.encode(CASES).decode())
     code, output = children.output(at, children.module_command("kernelviz.measure.selftest.timer_probe", arguments))
     answer = next((line for line in reversed(output.splitlines()) if line.startswith("{")), None)
     if code != 0 or answer is None:
-        raise RuntimeError(f"the {timer} timer ended with {code}: {' '.join(output[-600:].split())}")
+        raise RuntimeError(f"the timers {', '.join(timers)} ended with {code}: {' '.join(output[-600:].split())}")
     answered = json.loads(answer)
     if "not_here" in answered:
         raise NotHere(answered["not_here"])
-    return {str(key): float(time_s) for key, time_s in answered["seconds"].items()}
+    seconds = answered["seconds"]
+    return [{str(key): float(time_s) for key, time_s in seconds[timer].items()} for timer in timers]
 
 
 def _beside(own: Mapping[str, float], other: Mapping[str, float], name: str) -> dict[str, float]:

@@ -1,6 +1,8 @@
-"""Another timer on the same calls in its own process: prints one JSON line. Run as a module.
+"""Other timers on the same calls in a process of their own: prints one JSON line. Run as a module.
 
-python -m kernelviz.measure.selftest.timer_probe cuda:0 kineto|events|do_bench CASES
+python -m kernelviz.measure.selftest.timer_probe cuda:0 events|do_bench,kineto CASES
+
+Timers run in the order of the command. kineto is the last one, because its tracer stays in the process.
 """
 
 import json
@@ -22,12 +24,15 @@ from kernelviz.measure.timing.tracers import KinetoTracer
 from kernelviz.ops import catalogue, op_named
 
 
-def main(device_id: str, timer: str, cases_json: str) -> None:
-    """Print ``{"seconds": {problem: seconds}}``, or ``{"not_here": why}``."""
+def main(device_id: str, timers: str, cases_json: str) -> None:
+    """Print ``{"seconds": {timer: {problem: seconds}}}``, or ``{"not_here": why}``."""
     torch.cuda.set_device(torch.device(device_id))
     cases = msgspec.json.decode(cases_json, type=list[Case])
+    seconds: dict[str, dict[str, float]] = {}
     try:
-        seconds = _by_do_bench(device_id, cases) if timer == "do_bench" else _by_session(device_id, cases, timer)
+        for timer in timers.split(","):
+            by_do_bench = timer == "do_bench"
+            seconds[timer] = _by_do_bench(device_id, cases) if by_do_bench else _by_session(device_id, cases, timer)
         answer: dict[str, object] = {"seconds": seconds}
     except ImportError as error:
         answer = {"not_here": f"{error}"}
