@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.flat_launch import FlatLaunch, one_element, vector_or_element
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.one_element import Index, OneElement
+from kernelviz.ops.kernels.vec16 import aligned
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
 FEW_ELEMENTS = 2**16
-VEC16_THREADS = 128
 
 
 def bind_scalar(x_N: Tensor, apply: str) -> Launch:
     """One element a thread; raises BadField for a vector that is not contiguous."""
-    one = OneElement(x_N.numel())
-    return _bind("activation_scalar", x_N, apply, one.blocks, one.threads, one.last, one.defines)
+    return _bind("activation_scalar", x_N, apply, one_element(x_N))
 
 
 def bind_vec16(x_N: Tensor, apply: str) -> Launch:
     """16 bytes a thread; one element a thread for a view that does not start on 16 bytes. Raises BadField as above."""
-    if x_N.data_ptr() % 16 != 0:
+    if not aligned(x_N):
         return bind_scalar(x_N, apply)
-    vectors, tail = divmod(x_N.numel(), 16 // x_N.element_size())
-    blocks = -(-(vectors + tail) // VEC16_THREADS)
-    return _bind("activation_vec16", x_N, apply, blocks, VEC16_THREADS, ctypes.c_longlong(x_N.numel()), {})
+    return _bind("activation_vec16", x_N, apply, vector_or_element(x_N))
 
 
 def bind_fast(x_N: Tensor, apply: str) -> Launch:
@@ -44,24 +39,16 @@ def bind_fast(x_N: Tensor, apply: str) -> Launch:
     return (bind_scalar if x_N.numel() <= FEW_ELEMENTS else bind_vec16)(x_N, apply)
 
 
-def _bind(
-    name: str,
-    x_N: Tensor,
-    apply: str,
-    blocks: int,
-    threads: int,
-    count: Index,
-    defines: Mapping[str, str],
-) -> Launch:
+def _bind(name: str, x_N: Tensor, apply: str, flat: FlatLaunch) -> Launch:
     import torch
 
     require_contiguous(x_N=x_N)
     out_N = torch.empty_like(x_N)
-    kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": nvrtc.element_type(x_N.dtype), "APPLY": apply, **defines})
+    kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": nvrtc.element_type(x_N.dtype), "APPLY": apply, **flat.defines})
     pointers = (x_N.data_ptr(), out_N.data_ptr())
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, blocks, threads, *pointers, count)
+        nvrtc.launch(kernel, flat.blocks, flat.threads, *pointers, flat.size)
         return out_N
 
     return launch

@@ -16,6 +16,7 @@ from kernelviz.core.errors import BadField
 from kernelviz.ops.attention.tile_schedule import rows_of_program
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.attention_heads import group_of, require_head_dimension
+from kernelviz.ops.kernels.gpu import LARGEST_GRID_Y
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES, limits
 
@@ -57,8 +58,8 @@ def published_kernel(q_ptr, k_ptr, v_ptr, o_ptr, length, heads, group, scale, D:
 def bind_published(q_BSHD: torch.Tensor, k_BSHD: torch.Tensor, v_BSHD: torch.Tensor, *, causal: bool) -> Launch:
     """Launch of `published_kernel` over contiguous tensors.
 
-    Raises BadField for tensors that are not contiguous, for other head dimensions than 64, 128 and 256, and for more keys than
-    a program holds.
+    Raises BadField for tensors that are not contiguous, for other head dimensions than 64, 128 and 256, for more keys than a
+    program holds, and for more heads of all batches than a grid has along y.
     """
     require_contiguous(q_BSHD=q_BSHD, k_BSHD=k_BSHD, v_BSHD=v_BSHD)
     batches, length, heads, dimension = q_BSHD.shape
@@ -68,6 +69,9 @@ def bind_published(q_BSHD: torch.Tensor, k_BSHD: torch.Tensor, v_BSHD: torch.Ten
     if length > most:
         reason = f"the published kernel holds whole rows of scores, at most {most} for heads of {dimension}; choose triton_flash"
         raise BadField("size s", length, reason)
+    if batches * heads > LARGEST_GRID_Y:
+        reason = f"{batches} × {heads} heads are more than a grid has along y ({LARGEST_GRID_Y}); choose triton_flash"
+        raise BadField("size b", batches, reason)
     o_BSHD = torch.empty_like(q_BSHD)
     grid = (triton.cdiv(length, PUBLISHED_QUERIES), batches * heads)
 

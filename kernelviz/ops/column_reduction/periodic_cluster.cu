@@ -132,7 +132,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) __cluster_dims__(CLUSTE
         __syncwarp();
         wait_for_started();
         if (has_sum) {
-            store_in_first(received + block * (RECEIVED / CLUSTER * N) + number, sum);
+            store_in_block(0, received + block * (RECEIVED / CLUSTER * N) + number, sum);
         }
         block_has_stored();
         if (block > 0) {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.kernels.gpu import multiprocessors
+from kernelviz.ops.kernels.gpu import LARGEST_GRID_Y, multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.vec16 import VEC16_BYTES
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "slices.cu"
 THREADS, VECTORS = 256, 4
 """Of a slice: 16 KiB."""
-MOST_SLICES = 65535
-"""Of the second dimension of a grid; a block copies several slices of longer rows."""
 UNITS = {2: "unsigned short", 4: "unsigned"}
 
 
@@ -46,7 +44,7 @@ def bind_slices(x_VD: Tensor, ids_T: Tensor, *, vectors: int | None = None) -> L
     out_TD = torch.empty((t, d), dtype=x_VD.dtype, device=x_VD.device)
     vectors, slices = slices_of_row(t, d * size, multiprocessors(x_VD.device), vectors)
     kernel = nvrtc.kernel(SOURCE, "gather_slices", {"UNIT": UNITS[size], "VECTORS": str(vectors)})
-    grid = (t, min(slices, MOST_SLICES))
+    grid = (t, min(slices, LARGEST_GRID_Y))  # a block copies several slices of longer rows
     sizes = (ctypes.c_longlong(d), ctypes.c_longlong(x_VD.numel()), ctypes.c_int(slices))
     pointers = (x_VD.data_ptr(), ids_T.data_ptr(), out_TD.data_ptr())
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.gpu import LARGEST_GRID_Y
 from kernelviz.ops.kernels.layout import require_contiguous
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parent / "cuda.cu"
 COLUMNS = 32
-LARGEST_GRID_Y = 65535
-"""CUDA's limit on blocks in y, which here is a limit on the columns of B."""
 
 
 def bind_naive(a_MK: Tensor, b_KN: Tensor) -> Launch:

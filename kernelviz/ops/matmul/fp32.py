@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.gpu import LARGEST_GRID_Y
 from kernelviz.ops.kernels.layout import require_contiguous
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "fp32.cu"
-LARGEST_GRID_Y = 65535
-"""CUDA's limit on blocks in y, which here is a limit on the columns of B."""
 TILE_AND_THREADS: dict[str, tuple[tuple[int, int], tuple[int, int]]] = {
     "matmul_rows_across_threads": ((32, 8), (32, 8)),
     "matmul_register_column": ((64, 64), (512, 1)),

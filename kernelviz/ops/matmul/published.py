@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.variant import Launch, Staged
 from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.gpu import LARGEST_GRID_Y
 from kernelviz.ops.kernels.layout import require_contiguous
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "published.cu"
 SIDE = 16
 """Rows and columns of a block of threads. The source does not say it."""
-LARGEST_GRID_Y = 65535
-"""CUDA's limit on blocks in y, which here is a limit on the rows of C."""
 MOST_ELEMENTS = 2**31 - 1
 """Of one matrix: the kernels index in 32 bits, and would access other memory beyond that."""
 

@@ -13,6 +13,7 @@ from kernelviz.ops.catalog.best import (
     triton_vectorises,
     whole_vectors,
 )
+from kernelviz.ops.kernels.gpu import LARGEST_GRID_Y
 
 SHORT_ROW = 4096
 """H200: 16384 rows of 4096 take 69 us in triton_fused and 74 in cuda_columns; 8192 rows of 8192 take 74 and 72."""
@@ -26,8 +27,8 @@ bytes take 31 us through a ring of slabs, 47 as slabs and 55 by warps."""
 RING_ROW = 2
 """Elements of a row, for up to which a ring hides less than it costs. H200: 537 million rows of 2 bf16 take 1182 us as slabs and
 1250 through the ring."""
-LONGEST_BATCHNORM_BYTES = 65535 * 512
-"""The second dimension of Triton's grid counts parts of 512 bytes of a row, and CUDA allows 65535 there."""
+LONGEST_BATCHNORM_BYTES = LARGEST_GRID_Y * 512
+"""The second dimension of Triton's grid counts parts of 512 bytes of a row."""
 
 
 def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:

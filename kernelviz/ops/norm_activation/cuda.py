@@ -11,7 +11,7 @@ from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.flat_rows import flat_stride
-from kernelviz.ops.kernels.gpu import multiprocessors
+from kernelviz.ops.kernels.gpu import LARGEST_GRID_Y, multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.one_element import OneElement
 from kernelviz.ops.kernels.persistent_columns import columns_tile
@@ -29,8 +29,6 @@ LONGEST_BLOCK_VECTORS = 4096
 MOST_CLUSTER = 8
 DEEP = 8
 """The most rows of a thread of the batchnorm kernel for rows that are whole 16-byte vectors."""
-MOST_BLOCKS_ACROSS = 65535
-"""Blocks along a row, which the second dimension of its grid counts."""
 FEW_ELEMENTS = 2**15
 """Of a matrix up to which a thread of the batchnorm kernel has one: they take the latency of a load and of what precedes it."""
 WARP, ROW_THREADS, MOST_ROWS_OF_BLOCKS = 32, 128, 256
@@ -187,7 +185,7 @@ def bind_batchnorm(
         few = few_elements(m, n, eps)
         kernel = nvrtc.kernel(ONE_ELEMENT_SOURCE, few.name, {"ELEMENT": nvrtc.element_type(x_MN.dtype), **few.defines})
         blocks, threads, sizes = few.blocks, few.threads, ()
-    elif n % width == 0 and n // width <= MOST_BLOCKS_ACROSS * across:
+    elif n % width == 0 and n // width <= LARGEST_GRID_Y * across:
         kernel = nvrtc.kernel(SOURCE, "batchnorm_relu_vec16", _defines(x_MN, RowTile(vectors=deep)))
         blocks, threads = (-(-m // (deep * down)), -(-n // (width * across))), (across, down)
         sizes = (ctypes.c_longlong(m), ctypes.c_int(n))

@@ -24,5 +24,5 @@ def bind_batchnorm_then_relu(
     x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor, *, eps: float
 ) -> Launch:
     """The kernel of the fused form without its relu, then relu; raises BadField for tensors that are not contiguous."""
-    normalise = bind_batchnorm(x_MN, mean_N, variance_N, w_N, b_N, eps=eps)
+    normalise = bind_batchnorm(x_MN, mean_N, variance_N, w_N, b_N, eps=eps, relu=False)
     return in_sequence(normalise, lambda z_MN: bind_activation(z_MN, "relu"))

@@ -1,4 +1,4 @@
-"""Triton kernels of `norm_activation` (gelu of a layer normalisation) and `batchnorm_relu`."""
+"""Triton kernels of `norm_activation`: gelu of a layer normalisation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import triton
 import triton.language as tl
 
 from kernelviz.ops.catalog.variant import Launch
-from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
 
 BYTES_PER_THREAD = 32
@@ -16,12 +15,6 @@ LONGEST_ROW_BYTES = 64 * 1024
 """The longest row (padded to a power of two) that one program of 1024 threads keeps in registers."""
 CHUNK_BYTES = 16 * 1024
 """Of longer rows, by programs of 512 threads."""
-MOST_ACROSS = 65535
-"""Programs of the second axis of a grid, at most."""
-CHANNELS_BYTES = 512
-"""Of a row for a warp of `batchnorm_relu_kernel`: 16 bytes a thread."""
-ROWS = 32
-"""The most rows of a program of it, for all of which the factors are computed once."""
 
 
 @triton.jit
@@ -95,38 +88,6 @@ def long_rows_kernel(x_ptr, w_ptr, b_ptr, y_ptr, n, eps, EXACT: tl.constexpr, CH
         tl.store(y_ptr + start + at, y.to(y_ptr.dtype.element_ty), mask=at < n)
 
 
-@triton.jit
-def batchnorm_relu_kernel(
-    x_ptr,
-    mean_ptr,
-    variance_ptr,
-    w_ptr,
-    b_ptr,
-    y_ptr,
-    m,
-    n,
-    eps,
-    ROWS: tl.constexpr,
-    STEP: tl.constexpr,
-    BLOCK: tl.constexpr,
-):
-    columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    inside = columns < n
-    factor = tl.rsqrt(tl.abs(tl.load(variance_ptr + columns, mask=inside, other=1.0).to(tl.float32)) + eps)
-    factor *= tl.load(w_ptr + columns, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.load(mean_ptr + columns, mask=inside, other=0.0).to(tl.float32)
-    summand = tl.load(b_ptr + columns, mask=inside, other=0.0).to(tl.float32) - mean * factor
-    first = tl.program_id(0).to(tl.int64) * ROWS
-    # STEP rows at once, so that a thread has several 16-byte loads in flight.
-    for i in tl.static_range(0, ROWS, STEP):
-        rows = first + i + tl.arange(0, STEP)[:, None]
-        here = rows * n + columns[None, :]
-        mask = (rows < m) & inside[None, :]
-        x = tl.load(x_ptr + here, mask=mask, other=0.0).to(tl.float32)
-        y = tl.maximum(x * factor[None, :] + summand[None, :], 0.0, propagate_nan=tl.PropagateNan.ALL)
-        tl.store(y_ptr + here, y.to(y_ptr.dtype.element_ty), mask=mask)
-
-
 def bind_layernorm_gelu(x_MN: torch.Tensor, w_N: torch.Tensor, b_N: torch.Tensor, *, eps: float, exact: bool) -> Launch:
     """One program a row; raises BadField for tensors that are not contiguous."""
     require_contiguous(x_MN=x_MN, w_N=w_N, b_N=b_N)
@@ -149,48 +110,3 @@ def bind_layernorm_gelu(x_MN: torch.Tensor, w_N: torch.Tensor, b_N: torch.Tensor
         return y_MN
 
     return in_registers if block * x_MN.element_size() <= LONGEST_ROW_BYTES else in_chunks
-
-
-def batchnorm_rows(m: int, across: int, count: int) -> int:
-    """Rows of a program of `batchnorm_relu_kernel`, `across` programs a row: fewer where the GPU's `count` SMs would have
-    fewer than two programs each.
-
-    >>> batchnorm_rows(16, 16, 132), batchnorm_rows(512, 16, 132), batchnorm_rows(8192, 32, 132)
-    (1, 16, 32)
-    """
-    rows = ROWS
-    while rows > 1 and triton.cdiv(m, rows) * across < 2 * count:
-        rows //= 2
-    return rows
-
-
-def bind_batchnorm_relu(
-    x_MN: torch.Tensor,
-    mean_N: torch.Tensor,
-    variance_N: torch.Tensor,
-    w_N: torch.Tensor,
-    b_N: torch.Tensor,
-    *,
-    eps: float,
-) -> Launch:
-    """Up to ROWS rows of the same channels a program; raises BadField for tensors that are not contiguous."""
-    require_contiguous(x_MN=x_MN, mean_N=mean_N, variance_N=variance_N, w_N=w_N, b_N=b_N)
-    m, n = x_MN.shape
-    y_MN = torch.empty_like(x_MN)
-    block = min(triton.next_power_of_2(n), CHANNELS_BYTES // x_MN.element_size())
-    while triton.cdiv(n, block) > MOST_ACROSS:
-        block *= 2
-    across = triton.cdiv(n, block)
-    total = batchnorm_rows(m, across, multiprocessors(x_MN.device))
-    # 4 warps, 32 bytes a thread and step; with fewer rows 4 elements a thread, so that no thread issues many loads.
-    step = max(1, min(total, 128 * BYTES_PER_THREAD // (block * x_MN.element_size())))
-    warps = max(1, min(4, block * step // 128))
-    grid = (triton.cdiv(m, total), across)
-
-    def launch() -> torch.Tensor:
-        batchnorm_relu_kernel[grid](
-            x_MN, mean_N, variance_N, w_N, b_N, y_MN, m, n, eps, ROWS=total, STEP=step, BLOCK=block, num_warps=warps
-        )
-        return y_MN
-
-    return launch

@@ -8,7 +8,7 @@ import triton.language as tl
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.norm_activation.triton import bind_batchnorm_relu
+from kernelviz.ops.norm_activation.triton_batchnorm import bind_batchnorm, factor_and_summand
 
 FEW_ELEMENTS = 2**15
 """Of a matrix that takes the latency of a load and of what precedes it, however it is divided."""
@@ -37,8 +37,8 @@ def batchnorm_relu_few_kernel(
     variance = tl.load(variance_ptr + column, mask=inside, other=1.0).to(tl.float32)
     w = tl.load(w_ptr + column, mask=inside, other=0.0).to(tl.float32)
     b = tl.load(b_ptr + column, mask=inside, other=0.0).to(tl.float32)
-    factor = tl.rsqrt(tl.abs(variance) + EPS) * w
-    y = tl.maximum(x * factor + (b - mean * factor), 0.0, propagate_nan=tl.PropagateNan.ALL)
+    factor, summand = factor_and_summand(mean, variance, w, b, EPS)
+    y = tl.maximum(x * factor + summand, 0.0, propagate_nan=tl.PropagateNan.ALL)
     tl.store(y_ptr + element, y.to(y_ptr.dtype.element_ty), mask=inside)
 
 
@@ -51,10 +51,10 @@ def bind_few_or_rows(
     *,
     eps: float,
 ) -> Launch:
-    """One element a thread up to FEW_ELEMENTS, else `bind_batchnorm_relu`; BadField for tensors that are not contiguous."""
+    """One element a thread up to FEW_ELEMENTS, else `bind_batchnorm`; BadField for tensors that are not contiguous."""
     size = x_MN.numel()
     if size > FEW_ELEMENTS:
-        return bind_batchnorm_relu(x_MN, mean_N, variance_N, w_N, b_N, eps=eps)
+        return bind_batchnorm(x_MN, mean_N, variance_N, w_N, b_N, eps=eps, relu=True)
     require_contiguous(x_MN=x_MN, mean_N=mean_N, variance_N=variance_N, w_N=w_N, b_N=b_N)
     y_MN = torch.empty_like(x_MN)
     grid = (triton.cdiv(size, BLOCK),)

@@ -79,12 +79,13 @@ def bind_known_length(x_MN: Tensor) -> Launch:
 
     require_contiguous(x_MN=x_MN)
     m, n = x_MN.shape
-    name, shared_by, rows_of_thread = "row_sum_known_length", lanes(m, n), 1
+    # What a kernel is given: the index of the last row, or how many rows there are.
+    name, shared_by, rows_of_thread, rows_parameter = "row_sum_known_length", lanes(m, n), 1, m - 1
     if shared_by == 1 and m <= SERIAL_ROWS:
         return _bind_few_rows(x_MN)
     if shared_by is None and aligned(x_MN) and m <= MOST_ROWS:
         name, shared_by = "row_sum_known_vectors", vector_lanes(n, x_MN.element_size())
-        rows_of_thread = ROWS_IN_FLIGHT
+        rows_of_thread, rows_parameter = ROWS_IN_FLIGHT, m
     if shared_by is None:
         return bind_adaptive(x_MN, argmax=False)
     shape = {"LENGTH": n, "LANES": shared_by, "ROWS": rows_of_thread}
@@ -92,7 +93,7 @@ def bind_known_length(x_MN: Tensor) -> Launch:
     kernel = nvrtc.kernel(SOURCE, name, defines)
     out_M = torch.empty(m, dtype=x_MN.dtype, device=x_MN.device)
     blocks = -(-m * shared_by // (THREADS * rows_of_thread))
-    rows = ctypes.c_int(m - 1 if name == "row_sum_known_length" else m)
+    rows = ctypes.c_int(rows_parameter)
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, THREADS, x_MN.data_ptr(), out_M.data_ptr(), rows)

@@ -8,14 +8,13 @@ import triton.language as tl
 
 from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.variant import Launch
+from kernelviz.ops.kernels.gpu import LARGEST_GRID_Y
 from kernelviz.ops.kernels.layout import require_contiguous
 
 BLOCK_M, BLOCK_N = 32, 128
 """Rows and columns of a block. The source does not say them."""
 MOST_ELEMENTS = 2**31 - 1
 """The kernel multiplies row numbers by row lengths in 32 bits, and would access other memory beyond that."""
-LARGEST_GRID_Y = 65535
-"""CUDA's limit on programs in y, which here is a limit on the blocks of columns."""
 
 
 @triton.jit

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.kernels.one_element import Index, OneElement
+from kernelviz.ops.kernels.flat_launch import THREADS, FlatLaunch, one_element
 from kernelviz.ops.uniform_fill.formats import bits_of
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
-THREADS = 256
 ROUNDS = 10
 CALL_BITS = 128
 """What one call of Philox gives."""
@@ -27,12 +26,14 @@ def bind_scalar(like_1: Tensor, n: int) -> Launch:
 
     Each call of the launch uses a new seed; a captured call keeps the seed of its capture.
     """
-    return _bind("fill_scalar", like_1, n, OneElement(n), ROUNDS)
+    out_N = like_1.new_empty(n)
+    return _bind("fill_scalar", out_N, one_element(out_N), ROUNDS)
 
 
 def bind_vec16(like_1: Tensor, n: int, *, rounds: int = ROUNDS) -> Launch:
     """As many elements a thread as a call of Philox gives; the rest as `bind_scalar`."""
-    return _bind("fill_vec16", like_1, n, elements_of_call(bits_of(like_1)), rounds)
+    blocks = -(-n // (elements_of_call(bits_of(like_1)) * THREADS))
+    return _bind("fill_vec16", like_1.new_empty(n), FlatLaunch(blocks, THREADS, ctypes.c_longlong(n), {}), rounds)
 
 
 def elements_of_call(bits: int) -> int:
@@ -49,22 +50,12 @@ def defines(like_1: Tensor, rounds: int) -> dict[str, str]:
     return {"ELEMENT": nvrtc.element_type(like_1.dtype), "BITS": str(bits_of(like_1)), "ROUNDS": str(rounds)}
 
 
-def _bind(name: str, like_1: Tensor, n: int, each: int | OneElement, rounds: int) -> Launch:
-    """`each`: elements of a thread."""
-    import torch
-
-    out_N = torch.empty(n, dtype=like_1.dtype, device=like_1.device)
-    macros = defines(like_1, rounds)
-    size: Index = ctypes.c_longlong(n)
-    if isinstance(each, OneElement):
-        macros |= each.defines
-        blocks, threads, size = each.blocks, each.threads, each.last
-    else:
-        blocks, threads = -(-n // (each * THREADS)), THREADS
-    kernel, seeds = nvrtc.kernel(SOURCE, name, macros), itertools.count(1)
+def _bind(name: str, out_N: Tensor, flat: FlatLaunch, rounds: int) -> Launch:
+    kernel, seeds = nvrtc.kernel(SOURCE, name, {**defines(out_N, rounds), **flat.defines}), itertools.count(1)
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, blocks, threads, out_N.data_ptr(), size, ctypes.c_ulonglong(next(seeds)))
+        seed = ctypes.c_ulonglong(next(seeds))
+        nvrtc.launch(kernel, flat.blocks, flat.threads, out_N.data_ptr(), flat.size, seed)
         return out_N
 
     return launch

@@ -11,27 +11,14 @@ __device__ __forceinline__ unsigned block_in_cluster() {
 // By all threads, before they load, and once in a kernel: that this block has started, so that others may write to its shared memory.
 __device__ __forceinline__ void block_has_started() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 
-// By all threads, once in a kernel: number r of `of_block`, in the shared memory of each block, is the `value` that the first BLOCKS threads of
-// block r have.
-template <int BLOCKS> __device__ __forceinline__ void gather(float value, float* of_block) {
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-    if (threadIdx.x < BLOCKS) {
-        const unsigned mine = static_cast<unsigned>(__cvta_generic_to_shared(of_block + block_in_cluster()));
-        unsigned remote;
-        asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(mine), "r"(threadIdx.x));
-        asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(remote), "f"(value) : "memory");
-    }
-    __syncwarp();
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::: "memory");
-}
-
-// In place of `gather`, each once in a kernel and by all threads, except the store: numbers for the first block alone. Its shared memory is there
-// after `wait_for_started`. A block that has called `block_has_stored` may end; what all have stored is visible after `wait_for_stored`.
+// Each of these once in a kernel and by all threads, except the store, which sets `to` of the block `rank`. The shared memory of other blocks is there
+// after `wait_for_started`. A block that has called `block_has_stored` may end unless others store in it; what all have stored is visible after
+// `wait_for_stored`.
 __device__ __forceinline__ void wait_for_started() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-__device__ __forceinline__ void store_in_first(float* to, float value) {
+__device__ __forceinline__ void store_in_block(unsigned rank, float* to, float value) {
     const unsigned mine = static_cast<unsigned>(__cvta_generic_to_shared(to));
     unsigned remote;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, 0;" : "=r"(remote) : "r"(mine));
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(mine), "r"(rank));
     asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(remote), "f"(value) : "memory");
 }
 __device__ __forceinline__ void block_has_stored() {
@@ -39,3 +26,13 @@ __device__ __forceinline__ void block_has_stored() {
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 }
 __device__ __forceinline__ void wait_for_stored() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
+
+// In place of all of these: number r of `of_block`, in the shared memory of each block, is the `value` that the first BLOCKS threads of block r have.
+template <int BLOCKS> __device__ __forceinline__ void gather(float value, float* of_block) {
+    wait_for_started();
+    if (threadIdx.x < BLOCKS) {
+        store_in_block(threadIdx.x, of_block + block_in_cluster(), value);
+    }
+    block_has_stored();
+    wait_for_stored();
+}
