@@ -75,7 +75,7 @@ class NcuTime:
 def torch_profiler(at: Workbench) -> Finding:
     """The same method with torch.profiler's records; do_bench's times are reported as context, but not judged."""
     own = _own(at)
-    by_do_bench, other = _others(at, "do_bench", "kineto")
+    by_do_bench, other = _seconds_by(at, "do_bench", "kineto")
     figures = _beside(own, other, "kineto") | {f"{k}, do_bench_s": t for k, t in by_do_bench.items()}
     return Finding(max(0.0, *((abs(other[k] - own[k]) - PROFILER_S) / own[k] for k in own)), figures)
 
@@ -83,7 +83,7 @@ def torch_profiler(at: Workbench) -> Finding:
 @probe("How far apart are CUPTI and the fallback by events in a graph?", limit=0.8e-6, unit="s")
 def events_fallback(at: Workbench) -> Finding:
     """The error of times by events, which are used where CUPTI is not permitted."""
-    own, (other,) = _own(at), _others(at, "events")
+    own, (other,) = _own(at), _seconds_by(at, "events")
     return Finding(max(abs(other[k] - own[k]) for k in own), _beside(own, other, "events"))
 
 
@@ -189,7 +189,7 @@ def _own_result(at: Workbench, case: Case) -> Result:
     return at.results(case.problem, (), case.variant, 1.0)[case.variant]
 
 
-def _others(at: Workbench, *timers: str) -> list[dict[str, float]]:
+def _seconds_by(at: Workbench, *timers: str) -> list[dict[str, float]]:
     """The cold seconds of each case by each of these timers, one after another in a process of their own. Raises NotHere with
     that process's reason."""
     arguments = (at.device.id, ",".join(timers), msgspec.json.encode(CASES).decode())

@@ -99,14 +99,14 @@ class CudaTimed:
 
     def capture(self, samples: int, graphs: int) -> None:
         """Capture the pattern as graphs. Raises what the capture raises."""
-        made: list[torch.cuda.CUDAGraph] = []
+        finished: list[torch.cuda.CUDAGraph] = []
         first: tuple[Tensor, ...] = ()
         for graph_index in range(graphs):
             graph, outputs = captured(partial(self.enqueue, samples, graph_index))
             # The outputs of the other graphs stay in their own memory, which only these graphs write.
             first = first or outputs
-            made.append(graph)
-        self.graphs, self.outputs, self.samples, self.launch_mode = tuple(made), first, samples, "graph"
+            finished.append(graph)
+        self.graphs, self.outputs, self.samples, self.launch_mode = tuple(finished), first, samples, "graph"
 
     def use_stamps(self, stamps: Stamps) -> None:
         """Take the times of the captured call from other stamps, which needs new graphs. Raises what the capture raises."""

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.kernels.flat_launch import FlatLaunch, one_element, vector_or_element
+from kernelviz.ops.kernels.flat_launch import FlatLaunch, one_element
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.vec16 import aligned
+from kernelviz.ops.kernels.vectors_and_rest import vectors_and_rest
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,7 +28,7 @@ def bind_vec16(x_N: Tensor, apply: str) -> Launch:
     """16 bytes a thread; one element a thread for a view that does not start on 16 bytes. Raises BadField as above."""
     if not aligned(x_N):
         return bind_scalar(x_N, apply)
-    return _bind("activation_vec16", x_N, apply, vector_or_element(x_N))
+    return _bind("activation_vec16", x_N, apply, vectors_and_rest(x_N))
 
 
 def bind_fast(x_N: Tensor, apply: str) -> Launch:

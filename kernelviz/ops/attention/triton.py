@@ -16,7 +16,7 @@ from kernelviz.core.errors import BadField
 from kernelviz.ops.attention.tile_schedule import rows_of_program
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.attention_heads import group_of, require_head_dimension
-from kernelviz.ops.kernels.gpu import LARGEST_GRID_Y
+from kernelviz.ops.kernels.grid_limits import LARGEST_GRID_Y
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.limits import MOST_SHARED_BYTES, limits
 

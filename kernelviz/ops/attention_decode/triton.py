@@ -17,7 +17,7 @@ from kernelviz.ops.attention_decode.cache import Cache
 from kernelviz.ops.attention_decode.splits import most_shares_of_row, split_count
 from kernelviz.ops.attention_decode.tiles import Tile
 from kernelviz.ops.catalog.variant import Launch
-from kernelviz.ops.kernels.gpu import LARGEST_GRID_Y
+from kernelviz.ops.kernels.grid_limits import LARGEST_GRID_Y
 from kernelviz.ops.kernels.limits import limits
 
 LOG2_E = 1.4426950408889634

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.kernels.gpu import LARGEST_GRID_Y, multiprocessors
+from kernelviz.ops.kernels.gpu import multiprocessors
+from kernelviz.ops.kernels.grid_limits import LARGEST_GRID_Y
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.vec16 import VEC16_BYTES
 

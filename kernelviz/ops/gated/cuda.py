@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.kernels.flat_launch import FlatLaunch, one_element, vector_or_element
+from kernelviz.ops.kernels.flat_launch import FlatLaunch, one_element
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.vec16 import aligned
+from kernelviz.ops.kernels.vectors_and_rest import vectors_and_rest
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,7 +28,7 @@ def bind_vec16(a_MN: Tensor, b_MN: Tensor, gate: str) -> Launch:
     """16-byte vectors; one element a thread where an input does not start on 16 bytes. Raises BadField as above."""
     if not aligned(a_MN, b_MN):
         return bind_scalar(a_MN, b_MN, gate)
-    return _forward("gated_vec16", a_MN, b_MN, gate, vector_or_element(a_MN))
+    return _forward("gated_vec16", a_MN, b_MN, gate, vectors_and_rest(a_MN))
 
 
 def bind_scalar_backward(a_MN: Tensor, b_MN: Tensor, dy_MN: Tensor, gate: str) -> Launch:
@@ -39,7 +40,7 @@ def bind_vec16_backward(a_MN: Tensor, b_MN: Tensor, dy_MN: Tensor, gate: str) ->
     """16-byte vectors; one element a thread where an input does not start on 16 bytes. Raises BadField as above."""
     if not aligned(a_MN, b_MN, dy_MN):
         return bind_scalar_backward(a_MN, b_MN, dy_MN, gate)
-    return _backward("gated_backward_vec16", a_MN, b_MN, dy_MN, gate, vector_or_element(a_MN))
+    return _backward("gated_backward_vec16", a_MN, b_MN, dy_MN, gate, vectors_and_rest(a_MN))
 
 
 def _forward(name: str, a_MN: Tensor, b_MN: Tensor, gate: str, flat: FlatLaunch) -> Launch:

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.kernels.one_element import Index, OneElement
-from kernelviz.ops.kernels.vec16 import VEC16_BYTES, Layout, whole_vectors
+from kernelviz.ops.kernels.vec16 import Layout, whole_vectors
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 THREADS = 256
 """Of a block of kernels that are compiled for no layout."""
-VECTOR_OR_ELEMENT_THREADS = 128
-"""Of a block of kernels with arithmetic, in which a thread has a vector or an element behind the last one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +40,6 @@ def one_vector(x_N: Tensor, vectors: int | None = None) -> FlatLaunch:
     """One 16-byte vector a thread, of those of x or that many."""
     count = whole_vectors(x_N) if vectors is None else vectors
     return FlatLaunch(max(1, -(-count // THREADS)), THREADS, ctypes.c_longlong(x_N.numel()), {})
-
-
-def vector_or_element(x_N: Tensor) -> FlatLaunch:
-    """A thread for each whole 16-byte vector of x, and for each element after the last."""
-    count = sum(divmod(x_N.numel(), VEC16_BYTES // x_N.element_size()))
-    blocks = -(-count // VECTOR_OR_ELEMENT_THREADS)
-    return FlatLaunch(blocks, VECTOR_OR_ELEMENT_THREADS, ctypes.c_longlong(x_N.numel()), {})
 
 
 def some_vectors(x_N: Tensor, layout: Layout) -> FlatLaunch:

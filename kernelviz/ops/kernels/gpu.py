@@ -7,9 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
-LARGEST_GRID_Y = 65535
-"""CUDA's limit on the blocks of a grid along y, and along z."""
-
 
 def multiprocessors(device: torch.device) -> int:
     """Number of SMs of a GPU; 1 on a CPU, where Triton's interpreter runs programs one after the other."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.kernels.gpu import LARGEST_GRID_Y
+from kernelviz.ops.kernels.grid_limits import LARGEST_GRID_Y
 from kernelviz.ops.kernels.layout import require_contiguous
 
 if TYPE_CHECKING:

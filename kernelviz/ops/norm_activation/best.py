@@ -13,7 +13,7 @@ from kernelviz.ops.catalog.best import (
     triton_vectorises,
     whole_vectors,
 )
-from kernelviz.ops.kernels.gpu import LARGEST_GRID_Y
+from kernelviz.ops.kernels.grid_limits import LARGEST_GRID_Y
 
 SHORT_ROW = 4096
 """H200: 16384 rows of 4096 take 69 us in triton_fused and 74 in cuda_columns; 8192 rows of 8192 take 74 and 72."""

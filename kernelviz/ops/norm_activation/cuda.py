@@ -11,7 +11,8 @@ from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.flat_rows import flat_stride
-from kernelviz.ops.kernels.gpu import LARGEST_GRID_Y, multiprocessors
+from kernelviz.ops.kernels.gpu import multiprocessors
+from kernelviz.ops.kernels.grid_limits import LARGEST_GRID_Y
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.one_element import OneElement
 from kernelviz.ops.kernels.persistent_columns import columns_tile

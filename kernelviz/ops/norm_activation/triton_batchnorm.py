@@ -7,7 +7,8 @@ import triton
 import triton.language as tl
 
 from kernelviz.ops.catalog.variant import Launch
-from kernelviz.ops.kernels.gpu import LARGEST_GRID_Y, multiprocessors
+from kernelviz.ops.kernels.gpu import multiprocessors
+from kernelviz.ops.kernels.grid_limits import LARGEST_GRID_Y
 from kernelviz.ops.kernels.layout import require_contiguous
 
 BYTES_PER_THREAD = 32

@@ -8,7 +8,7 @@ import triton.language as tl
 
 from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.variant import Launch
-from kernelviz.ops.kernels.gpu import LARGEST_GRID_Y
+from kernelviz.ops.kernels.grid_limits import LARGEST_GRID_Y
 from kernelviz.ops.kernels.layout import require_contiguous
 
 BLOCK_M, BLOCK_N = 32, 128
