@@ -93,6 +93,7 @@ def of_torch(text: str, code: int | None) -> Exception:
         ("device-side assert triggered", 710, True),
         ("an illegal memory access was encountered", 700, True),
         ("unspecified launch failure", 719, True),
+        ("unknown error", 999, True),
     ],
 )
 def test_the_process_ends_only_after_errors_that_every_later_call_returns(

@@ -23,13 +23,9 @@ from kernelviz.measure.session.compiler_errors import of_compiler
 from kernelviz.measure.timing.timer import raised_by_call
 from kernelviz.measure.timing.trace import TraceError, WrongWork
 
-_STICKY_CODES = (
-    frozenset({214, 700, 702, 709, 710})  # ECC, illegal address, launch timeout, destroyed context, device-side assert
-    | frozenset(
-        range(714, 720)
-    )  # hardware stack, instruction, alignment, address space, program counter, launch failure
-)
-"""Errors of the CUDA runtime (cudaError_t) after which the process must end."""
+_STICKY_CODES = frozenset({214, 220, 226, 700, 702, 709, 710, *range(714, 720), 721, 810, 911, 999})
+"""Errors of the CUDA runtime after which, by its header driver_types.h (13.0), a process must end; those of the memory's and the
+links' error correction; and the unknown one."""
 _STICKY = (
     "illegal memory access",
     "misaligned address",
@@ -39,6 +35,7 @@ _STICKY = (
     "launch failure",
     "launch timed out",
     "uncorrectable ecc",
+    "unknown error",
     "cuda_error_assert",
 )
 """The same in the words of libraries that give no number, in lower case."""
