@@ -157,7 +157,7 @@ class PartRun:
 
 @pytest.fixture(scope="session")
 def home_with_roofs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a store that modules of a part share, so that the GPU is calibrated once for all of them."""
+    """The folder of a store that modules of a part share, so that a later one finds the roofs of an earlier one."""
     return tmp_path_factory.mktemp("home-with-roofs")
 
 

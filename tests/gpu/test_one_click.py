@@ -51,8 +51,7 @@ if TYPE_CHECKING:
 pytestmark = [part("one_click"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(400)]
 
 METHOD = msgspec.structs.replace(QUICK, decided_is_enough=False)
-"""QUICK, until each time by itself is narrow enough for a comparison with ncu, or has had QUICK's 20 ms of the GPU, which works a
-fifth of the time."""
+"""QUICK, but measured until each time is precise enough for a comparison with ncu, or for 20 ms of the GPU."""
 CALLS = 3
 """Of each case under ncu; the median counts."""
 ONE_IN = 5

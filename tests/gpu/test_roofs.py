@@ -28,7 +28,7 @@ from kernelviz.text.roofs import format_roof_name, format_roof_value
 pytestmark = [part("timing"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(300)]
 
 SHARES_ROOFS = True
-"""The modules of the part `timing` that need roofs use those that this one measures (the fixture `bench`)."""
+"""test_traffic_counters.py, which comes later in the part, uses the roofs that are measured here (the fixture `bench`)."""
 AGREE, LAUNCHES_AGREE = 0.01, 0.10
 CLOCK_ERROR = 0.003
 """Of the SM clock in a block of 1 ms: counters are stored within 1 us of the stamps, at either end (docs/measuring.md)."""

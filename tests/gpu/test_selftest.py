@@ -28,6 +28,8 @@ def test_every_check_passes_or_cannot_be_made_here(tmp_path: Path) -> None:
     assert made is not None
     record("selftest", msgspec.to_builtins(made))
     assert {c.name: str(describe_check(c)) for c in made.failed} == {}
+    a_a = next(c for c in made.checks if c.name == "a_a")
+    assert a_a.figures["same"] >= a_a.figures["comparisons"] / 2, a_a.figures
     assert made.timeline is not None
     assert len(made.timeline.counted) == 3
     assert sum(c.passed is True for c in made.checks) >= 15

@@ -227,7 +227,7 @@ kernels = [
     for name in ("triton_block", "cuda_vec16")
 ]
 imported = {name.partition(".")[0] for name in set(sys.modules) - before}
-print(json.dumps([len(kernels), sorted(imported), digests, triton_key.cache_info().misses]))
+print(json.dumps([[len(names) for names in kernels], sorted(imported), digests, triton_key.cache_info().misses]))
 """
 
 
@@ -244,7 +244,7 @@ def test_what_every_compiler_needs_is_imported_before_they_are_forked(caches: Pa
     )
     assert done.returncode == 0, done.stderr[-2000:]
     kernels, imported, before, after = json.loads(done.stdout)
-    assert kernels == 2
+    assert kernels == [1, 1]
     assert not {"torch", "sympy", "cuda"} & set(imported)
     assert (before, after) == (1, 1)
 

@@ -1,5 +1,4 @@
-"""Disks that are full or cannot be written, met while compiling: a Failure that names the folder and its variable. And which CUDA
-errors end a process."""
+"""Disks that are full or cannot be written, met while compiling: a Failure that names the folder and its variable."""
 
 from __future__ import annotations
 
@@ -8,12 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
-import torch
 
-from kernelviz.core.reasons import CacheNotWritable, CudaError, DiskFull, Folder, Raised
+from kernelviz.core.reasons import CacheNotWritable, DiskFull, Folder, Raised
 from kernelviz.hardware import storage_folders
 from kernelviz.hardware.storage_folders import FolderState
-from kernelviz.measure.session.failures import failure, sticky
+from kernelviz.measure.session.failures import failure
 
 
 def wrapped(cause: Exception) -> Exception:
@@ -70,37 +68,3 @@ def test_another_file_that_cannot_be_written_is_the_variants_own_matter() -> Non
     error = PermissionError(errno.EACCES, "Permission denied", "/etc/shadow")
     found = failure(error)
     assert (found.stage, found.reasons) == ("crash", (Raised(type="PermissionError"),))
-
-
-ADVICE = "\nCompile with `TORCH_USE_CUDA_DSA` to enable device-side assertions."
-"""Under every CUDA error of torch."""
-
-
-def of_torch(text: str, code: int | None) -> Exception:
-    error = torch.AcceleratorError(f"CUDA error: {text}{ADVICE}")
-    if code is not None:
-        error.error_code = code
-    return error
-
-
-@pytest.mark.parametrize("numbered", [True, False])
-@pytest.mark.parametrize(
-    ("text", "code", "ends_the_process"),
-    [
-        ("operation not permitted when stream is capturing", 900, False),
-        ("operation failed due to a previous error during capture", 901, False),
-        ("invalid configuration argument", 9, False),
-        ("device-side assert triggered", 710, True),
-        ("an illegal memory access was encountered", 700, True),
-        ("unspecified launch failure", 719, True),
-        ("unknown error", 999, True),
-    ],
-)
-def test_the_process_ends_only_after_errors_that_every_later_call_returns(
-    text: str, code: int, ends_the_process: bool, numbered: bool
-) -> None:
-    """A call that waits for the device cannot be captured; torch's advice under that error once ended the process."""
-    error = of_torch(text, code if numbered else None)
-    assert sticky(error) == ends_the_process
-    reason = CudaError() if ends_the_process else Raised(type="AcceleratorError")
-    assert failure(error).reasons == (reason,)

@@ -40,3 +40,22 @@ def test_published_kernel_refuses_rows_that_do_not_fit(dimension: int, longest: 
     bind_published(fits, fits, fits, causal=False)
     with pytest.raises(BadField, match="size s"):
         bind_published(too_long, too_long, too_long, causal=False)
+
+
+def test_kernels_refuse_more_heads_or_sequences_than_a_grid_has() -> None:
+    pytest.importorskip("triton")
+    import torch
+
+    from kernelviz.ops.attention.triton import bind_published
+    from kernelviz.ops.attention_decode import triton as decode
+    from kernelviz.ops.attention_decode.cache import cache_of
+    from kernelviz.ops.attention_decode.tiles import Tile
+
+    most = 65535
+    q_BSHD = torch.zeros(most + 1, 1, 1, 64, dtype=torch.float16)
+    bind_published(q_BSHD[:most], q_BSHD[:most], q_BSHD[:most], causal=False)
+    with pytest.raises(BadField, match="choose triton_flash"):
+        bind_published(q_BSHD, q_BSHD, q_BSHD, causal=False)
+    cache = cache_of((q_BSHD[:, 0], q_BSHD, q_BSHD), 1, paged=False)
+    with pytest.raises(BadField, match="at most 65535 sequences; choose triton_packed"):
+        decode.bind_split(cache, Tile(keys_kib=16, warps=4, stages=2, blocks=1))

@@ -207,6 +207,6 @@ def _import_compilers() -> None:
             importlib.import_module(name)
     with contextlib.suppress(ImportError, AttributeError):
         importlib.import_module("triton.runtime.cache").triton_key()
-    with contextlib.suppress(ImportError):
+    with contextlib.suppress(ImportError, RuntimeError):  # cuda.bindings raises the latter where the library is missing
         importlib.import_module("cuda.bindings.nvrtc").nvrtcVersion()  # loads the library
     catalogue()

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 
 import torch
 
@@ -24,34 +25,51 @@ from kernelviz.measure.timing.timer import raised_by_call
 from kernelviz.measure.timing.trace import TraceError, WrongWork
 
 _STICKY_CODES = frozenset({214, 220, 226, 700, 702, 709, 710, *range(714, 720), 721, 810, 911, 999})
-"""Errors of the CUDA runtime after which, by its header driver_types.h (13.0), a process must end; those of the memory's and the
-links' error correction; and the unknown one."""
+"""CUDA errors after which driver_types.h (13.0) says that the process must end, uncorrectable errors of memory and NVLink, and
+the unknown error. The runtime's numbers are those of the driver."""
+_DRIVER_NAMES = frozenset(
+    f"CUDA_ERROR_{name}"
+    for name in (
+        "ECC_UNCORRECTABLE", "NVLINK_UNCORRECTABLE", "CONTAINED", "ILLEGAL_ADDRESS", "LAUNCH_TIMEOUT", "CONTEXT_IS_DESTROYED",
+        "ASSERT", "HARDWARE_STACK_ERROR", "ILLEGAL_INSTRUCTION", "MISALIGNED_ADDRESS", "INVALID_ADDRESS_SPACE", "INVALID_PC",
+        "LAUNCH_FAILED", "TENSOR_MEMORY_LEAK", "MPS_CLIENT_TERMINATED", "EXTERNAL_DEVICE", "UNKNOWN",
+    )
+)  # fmt: skip
+"""The driver's names of these errors, with which messages of cuda.core begin."""
+_DRIVER_NAME = re.compile(r"\bCUDA_ERROR_[A-Z_]+")
 _STICKY = (
     "illegal memory access",
     "misaligned address",
     "illegal instruction",
     "illegal address",
     "device-side assert triggered",  # torch's advice after every other CUDA error speaks of device-side assertions
+    "hardware stack error",
+    "invalid program counter",
+    "operation not supported on global/shared address space",
+    "context is destroyed",
     "launch failure",
     "launch timed out",
     "uncorrectable ecc",
-    "unknown error",
-    "cuda_error_assert",
+    "uncorrectable nvlink",
+    "cuda error: unknown error",
+    "triton error [cuda]: unknown error",
 )
-"""The same in the words of libraries that give no number, in lower case."""
+"""What the driver and the runtime say of these errors, in lower case: in messages of Triton, and of torch without a number."""
 
 
 def sticky(error: BaseException) -> bool:
     """Whether this is a CUDA error that every later call returns as well, so that this process can no longer use the GPU.
 
-    An operation that cannot be captured, for example, is none: the next call works.
+    An operation that is not permitted during a capture is not sticky: the next call works.
     """
     error = raised_by_call(error)
-    code = getattr(error, "error_code", None)  # of torch.AcceleratorError
+    code = getattr(error, "error_code", None) if isinstance(error, torch.AcceleratorError) else None
     if isinstance(code, int):
         return code in _STICKY_CODES
-    text = str(error).lower()
-    return any(sign in text for sign in _STICKY)
+    text = str(error)
+    if names := _DRIVER_NAME.findall(text):
+        return not _DRIVER_NAMES.isdisjoint(names)
+    return any(sign in text.lower() for sign in _STICKY)
 
 
 def out_of_memory(error: BaseException) -> bool:

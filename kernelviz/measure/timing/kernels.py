@@ -87,7 +87,7 @@ def empty_launch(*outputs: Tensor) -> Launch:
 def captured(work: Callable[[], T]) -> tuple[torch.cuda.CUDAGraph, T]:
     """A graph of what `work` enqueues, and what `work` returned. Raises what the capture raises.
 
-    The current stream is the same afterwards, also if the capture fails: torch then leaves its own stream for captures current.
+    Restores the current stream even if the capture fails; `torch.cuda.graph` alone would leave its capture stream current.
     """
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()

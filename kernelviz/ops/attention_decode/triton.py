@@ -17,7 +17,7 @@ from kernelviz.ops.attention_decode.cache import Cache
 from kernelviz.ops.attention_decode.splits import most_shares_of_row, split_count
 from kernelviz.ops.attention_decode.tiles import Tile
 from kernelviz.ops.catalog.variant import Launch
-from kernelviz.ops.kernels.grid_limits import LARGEST_GRID_Y
+from kernelviz.ops.kernels.grid_limits import LARGEST_GRID_Z
 from kernelviz.ops.kernels.limits import limits
 
 LOG2_E = 1.4426950408889634
@@ -265,8 +265,8 @@ def bind_split(cache: Cache, tile: Tile) -> Launch:
 
     Errors: BadField for more sequences than a grid has along z.
     """
-    if cache.b > LARGEST_GRID_Y:
-        raise BadField("size b", cache.b, f"this kernel takes at most {LARGEST_GRID_Y} sequences; choose triton_packed")
+    if cache.b > LARGEST_GRID_Z:
+        raise BadField("size b", cache.b, f"this kernel takes at most {LARGEST_GRID_Z} sequences; choose triton_packed")
     out, options, rows = torch.empty_like(cache.q_BHD), _options(cache, tile), cache.b * cache.hk
     tiles = -(-cache.length // int(options["TILE"]))
     wanted = split_count(rows, tiles, limits(cache.q_BHD.device)[0] * tile.blocks)

@@ -1,4 +1,4 @@
 """Limits of CUDA on the grid of a kernel."""
 
-LARGEST_GRID_Y = 65535
+LARGEST_GRID_Y = LARGEST_GRID_Z = 65535
 """Blocks along y, and along z."""

@@ -19,6 +19,7 @@ ROWS = 32
 """The most rows of a program, for all of which the factors are computed once."""
 
 
+# A batch normalisation is x * factor + summand. Of a variance, only the magnitude counts, as in the reference.
 @triton.jit
 def factor_and_summand(mean, variance, w, b, eps):
     factor = tl.rsqrt(tl.abs(variance) + eps) * w

@@ -79,7 +79,7 @@ def bind_known_length(x_MN: Tensor) -> Launch:
 
     require_contiguous(x_MN=x_MN)
     m, n = x_MN.shape
-    # What a kernel is given: the index of the last row, or how many rows there are.
+    # The kernel's last argument: index of the last row, or number of rows.
     name, shared_by, rows_of_thread, rows_parameter = "row_sum_known_length", lanes(m, n), 1, m - 1
     if shared_by == 1 and m <= SERIAL_ROWS:
         return _bind_few_rows(x_MN)

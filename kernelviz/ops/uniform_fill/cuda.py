@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.kernels.flat_launch import THREADS, FlatLaunch, one_element
+from kernelviz.ops.kernels.flat_launch import FlatLaunch, one_element
 from kernelviz.ops.uniform_fill.formats import bits_of
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
+THREADS = 256
+"""Of a block; cuda.cu has the same number."""
 ROUNDS = 10
 CALL_BITS = 128
 """What one call of Philox gives."""

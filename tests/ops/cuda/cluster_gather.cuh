@@ -1,5 +1,7 @@
 // kernelviz/ops/kernels/headers/cluster_gather.cuh for the processor.
 #pragma once
+#undef NDEBUG
+#include <cassert>
 #define __cluster_dims__(...)
 
 inline unsigned block_in_cluster() { return emulated::rank_in_cluster(); }
@@ -18,6 +20,9 @@ template <int BLOCKS> void gather(float value, float* of_block) {
 }
 // What the first block receives is one array for all blocks.
 inline void wait_for_started() {}
-inline void store_in_block(unsigned, float* to, float value) { *to = value; }
+inline void store_in_block(unsigned rank, float* to, float value) {
+    assert(rank == 0);
+    *to = value;
+}
 inline void block_has_stored() { emulated::cluster_barrier(); }
 inline void wait_for_stored() {}

@@ -11,8 +11,8 @@ __device__ __forceinline__ unsigned block_in_cluster() {
 // By all threads, before they load, and once in a kernel: that this block has started, so that others may write to its shared memory.
 __device__ __forceinline__ void block_has_started() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 
-// Each of these once in a kernel and by all threads, except the store, which sets `to` of the block `rank`. The shared memory of other blocks is there
-// after `wait_for_started`. A block that has called `block_has_stored` may end unless others store in it; what all have stored is visible after
+// Call each of these once in a kernel, from all threads; only `store_in_block` may be called by some. It sets `to` in the block `rank`; call it after
+// `wait_for_started`. After `block_has_stored` a block may exit if no other block stores in its shared memory. All stores are visible after
 // `wait_for_stored`.
 __device__ __forceinline__ void wait_for_started() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 __device__ __forceinline__ void store_in_block(unsigned rank, float* to, float value) {
@@ -27,7 +27,8 @@ __device__ __forceinline__ void block_has_stored() {
 }
 __device__ __forceinline__ void wait_for_stored() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
-// In place of all of these: number r of `of_block`, in the shared memory of each block, is the `value` that the first BLOCKS threads of block r have.
+// Replaces the last steps; call `block_has_started` before, and this once in a kernel, from all threads. Afterwards `of_block[r]` in every block is the
+// `value` that the first BLOCKS threads of block r have.
 template <int BLOCKS> __device__ __forceinline__ void gather(float value, float* of_block) {
     wait_for_started();
     if (threadIdx.x < BLOCKS) {
