@@ -168,8 +168,8 @@ def _answers(op: Op, variant: Variant, problem: Problem) -> list[tuple[str, Accu
 
 
 def _give_memory_back() -> None:
-    """Free the blocks that torch keeps, if they are large. Tensors of reference cycles, such as those of a compiled function, are
-    collected first if they hold much: collecting each time would double the time of small cases."""
+    """Free the blocks that torch keeps, if they are large. If much is left, tensors of reference cycles, such as those of a
+    compiled function, are collected: collecting each time would double the time of small cases."""
     import torch
 
     if torch.cuda.memory_reserved() <= KEPT_BYTES:

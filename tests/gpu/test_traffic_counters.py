@@ -89,8 +89,8 @@ class Read:
 @pytest.fixture(scope="module")
 def read(bench: Bench) -> Read:
     """The counters of five variants of two ops, the second beside another person's run: with application replay, a reading starts
-    a process for each of its passes, so no test has one of its own. With kernel replay only the first pass finds flushed caches,
-    which is the same here, because either problem is many times as large as the L2."""
+    a process for each of its passes, so no test has one of its own. With kernel replay only the first pass finds flushed caches.
+    That makes no difference to the reads here, because the problem is many times as large as the L2."""
     if not bench.roofs("cuda:0"):
         ended(bench, bench.calibrate("cuda:0"), 60)
     short = bench.plan(RunRequest(op="add", sizes={"n": "2^22"}, dtype="fp32", variants=("triton_block",)))

@@ -25,22 +25,22 @@ RUNTIME_TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("code", [*sorted(failures._STICKY_CODES), *OTHERS])
+@pytest.mark.parametrize("code", [*sorted(failures._STICKY_ERRORS), *OTHERS])
 def test_torch_gives_the_number(code: int) -> None:
     error = torch.AcceleratorError(f"CUDA error: something{ADVICE}")
     error.error_code = code
-    assert sticky(error) == (code in failures._STICKY_CODES)
+    assert sticky(error) == (code in failures._STICKY_ERRORS)
     reason = CudaError() if sticky(error) else Raised(type="AcceleratorError")
     assert failure(error).reasons == (reason,)
 
 
-@pytest.mark.parametrize("code", [*sorted(failures._STICKY_CODES), *OTHERS])
+@pytest.mark.parametrize("code", [*sorted(failures._STICKY_ERRORS), *OTHERS])
 def test_cuda_core_gives_the_driver_s_name_and_an_explanation(code: int) -> None:
     """The explanations of cuda.core are those of the driver's header, which are other words than the driver's own."""
     driver = pytest.importorskip("cuda.bindings.driver")
     name = driver.CUresult(code).name
     assert sticky(RuntimeError(f"{name}: While executing a kernel, the device encountered something")) == (
-        code in failures._STICKY_CODES
+        code in failures._STICKY_ERRORS
     )
 
 

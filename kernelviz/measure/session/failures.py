@@ -24,19 +24,29 @@ from kernelviz.measure.session.compiler_errors import of_compiler
 from kernelviz.measure.timing.timer import raised_by_call
 from kernelviz.measure.timing.trace import TraceError, WrongWork
 
-_STICKY_CODES = frozenset({214, 220, 226, 700, 702, 709, 710, *range(714, 720), 721, 810, 911, 999})
+_STICKY_ERRORS = {
+    214: "ECC_UNCORRECTABLE",
+    220: "NVLINK_UNCORRECTABLE",
+    226: "CONTAINED",
+    700: "ILLEGAL_ADDRESS",
+    702: "LAUNCH_TIMEOUT",
+    709: "CONTEXT_IS_DESTROYED",
+    710: "ASSERT",
+    714: "HARDWARE_STACK_ERROR",
+    715: "ILLEGAL_INSTRUCTION",
+    716: "MISALIGNED_ADDRESS",
+    717: "INVALID_ADDRESS_SPACE",
+    718: "INVALID_PC",
+    719: "LAUNCH_FAILED",
+    721: "TENSOR_MEMORY_LEAK",
+    810: "MPS_CLIENT_TERMINATED",
+    911: "EXTERNAL_DEVICE",
+    999: "UNKNOWN",
+}
 """CUDA errors after which driver_types.h (13.0) says that the process must end, uncorrectable errors of memory and NVLink, and
-the unknown error. The runtime's numbers are those of the driver."""
-_DRIVER_NAMES = frozenset(
-    f"CUDA_ERROR_{name}"
-    for name in (
-        "ECC_UNCORRECTABLE", "NVLINK_UNCORRECTABLE", "CONTAINED", "ILLEGAL_ADDRESS", "LAUNCH_TIMEOUT", "CONTEXT_IS_DESTROYED",
-        "ASSERT", "HARDWARE_STACK_ERROR", "ILLEGAL_INSTRUCTION", "MISALIGNED_ADDRESS", "INVALID_ADDRESS_SPACE", "INVALID_PC",
-        "LAUNCH_FAILED", "TENSOR_MEMORY_LEAK", "MPS_CLIENT_TERMINATED", "EXTERNAL_DEVICE", "UNKNOWN",
-    )
-)  # fmt: skip
-"""The driver's names of these errors, with which messages of cuda.core begin."""
-_DRIVER_NAME = re.compile(r"\bCUDA_ERROR_[A-Z_]+")
+the unknown error: the number, which is the same in runtime and driver, and the driver's name without ``CUDA_ERROR_``."""
+_DRIVER_NAME = re.compile(r"\bCUDA_ERROR_([A-Z_]+)")
+"""A driver's name, with which messages of cuda.core begin."""
 _STICKY = (
     "illegal memory access",
     "misaligned address",
@@ -65,10 +75,10 @@ def sticky(error: BaseException) -> bool:
     error = raised_by_call(error)
     code = getattr(error, "error_code", None) if isinstance(error, torch.AcceleratorError) else None
     if isinstance(code, int):
-        return code in _STICKY_CODES
+        return code in _STICKY_ERRORS
     text = str(error)
     if names := _DRIVER_NAME.findall(text):
-        return not _DRIVER_NAMES.isdisjoint(names)
+        return not set(names).isdisjoint(_STICKY_ERRORS.values())
     return any(sign in text.lower() for sign in _STICKY)
 
 
