@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,6 +17,7 @@ from typing import Any, cast
 import gpu_report
 import join_reports
 import pytest
+import run_parts
 from part_report import JoinError, PartReport, Told, join, report_file, told_with, write
 from parts import PARTS, TOTAL_LIMIT_S, part, part_of, seconds_before, stretches
 
@@ -123,31 +127,54 @@ def test_a_part_that_is_not_there_is_refused() -> None:
         part("smok")
 
 
-def test_a_part_writes_its_report_also_when_its_tests_fail(tmp_path: Path) -> None:
-    """Here they fail or are skipped, because there is no GPU: each is in the report, with what it said."""
+def test_parts_in_limited_time_write_their_reports_also_when_their_tests_fail(tmp_path: Path) -> None:
+    """Here they fail or are skipped, because there is no GPU: each is in the report, with what it said. Output and reports come
+    in one file, and a part for which too little time is left does not begin."""
     command = [
         sys.executable,
-        "-m",
-        "pytest",
-        "tests/gpu",
-        "--part",
-        "one_click",
-        "-k",
-        "ncu",
-        "-q",
-        "-p",
-        "no:cacheprovider",
+        str(ROOT / "tests" / "gpu" / "run_parts.py"),
+        str(tmp_path / "of"),
+        "one_click:1",
+        "smoke:600",
     ]
-    environment = {**os.environ, "KERNELVIZ_GPU_REPORTS": str(tmp_path), "PATH": "/nowhere"}
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
-    made = PartReport.read(tmp_path / "one_click.json")
+    done = subprocess.run(
+        [*command, "--most-s", "300", "--only", "ncu"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PATH": "/nowhere"},
+    )
+    assert done.returncode == 1
+    assert re.fullmatch(r"one_click: \d+ s, exit code 0\nsmoke: not begun, 2\d\d s are left\n", done.stdout), done
+    with tarfile.open(tmp_path / "of" / "parts.tgz") as archive:
+        assert archive.getnames() == ["one_click.json", "one_click.txt"]
+        archive.extractall(tmp_path / "copied", filter="data")
+    made = PartReport.read(tmp_path / "copied" / "one_click.json")
     assert made.part == "one_click"
     assert made.ended
-    assert made.summary() in done.stdout
+    assert made.summary() in (tmp_path / "copied" / "one_click.txt").read_text()
     assert {told.outcome for told in made.tests.values()} == {"skipped"}
     assert any("ncu is not on the PATH" in told.message for told in made.tests.values())
     with pytest.raises(JoinError, match="it ran without a GPU"):
         join({"one_click.json": made})
+
+
+@pytest.mark.parametrize(("handler", "expected"), [("lambda *_: sys.exit(0)", 2), ("signal.SIG_IGN", -signal.SIGKILL)])
+def test_an_interrupted_part_may_write_its_report_and_is_killed_if_it_does_not_end(handler: str, expected: int) -> None:
+    code = f"import signal, sys\nsignal.signal(signal.SIGINT, {handler})\nprint('ready', flush=True)\nsignal.pause()"
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        assert run_parts.interrupted(process, 30.0 if expected == 2 else 0.1) == expected
+
+
+@pytest.mark.parametrize("wrong", ["smok", "smoke:soon"])
+def test_a_name_of_a_part_that_is_wrong_is_refused(wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run_parts.main(["folder", wrong])
+    assert {"smok": "there are smoke, ", "smoke:soon": "for example smoke:120"}[wrong] in capsys.readouterr().err
 
 
 def phase(when: str, outcome: str) -> SimpleNamespace:

@@ -1,0 +1,100 @@
+"""Run several parts of the GPU suite, one after another, on a GPU that is there for a limited time.
+
+    python tests/gpu/run_parts.py FOLDER kernels smoke --most-s 555
+    python tests/gpu/run_parts.py FOLDER timing:250 product:170 --only "calibration or soak"
+
+FOLDER gets the report and the output of each part. FOLDER/parts.tgz has all of them in one file and is written again after each
+part. A part begins only if as many seconds are left as its name says (PART:SECONDS; a name alone asks for its limit in parts.py).
+When the time is over, the part that runs is interrupted, and its report has the tests until then. Ends with 1 when a test failed
+or a part is incomplete.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from parts import PARTS
+
+ROOT = Path(__file__).parents[2]
+END_S = 20.0
+"""What an interrupted part may take until its report is written; then its processes are killed."""
+
+
+def asked(text: str) -> tuple[str, float | None]:
+    """The name of a part and the seconds that must be left for it."""
+    name, _, seconds = text.partition(":")
+    if name not in PARTS:
+        raise argparse.ArgumentTypeError(f"no part {name!r}; there are {', '.join(PARTS)}")
+    try:
+        return name, float(seconds) if seconds else None
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: write PART or PART:SECONDS, for example {name}:120") from None
+
+
+def run(name: str, folder: Path, options: Sequence[str], most_s: float) -> int:
+    """Run a part for at most that long; returns pytest's exit code, never 0 if it was interrupted."""
+    command = [sys.executable, "-m", "pytest", "tests/gpu", "--part", name, "-q", "-p", "no:cacheprovider", *options]
+    environment = {**os.environ, "KERNELVIZ_GPU_REPORTS": str(folder), "PYTHONUNBUFFERED": "1"}
+    with (folder / f"{name}.txt").open("a") as output:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+        try:
+            return process.wait(most_s)
+        except subprocess.TimeoutExpired:
+            return interrupted(process, END_S)
+
+
+def interrupted(process: subprocess.Popen[bytes], most_s: float) -> int:
+    """Ask pytest to end, and kill it and its processes if it has not ended after that long; returns a code that is not 0."""
+    process.send_signal(signal.SIGINT)  # to pytest alone: it ends its own processes, and then writes the report
+    try:
+        return process.wait(most_s) or 2
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        return process.wait()
+
+
+def pack(folder: Path) -> None:
+    """Write all that is in the folder into its parts.tgz, at once: whoever copies the folder never gets half of it."""
+    unfinished = folder / "parts.tgz.part"
+    with tarfile.open(unfinished, "w:gz") as archive:
+        for path in sorted(folder.iterdir()):
+            if not path.name.startswith("parts.tgz"):
+                archive.add(path, path.name)
+    unfinished.rename(folder / "parts.tgz")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("parts", nargs="+", type=asked, metavar="PART[:SECONDS]")
+    parser.add_argument("--most-s", type=float, default=86_400.0, help="seconds for all parts (default: a day)")
+    parser.add_argument("--only", metavar="EXPRESSION", help="choose tests, as by pytest's -k")
+    of = parser.parse_args(arguments)
+    of.folder.mkdir(parents=True, exist_ok=True)
+    folder, ends_at, bad = of.folder.resolve(), time.monotonic() + of.most_s - END_S, False
+    for name, needed_s in of.parts:
+        left_s = ends_at - time.monotonic()
+        if left_s < (PARTS[name].limit_s if needed_s is None else needed_s):
+            print(f"{name}: not begun, {left_s:.0f} s are left", flush=True)  # noqa: T201
+            bad = True
+            continue
+        began_s = time.monotonic()
+        code = run(name, folder, ["-k", of.only] if of.only else [], left_s)
+        bad = bad or code != 0
+        print(f"{name}: {time.monotonic() - began_s:.0f} s, exit code {code}", flush=True)  # noqa: T201
+        pack(folder)
+    return int(bad)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
