@@ -18,7 +18,7 @@ import gpu_report
 import join_reports
 import pytest
 import run_parts
-from part_report import JoinError, PartReport, Told, join, report_file, told_with, write
+from part_report import JoinError, PartReport, Told, join, report_file, suite, told_with, write
 from parts import PARTS, TOTAL_LIMIT_S, part, part_of, seconds_before, stretches
 
 ROOT = Path(__file__).parents[1]
@@ -59,12 +59,7 @@ def report(name: str = "smoke", **changed: Any) -> PartReport:
 @pytest.fixture(scope="module")
 def listed() -> dict[str, list[str]]:
     """What the command prints; it refuses a test that belongs to no part, or to two."""
-    command = [sys.executable, "-m", "pytest", "tests/gpu", "--list-parts", "-q", "-p", "no:cacheprovider"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    assert len(lines) == 1, done.stdout[-2000:] + done.stderr[-2000:]
-    found: dict[str, list[str]] = json.loads(lines[0])
-    return found
+    return suite()
 
 
 def test_every_gpu_test_belongs_to_exactly_one_part(listed: dict[str, list[str]]) -> None:
@@ -97,7 +92,9 @@ report leaves this list when all its parts have run again."""
 @pytest.mark.parametrize(
     "committed", sorted((ROOT / "docs").glob("gpu-report*.json")), ids=lambda path: cast("Path", path).name
 )
-def test_a_committed_report_has_kept_the_limits_and_has_no_failure(committed: Path) -> None:
+def test_a_committed_report_has_kept_the_limits_and_has_no_failure(
+    committed: Path, listed: dict[str, list[str]]
+) -> None:
     found = json.loads(committed.read_text())
     assert report_file(found["device"]) == committed
     parts = found.get("parts", {})
@@ -107,6 +104,8 @@ def test_a_committed_report_has_kept_the_limits_and_has_no_failure(committed: Pa
     if before is None:
         assert longer == {}
         assert total_s <= TOTAL_LIMIT_S
+        ran = {name: part["tests"].keys() for name, part in parts.items()}
+        assert {test for name, tests in listed.items() for test in set(tests) - ran.get(name, set())} == set()
     else:
         assert longer or total_s > TOTAL_LIMIT_S, f"it keeps the limits: remove {committed.name} from BEFORE_THE_LIMITS"
         assert total_s <= before
@@ -259,20 +258,21 @@ def test_reports_of_other_sources_of_a_variant_are_refused() -> None:
 def test_another_card_has_a_report_of_its_own(tmp_path: Path) -> None:
     first = report_file("NVIDIA H200", tmp_path)
     assert first.name == "gpu-report.json"
-    write(join({"a": report("kernels", kernels=[ENTRY])}), first)
+    write(join({"a": report("kernels", kernels=[ENTRY])}), first, {})
     assert report_file("NVIDIA H200", tmp_path) == first
     second = report_file("NVIDIA H100 80GB HBM3", tmp_path)
     assert second.name == "gpu-report-nvidia-h100-80gb-hbm3.json"
     of_other = join({"b": report(environment={**CARD, "device": "NVIDIA H100 80GB HBM3"})})
     with pytest.raises(JoinError, match="is the report of NVIDIA H200, these are reports of NVIDIA H100"):
-        write(of_other, first)
-    write(of_other, second)
+        write(of_other, first, {})
+    write(of_other, second, {})
     assert json.loads(second.read_text())["device"] == "NVIDIA H100 80GB HBM3"
 
 
 def test_the_command_joins_into_the_report_and_says_what_is_missing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(join_reports, "suite", dict)
     target, figures = tmp_path / "report.json", tmp_path / "figures.json"
     figures.write_text(json.dumps({"about": "x", "figures": {"one_click_one_size": {"add": 1}, "old": 3}}))
     one = report(figures={"one_click_one_size": {"mul": 2}, "new": 4}).write(tmp_path / "parts")
@@ -297,24 +297,21 @@ def test_the_command_joins_into_the_report_and_says_what_is_missing(
 
 
 def test_tests_of_a_part_that_did_not_run_again_stay_with_their_commit(tmp_path: Path) -> None:
-    target, roofs = tmp_path / "report.json", "tests/gpu/test_roofs.py::"
-    kept, again, gone = (
-        roofs + "test_two_calibrations_agree",
-        roofs + "test_the_l2_is_faster_than_memory",
-        roofs + "gone",
-    )
-    whole = report(tests=dict.fromkeys((kept, again, gone), Told("passed", 1.0)), environment={**CARD, "commit": "a"})
-    write(join({"whole": whole}), target)
-    write(
-        join({"one": report(tests={again: Told("passed", 2.0)}, environment={**CARD, "commit": "b"}, seconds=9.0)}),
-        target,
-    )
+    target, kept, again = tmp_path / "report.json", "t.py::kept[a]", "t.py::again"
+    whole = report(tests=dict.fromkeys((kept, again, "t.py::kept[gone]"), Told("passed", 1.0)))
+    tests = {"smoke": [kept, again]}
+    write(join({"whole": whole}), target, tests)
+    one = report(tests={again: Told("passed", 2.0)}, environment={**CARD, "commit": "b"}, seconds=9.0)
+    write(join({"one": one}), target, tests)
     part = json.loads(target.read_text())["parts"]["smoke"]
     assert part["tests"] == {
         kept: {"outcome": "passed", "seconds": 1.0, "commit": "a"},
         again: {"outcome": "passed", "seconds": 2.0, "commit": "b"},
     }
     assert (part["commit"], part["seconds"]) == ("b", 100.0)
+    write(join({"one": one}), target, {"smoke": [again]})
+    part = json.loads(target.read_text())["parts"]["smoke"]
+    assert (list(part["tests"]), part["seconds"]) == ([again], 9.0), "it ran whole, so its own time counts"
 
 
 @pytest.mark.parametrize(("count", "processes"), [(1, 1), (10, 3), (14, 14), (1347, 14), (3, 5)])
@@ -346,9 +343,10 @@ def test_a_test_that_never_ran_comes_first(tmp_path: Path) -> None:
 
 def test_a_test_keeps_its_key_and_is_in_one_part_only(tmp_path: Path) -> None:
     """In a report, after it moved from one part to another."""
-    target, name = tmp_path / "report.json", "tests/gpu/test_roofs.py::test_two_calibrations_agree"
-    write(join({"old": report("product", tests={name: Told("passed", 1.0)}, kernels=[])}), target)
-    write(join({"new": report("smoke", tests={name: Told("passed", 2.0, key="k")}, on_record=7)}), target)
+    target, name = tmp_path / "report.json", "t.py::moved"
+    write(join({"old": report("product", tests={name: Told("passed", 1.0)}, kernels=[])}), target, {"product": [name]})
+    moved = report("smoke", tests={name: Told("passed", 2.0, key="k")}, on_record=7)
+    write(join({"new": moved}), target, {"smoke": [name]})
     parts = json.loads(target.read_text())["parts"]
     assert parts["product"]["tests"] == {}
     assert parts["smoke"]["tests"] == {name: {"outcome": "passed", "seconds": 2.0, "commit": "a", "key": "k"}}

@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from part_report import JoinError, PartReport, join, report_file, write, write_figures
+from part_report import JoinError, PartReport, join, report_file, suite, write, write_figures
 from parts import PARTS, TOTAL_LIMIT_S
 
 
@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         joined = join({str(file): PartReport.read(file) for file in asked.reports})
         file = asked.report or report_file(joined.environment["device"])
-        write(joined, file)
+        write(joined, file, suite())
         if asked.figures is not None:
             write_figures(joined, asked.figures)
     except JoinError as error:

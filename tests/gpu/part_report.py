@@ -283,39 +283,42 @@ def report_file(device: str, docs: Path = ROOT / "docs") -> Path:
     return docs / f"gpu-report-{re.sub(r'[^a-z0-9]+', '-', device.lower()).strip('-')}.json"
 
 
-def write(joined: Joined, file: Path) -> None:
+def write(joined: Joined, file: Path, suite: Mapping[str, Sequence[str]]) -> None:
     """Put what was joined into a committed report; parts, tests and kernels that did not run again stay as they were, unless the
-    suite has no such test any more.
+    part has no such test any more.
 
-    Raises JoinError when the file is another card's.
+    `suite`: the names of all tests of each part. Raises JoinError when the file is another card's.
     """
     before = json.loads(file.read_text()) if file.is_file() else {}
     device = joined.environment["device"]
     if before.get("device") not in (None, device):
         raise JoinError(f"{file} is the report of {before['device']}, these are reports of {device}; name another file")
-    moved = {test: name for name, part in joined.parts.items() for test in part["tests"]}
+    there = {name: set(tests) for name, tests in suite.items()}
     parts = {
-        name: {**part, "tests": {t: told for t, told in part["tests"].items() if moved.get(t, name) == name}}
+        name: {**part, "tests": {test: told for test, told in part["tests"].items() if test in there.get(name, ())}}
         for name, part in before.get("parts", {}).items()
         if name in PARTS
     }
     for name, part in joined.parts.items():
         earlier = parts.get(name, {"seconds": 0.0, "tests": {}})
-        kept = {test: told for test, told in earlier["tests"].items() if test not in part["tests"] and _is_there(test)}
+        kept = {test: told for test, told in earlier["tests"].items() if test not in part["tests"]}
         seconds = max(part["seconds"], earlier["seconds"]) if kept else part["seconds"]
         parts[name] = _short({**part, "seconds": seconds, "tests": kept | part["tests"]})
     gpu_report.write(file, joined.kernels, {**joined.environment, "parts": parts})
 
 
-def _is_there(test: str) -> bool:
-    """Whether the suite has this test.
+def suite() -> dict[str, list[str]]:
+    """The names of all tests of each part, as pytest collects them here (a few seconds).
 
-    >>> _is_there("tests/gpu/test_roofs.py::test_two_calibrations_agree"), _is_there("tests/gpu/test_roofs.py::test_old[a]")
-    (True, False)
+    Raises JoinError where they cannot be collected.
     """
-    file, _, name = test.partition("::")
-    path = ROOT / file
-    return path.is_file() and f"def {name.partition('[')[0]}(" in path.read_text()
+    command = [sys.executable, "-m", "pytest", "tests/gpu", "--list-parts", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    if len(lines) != 1:
+        raise JoinError(f"the tests of the GPU suite cannot be listed: {(done.stdout + done.stderr)[-2000:]}")
+    found: dict[str, list[str]] = json.loads(lines[0])
+    return found
 
 
 def _short(part: Mapping[str, Any]) -> dict[str, Any]:
