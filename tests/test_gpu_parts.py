@@ -69,6 +69,11 @@ def test_every_gpu_test_belongs_to_exactly_one_part(listed: dict[str, list[str]]
     assert len(every) == len(set(every))
     files = {path.name for path in (ROOT / "tests" / "gpu").glob("test_*.py")}
     assert {test.partition("::")[0].rpartition("/")[2] for test in every} == files
+    # conftest.py finds the files of a part by this text, before it imports them.
+    texts = {path: (ROOT / path).read_text() for path in {test.partition("::")[0] for test in every}}
+    assert [
+        t for name, tests in listed.items() for t in tests if f'part("{name}")' not in texts[t.partition("::")[0]]
+    ] == []
     elsewhere = [p for p in (ROOT / "tests").rglob("*.py") if "mark.gpu" in p.read_text() and p.parent.name != "gpu"]
     assert elsewhere == [Path(__file__)]
 

@@ -60,6 +60,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(PartRun(name, folder), "kernelviz-gpu-part")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A part collects only the files that have tests of it: the others' imports and parameters take as long as a short test."""
+    name = config.getoption("--part", default=None)
+    if name is None or collection_path.suffix != ".py" or HERE not in collection_path.parents:
+        return None
+    is_of_part = collection_path.name.startswith("test_") and f'part("{name}")' in collection_path.read_text()
+    return None if is_of_part else True
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     mine = {i: part_of(i) for i in items if HERE in i.path.parents and i.get_closest_marker("gpu") is not None}
     if config.getoption("--list-parts", default=False):

@@ -3,17 +3,18 @@
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from figures import record
+from figures import known, record
 from parts import part
 from servers import ROOT, served
 from stream_client import StreamClient
 
-from kernelviz.bench import Bench
+from kernelviz.bench import Bench, current
 from kernelviz.core.problem import Method
 from kernelviz.core.request import RunRequest
 from kernelviz.hardware.discovery import discover
@@ -126,35 +127,54 @@ def test_the_monitor_moves_with_a_load(bench: Bench) -> None:
     assert moved["busy_fraction"][1] > 0.9
 
 
-def test_the_monitor_does_not_move_the_times(bench: Bench) -> None:
-    """Sampling once a second in this process while the worker measures: with and without, alternating."""
+def test_an_open_page_and_the_monitor_do_not_move_the_times(bench: Bench) -> None:
+    """The page at 2 Hz and a sample of the monitor once a second in this process, while the worker measures in its own: with both
+    and without, alternating."""
+    from streamlit.testing.v1 import AppTest
+
+    import kernelviz.ui
+
+    assert bench is current(), "the page uses another bench"
     plan = bench.plan(
         RunRequest(op="add", sizes={"n": "2^12,2^18,2^20,2^24"}, variants=("torch_eager",), device="cuda:0")
     )
+    done = threading.Event()
+    reruns = samples = 0
+
+    def rerun() -> None:
+        nonlocal reruns
+        app = AppTest.from_file(str(Path(kernelviz.ui.__file__).parent / "server" / "main.py"), default_timeout=60)
+        while not done.is_set():
+            app.run()
+            reruns += 1
+            done.wait(0.5)
 
     def times() -> dict[str, float]:
         run_id = bench.run(plan, Method())
         for _ in bench.follow(run_id, timeout_s=120):
             pass
-        return {
-            r.problem.key: r.timing.device_cold_s.estimate
-            for r in bench.load(run_id).results
-            if r.timing and r.timing.device_cold_s
-        }
+        run = bench.load(run_id)
+        return {r.problem.key: known(r.timing.device_cold_s if r.timing else None).estimate for r in run.results}
 
     times()
-    quiet, sampled, taken = [], [], 0
+    quiet, busy = [], []
     for _ in range(6):
         quiet.append(times())
+        done.clear()
+        page = threading.Thread(target=rerun)
+        page.start()
         monitor = Monitor(discover(), lambda _: True)
         monitor.look("cuda:0")
-        sampled.append(times())
-        taken += len(monitor.look("cuda:0"))
+        busy.append(times())
+        samples += len(monitor.look("cuda:0"))
         monitor.close()
+        done.set()
+        page.join()
     shifts = {
-        key: statistics.median(t[key] for t in sampled) / statistics.median(t[key] for t in quiet) - 1
-        for key in quiet[0]
+        key: statistics.median(t[key] for t in busy) / statistics.median(t[key] for t in quiet) - 1 for key in quiet[0]
     }
-    record("monitor_beside_a_measurement", {"shifts": shifts, "samples": taken})
-    assert taken >= 6
+    record("page_and_monitor_beside_a_measurement", {"shifts": shifts, "reruns": reruns, "samples": samples})
+    assert len(shifts) == 4
+    assert reruns >= 6
+    assert samples >= 6
     assert all(abs(s) < 0.005 for s in shifts.values()), shifts

@@ -1,7 +1,6 @@
 """What an engineer stakes a decision on: the other figures, steady load, energy, speed of the instrument, and its calm."""
 
 import statistics
-import threading
 import time
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from figures import known, record
 from parts import part
 
-from kernelviz.bench import Bench, current
+from kernelviz.bench import Bench
 from kernelviz.core import USUAL_FIGURES, Case, CaseDone, Event, Figure, Method, Problem, Result, RunRequest, Timing
 from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure.session.device_session import DeviceSession
@@ -170,50 +169,6 @@ def test_a_sweep_of_bound_variants_is_a_matter_of_two_seconds(session: DeviceSes
     assert here is not None
     assert h200 is not None
     assert taken <= 2.0 * max(1.0, h200.bandwidth_bytes_per_s / here.bandwidth_bytes_per_s)
-
-
-def test_a_page_that_reruns_does_not_move_the_times(bench: Bench) -> None:
-    """The page at 2 Hz in this process, the worker in its own: with and without, alternating."""
-    from streamlit.testing.v1 import AppTest
-
-    import kernelviz.ui
-
-    assert bench is current(), "the page uses another bench"
-    plan = bench.plan(RunRequest(op="add", sizes={"n": "2^18,2^20,2^24"}, variants=("torch_eager",), device="cuda:0"))
-    done = threading.Event()
-    reruns = 0
-
-    def rerun() -> None:
-        nonlocal reruns
-        app = AppTest.from_file(str(Path(kernelviz.ui.__file__).parent / "server" / "main.py"), default_timeout=60)
-        while not done.is_set():
-            app.run()
-            reruns += 1
-            done.wait(0.5)
-
-    def times() -> dict[str, float]:
-        run_id = bench.run(plan, Method())
-        for _ in bench.follow(run_id):
-            pass
-        run = bench.load(run_id)
-        return {r.problem.key: known(r.timing.device_cold_s if r.timing else None).estimate for r in run.results}
-
-    times()
-    quiet, busy = [], []
-    for _ in range(6):
-        quiet.append(times())
-        done.clear()
-        page = threading.Thread(target=rerun)
-        page.start()
-        busy.append(times())
-        done.set()
-        page.join()
-    shifts = {
-        key: statistics.median(t[key] for t in busy) / statistics.median(t[key] for t in quiet) - 1 for key in quiet[0]
-    }
-    record("page_at_2_hz", {"shifts": shifts, "reruns": reruns})
-    assert reruns >= 6
-    assert all(abs(s) < 0.005 for s in shifts.values()), shifts
 
 
 def test_a_run_has_its_cold_times_first_and_the_other_figures_after(bench: Bench) -> None:
