@@ -179,6 +179,7 @@ def test_no_text_of_a_file_a_plug_in_or_another_process_is_interpreted(
     expect(page.locator(".st-key-upload_outcomes")).to_contain_text("could not be imported")
     assert page.evaluate(INTERPRETED, listener.host) == []
 
+    (attacked.folder / "run").mkdir(exist_ok=True)  # a worker makes it, but there may have been none yet
     lock = DeviceLock(cpu().uuid, attacked.folder / "run")
     assert lock.acquire(lambda holder: None, lambda: True)
     lock._note(msgspec.json.encode(Holder(pid=1, user=listener.text, command=listener.text, since=listener.text)))

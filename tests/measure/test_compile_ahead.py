@@ -105,7 +105,7 @@ def test_another_process_finds_every_kernel_in_the_caches(compilers: CompilerPro
     reported = finish(compilers, [(problem_of(case), case[1], None) for case in CASES])
     assert reported[-1] == CompiledAhead(compiled=len(CASES), total=len(CASES), processes=2)
     stored = files(caches)
-    assert sum(name.startswith("nvrtc") and name.endswith(".ptx") for name in stored) == 2
+    assert sum(name.startswith("nvrtc") and name.endswith(".ptx") for name in stored) >= 2
     other: Case = ("matmul", "triton_grouped", {"m": 250, "n": 512, "k": 64}, "bf16")
     done = subprocess.run(
         [sys.executable, Path(__file__).with_name("compiled_again.py"), caches / "triton", caches / "nvrtc"],
@@ -136,7 +136,7 @@ def test_nvrtc_alone_makes_the_cubin_that_the_worker_makes(caches: Path, monkeyp
 
 def test_a_crash_of_a_compiler_process_costs_only_its_case(compilers: CompilerProcesses, caches: Path) -> None:
     """The worker compiles what crashed, wants a GPU or takes too much memory, as without compilation ahead."""
-    add = catalogue()["add"].problem({"n": 4096}, "fp32")
+    add = catalogue()["add"].problem({"n": 4096}, "fp16")  # in this format, no other test compiles these two
     names = ("crashes_its_compiler", "wants_a_gpu", "takes_memory", "triton_block", "cuda_vec16_unrolled")
     before = files(caches)
     finish(compilers, [(add, name, None) for name in names])
@@ -302,14 +302,20 @@ def test_cases_are_compiled_problem_by_problem_and_quick_compilers_first() -> No
     assert with_plugins((PLANTED,))["add"].variant_named("wants_a_gpu")
 
 
-def test_waiting_ends_with_a_cancel_and_when_the_processes_have_ended(compilers: CompilerProcesses) -> None:
+def test_waiting_ends_with_a_cancel_and_when_the_processes_have_ended(caches: Path) -> None:
     add = catalogue()["add"].problem({"n": 4096}, "fp32")
-    compilers.expect("a run", [(add, "compiles_for_long", None)])
-    until(lambda: len(compilers.compiling()) > 0, compilers)
-    stops = iter([False, False, True])
-    compilers.wait((add, "compiles_for_long", None), lambda: next(stops), lambda event: None)
-    assert next(stops, None) is None
-    psutil.Process(compilers.pid).kill()
-    compilers.wait((add, "compiles_for_long", None), not_stopped, lambda event: None)  # it would not end otherwise
-    compilers.expect("another run", [(add, "triton_block", None)])
-    compilers.wait((add, "triton_block", None), not_stopped, lambda event: None)
+    compilers = CompilerProcesses(1)
+    try:
+        compilers.begin(H200, (PLANTED,))
+        compilers.expect("a run", [(add, "compiles_for_long", None)])
+        until(lambda: len(compilers.compiling()) > 0, compilers)
+        stops = iter([False, False, True])
+        compilers.wait((add, "compiles_for_long", None), lambda: next(stops), lambda event: None)
+        assert next(stops, None) is None
+        psutil.Process(compilers.pid).kill()
+        # Neither would end otherwise.
+        compilers.wait((add, "compiles_for_long", None), not_stopped, lambda event: None)
+        compilers.expect("another run", [(add, "triton_block", None)])
+        compilers.wait((add, "triton_block", None), not_stopped, lambda event: None)
+    finally:
+        compilers.close()
