@@ -144,7 +144,7 @@ def computes_when_read(x_N, y_N) -> Launch:
 
 @variant(op="add", backend="torch")
 def works_on_in_a_thread(x_N, y_N) -> Launch:
-    """Starts a thread that adds, and does not wait for it."""
+    """Starts a thread that adds a moment later, and does not wait for it."""
     import threading
 
     import torch
@@ -152,7 +152,9 @@ def works_on_in_a_thread(x_N, y_N) -> Launch:
     out_N = torch.empty_like(x_N)
 
     def launch():
-        threading.Thread(target=lambda: torch.add(x_N, y_N, out=out_N), daemon=True).start()
+        thread = threading.Timer(0.01, lambda: torch.add(x_N, y_N, out=out_N))
+        thread.daemon = True
+        thread.start()
         return out_N
 
     return launch
