@@ -285,10 +285,13 @@ def _check(traced: Sequence[TracedCall], sizes: Sequence[int], before: Sequence[
 
 
 def captured(work: Callable[[], object], *, keep_graph: bool = False) -> tuple[Any, object]:
-    """A CUDA graph of what `work` enqueues, and what it returned. `keep_graph`: the nodes can be read (torch.cuda.CUDAGraph)."""
+    """A CUDA graph of what `work` enqueues, and what it returned. `keep_graph`: the nodes can be read (torch.cuda.CUDAGraph).
+
+    Restores the current stream even if the capture fails; `torch.cuda.graph` alone would leave its capture stream current.
+    """
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph(keep_graph=True) if keep_graph else torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.stream(torch.cuda.current_stream()), torch.cuda.graph(graph):
         result = work()
     return graph, result
 
