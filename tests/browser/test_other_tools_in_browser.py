@@ -65,7 +65,7 @@ def test_html_in_every_text_is_shown_as_text(real: str, page: Page, tmp_path: Pa
     page.locator("[class*=st-key-uploaded_] a").first.click()
     expect(page.locator(".st-key-other_times .js-plotly-plot")).to_be_visible()
     page.wait_for_timeout(500)
-    # On History, a run of Google Benchmark has the names of the tool and of the file alone.
+    # Of a run of Google Benchmark, History shows only the names of the tool and of the file, so no text of the document.
     on_history = "<img src=x" if tool == "nvbench" else "google-benchmark (evil.json)"
     for where, text in (("", "<img src=x"), (f"{real}/history", on_history)):
         if where:

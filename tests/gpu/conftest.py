@@ -61,7 +61,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A part collects only the files that have tests of it: the others' imports and parameters take as long as a short test."""
+    """With --part, skip the files that have no test of that part: to import them and to make their tests takes seconds.
+
+    A file has one if its text has part("NAME"), in just these characters (tests/test_gpu_parts.py asks whether all have).
+    """
     name = config.getoption("--part", default=None)
     if name is None or collection_path.suffix != ".py" or HERE not in collection_path.parents:
         return None

@@ -283,17 +283,16 @@ def report_file(device: str, docs: Path = ROOT / "docs") -> Path:
     return docs / f"gpu-report-{re.sub(r'[^a-z0-9]+', '-', device.lower()).strip('-')}.json"
 
 
-def write(joined: Joined, file: Path, suite: Mapping[str, Sequence[str]]) -> None:
-    """Put what was joined into a committed report; parts, tests and kernels that did not run again stay as they were, unless the
-    part has no such test any more.
+def write(joined: Joined, file: Path, tests_by_part: Mapping[str, Sequence[str]]) -> None:
+    """Put what was joined into a committed report. What did not run again is kept, except tests that their part has no longer.
 
-    `suite`: the names of all tests of each part. Raises JoinError when the file is another card's.
+    `tests_by_part`: the names of all tests of each part (`suite`). Raises JoinError when the file is another card's.
     """
     before = json.loads(file.read_text()) if file.is_file() else {}
     device = joined.environment["device"]
     if before.get("device") not in (None, device):
         raise JoinError(f"{file} is the report of {before['device']}, these are reports of {device}; name another file")
-    there = {name: set(tests) for name, tests in suite.items()}
+    there = {name: set(tests) for name, tests in tests_by_part.items()}
     parts = {
         name: {**part, "tests": {test: told for test, told in part["tests"].items() if test in there.get(name, ())}}
         for name, part in before.get("parts", {}).items()
@@ -310,12 +309,13 @@ def write(joined: Joined, file: Path, suite: Mapping[str, Sequence[str]]) -> Non
 def suite() -> dict[str, list[str]]:
     """The names of all tests of each part, as pytest collects them here (a few seconds).
 
-    Raises JoinError where they cannot be collected.
+    Raises JoinError where a file of tests cannot be collected: its tests would be missing.
     """
     command = [sys.executable, "-m", "pytest", "tests/gpu", "--list-parts", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if len(lines) != 1:
+    # pytest ends with 5 because it runs none of the tests that it lists.
+    if len(lines) != 1 or done.returncode not in (0, 5):
         raise JoinError(f"the tests of the GPU suite cannot be listed: {(done.stdout + done.stderr)[-2000:]}")
     found: dict[str, list[str]] = json.loads(lines[0])
     return found

@@ -4,9 +4,10 @@
     python tests/gpu/run_parts.py FOLDER timing:250 product:170 --only "calibration or soak"
 
 FOLDER gets the report and the output of each part. FOLDER/parts.tgz has all of them in one file and is written again after each
-part. A part begins only if as many seconds are left as its name says (PART:SECONDS; a name alone asks for its limit in parts.py).
-When the time is over, the part that runs is interrupted, and its report has the tests until then. Ends with 1 when a test failed
-or a part is incomplete.
+part. PART:SECONDS: the part is not begun if fewer seconds are left of --most-s, of which some are kept for the last report;
+without a number, its limit in parts.py counts. The number does not limit how long the part runs. When the time is over, the part
+that runs is interrupted, and its report has the tests that had ended. Ends with 1 when a test failed, or a part is incomplete or
+was not begun.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from parts import PARTS
 
 ROOT = Path(__file__).parents[2]
-END_S = 20.0
-"""What an interrupted part may take until its report is written; then its processes are killed."""
+END_S = 40.0
+"""What an interrupted part may take until its report is written; then its processes are killed. pytest-xdist waits ten seconds
+for processes that are within a test, and the report imports torch."""
 
 
 def asked(text: str) -> tuple[str, float | None]:
@@ -51,6 +54,9 @@ def run(name: str, folder: Path, options: Sequence[str], most_s: float) -> int:
             return process.wait(most_s)
         except subprocess.TimeoutExpired:
             return interrupted(process, END_S)
+        except BaseException:  # Ctrl-C, or a signal to end: nothing of the part may stay on the GPU
+            interrupted(process, END_S)
+            raise
 
 
 def interrupted(process: subprocess.Popen[bytes], most_s: float) -> int:
@@ -64,13 +70,20 @@ def interrupted(process: subprocess.Popen[bytes], most_s: float) -> int:
 
 
 def pack(folder: Path) -> None:
-    """Write all that is in the folder into its parts.tgz, at once: whoever copies the folder never gets half of it."""
+    """Write all that is in the folder into its parts.tgz. It is renamed into place, so that a copy of it is always whole."""
     unfinished = folder / "parts.tgz.part"
     with tarfile.open(unfinished, "w:gz") as archive:
         for path in sorted(folder.iterdir()):
             if not path.name.startswith("parts.tgz"):
                 archive.add(path, path.name)
     unfinished.rename(folder / "parts.tgz")
+
+
+def listen_to_signals() -> None:
+    """End by an exception when told to, also where the shell that started this in the background has made it deaf to Ctrl-C,
+    which the processes that it starts would inherit."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -80,6 +93,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--most-s", type=float, default=86_400.0, help="seconds for all parts (default: a day)")
     parser.add_argument("--only", metavar="EXPRESSION", help="choose tests, as by pytest's -k")
     of = parser.parse_args(arguments)
+    listen_to_signals()
     of.folder.mkdir(parents=True, exist_ok=True)
     folder, ends_at, bad = of.folder.resolve(), time.monotonic() + of.most_s - END_S, False
     for name, needed_s in of.parts:
@@ -89,10 +103,14 @@ def main(arguments: list[str] | None = None) -> int:
             bad = True
             continue
         began_s = time.monotonic()
-        code = run(name, folder, ["-k", of.only] if of.only else [], left_s)
-        bad = bad or code != 0
-        print(f"{name}: {time.monotonic() - began_s:.0f} s, exit code {code}", flush=True)  # noqa: T201
-        pack(folder)
+        try:
+            code = run(name, folder, ["-k", of.only] if of.only else [], left_s)
+        finally:
+            pack(folder)
+        nothing_chosen = bool(of.only) and code == pytest.ExitCode.NO_TESTS_COLLECTED
+        bad = bad or not (code == 0 or nothing_chosen)
+        said = "no test of this name" if nothing_chosen else f"exit code {code}"
+        print(f"{name}: {time.monotonic() - began_s:.0f} s, {said}", flush=True)  # noqa: T201
     return int(bad)
 
 

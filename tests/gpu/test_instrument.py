@@ -140,12 +140,15 @@ def test_an_open_page_and_the_monitor_do_not_move_the_times(bench: Bench) -> Non
     )
     done = threading.Event()
     reruns = samples = 0
+    busy_s = 0.0
+    failures: list[object] = []
 
     def rerun() -> None:
         nonlocal reruns
         app = AppTest.from_file(str(Path(kernelviz.ui.__file__).parent / "server" / "main.py"), default_timeout=60)
         while not done.is_set():
             app.run()
+            failures.extend(app.exception)
             reruns += 1
             done.wait(0.5)
 
@@ -165,16 +168,22 @@ def test_an_open_page_and_the_monitor_do_not_move_the_times(bench: Bench) -> Non
         page.start()
         monitor = Monitor(discover(), lambda _: True)
         monitor.look("cuda:0")
-        busy.append(times())
-        samples += len(monitor.look("cuda:0"))
-        monitor.close()
-        done.set()
-        page.join()
+        begun_s = time.monotonic()
+        try:
+            busy.append(times())
+            samples += len(monitor.look("cuda:0"))
+        finally:  # else the page would be drawn beside all later tests
+            busy_s += time.monotonic() - begun_s
+            monitor.close()
+            done.set()
+            page.join()
     shifts = {
         key: statistics.median(t[key] for t in busy) / statistics.median(t[key] for t in quiet) - 1 for key in quiet[0]
     }
-    record("page_and_monitor_beside_a_measurement", {"shifts": shifts, "reruns": reruns, "samples": samples})
+    found = {"shifts": shifts, "reruns": reruns, "samples": samples, "busy_s": busy_s}
+    record("page_and_monitor_beside_a_measurement", found)
     assert len(shifts) == 4
-    assert reruns >= 6
-    assert samples >= 6
+    assert failures == []
+    assert reruns >= max(6, 0.5 * busy_s)
+    assert samples >= max(6, 0.8 * busy_s)
     assert all(abs(s) < 0.005 for s in shifts.values()), shifts

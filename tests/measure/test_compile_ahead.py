@@ -105,6 +105,7 @@ def test_another_process_finds_every_kernel_in_the_caches(compilers: CompilerPro
     reported = finish(compilers, [(problem_of(case), case[1], None) for case in CASES])
     assert reported[-1] == CompiledAhead(compiled=len(CASES), total=len(CASES), processes=2)
     stored = files(caches)
+    # Other tests of this file may have filled the caches before.
     assert sum(name.startswith("nvrtc") and name.endswith(".ptx") for name in stored) >= 2
     other: Case = ("matmul", "triton_grouped", {"m": 250, "n": 512, "k": 64}, "bf16")
     done = subprocess.run(
@@ -313,7 +314,7 @@ def test_waiting_ends_with_a_cancel_and_when_the_processes_have_ended(caches: Pa
         compilers.wait((add, "compiles_for_long", None), lambda: next(stops), lambda event: None)
         assert next(stops, None) is None
         psutil.Process(compilers.pid).kill()
-        # Neither would end otherwise.
+        # Both calls return only because they notice that the processes have ended.
         compilers.wait((add, "compiles_for_long", None), not_stopped, lambda event: None)
         compilers.expect("another run", [(add, "triton_block", None)])
         compilers.wait((add, "triton_block", None), not_stopped, lambda event: None)

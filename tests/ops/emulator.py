@@ -175,7 +175,10 @@ class Output:
         self.matrix = self._all[GUARD : GUARD + self._size].view(rows, columns)
 
     def guard_is_unchanged(self) -> bool:
-        """Whether every bit of the guard is still 1. NaN that a kernel computes has other bits."""
+        """Whether every bit of the guard is still 1.
+
+        NaN that arises in a calculation has other bits, and is noticed. NaN that is calculated from the guard may have the same.
+        """
         size_bytes = self._all.element_size()
         bits = self._all.view(torch.int8)
         before, after = bits[: GUARD * size_bytes], bits[(GUARD + self._size) * size_bytes :]

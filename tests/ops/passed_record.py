@@ -3,10 +3,11 @@
     python tests/ops/passed_record.py          run the files that are not on record, and write the record
     python tests/ops/passed_record.py --all    run all of them
 
-A file is on record under a digest of all that decides whether its tests pass: the file itself, the code in `DECIDING` with the
-modules of `CORE` that it imports, and the versions of the packages in `PACKAGES`. So an entry is never out of date; it is only
-not found any more. Whoever calls pytest without a path gets the tests of files that are not on record, and all tests of one file
-in eighty, others at each commit. Whoever names a path gets every test there. Imports no torch.
+A file is on record under a digest of all that decides whether its tests pass: the file itself, the files of tests from which it
+imports, the code in `DECIDING` with the modules of `CORE` that it imports, and the versions of the packages in `PACKAGES`. So an
+entry is never out of date; it is only not found any more. Whoever calls pytest without a path gets the tests of files that are
+not on record, and all tests of one file in eighty, others at each commit. Whoever names a path gets every test there. Imports no
+torch.
 """
 
 from __future__ import annotations
@@ -35,14 +36,22 @@ from kernelviz.ops.catalog.source_code import c_lines  # noqa: E402
 RECORD = HERE / "passed.json"
 FILES = (
     *("test_attention*.py", "test_bounds*.py", "test_convolution*.py", "test_grouped_*.py", "test_interpreter.py"),
-    *("test_linear_*.py", "test_matmul_*.py"),
     *(
+        "test_argmax_known_length.py",
+        "test_column_sum.py",
+        "test_column_vectors.py",
+        "test_linear_*.py",
+        "test_matmul_*.py",
+    ),
+    *("test_one_block.py", "test_row_padding.py", "test_row_starts.py", "test_short_rows.py", "test_slab_rows*.py"),
+    *(
+        "test_slices.py",
         "test_source_digest.py",
         "test_special_values.py",
-        "test_variants.py",
-        "test_varlen_*.py",
-        "test_w4a16_matmul.py",
+        "test_split_rows*.py",
+        "test_uniform_fill.py",
     ),
+    *("test_variants.py", "test_varlen_*.py", "test_w4a16_matmul.py"),
 )
 """The files whose tests depend on nothing but kernels and the code that judges them, by the pattern of their names. New files of
 tests that call kernels on the processor are among them by themselves."""
@@ -55,7 +64,12 @@ DECIDING = (
     *("tests/ops/barriers_of_ttgir.py", "tests/ops/cases.py", "tests/ops/changed_sources.py", "tests/ops/checking.py"),
     *("tests/ops/conftest.py", "tests/ops/cuda", "tests/ops/emulator.py", "tests/ops/grouped_configurations.py"),
     *("tests/ops/interpreted.py", "tests/ops/interpreted_fp8.py", "tests/ops/matmul_configurations.py"),
-    *("tests/ops/sizes", "tests/ops/special_values.py", "tests/ops/varlen_lengths.py"),
+    *(
+        "tests/ops/rows_on_processor.py",
+        "tests/ops/sizes",
+        "tests/ops/special_values.py",
+        "tests/ops/varlen_lengths.py",
+    ),
 )
 """The code that these tests use: whoever writes the record is told what else they load."""
 NOT_DECIDING = (
@@ -82,7 +96,25 @@ def files() -> list[Path]:
 
 def digest_of(file: Path) -> str:
     """The digest of all that decides whether the tests of a file pass (32 hex digits)."""
-    return _hash([_shared(), _code(file)])
+    return _hash([_shared(), *(_code(one) for one in sorted(_with_imported_tests(file)))])
+
+
+def _with_imported_tests(file: Path) -> set[Path]:
+    """A file of tests, and those from which it imports, directly or not."""
+    found, unread = {file}, [file]
+    while unread:
+        new = set(_imported_tests(read_text(unread.pop()))) - found
+        found |= new
+        unread += new
+    return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _imported_tests(text: str) -> tuple[Path, ...]:
+    """The files of tests in this folder from which a module imports."""
+    names = {node.module or "" for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}
+    places = [HERE / f"{name}.py" for name in sorted(names) if name.startswith("test_")]
+    return tuple(place for place in places if place.is_file())
 
 
 @functools.cache

@@ -55,6 +55,15 @@ def test_a_change_of_a_kernel_or_of_what_judges_it_finds_no_file_on_record(
         passed_record._shared.cache_clear()
 
 
+def test_a_change_of_a_file_of_tests_runs_those_that_import_from_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {file.name: passed_record.digest_of(file) for file in passed_record.files()}
+    file, read = passed_record.HERE / "test_one_block.py", passed_record.read_text
+    monkeypatch.setattr(passed_record, "read_text", lambda path: read(path) + ("\nother = 1\n" if path == file else ""))
+    gone = {one.name for one in passed_record.files()} - {one.name for one in passed_record.on_record(known)}
+    assert {"test_one_block.py", "test_column_vectors.py", "test_slices.py"} <= gone
+    assert "test_slab_rows.py" not in gone
+
+
 def test_of_the_types_only_those_decide_that_the_deciding_code_imports() -> None:
     """A type of a page, such as that of claims, sends no test of a kernel to be run again."""
     core = {path.name for path in passed_record.deciding() if path.parent == passed_record.ROOT / passed_record.CORE}
