@@ -145,7 +145,7 @@ def _slope(device: str, level: str | None, roofs: Sequence[Roof]) -> Line:
     decades: only the highest is drawn, but each case is compared with its own."""
     values = [r.bandwidth_bytes_per_s or 0.0 for r in roofs]
     low, high = (units.rate(v, "B/s", 3) for v in (min(values), max(values)))
-    rate = f"up to {high} (depends on read:write mix and size, from {low})" if min(values) < max(values) else high
+    rate = f"up to {high} (depends on read:write mix and size, from {low})" if low != high else high
     return Line(device, max(values), False, f"{_level_name(level, roofs[0])} {rate}{format_origin(roofs[0])}")
 
 

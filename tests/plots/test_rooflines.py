@@ -76,6 +76,19 @@ def test_no_point_of_a_case_below_its_roof_lies_above_the_lines() -> None:
         assert case.rate_flop_per_s <= case.intensity * slope * max(case.share, 1.0) * 1.0001  # type: ignore[operator]
 
 
+@pytest.mark.parametrize(
+    ("least", "label"), [(4.352e12, "DRAM 4.35 TB/s"), (4.2e12, "DRAM up to 4.35 TB/s (depends on")]
+)
+def test_a_slope_names_a_range_only_where_its_ends_read_differently(least: float, label: str) -> None:
+    read, copy, *others = samples.H200_ROOFS
+    runs = [
+        samples.run(id=f"{rate:.0f}", roofs=(read, msgspec.structs.replace(copy, bandwidth_bytes_per_s=rate), *others))
+        for rate in (4.354e12, least)
+    ]
+    slope = next(line for line in lines_of(cases(*runs)) if not line.is_ceiling)
+    assert slope.label.startswith(label), slope.label
+
+
 def test_a_slope_meets_the_highest_ceiling_and_each_ceiling_begins_on_it() -> None:
     figure = rates_by_intensity(cases(earlier_runs.load(plant.MATMUL), earlier_runs.load(plant.RMSNORM)))
     slope, *ceilings = lines(figure)
