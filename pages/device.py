@@ -30,7 +30,7 @@ roofs.roof_table(
 )
 
 st.markdown("##### Change between calibrations")
-roofs.roof_changes(bench.machine.calibrations(device.id))
+roofs.roof_changes(bench, device)
 
 st.markdown("##### Data sheets of all GPUs")
 data_sheets.sheet_table(bench, data_sheets.search_box())

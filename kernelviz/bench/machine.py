@@ -6,13 +6,14 @@ from pathlib import Path
 
 import psutil
 
-from kernelviz.bench.stored_roofs import stored_roofs
+from kernelviz.bench.stored_roofs import cache_bytes_of, stored_roofs
 from kernelviz.bench.summaries import Devices
 from kernelviz.core import Device, DeviceError, RunTimes, Sample
 from kernelviz.core.cache_size import CacheSize
+from kernelviz.hardware.datasheet import ceilings
 from kernelviz.hardware.last_level_cache import last_level_cache
 from kernelviz.hardware.monitor import Monitor
-from kernelviz.metrics.calibrations import Calibration, calibrations
+from kernelviz.metrics.calibrations import Calibration, Move, calibrations, moves
 from kernelviz.metrics.roof_checks import RoofRefusal
 from kernelviz.store import Store
 from kernelviz.worker.device_lock import DeviceLock
@@ -54,6 +55,11 @@ class Machine:
     def refused_roofs(self, device_id: str) -> tuple[RoofRefusal, ...]:
         """Why roofs of the newest calibration cannot be used. Raises UnknownName."""
         return stored_roofs(self._store, self._devices[device_id]).refused
+
+    def roof_changes(self, device_id: str, now: Calibration, then: Calibration) -> tuple[Move, ...]:
+        """How each roof of one calibration of the device changed from another one. Raises UnknownName."""
+        device = self._devices[device_id]
+        return moves(now, then, ceilings(device.name), cache_bytes_of(self._store, device))
 
     def run_times(self, device_id: str, limit: int = 6) -> tuple[RunTimes, ...]:
         """The kernel times of the newest runs on the device, the newest run first. Raises UnknownName."""

@@ -9,8 +9,11 @@ from kernelviz.store import Store
 
 def stored_roofs(store: Store, device: Device) -> CheckedRoofs:
     """The newest usable roof of each kind, and why a newer one was refused (metrics.roof_checks)."""
+    return checked_newest(store.roofs.of_device(device.uuid), ceilings(device.name), cache_bytes_of(store, device))
+
+
+def cache_bytes_of(store: Store, device: Device) -> int | None:
+    """The size of the last-level cache of a device, as far as it is known."""
     reported = device.last_level_cache_bytes or store.runs.last_level_cache_bytes(device.uuid)
     cache = last_level_cache(device, reported)
-    return checked_newest(
-        store.roofs.of_device(device.uuid), ceilings(device.name), None if cache is None else cache.size_bytes
-    )
+    return None if cache is None else cache.size_bytes

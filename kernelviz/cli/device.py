@@ -20,7 +20,6 @@ from kernelviz.core.notices import Notice
 from kernelviz.hardware.datasheet import DataSheet, data_sheet_shares, datasheet
 from kernelviz.hardware.discovery import gpu_problem
 from kernelviz.metrics.alerts import Thresholds
-from kernelviz.metrics.calibrations import moves
 from kernelviz.metrics.issue_rate import roof_share
 from kernelviz.store import Store
 from kernelviz.text import (
@@ -222,7 +221,7 @@ def _change_lines(bench: Bench, device: Device) -> Iterator[tuple[str, str]]:
         return
     newest, previous = calibrations[:2]
     since = f"since {previous.measured_at[:10]}"
-    clear = [move for move in moves(newest, previous) if move.clear]
+    clear = [move for move in bench.machine.roof_changes(device.id, newest, previous) if move.clear]
     if not clear:
         yield "roof changes", f"none that is clear {since}"
     for move in clear:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kernelviz.core import Roof
-from kernelviz.metrics.roof_checks import value_of
+from kernelviz.metrics.roof_checks import checked, value_of
 
 _PAUSE = timedelta(minutes=10)
 """Longer than any roof takes: a roof that was measured after such a pause belongs to another calibration."""
@@ -27,12 +27,13 @@ class Calibration:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Move:
     """One roof in two calibrations. `change`: (now - then) / then. `clear`: the two intervals do not overlap; None if one of
-    the two has no interval."""
+    the two has no interval. `refused`: one of the two cannot be used (metrics.roof_checks), so no change is stated."""
 
     now: Roof
     then: Roof | None
     change: float | None = None
     clear: bool | None = None
+    refused: bool = False
 
 
 def calibrations(roofs: Sequence[Roof]) -> tuple[Calibration, ...]:
@@ -58,10 +59,21 @@ def _paused(earlier: Roof, later: Roof) -> bool:
     return False
 
 
-def moves(now: Calibration, then: Calibration) -> tuple[Move, ...]:
-    """The change of each roof of `now` from the same roof of `then`, in the order of `now`."""
+def moves(
+    now: Calibration, then: Calibration, ceilings: Sequence[Roof] = (), cache_bytes: int | None = None
+) -> tuple[Move, ...]:
+    """The change of each roof of `now` from the same roof of `then`, in the order of `now`.
+
+    `ceilings`: the roofs of the device's data sheet. `cache_bytes`: the size of its last-level cache.
+    """
     before = {roof.key: roof for roof in then.roofs}
-    return tuple(_move(roof, before.get(roof.key)) for roof in now.roofs)
+    refused = {id(one.roof) for both in (now, then) for one in checked(both.roofs, ceilings, cache_bytes).refused}
+    return tuple(
+        Move(now=roof, then=earlier, refused=True)
+        if id(roof) in refused or id(earlier) in refused
+        else _move(roof, earlier)
+        for roof, earlier in ((roof, before.get(roof.key)) for roof in now.roofs)
+    )
 
 
 def _move(now: Roof, then: Roof | None) -> Move:

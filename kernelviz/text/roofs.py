@@ -130,7 +130,11 @@ def format_move(move: Move) -> str:
     '▼ −2.1 %'
     >>> format_move(Move(now=Roof(name="copy"), then=Roof(name="copy"), change=0.0004, clear=False))
     '≈ +0.04 %'
+    >>> format_move(Move(now=Roof(name="copy"), then=Roof(name="copy"), refused=True))
+    'cannot be used'
     """
+    if move.refused:
+        return "cannot be used"
     if move.change is None:
         return "–"
     mark = "≈" if move.clear is False else "▲" if move.change > 0 else "▼"

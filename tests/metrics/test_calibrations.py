@@ -51,6 +51,19 @@ def test_a_move_is_clear_when_the_intervals_do_not_touch() -> None:
     assert (fresh.then, fresh.change) == (None, None)
 
 
+@pytest.mark.parametrize("unusable", ["now", "then"])
+def test_no_change_is_stated_from_or_to_a_roof_that_cannot_be_used(unusable: str) -> None:
+    def level(memory: float, cached: float, at: str) -> Calibration:
+        made = {"dram": _copy(memory, at, name="read"), "l2": _copy(cached, at, name="read")}
+        return Calibration(tuple(msgspec.structs.replace(r, level=name) for name, r in made.items()))
+
+    good, slower_than_memory = level(1e12, 3e12, "a"), level(1e12, 0.1e12, "b")
+    both = (good, slower_than_memory) if unusable == "then" else (slower_than_memory, good)
+    memory, cached = moves(*both)
+    assert (memory.refused, memory.clear) == (False, False)
+    assert (cached.refused, cached.change, cached.clear) == (True, None, None)
+
+
 def test_the_store_keeps_every_roof_and_gives_the_newest_as_the_roof(tmp_path: Path) -> None:
     store = Store.open(tmp_path)
     first = _copy(1e12, "2026-11-20T10:00:00+00:00")

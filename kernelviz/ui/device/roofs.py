@@ -7,7 +7,7 @@ import streamlit as st
 from kernelviz.bench import Bench
 from kernelviz.core import LIVING, Device, Roof, units
 from kernelviz.hardware.datasheet import DataSheet, DataSheetShare, data_sheet_shares
-from kernelviz.metrics.calibrations import Calibration, Move, moves
+from kernelviz.metrics.calibrations import Calibration, Move
 from kernelviz.metrics.issue_rate import roof_share
 from kernelviz.metrics.roof_checks import RoofRefusal
 from kernelviz.tables.column import Column
@@ -162,8 +162,9 @@ _MOVES: tuple[Column[Move], ...] = (
 )  # fmt: skip
 
 
-def roof_changes(calibrations: Sequence[Calibration]) -> None:
-    """How much each roof changed between two calibrations. `calibrations`: newest first."""
+def roof_changes(bench: Bench, device: Device) -> None:
+    """How much each roof of a device changed between two of its calibrations."""
+    calibrations = bench.machine.calibrations(device.id)
     if not calibrations:
         st.caption(_NOT_MEASURED)
         return
@@ -182,10 +183,16 @@ def roof_changes(calibrations: Sequence[Calibration]) -> None:
         )  # fmt: skip
         then = by_stamp[chosen]
     st.markdown(f"{_dated(newest)}, compared with {_dated(then)}.")
-    table.show(_MOVES, moves(newest, then), key="moves", alt="Change of each roof between two calibrations")
+    table.show(
+        _MOVES,
+        bench.machine.roof_changes(device.id, newest, then),
+        key="moves",
+        alt="Change of each roof between two calibrations",
+    )
     st.markdown(
         "Each roof is compared with the chosen earlier calibration. **≈**: the two 95 % intervals overlap, so no change can be "
-        "stated. For kernel launches, a lower time is better."
+        "stated. **cannot be used**: one of the two values contradicts another one, or its interval is too wide. For kernel "
+        "launches, a lower time is better."
     )
 
 
