@@ -6,12 +6,11 @@ from pathlib import Path
 
 import psutil
 
-from kernelviz.bench.stored_roofs import cache_bytes_of, stored_roofs
+from kernelviz.bench.stored_roofs import cache_bytes_of, cache_of, stored_roofs
 from kernelviz.bench.summaries import Devices
 from kernelviz.core import Device, DeviceError, RunTimes, Sample
 from kernelviz.core.cache_size import CacheSize
 from kernelviz.hardware.datasheet import ceilings
-from kernelviz.hardware.last_level_cache import last_level_cache
 from kernelviz.hardware.monitor import Monitor
 from kernelviz.metrics.calibrations import Calibration, Move, calibrations, moves
 from kernelviz.metrics.roof_checks import RoofRefusal
@@ -67,7 +66,7 @@ class Machine:
 
     def last_level_cache(self, device: Device) -> CacheSize | None:
         """The size of the last-level cache of a device, also of another machine, and where it is known from."""
-        return last_level_cache(device, self._store.runs.last_level_cache_bytes(device.uuid))
+        return cache_of(self._store, device)
 
     def close(self) -> None:
         self._monitor.close()

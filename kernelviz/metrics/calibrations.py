@@ -1,6 +1,6 @@
 """The calibrations of a device: which roofs were measured together, and how roofs changed from one calibration to another."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -67,16 +67,18 @@ def moves(
     `ceilings`: the roofs of the device's data sheet. `cache_bytes`: the size of its last-level cache.
     """
     before = {roof.key: roof for roof in then.roofs}
-    refused = {id(one.roof) for both in (now, then) for one in checked(both.roofs, ceilings, cache_bytes).refused}
-    return tuple(
-        Move(now=roof, then=earlier, refused=True)
-        if id(roof) in refused or id(earlier) in refused
-        else _move(roof, earlier)
-        for roof, earlier in ((roof, before.get(roof.key)) for roof in now.roofs)
-    )
+    refused = {
+        id(refusal.roof)
+        for calibration in (now, then)
+        for refusal in checked(calibration.roofs, ceilings, cache_bytes).refused
+    }
+    return tuple(_move(roof, before.get(roof.key), refused) for roof in now.roofs)
 
 
-def _move(now: Roof, then: Roof | None) -> Move:
+def _move(now: Roof, then: Roof | None, refused: Collection[int]) -> Move:
+    """`refused`: the identities of the roofs that cannot be used."""
+    if id(now) in refused or id(then) in refused:
+        return Move(now=now, then=then, refused=True)
     new, old = value_of(now), None if then is None else value_of(then)
     if then is None or not new or not old:
         return Move(now=now, then=then)

@@ -17,7 +17,6 @@ So an entry is never out of date; it is only not found any more. A test without 
 
 from __future__ import annotations
 
-import ast
 import functools
 import hashlib
 import json
@@ -41,7 +40,7 @@ from cases import Way, large_sizes, odd_sizes  # noqa: E402
 from compile_record import in_sample  # noqa: E402
 from judged import problem_for_ncu  # noqa: E402
 from part_report import environment, report_file  # noqa: E402
-from passed_record import code_hash, read_text  # noqa: E402
+from passed_record import code_hash, imported_modules, reached, read_text  # noqa: E402
 
 from kernelviz.ops import Op, Variant, catalogue  # noqa: E402
 from kernelviz.ops.catalog.digest import Closure  # noqa: E402
@@ -107,14 +106,8 @@ def _card() -> list[object] | None:
 
 def deciding(part: str) -> list[Path]:
     """The files that decide for every test of a part: what its roots import, directly or not."""
-    found = {ROOT / name: None for name in (*ROOTS[part], *LAUNCHING)}
-    unread = list(found)
-    while unread:
-        for path in imported(unread.pop()):
-            if path not in found and _decides(str(path.relative_to(ROOT))):
-                found[path] = None
-                unread.append(path)
-    return sorted(found)
+    roots = (ROOT / name for name in (*ROOTS[part], *LAUNCHING))
+    return reached(roots, lambda path: (one for one in imported(path) if _decides(str(one.relative_to(ROOT)))))
 
 
 def _decides(name: str) -> bool:
@@ -126,13 +119,7 @@ def _decides(name: str) -> bool:
 @functools.cache
 def imported(path: Path) -> tuple[Path, ...]:
     """The files of this repository that a file imports anywhere in it, with the packages around them."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(read_text(path))):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    parts = [name.split(".") for name in names]
+    parts = [name.split(".") for name in imported_modules(read_text(path))]
     stems = {"/".join(one[:length]) for one in parts for length in range(1, len(one) + 1)}
     folders = [ROOT, HERE, HERE.parent / "ops", HERE.parent]
     places = [folder / end for stem in stems for folder in folders for end in (f"{stem}.py", f"{stem}/__init__.py")]

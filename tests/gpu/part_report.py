@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "ops"))
 
 import gpu_report  # noqa: E402
-from parts import PARTS  # noqa: E402
+from parts import PARTS, pytest_command  # noqa: E402
 
 SCHEMA = "kernelviz-gpu-part/1"
 PACKAGES = ("torch", "triton", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc")
@@ -284,7 +284,7 @@ def report_file(device: str, docs: Path = ROOT / "docs") -> Path:
 
 
 def write(joined: Joined, file: Path, tests_by_part: Mapping[str, Sequence[str]]) -> None:
-    """Put what was joined into a committed report. What did not run again is kept, except tests that their part has no longer.
+    """Put what was joined into a committed report. What did not run again is kept, except tests that are no longer in their part.
 
     `tests_by_part`: the names of all tests of each part (`suite`). Raises JoinError when the file is another card's.
     """
@@ -311,8 +311,7 @@ def suite() -> dict[str, list[str]]:
 
     Raises JoinError where a file of tests cannot be collected: its tests would be missing.
     """
-    command = [sys.executable, "-m", "pytest", "tests/gpu", "--list-parts", "-q", "-p", "no:cacheprovider"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(pytest_command("--list-parts"), cwd=ROOT, capture_output=True, text=True, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     # pytest ends with 5 because it runs none of the tests that it lists.
     if len(lines) != 1 or done.returncode not in (0, 5):

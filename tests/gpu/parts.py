@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +64,11 @@ PARTS: dict[str, Part] = {
     "selftest": Part(summary="all checks of `kernelviz selftest`", limit_s=480),
     "untrusted": Part(summary="the judge moves no time", limit_s=480),
 }
+
+
+def pytest_command(*options: str) -> list[str]:
+    """The command that asks pytest about the GPU suite, for a process in the folder of the checkout."""
+    return [sys.executable, "-m", "pytest", "tests/gpu", "-q", "-p", "no:cacheprovider", *options]
 
 
 def part(name: str) -> pytest.MarkDecorator:

@@ -23,7 +23,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from parts import PARTS
+from parts import PARTS, pytest_command
+from side_by_side import interrupt
 
 ROOT = Path(__file__).parents[2]
 END_S = 40.0
@@ -44,7 +45,7 @@ def asked(text: str) -> tuple[str, float | None]:
 
 def run(name: str, folder: Path, options: Sequence[str], most_s: float) -> int:
     """Run a part for at most that long; returns pytest's exit code, never 0 if it was interrupted."""
-    command = [sys.executable, "-m", "pytest", "tests/gpu", "--part", name, "-q", "-p", "no:cacheprovider", *options]
+    command = pytest_command("--part", name, *options)
     environment = {**os.environ, "KERNELVIZ_GPU_REPORTS": str(folder), "PYTHONUNBUFFERED": "1"}
     with (folder / f"{name}.txt").open("a") as output:
         process = subprocess.Popen(
@@ -60,13 +61,9 @@ def run(name: str, folder: Path, options: Sequence[str], most_s: float) -> int:
 
 
 def interrupted(process: subprocess.Popen[bytes], most_s: float) -> int:
-    """Ask pytest to end, and kill it and its processes if it has not ended after that long; returns a code that is not 0."""
-    process.send_signal(signal.SIGINT)  # to pytest alone: it ends its own processes, and then writes the report
-    try:
-        return process.wait(most_s) or 2
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        return process.wait()
+    """Ask pytest to end, which first ends its own processes and writes the report. If it has not ended after that long, kill it
+    and these processes. Returns a code that is not 0."""
+    return interrupt(process, most_s) or pytest.ExitCode.INTERRUPTED
 
 
 def pack(folder: Path) -> None:
@@ -80,8 +77,8 @@ def pack(folder: Path) -> None:
 
 
 def listen_to_signals() -> None:
-    """End by an exception when told to, also where the shell that started this in the background has made it deaf to Ctrl-C,
-    which the processes that it starts would inherit."""
+    """Let SIGINT and SIGTERM raise KeyboardInterrupt. A shell that starts this program in the background makes it ignore SIGINT,
+    and without this, pytest would ignore it too."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 

@@ -54,6 +54,17 @@ def processors(place: int, of: int, every: Sequence[int]) -> set[int]:
     return set(every[place * share : (place + 1) * share]) if share else set(every)
 
 
+def interrupt(process: subprocess.Popen[bytes], grace_s: float) -> int:
+    """Send SIGINT to a process, and after that long SIGKILL: to its whole group if it leads one. Returns its exit code."""
+    process.send_signal(signal.SIGINT)
+    try:
+        return process.wait(grace_s)
+    except subprocess.TimeoutExpired:
+        leads_group = os.getpgid(process.pid) == process.pid
+        (os.killpg if leads_group else os.kill)(process.pid, signal.SIGKILL)
+        return process.wait()
+
+
 class Stream:
     """The commands of one GPU."""
 
@@ -83,12 +94,7 @@ class Stream:
         try:
             return process.wait(max(0.0, self.until_s - time.monotonic()))
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)
-        try:
-            return process.wait(GRACE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return process.wait()
+            return interrupt(process, GRACE_S)
 
     def _note(self, command: str, end: str, *, failed: bool) -> None:
         self.ends.append(f"GPU {self.gpu}: {command}: {end}")

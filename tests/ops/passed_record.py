@@ -17,7 +17,7 @@ import functools
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -36,22 +36,10 @@ from kernelviz.ops.catalog.source_code import c_lines  # noqa: E402
 RECORD = HERE / "passed.json"
 FILES = (
     *("test_attention*.py", "test_bounds*.py", "test_convolution*.py", "test_grouped_*.py", "test_interpreter.py"),
-    *(
-        "test_argmax_known_length.py",
-        "test_column_sum.py",
-        "test_column_vectors.py",
-        "test_linear_*.py",
-        "test_matmul_*.py",
-    ),
-    *("test_one_block.py", "test_row_padding.py", "test_row_starts.py", "test_short_rows.py", "test_slab_rows*.py"),
-    *(
-        "test_slices.py",
-        "test_source_digest.py",
-        "test_special_values.py",
-        "test_split_rows*.py",
-        "test_uniform_fill.py",
-    ),
-    *("test_variants.py", "test_varlen_*.py", "test_w4a16_matmul.py"),
+    *("test_argmax_known_length.py", "test_column_sum.py", "test_column_vectors.py", "test_linear_*.py"),
+    *("test_matmul_*.py", "test_one_block.py", "test_row_padding.py", "test_row_starts.py", "test_short_rows.py"),
+    *("test_slab_rows*.py", "test_slices.py", "test_source_digest.py", "test_special_values.py"),
+    *("test_split_rows*.py", "test_uniform_fill.py", "test_variants.py", "test_varlen_*.py", "test_w4a16_matmul.py"),
 )
 """The files whose tests depend on nothing but kernels and the code that judges them, by the pattern of their names. New files of
 tests that call kernels on the processor are among them by themselves."""
@@ -96,25 +84,13 @@ def files() -> list[Path]:
 
 def digest_of(file: Path) -> str:
     """The digest of all that decides whether the tests of a file pass (32 hex digits)."""
-    return _hash([_shared(), *(_code(one) for one in sorted(_with_imported_tests(file)))])
+    return _hash([_shared(), *(_code(one) for one in reached([file], _imported_tests))])
 
 
-def _with_imported_tests(file: Path) -> set[Path]:
-    """A file of tests, and those from which it imports, directly or not."""
-    found, unread = {file}, [file]
-    while unread:
-        new = set(_imported_tests(read_text(unread.pop()))) - found
-        found |= new
-        unread += new
-    return found
-
-
-@functools.lru_cache(maxsize=1024)
-def _imported_tests(text: str) -> tuple[Path, ...]:
-    """The files of tests in this folder from which a module imports."""
-    names = {node.module or "" for node in ast.walk(ast.parse(text)) if isinstance(node, ast.ImportFrom)}
-    places = [HERE / f"{name}.py" for name in sorted(names) if name.startswith("test_")]
-    return tuple(place for place in places if place.is_file())
+def _imported_tests(file: Path) -> list[Path]:
+    """The files of tests in this folder from which a file of tests imports."""
+    names = {name.partition(".")[0] for name in imported_modules(read_text(file)) if name.startswith("test_")}
+    return [place for place in (HERE / f"{name}.py" for name in names) if place.is_file()]
 
 
 @functools.cache
@@ -126,13 +102,17 @@ def _shared() -> str:
 
 def deciding() -> list[Path]:
     """The files that decide for every file of tests: those of `DECIDING`, and of `CORE` what they import, directly or not."""
-    found = dict.fromkeys(_sources(DECIDING))
+    return reached(_sources(DECIDING), _imported_core)
+
+
+def reached(start: Iterable[Path], imported: Callable[[Path], Iterable[Path]]) -> list[Path]:
+    """These files and those that they import, directly or not. `imported`: the files that one imports itself."""
+    found = set(start)
     unread = list(found)
     while unread:
-        for path in _imported_core(unread.pop()):
-            if path not in found:
-                found[path] = None
-                unread.append(path)
+        new = set(imported(unread.pop())) - found
+        found |= new
+        unread += new
     return sorted(found)
 
 
@@ -145,16 +125,22 @@ def _imported_core(path: Path) -> list[Path]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _imported_names(text: str) -> tuple[str, ...]:
-    """What a module imports of `CORE`, by its dotted name, with the packages around it."""
+def imported_modules(text: str) -> frozenset[str]:
+    """What a module imports anywhere in it, by its dotted name. Of ``from a import b`` these are a and a.b."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(names)
+
+
+@functools.lru_cache(maxsize=1024)
+def _imported_names(text: str) -> tuple[str, ...]:
+    """What a module imports of `CORE`, by its dotted name, with the packages around it."""
     package = tuple(CORE.split("/"))
-    parts = [tuple(name.split(".")) for name in names]
+    parts = [tuple(name.split(".")) for name in imported_modules(text)]
     inside = [part for part in parts if part[: len(package)] == package]
     return tuple(sorted({".".join(part[:length]) for part in inside for length in range(len(package), len(part) + 1)}))
 

@@ -31,8 +31,8 @@ SIZES = (1, 2, 7, 8, 31, 33, 257, 949, 1024, 4099, 8193, 36610)
 
 
 def view_of(x_N: Tensor, offset: int) -> Tensor:
-    """The same numbers, `offset` elements behind an aligned address, with NaN before and after them: so much that also what the
-    planted mistakes read behind the end is in this memory."""
+    """The same numbers, `offset` elements behind an aligned address, with NaN before them and, as far as
+    the planted mistakes read, after them."""
     whole = torch.full((x_N.numel() + 512,), float("nan"), dtype=x_N.dtype)
     start = -whole.data_ptr() // x_N.element_size() % (64 // x_N.element_size()) + 16 + offset
     view = whole[start : start + x_N.numel()]
