@@ -2,6 +2,8 @@
 
     python -I -S guard.py PIPE DESCRIPTORS COMMAND…
 
+In a process of the fork server (worker/fork_server.py), `watch` does the same without a new interpreter.
+
 The server holds the only writing end of PIPE. When it closes (on purpose, or because the server was killed), or when the
 worker ends, the guard kills the worker's process group and every descendant, including those in sessions of their own (compile
 pools, gcc, ptxas), and then ends as the worker ended. The guard is a subreaper and inherits orphans, so no descendant escapes
@@ -18,11 +20,13 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _LINUX = sys.platform == "linux"
+_ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""A guard that gets one of these ends its worker, and then itself."""
 
 
 def _prctl(option: int, value: int) -> None:
@@ -30,8 +34,9 @@ def _prctl(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def _start(command: list[str], inherited: set[int]) -> int:
-    """Start the worker in a session of its own; it inherits these descriptors and no others. Return its pid."""
+def _start(program: Callable[[], object], own_fds: Iterable[int]) -> int:
+    """Start the worker in a session of its own: a copy of this process without `own_fds`, which calls `program` and ends. Return
+    its pid."""
     own_pid = os.getpid()
     worker = os.fork()
     if worker:
@@ -40,11 +45,21 @@ def _start(command: list[str], inherited: set[int]) -> int:
         os.setsid()
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() == own_pid:  # else the guard died before the line above
-            for fd in _open_fds():
-                os.set_inheritable(fd, fd in inherited or fd <= 2)
-            os.execv(command[0], command)
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGCHLD, *_ENDING):
+                signal.signal(number, signal.SIG_DFL)
+            for fd in own_fds:
+                os.close(fd)
+            program()
     finally:
         os._exit(127)
+
+
+def _become(command: list[str], inherited: set[int]) -> None:
+    """Replace this process by the command, which inherits these descriptors and no others."""
+    for fd in _open_fds():
+        os.set_inheritable(fd, fd in inherited or fd <= 2)
+    os.execv(command[0], command)
 
 
 def _open_fds() -> list[int]:
@@ -104,6 +119,11 @@ def _end_all(worker: int, fate: int | None) -> int | None:
         pause_s = min(2 * pause_s, 0.1)  # a driver may need a second to release a dead process
 
 
+def exit_code(status: int | None) -> int:
+    """Of a process with this wait status, as subprocess gives it: the negative number of a signal; 0 where it is not known."""
+    return 0 if status is None else os.waitstatus_to_exitcode(status)
+
+
 def _end_like(status: int | None) -> None:
     """End with the worker's exit code or signal, so that the server reads it from the guard."""
     if status is not None and os.WIFSIGNALED(status):
@@ -111,12 +131,14 @@ def _end_like(status: int | None) -> None:
         if number != signal.SIGKILL:
             signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
-    os._exit(0 if status is None else os.waitstatus_to_exitcode(status) & 0xFF)
+    os._exit(exit_code(status) & 0xFF)
 
 
-def main(arguments: list[str]) -> None:
-    """Start the command, wait until it or the server ends, and end all its descendants."""
-    pipe, sockets, command = int(arguments[0]), {int(fd) for fd in arguments[1].split(",")}, arguments[2:]
+def watch(pipe: int, sockets: Iterable[int], program: Callable[[], object], own_fds: Iterable[int] = ()) -> int | None:
+    """Run `program` in a worker, wait until it or the server ends, and end all its descendants. Return the worker's wait status.
+
+    `sockets`: the worker's descriptors, which are closed here. `own_fds`: what the worker does not get, beside `pipe`.
+    """
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     # Writing a core dump of a process that has mapped a GPU takes longer than starting the next worker.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -125,9 +147,9 @@ def main(arguments: list[str]) -> None:
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
     signals: list[int] = []
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in _ENDING:
         signal.signal(number, lambda number, frame: signals.append(number))
-    worker = _start(command, sockets)
+    worker = _start(program, (pipe, wake_read, wake_write, *own_fds))
     for fd in sockets:  # so that the other ends of the streams close when the worker ends
         os.close(fd)
     fate: int | None = None
@@ -139,7 +161,13 @@ def main(arguments: list[str]) -> None:
             break
         os.read(wake_read, 512)
         fate, _ = _reap(worker, fate)
-    _end_like(_end_all(worker, fate))
+    return _end_all(worker, fate)
+
+
+def main(arguments: list[str]) -> None:
+    """Watch the command, and end as it ended."""
+    pipe, sockets, command = int(arguments[0]), {int(fd) for fd in arguments[1].split(",")}, arguments[2:]
+    _end_like(watch(pipe, sockets, lambda: _become(command, sockets)))
 
 
 if __name__ == "__main__":

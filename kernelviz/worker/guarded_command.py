@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kernelviz.worker import guard
-from kernelviz.worker.process import environment
+from kernelviz.worker.guarded_module import environment
 
 _POLL_S = 0.05
 _KILL_S = 10.0

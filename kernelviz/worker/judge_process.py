@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
-import signal
 import socket
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -17,33 +13,40 @@ import msgspec
 
 from kernelviz.core import Problem
 from kernelviz.measure.judge.messages import FROM_JUDGE, FromJudge, JudgeCase, Judged, JudgeReady, pair, receive, send
-from kernelviz.worker.process import TAIL_BYTES, environment
+from kernelviz.worker.guarded_module import start_guarded
+from kernelviz.worker.process import TAIL_BYTES
 
 _POLL_MS = 100
 
 
 class JudgeProcess:
-    """A judge that is running. It runs no variant, so it needs no guard: it ends when its connection closes."""
+    """A judge that is running, with its guard."""
 
-    def __init__(self, device_id: str, exchange_s: float | None) -> None:
-        """Start it. `exchange_s`: what an earlier judge of this device measured. Raises OSError."""
+    def __init__(self, device_id: str, exchange_s: float | None, *, copied: bool = False) -> None:
+        """Start it. `exchange_s`: what an earlier judge of this device measured. `copied`: see start_guarded. Raises OSError."""
         self._socket, theirs = pair()
         self._log = tempfile.TemporaryFile("ab+", prefix="kernelviz-judge-", buffering=0)  # noqa: SIM115
         self._number = 0
         known = [] if exchange_s is None else [str(exchange_s)]
-        with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "kernelviz.measure.judge", device_id, str(theirs.fileno()), *known],
-                stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=self._log,
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-                env=environment(),
-            )
+        pipe_read, self._pipe_write = os.pipe()
+        try:
+            with theirs:
+                self._guard = start_guarded(
+                    "kernelviz.measure.judge",
+                    [device_id, "{0}", *known],
+                    pipe=pipe_read,
+                    log=self._log,
+                    sockets=[theirs.fileno()],
+                    copied=copied,
+                )
+        except BaseException:
+            os.close(self._pipe_write)
+            raise
+        finally:
+            os.close(pipe_read)
 
     def alive(self) -> bool:
-        return self._process.poll() is None
+        return self._guard.poll() is None
 
     def ready(self, most_s: float, stopping: Callable[[], bool]) -> JudgeReady | None:
         """Wait until its context is there. None if it ends, if it takes longer than `most_s`, or when `stopping` returns True."""
@@ -75,9 +78,8 @@ class JudgeProcess:
     def end(self) -> None:
         """Kill it and wait until it is gone."""
         self._socket.close()
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        os.close(self._pipe_write)
+        self._guard.wait()
         self._log.close()
 
     def _next(self, most_s: float, stopping: Callable[[], bool]) -> FromJudge | None:

@@ -16,8 +16,9 @@ ENDED = "the judge ended"
 class JudgeSlot:
     """The one judge of a device. For the supervisor's thread."""
 
-    def __init__(self, device_id: str, limits: Limits) -> None:
-        self._device_id, self._limits = device_id, limits
+    def __init__(self, device_id: str, limits: Limits, *, copied: bool = False) -> None:
+        """`copied`: see start_guarded."""
+        self._device_id, self._limits, self._copied = device_id, limits, copied
         self._judge: JudgeProcess | None = None
         self.exchange_s: float | None = None
         """What a call costs by the clock of this device's judges beyond the call itself, by the first of them; None before it has
@@ -32,7 +33,7 @@ class JudgeSlot:
             self.end()
         try:
             if self._judge is None:
-                self._judge = JudgeProcess(self._device_id, self.exchange_s)
+                self._judge = JudgeProcess(self._device_id, self.exchange_s, copied=self._copied)
                 ready = self._judge.ready(self._limits.start_s, stopping)
                 if ready is None:
                     self._give_up()

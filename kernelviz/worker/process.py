@@ -6,17 +6,14 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
-import kernelviz
 from kernelviz.core import Failure
 from kernelviz.core.reasons import WorkerEnded, WorkerGarbled
-from kernelviz.worker import guard
+from kernelviz.worker.guarded_module import Guard, start_guarded
 from kernelviz.worker.protocol import FROM_WORKER, FromWorker, Incoming, ProtocolError, ToWorker, encode
 
 TAIL_BYTES = 1500
@@ -32,9 +29,12 @@ class WorkerDied(Exception):
 class WorkerProcess:
     """A worker that is running. Not thread-safe, but for `wake`."""
 
-    def __init__(self, *, guard_fds: Iterable[int] = (), judge_fd: int | None = None) -> None:
-        """Start guard and worker. `guard_fds`: descriptors that the guard keeps open until the worker's processes are gone.
-        `judge_fd`: the worker's end of its connection with a judge; it stays open here."""
+    def __init__(self, *, guard_fds: Iterable[int] = (), judge_fd: int | None = None, copied: bool = False) -> None:
+        """Start guard and worker. Raises OSError.
+
+        `guard_fds`: descriptors that the guard keeps open until the worker's processes are gone. `judge_fd`: the worker's end of
+        its connection with a judge; it stays open here. `copied`: see start_guarded.
+        """
         self._socket, theirs = socket.socketpair()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_write, False)
@@ -45,17 +45,16 @@ class WorkerProcess:
         self._replies: deque[FromWorker] = deque()
         self._ended = False
         self._garbled: WorkerGarbled | None = None
-        sockets = [str(fd) for fd in (theirs.fileno(), judge_fd) if fd is not None]
-        command = [sys.executable, "-P", "-m", "kernelviz.worker", *sockets]
+        sockets = [fd for fd in (theirs.fileno(), judge_fd) if fd is not None]
         try:
-            self._guard = subprocess.Popen(
-                [sys.executable, "-I", "-S", guard.__file__, str(pipe_read), ",".join(sockets), *command],
-                stdin=subprocess.DEVNULL,
-                stdout=self._log,
-                stderr=self._log,
-                pass_fds=(pipe_read, *map(int, sockets), *guard_fds),
-                start_new_session=True,
-                env=environment(),
+            self._guard = start_guarded(
+                "kernelviz.worker",
+                [f"{{{position}}}" for position in range(len(sockets))],
+                pipe=pipe_read,
+                log=self._log,
+                sockets=sockets,
+                held=guard_fds,
+                copied=copied,
             )
         except BaseException:
             self._close()
@@ -164,7 +163,7 @@ class WorkerProcess:
         self._log.close()
 
 
-_ending: list[subprocess.Popen[bytes]] = []
+_ending: list[Guard] = []
 """Guards that still end processes; listed here so that they are reaped."""
 
 
@@ -175,14 +174,6 @@ def _ready(wanted: Mapping[int, int], timeout_s: float) -> set[int]:
     for descriptor, events in wanted.items():
         poll.register(descriptor, events)
     return {descriptor for descriptor, _ in poll.poll(max(0.0, timeout_s) * 1000)}
-
-
-def environment() -> dict[str, str]:
-    """The environment of child processes: the server's, with this kernelviz first on PYTHONPATH, so that they import it in any
-    folder."""
-    root = str(Path(kernelviz.__file__).parents[1])
-    path = os.environ.get("PYTHONPATH")
-    return {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{path}" if path else root, "PYTHONUNBUFFERED": "1"}
 
 
 def ended_by(returncode: int) -> WorkerEnded:

@@ -78,7 +78,7 @@ class Supervisor:
         self._closing = False
         self._state: State = "none"
         self._reported_ahead: dict[str, int] = {}
-        self._judge = JudgeSlot(device.id, self._limits)
+        self._judge = JudgeSlot(device.id, self._limits, copied=session == SESSION)
         self._thread = threading.Thread(target=self._run, name=f"supervisor {device.id}", daemon=True)
         self._thread.start()
 

@@ -115,7 +115,8 @@ class WorkerSlot:
         connection with a judge; it stays open here."""
         self._plugins, self._stamp, self._environment = plugins, stamp(plugins), None
         try:
-            process = WorkerProcess(guard_fds=self.guard_fds, judge_fd=judge_fd)
+            copied = self._session == SESSION  # others, of tests, import no torch
+            process = WorkerProcess(guard_fds=self.guard_fds, judge_fd=judge_fd, copied=copied)
         except OSError as error:
             self.trouble = Failure(stage="unavailable", reasons=(NoWorker(),), message=str(error))
             self._failed_at_s = time.monotonic()

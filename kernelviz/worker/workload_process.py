@@ -28,7 +28,8 @@ from kernelviz.measure.workloads.messages import (
 from kernelviz.measure.workloads.runner_process import CURRENT, REQUEST
 from kernelviz.worker import guard
 from kernelviz.worker.device_lock import DeviceLock, Holder
-from kernelviz.worker.process import TAIL_BYTES, ended_by, environment
+from kernelviz.worker.guarded_module import environment
+from kernelviz.worker.process import TAIL_BYTES, ended_by
 
 _POLL_MS = 50
 _KILL_S = 30.0

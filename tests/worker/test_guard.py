@@ -1,4 +1,5 @@
-"""After any process dies in any way, no process of a worker is left three seconds later. All processes are real."""
+"""After any process dies in any way, no process of a worker is left three seconds later. All processes are real: workers that are
+new interpreters, and copies of the fork server."""
 
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 SERVER = """
 import sys, threading
 from pathlib import Path
+from kernelviz.worker import fork_server, supervisor, worker_slot
 from kernelviz.core.problem import Problem
 from kernelviz.worker.request import Request
 from kernelviz.worker.supervisor import Supervisor
@@ -30,8 +32,13 @@ class Sink:
     def tell(self, event): pass
     def ended(self, end, message): pass
 
+SESSION = "tests.worker.sessions:open_session"
+
 if __name__ == "__main__":
-    made = Supervisor(DEVICE, session="tests.worker.sessions:open_session", lock_directory=Path(sys.argv[1]))
+    if sys.argv[2] == "copy":
+        worker_slot.SESSION = supervisor.SESSION = SESSION
+        fork_server.NEEDED = (*fork_server.NEEDED[3:4], "tests.worker.sessions")  # no torch
+    made = Supervisor(DEVICE, session=SESSION, lock_directory=Path(sys.argv[1]))
     problem = Problem(op="add", sizes={"n": 1}, dtype="fp32")
     made.submit([Request(run_id="r", owner="", sink=Sink(), problem=problem, variants=("compiler",), baseline="compiler")])
     sys.stdin.read()
@@ -48,9 +55,9 @@ def eventually(true: Callable[[], object], within_s: float, what: str) -> None:
 
 
 class Server:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, way: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", SERVER, str(folder)],
+            [sys.executable, "-c", SERVER, str(folder), way],
             cwd=ROOT,
             env={**os.environ, "KERNELVIZ_TEST_PIDS": str(folder)},
             stdin=subprocess.PIPE,
@@ -60,6 +67,7 @@ class Server:
         eventually(lambda: (folder / "worker.pid").exists(), 20, "the worker did not start its children")
         self.pids = {name: int((folder / f"{name}.pid").read_text()) for name in ("worker", "child", "orphan")}
         self.pids["guard"] = psutil.Process(self.pids["worker"]).ppid()
+        self.above_guard = psutil.Process(self.pids["guard"]).ppid()
 
     def left(self) -> dict[str, int]:
         return {name: pid for name, pid in self.pids.items() if _lives(pid)}
@@ -72,9 +80,10 @@ def _lives(pid: int) -> bool:
         return False
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Server]:
-    made = Server(tmp_path)
+@pytest.fixture(params=["interpreter", "copy"])
+def server(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
+    made = Server(tmp_path, request.param)
+    assert (made.above_guard == made.process.pid) == (request.param == "interpreter")
     yield made
     made.process.kill()
     made.process.wait()

@@ -29,12 +29,12 @@ class CudaMemoryMeter:
 
     def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._before_bytes = torch.cuda.memory_allocated(device)
+        self._before_bytes = _counter(device, "allocated_bytes")
 
     def peak(self, work: Callable[[], Returned]) -> tuple[Returned, int]:
         torch.cuda.reset_peak_memory_stats(device=self._device)
         returned = work()
-        return returned, max(0, torch.cuda.max_memory_allocated(self._device) - self._before_bytes)
+        return returned, max(0, _counter(self._device, "allocated_bytes", "peak") - self._before_bytes)
 
 
 class HostMemoryMeter:
@@ -70,7 +70,13 @@ def memory_now(device: torch.device) -> Memory:
     On a processor, torch counts neither."""
     if device.type != "cuda":
         return lambda: (None, None)
-    return lambda: (torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device))
+    return lambda: (_counter(device, "allocated_bytes"), _counter(device, "reserved_bytes"))
+
+
+def _counter(device: torch.device, name: str, moment: str = "current") -> int:
+    """A counter of the caching allocator. torch.cuda.memory_allocated sorts all of its 160 counters first, which took 3 ms each
+    time, ten times a case, on the host of an H200."""
+    return int(torch.cuda.memory_stats_as_nested_dict(device)[name]["all"][moment])
 
 
 def memory_meter(device: torch.device) -> MemoryMeter:

@@ -1,0 +1,181 @@
+"""The fork server of a kernelviz process: it imports what a worker needs once, and each worker begins as a copy of it.
+
+    python -P -m kernelviz.worker.fork_server SOCKET MODULE...
+
+Importing torch and Triton takes 2 s of processor time, and 5 s on a slow host. A worker is replaced after a crash, after a change
+of a plug-in, and for each untrusted variant. Here the import is paid once, and a worker begins within 20 ms.
+
+No code of a variant or a plug-in ever runs in this process, and it never opens a device: CUDA cannot be used after a fork. If
+an import opened one all the same, new interpreters are started in place of copies. It ends when the server does; guards and
+workers that it started do not depend on it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from kernelviz.worker import guard
+
+NEEDED = (
+    "torch",
+    "triton",
+    "cuda.core",
+    "kernelviz.worker.child",
+    "kernelviz.measure.session.device_session",
+    "kernelviz.measure.timing.cuda",
+    "kernelviz.measure.judge.judge",
+    "kernelviz.ops.kernels.nvrtc",
+)
+"""What a worker or a judge imports before it opens its device."""
+DEVICES = "/dev/nvidia"
+"""With what the names of a GPU's device files begin."""
+MOST_DESCRIPTORS = 32
+
+
+class ForkRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """Run a module as `python -m` does, under a guard.
+
+    `arguments`: `{0}` in one of them stands for the number that the first socket has in the new process. `sockets`: how many of
+    the descriptors the module gets. `environment`: its variables. `folder`: its current folder.
+    """
+
+    module: str
+    arguments: tuple[str, ...]
+    sockets: int
+    environment: dict[bytes, bytes]
+    folder: str
+
+
+def ask(connection: socket.socket, request: ForkRequest, descriptors: Sequence[int]) -> None:
+    """Send a request. `descriptors`: the guard's pipe, a pipe for the exit code, the log, the sockets, and what the guard keeps
+    open. Raises OSError where the fork server is gone."""
+    file = os.memfd_create("kernelviz-fork-request")  # an environment may be larger than a packet
+    try:
+        with os.fdopen(os.dup(file), "wb") as writer:
+            writer.write(msgspec.msgpack.encode(request))
+        socket.send_fds(connection, [b"fork"], [file, *descriptors])
+    finally:
+        os.close(file)
+
+
+def _next(connection: socket.socket) -> tuple[ForkRequest, list[int]] | None:
+    """The next request and its descriptors; None when the server is gone."""
+    with contextlib.suppress(OSError):
+        data, descriptors, _, _ = socket.recv_fds(connection, 16, MOST_DESCRIPTORS)
+        if data:
+            with os.fdopen(descriptors[0], "rb") as file:
+                file.seek(0)
+                return msgspec.msgpack.decode(file.read(), type=ForkRequest), descriptors[1:]
+    return None
+
+
+def serve(descriptor: int, modules: Sequence[str]) -> None:
+    """Import these modules, and then fork for each request until the server closes the connection."""
+    connection = socket.socket(fileno=descriptor)
+    connection.set_inheritable(False)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended guards leave nothing to reap
+    _import(modules)
+    unusable = _opened_devices()
+    if unusable:
+        print(f"an import opened {', '.join(unusable)}: workers begin in new interpreters", file=sys.stderr)  # noqa: T201
+    while (received := _next(connection)) is not None:
+        request, descriptors = received
+        if os.fork() == 0:
+            try:
+                connection.close()
+                _guard(request, descriptors, copied=not unusable)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(1)
+        for fd in descriptors:
+            os.close(fd)
+
+
+def _import(modules: Sequence[str]) -> None:
+    # What imports make stays. Searching it for garbage takes a third of the time, and copies its memory in each worker.
+    gc.disable()
+    for name in modules:
+        with contextlib.suppress(Exception):  # the worker's own import raises it again, and the worker reports it
+            importlib.import_module(name)
+    from kernelviz.ops import catalogue
+
+    catalogue()
+    gc.freeze()
+
+
+def _opened_devices() -> list[str]:
+    """The GPU devices that this process has open."""
+    opened = []
+    with contextlib.suppress(OSError):  # there is /proc on Linux only
+        for link in Path("/proc/self/fd").iterdir():
+            with contextlib.suppress(OSError):
+                opened.append(str(link.readlink()))
+    return sorted({name for name in opened if name.startswith(DEVICES)})
+
+
+def _guard(request: ForkRequest, descriptors: Sequence[int], *, copied: bool) -> None:
+    """Be the guard of the module, and write how it ended into the pipe for the exit code, as 4 bytes."""
+    pipe, code, log, *rest = descriptors
+    sockets, held = rest[: request.sockets], rest[request.sockets :]
+    os.setsid()
+    with open(os.devnull, "rb") as nothing:  # noqa: PTH123
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
+    os.environb.clear()
+    os.environb.update(request.environment)
+    with contextlib.suppress(OSError):
+        os.chdir(request.folder)
+    if copied:
+        ended = guard.exit_code(guard.watch(pipe, sockets, lambda: _run(request, sockets), (code, *held)))
+    else:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        command = guarded_command(request.module, request.arguments, pipe, sockets)
+        ended = subprocess.run(command, pass_fds=(pipe, *sockets, *held), check=False).returncode
+    os.write(code, ended.to_bytes(4, "little", signed=True))
+    os._exit(0)
+
+
+def guarded_command(module: str, arguments: Sequence[str], pipe: int, sockets: Sequence[int]) -> list[str]:
+    """The command that runs a module under a guard in new interpreters."""
+    numbers = [str(fd) for fd in sockets]
+    command = [sys.executable, "-P", "-m", module, *(one.format(*numbers) for one in arguments)]
+    return [sys.executable, "-I", "-S", guard.__file__, str(pipe), ",".join(numbers), *command]
+
+
+def _run(request: ForkRequest, sockets: Sequence[int]) -> None:
+    """Run the module as a new interpreter would, and end the process."""
+    gc.enable()
+    code = 1
+    try:
+        sys.argv = [request.module, *(one.format(*sockets) for one in request.arguments)]
+        runpy.run_module(request.module, run_name="__main__", alter_sys=True)
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code & 0xFF)
+
+
+if __name__ == "__main__":
+    serve(int(sys.argv[1]), sys.argv[2:])
