@@ -130,7 +130,7 @@ def _opened_devices() -> list[str]:
 def _guard(request: ForkRequest, descriptors: Sequence[int], *, copied: bool) -> None:
     """Be the guard of the module, and write how it ended into the pipe for the exit code, as 4 bytes."""
     pipe, code, log, *rest = descriptors
-    sockets, held = rest[: request.sockets], rest[request.sockets :]
+    sockets, guard_fds = rest[: request.sockets], rest[request.sockets :]
     os.setsid()
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123
         os.dup2(nothing.fileno(), 0)
@@ -142,11 +142,11 @@ def _guard(request: ForkRequest, descriptors: Sequence[int], *, copied: bool) ->
     with contextlib.suppress(OSError):
         os.chdir(request.folder)
     if copied:
-        ended = guard.exit_code(guard.watch(pipe, sockets, lambda: _run(request, sockets), (code, *held)))
+        ended = guard.exit_code(guard.watch(pipe, sockets, lambda: _run(request, sockets), (code, *guard_fds)))
     else:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         command = guarded_command(request.module, request.arguments, pipe, sockets)
-        ended = subprocess.run(command, pass_fds=(pipe, *sockets, *held), check=False).returncode
+        ended = subprocess.run(command, pass_fds=(pipe, *sockets, *guard_fds), check=False).returncode
     os.write(code, ended.to_bytes(4, "little", signed=True))
     os._exit(0)
 

@@ -85,7 +85,13 @@ class ForkServer:
         return self._process.poll() is None and self._imported == _importable()
 
     def start(
-        self, module: str, arguments: Sequence[str], pipe: int, log: int, sockets: Sequence[int], held: Iterable[int]
+        self,
+        module: str,
+        arguments: Sequence[str],
+        pipe: int,
+        log: int,
+        sockets: Sequence[int],
+        guard_fds: Iterable[int],
     ) -> ForkedGuard:
         """Have it start a guard with a copy of itself that runs the module. Raises OSError."""
         code_read, code_write = os.pipe()
@@ -97,7 +103,7 @@ class ForkServer:
                 environment={os.fsencode(name): os.fsencode(value) for name, value in environment().items()},
                 folder=str(Path.cwd()),
             )
-            fork_server.ask(self._connection, request, [pipe, code_write, log, *sockets, *held])
+            fork_server.ask(self._connection, request, [pipe, code_write, log, *sockets, *guard_fds])
         except BaseException:
             os.close(code_read)
             raise
@@ -134,24 +140,24 @@ def start_guarded(
     pipe: int,
     log: IO[bytes],
     sockets: Sequence[int],
-    held: Iterable[int] = (),
+    guard_fds: Iterable[int] = (),
     copied: bool = False,
 ) -> Guard:
     """Run a module under a guard. Raises OSError.
 
     `arguments`: `{0}` stands for the number of the first of `sockets`, the descriptors that the module gets. `pipe`: the guard
-    ends everything when its other end closes. `held`: descriptors that the guard keeps open until then. `copied`: begin as a copy
+    ends everything when its other end closes. `guard_fds`: descriptors that the guard keeps open until then. `copied`: begin as a copy
     of the fork server, which has imported torch, in place of a new interpreter.
     """
     if copied and sys.platform == "linux":
         with contextlib.suppress(ConnectionError), _shared:  # the fork server ended just now
-            return _fork_server().start(module, arguments, pipe, log.fileno(), sockets, held)
+            return _fork_server().start(module, arguments, pipe, log.fileno(), sockets, guard_fds)
     return subprocess.Popen(
         guarded_command(module, arguments, pipe, sockets),
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=log,
-        pass_fds=(pipe, *sockets, *held),
+        pass_fds=(pipe, *sockets, *guard_fds),
         start_new_session=True,
         env=environment(),
     )

@@ -53,7 +53,7 @@ class WorkerProcess:
                 pipe=pipe_read,
                 log=self._log,
                 sockets=sockets,
-                held=guard_fds,
+                guard_fds=guard_fds,
                 copied=copied,
             )
         except BaseException:

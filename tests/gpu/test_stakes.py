@@ -173,9 +173,9 @@ def test_a_sweep_of_bound_variants_is_a_matter_of_two_seconds(session: DeviceSes
 
 def test_a_run_has_its_cold_times_first_and_the_other_figures_after(bench: Bench) -> None:
     plan = bench.plan(
-        RunRequest(op="add", sizes={"n": "2^12..2^16"}, variants=("torch_eager", "triton_block"), device="cuda:0")
+        RunRequest(op="add", sizes={"n": "2^12,2^16"}, variants=("torch_eager", "triton_block"), device="cuda:0")
     )
-    run_id = bench.run(plan)
+    run_id = bench.run(plan, Method(budget_s=0.2, figures=USUAL_FIGURES))
     first: dict[str, list[bool]] = {}
     for _, event in bench.follow(run_id):
         if isinstance(event, CaseDone):

@@ -59,7 +59,7 @@ def running(copied: bool, *arguments: str, keeps: int | None = None) -> Iterator
                 pipe=read,
                 log=log,
                 sockets=[theirs.fileno()],
-                held=[] if keeps is None else [keeps],
+                guard_fds=[] if keeps is None else [keeps],
                 copied=copied,
             )
         os.close(read)
