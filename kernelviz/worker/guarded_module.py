@@ -146,8 +146,8 @@ def start_guarded(
     """Run a module under a guard. Raises OSError.
 
     `arguments`: `{0}` stands for the number of the first of `sockets`, the descriptors that the module gets. `pipe`: the guard
-    ends everything when its other end closes. `guard_fds`: descriptors that the guard keeps open until then. `copied`: begin as a copy
-    of the fork server, which has imported torch, in place of a new interpreter.
+    ends everything when its other end closes. `guard_fds`: descriptors that the guard keeps open until then. `copied`: begin as a
+    copy of the fork server, which has imported torch, in place of a new interpreter.
     """
     if copied and sys.platform == "linux":
         with contextlib.suppress(ConnectionError), _shared:  # the fork server ended just now
