@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -16,6 +15,7 @@ import pytest
 from figures import record
 from host_speed import host_call_s, slowdown
 from parts import part
+from this_checkout import import_this_checkout
 
 from kernelviz.bench import Bench
 from kernelviz.core import CaseDone, CompiledAhead, Event, Method, Problem, RunEnded
@@ -44,11 +44,6 @@ SIZES: dict[str, dict[str, int]] = {
 FIRST_RESULT_S = 0.7
 """For each variant of the first problem, torch_eager too, because all are bound before one is measured: of a cold run on an H200,
 on a host as fast as that of host_speed.py. Eight variants took 5.2 to 5.6 s. 28 s were seen when all was compiled in line."""
-
-
-def import_this_checkout(patched: pytest.MonkeyPatch) -> None:
-    """Processes that this one starts import kernelviz from here, and the rest from where this one has it."""
-    patched.setenv("PYTHONPATH", os.pathsep.join([str(TESTS.parent), *filter(None, [os.environ.get("PYTHONPATH")])]))
 
 
 def empty_caches(folder: Path, patched: pytest.MonkeyPatch) -> None:

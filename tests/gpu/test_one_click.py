@@ -12,6 +12,7 @@ import json
 import os
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,12 +35,16 @@ from judged import (
 from on_record import LEFT_OUT, asks_all
 from part_report import environment
 from parts import part
+from this_checkout import import_this_checkout
 
 from kernelviz.bench import Bench
-from kernelviz.core import Conditions, Result, Run, TracingShortens
+from kernelviz.core import Case, Conditions, Result, Run, TracingShortens
 from kernelviz.core.events import CaseStep, RunEnded
 from kernelviz.core.problem import QUICK, Plan
 from kernelviz.core.result import Failure
+from kernelviz.measure.compile_ahead.messages import UpcomingCases
+from kernelviz.measure.compile_ahead.processes import CompilerProcesses, compile_processes
+from kernelviz.measure.compile_ahead.selection import cases_to_compile
 from kernelviz.metrics.ncu_agreement import middle_samples_s
 from kernelviz.ops import catalogue, op_named
 from kernelviz.text.failures import describe_failure
@@ -58,13 +63,50 @@ ONE_IN = 5
 """Of the cases of which docs/gpu-figures.json has a comparison with ncu, so many are compared again: others at each commit. ncu
 takes a quarter of a second a case, and what is asked is the method of timing, of which a fifth of 550 cases says as much."""
 
+LONGEST_COMPILATION_S = 150.0
+"""What is not compiled after this time, the runs compile."""
+
 Clicked = dict[str, Run]
 
 
 @pytest.fixture(scope="module")
-def clicked() -> Clicked:
-    """The runs of the ops that were measured so far, by the op's name."""
+def clicked(request: pytest.FixtureRequest) -> Clicked:
+    """The runs of the ops that were measured so far, by the op's name; none yet, but the kernels of the ops that will be are
+    compiled."""
+    chosen = [getattr(item, "callspec", None) for item in request.session.items]
+    names = {spec.params.get("name") for spec in chosen if spec is not None}
+    cases = [case for case in cases_for_ncu() if case.problem.op in names]
+    if cases:
+        with pytest.MonkeyPatch.context() as patched:
+            import_this_checkout(patched)
+            compile_together(cases)
     return {}
+
+
+def compile_together(cases: Sequence[Case]) -> None:
+    """Compile the kernels of these cases in as many processes as a worker uses. A run compiles only its own op's, of which one
+    may take as long as a hundred others: a product of CUTLASS a minute, in each of four ops. The part kernels leaves most of
+    them in the caches."""
+    import torch
+
+    from kernelviz.measure.compile_ahead.device_facts import facts_of
+
+    named: defaultdict[str, list[str]] = defaultdict(list)
+    for case in cases:
+        named[case.problem.op].append(case.variant)
+    upcoming = [UpcomingCases(problem=problem_for_ncu(op_named(op)), variants=tuple(v)) for op, v in named.items()]
+    work = cases_to_compile(catalogue(), upcoming)
+    work.sort(key=lambda one: not op_named(one[0].op).variant_named(one[1]).slow_compile)
+    began_s = time.monotonic()
+    compilers = CompilerProcesses(compile_processes())
+    try:
+        compilers.begin(facts_of(torch.device("cuda:0")), ())
+        compilers.expect("one_click", work)
+        while (done := compilers.progress()[0]) < len(work) and time.monotonic() - began_s < LONGEST_COMPILATION_S:
+            compilers.let_run(0.1)
+    finally:
+        compilers.close()
+    record("one_click_compiled", {"cases": len(work), "compiled": done, "seconds": time.monotonic() - began_s})
 
 
 def _plan(bench: Bench, name: str, *, whole: bool) -> Plan:
