@@ -15,6 +15,7 @@ from kernelviz import bench as use_cases
 from kernelviz import formats
 from kernelviz.bench import RunSummary, comparison, run_files
 from kernelviz.bench.card import card as draw_card
+from kernelviz.bench.exported import encoded
 from kernelviz.bench.history import History
 from kernelviz.core import BadField, Failure, Run, check_name
 from kernelviz.formats import document
@@ -122,7 +123,7 @@ class Report(Run, frozen=True, kw_only=True):
         run: Run = msgspec.structs.replace(self, code=msgspec.UNSET)
         if with_code:
             run, _ = use_cases.current().history.code.with_code(self, plugins=with_plugin_code)
-        data = form.encode(run)
+        data = encoded(use_cases.current(), run, form)
         target.write_bytes(data)
         if unreadable := formats.describe_unreadable(form.name, len(data)):
             warnings.warn(f"{target}: {unreadable}", stacklevel=2)

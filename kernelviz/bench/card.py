@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import cast, get_args
 
-import msgspec
-
 from kernelviz.bench.bench import Bench
+from kernelviz.bench.exported import with_roofs
 from kernelviz.bench.snapshots import selected
 from kernelviz.core import BadField, Run, check_name
 from kernelviz.metrics import foreign_times
@@ -32,7 +31,6 @@ def card(
     check_name("scheme", scheme, get_args(Scheme))
     if foreign_times.alone(run):
         raise BadField("run", run.id, "it holds times of another tool only, and a card shows device times")
-    environment = msgspec.structs.replace(run.environment, roofs=bench.roofs_of(run))
-    part = msgspec.structs.replace(selected(run, variants=variants), environment=environment)
+    part = with_roofs(bench, selected(run, variants=variants))
     every = charted_variants(run)
     return draw(part, headline=cast(Headline, l2), link=link, scheme=cast(Scheme, scheme), beside=every)

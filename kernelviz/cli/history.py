@@ -13,6 +13,7 @@ from kernelviz import formats
 from kernelviz.bench import RunSummary, backup, run_files
 from kernelviz.bench.card import card as draw_card
 from kernelviz.bench.code import describe_left_out
+from kernelviz.bench.exported import encoded
 from kernelviz.bench.snapshots import at_sizes, selected
 from kernelviz.bench.summaries import matches
 from kernelviz.cli import console, options, tables, tune
@@ -286,11 +287,12 @@ def export(
         title=title,
         note=note,
     )
-    data = form.encode(
+    part = (
         _with_code(selection, form, plugins=with_plugin_code)
         if with_code
         else msgspec.structs.replace(selection, code=msgspec.UNSET)
     )
+    data = encoded(use_cases.current(), part, form)
     if unreadable := formats.describe_unreadable(form.name, len(data)):
         console.warn(f"{out or 'stdout'}: {unreadable} (--variants, --size)")
     if out is None:

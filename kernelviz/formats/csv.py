@@ -2,8 +2,9 @@
 
 import csv
 import io
+from collections.abc import Sequence
 
-from kernelviz.core import Run
+from kernelviz.core import Roof, Run
 from kernelviz.formats.export_format import Export
 from kernelviz.tables.column import Value
 from kernelviz.tables.records import records
@@ -14,7 +15,12 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def encode(run: Run) -> bytes:
     """UTF-8, RFC 4180. A run without a result has only the names of the columns."""
-    rows = records(run)
+    return encode_with_roofs(run, run.environment.roofs)
+
+
+def encode_with_roofs(run: Run, roofs: Sequence[Roof]) -> bytes:
+    """As `encode`, with shares of these roofs."""
+    rows = records(run, roofs)
     columns = list(rows[0]) if rows else ["run", "device", "op", "variant", "time_s"]
     out = io.StringIO(newline="")
     csv.writer(out).writerows([map(cell, columns), *([cell(record[name]) for name in columns] for record in rows)])
@@ -32,5 +38,10 @@ def cell(value: Value) -> str:
 
 
 EXPORT = Export(
-    name="csv", suffix=".csv", media_type="text/csv", encode=encode, label="CSV, one row per case, without samples"
+    name="csv",
+    suffix=".csv",
+    media_type="text/csv",
+    encode=encode,
+    encode_with_roofs=encode_with_roofs,
+    label="CSV, one row per case, without samples",
 )

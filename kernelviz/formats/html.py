@@ -7,18 +7,20 @@ import gzip
 import hashlib
 import json
 from base64 import b64encode
+from collections.abc import Sequence
 from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from typing import Any
 
 import kernelviz
-from kernelviz.core import Run
+from kernelviz.core import Roof, Run
 from kernelviz.formats.browser import bundle
 from kernelviz.formats.export_format import Export
 from kernelviz.formats.offline import charts, sections, selection, tables
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.chart_selection import charted_run
+from kernelviz.metrics.run_with_roofs import run_with_roofs
 from kernelviz.text import describe_selection
 from kernelviz.text.samples import WHY_MEDIAN
 
@@ -34,34 +36,42 @@ def _part(name: str) -> str:
 
 
 def page(run: Run) -> bytes:
-    """The whole file, UTF-8. Samples are thinned until it is under MOST_BYTES, or left out; the page says so.
+    """See page_with_roofs."""
+    return page_with_roofs(run, run.environment.roofs)
+
+
+def page_with_roofs(run: Run, roofs: Sequence[Roof]) -> bytes:
+    """The whole file, UTF-8, with shares of these roofs. Samples are thinned until it is under MOST_BYTES, or left out; the page
+    says so.
 
     Of times that another tool took there is a table, and nothing to draw: no rate, no baseline, no roof.
     """
-    part = selection.part_of(run)
+    compared = run_with_roofs(run, roofs)
+    part = selection.part_of(compared)
     if foreign_times.alone(run):
         times = f"<section><h2>Every time</h2>{tables.other_times(part)}</section>"
         return _whole(
-            run, f"{_paragraph(selection.describe_part(run, part))}{times}\n{sections.failures(part)}"
+            run, roofs, f"{_paragraph(selection.describe_part(compared, part))}{times}\n{sections.failures(part)}"
         ).encode()
     view = charts.view_of(charted_run(part))
     everything, html = charts.data(view), b""
     for most in _POINTS:
-        html = _page(run, part, view, charts.thinned(everything, most), most).encode()
+        html = _page(run, compared, part, view, charts.thinned(everything, most), most).encode()
         if len(html) < MOST_BYTES:
             break
     return html
 
 
-def _page(run: Run, part: Run, view: charts.View, chart_data: dict[str, Any], most: int) -> str:
-    """`part`: the cases that the page shows. `view`: the part of these that the charts show."""
+def _page(run: Run, compared: Run, part: Run, view: charts.View, chart_data: dict[str, Any], most: int) -> str:
+    """`compared`: the run with the roofs of the page. `part`: the cases of it that the page shows. `view`: the part of these that
+    the charts show."""
     data = json.dumps(chart_data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     library, its_hash = plotly()
     thinning = (
         f"At most {most} evenly chosen samples of each series are drawn; the document has all of them." if most else ""
     )
     few = (
-        _paragraph(selection.describe_part(run, part))
+        _paragraph(selection.describe_part(compared, part))
         + _paragraph(str(describe_selection(part) or ""))
         + _paragraph(selection.describe_sizes(len(view.problems), view.sizes))
     )
@@ -80,10 +90,12 @@ below.</p><noscript><p class="without">Charts need JavaScript. Every figure is i
     credit = """; charts by
 <a href="https://plotly.com/javascript/">plotly.js</a> (MIT licence, © Plotly, Inc.), which is inside the
 file"""
-    return _whole(run, main, data_of_charts, its_hash, credit)
+    return _whole(run, compared.environment.roofs, main, data_of_charts, its_hash, credit)
 
 
-def _whole(run: Run, main: str, data_of_charts: str = "", library_hash: str = "", credit: str = "") -> str:
+def _whole(
+    run: Run, roofs: Sequence[Roof], main: str, data_of_charts: str = "", library_hash: str = "", credit: str = ""
+) -> str:
     """The page around what a run says of its cases."""
     script, style = bundle.chart_script() + _part("page.js"), bundle.chart_style() + _part("page.css")
     # Streams and styles only: no font or address can be loaded, whatever a text of the run says. Pictures can only be those
@@ -101,7 +113,7 @@ def _whole(run: Run, main: str, data_of_charts: str = "", library_hash: str = ""
 <body><header>{sections.head(run)}</header>
 <main>{main}
 <section><h2>Measure it again</h2>{sections.again(run)}</section>
-<section><h2>Environment</h2>{sections.environment(run)}</section>
+<section><h2>Environment</h2>{sections.environment(run, roofs)}</section>
 <section><h2>Method</h2>{sections.method(run)}</section></main>
 <footer><h2>This file</h2>{sections.seal(run)}
 <p class="how">Made by kernelviz {escape(kernelviz.__version__)}{credit}. It loads nothing from anywhere.</p></footer>
@@ -158,5 +170,10 @@ def plotly() -> tuple[str, str]:
 
 
 EXPORT = Export(
-    name="html", suffix=".html", media_type="text/html", encode=page, label="web page (.html), opens offline"
+    name="html",
+    suffix=".html",
+    media_type="text/html",
+    encode=page,
+    encode_with_roofs=page_with_roofs,
+    label="web page (.html), opens offline",
 )

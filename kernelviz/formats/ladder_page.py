@@ -88,7 +88,7 @@ text below.</p><noscript><p class="without">The chart needs JavaScript. Every va
 {_rest(ladder, backend)}
 <section><h2>How to read this</h2>{_list(HOW_TO_READ)}</section>
 <section><h2>Measure it again</h2><pre tabindex=0>{escape(_command(ladder))}</pre></section>
-<section><h2>Environment</h2>{sections.environment(run)}</section></main>
+<section><h2>Environment</h2>{sections.environment(run, run.environment.roofs)}</section></main>
 <footer><h2>This file</h2>{sections.seal(run)}<p class="how">Made by kernelviz {escape(kernelviz.__version__)}; charts by
 plotly.js (MIT licence, © Plotly, Inc.), which is inside the file. It loads nothing from anywhere.</p></footer>
 <script type="text/plain" id="data">{packed(_data(ladder, chosen, by))}</script>

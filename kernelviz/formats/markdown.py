@@ -6,7 +6,7 @@ Text of a run is written as code, so that it cannot become a mention, a link or 
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from kernelviz.core import Run
+from kernelviz.core import Roof, Run
 from kernelviz.core.command import commands
 from kernelviz.formats import document
 from kernelviz.formats.export_format import Export
@@ -24,6 +24,7 @@ from kernelviz.text.report import (
     above_roofs,
     conclusion,
     configurations,
+    describe_later_roofs,
     doubts,
     failures,
     heading,
@@ -37,12 +38,17 @@ _TICKS = re.compile(r"`+")
 
 def encode(run: Run) -> bytes:
     """The run as Markdown in UTF-8: one table, failures and doubts, the machine, and the command that measures the same plan."""
-    return "\n".join(_lines(run)).encode("utf-8", "replace") + b"\n"
+    return encode_with_roofs(run, run.environment.roofs)
 
 
-def _lines(run: Run) -> Iterator[str]:
+def encode_with_roofs(run: Run, roofs: Sequence[Roof]) -> bytes:
+    """As `encode`, with shares of these roofs."""
+    return "\n".join(_lines(run, roofs)).encode("utf-8", "replace") + b"\n"
+
+
+def _lines(run: Run, roofs: Sequence[Roof]) -> Iterator[str]:
     whole, run = run, selection.part_of(run)
-    table_rows = rows(run, run.environment.roofs)
+    table_rows = rows(run, roofs)
     alone = foreign_times.alone(run)
     if run.title:
         yield f"### {code(run.title)}\n"
@@ -57,8 +63,9 @@ def _lines(run: Run) -> Iterator[str]:
         yield from (f"- {code(f'{name}: {how}')}" for name, how in describe_methods(run).items())
     yield ""
     if not alone:
-        yield f"**{code(conclusion(summary(table_rows), run, run.environment.roofs))}**\n"
+        yield f"**{code(conclusion(summary(table_rows), run, roofs))}**\n"
     for line in (
+        *describe_later_roofs(run, roofs),
         *failures(table_rows),
         *above_roofs(table_rows),
         *configurations(table_rows, run),
@@ -128,5 +135,6 @@ EXPORT = Export(
     suffix=".md",
     media_type="text/markdown",
     encode=encode,
+    encode_with_roofs=encode_with_roofs,
     label="Markdown table, for an issue or a pull request",
 )

@@ -1,10 +1,10 @@
 """A case as one flat record: the columns of a data frame, of CSV and of Parquet, in SI base units as their names say."""
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import count
 
-from kernelviz.core import Result, Run
+from kernelviz.core import Result, Roof, Run
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.rows import rows
 from kernelviz.tables import cases
@@ -12,9 +12,9 @@ from kernelviz.tables.cases import Case
 from kernelviz.tables.column import Value, View
 
 
-def records(run: Run) -> list[dict[str, Value]]:
-    """A record for each case, in plan order; all of them have the same columns."""
-    all_cases = [Case(run, row) for row in rows(run, run.environment.roofs)]
+def records(run: Run, roofs: Sequence[Roof] | None = None) -> list[dict[str, Value]]:
+    """A record for each case, in plan order; all of them have the same columns. `roofs`: others than those of the run."""
+    all_cases = [Case(run, row) for row in rows(run, run.environment.roofs if roofs is None else roofs)]
     records = [_record(case) for case in all_cases]
     columns = _other_columns(foreign_times.names(run), records[0] if records else ())
     return [record | _other_times(case.result, columns) for record, case in zip(records, all_cases, strict=True)]

@@ -83,6 +83,14 @@ def _reasons(alike: Sequence[Quality]) -> list[str]:
     return reasons
 
 
+def describe_later_roofs(run: Run, roofs: Sequence[Roof]) -> list[Text]:
+    """That the roofs were measured after the run, and when the last of them was; nothing if that is not so, or not known."""
+    last = max((roof.measured_at for roof in roofs if roof.measured_at), default="")
+    if not run.created_at or last <= run.created_at:
+        return []
+    return [Text(f"The roofs were measured after the run, the last on {last[:16].replace('T', ' ')} UTC.")]
+
+
 def conclusion(summary: Summary | None, run: Run, roofs: Sequence[Roof]) -> Text:
     """The best variant overall and the one that wins the most sizes, and what is missing for a share of the roof."""
     if summary is None:

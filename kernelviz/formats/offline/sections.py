@@ -26,6 +26,7 @@ from kernelviz.text import (
 )
 from kernelviz.text import method as method_text
 from kernelviz.text.failures import format_stage, has_description
+from kernelviz.text.report import describe_later_roofs
 from kernelviz.text.tiles import tiles
 from kernelviz.text.times import FIGURES
 
@@ -112,8 +113,8 @@ def again(run: Run) -> str:
     return f"<pre id=command tabindex=0>{lines}</pre><button id=copy hidden>Copy</button>{said}"
 
 
-def environment(run: Run) -> str:
-    """The machine, its software, and its roofs."""
+def environment(run: Run, roofs: Sequence[Roof]) -> str:
+    """The machine, its software, and the roofs with which the run is compared."""
     here, device = run.environment, run.environment.device
     facts: list[tuple[str, object]] = [
         ("device", device.name),
@@ -137,7 +138,7 @@ def environment(run: Run) -> str:
         ("kernelviz", here.kernelviz),
         *here.versions.items(),
     ]
-    return f"{_facts(facts)}<h3>Roofs</h3>{_roofs(here.roofs)}"
+    return f"{_facts(facts)}<h3>Roofs</h3>{_roofs(run, roofs)}"
 
 
 def _facts(facts: Sequence[tuple[str, object]]) -> str:
@@ -145,16 +146,17 @@ def _facts(facts: Sequence[tuple[str, object]]) -> str:
     return f"<dl class=pairs>{''.join(pairs)}</dl>"
 
 
-def _roofs(roofs: Sequence[Roof]) -> str:
+def _roofs(run: Run, roofs: Sequence[Roof]) -> str:
     if not roofs:
-        return "<p>No roof had been measured on this device before the run, so shares of the roof are unknown.</p>"
+        return "<p>No roof of this device is known, so shares of the roof are unknown.</p>"
+    later = "".join(f"<p>{escape(str(line))}</p>" for line in describe_later_roofs(run, roofs))
     lines = "".join(
         f"<tr><td>{escape(format_roof_name(r))}<td class=n>{escape(format_roof_value(r))}<td class=n>{escape(_interval(r))}"
         f"<td>{escape(r.how or 'unknown')}<td>{escape(when(r.measured_at) if r.measured_at else 'unknown')}</tr>"
         for r in roofs
     )
     return (
-        f"<details><summary>{len(roofs)} roofs, measured on this device</summary>"
+        f"{later}<details><summary>{len(roofs)} roofs, measured on this device</summary>"
         "<div class=scroll tabindex=0 role=region aria-label=Roofs><table><thead>"
         "<tr><th>roof<th>value<th>95 % interval<th>how<th>measured</tr>"
         f"</thead><tbody>{lines}</tbody></table></div></details>"

@@ -2,12 +2,11 @@
 
 from functools import partial
 
-import msgspec
 import streamlit as st
 
-from kernelviz.bench import Bench, regression
+from kernelviz.bench import Bench, exported, regression
 from kernelviz.bench.snapshots import narrowed
-from kernelviz.core import LIVING, Roof, Run, UnknownRun, units
+from kernelviz.core import LIVING, Run, UnknownRun, units
 from kernelviz.core.run_cache import RunCache
 from kernelviz.plots.frame import format_run
 from kernelviz.ui.shared import callbacks, session
@@ -43,12 +42,7 @@ def second_run(bench: Bench, run: Run) -> Run | None:
 
 def with_roofs(bench: Bench, run: Run) -> Run:
     """The run with its roofs, so that a chart of several runs compares each with the roofs of its own machine."""
-    roofs = bench.roofs_of(run)
-    return run if roofs == run.environment.roofs else _with_roofs.get((run, roofs), lambda: _replaced(run, roofs))
-
-
-def _replaced(run: Run, roofs: tuple[Roof, ...]) -> Run:
-    return msgspec.structs.replace(run, environment=msgspec.structs.replace(run.environment, roofs=roofs))
+    return _with_roofs.get((run, bench.roofs_of(run)), lambda: exported.with_roofs(bench, run))
 
 
 def narrowed_pair(bench: Bench, run: Run, second: Run | None, variants: tuple[str, ...]) -> tuple[Run, Run | None]:

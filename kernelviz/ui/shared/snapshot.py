@@ -6,6 +6,7 @@ from functools import partial
 import streamlit as st
 
 from kernelviz.bench import Bench
+from kernelviz.bench.exported import encoded
 from kernelviz.bench.history import NOTE_CHARACTERS, TITLE_CHARACTERS
 from kernelviz.bench.snapshots import selected
 from kernelviz.core import Run
@@ -40,7 +41,7 @@ def save(bench: Bench, run: Run, variants: Sequence[str]) -> None:
     part = selected(stored, variants=variants, problems=chosen, title=" ".join(title.split()), note=note.strip())
     sha256 = digest(part)
     download_button.button(
-        partial(export.encode, part),
+        partial(encoded, bench, part, export),
         f"kernelviz-{part.id}{export.suffix}",
         export.media_type,
         choice=(export.name, sha256, part.id, part.title, part.note),
