@@ -356,4 +356,4 @@ def format_estimate(plan: Plan, form: Form, ahead: int | None) -> str:
     most_s = len(plan.problems) * form.method.longest_s(len(plan.variants))
     time = f"{most_s:.3g} s" if most_s < 90 else f"{most_s / 60:.0f} min"
     queue = "" if ahead is None else f" · {describe_queue_position(RunQueued(ahead=ahead))}"
-    return f"{units.counted(cases, 'case')} · ≤ {time} measuring, plus compile time{queue}"
+    return f"{units.counted(cases, 'case')} · ≤ {time} measuring, plus compiling and checking{queue}"

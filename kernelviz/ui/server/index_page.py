@@ -9,7 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from kernelviz.ui.server import assets, request_guard, response_headers, static_files, widget_scripts
+from kernelviz.ui.server import assets, browser_cookie, request_guard, response_headers, static_files, widget_scripts
 
 _HEAD, _HEAD_END = b"<head>", b"</head>"
 
@@ -67,7 +67,12 @@ class _Extended:
 def middleware() -> list[Middleware]:
     """What the server needs besides its routes, the outermost first."""
     guards = [Middleware(response_headers.ResponseHeaders), Middleware(request_guard.RequestGuard)]
-    return [*guards, Middleware(static_files.StaticFiles), Middleware(IndexPage)]
+    return [
+        *guards,
+        Middleware(browser_cookie.BrowserCookie),
+        Middleware(static_files.StaticFiles),
+        Middleware(IndexPage),
+    ]
 
 
 def _is_page(start: Message) -> bool:

@@ -1,4 +1,4 @@
-"""The bench of the process, and the name of this browser session in the queue."""
+"""The bench of the process, and the name of this browser in the queue."""
 
 import uuid
 
@@ -6,6 +6,7 @@ import streamlit as st
 
 import kernelviz.bench
 from kernelviz.bench import Bench
+from kernelviz.ui.server.browser_cookie import named_by
 
 
 def bench() -> Bench:
@@ -14,5 +15,7 @@ def bench() -> Bench:
 
 
 def owner() -> str:
-    """The name of this browser session, by which the queue alternates between users."""
-    return str(st.session_state.setdefault("owner", f"browser {uuid.uuid4().hex[:8]}"))
+    """The name of this browser, by which the queue alternates between users; of this session where it keeps no cookies."""
+    if "owner" not in st.session_state:
+        st.session_state["owner"] = named_by(st.context.cookies.to_dict()) or f"browser {uuid.uuid4().hex[:8]}"
+    return str(st.session_state["owner"])
