@@ -123,7 +123,7 @@ class Report(Run, frozen=True, kw_only=True):
         run: Run = msgspec.structs.replace(self, code=msgspec.UNSET)
         if with_code:
             run, _ = use_cases.current().history.code.with_code(self, plugins=with_plugin_code)
-        data = encoded(use_cases.current(), run, form)
+        data = encoded(run, form, use_cases.current)
         target.write_bytes(data)
         if unreadable := formats.describe_unreadable(form.name, len(data)):
             warnings.warn(f"{target}: {unreadable}", stacklevel=2)

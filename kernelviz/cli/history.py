@@ -292,7 +292,7 @@ def export(
         if with_code
         else msgspec.structs.replace(selection, code=msgspec.UNSET)
     )
-    data = encoded(use_cases.current(), part, form)
+    data = encoded(part, form, use_cases.current)
     if unreadable := formats.describe_unreadable(form.name, len(data)):
         console.warn(f"{out or 'stdout'}: {unreadable} (--variants, --size)")
     if out is None:

@@ -15,6 +15,8 @@ SILENT_BYTES = 256 * 2**20
 """More than the used memory of a GPU without programs (H200: 0 B beside the driver's own), and less than one CUDA context."""
 _FIRST_NAMESPACE = "pid:[4026531836]"
 """The machine's own namespace of process ids: PROC_PID_INIT_INO in Linux's include/linux/proc_ns.h."""
+_WORKERS = frozenset({"kernelviz.worker", "kernelviz.worker.fork_server"})
+"""The modules in the command lines of workers; a worker that is a copy of the fork server has that of the fork server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,4 +91,4 @@ def _neighbour(pid: int) -> Neighbour:
         process = psutil.Process(pid).as_dict(["name", "cmdline"])  # None where access is denied
     except psutil.Error:
         return Neighbour(pid, None)
-    return Neighbour(pid, process["name"], waits="kernelviz.worker" in (process["cmdline"] or ()))
+    return Neighbour(pid, process["name"], waits=not _WORKERS.isdisjoint(process["cmdline"] or ()))

@@ -84,11 +84,12 @@ def _reasons(alike: Sequence[Quality]) -> list[str]:
 
 
 def describe_later_roofs(run: Run, roofs: Sequence[Roof]) -> list[Text]:
-    """That the roofs were measured after the run, and when the last of them was; nothing if that is not so, or not known."""
-    last = max((roof.measured_at for roof in roofs if roof.measured_at), default="")
-    if not run.created_at or last <= run.created_at:
+    """That roofs were measured after the run, all or some, and when the last of them was; nothing if none is known to be."""
+    later = [roof.measured_at for roof in roofs if run.created_at and roof.measured_at > run.created_at]
+    if not later:
         return []
-    return [Text(f"The roofs were measured after the run, the last on {last[:16].replace('T', ' ')} UTC.")]
+    which = "The roofs" if len(later) == len(roofs) else f"{len(later)} of {len(roofs)} roofs"
+    return [Text(f"{which} were measured after the run, the last on {max(later)[:16].replace('T', ' ')} UTC.")]
 
 
 def conclusion(summary: Summary | None, run: Run, roofs: Sequence[Roof]) -> Text:

@@ -102,7 +102,7 @@ class Worker:
             module, _, function = message.session.partition(":")
             # What importing torch makes stays. Searching it for garbage, also at the end, takes a third of a worker's start.
             gc.disable()
-            # They import torch while this process does, and go on until the first work.
+            # They import torch while this process does, or while it opens the device, and go on until the first work.
             compilers = self._compilers = _compilers(message.compile_processes)
             open_session: OpenSession = getattr(importlib.import_module(module), function)
             gc.freeze()

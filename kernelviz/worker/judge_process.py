@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import socket
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -13,10 +14,11 @@ import msgspec
 
 from kernelviz.core import Problem
 from kernelviz.measure.judge.messages import FROM_JUDGE, FromJudge, JudgeCase, Judged, JudgeReady, pair, receive, send
-from kernelviz.worker.guarded_module import start_guarded
-from kernelviz.worker.process import TAIL_BYTES
+from kernelviz.worker.guarded_module import never_began, start_guarded
+from kernelviz.worker.process import TAIL_BYTES, reap_later
 
 _POLL_MS = 100
+_END_S = 10.0
 
 
 class JudgeProcess:
@@ -48,6 +50,10 @@ class JudgeProcess:
     def alive(self) -> bool:
         return self._guard.poll() is None
 
+    def never_began(self) -> bool:
+        """See guarded_module.never_began."""
+        return never_began(self._guard)
+
     def ready(self, most_s: float, stopping: Callable[[], bool]) -> JudgeReady | None:
         """Wait until its context is there. None if it ends, if it takes longer than `most_s`, or when `stopping` returns True."""
         message = self._next(most_s, stopping)
@@ -76,10 +82,13 @@ class JudgeProcess:
         return os.pread(self._log.fileno(), TAIL_BYTES, max(0, size - TAIL_BYTES)).decode(errors="replace").strip()
 
     def end(self) -> None:
-        """Kill it and wait until it is gone."""
+        """Kill it and wait until it is gone, and its memory on the device is free."""
         self._socket.close()
         os.close(self._pipe_write)
-        self._guard.wait()
+        try:
+            self._guard.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            reap_later(self._guard)
         self._log.close()
 
     def _next(self, most_s: float, stopping: Callable[[], bool]) -> FromJudge | None:

@@ -32,19 +32,27 @@ class JudgeSlot:
         if self._judge is not None and not self._judge.alive():
             self.end()
         try:
-            if self._judge is None:
-                self._judge = JudgeProcess(self._device_id, self.exchange_s, copied=self._copied)
-                ready = self._judge.ready(self._limits.start_s, stopping)
-                if ready is None:
-                    self._give_up()
-                    return None
-                # Where it is not known now, no later judge measures it either: untrusted code has run by then.
-                self.exchange_s = ready.exchange_s or 0.0
-            return self._judge.begin(problem)
+            judge = self._judge or self._started(stopping)
+            return None if judge is None else judge.begin(problem)
         except OSError as error:
             self._give_up()
             self.trouble = self.trouble or str(error)
             return None
+
+    def _started(self, stopping: Callable[[], bool]) -> JudgeProcess | None:
+        """A new judge whose context is on the device; None where there is none. Raises OSError."""
+        self._judge = judge = JudgeProcess(self._device_id, self.exchange_s, copied=self._copied)
+        ready = judge.ready(self._limits.start_s, stopping)
+        if ready is None and not stopping() and judge.never_began():
+            self.end()
+            self._judge = judge = JudgeProcess(self._device_id, self.exchange_s, copied=self._copied)
+            ready = judge.ready(self._limits.start_s, stopping)
+        if ready is None:
+            self._give_up()
+            return None
+        # Where it is not known now, no later judge measures it either: untrusted code has run by then.
+        self.exchange_s = ready.exchange_s or 0.0
+        return judge
 
     def finding(self, stopping: Callable[[], bool]) -> Judged:
         """What the judge found about the case; with an error where it ended, or did not end in time."""

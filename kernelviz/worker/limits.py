@@ -12,11 +12,11 @@ SLOW_STEPS: frozenset[Step] = frozenset({"binding", "compiling"})
 class Limits:
     """Limits in seconds. A step's limit starts anew with every event, a case's limit with every result.
 
-    `start_s`: until a new worker is ready (it imports torch). `bind_s`: allocating and filling inputs, and the first call
-    of a variant that needs no compiler. `compile_s`: compiling, which includes autotuning. `check_s`: the gate, whose float64
-    reference of a large problem is slow on a processor. `step_s`: any other step, plus the case's budget. `case_s`: one case
-    outside of binding and compiling, plus its budget. `cancel_s`: how long cancelled work may continue, which is its
-    current block. `end_s`: until killed processes are gone.
+    `start_s`: until a new worker is ready (the first one waits for the import of torch). `bind_s`: allocating and filling inputs,
+    and the first call of a variant that needs no compiler. `compile_s`: compiling, which includes autotuning. `check_s`: the
+    gate, whose float64 reference of a large problem is slow on a processor. `step_s`: any other step, plus the case's budget.
+    `case_s`: one case outside of binding and compiling, plus its budget. `cancel_s`: how long cancelled work may continue, which
+    is its current block. `end_s`: until killed processes are gone.
     """
 
     start_s: float = 300.0

@@ -7,13 +7,14 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 
 from kernelviz.core import Failure
 from kernelviz.core.reasons import WorkerEnded, WorkerGarbled
-from kernelviz.worker.guarded_module import Guard, start_guarded
+from kernelviz.worker.guarded_module import Guard, never_began, start_guarded
 from kernelviz.worker.protocol import FROM_WORKER, FromWorker, Incoming, ProtocolError, ToWorker, encode
 
 TAIL_BYTES = 1500
@@ -66,6 +67,10 @@ class WorkerProcess:
 
     def alive(self) -> bool:
         return not self._ended and self._guard.poll() is None
+
+    def never_began(self) -> bool:
+        """See guarded_module.never_began."""
+        return never_began(self._guard)
 
     def send(self, message: ToWorker) -> None:
         """Raises WorkerDied."""
@@ -124,9 +129,8 @@ class WorkerProcess:
         try:
             self._guard.wait(wait_s)
         except subprocess.TimeoutExpired:
-            _ending.append(self._guard)
+            reap_later(self._guard)
         self._close()
-        _ending[:] = [g for g in _ending if g.poll() is None]
 
     def fate(self) -> Failure:
         """After WorkerDied: how the worker ended, with the tail of its log. Ends all processes that are left."""
@@ -165,6 +169,13 @@ class WorkerProcess:
 
 _ending: list[Guard] = []
 """Guards that still end processes; listed here so that they are reaped."""
+_ending_lock = threading.Lock()
+
+
+def reap_later(guard: Guard) -> None:
+    """Reap this guard when it has ended, and those that have ended meanwhile."""
+    with _ending_lock:
+        _ending[:] = [g for g in (*_ending, guard) if g.poll() is None]
 
 
 def _ready(wanted: Mapping[int, int], timeout_s: float) -> set[int]:

@@ -31,6 +31,7 @@ class WorkerSlot:
         self._environment: Environment | None = None
         self._plugins: tuple[str, ...] = ()
         self._stamp: Stamp = frozenset()
+        self._judged = False
         self._why_new = "none was running"
         self._failed_at_s = -START_AGAIN_S
         self.guard_fds: tuple[int, ...] = ()
@@ -69,6 +70,14 @@ class WorkerSlot:
         if self._environment is None:
             starting(self._why_new)
             self._environment = self._greeting(process, stopping)
+            # A judged worker is not tried again here: its connection with the judge is gone. The judge began by the same way.
+            if self._environment is None and not self._judged and not stopping() and process.never_began():
+                self.end(self._why_new)
+                self.start(plugins)
+                process = self._process
+                if process is None:
+                    return None
+                self._environment = self._greeting(process, stopping)
         if self._environment is not None:
             return process, self._environment
         if not stopping():
@@ -114,6 +123,7 @@ class WorkerSlot:
         """Start a worker. It opens its session by itself; its Hello is read when the worker is needed. `judge_fd`: its end of a
         connection with a judge; it stays open here."""
         self._plugins, self._stamp, self._environment = plugins, stamp(plugins), None
+        self._judged = judge_fd is not None
         try:
             copied = self._session == SESSION  # others, of tests, import no torch
             process = WorkerProcess(guard_fds=self.guard_fds, judge_fd=judge_fd, copied=copied)

@@ -17,7 +17,8 @@ from kernelviz.bench.exported import encoded, with_roofs
 from kernelviz.cli import main
 from kernelviz.core import Roof, Run
 from kernelviz.formats import digest, exports
-from kernelviz.store import Store
+from kernelviz.store import Store, StoreError
+from kernelviz.text.report import describe_later_roofs
 from tests import sample_runs as samples
 
 LATER = tuple(replace(roof, measured_at="2026-12-24T18:30:00+00:00") for roof in H200_ROOFS)
@@ -49,14 +50,17 @@ def test_what_is_derived_has_the_later_roofs_and_the_digest_of_the_stored_run(be
     derived = {name for name, form in exports().items() if form.encode_with_roofs is not None}
     assert derived == {"html", "md", "csv"}
     for name, form in exports().items():
-        data = encoded(bench, bare, form)
+        data = encoded(bare, form, lambda: bench)
         assert (data == form.encode(bare)) == (name not in derived), name
         if name in derived:
-            assert encoded(bench, compared, form) == form.encode(compared)
+            assert encoded(compared, form, lambda: bench) == form.encode(compared)
     # A table is that of the run with these roofs, to the last byte; a page differs in the digest, and says so.
-    assert encoded(bench, bare, exports()["csv"]) == exports()["csv"].encode(compared)
+    assert encoded(bare, exports()["csv"], lambda: bench) == exports()["csv"].encode(compared)
     for name, known in (("md", digest(bare)[:16]), ("html", digest(bare))):
-        of_bare, of_compared = encoded(bench, bare, exports()[name]).decode(), exports()[name].encode(compared).decode()
+        of_bare, of_compared = (
+            encoded(bare, exports()[name], lambda: bench).decode(),
+            exports()[name].encode(compared).decode(),
+        )
         assert known in of_bare
         assert of_bare == of_compared.replace(digest(compared)[: len(known)], known)
         assert "The roofs were measured after the run, the last on 2026-12-24 18:30 UTC." in of_bare
@@ -65,7 +69,24 @@ def test_what_is_derived_has_the_later_roofs_and_the_digest_of_the_stored_run(be
 
 def test_roofs_of_before_the_run_are_no_news(bench: Bench) -> None:
     for known in (run(), run(roofs=tuple(replace(roof, measured_at="") for roof in H200_ROOFS))):
-        assert "measured after the run" not in encoded(bench, known, exports()["md"]).decode()
+        assert "measured after the run" not in encoded(known, exports()["md"], lambda: bench).decode()
+
+
+def test_some_roofs_of_after_the_run_are_said_to_be_some(bench: Bench, bare: Run) -> None:
+    early, *late = LATER
+    mixed = (replace(early, measured_at="2026-12-23T10:00:00+00:00"), *late)
+    (text,) = describe_later_roofs(bare, mixed)
+    assert str(text).startswith(
+        f"{len(late)} of {len(mixed)} roofs were measured after the run, the last on 2026-12-24 18:30"
+    )
+
+
+def test_a_file_is_written_where_no_store_can_be(bare: Run) -> None:
+    def without_store() -> Bench:
+        raise StoreError("no folder")
+
+    for name in ("md", "json"):
+        assert encoded(bare, exports()[name], without_store) == exports()[name].encode(bare)
 
 
 def test_the_command_and_the_method_write_the_same(
@@ -77,5 +98,7 @@ def test_the_command_and_the_method_write_the_same(
         assert main(["export", "bare", "--to", name]) == 0
         written = capsysbinary.readouterr().out
         saved = report.save(tmp_path / f"run.{name}").read_bytes()
-        assert written.rstrip(b"\n") == saved.rstrip(b"\n") == encoded(bench, bare, exports()[name]).rstrip(b"\n")
+        assert (
+            written.rstrip(b"\n") == saved.rstrip(b"\n") == encoded(bare, exports()[name], lambda: bench).rstrip(b"\n")
+        )
     assert json.loads(saved)["environment"]["roofs"] == []

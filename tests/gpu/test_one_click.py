@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+import psutil
 import pytest
 from figures import known, record, record_some
 from judged import (
@@ -42,6 +43,7 @@ from kernelviz.core import Case, Conditions, Result, Run, TracingShortens
 from kernelviz.core.events import CaseStep, RunEnded
 from kernelviz.core.problem import QUICK, Plan
 from kernelviz.core.result import Failure
+from kernelviz.measure.compile_ahead import processes
 from kernelviz.measure.compile_ahead.messages import UpcomingCases
 from kernelviz.measure.compile_ahead.processes import CompilerProcesses, compile_processes
 from kernelviz.measure.compile_ahead.selection import cases_to_compile
@@ -79,6 +81,7 @@ def clicked(request: pytest.FixtureRequest) -> Clicked:
     if cases:
         with pytest.MonkeyPatch.context() as patched:
             import_this_checkout(patched)
+            patched.setattr(processes, "HEAD_START", 0)  # the order is that of compile_together
             compile_together(cases)
     return {}
 
@@ -102,7 +105,9 @@ def compile_together(cases: Sequence[Case]) -> None:
     try:
         compilers.begin(facts_of(torch.device("cuda:0")), ())
         compilers.expect("one_click", work)
-        while (done := compilers.progress()[0]) < len(work) and time.monotonic() - began_s < LONGEST_COMPILATION_S:
+        while (done := compilers.progress()[0]) < len(work) and psutil.Process(compilers.pid).status() != "zombie":
+            if time.monotonic() - began_s > LONGEST_COMPILATION_S:
+                break
             compilers.let_run(0.1)
     finally:
         compilers.close()

@@ -63,6 +63,13 @@ def test_a_value_that_is_not_ours_names_nobody_and_is_replaced(client: TestClien
     assert len(given(client.get("/", headers=PAGE | {"cookie": f"{NAME}={value}"}))) == 1
 
 
+@pytest.mark.parametrize("other", ["wandb/x=1", "José=1", "foo", "a=b; ;=c"])
+def test_a_cookie_of_another_program_on_this_host_hides_nothing(client: TestClient, other: str) -> None:
+    ours = f"{NAME}={1:032x}"
+    for text in (f"{other}; {ours}", f"{ours}; {other}"):
+        assert given(client.get("/", headers=PAGE | {"cookie": text.encode("latin-1")})) == []  # type: ignore[dict-item]
+
+
 def test_the_name_is_that_of_the_browser_and_tells_nothing_of_its_cookie(monkeypatch: pytest.MonkeyPatch) -> None:
     def owner_with(cookies: dict[str, str]) -> str:
         context = SimpleNamespace(cookies=SimpleNamespace(to_dict=lambda: cookies))

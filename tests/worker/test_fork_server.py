@@ -9,7 +9,9 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,9 +20,12 @@ from typing import IO, Any
 import psutil
 import pytest
 
-from kernelviz.worker import fork_server, guarded_module
+from kernelviz.core import Problem
+from kernelviz.worker import fork_server, guarded_module, worker_slot
 from kernelviz.worker.fork_server import ForkRequest
 from kernelviz.worker.guarded_module import KILLED, ForkedGuard, Guard, start_guarded
+from kernelviz.worker.judge_slot import JudgeSlot
+from kernelviz.worker.limits import Limits
 
 MODULE = "tests.worker.told_by_module"
 VALUE = os.fsdecode(b"of now \xff")
@@ -80,6 +85,7 @@ def own_fork_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """One that imports less, and is none of another test."""
     servers: list[guarded_module.ForkServer] = []
     monkeypatch.setattr(guarded_module, "_servers", servers)
+    monkeypatch.setattr(guarded_module, "_failed", False)
     monkeypatch.setattr(fork_server, "NEEDED", ("decimal", "no_such_module_at_all"))
     yield
     for server in servers:
@@ -131,27 +137,48 @@ def test_its_end_is_told(copied: bool, how: str, code: int, log: str) -> None:
         assert run.guard.poll() == run.guard.wait() == code
 
 
-def test_copies_come_from_one_process_until_what_it_imported_has_changed(
+def test_what_has_changed_since_the_import_is_imported_anew_by_the_same_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def above() -> int:
-        """The pid of the fork server."""
-        with running(True) as run:
-            return psutil.Process(psutil.Process(run.found["pid"]).ppid()).ppid()
+    (tmp_path / "package_of_test").mkdir()
+    source = tmp_path / "package_of_test" / "__init__.py"
+    source.write_text("value = 1")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(fork_server, "NEEDED", ("package_of_test",))
 
-    first = above()
+    def found() -> tuple[int, bool]:
+        """The pid of the fork server, and whether the module is a copy of it."""
+        with running(True) as run:
+            guard = psutil.Process(run.found["pid"]).parent()
+            assert guard is not None
+            above = guard.parent()
+            assert above is not None
+            copied = "kernelviz.worker.fork_server" in psutil.Process(run.found["pid"]).cmdline()
+            return (above.pid if copied else above.ppid()), copied
+
+    first = found()
+    assert first[1]
     monkeypatch.setenv("KERNELVIZ_TEST_VARIABLE", "another")
-    assert above() == first
-    monkeypatch.setenv("TRITON_TEST_VARIABLE", "another")
-    second = above()
-    assert second != first
-    (tmp_path / "site-packages").mkdir()
-    monkeypatch.syspath_prepend(tmp_path / "site-packages")
-    third = above()
-    assert third != second
-    (tmp_path / "site-packages" / "new-1.0.dist-info").mkdir()
-    assert above() != third
-    assert not psutil.pid_exists(first)
+    assert found() == first
+    for change in (
+        lambda: source.write_text("value = 23"),
+        lambda: (tmp_path / "package_of_test" / "another.py").write_text(""),
+        lambda: monkeypatch.setenv("TRITON_TEST_VARIABLE", "another"),
+    ):
+        change()
+        assert found() == (first[0], False), "one new interpreter, while the fork server begins again"
+        assert found() == first
+
+
+def test_its_modules_stay_its_descendants_when_it_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By this the product knows its own processes."""
+    with running(True) as run:
+        monkeypatch.setenv("TRITON_TEST_VARIABLE", "another")
+        for _ in range(2):
+            with running(True):
+                pass
+        assert run.found["pid"] in {child.pid for child in psutil.Process().children(recursive=True)}
+        assert run.end("3")[0] == 3
 
 
 def test_a_dead_fork_server_costs_no_running_module_and_is_replaced() -> None:
@@ -159,6 +186,9 @@ def test_a_dead_fork_server_costs_no_running_module_and_is_replaced() -> None:
         server = psutil.Process(psutil.Process(run.found["pid"]).ppid()).parent()
         assert server is not None
         server.kill()
+        until_s = time.monotonic() + 10
+        while server.status() != psutil.STATUS_ZOMBIE and time.monotonic() < until_s:
+            pass
         with running(True) as another:
             assert another.end("3")[0] == 3
         assert run.end("0")[0] == 0
@@ -168,6 +198,90 @@ def test_a_guard_that_was_killed_has_a_code() -> None:
     with running(True) as run:
         psutil.Process(run.found["pid"]).parent().kill()  # type: ignore[union-attr]
         assert run.guard.wait(20) == KILLED
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["import os\nos.abort()", "import time\ntime.sleep(300)", "import os\nos._exit(0)"],
+    ids=["aborts", "hangs", "ends"],
+)
+def test_an_import_that_fails_costs_the_fork_server_only(
+    module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "bad_import.py").write_text(f"print('bad import', flush=True)\n{module}")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(fork_server, "NEEDED", ("bad_import",))
+    ours, theirs = socket.socketpair()
+    pipe = os.pipe()
+    with ours, theirs, tempfile.TemporaryFile() as log:
+        guard = start_guarded(MODULE, ["{0}"], pipe=pipe[0], log=log, sockets=[theirs.fileno()], copied=True)
+        if "sleep" in module:
+            with pytest.raises(subprocess.TimeoutExpired):
+                guard.wait(1.0)
+        else:
+            assert guard.wait(20) == KILLED
+        assert guarded_module.never_began(guard)
+        assert guard.wait(20) == KILLED
+    for fd in pipe:
+        os.close(fd)
+    assert "bad import" in caplog.text
+    with running(True) as run:
+        assert not guarded_module.never_began(run.guard)
+        assert "kernelviz.worker.fork_server" not in psutil.Process(run.found["pid"]).cmdline()
+
+
+def test_a_worker_and_a_judge_start_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the first of them finds a fork server that fails."""
+    (tmp_path / "bad_import.py").write_text("import os\nos.abort()")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(fork_server, "NEEDED", ("bad_import",))
+    session = "tests.worker.sessions:open_session"
+    monkeypatch.setattr(worker_slot, "SESSION", session)
+    worker = worker_slot.WorkerSlot("cpu", session, Limits())
+    ready = worker.ready((), lambda why: None, lambda: False)
+    worker.end("the test is over", 10.0)
+    assert ready is not None, worker.trouble
+    assert worker.started == 2
+    monkeypatch.setattr(guarded_module, "_failed", False)
+    judge = JudgeSlot("cpu", Limits(), copied=True)
+    connection = judge.begin(Problem(op="add", sizes={"n": 4}, dtype="fp32"), lambda: False)
+    judge.end()
+    assert connection is not None, judge.trouble
+    connection.close()
+    assert guarded_module._failed
+
+
+def test_without_its_folder_or_a_file_for_the_request_a_module_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / os.fsdecode(b"\xff")
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    with running(True) as run:
+        assert os.fsencode(run.found["folder"]).endswith(b"\xff")
+    gone.rmdir()
+    with running(True) as run:
+        assert run.found["folder"] == ""
+
+    def no_file(*_: object, **__: object) -> None:
+        raise OSError("the disk is full")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(fork_server, "ask", no_file)
+    with running(True) as run:
+        assert "kernelviz.worker.fork_server" not in psutil.Process(run.found["pid"]).cmdline()
+
+
+def test_several_threads_may_ask_a_guard() -> None:
+    for _ in range(20):
+        read, write = os.pipe()
+        guard = ForkedGuard(read)
+        with ThreadPoolExecutor(4) as pool:
+            asked = [pool.submit(guard.wait, 10.0) for _ in range(4)]
+            os.write(write, fork_server.BEGAN)
+            os.write(write, (-6).to_bytes(4, "little", signed=True))
+            assert {one.result() for one in asked} == {-6}
+        os.close(write)
 
 
 # A fork server one of whose imports has opened a device.
@@ -199,7 +313,7 @@ def test_where_an_import_opened_a_device_new_interpreters_are_started(tmp_path: 
             arguments=("{0}",),
             sockets=1,
             environment={os.fsencode(k): os.fsencode(v) for k, v in guarded_module.environment().items()},
-            folder=str(tmp_path),
+            folder=os.fsencode(tmp_path),
         )
         fork_server.ask(ours, request, [pipe[0], code[1], log.fileno(), of_module.fileno()])
         of_module.close()

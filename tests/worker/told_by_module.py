@@ -9,6 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+try:
+    folder = str(Path.cwd())
+except FileNotFoundError:
+    folder = ""
 connection = socket.socket(fileno=int(sys.argv[1]))
 found = {
     "arguments": sys.argv[2:],
@@ -20,7 +24,7 @@ found = {
     "descriptors": sorted(int(path.name) for path in Path("/proc/self/fd").iterdir() if path.exists()),
     "socket": connection.fileno(),
     "variable": os.environ.get("KERNELVIZ_TEST_VARIABLE"),
-    "folder": str(Path.cwd()),
+    "folder": folder,
     "child": subprocess.run(["true"], check=False).returncode,
     "signals": [signal.getsignal(one) == signal.SIG_DFL for one in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP)],
     "leads its session": os.getsid(0) == os.getpid(),

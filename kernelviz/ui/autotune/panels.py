@@ -7,6 +7,7 @@ import streamlit as st
 
 from kernelviz import plots
 from kernelviz.bench import Bench
+from kernelviz.bench.exported import encoded
 from kernelviz.core import Run
 from kernelviz.core.configuration import configuration_text
 from kernelviz.formats import describe_unreadable, digest
@@ -83,7 +84,7 @@ def of_run(bench: Bench, run: Run) -> None:
     elif part == "registers":
         code_panel.registers(bench, run, space)
     elif part == "configurations":
-        _configurations(run, space)
+        _configurations(bench, run, space)
     else:
         transfer_panel.other_shapes(bench, run, space)
 
@@ -181,7 +182,7 @@ def _parameters(run: Run, space: ConfigurationSpace, effects: ParameterEffects) 
         )
 
 
-def _configurations(run: Run, space: ConfigurationSpace) -> None:
+def _configurations(bench: Bench, run: Run, space: ConfigurationSpace) -> None:
     """The table of all configurations, and the run as a file."""
     ranked = in_rank_order(space)
     table.show(
@@ -190,8 +191,9 @@ def _configurations(run: Run, space: ConfigurationSpace) -> None:
     with st.popover("Save", icon=":material/download:"):
         export = snapshot.format_box("autotune_format")
         download_button.button(
-            partial(export.encode, run), f"kernelviz-{run.id}{export.suffix}", export.media_type,
-            choice=(export.name, digest(run), run.title, run.note), key="autotune_save", icon=":material/save:",
+            partial(encoded, run, export, lambda: bench), f"kernelviz-{run.id}{export.suffix}", export.media_type,
+            choice=(export.name, digest(run), run.title, run.note, *(r.measured_at for r in bench.roofs_of(run))),
+            key="autotune_save", icon=":material/save:",
             caption=f"{len(run.results)} configurations", warning=partial(describe_unreadable, export.name),
         )  # fmt: skip
     st.caption(

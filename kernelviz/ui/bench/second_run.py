@@ -4,10 +4,11 @@ from functools import partial
 
 import streamlit as st
 
-from kernelviz.bench import Bench, exported, regression
+from kernelviz.bench import Bench, regression
 from kernelviz.bench.snapshots import narrowed
 from kernelviz.core import LIVING, Run, UnknownRun, units
 from kernelviz.core.run_cache import RunCache
+from kernelviz.metrics.run_with_roofs import run_with_roofs
 from kernelviz.plots.frame import format_run
 from kernelviz.ui.shared import callbacks, session
 from kernelviz.ui.shared.text import plain
@@ -42,7 +43,9 @@ def second_run(bench: Bench, run: Run) -> Run | None:
 
 def with_roofs(bench: Bench, run: Run) -> Run:
     """The run with its roofs, so that a chart of several runs compares each with the roofs of its own machine."""
-    return _with_roofs.get((run, bench.roofs_of(run)), lambda: exported.with_roofs(bench, run))
+    roofs = bench.roofs_of(run)
+    # The run itself is not kept here: a value that holds its key would never be forgotten.
+    return run if roofs == run.environment.roofs else _with_roofs.get((run, roofs), lambda: run_with_roofs(run, roofs))
 
 
 def narrowed_pair(bench: Bench, run: Run, second: Run | None, variants: tuple[str, ...]) -> tuple[Run, Run | None]:

@@ -7,9 +7,9 @@ users get a name that is made of its digest.
 import hashlib
 import secrets
 from collections.abc import Mapping
-from http.cookies import CookieError, SimpleCookie
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 NAME = "kernelviz_browser"
@@ -53,10 +53,5 @@ class BrowserCookie:
 
 
 def _cookies(headers: Headers) -> dict[str, str]:
-    found: SimpleCookie = SimpleCookie()
-    try:
-        for text in headers.getlist("cookie"):
-            found.load(text)
-    except CookieError:
-        return {}
-    return {name: morsel.value for name, morsel in found.items()}
+    """As Streamlit reads them: a cookie that another program on this host has set in its own way hides none of the others."""
+    return {name: value for text in headers.getlist("cookie") for name, value in cookie_parser(text).items()}

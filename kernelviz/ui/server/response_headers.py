@@ -8,6 +8,7 @@ reasons:
 - `Cache-Control: no-store` is only on health, events and refusals. Files with a digest in their names are kept for good.
 - The cookie `_streamlit_xsrf` has `SameSite=Lax`, but neither `HttpOnly`, because Streamlit's script sends it back in a header,
   nor `Secure`, because the server speaks HTTP. It grants nothing: it is compared with that header when a file is uploaded.
+- Our own cookie (`browser_cookie.py`) has no `Secure` for the same reason.
 """
 
 import base64

@@ -15,7 +15,7 @@ def bench() -> Bench:
 
 
 def owner() -> str:
-    """The name of this browser, by which the queue alternates between users; of this session where it keeps no cookies."""
+    """The name of this browser, by which the queue alternates between users; of this session if the browser keeps no cookies."""
     if "owner" not in st.session_state:
         st.session_state["owner"] = named_by(st.context.cookies.to_dict()) or f"browser {uuid.uuid4().hex[:8]}"
     return str(st.session_state["owner"])

@@ -41,10 +41,10 @@ def save(bench: Bench, run: Run, variants: Sequence[str]) -> None:
     part = selected(stored, variants=variants, problems=chosen, title=" ".join(title.split()), note=note.strip())
     sha256 = digest(part)
     download_button.button(
-        partial(encoded, bench, part, export),
+        partial(encoded, part, export, lambda: bench),
         f"kernelviz-{part.id}{export.suffix}",
         export.media_type,
-        choice=(export.name, sha256, part.id, part.title, part.note),
+        choice=(export.name, sha256, part.id, part.title, part.note, *(r.measured_at for r in bench.roofs_of(part))),
         key="save_selection",
         icon=":material/save:",
         caption=f"{len(part.results)} of {len(stored.plan.cases())} cases",
