@@ -4,7 +4,8 @@ A roof is stored as it was measured. Whether it can be used is derived from it e
 of documents are checked by the same rules:
 
 - wide: its 95 % interval is wider than ±10 % of its value. Every share of the roof would be uncertain by as much, and the rules
-  that use shares (a limiter at 60 % of a roof) would decide by chance.
+  that use shares (a limiter at 60 % of a roof) would decide by chance. On a processor, the interval
+  reaches up to what would have been reached if no other program had used it meanwhile.
 - slower_than_memory: a stream inside the last-level cache that is more than 1 % slower than the same mix from memory. Data from
   memory pass through the cache, so the cache cannot be slower. On virtual machines the reported cache is often shared or absent.
 - above_data_sheet: faster than the vendor's bandwidth, or than the vendor's peak at the measured clock. The part of the traffic

@@ -25,8 +25,9 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 
 import msgspec
 
@@ -166,9 +167,11 @@ def _states(names: Mapping[str, object] | None = None) -> dict[str, tuple[int, i
     """Modification time (ns) and size of these files, or of all that were imported: of modules, and of the folders of packages,
     whose time changes when a module is added; None where there is none."""
     if names is None:
-        modules = list(sys.modules.values())
-        files = {getattr(module, "__file__", None) for module in modules}
-        folders = {place for module in modules for place in getattr(module, "__path__", None) or ()}
+        # Not by getattr: torch.classes has any attribute that one asks for.
+        modules = [vars(module) for module in list(sys.modules.values()) if isinstance(module, ModuleType)]
+        files = {module.get("__file__") for module in modules}
+        paths = [path for module in modules if isinstance(path := module.get("__path__"), Iterable)]
+        folders = {place for path in paths for place in path}
         names = dict.fromkeys(name for name in files | folders if isinstance(name, str) and name)
     states: dict[str, tuple[int, int] | None] = {}
     for name in names:

@@ -6,7 +6,7 @@ import random
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,10 +21,12 @@ from kernelviz.core.problem import Method
 from kernelviz.core.result import Kernel, LaunchMode, Timer
 from kernelviz.core.run import Device, Roof
 from kernelviz.formats.validation import check_roof
+from kernelviz.hardware.thread_times import ThreadTimes, thread_times
 from kernelviz.machine_code.cubin import read_cubin
 from kernelviz.machine_code.disassembly import instructions_of
+from kernelviz.measure import roofs
 from kernelviz.measure.roofs import arithmetic, calibrate, streams, tensor_loops
-from kernelviz.measure.roofs.candidate import CHOOSING_ROUNDS, Candidate, Contest, Effort, measured
+from kernelviz.measure.roofs.candidate import CHOOSING_ROUNDS, Candidate, Contest, Effort, measured, without_the_wait
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, DeviceTimer, Timed
 from kernelviz.metrics.issue_rate import FLOP_PER_SM_AND_CLOCK
@@ -202,6 +204,72 @@ def test_a_wide_roof_is_measured_again_and_then_refused(
     assert found is not None
     assert timer.taken == blocks
     assert (refusal(found) is None) == usable
+
+
+def ratios(*waited: float) -> Iterator[ThreadTimes]:
+    """The times before and after each attempt, in which the threads waited for this part of the time."""
+    ran_s = waited_s = 0.0
+    for fraction in waited:
+        yield ThreadTimes(ran_s, waited_s)
+        ran_s, waited_s = ran_s + 1 - fraction, waited_s + fraction
+        yield ThreadTimes(ran_s, waited_s)
+
+
+@pytest.mark.parametrize(
+    ("waited", "blocks", "high", "usable"),
+    [
+        ((0.0,), 10, 1.0, True),
+        ((0.04,), 10, 1.0, True),
+        ((0.1,), 10, 1 / 0.9, True),
+        ((0.5, 0.01), 20, 1.0, True),
+        ((0.5, 0.6, 0.5), 30, 2.0, False),
+        ((1.0, 1.0, 1.0), 30, 1000.0, False),
+    ],
+)
+def test_a_roof_of_a_processor_that_others_used_is_measured_again_and_then_refused(
+    waited: tuple[float, ...], blocks: int, high: float, usable: bool
+) -> None:
+    """However even its blocks are: half of a processor gives half of its rate, each time."""
+    timer = UneasyTimer(CALM)
+    (candidate,) = planted([1.0], [1.0])[1]
+    times = ratios(*waited)
+    found = Contest(timer, lambda: False, ONE_SERIES, times=lambda: next(times)).best([candidate])
+    assert found is not None
+    assert timer.taken == blocks
+    assert next(times, None) is None, "each attempt was judged by its own times"
+    assert found.bandwidth_bytes_per_s == pytest.approx(1e4)
+    assert found.high == pytest.approx(high * 1e4)
+    assert (refusal(found) is None) == usable
+
+
+def test_a_time_is_shorter_without_the_wait_and_what_has_no_interval_stays() -> None:
+    launch = Roof(name="launch", what="torch_call", time_s=4e-6, low=3.9e-6, high=4.2e-6)
+    assert without_the_wait(launch, 0.5) == msgspec.structs.replace(launch, low=2e-6)
+    bare = Roof(name="copy", bandwidth_bytes_per_s=1e9)
+    assert without_the_wait(bare, 0.5) is bare
+
+
+def test_a_system_that_does_not_count_the_wait_changes_nothing() -> None:
+    timer = UneasyTimer(CALM)
+    (candidate,) = planted([1.0], [1.0])[1]
+    found = Contest(timer, lambda: False, ONE_SERIES, times=lambda: None).best([candidate])
+    assert found is not None
+    assert (timer.taken, found.high) == (10, pytest.approx(1e4))
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda"])
+def test_only_the_threads_of_a_processor_s_calibration_are_asked(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+    monkeypatch.setattr(roofs, "Contest", lambda *_, **given: asked.append(given["times"]))
+    monkeypatch.setattr(roofs, "_kinds", lambda *_: ())
+    monkeypatch.setattr(roofs.transfers, "Transfers", lambda *_: None)
+    monkeypatch.setattr(roofs.launches, "HostLaunches", lambda *_: None)
+    calibrate(replace_device(SMALL, kind), QuickTimer(), lambda event: None, lambda: False)
+    assert asked == [thread_times if kind == "cpu" else None]
+
+
+def replace_device(device: Device, kind: str) -> Device:
+    return msgspec.structs.replace(device, kind=kind)
 
 
 def test_a_cache_slower_than_memory_is_measured_again_and_then_refused() -> None:

@@ -28,6 +28,7 @@ from kernelviz.worker.judge_slot import JudgeSlot
 from kernelviz.worker.limits import Limits
 
 MODULE = "tests.worker.told_by_module"
+NEEDED = fork_server.NEEDED
 VALUE = os.fsdecode(b"of now \xff")
 """Of a variable; no text in UTF-8."""
 WAYS = pytest.mark.parametrize("copied", [False, True], ids=["interpreter", "copy"])
@@ -282,6 +283,33 @@ def test_several_threads_may_ask_a_guard() -> None:
             os.write(write, (-6).to_bytes(4, "little", signed=True))
             assert {one.result() for one in asked} == {-6}
         os.close(write)
+
+
+def test_the_product_s_own_worker_and_judge_are_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With all that it imports, torch and Triton among it."""
+    monkeypatch.setattr(fork_server, "NEEDED", NEEDED)
+    worker, judge = (
+        worker_slot.WorkerSlot("cpu", worker_slot.SESSION, Limits()),
+        JudgeSlot("cpu", Limits(), copied=True),
+    )
+    for first in (True, False):
+        ready = worker.ready((), lambda why: None, lambda: False)
+        assert ready is not None, worker.trouble
+        connection = judge.begin(Problem(op="add", sizes={"n": 4}, dtype="fp32"), lambda: False)
+        assert connection is not None, judge.trouble
+        connection.close()
+        (server,) = psutil.Process().children()
+        guards = server.children()
+        assert len(guards) == 2, "nothing is started anew, and nothing ended is left"
+        programs = [process for guard in guards for process in (guard, *guard.children())]
+        assert all("kernelviz.worker.fork_server" in process.cmdline() for process in programs)
+        assert server.num_threads() <= 2
+        worker.end("the next one", 10.0)
+        judge.end()
+        if first:
+            number = server.pid
+        assert server.pid == number
+    assert worker.started == 2
 
 
 # A fork server one of whose imports has opened a device.

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from kernelviz.core import Device, DeviceError, Roof, RoofDone
 from kernelviz.hardware.datasheet import ceilings
+from kernelviz.hardware.thread_times import thread_times
 from kernelviz.measure.roofs import arithmetic, launches, streams, tensor_loops, transfers
 from kernelviz.measure.roofs.candidate import GPU, HOST, Contest, Effort
 from kernelviz.measure.session.contract import Emit, Stop
@@ -30,6 +31,7 @@ def calibrate(device: Device, timer: DeviceTimer, emit: Emit, stop: Stop, effort
         effort or (GPU if device.kind == "cuda" else HOST),
         ceilings=ceilings(device.name),
         cache_bytes=device.last_level_cache_bytes,
+        times=thread_times if device.kind == "cpu" else None,
     )
     launched, transferred = launches.HostLaunches(device), transfers.Transfers(device, stop)
     troubles: list[str] = []
