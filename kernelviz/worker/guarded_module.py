@@ -96,6 +96,10 @@ class ForkServer:
                 env=environment(),
             )
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def alive(self) -> bool:
         return self._process.poll() is None
 

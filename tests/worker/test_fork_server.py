@@ -298,7 +298,7 @@ def test_the_product_s_own_worker_and_judge_are_copies(monkeypatch: pytest.Monke
         connection = judge.begin(Problem(op="add", sizes={"n": 4}, dtype="fp32"), lambda: False)
         assert connection is not None, judge.trouble
         connection.close()
-        (server,) = psutil.Process().children()
+        server = psutil.Process(guarded_module._servers[0].pid)
         guards = server.children()
         assert len(guards) == 2, "nothing is started anew, and nothing ended is left"
         programs = [process for guard in guards for process in (guard, *guard.children())]
