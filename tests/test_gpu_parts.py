@@ -193,6 +193,15 @@ def test_what_cannot_be_listed_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         suite()
 
 
+def test_what_is_asked_of_all_parts_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, list[str]]] = []
+    monkeypatch.setattr(run_parts, "listen_to_signals", lambda: None)
+    monkeypatch.setattr(run_parts, "run", lambda name, folder, options, most_s: asked.append((name, options)) or 0)
+    assert run_parts.main([str(tmp_path), "kernels", "smoke:1", "--all", "--only", "add"]) == 0
+    assert run_parts.main([str(tmp_path), "kernels"]) == 0
+    assert asked == [("kernels", ["-k", "add", "--all"]), ("smoke", ["-k", "add", "--all"]), ("kernels", [])]
+
+
 @pytest.mark.parametrize("wrong", ["smok", "smoke:soon"])
 def test_a_name_of_a_part_that_is_wrong_is_refused(wrong: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):

@@ -89,9 +89,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("parts", nargs="+", type=asked, metavar="PART[:SECONDS]")
     parser.add_argument("--most-s", type=float, default=86_400.0, help="seconds for all parts (default: a day)")
     parser.add_argument("--only", metavar="EXPRESSION", help="choose tests, as by pytest's -k")
+    parser.add_argument("--all", action="store_true", help="also what is on record, see on_record.py")
     of = parser.parse_args(arguments)
     listen_to_signals()
     of.folder.mkdir(parents=True, exist_ok=True)
+    options = [*(["-k", of.only] if of.only else []), *(["--all"] if of.all else [])]
     folder, ends_at, bad = of.folder.resolve(), time.monotonic() + of.most_s - END_S, False
     for name, needed_s in of.parts:
         left_s = ends_at - time.monotonic()
@@ -101,7 +103,7 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         began_s = time.monotonic()
         try:
-            code = run(name, folder, ["-k", of.only] if of.only else [], left_s)
+            code = run(name, folder, options, left_s)
         finally:
             pack(folder)
         nothing_chosen = bool(of.only) and code == pytest.ExitCode.NO_TESTS_COLLECTED
