@@ -13,13 +13,11 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A spreadsheet takes a text that begins with one of these for a formula, and the texts of a run may come from anybody."""
 
 
-def encode(run: Run) -> bytes:
-    """UTF-8, RFC 4180. A run without a result has only the names of the columns."""
-    return encode_with_roofs(run, run.environment.roofs)
+def encode(run: Run, roofs: Sequence[Roof] | None = None) -> bytes:
+    """UTF-8, RFC 4180, with shares of these roofs or of the run's own.
 
-
-def encode_with_roofs(run: Run, roofs: Sequence[Roof]) -> bytes:
-    """As `encode`, with shares of these roofs."""
+    A run without a result has only the names of the columns.
+    """
     rows = records(run, roofs)
     columns = list(rows[0]) if rows else ["run", "device", "op", "variant", "time_s"]
     out = io.StringIO(newline="")
@@ -42,6 +40,6 @@ EXPORT = Export(
     suffix=".csv",
     media_type="text/csv",
     encode=encode,
-    encode_with_roofs=encode_with_roofs,
+    encode_with_roofs=encode,
     label="CSV, one row per case, without samples",
 )

@@ -35,17 +35,13 @@ def _part(name: str) -> str:
     return (files("kernelviz.formats.offline") / name).read_text("utf-8")
 
 
-def page(run: Run) -> bytes:
-    """See page_with_roofs."""
-    return page_with_roofs(run, run.environment.roofs)
-
-
-def page_with_roofs(run: Run, roofs: Sequence[Roof]) -> bytes:
-    """The whole file, UTF-8, with shares of these roofs. Samples are thinned until it is under MOST_BYTES, or left out; the page
-    says so.
+def page(run: Run, roofs: Sequence[Roof] | None = None) -> bytes:
+    """The whole file, UTF-8, with shares of these roofs or of the run's own. Samples are thinned until it is under MOST_BYTES, or
+    left out; the page says so.
 
     Of times that another tool took there is a table, and nothing to draw: no rate, no baseline, no roof.
     """
+    roofs = run.environment.roofs if roofs is None else roofs
     compared = run_with_roofs(run, roofs)
     part = selection.part_of(compared)
     if foreign_times.alone(run):
@@ -174,6 +170,6 @@ EXPORT = Export(
     suffix=".html",
     media_type="text/html",
     encode=page,
-    encode_with_roofs=page_with_roofs,
+    encode_with_roofs=page,
     label="web page (.html), opens offline",
 )

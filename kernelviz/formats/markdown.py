@@ -36,14 +36,12 @@ _BAR = "\\|"
 _TICKS = re.compile(r"`+")
 
 
-def encode(run: Run) -> bytes:
-    """The run as Markdown in UTF-8: one table, failures and doubts, the machine, and the command that measures the same plan."""
-    return encode_with_roofs(run, run.environment.roofs)
+def encode(run: Run, roofs: Sequence[Roof] | None = None) -> bytes:
+    """The run as Markdown in UTF-8: one table, failures and doubts, the machine, and the command that measures the same plan.
 
-
-def encode_with_roofs(run: Run, roofs: Sequence[Roof]) -> bytes:
-    """As `encode`, with shares of these roofs."""
-    return "\n".join(_lines(run, roofs)).encode("utf-8", "replace") + b"\n"
+    Shares are of these roofs, or of the run's own.
+    """
+    return "\n".join(_lines(run, run.environment.roofs if roofs is None else roofs)).encode("utf-8", "replace") + b"\n"
 
 
 def _lines(run: Run, roofs: Sequence[Roof]) -> Iterator[str]:
@@ -135,6 +133,6 @@ EXPORT = Export(
     suffix=".md",
     media_type="text/markdown",
     encode=encode,
-    encode_with_roofs=encode_with_roofs,
+    encode_with_roofs=encode,
     label="Markdown table, for an issue or a pull request",
 )

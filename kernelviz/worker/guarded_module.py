@@ -136,8 +136,7 @@ class ForkServer:
         self._process.wait()
         self._connection.close()
         with self._output as file:
-            size = os.fstat(file.fileno()).st_size
-            return os.pread(file.fileno(), 2000, max(0, size - 2000)).decode(errors="replace").strip()
+            return end_of(file.fileno(), 2000)
 
 
 _shared = threading.Lock()
@@ -203,6 +202,12 @@ def start_guarded(
         start_new_session=True,
         env=environment(),
     )
+
+
+def end_of(log: int, most_bytes: int) -> str:
+    """The end of a log, by its descriptor."""
+    size = os.fstat(log).st_size
+    return os.pread(log, most_bytes, max(0, size - most_bytes)).decode(errors="replace").strip()
 
 
 def environment() -> dict[str, str]:

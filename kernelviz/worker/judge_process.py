@@ -14,7 +14,7 @@ import msgspec
 
 from kernelviz.core import Problem
 from kernelviz.measure.judge.messages import FROM_JUDGE, FromJudge, JudgeCase, Judged, JudgeReady, pair, receive, send
-from kernelviz.worker.guarded_module import never_began, start_guarded
+from kernelviz.worker.guarded_module import end_of, never_began, start_guarded
 from kernelviz.worker.process import TAIL_BYTES, reap_later
 
 _POLL_MS = 100
@@ -78,8 +78,7 @@ class JudgeProcess:
 
     def log_tail(self) -> str:
         """The last lines that it wrote to stdout and stderr."""
-        size = os.fstat(self._log.fileno()).st_size
-        return os.pread(self._log.fileno(), TAIL_BYTES, max(0, size - TAIL_BYTES)).decode(errors="replace").strip()
+        return end_of(self._log.fileno(), TAIL_BYTES)
 
     def end(self) -> None:
         """Kill it and wait until it is gone, and its memory on the device is free."""

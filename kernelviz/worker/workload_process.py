@@ -28,7 +28,7 @@ from kernelviz.measure.workloads.messages import (
 from kernelviz.measure.workloads.runner_process import CURRENT, REQUEST
 from kernelviz.worker import guard
 from kernelviz.worker.device_lock import DeviceLock, Holder
-from kernelviz.worker.guarded_module import environment
+from kernelviz.worker.guarded_module import end_of, environment
 from kernelviz.worker.process import TAIL_BYTES, ended_by
 
 _POLL_MS = 50
@@ -137,7 +137,7 @@ def _run(
             child.wait(_KILL_S)
     if end.stopped or (end.answered and end.failure is None):
         return end
-    tail = _tail(log)
+    tail = end_of(log, TAIL_BYTES)
     if end.failure is None:
         end.failure = Failure(stage="crash", reasons=(ended_by(child.returncode or 0),), message=tail)
     elif not end.answered:
@@ -188,11 +188,6 @@ def _heard(message: FromRunner, end: GroupEnd, tell: Callable[[FromRunner], None
         end.answered, end.failure, end.variant = True, message.failure, message.variant
     else:
         tell(message)
-
-
-def _tail(log: int) -> str:
-    size = os.fstat(log).st_size
-    return os.pread(log, TAIL_BYTES, max(0, size - TAIL_BYTES)).decode(errors="replace").strip()
 
 
 def remove_leftovers() -> None:

@@ -1,13 +1,10 @@
 """Processes that a test starts import this checkout."""
 
-import os
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from kernelviz.worker.guarded_module import environment
 
 
 def import_this_checkout(patched: pytest.MonkeyPatch) -> None:
     """Processes that this one starts import kernelviz from here, and the rest from where this one has it."""
-    patched.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]))
+    patched.setenv("PYTHONPATH", environment()["PYTHONPATH"])

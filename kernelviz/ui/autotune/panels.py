@@ -7,10 +7,8 @@ import streamlit as st
 
 from kernelviz import plots
 from kernelviz.bench import Bench
-from kernelviz.bench.exported import encoded
 from kernelviz.core import Run
 from kernelviz.core.configuration import configuration_text
-from kernelviz.formats import describe_unreadable, digest
 from kernelviz.metrics.configurations import ConfigurationSpace, configuration_space, in_rank_order
 from kernelviz.metrics.parameter_effects import ParameterEffects, parameter_effects
 from kernelviz.tables.configurations import configuration_columns, effect_columns
@@ -23,7 +21,7 @@ from kernelviz.text.configurations import (
     describe_heading,
 )
 from kernelviz.ui.autotune import choice, code_panel, transfer_panel
-from kernelviz.ui.shared import charts, download_button, snapshot, table, view_filters
+from kernelviz.ui.shared import charts, snapshot, table, view_filters
 from kernelviz.ui.shared.text import plain
 
 Part = Literal["overview", "parameters", "registers", "configurations", "shapes"]
@@ -190,12 +188,7 @@ def _configurations(bench: Bench, run: Run, space: ConfigurationSpace) -> None:
     )
     with st.popover("Save", icon=":material/download:"):
         export = snapshot.format_box("autotune_format")
-        download_button.button(
-            partial(encoded, run, export, lambda: bench), f"kernelviz-{run.id}{export.suffix}", export.media_type,
-            choice=(export.name, digest(run), run.title, run.note, *(r.measured_at for r in bench.roofs_of(run))),
-            key="autotune_save", icon=":material/save:",
-            caption=f"{len(run.results)} configurations", warning=partial(describe_unreadable, export.name),
-        )  # fmt: skip
+        snapshot.file_button(bench, run, export, key="autotune_save", caption=f"{len(run.results)} configurations")
     st.caption(
         plain(f"In a terminal: kernelviz tunings show {run.id}. In Python: kernelviz.configurations({run.id!r}).")
     )

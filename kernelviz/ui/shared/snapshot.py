@@ -39,18 +39,25 @@ def save(bench: Bench, run: Run, variants: Sequence[str]) -> None:
     title = st.text_input("Title", value=stored.title, max_chars=TITLE_CHARACTERS, key=f"save_title_{run.id}")
     note = st.text_area("Note", value=stored.note, max_chars=NOTE_CHARACTERS, key=f"save_note_{run.id}", height=70)
     part = selected(stored, variants=variants, problems=chosen, title=" ".join(title.split()), note=note.strip())
-    sha256 = digest(part)
+    caption = f"{len(part.results)} of {len(stored.plan.cases())} cases"
+    sha256 = file_button(bench, part, export, key="save_selection", caption=caption)
+    st.caption(f"SHA-256 of the content, verified on import: `{sha256}`")
+
+
+def file_button(bench: Bench, run: Run, export: Export, *, key: str, caption: str) -> str:
+    """The button that saves a run in a format, with the roofs that the pages show; returns the digest of the run."""
+    sha256 = digest(run)
     download_button.button(
-        partial(encoded, part, export, lambda: bench),
-        f"kernelviz-{part.id}{export.suffix}",
+        partial(encoded, run, export, lambda: bench),
+        f"kernelviz-{run.id}{export.suffix}",
         export.media_type,
-        choice=(export.name, sha256, part.id, part.title, part.note, *(r.measured_at for r in bench.roofs_of(part))),
-        key="save_selection",
+        choice=(export.name, sha256, run.id, run.title, run.note, *(r.measured_at for r in bench.roofs_of(run))),
+        key=key,
         icon=":material/save:",
-        caption=f"{len(part.results)} of {len(stored.plan.cases())} cases",
+        caption=caption,
         warning=partial(describe_unreadable, export.name),
     )
-    st.caption(f"SHA-256 of the content, verified on import: `{sha256}`")
+    return sha256
 
 
 def format_box(key: str) -> Export:
