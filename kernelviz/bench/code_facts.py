@@ -244,7 +244,7 @@ def _launched(
     if threads is None and warps is not None:
         threads = warps * WARP_THREADS
     shared_bytes = launch.shared_memory_bytes
-    if dynamic_bytes is not None:
+    if shared_bytes is None and dynamic_bytes is not None:
         shared_bytes = facts.own_shared_bytes + dynamic_bytes
     resident = None
     if threads is not None and 1 <= threads <= _MOST_THREADS and shared_bytes is not None:

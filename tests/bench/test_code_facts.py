@@ -69,6 +69,29 @@ def test_resources_launch_and_techniques_of_each_case(bench: Bench) -> None:
     assert statuses == {"cuda_scalar": {}, "cuda_vec16": {"vec16": "proven"}, "triton_block": {"vec16": "undeclared"}}
 
 
+def test_shared_memory_is_what_the_driver_launched_with(bench: Bench) -> None:
+    """Documents of earlier versions have what a kernel was loaded for, in place of what a launch used; the trace is right. Of a
+    case without a trace, what its code says counts."""
+    run = code.run_with_cubins()
+
+    def launched(traced_bytes: int | None) -> tuple[int | None, tuple[str, ...]]:
+        results = tuple(
+            replace(
+                r,
+                kernels=tuple(replace(k, shared_memory_bytes=traced_bytes) for k in r.kernels),
+                code=tuple(replace(c, shared_bytes=16_000) for c in r.code or ()),
+            )
+            for r in run.results
+        )
+        (kernel,) = by_case(kv.code_facts(replace(run, results=results)))["cuda_vec16", SMALL].kernels
+        assert kernel.occupancy is not None
+        return kernel.shared_bytes, kernel.occupancy.limited_by
+
+    assert launched(100_000) == (100_000, ("shared_memory",))
+    assert launched(0) == (0, ("threads",))
+    assert launched(None) == (16_000, ("threads",))
+
+
 def test_a_declared_technique_that_the_code_does_not_have_is_missing(bench: Bench) -> None:
     run = code.run_with_cubins()
     scalar = next(r.code for r in run.results if r.variant == "cuda_scalar")

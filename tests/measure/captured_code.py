@@ -31,9 +31,19 @@ ARCH = "sm_90"
 VARIANTS = (
     ("cumsum", "triton_three_kernels"),
     ("cumsum", "cuda_three_kernels"),
+    ("row_sum", "cuda_slab"),
     ("matmul", "gluon_warp_specialised"),
     ("add", "torch_eager"),
 )
+
+
+class LaunchNotes(NvrtcDriver):
+    """Notes the dynamic shared memory of each launch."""
+
+    launched_bytes: list[int]
+
+    def launch(self, *arguments: Any) -> None:
+        self.launched_bytes.append(arguments[4])
 
 
 def captured(op_name: str, name: str) -> dict[str, Any]:
@@ -71,12 +81,14 @@ def launched_by_inductor(names: tuple[str, str]) -> list[CompiledCode]:
 
 def main() -> dict[str, Any]:
     triton.runtime.driver.set_active(triton_driver(ARCH))
-    nvrtc.active = driver = NvrtcDriver(ARCH)
+    nvrtc.active = driver = LaunchNotes(ARCH)
     before = JITFunction.run, nvrtc.active, core.Program
     answer: dict[str, Any] = {}
     for op, name in VARIANTS:
+        driver.launched_bytes = []
         answer[name], again = captured(op, name), captured(op, name)
         answer[name]["same again"] = answer[name] == again
+        answer[name]["launched_bytes"] = driver.launched_bytes
     answer["launched by inductor"] = [
         msgspec.to_builtins(code) for code in launched_by_inductor(("tile_sums_kernel", "before_tiles_kernel"))
     ]
@@ -85,6 +97,7 @@ def main() -> dict[str, Any]:
     for path in cached:
         path.unlink()
     captured("cumsum", "cuda_three_kernels")
+    captured("row_sum", "cuda_slab")
     answer["ptx alone is the same"] = {
         p.name: p.read_bytes() for p in nvrtc.cache_folder().glob("*.ptx")
     } == made_with_cubin

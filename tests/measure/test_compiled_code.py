@@ -94,6 +94,15 @@ def test_nvrtc_gives_the_source_with_headers_macros_ptx_and_cubin(captured: dict
 
 
 @pytest.mark.xdist_group("compile-0")
+def test_shared_memory_is_that_of_the_launch(captured: dict[str, Any]) -> None:
+    """Not what the kernel was loaded for: slabs of up to 48 KiB need no permission, so it is loaded for 0 bytes."""
+    (code,) = captured["cuda_slab"]["codes"]
+    (_, launched_bytes) = captured["cuda_slab"]["launched_bytes"]
+    assert (code["kernel"], code["shared_bytes"]) == ("row_slab", launched_bytes)
+    assert 0 < launched_bytes < 48 * 1024
+
+
+@pytest.mark.xdist_group("compile-0")
 def test_no_artifact_names_a_folder_of_this_machine(captured: dict[str, Any]) -> None:
     """Also not byte by byte, as Triton's PTX does."""
     folders = [str(TESTS.parent), str(Path.home()), str(Path(triton_folder()).parent), "/tmp/"]

@@ -27,7 +27,6 @@ class _Kernel:
     source: Path
     name: str
     defines: tuple[tuple[str, str], ...]
-    shared_bytes: int
     arch: str
 
 
@@ -50,11 +49,13 @@ class NvrtcKernels:
     def codes(self, artifacts: Artifacts) -> Sequence[CompiledCode]:
         if self._driver is None:
             return ()
-        requested = self._driver.requested
-        used = [requested[key][1] for key in self._driver.launched if key in requested] or [
-            k for _, k in requested.values()
-        ]
-        return [_code_of(kernel, artifacts) for kernel in dict.fromkeys(used)]
+        requested, launched = self._driver.requested, self._driver.launched
+        used: dict[_Kernel, int | None] = {}
+        for key in [key for key in launched if key in requested] or requested:
+            kernel = requested[key][1]
+            sizes = [size for size in (used.get(kernel), launched.get(key)) if size is not None]
+            used[kernel] = max(sizes, default=None)
+        return [_code_of(kernel, shared_bytes, artifacts) for kernel, shared_bytes in used.items()]
 
 
 class _WatchingDriver:
@@ -64,7 +65,9 @@ class _WatchingDriver:
         self._inner = inner
         self.requested: dict[int, tuple[Any, _Kernel]] = {}
         """By the identity of the loaded kernel, which is held here so that the identity stays its own."""
-        self.launched: dict[int, None] = {}
+        self.launched: dict[int, int] = {}
+        """By the same identity, the most dynamic shared memory that a block of the kernel was launched with, bytes. A kernel is
+        often loaded for more than a launch uses (`nvrtc.kernel`)."""
 
     def kernel(
         self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int, specific: bool
@@ -72,7 +75,7 @@ class _WatchingDriver:
         with _programs() as programs:
             loaded = self._inner.kernel(source, name, defines, shared_bytes, cluster, specific)
         arch = nvrtc.architecture(_arch(self._inner), specific)
-        requested = _Kernel(source, name, tuple(sorted(defines.items())), shared_bytes, arch)
+        requested = _Kernel(source, name, tuple(sorted(defines.items())), arch)
         self.requested[id(loaded)] = loaded, requested
         for program in programs:
             with suppress(Exception):  # it is made again where it is needed
@@ -88,7 +91,7 @@ class _WatchingDriver:
         shared_bytes: int,
         args: tuple[Any, ...],
     ) -> None:
-        self.launched[id(kernel)] = None
+        self.launched[id(kernel)] = max(shared_bytes, self.launched.get(id(kernel), 0))
         self._inner.launch(kernel, blocks, threads, cluster, shared_bytes, args)
 
     def resident(self, kernel: Any, threads: int, cluster: int, shared_bytes: int) -> int:
@@ -136,7 +139,7 @@ def _arch(driver: nvrtc.Driver) -> str:
     return f"sm_{major}{minor}"
 
 
-def _code_of(kernel: _Kernel, artifacts: Artifacts) -> CompiledCode:
+def _code_of(kernel: _Kernel, shared_bytes: int | None, artifacts: Artifacts) -> CompiledCode:
     files = nvrtc.with_headers(kernel.source)
     sources = tuple(a for path in files for a in artifacts.add("source", path.read_bytes(), name=path.name))
     cubin = nvrtc.compile_cubin(kernel.source, kernel.arch, dict(kernel.defines), kernel.name)
@@ -145,7 +148,7 @@ def _code_of(kernel: _Kernel, artifacts: Artifacts) -> CompiledCode:
         compiler="nvrtc",
         version=_version(),
         arch=kernel.arch,
-        shared_bytes=kernel.shared_bytes,
+        shared_bytes=shared_bytes,
         defines=dict(kernel.defines),
         artifacts=(*sources, *artifacts.of_kinds((("ptx", _ptx(kernel)), ("cubin", cubin)))),
     )
