@@ -12,6 +12,7 @@ from judged import (
     MOST_FURTHER_OFF,
     cases_for_ncu,
     further_off,
+    further_off_at_one_clock,
     ncu_adds_s,
     one_kernel,
     op_and_variant,
@@ -35,7 +36,7 @@ def _by_ncu() -> dict[str, Mapping[str, Any]]:
 def test_ncu_agrees_about_every_variant_whose_call_is_one_kernel() -> None:
     compared = _by_ncu()
     assert without_reason(compared) == []
-    assert len(further_off(compared)) <= MOST_FURTHER_OFF * len(one_kernel(compared))
+    assert len(further_off_at_one_clock(compared)) <= MOST_FURTHER_OFF * len(one_kernel(compared))
 
 
 def test_an_independent_timer_decides_where_ncu_differs() -> None:
@@ -58,11 +59,34 @@ def test_an_independent_timer_decides_where_ncu_differs() -> None:
     assert without_reason(compared(tracing_shortens_s=17e-6)) == ["gelu | triton_erf"]
 
 
+@pytest.mark.parametrize(
+    ("ncu_s", "adds_s", "explained"),
+    [(24.6e-6, 2.5e-6, True), (24.6e-6, 0.5e-6, False), (23.0e-6, 2.5e-6, False), (30.0e-6, 2.5e-6, False)],
+)
+def test_a_call_outside_of_graphs_may_be_longer_by_what_tracing_adds(
+    ncu_s: float, adds_s: float, explained: bool
+) -> None:
+    """`scale` of 8,388,613 fp32 as published waits for the device, so no graph has it, and only the calls of graphs are corrected
+    for tracing. On an H200 the same kernel took 23.9 us in a graph, after 2.5 us that tracing adds, and 26.3 us outside."""
+    same = {"kernels": 1, "same_kernels": True, "own_clock_hz": 1.98e9, "ncu_clock_hz": 1.98e9}
+    compared = {
+        "empty_launch | cuda_launches": same | {"own_s": 0.8e-6, "own_p5_p95_s": (0.8e-6, 0.8e-6), "ncu_s": 1.8e-6},
+        "scale | cuda_scalar": same
+        | {"own_s": 23.5e-6, "own_p5_p95_s": (23e-6, 24e-6), "ncu_s": 24.5e-6, "tracing_adds_s": adds_s},
+        "scale | cuda_published": same | {"own_s": 26.8e-6, "own_p5_p95_s": (26.3e-6, 27.0e-6), "ncu_s": ncu_s},
+    }
+    assert without_reason(compared) == ["scale | cuda_published"]
+    compared["scale | cuda_published"] |= {"tracing_cost_unknown": True}
+    assert without_reason(compared) == ([] if explained else ["scale | cuda_published"])
+
+
 def test_the_document_says_what_the_figures_say() -> None:
     """The line of docs/measuring.md, with the median by which ncu's time is longer."""
     alike, adds_s = one_kernel(_by_ncu()), ncu_adds_s(_by_ncu())
     median_us = median(c["ncu_s"] - adds_s - c["own_s"] for c in alike.values()) * 1e6
-    agree = f"{len(alike) - len(further_off(_by_ncu()))} of {len(alike)}; median {median_us:.1f} µs".replace("-", "−")
+    right, at_one_clock = (len(alike) - len(further(_by_ncu())) for further in (further_off, further_off_at_one_clock))
+    median_words = f"median {median_us:.1f} µs".replace("-", "−")
+    agree = f"{right} of {len(alike)}, at one clock {at_one_clock}; {median_words}"
     said = (DOCS / "measuring.md").read_text()
     assert f"less {adds_s * 1e6:.2f} µs that ncu adds to an empty kernel" in said
     assert f"{len(alike)} calls of one and the same kernel | ≤ 0.8 µs + 1 % | {agree}" in said
@@ -81,30 +105,7 @@ NOT_CLICKED_YET = {
     *("column_sum", "uniform_fill", "branch_divergence"),
 }
 """New ops, of 2026-11-26 and 27, until the part one_click runs again."""
-_NORMALISED = ("softmax", "rmsnorm", "layernorm", "add_rmsnorm", "norm_activation")
-NOT_ASKED_YET = {
-    *(
-        ("reshape_elementwise", "cuda_stepwise"),
-        ("batchnorm_relu", "triton_stepwise"),
-        ("norm_activation", "triton_stepwise"),
-    ),
-    *(("matmul", f"cuda_wgmma{name}") for name in ("", "_two_warpgroups", "_specialised", "_wide", "_persistent")),
-    *(("matmul", f"cuda_wgmma_{name}") for name in ("cluster", "tma_store", "hilbert", "by_size")),
-    *(
-        ("matmul", f"triton_{name}")
-        for name in ("tuned", "persistent", "descriptors", "warp_specialised", "tile_by_size")
-    ),
-    *(("add", "torch_graph"), ("scale", "cuda_published")),
-    *((op, "cuda_known_length") for op in ("row_sum", "argmax")),
-    *((op, name) for op in ("row_sum", "argmax", *_NORMALISED) for name in ("cuda_slab", "cuda_slab_stages")),
-    *((op, "cuda_slab") for op in ("quantize_fp8", "quantize_int8", "rmsnorm_quantize_fp8")),
-    *((op, "cuda_split") for op in (*_NORMALISED, "quantize_fp8", "quantize_int8", "rmsnorm_quantize_fp8")),
-    *((op, "cuda_interleave") for op in ("transpose", "reshape_elementwise")),
-    *((op, "cuda_slices") for op in ("embedding", "index_select", "gather")),
-    *(("scatter_add", "cuda_shared"), ("sum", "cuda_flagged"), ("mean", "cuda_flagged")),
-    *(("transpose", "cuda_vec16_small"), ("reshape_elementwise", "cuda_vec16")),
-    *(("matmul", name) for name in ("cuda_mma", "cuda_wmma", "cutlass_builder", "gluon_warp_specialised")),
-}
+NOT_ASKED_YET = {("scale", "cuda_published")}
 """New variants of other ops, until then."""
 
 

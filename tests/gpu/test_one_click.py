@@ -25,7 +25,7 @@ from judged import (
     EMPTY_LAUNCH,
     MOST_FURTHER_OFF,
     cases_for_ncu,
-    further_off,
+    further_off_at_one_clock,
     one_kernel,
     problem_for_ncu,
     resources_of,
@@ -39,7 +39,7 @@ from parts import part
 from this_checkout import import_this_checkout
 
 from kernelviz.bench import Bench
-from kernelviz.core import Case, Conditions, Result, Run, TracingShortens
+from kernelviz.core import Case, Conditions, Result, Run, TracingCostUnknown, TracingShortens
 from kernelviz.core.events import CaseStep, RunEnded
 from kernelviz.core.problem import QUICK, Plan
 from kernelviz.core.result import Failure
@@ -206,7 +206,12 @@ def _beside(result: Result, ncu: "NcuTime") -> dict[str, object] | None:
     assert own_hz is not None or cold.timer == "events"
     own_shapes = tuple(map(shape_of, result.kernels))
     same = ncu.shapes == own_shapes
-    shortened = [{"tracing_shortens_s": n.by_s} for n in conditions.notes if isinstance(n, TracingShortens)]
+    tracing: dict[str, object] = {"tracing_adds_s": cold.correction_s} if cold.correction_s else {}
+    for note in conditions.notes:
+        if isinstance(note, TracingShortens):
+            tracing["tracing_shortens_s"] = note.by_s
+        elif isinstance(note, TracingCostUnknown) and note.figure == "cold":
+            tracing["tracing_cost_unknown"] = True
     return {
         "own_s": cold.estimate,
         "own_p5_p95_s": middle_samples_s(cold),
@@ -216,7 +221,7 @@ def _beside(result: Result, ncu: "NcuTime") -> dict[str, object] | None:
         "kernels": len(ncu.shapes),
         "same_kernels": same,
         "shapes": None if same else (ncu.shapes, own_shapes),
-    } | (shortened[0] if shortened else {})
+    } | tracing
 
 
 def test_resources_read_from_cubins_are_those_that_the_driver_launches(bench: Bench, clicked: Clicked) -> None:
@@ -279,4 +284,4 @@ def test_calls_of_one_kernel_agree_with_ncu(bench: Bench, clicked: Clicked, pyte
     assert without_reason(compared) == []
     if whole:
         assert len(one_kernel(compared)) > len(cases) / 2
-        assert len(further_off(compared)) <= MOST_FURTHER_OFF * len(one_kernel(compared))
+        assert len(further_off_at_one_clock(compared)) <= MOST_FURTHER_OFF * len(one_kernel(compared))
