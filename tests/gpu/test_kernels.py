@@ -181,11 +181,12 @@ def _give_memory_back() -> None:
 
 
 def _needed_bytes(op: Op, problem: Problem) -> int:
-    """What a case takes at its peak: inputs and outputs, and about five float64 copies of all of them, since the reference and
-    its bound are computed in one piece (a transpose of 600 million elements took 41 GiB)."""
-    directed = op.of(problem)
-    elements = sum(tensor.elements(problem.sizes) for tensor in (*directed.inputs, *directed.outputs))
-    return op.tensor_bytes(problem) + 5 * 8 * elements
+    """What a case takes at its peak: inputs, a copy of them, outputs, and about five float64 copies of what the reference and its
+    bound are computed of at once: a slab where the op has slabs, else all (a transpose of 600 million elements took 41 GiB)."""
+    directed, tensors_bytes = op.of(problem), op.tensor_bytes(problem)
+    two_copies_bytes = op.needed_bytes(problem) - tensors_bytes
+    inputs_bytes = sum(tensor.size_bytes(problem.sizes, problem.dtype) for tensor in directed.inputs)
+    return tensors_bytes + inputs_bytes + 5 * two_copies_bytes // 2
 
 
 @pytest.mark.parametrize(("op", "variant", "way"), CASES, ids=[f"{op.name}-{v.name}-{way}" for op, v, way in CASES])
