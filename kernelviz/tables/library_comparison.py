@@ -15,8 +15,10 @@ _FILES_AND_PAGE = View.WIDE | View.RECORD
 
 
 def page_columns(rows: Sequence[ComparisonRow]) -> list[Column[ComparisonRow]]:
-    """The columns; the card only if there are several."""
-    return [column for column in COLUMNS if several_cards(rows) or column.name != "card"]
+    """The columns; the card only if there are several. The ratio comes first, because the first column stays in place while a
+    table is scrolled, and the problem would leave no room for the others on a phone."""
+    columns = [column for column in COLUMNS if several_cards(rows) or column.name != "card"]
+    return sorted(columns, key=lambda column: column.name != "own_over_library")
 
 
 def _libraries(row: ComparisonRow) -> Text | None:
@@ -28,7 +30,7 @@ def _libraries(row: ComparisonRow) -> Text | None:
 
 COLUMNS: tuple[Column[ComparisonRow], ...] = (
     Column("problem", "Problem", "Op, number format, sizes and direction.", units.TEXT,
-           lambda r: format_problem(r.problem), _FILES_AND_PAGE, width="medium"),
+           lambda r: format_problem(r.problem), _FILES_AND_PAGE, width="large"),
     Column("own_over_library", "Own / library", "Time of the fastest library divided by that of the fastest own variant, cold "
            "caches. Below 1, a library is faster.", SPEED, lambda r: r.ratio, _FILES_AND_PAGE),
     Column("card", "Card", "The GPU of the run.", units.TEXT, lambda r: r.card, _FILES_AND_PAGE),
