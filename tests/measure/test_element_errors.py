@@ -228,3 +228,56 @@ def test_pieces_hold_every_element_in_order(shape: tuple[int, ...], most: int) -
         found = list(pieces(given, most))
         assert max(p.numel() for p in found) <= most
         assert torch.cat(found).tolist() == given.reshape(-1).tolist()
+
+
+SPECIAL = (0.0, -0.0, 1.5, -8.0, 1e-30, 3e38, math.inf, -math.inf, math.nan)
+BOUNDS = (0.0, 1e-3, 0.5, math.inf, math.nan)
+
+
+def compared_by_hand(got: Tensor, expected: Tensor, bound: Tensor) -> tuple[float, float, float, float, int]:
+    """Squared error, squared reference, largest error, largest share of the bound, and how many are not finite as expected."""
+    facts = [0.0, 0.0, 0.0, 0.0]
+    not_finite = 0
+    for value, right, allowed in zip(*(t.double().reshape(-1).tolist() for t in (got, expected, bound)), strict=True):
+        if not (math.isfinite(value) and math.isfinite(right)):
+            not_finite += value != right and not (math.isnan(value) and math.isnan(right))
+            continue
+        error = abs(value - right)
+        share = 0.0 if error == 0 or math.isnan(allowed) else math.inf if allowed == 0 else error / allowed
+        facts = [facts[0] + error**2, facts[1] + right**2, max(facts[2], error), max(facts[3], share)]
+    return (*facts, not_finite)
+
+
+@pytest.mark.parametrize("special", [False, True], ids=["finite", "special"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int64], ids=str)
+@pytest.mark.parametrize("piece", [7, 1000])
+def test_the_gate_compares_as_loops_do(
+    special: bool, dtype: torch.dtype, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where an element that is not finite, or has no bound, lies beside others, and for a bound that rows share."""
+    monkeypatch.setattr(check, "PROCESSOR_PIECE", piece)
+    chance = torch.Generator().manual_seed(piece)
+    for rows, columns in ((1, 1), (3, 5), (9, 13), (0, 4), (31, 2)):
+        shape = (rows, columns)
+
+        def chosen(values: tuple[float, ...], size: tuple[int, ...] = shape) -> Tensor:
+            at = torch.randint(len(values), size, generator=chance)
+            return torch.tensor(values, dtype=torch.float64)[at]
+
+        integers = dtype == torch.int64
+        right = chosen(SPECIAL[:6] if integers or not special else SPECIAL).clamp(
+            -1e18 if integers else -math.inf, 1e18
+        )
+        expected = right.to(dtype) if integers else right
+        off = chosen((0.0, 0.0, 0.25, -2.0))
+        got = (right + off).to(dtype)
+        if special and not integers and rows:
+            got[0, 0] = chosen(SPECIAL, (1,))[0]
+        for bound in (chosen(BOUNDS), chosen(BOUNDS, (rows, 1)), chosen(BOUNDS, (1,)), torch.zeros(())):
+            comparison = check.Comparison()
+            comparison._add(got, expected, bound.double())
+            found = (
+                *(comparison.error_squared, comparison.reference_squared, comparison.max_abs),
+                *(comparison.worst, comparison.not_finite),
+            )
+            assert found == pytest.approx(compared_by_hand(got, expected, bound.expand(shape)), rel=1e-12)

@@ -29,7 +29,7 @@ def facts_of(
     for piece in pieces(tensor):
         sums.add(piece)
         if role == "output":
-            sums.unwritten += int(still_poisoned(piece).sum())
+            sums.unwritten += int(still_poisoned(piece).count_nonzero())
     mean = sums.total / sums.finite if sums.finite else None
     deviation, histogram = _spread(tensor, sums, mean) if mean is not None else (None, None)
     return TensorFacts(

@@ -156,4 +156,4 @@ def unwritten(tensor: Tensor) -> int:
     flat = tensor.reshape(-1)
     step = max(1, flat.numel() // SAMPLED)
     sample = flat[random.randrange(step) :: step]
-    return int(still_poisoned(flat).sum()) if bool(still_poisoned(sample).any()) else 0
+    return int(still_poisoned(flat).count_nonzero()) if bool(still_poisoned(sample).any()) else 0
