@@ -19,9 +19,16 @@ FEW_ADDITIONS, FEW_FP32_ADDITIONS = 2**21, 2**22
 launches, atomic additions three in 16 bits and one in fp32. H200: fp16, 4 rows to 5 of 130,440 take 9.9 us by segments and 8.7 by
 atomic additions, a million of which takes 1.9 us where they are many; bf16, 64 to 8192 of 1024 take 9.5 and 37."""
 
+FEW_ROWS = 1024
+"""Of src, as few_rows.MOST_ROWS."""
+FEW_OF_A_SUM = 16
+"""Rows of a sum on average, up to which the block that adds them up one after the other takes little longer than a launch.
+Not measured yet."""
+
 
 def segments(problem: Problem, card: Card) -> tuple[str, ...]:
-    """One sum for each row of the table, but atomic additions for at most 2^21 elements (2^22 of fp32) and for tables of at most
+    """One launch for at most 1,024 rows of at most 2^22 elements in all, unless more than 16 belong to a sum on average. Else
+    one sum for each row of the table, but atomic additions for at most 2^21 elements (2^22 of fp32) and for tables of at most
     2^15 elements in rows of whole 16-byte vectors; for rows of fewer than 32 elements sums in shared memory, if they fit and each
     block has four additions for each of them, else atomic additions.
 
@@ -37,9 +44,11 @@ def segments(problem: Problem, card: Card) -> tuple[str, ...]:
     'cuda_shared'
     >>> few = ({"v": 5, "t": 4, "d": 130440}, {"v": 56, "t": 1193240, "d": 552})
     >>> [segments(Problem(op="scatter_add", sizes=one, dtype="fp16"), H200)[0] for one in few]
-    ['cuda_atomics_vec16', 'cuda_atomics_vec16']
+    ['cuda_few_rows', 'cuda_atomics_vec16']
     """
     v, t, d = (problem.sizes[axis] for axis in ("v", "t", "d"))
+    if t <= min(FEW_ROWS, FEW_OF_A_SUM * v) and t * d <= FEW_FP32_ADDITIONS:
+        return ("cuda_few_rows", "cuda_atomics_vec16", "triton_atomics")
     if d < WARP:
         if v * d <= SHARED_SUMS and t >= ADDITIONS_SAVED * card.multiprocessors * v:
             return ("cuda_shared", "cuda_atomics_vec16", "triton_atomics")

@@ -107,6 +107,14 @@ def cuda_shared(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     return kernels.bind_shared(x_VD, src_TD, ids_T)
 
 
+@variant(backend="cuda", needs=("nvrtc", "cuda"), mutates=IN_PLACE)
+def cuda_few_rows(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
+    """CUDA C++, up to 1,024 rows in one launch: the block of an id's first row adds up all rows of that id, without a sort."""
+    from kernelviz.ops.scatter_add import few_rows as kernels
+
+    return kernels.bind_few_rows(x_VD, src_TD, ids_T)
+
+
 VARIANTS = (
     torch_eager,
     torch_index_add_16bit,
@@ -119,4 +127,5 @@ VARIANTS = (
     cuda_atomics_16bit,
     cuda_segments,
     cuda_shared,
+    cuda_few_rows,
 )
