@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -10,8 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from kernelviz.worker import guard
-from kernelviz.worker.guarded_module import environment
+from kernelviz.worker.guarded_process import start_command
 
 _POLL_S = 0.05
 _KILL_S = 10.0
@@ -34,40 +32,25 @@ def run_guarded(
     """Run the command until it ends, `stop` returns True or `most_s` have passed. `guard_fds`: descriptors that stay open until
     all its processes are gone, such as the device's lock. Errors: OSError if it cannot be started."""
     with tempfile.TemporaryFile("ab+", prefix="kernelviz-command-", buffering=0) as log:
-        pipe_read, pipe_write = os.pipe()
         inherited = os.dup(log.fileno())
         try:
-            child = subprocess.Popen(
-                [sys.executable, "-I", "-S", guard.__file__, str(pipe_read), str(inherited), *command],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                pass_fds=(pipe_read, inherited, *guard_fds),
-                start_new_session=True,
-                env=environment(),
-            )
-        except BaseException:
-            os.close(pipe_write)
-            raise
+            process = start_command(command, log=log, inherited=inherited, guard_fds=guard_fds)
         finally:
-            os.close(pipe_read)
             os.close(inherited)
         how: Literal["itself", "stopped", "too_long"] = "itself"
         until_s = time.monotonic() + most_s
         try:
-            while child.poll() is None and how == "itself":
+            while process.poll() is None and how == "itself":
                 with suppress(subprocess.TimeoutExpired):
-                    child.wait(_POLL_S)
+                    process.wait(_POLL_S)
                 if stop():
                     how = "stopped"
                 elif time.monotonic() > until_s:
                     how = "too_long"
         finally:
-            os.close(pipe_write)  # the guard ends all processes of the command now
-            with suppress(subprocess.TimeoutExpired):
-                child.wait(_KILL_S)
+            code = process.end(_KILL_S)
         size = os.fstat(log.fileno()).st_size
         printed = os.pread(log.fileno(), MOST_PRINTED_BYTES, max(0, size - MOST_PRINTED_BYTES))
-        if child.returncode is not None and how != "itself" and child.returncode == 0:
+        if how != "itself" and code == 0:
             how = "itself"  # it had ended before it was stopped
-        return CommandEnd(how, child.returncode or 0, printed.decode(errors="replace"))
+        return CommandEnd(how, code or 0, printed.decode(errors="replace"))

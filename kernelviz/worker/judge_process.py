@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import select
 import socket
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable
@@ -14,8 +12,9 @@ import msgspec
 
 from kernelviz.core import Problem
 from kernelviz.measure.judge.messages import FROM_JUDGE, FromJudge, JudgeCase, Judged, JudgeReady, pair, receive, send
-from kernelviz.worker.guarded_module import end_of, never_began, start_guarded
-from kernelviz.worker.process import TAIL_BYTES, reap_later
+from kernelviz.worker.guarded_module import end_of, start_guarded
+from kernelviz.worker.guarded_process import GuardedProcess
+from kernelviz.worker.process import TAIL_BYTES
 
 _POLL_MS = 100
 _END_S = 10.0
@@ -30,29 +29,24 @@ class JudgeProcess:
         self._log = tempfile.TemporaryFile("ab+", prefix="kernelviz-judge-", buffering=0)  # noqa: SIM115
         self._number = 0
         known = [] if exchange_s is None else [str(exchange_s)]
-        pipe_read, self._pipe_write = os.pipe()
-        try:
-            with theirs:
-                self._guard = start_guarded(
+        with theirs:
+            self._guarded = GuardedProcess(
+                lambda pipe: start_guarded(
                     "kernelviz.measure.judge",
                     [device_id, "{0}", *known],
-                    pipe=pipe_read,
+                    pipe=pipe,
                     log=self._log,
                     sockets=[theirs.fileno()],
                     copied=copied,
                 )
-        except BaseException:
-            os.close(self._pipe_write)
-            raise
-        finally:
-            os.close(pipe_read)
+            )
 
     def alive(self) -> bool:
-        return self._guard.poll() is None
+        return self._guarded.poll() is None
 
     def never_began(self) -> bool:
         """See guarded_module.never_began."""
-        return never_began(self._guard)
+        return self._guarded.never_began()
 
     def ready(self, most_s: float, stopping: Callable[[], bool]) -> JudgeReady | None:
         """Wait until its context is there. None if it ends, if it takes longer than `most_s`, or when `stopping` returns True."""
@@ -83,11 +77,7 @@ class JudgeProcess:
     def end(self) -> None:
         """Kill it and wait until it is gone, and its memory on the device is free."""
         self._socket.close()
-        os.close(self._pipe_write)
-        try:
-            self._guard.wait(_END_S)
-        except subprocess.TimeoutExpired:
-            reap_later(self._guard)
+        self._guarded.end(_END_S)
         self._log.close()
 
     def _next(self, most_s: float, stopping: Callable[[], bool]) -> FromJudge | None:

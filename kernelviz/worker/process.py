@@ -7,14 +7,14 @@ import signal
 import socket
 import subprocess
 import tempfile
-import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
 
 from kernelviz.core import Failure
 from kernelviz.core.reasons import WorkerEnded, WorkerGarbled
-from kernelviz.worker.guarded_module import Guard, never_began, start_guarded
+from kernelviz.worker.guarded_module import start_guarded
+from kernelviz.worker.guarded_process import GuardedProcess
 from kernelviz.worker.protocol import FROM_WORKER, FromWorker, Incoming, ProtocolError, ToWorker, encode
 
 TAIL_BYTES = 1500
@@ -39,7 +39,6 @@ class WorkerProcess:
         self._socket, theirs = socket.socketpair()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_write, False)
-        pipe_read, self._pipe_write = os.pipe()
         # Opened for appending, so that the worker's next line after a truncation goes to the start of the file.
         self._log = tempfile.TemporaryFile("ab+", prefix="kernelviz-worker-", buffering=0)  # noqa: SIM115
         self._incoming = Incoming(FROM_WORKER)
@@ -48,29 +47,29 @@ class WorkerProcess:
         self._garbled: WorkerGarbled | None = None
         sockets = [fd for fd in (theirs.fileno(), judge_fd) if fd is not None]
         try:
-            self._guard = start_guarded(
-                "kernelviz.worker",
-                [f"{{{position}}}" for position in range(len(sockets))],
-                pipe=pipe_read,
-                log=self._log,
-                sockets=sockets,
-                guard_fds=guard_fds,
-                copied=copied,
+            self._guarded = GuardedProcess(
+                lambda pipe: start_guarded(
+                    "kernelviz.worker",
+                    [f"{{{position}}}" for position in range(len(sockets))],
+                    pipe=pipe,
+                    log=self._log,
+                    sockets=sockets,
+                    guard_fds=guard_fds,
+                    copied=copied,
+                )
             )
         except BaseException:
             self._close()
-            os.close(self._pipe_write)
             raise
         finally:
             theirs.close()
-            os.close(pipe_read)
 
     def alive(self) -> bool:
-        return not self._ended and self._guard.poll() is None
+        return not self._ended and self._guarded.poll() is None
 
     def never_began(self) -> bool:
         """See guarded_module.never_began."""
-        return never_began(self._guard)
+        return self._guarded.never_began()
 
     def send(self, message: ToWorker) -> None:
         """Raises WorkerDied."""
@@ -125,11 +124,7 @@ class WorkerProcess:
         if self._ended:
             return
         self._ended = True
-        os.close(self._pipe_write)
-        try:
-            self._guard.wait(wait_s)
-        except subprocess.TimeoutExpired:
-            reap_later(self._guard)
+        self._guarded.end(wait_s)
         self._close()
 
     def fate(self) -> Failure:
@@ -138,7 +133,7 @@ class WorkerProcess:
         if self._garbled is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 # The guard ends as the worker ended, once every descendant is dead.
-                reason = ended_by(self._guard.wait(10.0))
+                reason = ended_by(self._guarded.wait(10.0))
         tail = self.log_tail()
         self.end()
         return Failure(stage="crash", reasons=(reason,), message=tail)
@@ -165,17 +160,6 @@ class WorkerProcess:
         wake, self._wake_write = self._wake_write, -1
         os.close(wake)
         self._log.close()
-
-
-_ending: list[Guard] = []
-"""Guards that still end processes; listed here so that they are reaped."""
-_ending_lock = threading.Lock()
-
-
-def reap_later(guard: Guard) -> None:
-    """Reap this guard when it has ended, and those that have ended meanwhile."""
-    with _ending_lock:
-        _ending[:] = [g for g in (*_ending, guard) if g.poll() is None]
 
 
 def _ready(wanted: Mapping[int, int], timeout_s: float) -> set[int]:

@@ -3,14 +3,14 @@
 import os
 import select
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import msgspec
 import psutil
@@ -26,9 +26,9 @@ from kernelviz.measure.workloads.messages import (
     RunnerRequest,
 )
 from kernelviz.measure.workloads.runner_process import CURRENT, REQUEST
-from kernelviz.worker import guard
 from kernelviz.worker.device_lock import DeviceLock, Holder
-from kernelviz.worker.guarded_module import end_of, environment
+from kernelviz.worker.guarded_module import end_of
+from kernelviz.worker.guarded_process import start_command
 from kernelviz.worker.process import TAIL_BYTES, ended_by
 
 _POLL_MS = 50
@@ -90,7 +90,7 @@ def run_group(
     try:
         (folder / REQUEST).write_bytes(msgspec.json.encode(request))
         with tempfile.TemporaryFile("ab+", prefix="kernelviz-workload-log-", buffering=0) as log:
-            return _run(request, folder, log.fileno(), most_s, tell, stop, tuple(guard_fds))
+            return _run(request, folder, log, most_s, tell, stop, tuple(guard_fds))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -98,48 +98,39 @@ def run_group(
 def _run(
     request: RunnerRequest,
     folder: Path,
-    log: int,
+    log: IO[bytes],
     most_s: float,
     tell: Callable[[FromRunner], None],
     stop: Callable[[], bool],
     guard_fds: tuple[int, ...],
 ) -> GroupEnd:
-    alive_read, alive_write = os.pipe()
     messages_read, messages_write = os.pipe()
+    module = "kernelviz.measure.workloads.runner_process"
     try:
-        command = [
-            sys.executable, "-P", "-m", "kernelviz.measure.workloads.runner_process", str(messages_write), str(folder),
-        ]  # fmt: skip
-        child = subprocess.Popen(
-            [sys.executable, "-I", "-S", guard.__file__, str(alive_read), str(messages_write), *command],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            pass_fds=(alive_read, messages_write, *guard_fds),
-            start_new_session=True,
-            env=environment() | {"TMPDIR": str(folder)},
+        process = start_command(
+            [sys.executable, "-P", "-m", module, str(messages_write), str(folder)],
+            log=log,
+            inherited=messages_write,
+            guard_fds=guard_fds,
+            variables={"TMPDIR": str(folder)},
         )
     except BaseException:
-        os.close(alive_write)
         os.close(messages_read)
         raise
     finally:
-        os.close(alive_read)
         os.close(messages_write)
     end = GroupEnd()
     try:
         longest_s = _TOTAL * most_s + request.method.budget_s * len(request.cases)
         _listen(messages_read, end, most_s, longest_s, tell, stop)
     finally:
-        os.close(alive_write)  # the guard ends all processes now
+        code = process.end(_KILL_S)
         os.close(messages_read)
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(_KILL_S)
     if end.stopped or (end.answered and end.failure is None):
         return end
-    tail = end_of(log, TAIL_BYTES)
+    tail = end_of(log.fileno(), TAIL_BYTES)
     if end.failure is None:
-        end.failure = Failure(stage="crash", reasons=(ended_by(child.returncode or 0),), message=tail)
+        end.failure = Failure(stage="crash", reasons=(ended_by(code or 0),), message=tail)
     elif not end.answered:
         end.failure = msgspec.structs.replace(end.failure, message=tail)
     end.variant = end.variant or CurrentVariant.read(str(folder / CURRENT))
