@@ -94,10 +94,12 @@ def line_of(
     row: ComparisonRow | None,
     baseline: str = "",
     error: str = "",
+    seconds: float | None = None,
 ) -> dict[str, Any]:
     """A line of the file: the problem, the card, cold device times in seconds, what failed, and the verdict on own and library.
 
     `baseline`: the variant that shares rounds with all others. `error`: why the problem as a whole could not be measured.
+    `seconds`: of the run, for each of its problems; and in `preparation_s` what its variants spent before they were measured.
     """
     problem = drawn.problem
     timed = {} if row is None else row.named
@@ -124,6 +126,11 @@ def line_of(
             if isinstance(result.outcome, Failure)
         },
         "error": error,
+        "seconds": seconds,
+        "preparation_s": {
+            step: round(sum(getattr(result.preparation, step) or 0.0 for result in results if result.preparation), 3)
+            for step in ("bind_s", "first_call_s", "check_s")
+        },
     }
 
 
@@ -166,6 +173,7 @@ def measure(
         rest = spread(rest)
     while rest and time.monotonic() - begun_s < most_s:
         some = rest.pop(0)
+        run_begun_s = time.monotonic()
         try:
             run = measured(bench, some, device)
         except KernelvizError as error:
@@ -184,6 +192,7 @@ def measure(
                     of_problem[one.number],
                     rows.get(one.problem.key),
                     run.plan.baseline,
+                    seconds=round((time.monotonic() - run_begun_s) / len(some), 2),
                 )
                 for one in some
                 if one not in alone
@@ -191,7 +200,9 @@ def measure(
         with file.open("a") as written:
             for line in lines:
                 print(json.dumps(line), file=written, flush=True)
-                print(line["op"], line["sizes"], line["verdict"], line["auto"], line["error"], flush=True)  # noqa: T201
+                print(
+                    line["op"], line["sizes"], line["seconds"], line["verdict"], line["auto"], line["error"], flush=True
+                )  # noqa: T201
     return sum(map(len, rest))
 
 
