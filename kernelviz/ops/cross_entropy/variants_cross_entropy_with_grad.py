@@ -107,6 +107,38 @@ def cuda_columns(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     return kernels.bind_columns_with_grad(logits_MV, labels_M)
 
 
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_slab(logits_MV: Tensor, labels_M: Tensor) -> Launch:
+    """CUDA C++, many short rows as one piece through shared memory and back, a few threads each; longer ones as `cuda_row`."""
+    from kernelviz.ops.cross_entropy import cuda_slab as kernels
+
+    return kernels.bind_with_grad(logits_MV, labels_M)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
+def cuda_slab_stages(logits_MV: Tensor, labels_M: Tensor) -> Launch:
+    """CUDA C++ for Hopper: `cuda_slab` with persistent blocks, slabs in flight both ways by bulk copies."""
+    from kernelviz.ops.cross_entropy import cuda_slab as kernels
+
+    return kernels.bind_with_grad(logits_MV, labels_M, ring=kernels.STAGES)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_known_length(logits_MV: Tensor, labels_M: Tensor) -> Launch:
+    """CUDA C++, compiled for one row length of at most 64 bytes: a thread has one to four rows; longer ones as `cuda_slab`."""
+    from kernelviz.ops.cross_entropy import cuda_known_length as kernels
+
+    return kernels.bind_with_grad(logits_MV, labels_M)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_split(logits_MV: Tensor, labels_M: Tensor) -> Launch:
+    """CUDA C++, several blocks share each of a few long rows: maxima and sums first, then the gradient, mostly from L2."""
+    from kernelviz.ops.cross_entropy import cuda_split as kernels
+
+    return kernels.bind_with_grad(logits_MV, labels_M)
+
+
 WITH_GRAD_VARIANTS = (
     composite_eager,
     torch_eager,
@@ -117,4 +149,8 @@ WITH_GRAD_VARIANTS = (
     cuda_row,
     cuda_cluster,
     cuda_columns,
+    cuda_slab,
+    cuda_slab_stages,
+    cuda_known_length,
+    cuda_split,
 )
