@@ -20,7 +20,7 @@ STAGES = SlabRing(threads=128, stages=3, slab_bytes=8 * 1024)
 """Eight blocks an SM have 128 KiB in flight while each processes a slab. No row stays in registers, because `cuda_thread` has
 those of at most 64 bytes, and `cuda_row` those of whole vectors."""
 NUMBERS = RegisterArrays(numbers=1)
-"""A thread's part of a row as fp32 numbers. The backward pass, which needs not all of them at once, spills with fewer registers."""
+"""Of a row, a thread's part. The backward pass does not need all of it at once, but spills with fewer registers."""
 
 
 def bind_loss(logits_MV: Tensor, labels_M: Tensor, *, ring: SlabRing = ONE_SLAB) -> Launch:

@@ -1,4 +1,4 @@
-"""CUDA C++ kernels of `cross_entropy` for a few long rows, bound to tensors: two launches, in which several blocks share a row."""
+"""CUDA C++ kernels of `cross_entropy` for a few long rows, bound to tensors: several blocks share a row, in two launches."""
 
 from __future__ import annotations
 

@@ -41,6 +41,7 @@ template <class T> T __ldg(const T* from) { return *from; }
 template <class T> T __ldcg(const T* from) { return *from; }
 extern "C" float erff(float) noexcept;
 extern "C" float expf(float) noexcept;
+extern "C" float logf(float) noexcept;
 extern "C" float exp2f(float) noexcept;
 extern "C" float fmaf(float, float, float) noexcept;
 extern "C" float fabsf(float) noexcept;
