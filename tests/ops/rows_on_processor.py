@@ -15,6 +15,9 @@ INLINED = (
     *("slab_normalisation.cuh", "slabs.cuh", "slab_registers.cuh", "slab_stages.cuh", "slab_rows.cuh", "rows.cuh"),
     *("adjacent_sum.cuh", "access_bits.cuh"),
 )
+ON_CHIP = """#include "rows.cuh"
+template <class Vectors> void make_opaque(Vectors&) {}
+"""
 FUNNEL_SHIFT = """
 inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned bits) {
     return ((unsigned long long)high << 32 | low) >> (bits & 31);
@@ -56,10 +59,10 @@ template <bool IS_INT8> unsigned pack_8_bit(float a, float b, float c, float d) 
 def text_of(source: Path, eps: float | None = None) -> str:
     """A kernel's text with our headers of rows in place of their includes, so that mistakes can be planted there, too.
 
-    Instructions of clusters, which blocks of a row do not form here, are left out. `eps` replaces the argument of that name,
-    since the emulator passes whole numbers only.
+    Instructions of clusters, which blocks of a row do not form here, are left out, and so is what keeps long rows on chip. `eps`
+    replaces the argument of that name, since the emulator passes whole numbers only.
     """
-    text = source.read_text()
+    text = source.read_text().replace('#include "on_chip_rows.cuh"\n', ON_CHIP)
     for name in INLINED:
         include, header = f'#include "{name}"\n', (nvrtc.HEADERS / name).read_text()
         header = header.replace("#pragma once\n", "")

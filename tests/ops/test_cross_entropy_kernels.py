@@ -32,6 +32,7 @@ SHAPES = {
     "cuda_slab": ((1, 1), (613, 3), (211, 20), (9, 130), (5, 512), (3, 333)),
     "cuda_slab_stages": ((1, 1), (3, 5), (1613, 3), (211, 20), (37, 130), (21, 512), (13, 333)),
     "cuda_known_length": ((1, 1), (4500, 1), (4200, 2), (130, 3), (129, 4), (67, 5), (131, 15), (2200, 8), (140, 16)),
+    "cuda_row": ((1, 1), (67, 33), (41, 128), (3, 1031), (2, 4099), (3, 4096), (2, 300), (1, 16400)),
     "cuda_split": ((1, 9001), (2, 17301), (2, 40960)),
 }
 """Units of 2 to 16 bytes; a thread, some threads and a warp a row; more slabs than stages; one to four rows a thread; rows that

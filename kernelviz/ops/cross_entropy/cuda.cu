@@ -90,6 +90,19 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_en
     finish(row, row.rank, row.reduce(mine, Merge(), NONE), chosen, loss, sums);
 }
 
+// 2. Losses of short rows, whose vectors are all in flight at once: a part of a warp, a warp or a block each.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_rows(
+    const ELEMENT* __restrict__ x, const long long* __restrict__ labels, ELEMENT* __restrict__ loss, float* __restrict__ sums,
+    long long m, int n) {
+    R row(m, n);
+    Vec16<ELEMENT> w[ROW_VECTORS];
+    const long long label = row.inside && row.lane == 0 ? labels[row.row] : 0;
+    row.load(x, w, minus_infinity<ELEMENT>());
+    const float chosen = row.inside && row.lane == 0 ? to_float(x[row.start + label]) : 0.0f;
+    const Exponentials mine = exponentials_of(w, [](int, int, float) {});
+    finish(row, 0, row.reduce(mine, Merge(), NONE), chosen, loss, sums);
+}
+
 // The column of the label, counted from the first element of the row's first vector.
 __device__ __forceinline__ int label_of(const R& row, const long long* labels) {
     return row.inside ? (int)labels[row.row] + row.head : -1;
@@ -105,7 +118,7 @@ __device__ __forceinline__ void gradient(const R& row, int k, int label, float (
     }
 }
 
-// 2. Losses and gradient with one read and one write: the row lies in the registers of a block or a cluster, as in softmax.
+// 3. Losses and gradient with one read and one write: the row lies in the registers of a block or a cluster, as in softmax.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_with_grad_rows(
     const ELEMENT* __restrict__ x, const long long* __restrict__ labels, ELEMENT* __restrict__ loss, ELEMENT* __restrict__ dx,
     long long m, int n) {
@@ -136,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_en
     }
 }
 
-// 3. The same for rows of any length, which a block reads twice.
+// 4. The same for rows of any length, which a block reads twice.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_with_grad_chunks(
     const ELEMENT* __restrict__ x, const long long* __restrict__ labels, ELEMENT* __restrict__ loss, ELEMENT* __restrict__ dx,
     long long m, int n) {
@@ -172,7 +185,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_en
 }
 
 #if ROW_IN_SHARED > 0
-// 4. Long rows: vectors in registers and shared memory, summed as they arrive.
+// 5. Long rows: vectors in registers and shared memory, summed as they arrive.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_with_grad_on_chip(
     const ELEMENT* __restrict__ x, const long long* __restrict__ labels, ELEMENT* __restrict__ loss, ELEMENT* __restrict__ dx,
     long long m, int n) {
@@ -200,18 +213,20 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_en
 }
 #endif
 
-// 5. The backward pass, dloss (exp(x - ln Σ exp x) - 1(label)): no reduction left, so a row is cut into `pieces` for as many
-// blocks.
+// 6. The backward pass, dloss (exp(x - ln Σ exp x) - 1(label)): no reduction left, so a row is cut into `pieces` for as many
+// blocks. A block has several short rows.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_backward(
     const ELEMENT* __restrict__ x, const long long* __restrict__ labels, const float* __restrict__ sums,
     const ELEMENT* __restrict__ dloss, ELEMENT* __restrict__ dx, long long m, int n, int pieces) {
     R row(m, n);
-    row.seek(blockIdx.x / pieces);
-    row.rank = blockIdx.x % pieces;
+    if (ROW_ROWS == 1) {
+        row.seek(blockIdx.x / pieces);
+        row.rank = blockIdx.x % pieces;
+    }
     Vec16<ELEMENT> w[ROW_VECTORS];
     row.load(x, w, minus_infinity<ELEMENT>());
     const int label = label_of(row, labels);
-    const float sum = sums[row.row], slope = to_float(dloss[row.row]);
+    const float sum = row.inside ? sums[row.row] : 0.0f, slope = row.inside ? to_float(dloss[row.row]) : 0.0f;
 #pragma unroll
     for (int k = 0; k < ROW_VECTORS; ++k) {
         float p[WIDTH];

@@ -25,18 +25,26 @@ from kernelviz.ops.kernels.row_tiles import (
 if TYPE_CHECKING:
     from torch import Tensor
 
+WARP = 32
 SOURCE = Path(__file__).parent / "cuda.cu"
 COLUMNS_SOURCE = Path(__file__).parent / "cuda_columns.cu"
 LOSS = RowTile(lanes=128, vectors=4)
 """Tile of the losses alone: eight blocks an SM, each thread with four vectors in flight while it sums four others. Blocks of 1024
 threads read 128256 logits in bf16 at 3517 GB/s, of 512 at 4033, of 256 at 4353, of 128 at 4387 (H200): the fewer wait for each
 other, the better."""
-PIECE = RowTile(lanes=256, vectors=4, resident=2048)
-"""Of the backward pass, which is a copy with some arithmetic."""
+SPREAD_BLOCKS = 2
+"""Of a multiprocessor: up to as many short rows have a block each, although a block could have several."""
+PIECE = RowTile(lanes=256, vectors=2, resident=2048)
+"""Of the backward pass, which is a copy with some arithmetic. With four vectors a thread, which begin within 16 bytes, it spills."""
+SMALL_PIECE = RowTile(lanes=128, vectors=1, resident=2048)
+"""Where every 16-byte vector can have a thread of its own at once."""
 
 
 def bind_loss(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """The losses, one block per row of contiguous logits (M, V); raises BadField if not contiguous."""
+    """The losses, one block per row of contiguous logits (M, V), or per several short rows.
+
+    Raises BadField if not contiguous.
+    """
     require_vec16(logits_MV=logits_MV)
     require_contiguous(labels_M=labels_M)
     return _loss(logits_MV, labels_M, None, loss_tile(logits_MV))
@@ -76,8 +84,10 @@ def bind_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Stage
     sums_M = torch.empty(m, dtype=torch.float32, device=logits_MV.device)
     dx_MV = torch.empty_like(logits_MV)
     run = _loss(logits_MV, labels_M, sums_M, loss_tile(logits_MV))
-    pieces = -(-vectors_of_row(n, logits_MV.element_size()) // PIECE.row_vectors)
-    kernel = nvrtc.kernel(SOURCE, "cross_entropy_backward", PIECE.defines(logits_MV))
+    tile = backward_tile(logits_MV)
+    pieces = -(-vectors_of_row(n, logits_MV.element_size()) // tile.row_vectors)
+    blocks = -(-m // tile.rows) * pieces
+    kernel = nvrtc.kernel(SOURCE, "cross_entropy_backward", tile.defines(logits_MV))
     pointers = tuple(t.data_ptr() for t in (logits_MV, labels_M, sums_M, dloss_M, dx_MV))
     sizes = (*_sizes(logits_MV), ctypes.c_int(pieces))
 
@@ -86,16 +96,38 @@ def bind_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Stage
         return sums_M
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, m * pieces, PIECE.threads, *pointers, *sizes)
+        nvrtc.launch(kernel, blocks, tile.threads, *pointers, *sizes)
         return dx_MV
 
     return Staged(forward, launch)
 
 
 def loss_tile(logits_MV: Tensor) -> RowTile:
-    """The tile of a row: fewer threads if the row has fewer than four vectors for each."""
-    vectors = vectors_of_row(logits_MV.shape[1], logits_MV.element_size())
-    return replace(LOSS, lanes=min(LOSS.lanes, -(-vectors // (32 * LOSS.vectors)) * 32))
+    """The tile of the losses: rows of at most four vectors for each of 128 threads are in registers, short ones several a block."""
+    m, n = logits_MV.shape
+    if vectors_of_row(n, logits_MV.element_size()) > LOSS.row_vectors:
+        return LOSS
+    return _short_row_tile(m, n, logits_MV, LOSS)
+
+
+def backward_tile(logits_MV: Tensor) -> RowTile:
+    """The tile of the backward pass: pieces of 8 KiB, of 2 KiB where there are few, or several short rows a block."""
+    m, n = logits_MV.shape
+    vectors = vectors_of_row(n, logits_MV.element_size())
+    if vectors <= WARP * PIECE.vectors:
+        return _short_row_tile(m, n, logits_MV, PIECE)
+    if m * vectors <= multiprocessors(logits_MV.device) * SMALL_PIECE.resident:
+        return SMALL_PIECE
+    return PIECE if vectors > PIECE.row_vectors else _short_row_tile(m, n, logits_MV, PIECE)
+
+
+def _short_row_tile(m: int, n: int, logits_MV: Tensor, like: RowTile) -> RowTile:
+    """Of a row with at most as many vectors as a block has in its registers."""
+    tile = row_tile(n, logits_MV.element_size(), like.vectors)
+    assert tile is not None
+    if tile.rows > 1 and m <= SPREAD_BLOCKS * multiprocessors(logits_MV.device):
+        tile = RowTile(WARP, like.vectors)
+    return replace(tile, resident=like.resident)
 
 
 def bind_columns_with_grad(logits_MV: Tensor, labels_M: Tensor) -> Launch:
@@ -134,13 +166,16 @@ def _loss(logits_MV: Tensor, labels_M: Tensor, sums_M: Tensor | None, tile: RowT
 
     m = logits_MV.shape[0]
     loss_M = torch.empty(m, dtype=logits_MV.dtype, device=logits_MV.device)
-    kernel = nvrtc.kernel(SOURCE, "cross_entropy_steps", tile.defines(logits_MV), cluster=tile.cluster)
+    is_short = vectors_of_row(logits_MV.shape[1], logits_MV.element_size()) <= tile.row_vectors
+    name = "cross_entropy_rows" if is_short else "cross_entropy_steps"
+    kernel = nvrtc.kernel(SOURCE, name, tile.defines(logits_MV), cluster=tile.cluster)
+    blocks = -(-m // tile.rows) * tile.cluster
     saved = 0 if sums_M is None else sums_M.data_ptr()
     pointers = (logits_MV.data_ptr(), labels_M.data_ptr(), loss_M.data_ptr(), saved)
     sizes = _sizes(logits_MV)
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, m * tile.cluster, tile.threads, *pointers, *sizes, cluster=tile.cluster)
+        nvrtc.launch(kernel, blocks, tile.threads, *pointers, *sizes, cluster=tile.cluster)
         return loss_M
 
     return launch

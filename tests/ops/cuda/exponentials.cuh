@@ -30,3 +30,9 @@ template <class T, int VECTORS, class Keep> Exponentials exponentials_of(const V
     }
     return all;
 }
+struct Accumulate {
+    Exponentials& into;
+    template <class T, int VECTORS> void operator()(const Vec16<T> (&w)[VECTORS]) const {
+        into = Merge()(into, exponentials_of(w, [](int, int, float) {}));
+    }
+};
