@@ -35,7 +35,8 @@ other, the better."""
 SPREAD_BLOCKS = 2
 """Of a multiprocessor: up to as many short rows have a block each, although a block could have several."""
 PIECE = RowTile(lanes=256, vectors=2, resident=2048)
-"""Of the backward pass, which is a copy with some arithmetic. With four vectors a thread, which begin within 16 bytes, it spills."""
+"""Of the backward pass, which is a copy with some arithmetic. With four vectors a thread, of rows that begin within one, it would
+spill registers."""
 SMALL_PIECE = RowTile(lanes=128, vectors=1, resident=2048)
 """Where every 16-byte vector can have a thread of its own at once."""
 
@@ -103,7 +104,7 @@ def bind_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Stage
 
 
 def loss_tile(logits_MV: Tensor) -> RowTile:
-    """The tile of the losses: rows of at most four vectors for each of 128 threads are in registers, short ones several a block."""
+    """The tile of the losses: rows of at most 8 KiB lie in the registers of a block, which has several short ones."""
     m, n = logits_MV.shape
     if vectors_of_row(n, logits_MV.element_size()) > LOSS.row_vectors:
         return LOSS
