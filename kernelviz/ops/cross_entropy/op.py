@@ -17,17 +17,14 @@ from kernelviz.ops.cross_entropy.reference import (
 from kernelviz.ops.cross_entropy.variants import (
     composite_eager,
     cuda_cluster,
-    cuda_known_length,
     cuda_row,
-    cuda_slab,
-    cuda_slab_stages,
-    cuda_split,
     liger,
     torch_compile,
     torch_eager,
     triton_block_per_row,
     triton_online,
 )
+from kernelviz.ops.cross_entropy.variants_by_length import cuda_known_length, cuda_slab, cuda_slab_stages, cuda_split
 from kernelviz.ops.cross_entropy.variants_cross_entropy_with_grad import WITH_GRAD_VARIANTS
 
 LOGITS = TensorSpec(name="logits_MV", axes=("m", "v"))

@@ -1,5 +1,5 @@
-"""Sizes of `cross_entropy` and `cross_entropy_with_grad`. Rows in a thread, in a warp, in registers, in chunks, in parts; more long
-rows than clusters that stay; more short rows than the threads, blocks or slabs that run at once."""
+"""Sizes of `cross_entropy` and `cross_entropy_with_grad`. Rows in a thread, in a warp, in registers, in chunks, in parts;
+more long rows than clusters that stay; more short rows than the threads, blocks or slabs that run at once."""
 
 _ODD = (
     {"m": 1, "v": 1},
