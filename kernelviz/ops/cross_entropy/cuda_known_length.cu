@@ -46,13 +46,14 @@ struct Rows {
         }
     }
     // The logit of the label. A long row's is loaded again, from the first-level cache, which takes fewer instructions than a choice.
+    // The label is read also where there is only one class: it is an input like any other.
     __device__ __forceinline__ float chosen(int r, const LaneValues<ELEMENT>& v, const ELEMENT* x) const {
         if constexpr (LENGTH > 4) {
             return to_float(x[number(r) * LENGTH + labels[r]]);
         } else {
-            float logit = v[0][0];
+            float logit = 0.0f;
 #pragma unroll
-            for (int i = 1; i < LENGTH; ++i) {
+            for (int i = 0; i < LENGTH; ++i) {
                 logit = i == (int)labels[r] ? v[i / WIDTH][i % WIDTH] : logit;
             }
             return logit;
