@@ -105,7 +105,14 @@ NOT_CLICKED_YET = {
     *("column_sum", "uniform_fill", "branch_divergence"),
 }
 """New ops, of 2026-11-26 and 27, until the part one_click runs again."""
-NOT_ASKED_YET = {("scale", "cuda_published"), ("scatter_add", "cuda_few_rows")}
+NOT_ASKED_YET = {
+    *(("scale", "cuda_published"), ("scatter_add", "cuda_few_rows")),
+    *(
+        (op, f"cuda_{name}")
+        for op in ("cross_entropy", "cross_entropy_with_grad")
+        for name in ("slab", "slab_stages", "known_length", "split")
+    ),
+}
 """New variants of other ops, until then."""
 
 
