@@ -21,7 +21,8 @@ from kernelviz.ops.catalog.best import (
 SHORT_ROW = 8192
 """H200, 16 rows of 4096: 2.0 us in Triton, 2.3 in CUDA C++; 8192 rows of 32000: 203 and 119."""
 THREAD_ROW_BYTES, THREAD_ACCESSES = 64, 4
-"""A row of which `cuda_known_length` has a thread, and accesses to it up to which slabs of many rows gain nothing: estimates."""
+"""A row of which `cuda_known_length` has a thread, and accesses to it up to which slabs of many rows gain nothing: estimates.
+They are chosen where the gradient has several 16-byte vectors a row and L2 does not hold it."""
 SLAB_ROW_BYTES = 1024
 """Up to which many rows that begin within 16-byte vectors are processed in shared memory: an estimate, from `softmax`. H200, with
 a block a row: 4,313,413 rows of 91 fp32 take 2592 us, in torch_eager 909; 805,879 of 3 bf16 take 485, in torch_compile 7.7."""
@@ -80,10 +81,10 @@ def with_grad(problem: Problem, card: Card) -> tuple[str, ...]:
     of 1,181,880 fp32, with a block each, take 207 us, and 70 in torch_compile.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((1024, 128256), (8, 1000), (5, 4001), (10, 2**21), (29, 2), (76_709, 15), (29, 15))
+    >>> shapes = ((1024, 128256), (8, 1000), (5, 4001), (10, 2**21), (29, 2), (76_709, 15), (29, 15), (2**22, 16))
     >>> [with_grad(Problem(op="cross_entropy_with_grad", sizes={"m": m, "v": v}, dtype="bf16"), H200)[0] for m, v in shapes]
     ['cuda_columns', 'triton_block_per_row', 'triton_block_per_row', 'cuda_split', 'cuda_known_length', 'cuda_slab_stages', \
-'triton_block_per_row']
+'triton_block_per_row', 'cuda_slab_stages']
     """
     if short := _short(problem, card):
         return short
@@ -100,6 +101,10 @@ def _short(problem: Problem, card: Card) -> tuple[str, ...]:
     m, of_row = problem.sizes["m"], row_bytes(problem, "v")
     accesses = of_row // gcd(TMA_BYTES, of_row)
     if of_row <= THREAD_ROW_BYTES and accesses <= THREAD_ACCESSES:
+        has_gradient = problem.direction == "backward" or problem.op == "cross_entropy_with_grad"
+        if has_gradient and whole_vectors(problem, "v") and accesses > 1 and m * of_row > card.l2_bytes:
+            # A warp would write 16 bytes of each row at a time, which is half of a sector of L2.
+            return ("cuda_slab_stages", "cuda_known_length", "cuda_row")
         return ("cuda_known_length", "cuda_slab", "cuda_row")
     if not whole_vectors(problem, "v") and of_row <= SLAB_ROW_BYTES and m * of_row >= SLAB_BYTES * card.multiprocessors:
         return ("cuda_slab_stages", "cuda_slab", "cuda_row")
