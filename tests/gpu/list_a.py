@@ -200,9 +200,8 @@ def measure(
         with file.open("a") as written:
             for line in lines:
                 print(json.dumps(line), file=written, flush=True)
-                print(
-                    line["op"], line["sizes"], line["seconds"], line["verdict"], line["auto"], line["error"], flush=True
-                )  # noqa: T201
+                words = (line[name] for name in ("op", "sizes", "seconds", "verdict", "auto", "error"))
+                print(*words, flush=True)  # noqa: T201
     return sum(map(len, rest))
 
 
