@@ -15,14 +15,15 @@ from test_one_block import ELEMENTS, view_of
 from torch import Tensor
 
 from kernelviz.ops import op_named
-from kernelviz.ops.column_reduction import periodic_cluster, vectors
+from kernelviz.ops.column_reduction import periodic_cluster, strips, vectors
 
 pytestmark = needs_compiler
 SHAPES = ((1, 1), (3, 5), (9, 1), (300, 136), (67, 33), (1031, 3), (70, 523), (2, 3001), (8, 1028), (7, 262), (17, 260))
-CLUSTER = "column_periodic_cluster"
+CLUSTER, STRIPS = "column_periodic_cluster", "column_strips"
 KERNELS = (
     *("column_few_rows", "column_few_odd_rows", "column_shifted", "column_periodic", "column_known_size"),
     CLUSTER,
+    STRIPS,
 )
 FILES = (
     vectors.FEW_ROWS,
@@ -31,6 +32,7 @@ FILES = (
     vectors.PERIODIC,
     vectors.KNOWN_SIZE,
     periodic_cluster.SOURCE,
+    strips.SOURCE,
 )
 SHARED = re.compile(r"__shared__ (?:__align__\(16\) )?(\w+) (elements|own)\[(.*)\];")
 SOURCES = dict(zip(KERNELS, FILES, strict=True))
@@ -72,6 +74,11 @@ def launch_of(
         assert cluster is not None
         grid = Grid(blocks=cluster.blocks, threads=cluster.threads, cluster=cluster.blocks)
         return cluster.defines(m, n, shift), grid, [x_MN, out], torch.zeros(1)
+    if kernel == STRIPS:
+        strip = strips.column_strips(m, n, itemsize, shift, 2 * count)
+        assert strip is not None
+        grid = Grid(blocks=strip.strips * strip.cluster, threads=strip.threads, cluster=strip.cluster)
+        return strip.defines, grid, [x_MN, out, m, n], torch.zeros(1)
     period = vectors.period_of(m, n, itemsize, count)
     partials = torch.full((period.blocks * n,), float("nan"))
     arrived = torch.zeros(1, dtype=torch.int32)
@@ -99,13 +106,13 @@ def sums(
 def text_of(kernel: str) -> str:
     """The kernel's text, with our own header in place of its include."""
     source = SOURCES[kernel]
-    header = "access_bits.cuh" if source == vectors.FEW_ROWS else None
-    if (
-        source == periodic_cluster.SOURCE
-    ):  # static shared memory would be one for all blocks, as that of the first may be
+    with_bits = source in (vectors.FEW_ROWS, strips.SOURCE)
+    text = with_header(source, "access_bits.cuh") if with_bits else source.read_text()
+    if source in (periodic_cluster.SOURCE, strips.SOURCE):
+        # Static shared memory would be one for all blocks, as that of the first may be.
         of_block = r"alignas(16) static \1 all_of_\2[8][\3]; \1* \2 = all_of_\2[block_in_cluster()];"
-        return SHARED.sub(of_block, source.read_text()).replace("__shared__ float received", "static float received")
-    return source.read_text() if header is None else with_header(source, header)
+        return SHARED.sub(of_block, text).replace("__shared__ float received", "static float received")
+    return text
 
 
 def check(emulator: Emulator, kernel: str, m: int, n: int, dtype: str, offset: int, count: int) -> None:
@@ -121,6 +128,8 @@ def check(emulator: Emulator, kernel: str, m: int, n: int, dtype: str, offset: i
     view_MN = view_of(x_MN.view(-1), offset).view(m, n)
     itemsize = x_MN.element_size()
     width = 16 // itemsize
+    if kernel == STRIPS and gcd(width, n, offset) * itemsize < strips.VECTOR_BYTES:
+        return
     if kernel == "column_few_odd_rows" and (gcd(width, n, offset) == width or n < 2 * width):
         return
     results = []
@@ -160,6 +169,21 @@ def test_one_cluster_sums_a_small_matrix(dtype: str, emulator: Emulator) -> None
     for number, (m, n) in enumerate(shapes):
         check(emulator, CLUSTER, m, n, dtype, (0, 1, 3, 7)[(number + len(dtype)) % 4], 1)
     check(emulator, CLUSTER, 2**18 // (8 * torch.float64.itemsize) // (2 if dtype == "fp32" else 1), 16, dtype, 0, 1)
+
+
+@pytest.mark.parametrize(("dtype", "each"), [("fp32", 4), ("fp32", 2), ("bf16", 8), ("fp16", 4)])
+def test_blocks_and_clusters_sum_strips(dtype: str, each: int, emulator: Emulator) -> None:
+    shapes = ((1, 8), (9, 24), (33, 96), (130, 264), (515, 72), (1030, 8), (61, 1000))
+    clusters = set()
+    for number, (m, n) in enumerate(shapes):
+        offset, count = (0 if each * (2 if dtype != "fp32" else 4) == 16 else each), 1 + number % 4
+        itemsize = 4 if dtype == "fp32" else 2
+        tile = strips.column_strips(m, n, itemsize, offset, 2 * count)
+        assert tile is not None
+        assert tile.each == each
+        clusters.add(tile.cluster)
+        check(emulator, STRIPS, m, n, dtype, offset, count)
+    assert {1, 2, 4} <= clusters
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -208,6 +232,10 @@ MISTAKES = {
     "the cluster's columns are not turned back": (CLUSTER, "TURN = SHIFT % N", "TURN = 0"),
     "blocks store in one place": (CLUSTER, "received + block * (RECEIVED / CLUSTER * N)", "received"),
     "the first block does not wait": (CLUSTER, "        block_has_stored();\n", ""),
+    "a row of the strips too many": (STRIPS, "(CLUSTER * GROUPS) < m;", "(CLUSTER * GROUPS) < m + 1;"),
+    "blocks of a cluster read the same rows": (STRIPS, "first = block * GROUPS + group", "first = group"),
+    "columns of chunks are not put in order": (STRIPS, "place / CHUNK % LANES * EACH", "place / CHUNK * EACH"),
+    "the first block of a strip does not wait": (STRIPS, "        block_has_stored();\n", ""),
     "the columns are not turned back": ("column_periodic", "(c + head) % n", "c"),
 }
 
@@ -215,13 +243,14 @@ MISTAKES = {
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_the_kernel_gives_wrong_sums(mistake: str, emulator: Emulator) -> None:
     op, (kernel, before, after) = op_named("column_sum"), MISTAKES[mistake]
-    problem = op.problem({"m": 701, "n": 37}, "fp32")
+    n, offset, dtype = (40, 0, "bf16") if kernel == STRIPS else (37, 1, "fp32")
+    problem = op.problem({"m": 701, "n": n}, dtype)
     (x_MN,) = inputs_of(op, problem)
-    view_MN = view_of(x_MN.view(-1), 1).view(701, 37)
+    view_MN = view_of(x_MN.view(-1), offset).view(701, n)
     text = text_of(kernel)
     assert before in text
     wrong = []
     for mode in MODES:
-        y_N, error = sums(emulator, kernel, view_MN, "fp32", 3, mode, text.replace(before, after))
+        y_N, error = sums(emulator, kernel, view_MN, dtype, 3, mode, text.replace(before, after))
         wrong.append(bool(error) or not compare(op, problem, (x_MN,), y_N).passed)
     assert any(wrong)

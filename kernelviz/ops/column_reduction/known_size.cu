@@ -17,10 +17,18 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) column_known_size(co
     for (int row = 0; row < KNOWN_M; ++row) {
         read[row] = __ldg(x + row * KNOWN_N + column);
     }
-    float sum = static_cast<float>(read[0]);
+    // Four sums, so that of up to 16 rows no more than six additions wait for each other.
+    constexpr int SUMS = KNOWN_M < 4 ? KNOWN_M : 4;
+    float sums[SUMS];
 #pragma unroll
-    for (int row = 1; row < KNOWN_M; ++row) {
-        sum += static_cast<float>(read[row]);
+    for (int row = 0; row < KNOWN_M; ++row) {
+        const float value = static_cast<float>(read[row]);
+        sums[row % SUMS] = row < SUMS ? value : sums[row % SUMS] + value;
+    }
+    float sum = sums[0];
+#pragma unroll
+    for (int s = 1; s < SUMS; ++s) {
+        sum += sums[s];
     }
     out[column] = static_cast<ELEMENT>(sum);
 }

@@ -117,6 +117,19 @@ def cuda_shifted(x_MN: Tensor) -> Launch:
     return kernels.bind_shifted(x_MN)
 
 
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda", "sm_90"),
+    techniques=("vec16", "cluster"),
+    targets=("sm_90", "sm_100", "sm_120"),
+)
+def cuda_strips(x_MN: Tensor) -> Launch:
+    """CUDA C++, one pass: as many strips of columns as SMs, each with all rows in a block or cluster; others as cuda_shifted."""
+    from kernelviz.ops.column_reduction import vectors as kernels
+
+    return kernels.bind_strips(x_MN)
+
+
 VARIANTS = (
     torch_eager,
     torch_compile,
@@ -129,4 +142,5 @@ VARIANTS = (
     cuda_periodic,
     cuda_cluster,
     cuda_shifted,
+    cuda_strips,
 )

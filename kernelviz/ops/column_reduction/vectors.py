@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.column_reduction.periodic_cluster import bind_periodic_cluster, periodic_cluster
+from kernelviz.ops.column_reduction.strips import bind_column_strips, column_strips
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
@@ -33,10 +34,12 @@ ODD_VECTORS = WARP - 1
 ODD_ITEMSIZE = 2
 """Bytes of the widest elements of which odd rows are read by vectors. Wider ones are read one by one, as fast as memory: H200,
 fp32 7 x 2,598,897, 19.9 us; by vectors, two of the input for one of the output, it took 21.7."""
-KNOWN_SIZE_ELEMENTS, KNOWN_SIZE_ROWS, KNOWN_SIZE_THREADS = 1024, 8, 128
+KNOWN_SIZE_ELEMENTS, KNOWN_SIZE_ROWS, KNOWN_SIZE_THREADS = 1024, 16, 128
 """Most elements and rows of a matrix for whose size a kernel is compiled, and most threads of its blocks."""
 BATCH = 8
 """16-byte loads that a thread of the kernels for many rows has in flight."""
+FEWEST_LANES = 8
+"""Threads side by side of strips that are narrower for few rows."""
 PERIODIC_THREADS = 512
 
 
@@ -146,18 +149,24 @@ def shifted_strips(m: int, n: int, width: int, shift: int, count: int) -> Shifte
 
     In all at most three blocks an SM, because they are resident at once; two where strips are few, because then the last block
     of a strip adds up many sums. A part has at least 8 rows for each thread. Up to 24 rows of a thread make one part, because
-    three times 8 loads take about as long as adding up the sums of parts.
+    three times 8 loads take about as long as adding up the sums of parts; for up to 8, strips are narrower where otherwise there
+    were fewer of them than SMs.
 
     >>> shifted_strips(1765, 9361, 8, 0, 132)
     ShiftedStrips(shifted=True, lanes=32, strips=38, parts=10, part_rows=177)
     >>> shifted_strips(4096, 1024, 8, 0, 132)
     ShiftedStrips(shifted=False, lanes=32, strips=4, parts=64, part_rows=64)
     >>> shifted_strips(100, 40, 4, 1, 132)
-    ShiftedStrips(shifted=True, lanes=16, strips=1, parts=1, part_rows=100)
+    ShiftedStrips(shifted=True, lanes=8, strips=2, parts=1, part_rows=100)
+    >>> shifted_strips(92, 10485, 4, 0, 132)
+    ShiftedStrips(shifted=True, lanes=16, strips=175, parts=1, part_rows=92)
     """
     shifted = n % width != 0 or shift != 0
     vectors = -(-n // width)
     lanes = min(WARP, 1 << (vectors + shifted - 1).bit_length())
+    # Down to rows of 128 bytes, where a thread has all of its rows in flight at once.
+    while lanes > FEWEST_LANES and m <= BATCH * THREADS * 2 // lanes and -(-vectors // (lanes - shifted)) < count:
+        lanes //= 2
     strips = -(-vectors // (lanes - shifted))
     shortest_rows = BATCH * (THREADS // lanes)
     slots = (2 if strips <= 4 else 3) * count
@@ -313,6 +322,14 @@ def bind_periodic(x_MN: Tensor) -> Launch:
         return out_N
 
     return launch
+
+
+def bind_strips(x_MN: Tensor) -> Launch:
+    """All rows of a strip of columns by a block or cluster; rows of narrower vectors than 8 bytes, and long matrices of few
+    columns, as `bind_shifted`."""
+    m, n, shift = _shape(x_MN)
+    tile = column_strips(m, n, x_MN.element_size(), shift, multiprocessors(x_MN.device))
+    return bind_shifted(x_MN) if tile is None else bind_column_strips(x_MN, tile)
 
 
 def bind_cluster(x_MN: Tensor) -> Launch:

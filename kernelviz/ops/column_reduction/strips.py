@@ -1,0 +1,119 @@
+"""CUDA C++ kernel of `column_sum` for some rows of middling width, bound to matrices."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernelviz.ops.catalog.variant import Launch
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.vec16 import VEC16_BYTES
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SOURCE = Path(__file__).parent / "strips.cu"
+MOST_LANES, MOST_GROUPS, MOST_ROWS = 32, 32, 8
+"""Vectors of a strip, threads that share a column, and rows that a thread has in flight."""
+ROWS_OF_THREAD = 4
+"""Rows in flight for which a block has another thread below, up to `MOST_GROUPS`: 64 bytes."""
+SEGMENT_BYTES = 64
+"""The least width of a strip where a row has as much: two sectors of 32 bytes."""
+VECTOR_BYTES = 8
+"""The least vector. With narrower ones, an SM has too few bytes in flight; there the kernel for shifted rows reads 16 bytes."""
+WARP, MOST_CLUSTER = 32, 8
+MOST_BYTES = 2**20
+"""Of a block. Where it had more, there are few strips for a long matrix, and memory is busier with parts of the rows."""
+MOST_TALL, MOST_WIDE = 2**31 - 1 - MOST_ROWS * MOST_CLUSTER * MOST_GROUPS, 2**31 - 1 - MOST_LANES * VEC16_BYTES
+"""Rows and columns, which are counted in 32 bits, also those after the last one that a thread tests."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStrips:
+    """Columns of a vector, vectors side by side in a strip, threads below each other in a block, rows of a thread in flight,
+    blocks of a cluster, whether a thread has no more rows, and strips."""
+
+    each: int
+    lanes: int
+    groups: int
+    rows: int
+    cluster: int
+    one_pass: bool
+    strips: int
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return self.lanes * self.groups
+
+    @property
+    def defines(self) -> dict[str, str]:
+        """What the kernel is compiled with."""
+        shape = {"EACH": self.each, "LANES": self.lanes, "GROUPS": self.groups, "ROWS": self.rows}
+        return {
+            name: str(value)
+            for name, value in (shape | {"CLUSTER": self.cluster, "ONE_PASS": int(self.one_pass)}).items()
+        }
+
+
+def column_strips(
+    m: int, n: int, itemsize_bytes: int, shift: int, count: int, *, clusters: bool = True
+) -> ColumnStrips | None:
+    """Strips for m rows of n columns on a GPU of `count` SMs; None where the widest vectors that each row consists of have less
+    than 8 bytes, where a block would have more than 1 MiB, and for sizes of more than 32 bits.
+
+    `shift`: elements by which the matrix starts behind a multiple of 16 bytes. Each SM has as many strips as every other, or
+    nearly so; where there are at most half as many strips as SMs, the blocks of a cluster share the rows of each.
+
+    >>> column_strips(92, 10484, 4, 0, 132)
+    ColumnStrips(each=4, lanes=20, groups=23, rows=4, cluster=1, one_pass=True, strips=132)
+    >>> column_strips(512, 1024, 2, 0, 132)
+    ColumnStrips(each=8, lanes=4, groups=32, rows=4, cluster=4, one_pass=True, strips=32)
+    >>> column_strips(300, 2**17, 2, 0, 132)
+    ColumnStrips(each=8, lanes=32, groups=8, rows=8, cluster=1, one_pass=False, strips=512)
+    >>> column_strips(92, 10485, 4, 0, 132), column_strips(2**26, 16, 2, 0, 132)
+    (None, None)
+    """
+    each = math.gcd(VEC16_BYTES // itemsize_bytes, n, shift)
+    if each * itemsize_bytes < VECTOR_BYTES or m > MOST_TALL or n > MOST_WIDE:
+        return None
+    vectors = n // each
+    strips_of_multiprocessor = -(-vectors // (MOST_LANES * count))
+    narrowest = min(vectors, SEGMENT_BYTES // (each * itemsize_bytes))
+    lanes = max(narrowest, -(-vectors // (strips_of_multiprocessor * count)))
+    strips = -(-vectors // lanes)
+    cluster = 1
+    while clusters and cluster < MOST_CLUSTER and 2 * cluster * strips <= count and 2 * cluster * ROWS_OF_THREAD <= m:
+        cluster *= 2
+    # So that all strips of an SM are resident, a block of several has fewer threads.
+    most_threads = max(256, 768 // strips_of_multiprocessor)
+    of_block = -(-m // cluster)
+    if of_block * lanes * each * itemsize_bytes > MOST_BYTES:
+        return None
+    groups = min(MOST_GROUPS, max(1, most_threads // lanes), -(-of_block // ROWS_OF_THREAD))
+    if cluster > 1:  # whole warps, because all threads of a warp arrive at a barrier of a cluster together
+        whole = WARP // math.gcd(WARP, lanes)
+        groups = -(-groups // whole) * whole
+    rows = -(-of_block // groups)
+    return ColumnStrips(each, lanes, groups, min(rows, MOST_ROWS), cluster, rows <= MOST_ROWS, strips)
+
+
+def bind_column_strips(x_MN: Tensor, tile: ColumnStrips) -> Launch:
+    """One launch, in which a block or a cluster has all rows of a strip of columns."""
+    import torch
+
+    m, n = x_MN.shape
+    out_N = torch.empty(n, dtype=x_MN.dtype, device=x_MN.device)
+    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), **tile.defines}
+    kernel = nvrtc.kernel(SOURCE, "column_strips", defines, cluster=tile.cluster)
+    blocks, sizes = tile.strips * tile.cluster, (ctypes.c_int(m), ctypes.c_int(n))
+
+    def launch() -> Tensor:
+        # Addresses are taken here, so that the launch keeps alive the tensors that only it owns.
+        nvrtc.launch(kernel, blocks, tile.threads, x_MN.data_ptr(), out_N.data_ptr(), *sizes, cluster=tile.cluster)
+        return out_N
+
+    return launch
