@@ -21,13 +21,13 @@ KNOWN_ROWS, KNOWN_ELEMENTS = 16, 1024
 take 1.29 us by one block that adds up sums of its threads, and 1.19 by inductor's kernel."""
 STRIP_ROWS, STRIP_BYTES, STRIP_VECTOR_BYTES = 512, 2**24, 8
 """Most rows and bytes of a matrix that is added up in one pass of strips, and the least vector of its rows: estimates. H200, 92
-rows of 10,484 fp32 take 3.22 us as strips of a warp's width, of which there are fewer than SMs, and 2.68 by inductor's kernels."""
+rows of 10,484 fp32 take 3.22 us as strips of a warp's width, of which there are fewer than SMs, and 2.68 by inductor."""
 
 
 def columns(problem: Problem, card: Card) -> tuple[str, ...]:
-    """One pass for up to 8 rows, 64 wide aligned ones, and up to 16 rows of 1024 elements in all; up to 256 columns, the matrix as
-    one vector, by one cluster if it has at most 256 KiB; strips of all rows for up to 512 of them and 16 MiB, if rows are whole
-    vectors of 8 bytes; else parts of the rows.
+    """One pass for up to 8 rows, 64 wide aligned ones, and up to 16 rows of 1024 elements in all; up to 256 columns, the matrix
+    as one vector, by one cluster if it has at most 256 KiB; strips of all rows for up to 512 of them and 16 MiB, if rows are
+    whole vectors of 8 bytes; else parts of the rows.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> sizes = ((2, 1555024), (1765, 9361), (432734152, 1), (64, 2**20), (4864, 8), (15, 37), (92, 10484))

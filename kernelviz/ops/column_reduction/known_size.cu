@@ -12,6 +12,7 @@
 
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) column_known_size(const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out) {
     const INDEX column = element_of_thread(KNOWN_N - 1);
+    ELEMENT* to = address_now(out + column);
     ELEMENT read[KNOWN_M];
 #pragma unroll
     for (int row = 0; row < KNOWN_M; ++row) {
@@ -30,5 +31,5 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) column_known_size(co
     for (int s = 1; s < SUMS; ++s) {
         sum += sums[s];
     }
-    out[column] = static_cast<ELEMENT>(sum);
+    *to = static_cast<ELEMENT>(sum);
 }
