@@ -36,24 +36,25 @@ def first_of_largest(x_MN: Tensor) -> Tensor:
 
 
 def indices_of(
-    emulator: Emulator, x_MN: Tensor, dtype: str, mode: Mode, change: tuple[str, str] = ("", "")
+    emulator: Emulator, x_MN: Tensor, dtype: str, mode: Mode, change: tuple[str, str] = ("", ""), *, many: bool = False
 ) -> tuple[Tensor, str]:
     """What the kernel stores that the bind function would launch, and the emulator's error."""
     m, n = x_MN.shape
-    shape = known_length.argmax_defines(m, n, x_MN.element_size(), x_MN.data_ptr())
+    of_few = known_length.argmax_defines(m, n, x_MN.element_size(), x_MN.data_ptr())
+    shape = known_length.argmax_many_defines(n, x_MN.element_size()) if many else of_few
     assert shape is not None
     text = with_header(known_length.ARGMAX_SOURCE, "adjacent_sum.cuh")
     assert change[0] in text
-    serial = shape["LANES"] == "1" and m <= known_length.SERIAL_ROWS
-    kernel = "argmax_known_serial" if serial else "argmax_known_length"
+    serial = not many and shape["LANES"] == "1" and m <= known_length.SERIAL_ROWS
+    kernel = "argmax_known_many" if many else "argmax_known_serial" if serial else "argmax_known_length"
     defines = {"ELEMENT": ELEMENTS[dtype]} | shape
     program = emulator.program(
         known_length.ARGMAX_SOURCE, kernel, defines, text=text.replace(*change) if change[0] else text
     )
     whole = torch.full((m + 2 * AROUND,), GUARD)
     threads = m if serial else known_length.THREADS
-    blocks = 1 if serial else -(-m * int(shape["LANES"]) // threads)
-    arguments: list[Tensor | int] = [x_MN, whole[AROUND:-AROUND], *(() if serial else (m - 1,))]
+    blocks = 1 if serial else -(-m * int(shape["LANES"]) // (threads * int(shape.get("SET_ROWS", 1))))
+    arguments: list[Tensor | int] = [x_MN, whole[AROUND:-AROUND], *(() if serial else (m if many else m - 1,))]
     error = program.run(arguments, Grid(blocks=blocks, threads=threads), mode, readable=(x_MN, x_MN))
     if not (whole[:AROUND] == GUARD).all() or not (whole[-AROUND:] == GUARD).all():
         error = error or "something was written outside the output"
@@ -70,6 +71,32 @@ def test_the_first_of_the_largest_is_found(m: int, n: int, dtype: str, offset: i
         index_M, error = indices_of(emulator, x_MN, dtype, mode)
         assert error == ""
         assert torch.equal(index_M, first_of_largest(x_MN))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_first_of_the_largest_of_many_rows_is_found(dtype: str, emulator: Emulator) -> None:
+    for n in range(1, known_length.LONGEST_OF_MANY + 1):
+        for m in (1, 2, 257, 600 + n):
+            torch.manual_seed(m * n)
+            x_MN = view_of(rows_of(m, n, dtype).flatten(), 0).view(m, n)
+            index_M, error = indices_of(emulator, x_MN, dtype, MODES[n % 2], many=True)
+            assert error == "", (m, n)
+            assert torch.equal(index_M, first_of_largest(x_MN)), (m, n)
+
+
+MISTAKES_OF_MANY = {
+    "the last of an odd number of rows is left out": ("} else if (first < m) {", "} else if (false) {"),
+    "two rows are read where one is left": ("first + ROWS <= m", "first < m"),
+    "both rows have the first one's index": ("first_of_largest(value[r], at)", "first_of_largest(value[0], at)"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES_OF_MANY)
+def test_a_mistake_with_many_rows_gives_other_indices(mistake: str, emulator: Emulator) -> None:
+    torch.manual_seed(0)
+    x_MN = view_of(rows_of(301, 3, "fp32").flatten(), 0).view(301, 3)
+    index_M, error = indices_of(emulator, x_MN, "fp32", MODES[0], MISTAKES_OF_MANY[mistake], many=True)
+    assert error or not torch.equal(index_M, first_of_largest(x_MN))
 
 
 MISTAKES = {

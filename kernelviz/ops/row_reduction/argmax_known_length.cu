@@ -9,6 +9,10 @@
 #define LANES 1
 #define UNIT 1
 #endif
+// Rows of a thread of the kernel for many rows, 1 or 2; 0 for the other kernels.
+#ifndef SET_ROWS
+#define SET_ROWS 0
+#endif
 constexpr int THREADS = 128;
 constexpr int EACH = (LENGTH + LANES - 1) / LANES;
 
@@ -83,7 +87,7 @@ template <typename T, int COUNT> __device__ __forceinline__ void widen_part(cons
 }
 
 // Few rows of few elements: a thread has a row, and the block as many threads as there are rows.
-constexpr int OF_ROW = LANES == 1 ? LENGTH : UNIT;
+constexpr int OF_ROW = LANES == 1 && SET_ROWS == 0 ? LENGTH : UNIT;
 struct RowOfThread {
     Adjacent<ELEMENT, UNIT> part[OF_ROW / UNIT];
 };
@@ -108,4 +112,55 @@ extern "C" __global__ void __launch_bounds__(32) argmax_known_serial(const ELEME
     }
     first_of_largest(value, at);
     out[threadIdx.x] = at[0];
+}
+
+// Many rows of few elements, which together with their indices are memory traffic: a thread has one row, or two so that it stores 16 bytes, and a
+// warp reads and writes without gaps. x starts on 16 bytes, and these rows are a multiple of UNIT elements.
+constexpr int ROWS = SET_ROWS > 0 ? SET_ROWS : 1, OF_SET = SET_ROWS > 0 ? ROWS * LENGTH / UNIT : 1;
+struct RowsOfThread {
+    Adjacent<ELEMENT, UNIT> part[OF_SET];
+};
+
+extern "C" __global__ void __launch_bounds__(THREADS) argmax_known_many(
+    const ELEMENT* __restrict__ x, long long* __restrict__ out, long long m) {
+    const long long set = (long long)blockIdx.x * THREADS + threadIdx.x, first = set * ROWS;
+    float value[ROWS][LENGTH];
+    const bool whole = first + ROWS <= m;
+    if (whole) {
+        const RowsOfThread* from = reinterpret_cast<const RowsOfThread*>(x) + set;
+        RowsOfThread rows;
+#pragma unroll
+        for (int p = 0; p < OF_SET; ++p) {
+            rows.part[p] = load_whole(from->part + p);
+        }
+#pragma unroll
+        for (int p = 0; p < OF_SET; ++p) {
+            widen_part(rows.part[p], &value[0][0] + p * UNIT);
+        }
+    } else if (first < m) {  // the last of an odd number of rows
+#pragma unroll
+        for (int k = 0; k < ROWS * LENGTH; ++k) {
+            value[k / LENGTH][k % LENGTH] = k < LENGTH ? to_float(x[first * LENGTH + k]) : 0.0f;
+        }
+    } else {
+        return;
+    }
+    struct alignas(8 * ROWS) {
+        long long of[ROWS];
+    } indices;
+#pragma unroll
+    for (int r = 0; r < ROWS; ++r) {
+        int at[LENGTH];
+#pragma unroll
+        for (int k = 0; k < LENGTH; ++k) {
+            at[k] = k;
+        }
+        first_of_largest(value[r], at);
+        indices.of[r] = at[0];
+    }
+    if (ROWS == 2 && whole) {
+        *reinterpret_cast<uint4*>(out + first) = reinterpret_cast<const uint4&>(indices);
+    } else {
+        out[first] = indices.of[0];
+    }
 }

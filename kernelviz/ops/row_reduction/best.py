@@ -21,6 +21,11 @@ FEW_ROW_BYTES = 1024
 ARGMAX_SLAB_ROW_BYTES = 512
 """A warp reads as much with a 16-byte vector a thread. H200: 100,000 rows of 2,044 bytes take 67 us as slabs, 49 by warps."""
 
+ARGMAX_TINY_ROW = 4
+"""Elements of many rows up to which `cuda_known_length` reads them without shared memory, and a warp writes indices without
+gaps. An estimate: H200, 168 million rows of 2 fp32 take 657 us as slabs, 712 through a ring, where a thread writes 32 adjacent
+bytes of indices, and 614 by inductor's kernel."""
+
 
 def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
     """The kernel that prefetches vectors and chooses threads and parts of a row by size; many short rows as pieces of shared
@@ -46,9 +51,9 @@ def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def argmax(problem: Problem, card: Card) -> tuple[str, ...]:
-    """The packed maximum of each 16-byte vector; short rows of few elements by the kernel for their length; many rows of at most
-    512 bytes as pieces of shared memory, without a ring for rows of one element; of other rows of at most 64 bytes, a thread a
-    row for more than multiprocessors; Triton's block a row for fewer rows of at most 1 KiB.
+    """The packed maximum of each 16-byte vector; short rows of few elements, and many of at most 4, by the kernel for their
+    length; many rows of at most 512 bytes as pieces of shared memory; of other rows of at most 64 bytes, a thread a row for more
+    than multiprocessors; Triton's block a row for fewer rows of at most 1 KiB.
 
     A warp has more threads than such rows have vectors. Few of them take the latency of one load, and the shortest code. H200, us
     by the kernel for their length and by the best other one: bf16 7 x 2 1.12 and 1.18, 40 x 100 1.36 and 1.40, 500 x 16 1.33
@@ -56,16 +61,17 @@ def argmax(problem: Problem, card: Card) -> tuple[str, ...]:
     indices that are stored: 357 million take 912 us as slabs, 2,740 in a ring.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (2**20, 3), (2**20, 1), (500, 16), (5000, 16), (7, 2), (7, 300))
+    >>> shapes = ((16, 4096), (2**20, 3), (2**20, 1), (2**20, 9), (500, 16), (5000, 16), (7, 2), (7, 300))
     >>> [argmax(Problem(op="argmax", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_words', 'cuda_slab_stages', 'cuda_slab', 'cuda_known_length', 'cuda_row_per_thread', 'cuda_known_length', \
-'triton_block_per_row']
+    ['cuda_words', 'cuda_known_length', 'cuda_known_length', 'cuda_slab_stages', 'cuda_known_length', 'cuda_row_per_thread', \
+'cuda_known_length', 'triton_block_per_row']
     """
     if _few_short_rows(problem):
         return ("cuda_known_length", "triton_block_per_row", "cuda_words")
     if slabs_of_rows(problem, card, longest_bytes=ARGMAX_SLAB_ROW_BYTES):
-        slabs = ("cuda_slab", "cuda_slab_stages") if problem.sizes["n"] == 1 else ("cuda_slab_stages", "cuda_slab")
-        return (*slabs, "cuda_words")
+        if problem.sizes["n"] <= ARGMAX_TINY_ROW:
+            return ("cuda_known_length", "cuda_slab", "cuda_slab_stages")
+        return ("cuda_slab_stages", "cuda_slab", "cuda_words")
     if problem.sizes["m"] <= card.multiprocessors and row_bytes(problem) <= FEW_ROW_BYTES:
         return ("triton_block_per_row", "cuda_words")
     if _short(problem):

@@ -27,6 +27,8 @@ MOST_ELEMENTS, LONGEST = 2**16, 256
 SERIAL_ROWS, SERIAL_LENGTH, EACH = 32, 16, 4
 
 
+LONGEST_OF_MANY = 8
+"""Elements of a row of which a thread has one or two in `argmax` of many rows."""
 ROWS_IN_FLIGHT = 4
 """Of a thread where rows are many: 64 bytes."""
 MOST_VECTORS = 32
@@ -155,8 +157,24 @@ def argmax_defines(m: int, n: int, itemsize_bytes: int, address: int) -> dict[st
     return {"LENGTH": str(n), "LANES": str(shared_by), "UNIT": str(unit)}
 
 
+def argmax_many_defines(n: int, itemsize_bytes: int) -> dict[str, str] | None:
+    """What the kernel for many rows of n elements is compiled with, but for ELEMENT; None for more than 8 elements.
+
+    A thread has two rows of less than 16 bytes, so that it stores 16 bytes of indices, else one.
+
+    >>> argmax_many_defines(2, 4), argmax_many_defines(5, 2), argmax_many_defines(8, 4), argmax_many_defines(9, 4)
+    ({'LENGTH': '2', 'LANES': '1', 'UNIT': '4', 'SET_ROWS': '2'}, {'LENGTH': '5', 'LANES': '1', 'UNIT': '2', 'SET_ROWS': '2'}, \
+{'LENGTH': '8', 'LANES': '1', 'UNIT': '4', 'SET_ROWS': '1'}, None)
+    """
+    if n > LONGEST_OF_MANY:
+        return None
+    rows = 2 if n * itemsize_bytes < VEC16_BYTES else 1
+    unit = math.gcd(VEC16_BYTES, rows * n * itemsize_bytes) // itemsize_bytes
+    return {"LENGTH": str(n), "LANES": "1", "UNIT": str(unit), "SET_ROWS": str(rows)}
+
+
 def bind_argmax(x_MN: Tensor) -> Launch:
-    """Few short rows of a contiguous matrix (M, N); others as `bind_argmax_vec16`.
+    """Few short rows of a contiguous matrix (M, N), or many of at most 8 elements; others as `bind_argmax_vec16`.
 
     Raises BadField for a matrix that is not contiguous.
     """
@@ -166,7 +184,8 @@ def bind_argmax(x_MN: Tensor) -> Launch:
     m, n = x_MN.shape
     shape = argmax_defines(m, n, x_MN.element_size(), x_MN.data_ptr())
     if shape is None:
-        return bind_argmax_vec16(x_MN)
+        many = argmax_many_defines(n, x_MN.element_size()) if aligned(x_MN) else None
+        return bind_argmax_vec16(x_MN) if many is None else _bind_argmax_of_many(x_MN, many)
     serial = shape["LANES"] == "1" and m <= SERIAL_ROWS
     name = "argmax_known_serial" if serial else "argmax_known_length"
     kernel = nvrtc.kernel(ARGMAX_SOURCE, name, {"ELEMENT": nvrtc.element_type(x_MN.dtype)} | shape)
@@ -176,6 +195,21 @@ def bind_argmax(x_MN: Tensor) -> Launch:
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, threads, x_MN.data_ptr(), out_M.data_ptr(), *last)
+        return out_M
+
+    return launch
+
+
+def _bind_argmax_of_many(x_MN: Tensor, shape: dict[str, str]) -> Launch:
+    import torch
+
+    m = x_MN.shape[0]
+    kernel = nvrtc.kernel(ARGMAX_SOURCE, "argmax_known_many", {"ELEMENT": nvrtc.element_type(x_MN.dtype)} | shape)
+    out_M = torch.empty(m, dtype=torch.int64, device=x_MN.device)
+    blocks, rows = -(-m // (THREADS * int(shape["SET_ROWS"]))), ctypes.c_longlong(m)
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, blocks, THREADS, x_MN.data_ptr(), out_M.data_ptr(), rows)
         return out_M
 
     return launch

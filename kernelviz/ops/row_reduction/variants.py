@@ -93,7 +93,7 @@ def argmax_variants() -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_known_length(x_MN: Tensor) -> Launch:
-        """CUDA C++, compiled for the length of few short rows: no loop and no branch; others as `cuda_words`."""
+        """CUDA C++, compiled for the length of few short rows, or many of at most 8 elements: no loop; others as `cuda_words`."""
         from kernelviz.ops.row_reduction import known_length as kernels
 
         return kernels.bind_argmax(x_MN)

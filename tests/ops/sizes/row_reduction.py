@@ -20,6 +20,7 @@ _LARGE = (
     {"m": 300, "n": 50257},
     {"m": 16411, "n": 131072},
     {"m": 1000003, "n": 3},
+    {"m": 1000003, "n": 2},
     {"m": 300001, "n": 100},
     {"m": 300007, "n": 24},
 )
@@ -34,4 +35,7 @@ _COMPILED = (
 )
 ODD = {"row_sum": _ODD, "argmax": _ODD}
 LARGE = {"row_sum": _LARGE, "argmax": _LARGE}
-COMPILED = {"row_sum": (*_COMPILED, {"m": 40, "n": 100}, {"m": 4, "n": 16}), "argmax": _COMPILED}
+COMPILED = {
+    "row_sum": (*_COMPILED, {"m": 40, "n": 100}, {"m": 4, "n": 16}),
+    "argmax": (*_COMPILED, {"m": 2**20, "n": 2}),
+}
