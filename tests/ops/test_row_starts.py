@@ -29,9 +29,12 @@ def check(
     arguments: Sequence[Argument],
     grid: Grid,
     y: torch.Tensor,
+    header: str | None = None,
 ) -> None:
-    """`arguments`: those of the kernel; its first tensor is x, and None in place of the output."""
-    text = with_header(file[0], "two_vectors.cuh") if file[0] == chain.FLAT_SOURCE else None
+    """`arguments`: those of the kernel; its first tensor is x, and None in place of the output. `header`: of ours, if it has no
+    replacement for the processor."""
+    header = "two_vectors.cuh" if file[0] == chain.FLAT_SOURCE else header
+    text = None if header is None else with_header(file[0], header)
     program = emulator.program(*file, defines, text=text)
     inputs = [one for one in arguments if isinstance(one, torch.Tensor)]
     for mode in MODES:
@@ -125,6 +128,17 @@ def test_a_chain_walks_rows_as_one_vector(
     check(emulator, (chain.FLAT_SOURCE, "chain_flat"), defines, arguments, grid, expected)
 
 
+def batch_of_integers(
+    m: int, n: int, dtype: torch.dtype
+) -> tuple[torch.Tensor, torch.Tensor, tuple[torch.Tensor, ...]]:
+    """x, its normalised batch through relu for an eps of 1, and the numbers of each channel: mean, variance, factor, summand."""
+    x = torch.randint(-3, 3, (m, n)).to(dtype)
+    mean, w, b = (torch.randint(-2, 3, (n,)).float() for _ in range(3))
+    variance = torch.tensor([0.0, 3.0, -3.0])[torch.randint(3, (n,))]
+    expected = ((x.float() - mean) * w / (variance.abs() + 1).sqrt() + b).relu().to(dtype)
+    return x, expected, (mean, variance, w, b)
+
+
 @needs_compiler
 @dtypes
 @pytest.mark.parametrize("most", [1, 3, 16])
@@ -134,15 +148,34 @@ def test_a_batch_normalisation_walks_rows_as_one_vector(
 ) -> None:
     """Numbers are small integers, and variances plus 1 are 1, 4 or 1/4, so every order of the operations gives the same."""
     (m, n), width = sizes, 16 // dtype.itemsize
-    x = torch.randint(-3, 3, (m, n)).to(dtype)
-    mean, w, b = (torch.randint(-2, 3, (n,)).float() for _ in range(3))
-    variance = torch.tensor([0.0, 3.0, -3.0])[torch.randint(3, (n,))]
-    expected = ((x.float() - mean) * w / (variance.abs() + 1).sqrt() + b).relu().to(dtype)
+    x, expected, (mean, variance, w, b) = batch_of_integers(m, n, dtype)
     stride, rows = batchnorm.flat_batchnorm(m, n, width, 0, most)
     defines = {"ELEMENT": nvrtc.element_type(dtype), "ROWS": str(rows)}
     grid = Grid(blocks=-(-(stride + m * n % width) // batchnorm.FLAT_THREADS), threads=batchnorm.FLAT_THREADS)
     arguments = [x, mean, variance, w, b, OUTPUT, m * n, stride, n, 1]
-    check(emulator, (batchnorm.FLAT_SOURCE, "batchnorm_relu_flat"), defines, arguments, grid, expected)
+    check(emulator, (batchnorm.FLAT_SOURCE, "batchnorm_relu_flat"), defines, [*arguments, 0, 1], grid, expected)
+    groups = batchnorm.flat_groups(m, n, dtype.itemsize, least_bytes=0, least=100)
+    if most == 1 and groups is not None:
+        grid = Grid(blocks=groups.blocks * groups.groups, threads=batchnorm.FLAT_THREADS)
+        arguments = [x, mean, variance, w, b, OUTPUT, m * n, groups.stride, n, 1, groups.reach, groups.blocks]
+        file = batchnorm.FLAT_SOURCE, "batchnorm_relu_flat"
+        check(emulator, file, groups.defines(x), arguments, grid, expected)
+
+
+@needs_compiler
+@dtypes
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (1003, 1), (2061, 2), (517, 2), (515, 4)])
+def test_a_batch_normalisation_of_few_channels(emulator: Emulator, m: int, n: int, dtype: torch.dtype) -> None:
+    width = 16 // dtype.itemsize
+    if n == width:
+        return
+    x, expected, channels = batch_of_integers(m, n, dtype)
+    defines = {"ELEMENT": nvrtc.element_type(dtype), "COLUMNS": str(n), "EPS": "1.0f"}
+    grid = Grid(blocks=-(-(m * n // width + m * n % width) // batchnorm.FLAT_THREADS), threads=batchnorm.FLAT_THREADS)
+    source, header = batchnorm.FEW_COLUMNS_SOURCE, "adjacent_sum.cuh"
+    check(
+        emulator, (source, "batchnorm_relu_few_columns"), defines, [x, *channels, OUTPUT, m * n], grid, expected, header
+    )
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_120"])
