@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from emulator import MODES, Argument, Emulator, Grid, Output, needs_compiler
+from emulator import MODES, Argument, Emulator, Grid, Output, needs_compiler, with_header
+from test_one_block import view_of
 from torch import Tensor
 
 from kernelviz.ops.activation import cuda as activation
 from kernelviz.ops.arithmetic import cuda as arithmetic
 from kernelviz.ops.cast import cuda as cast
 from kernelviz.ops.copy import cuda as copy
+from kernelviz.ops.copy import known_size
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.one_element import SMALL_INDEX, OneElement
 from kernelviz.ops.norm_activation import cuda as norm_activation
@@ -111,6 +113,24 @@ def test_elements_are_copied(emulator: Emulator, n: int, dtype: torch.dtype) -> 
     check(
         emulator, copy.SOURCE, "copy_scalar", (x, OUTPUT, n - 1), x, {**one.defines, "INDEX": index}, grid_of(one), text
     )
+
+
+@needs_compiler
+@dtypes
+@pytest.mark.parametrize("n", [1, 7, 129, 512, 1000, 4100, 8193, 33027])
+@pytest.mark.parametrize("offset", [0, 1])
+def test_elements_of_a_known_number_are_copied(emulator: Emulator, n: int, offset: int, dtype: torch.dtype) -> None:
+    x = view_of(integers(n, dtype=dtype), offset)
+    known = known_size.known_size(n, x.element_size(), x.data_ptr())
+    assert known is not None
+    text = with_header(known_size.SOURCE, "access_bits.cuh")
+    defines = known.defines(n, x.element_size())
+    program = emulator.program(known_size.SOURCE, "copy_known_size", defines, text=text)
+    out = Output(1, n, dtype)
+    for mode in MODES:
+        assert program.run([x, out.matrix], Grid(blocks=known.blocks, threads=known.threads), mode) == ""
+        assert out.guard_is_unchanged()
+        assert torch.equal(out.matrix[0], x)
 
 
 @needs_compiler

@@ -111,6 +111,14 @@ def cuda_bulk(x_N: Tensor, *, o: int = 0) -> Launch:
     return cuda_offset.bind_bulk(x_N, o) if o else kernels.bind_bulk(x_N)
 
 
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_known_size(x_N: Tensor, *, o: int = 0) -> Launch:
+    """CUDA C++, up to 512 KiB compiled for the size: few instructions, up to 16 bytes per thread; others as `cuda_adaptive`."""
+    from kernelviz.ops.copy import cuda_offset, known_size
+
+    return cuda_offset.bind_adaptive(x_N, o) if o else known_size.bind_known_size(x_N)
+
+
 VARIANTS = (
     torch_eager,
     torch_compile,
@@ -121,4 +129,5 @@ VARIANTS = (
     cuda_vec16_unrolled,
     cuda_bulk,
     cuda_adaptive,
+    cuda_known_size,
 )
