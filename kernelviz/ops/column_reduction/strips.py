@@ -27,6 +27,8 @@ VECTOR_BYTES = 8
 WARP, MOST_CLUSTER = 32, 8
 MOST_BYTES = 2**20
 """Of a block. Where it had more, there are few strips for a long matrix, and memory is busier with parts of the rows."""
+LEAST_MULTIPROCESSORS = 16
+"""Every GPU with clusters has as many, and a processor, for which kernels are compiled without a GPU, is one."""
 MOST_TALL, MOST_WIDE = 2**31 - 1 - MOST_ROWS * MOST_CLUSTER * MOST_GROUPS, 2**31 - 1 - MOST_LANES * VEC16_BYTES
 """Rows and columns, which are counted in 32 bits, also those after the last one that a thread tests."""
 

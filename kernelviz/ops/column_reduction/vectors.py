@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.column_reduction.periodic_cluster import bind_periodic_cluster, periodic_cluster
-from kernelviz.ops.column_reduction.strips import bind_column_strips, column_strips
+from kernelviz.ops.column_reduction.strips import LEAST_MULTIPROCESSORS, bind_column_strips, column_strips
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
@@ -328,7 +328,8 @@ def bind_strips(x_MN: Tensor) -> Launch:
     """All rows of a strip of columns by a block or cluster; rows of narrower vectors than 8 bytes, and long matrices of few
     columns, as `bind_shifted`."""
     m, n, shift = _shape(x_MN)
-    tile = column_strips(m, n, x_MN.element_size(), shift, multiprocessors(x_MN.device))
+    count = max(LEAST_MULTIPROCESSORS, multiprocessors(x_MN.device))
+    tile = column_strips(m, n, x_MN.element_size(), shift, count)
     return bind_shifted(x_MN) if tile is None else bind_column_strips(x_MN, tile)
 
 
