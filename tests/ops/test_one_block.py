@@ -259,6 +259,25 @@ def test_kernels_for_one_size_agree_with_the_reference(name: str, emulator: Emul
             assert compare(op, problem, (x,), y).passed, sizes
 
 
+@pytest.mark.parametrize(("dtype", "n"), [("fp32", 1), ("fp32", 2), ("bf16", 1), ("fp16", 2), ("bf16", 4)])
+def test_parts_of_vectors_are_added_up(dtype: str, n: int, emulator: Emulator) -> None:
+    op, defines = op_named("row_sum"), {"ELEMENT": ELEMENTS[dtype], "LENGTH": str(n)}
+    text = with_header(known_length.TINY_ROWS_SOURCE, "access_bits.cuh")
+    for m in (1, 5, 1024, 1347):
+        (x,) = inputs_of(op, op.problem({"m": m, "n": n}, dtype))
+        x_MN = view_of(x.flatten(), 0).view(x.shape)
+        blocks = -(-m * n * x.element_size() // (16 * known_length.THREADS))
+        for changed in (text, text.replace("first + ROWS <= m", "first <= m"), text.replace("row < m", "row + 1 < m")):
+            program = emulator.program(known_length.TINY_ROWS_SOURCE, "row_sum_tiny_rows", defines, text=changed)
+            out = Output(1, m, x.dtype)
+            error = program.run([x_MN, out.matrix, m], Grid(blocks=blocks, threads=known_length.THREADS))
+            right = error == "" and compare(op, op.problem({"m": m, "n": n}, dtype), (x,), out.matrix[0].clone()).passed
+            right = right and out.guard_is_unchanged()
+            assert right == (changed == text or (m == 1024 and "row + 1" in changed)), (m, error)
+            if m == 1024:
+                break
+
+
 MISTAKES_FOR_ONE_SIZE = {
     ("sum", "the last elements are left out"): ("threadIdx.x < AFTER", "threadIdx.x + 1 < AFTER"),
     ("sum", "threads do not wait for the sums of warps"): ("        __syncthreads();\n", ""),

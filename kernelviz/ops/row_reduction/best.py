@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, row_bytes, slabs_of_rows, whole_vectors
+from kernelviz.ops.catalog.best import TMA_BYTES, Card, row_bytes, slabs_of_rows, whole_vectors
 
 KNOWN_LENGTH, KNOWN_ELEMENTS = 256, 2**16
 """Of a row and of a matrix, for which `cuda_known_length` has a kernel of its own. H200: 40 rows of 100 bf16 take 1.33 us so,
@@ -29,19 +29,20 @@ bytes of indices, and 614 by inductor's kernel."""
 
 def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
     """The kernel that prefetches vectors and chooses threads and parts of a row by size; many short rows as pieces of shared
-    memory; short rows that are few, or whole 16-byte vectors of at most 128 bytes, by the kernel for their length; other rows
-    of at most 64 bytes by a thread each.
+    memory; short rows that are few, or whole 16-byte vectors of at most 128 bytes, or equal parts of one, by the kernel for their
+    length; other rows of at most 64 bytes by a thread each.
 
     A warp has more threads than a short row has vectors.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((8192, 8192), (2**20, 3), (300_000, 333), (4, 16), (2**20, 16), (2**15, 3), (2**20, 100))
+    >>> shapes = ((8192, 8192), (2**20, 3), (300_000, 333), (4, 16), (2**20, 16), (2**15, 3), (2**20, 100), (2**20, 2))
     >>> [row_sum(Problem(op="row_sum", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['cuda_streamed', 'cuda_slab_stages', 'cuda_slab_stages', 'cuda_known_length', 'cuda_known_length', \
-'cuda_row_per_thread', 'cuda_slab_stages']
+'cuda_row_per_thread', 'cuda_slab_stages', 'cuda_known_length']
     """
     whole = whole_vectors(problem, "n")
-    if _few_short_rows(problem) or (whole and row_bytes(problem) <= KNOWN_VECTOR_BYTES):
+    part = row_bytes(problem) < TMA_BYTES and TMA_BYTES % row_bytes(problem) == 0
+    if _few_short_rows(problem) or part or (whole and row_bytes(problem) <= KNOWN_VECTOR_BYTES):
         return ("cuda_known_length", "cuda_streamed")
     if slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
         return ("cuda_slab_stages", "cuda_slab", "cuda_streamed")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parent / "known_length.cu"
 ARGMAX_SOURCE = Path(__file__).parent / "argmax_known_length.cu"
+TINY_ROWS_SOURCE = Path(__file__).parent / "tiny_rows.cu"
 WARP, THREADS = 32, 128
 MOST_ROWS = 2**31 - 1 - 4 * THREADS
 """Rows are counted in 32 bits, also those after the last one that a thread tests."""
@@ -72,8 +73,18 @@ def vector_lanes(n: int, itemsize_bytes: int) -> int | None:
     return None if after or vectors > MOST_VECTORS else 1 << (vectors - 1).bit_length()
 
 
+def is_part_of_vector(n: int, itemsize_bytes: int) -> bool:
+    """Whether a 16-byte vector has several whole rows of n elements.
+
+    >>> [is_part_of_vector(n, 2) for n in (1, 2, 3, 4, 8)]
+    [True, True, False, True, False]
+    """
+    return n * itemsize_bytes < VEC16_BYTES and VEC16_BYTES % (n * itemsize_bytes) == 0
+
+
 def bind_known_length(x_MN: Tensor) -> Launch:
-    """Few short rows of a contiguous matrix (M, N), or many that are whole 16-byte vectors; others as `bind_adaptive`.
+    """Few short rows of a contiguous matrix (M, N), or many that are whole 16-byte vectors or equal parts of one; others as
+    `bind_adaptive`.
 
     Raises BadField for a matrix that is not contiguous.
     """
@@ -85,6 +96,8 @@ def bind_known_length(x_MN: Tensor) -> Launch:
     name, shared_by, rows_of_thread, rows_parameter = "row_sum_known_length", lanes(m, n), 1, m - 1
     if shared_by == 1 and m <= SERIAL_ROWS:
         return _bind_few_rows(x_MN)
+    if shared_by is None and aligned(x_MN) and is_part_of_vector(n, x_MN.element_size()):
+        return _bind_tiny_rows(x_MN)
     if shared_by is None and aligned(x_MN) and m <= MOST_ROWS:
         name, shared_by = "row_sum_known_vectors", vector_lanes(n, x_MN.element_size())
         rows_of_thread, rows_parameter = ROWS_IN_FLIGHT, m
@@ -207,6 +220,23 @@ def _bind_argmax_of_many(x_MN: Tensor, shape: dict[str, str]) -> Launch:
     kernel = nvrtc.kernel(ARGMAX_SOURCE, "argmax_known_many", {"ELEMENT": nvrtc.element_type(x_MN.dtype)} | shape)
     out_M = torch.empty(m, dtype=torch.int64, device=x_MN.device)
     blocks, rows = -(-m // (THREADS * int(shape["SET_ROWS"]))), ctypes.c_longlong(m)
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, blocks, THREADS, x_MN.data_ptr(), out_M.data_ptr(), rows)
+        return out_M
+
+    return launch
+
+
+def _bind_tiny_rows(x_MN: Tensor) -> Launch:
+    import torch
+
+    m, n = x_MN.shape
+    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "LENGTH": str(n)}
+    kernel = nvrtc.kernel(TINY_ROWS_SOURCE, "row_sum_tiny_rows", defines)
+    out_M = torch.empty(m, dtype=x_MN.dtype, device=x_MN.device)
+    blocks = -(-m * n * x_MN.element_size() // (VEC16_BYTES * THREADS))
+    rows = ctypes.c_longlong(m)
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, THREADS, x_MN.data_ptr(), out_M.data_ptr(), rows)

@@ -47,7 +47,7 @@ def row_sum_variants() -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_known_length(x_MN: Tensor) -> Launch:
-        """CUDA C++, compiled for the length of short rows, few or of whole vectors: no loop; others as `cuda_adaptive`."""
+        """CUDA C++, compiled for the length of short rows, few or of whole vectors or parts of one; others as `cuda_adaptive`."""
         from kernelviz.ops.row_reduction import known_length as kernels
 
         return kernels.bind_known_length(x_MN)

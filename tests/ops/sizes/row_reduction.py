@@ -36,6 +36,6 @@ _COMPILED = (
 ODD = {"row_sum": _ODD, "argmax": _ODD}
 LARGE = {"row_sum": _LARGE, "argmax": _LARGE}
 COMPILED = {
-    "row_sum": (*_COMPILED, {"m": 40, "n": 100}, {"m": 4, "n": 16}),
+    "row_sum": (*_COMPILED, {"m": 40, "n": 100}, {"m": 4, "n": 16}, {"m": 2**20, "n": 2}),
     "argmax": (*_COMPILED, {"m": 2**20, "n": 2}),
 }
