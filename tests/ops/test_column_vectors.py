@@ -75,7 +75,7 @@ def launch_of(
         grid = Grid(blocks=cluster.blocks, threads=cluster.threads, cluster=cluster.blocks)
         return cluster.defines(m, n, shift), grid, [x_MN, out], torch.zeros(1)
     if kernel == STRIPS:
-        strip = strips.column_strips(m, n, itemsize, shift, 2 * count)
+        strip = strips.column_strips(m, n, itemsize, shift, 2 * count, most_alone_bytes=0)
         assert strip is not None
         grid = Grid(blocks=strip.strips * strip.cluster, threads=strip.threads, cluster=strip.cluster)
         return strip.defines, grid, [x_MN, out, m, n], torch.zeros(1)
@@ -178,7 +178,7 @@ def test_blocks_and_clusters_sum_strips(dtype: str, each: int, emulator: Emulato
     for number, (m, n) in enumerate(shapes):
         offset, count = (0 if each * (2 if dtype != "fp32" else 4) == 16 else each), 1 + number % 4
         itemsize = 4 if dtype == "fp32" else 2
-        tile = strips.column_strips(m, n, itemsize, offset, 2 * count)
+        tile = strips.column_strips(m, n, itemsize, offset, 2 * count, most_alone_bytes=0)
         assert tile is not None
         assert tile.each == each
         clusters.add(tile.cluster)
@@ -233,7 +233,7 @@ MISTAKES = {
     "blocks store in one place": (CLUSTER, "received + block * (RECEIVED / CLUSTER * N)", "received"),
     "the first block does not wait": (CLUSTER, "        block_has_stored();\n", ""),
     "a row of the strips too many": (STRIPS, "(CLUSTER * GROUPS) < m;", "(CLUSTER * GROUPS) < m + 1;"),
-    "blocks of a cluster read the same rows": (STRIPS, "first = block * GROUPS + group", "first = group"),
+    "blocks of a cluster read the same rows": (STRIPS, "block * GROUPS + group)", "group)"),
     "columns of chunks are not put in order": (STRIPS, "place / CHUNK % LANES * EACH", "place / CHUNK * EACH"),
     "the first block of a strip does not wait": (STRIPS, "        block_has_stored();\n", ""),
     "the columns are not turned back": ("column_periodic", "(c + head) % n", "c"),

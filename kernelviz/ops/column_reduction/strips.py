@@ -25,6 +25,8 @@ SEGMENT_BYTES = 64
 VECTOR_BYTES = 8
 """The least vector. With narrower ones, an SM has too few bytes in flight; there the kernel for shifted rows reads 16 bytes."""
 WARP, MOST_CLUSTER = 32, 8
+MOST_ALONE_BYTES = 16 * 1024
+"""Of a block that needs no help of others in a cluster, whose barrier takes longer than such a strip: an estimate."""
 MOST_BYTES = 2**20
 """Of a block. Where it had more, there are few strips for a long matrix, and memory is busier with parts of the rows."""
 LEAST_MULTIPROCESSORS = 16
@@ -62,18 +64,19 @@ class ColumnStrips:
 
 
 def column_strips(
-    m: int, n: int, itemsize_bytes: int, shift: int, count: int, *, clusters: bool = True
+    m: int, n: int, itemsize_bytes: int, shift: int, count: int, *, most_alone_bytes: int = MOST_ALONE_BYTES
 ) -> ColumnStrips | None:
     """Strips for m rows of n columns on a GPU of `count` SMs; None where the widest vectors that each row consists of have less
     than 8 bytes, where a block would have more than 1 MiB, and for sizes of more than 32 bits.
 
     `shift`: elements by which the matrix starts behind a multiple of 16 bytes. Each SM has as many strips as every other, or
-    nearly so; where there are at most half as many strips as SMs, the blocks of a cluster share the rows of each.
+    nearly so; where there are at most half as many strips as SMs, the blocks of a cluster share the rows of each, as long as a
+    block has more than `most_alone_bytes`.
 
     >>> column_strips(92, 10484, 4, 0, 132)
     ColumnStrips(each=4, lanes=20, groups=23, rows=4, cluster=1, one_pass=True, strips=132)
     >>> column_strips(512, 1024, 2, 0, 132)
-    ColumnStrips(each=8, lanes=4, groups=32, rows=4, cluster=4, one_pass=True, strips=32)
+    ColumnStrips(each=8, lanes=4, groups=32, rows=8, cluster=2, one_pass=True, strips=32)
     >>> column_strips(300, 2**17, 2, 0, 132)
     ColumnStrips(each=8, lanes=32, groups=8, rows=8, cluster=1, one_pass=False, strips=512)
     >>> column_strips(92, 10485, 4, 0, 132), column_strips(2**26, 16, 2, 0, 132)
@@ -88,12 +91,16 @@ def column_strips(
     lanes = max(narrowest, -(-vectors // (strips_of_multiprocessor * count)))
     strips = -(-vectors // lanes)
     cluster = 1
-    while clusters and cluster < MOST_CLUSTER and 2 * cluster * strips <= count and 2 * cluster * ROWS_OF_THREAD <= m:
+    row_of_strip_bytes = lanes * each * itemsize_bytes
+    while (
+        2 * cluster <= min(MOST_CLUSTER, count // strips, m // ROWS_OF_THREAD)
+        and -(-m // cluster) * row_of_strip_bytes > most_alone_bytes
+    ):
         cluster *= 2
     # So that all strips of an SM are resident, a block of several has fewer threads.
     most_threads = max(256, 768 // strips_of_multiprocessor)
     of_block = -(-m // cluster)
-    if of_block * lanes * each * itemsize_bytes > MOST_BYTES:
+    if of_block * row_of_strip_bytes > MOST_BYTES:
         return None
     groups = min(MOST_GROUPS, max(1, most_threads // lanes), -(-of_block // ROWS_OF_THREAD))
     if cluster > 1:  # whole warps, because all threads of a warp arrive at a barrier of a cluster together
