@@ -152,14 +152,14 @@ def test_a_batch_normalisation_walks_rows_as_one_vector(
     stride, rows = batchnorm.flat_batchnorm(m, n, width, 0, most)
     defines = {"ELEMENT": nvrtc.element_type(dtype), "ROWS": str(rows)}
     grid = Grid(blocks=-(-(stride + m * n % width) // batchnorm.FLAT_THREADS), threads=batchnorm.FLAT_THREADS)
-    arguments = [x, mean, variance, w, b, OUTPUT, m * n, stride, n, 1]
+    arguments: list[Argument] = [x, mean, variance, w, b, OUTPUT, m * n, stride, n, 1]
     check(emulator, (batchnorm.FLAT_SOURCE, "batchnorm_relu_flat"), defines, [*arguments, 0, 1], grid, expected)
     groups = batchnorm.flat_groups(m, n, dtype.itemsize, least_bytes=0, least=100)
     if most == 1 and groups is not None:
         grid = Grid(blocks=groups.blocks * groups.groups, threads=batchnorm.FLAT_THREADS)
-        arguments = [x, mean, variance, w, b, OUTPUT, m * n, groups.stride, n, 1, groups.reach, groups.blocks]
+        sizes_of_groups: list[Argument] = [m * n, groups.stride, n, 1, groups.reach, groups.blocks]
         file = batchnorm.FLAT_SOURCE, "batchnorm_relu_flat"
-        check(emulator, file, groups.defines(x), arguments, grid, expected)
+        check(emulator, file, groups.defines(x), [*arguments[:6], *sizes_of_groups], grid, expected)
 
 
 @needs_compiler
