@@ -1,4 +1,5 @@
-"""Backward passes of normalisations of rows that several blocks share, by fibers of the processor, with planted mistakes."""
+"""Backward passes of normalisations by fibers of the processor, with planted mistakes: rows that several blocks share, and few
+elements that one block processes."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from torch import Tensor
 
 from kernelviz.ops import op_named
 from kernelviz.ops.kernels.split_rows import RowSplit
+from kernelviz.ops.normalisation.cuda_backward import ONE_BLOCK_SOURCE, one_block_lanes
 from kernelviz.ops.normalisation.cuda_split_backward import COLUMN_LANES, ROW_BYTES, SOURCE, column_blocks
 from kernelviz.ops.normalisation.reference import EPS
 from kernelviz.ops.normalisation.variants import named_gradients, named_inputs
@@ -147,3 +149,73 @@ def test_blocks_of_columns_are_a_whole_number_for_each_part(itemsize: int) -> No
             needed = -(-n // (each * COLUMN_LANES))
             assert blocks % parts == 0
             assert needed <= blocks < needed + parts
+
+
+ONE_BLOCK_SHAPES = ((1, 1), (1, 11), (2, 261), (64, 3), (33, 64), (1, 4096))
+"""Rows and their length: one element, fewer columns than lanes of a warp, more rows than warps, more columns than threads."""
+
+
+def one_block_is_right(
+    name: str, sizes: tuple[int, int], dtype: str, emulator: Emulator, mode: Mode, change: Callable[[str], str]
+) -> bool:
+    op, (m, n) = op_named(name), sizes
+    problem = op.problem({"m": m, "n": n}, dtype, direction="backward")
+    tensors = inputs_of(op, problem)
+    tensors[0].add_(3.0)
+    given = named_inputs(name, tensors) | named_gradients(name, tensors)
+    centred, adds = "b_N" in given, "r_MN" in given
+    row_MN = given["x_MN"] + given["r_MN"] if adds else given["x_MN"]
+    wide_MN = row_MN.float()
+    mean_M = wide_MN.mean(dim=1) if centred else torch.zeros(m)
+    scale_M = ((wide_MN - mean_M[:, None]).square().mean(dim=1) + EPS).rsqrt()
+    lanes = one_block_lanes(m, n)
+    sizes_of = {"ONE_BLOCK_ROWS": str(m), "ONE_BLOCK_COLUMNS": str(n), "ONE_BLOCK_LANES": str(lanes)}
+    element = RowSplit(1, lanes=64, vectors=1).defines(row_MN)
+    macros = element | sizes_of | {"CENTRED": str(int(centred)), "ADDS": str(int(adds))}
+    program = emulator.program(
+        ONE_BLOCK_SOURCE, ("backward_one_block",), macros, text=change(text_of(ONE_BLOCK_SOURCE, EPS))
+    )
+    dx, dw, db = Output(m, n, row_MN.dtype), Output(1, n, row_MN.dtype), Output(1, n, row_MN.dtype)
+    mean: Argument = mean_M if centred else 0
+    pointers = [
+        row_MN,
+        given["w_N"],
+        given["dy_MN"],
+        given.get("ds_MN", 0),
+        mean,
+        scale_M,
+        dx.matrix,
+        dw.matrix,
+        db.matrix,
+    ]
+    error = program.run(pointers, Grid(blocks=1, threads=lanes, shared_bytes=0), mode, kernel="backward_one_block")
+    assert all(one.guard_is_unchanged() for one in (dx, dw, db))
+    gradients = (dx.matrix, dw.matrix.view(n), db.matrix.view(n))[: 3 if centred else 2]
+    return not error and compare(op, problem, tensors, gradients).passed
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", OPS)
+def test_one_block_agrees_with_the_reference(name: str, dtype: str, emulator: Emulator) -> None:
+    for sizes in ONE_BLOCK_SHAPES:
+        assert one_block_is_right(name, sizes, dtype, emulator, DTYPES[dtype], lambda text: text), sizes
+
+
+ONE_BLOCK_MISTAKES = {
+    "rows beyond the warps are left out": ("rmsnorm", "row += WARPS", "row += ONE_BLOCK_ROWS"),
+    "threads do not wait for the sums": ("rmsnorm", "__syncthreads();", ""),
+    "the mean of the gradients is left out": ("layernorm", " - terms[row][3]", ""),
+    "the gradient of the sum is left out": ("add_rmsnorm", "fmaf(inner, of_row, (float)ds[index])", "inner * of_row"),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("mistake", ONE_BLOCK_MISTAKES)
+def test_a_mistake_in_one_block_is_found(mistake: str, emulator: Emulator) -> None:
+    name, before, after = ONE_BLOCK_MISTAKES[mistake]
+    assert before in text_of(ONE_BLOCK_SOURCE)
+    assert not all(
+        one_block_is_right(name, (64, 60), "fp32", emulator, mode, lambda text: text.replace(before, after))
+        for mode in MODES
+    )

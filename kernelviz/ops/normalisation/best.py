@@ -25,6 +25,13 @@ LONGEST_BACKWARD_ROW = 2**18
 LONGEST_BACKWARD_ROW_BYTES = 2**19
 CLUSTER = 16
 """Blocks of the largest cluster."""
+ONE_BLOCK_ELEMENTS, ONE_BLOCK_ROWS = 4096, 64
+"""Of the largest backward pass that `cuda_cluster` gives one block, without a second launch. Not measured."""
+MANY_TINY_ROWS, TINY_ROW = 2**20, 16
+"""H200, backward pass of add_rmsnorm in bf16: 1,438,707 rows of 11 take 94.3 us in Triton and 119.3 in clusters."""
+COLUMNS_ROW = 512
+"""H200, add_rmsnorm in bf16: 24 rows of 840 take 1.79 us by `cuda_columns` and 2.23 by a program of Triton each; 128 rows of
+40 take 1.56 by `cuda_registers` and 1.66."""
 FEW_BACKWARD_ROW_BYTES = 16 * 1024
 BLOCK_ROW_BYTES = 32 * 1024
 """Of the longest row that `cuda_cluster` gives one block. H200, layernorm: 3 rows of 102,693 fp32 take 8.39 us by clusters
@@ -73,15 +80,24 @@ def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
 def add_rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """Persistent programs of Triton for no more rows than multiprocessors; else a program a row up to 32768 elements, and
     prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows and those of no multiple of 16 elements (but a program
-    each for a few of at most 1024); a cluster for each of a few longer ones.
+    each for a few of at most 1024 that are no whole 16-byte vectors); a cluster for each of a few longer ones.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (2048, 32768), (512, 131072), (2048, 32769), (2**20, 21))
+    >>> shapes = ((16, 4096), (2048, 32768), (512, 131072), (2048, 32769), (2**20, 21), (24, 840), (128, 40))
     >>> [add_rmsnorm(Problem(op="add_rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_persistent', 'triton_block_per_row', 'cuda_async', 'cuda_columns', 'cuda_slab_stages']
+    ['triton_persistent', 'triton_block_per_row', 'cuda_async', 'cuda_columns', 'cuda_slab_stages', 'cuda_columns', \
+'cuda_registers']
     """
+    few = problem.direction == "forward" and problem.sizes["m"] <= card.multiprocessors
+    if (
+        few
+        and problem.sizes["n"] <= ONE_PROGRAM
+        and whole_vectors(problem, "n")
+        and not triton_vectorises(problem.sizes["n"])
+    ):
+        return ("cuda_columns" if problem.sizes["n"] >= COLUMNS_ROW else "cuda_registers", "cuda_registers")
     return _uneven(problem, card) or _by_length(problem, card, WIDE_ROW)
 
 
@@ -137,17 +153,23 @@ def _backward(problem: Problem, card: Card) -> tuple[str, ...]:
     """H200: 8192 rows of 8192 take 98 us in Triton and 111 in clusters; 2048 rows of 32768 take 311 and 112, and 49751 rows
     of 23, of which Triton loads no vectors, 37 and 14. 8 rows of 3.5 million take 2261 and 3211: one block or cluster a row
     leaves multiprocessors idle, so several share each of a few rows that no cluster holds. So they do for rows of more than
-    16 KiB where clusters have too few blocks: 3 rows of 12623 take 15.6 by clusters and 6.2 by parts.
+    16 KiB where clusters have too few blocks: 3 rows of 12623 take 15.6 by clusters and 6.2 by parts. Few elements have one
+    block and one launch in `cuda_cluster`.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((8192, 8192), (2048, 32768), (8192, 8195), (8, 2**22), (3, 12623), (600, 2**22))
+    >>> shapes = ((8192, 8192), (2048, 32768), (8192, 8195), (8, 2**22), (3, 12623), (600, 2**22), (2, 261), (2**21, 11))
     >>> sizes = [{"m": m, "n": n} for m, n in shapes]
     >>> problems = [Problem(op="rmsnorm", sizes=one, dtype="bf16", direction="backward") for one in sizes]
     >>> [_backward(problem, H200)[0] for problem in problems]
-    ['triton_persistent', 'cuda_cluster', 'cuda_cluster', 'cuda_split', 'cuda_split', 'triton_persistent']
+    ['triton_persistent', 'cuda_cluster', 'cuda_cluster', 'cuda_split', 'cuda_split', 'triton_persistent', 'cuda_cluster', \
+'triton_persistent']
     """
-    n = problem.sizes["n"]
-    few = problem.sizes["m"] * CLUSTER <= card.multiprocessors and row_bytes(problem) > FEW_BACKWARD_ROW_BYTES
+    m, n = problem.sizes["m"], problem.sizes["n"]
+    if m <= ONE_BLOCK_ROWS and m * n <= ONE_BLOCK_ELEMENTS:
+        return ("cuda_cluster", "triton_persistent")
+    if m >= MANY_TINY_ROWS and n < TINY_ROW:
+        return ("triton_persistent", "cuda_cluster")
+    few = m * CLUSTER <= card.multiprocessors and row_bytes(problem) > FEW_BACKWARD_ROW_BYTES
     if few or few_long_rows(problem, card, longest_bytes=LONGEST_BACKWARD_ROW_BYTES):
         return ("cuda_split", "triton_persistent", "cuda_cluster")
     even = triton_vectorises(n) and not many_short_rows(problem, card)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda_backward.cu"
+ONE_BLOCK_SOURCE = Path(__file__).parent / "cuda_one_block_backward.cu"
+ONE_BLOCK_ELEMENTS, ONE_BLOCK_ROWS = 4096, 64
+"""Of the largest problem that one block processes in one launch. Not measured: a thread loops over the rows of its column."""
 SM_BYTES = 228 * 1024
 """Shared memory of an SM (sm_90, sm_100). Each block takes 1 KiB more than it allocates."""
 MOST_STAGES = 6
@@ -95,6 +98,19 @@ def clusters_for(m: int, resident: int, period: int) -> int:
     return m if m <= resident else min(m, max(period, resident // period * period))
 
 
+def one_block_lanes(m: int, n: int) -> int:
+    """Threads of the one block that processes m rows of n columns: a warp a row or a thread a column; 0 if they are too many.
+
+    >>> one_block_lanes(1, 11), one_block_lanes(2, 261), one_block_lanes(64, 64), one_block_lanes(1, 4096)
+    (32, 288, 1024, 1024)
+    >>> one_block_lanes(2, 2049), one_block_lanes(65, 1)
+    (0, 0)
+    """
+    if m > ONE_BLOCK_ROWS or m * n > ONE_BLOCK_ELEMENTS:
+        return 0
+    return 32 * min(32, max(m, -(-n // 32)))
+
+
 @dataclass(frozen=True, slots=True)
 class BackwardInputs:
     """The inputs of the backward pass: those of the op and the gradients of its outputs, `ds_MN` of add_rmsnorm only."""
@@ -152,7 +168,7 @@ class Outputs:
 
 
 def bind(backward: BackwardInputs) -> Staged:
-    """Persistent clusters with fixed columns for rows of up to 512 KiB; longer rows are read twice.
+    """Persistent clusters with fixed columns for rows of up to 512 KiB, one block for few elements; longer rows are read twice.
 
     Errors: BadField for tensors that are not contiguous or aligned.
     """
@@ -165,6 +181,8 @@ def bind(backward: BackwardInputs) -> Staged:
     defines = inputs.defines() | tile.defines(aligned=inputs.aligned)
     defines["ROW_STAGES"] = str(2 if chosen is None else chosen.stages)
     saved = _saved(inputs)
+    if one_block_lanes(*inputs.x_MN.shape):
+        return Staged(_forward(inputs, saved, defines), _one_block(backward, saved))
     if chosen is None:
         return Staged(_forward(inputs, saved, defines), _long(backward, saved, defines))
     return Staged(_forward(inputs, saved, defines), _persistent(backward, saved, chosen, defines))
@@ -229,6 +247,28 @@ def _persistent(backward: BackwardInputs, saved: Saved, chosen: BackwardTile, de
         nvrtc.launch(kernel, blocks, threads, *arguments, cluster=tile.cluster, shared_bytes=shared)
         sum_parts()
         return out.gradients
+
+    return call
+
+
+def _one_block(backward: BackwardInputs, saved: Saved) -> Launch:
+    import torch
+
+    inputs = backward.inputs
+    m, n = inputs.x_MN.shape
+    lanes = one_block_lanes(m, n)
+    defines = inputs.defines() | {"ONE_BLOCK_ROWS": str(m), "ONE_BLOCK_COLUMNS": str(n), "ONE_BLOCK_LANES": str(lanes)}
+    kernel = nvrtc.kernel(ONE_BLOCK_SOURCE, "backward_one_block", defines)
+    dx_MN, dw_N = torch.empty_like(inputs.x_MN), torch.empty_like(inputs.w_N)
+    db_N = None if inputs.b_N is None else torch.empty_like(inputs.b_N)
+    rows = (saved.row_MN, inputs.w_N, backward.dy_MN, backward.ds_MN, saved.mean_M, saved.scale_M)
+    tensors = (*rows, dx_MN, dw_N, db_N)
+    arguments = _pointers(tensors)
+    gradients = (dx_MN, dw_N) if db_N is None else (dx_MN, dw_N, db_N)
+
+    def call(alive: object = tensors) -> tuple[Tensor, ...]:
+        nvrtc.launch(kernel, 1, lanes, *arguments)
+        return gradients
 
     return call
 
