@@ -12,7 +12,13 @@ extern "C" __global__ void __launch_bounds__(ONE_BLOCK_LANES) backward_one_block
     // Of each row: its mean, its scale, the factor of the normalised elements, and the mean of w * dy.
     __shared__ float terms[ONE_BLOCK_ROWS][4];
     const int lane = threadIdx.x % 32;
-    for (int row = threadIdx.x / 32; row < ONE_BLOCK_ROWS; row += WARPS) {
+    // Loops with a constant number of iterations: one iteration needs no loop, and the compiler must not unroll it as one of many.
+#pragma unroll 1
+    for (int pass = 0; pass < (ONE_BLOCK_ROWS + WARPS - 1) / WARPS; ++pass) {
+        const int row = threadIdx.x / 32 + pass * WARPS;
+        if (row >= ONE_BLOCK_ROWS) {
+            break;
+        }
         const float of_row = scale[row], centre = CENTRED ? mean[row] : 0.0f;
         float inner = 0.0f, level = 0.0f;
 #pragma unroll 8
@@ -31,12 +37,17 @@ extern "C" __global__ void __launch_bounds__(ONE_BLOCK_LANES) backward_one_block
         if (lane == 0) {
             terms[row][0] = centre;
             terms[row][1] = of_row;
-            terms[row][2] = inner / ONE_BLOCK_COLUMNS;
-            terms[row][3] = CENTRED ? level / ONE_BLOCK_COLUMNS : 0.0f;
+            terms[row][2] = inner * (1.0f / ONE_BLOCK_COLUMNS);
+            terms[row][3] = CENTRED ? level * (1.0f / ONE_BLOCK_COLUMNS) : 0.0f;
         }
     }
     __syncthreads();
-    for (int column = threadIdx.x; column < ONE_BLOCK_COLUMNS; column += ONE_BLOCK_LANES) {
+#pragma unroll 1
+    for (int pass = 0; pass < (ONE_BLOCK_COLUMNS + ONE_BLOCK_LANES - 1) / ONE_BLOCK_LANES; ++pass) {
+        const int column = threadIdx.x + pass * ONE_BLOCK_LANES;
+        if (column >= ONE_BLOCK_COLUMNS) {
+            break;
+        }
         const float g = (float)w[column];
         float sum = 0.0f, level = 0.0f;
 #pragma unroll 4
