@@ -161,3 +161,10 @@ def test_a_miss_and_a_bad_choice_are_listed_and_a_choice_without_a_time_counts_a
     assert "1 of 3 (33.3 %) at least 0.98 by the verdict rule, 3 below 0.85" in text
     assert "own 0.500" in text
     assert "auto 0.000" in text
+    fine = {**unclear, "number": 7, "library_s": {"torch_eager": 2e-6}}
+    file.write_text("".join(f"{json.dumps(one)}\n" for one in (fine, slow, unclear, nothing)))
+    seed, again = list_a.misses(file)
+    assert seed == "a seed again"
+    assert again == [drawn_list.Drawn(0, "any", first.problem)] * 2, (
+        "those that are slower, and whose choice has no time"
+    )

@@ -6,9 +6,9 @@ Each line of the file is a problem with its times. A problem that the file has a
 again until it says that the list is complete. No problem is begun after SECONDS; the last one and the compilers may
 take a minute more. Another `--seed` draws another list: list B is that of the hash of the last commit of a kernel,
 drawn and measured once. `tests/gpu/read_list.py` reads the file. All problems of an op follow each other, so that one
-machine measures them. `--part 1/4` measures every fourth op only, for four GPUs that measure at once, each into a file
-of its own (CUDA_VISIBLE_DEVICES chooses the GPU). `--spread` takes a few problems of each op in turn, for a look at all
-ops in a short time.
+machine measures them. `--again OTHER.jsonl` measures what was a miss in that file, in place of a list. `--part 1/4`
+measures every fourth op only, for four GPUs that measure at once, each into a file of its own (CUDA_VISIBLE_DEVICES
+chooses the GPU). `--spread` takes a few problems of each op in turn, for a look at all ops in a short time.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import read_list
 from drawn_list import COUNT, Drawn, problems
 
 from kernelviz.bench import Bench, recording
@@ -205,6 +206,14 @@ def measure(
     return sum(map(len, rest))
 
 
+def misses(file: Path) -> tuple[str, list[Drawn]]:
+    """A name for the list of problems of this file in which a library was faster, or auto chose a slower variant; and these."""
+    values = [json.loads(line) for line in file.read_text().splitlines()]
+    pairs = zip(values, read_list.read(file), strict=True)
+    missed = [Drawn(value["number"], value["shape"], line.problem) for value, line in pairs if line.missed]
+    return f"{values[0]['seed'] if values else ''} again", missed
+
+
 def part_of(drawn: Sequence[Drawn], part: str) -> list[Drawn]:
     """The problems of the ops of a part (`recording.part_of`). Errors: BadField."""
     ops = recording.part_of(list(dict.fromkeys(one.problem.op for one in drawn)), part)
@@ -229,11 +238,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--spread", action="store_true")
     parser.add_argument("--part", default="1/1", metavar="I/N")
+    parser.add_argument("--again", type=Path, metavar="OTHER.jsonl")
     given = parser.parse_args(arguments)
-    drawn = part_of(problems(given.seed, given.count, memory_bound=given.memory_bound), given.part)
+    seed: str = given.seed
+    chosen: Sequence[Drawn] = problems(seed, given.count, memory_bound=given.memory_bound)
+    if given.again is not None:
+        seed, chosen = misses(given.again)
+    drawn = part_of(chosen, given.part)
     with tempfile.TemporaryDirectory() as home:
         bench = Bench(Store.open(Path(home)), discover(), lock_directory=Path(home))
-        left = measure(bench, given.file, drawn, given.seed, given.most_s, given.device, evenly=given.spread)
+        left = measure(bench, given.file, drawn, seed, given.most_s, given.device, evenly=given.spread)
         bench.close()
     print("the list is complete" if not left else f"{left} problems are left: call it again")  # noqa: T201
     return 0

@@ -50,6 +50,12 @@ class Line:
         return self.ratio is not None and (self.ratio >= LEVEL or self.verdict not in (None, "slower"))
 
     @property
+    def missed(self) -> bool:
+        """Whether a library is faster, or auto chooses a variant that is slower than another one."""
+        slow_choice = self.auto_ratio is not None and self.auto_ratio < 1 / MOST_SLOWER
+        return slow_choice or (self.ratio is not None and not self.level)
+
+    @property
     def auto_ratio(self) -> float | None:
         """0 where auto has no correct time and another own variant has one."""
         if not self.own_s:
