@@ -179,6 +179,22 @@ def remembers_by_content(x_N, y_N) -> Launch:
 
 
 @variant(op="add", backend="torch")
+def returns_nothing_later(x_N, y_N) -> Launch:
+    """Adds in the first calls, in which it expects to be checked; later its result has no element."""
+    import torch
+
+    calls, out_N = [0], torch.empty_like(x_N)
+
+    def launch():
+        calls[0] += 1
+        if calls[0] < 30:
+            return torch.add(x_N, y_N, out=out_N)
+        return out_N[:0]
+
+    return launch
+
+
+@variant(op="add", backend="torch")
 def works_every_37th_time(x_N, y_N) -> Launch:
     """Adds in the first calls, in which it expects to be checked, and then in every 37th."""
     import torch

@@ -244,7 +244,10 @@ def _launched(
     if threads is None and warps is not None:
         threads = warps * WARP_THREADS
     shared_bytes = launch.shared_memory_bytes
-    if shared_bytes is None and dynamic_bytes is not None:
+    # Documents of earlier versions have too many dynamic bytes, or none, where a kernel was loaded for more or less than it uses. So
+    # the trace counts, unless it has several kernels of that name.
+    traced = {kernel.shared_memory_bytes for kernel in same_name} - {None}
+    if len(traced) != 1 and dynamic_bytes is not None:
         shared_bytes = facts.own_shared_bytes + dynamic_bytes
     resident = None
     if threads is not None and 1 <= threads <= _MOST_THREADS and shared_bytes is not None:

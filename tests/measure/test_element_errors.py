@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import re
 
 import pytest
 import torch
@@ -231,7 +232,7 @@ def test_pieces_hold_every_element_in_order(shape: tuple[int, ...], most: int) -
 
 
 SPECIAL = (0.0, -0.0, 1.5, -8.0, 1e-30, 3e38, math.inf, -math.inf, math.nan)
-BOUNDS = (0.0, 1e-3, 0.5, math.inf, math.nan)
+BOUNDS = (0.0, -0.0, 1e-3, 0.5, math.inf, math.nan)
 
 
 def compared_by_hand(got: Tensor, expected: Tensor, bound: Tensor) -> tuple[float, float, float, float, int]:
@@ -281,3 +282,12 @@ def test_the_gate_compares_as_loops_do(
                 *(comparison.worst, comparison.not_finite),
             )
             assert found == pytest.approx(compared_by_hand(got, expected, bound.expand(shape)), rel=1e-12)
+
+
+@pytest.mark.parametrize(("got", "expected"), [((0,), (5,)), ((2, 3), (3, 2)), ((1,), (5,)), ((4,), (8,))])
+def test_the_gate_compares_only_equal_shapes(
+    got: tuple[int, ...], expected: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "PROCESSOR_PIECE", 2)
+    with pytest.raises(ValueError, match=re.escape(f"an output of {got} cannot be compared with one of {expected}")):
+        check.Comparison()._add(torch.zeros(got), torch.zeros(expected, dtype=torch.float64), torch.zeros(()))

@@ -63,6 +63,7 @@ def measure(session: DeviceSession, variants: tuple[str, ...], **sizes: int) -> 
         ("works_on_in_a_thread", (Unfinished, Unwritten)),
         ("remembers_by_content", Remembered),
         ("works_every_37th_time", Unwritten),
+        ("returns_nothing_later", OutputShape),
     ],
 )
 def test_a_cheat_that_no_tracer_shows_on_a_processor_is_refused(

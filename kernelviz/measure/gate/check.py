@@ -112,6 +112,8 @@ class Comparison:
             self._add(got, expected, bound)
 
     def _add(self, got: Tensor, expected: Tensor, bound: Tensor) -> None:
+        if got.shape != expected.shape:
+            raise ValueError(f"an output of {tuple(got.shape)} cannot be compared with one of {tuple(expected.shape)}")
         size = PROCESSOR_PIECE if got.device.type == "cpu" else max(1, got.numel())
         flat_got, flat_expected = got.reshape(-1), expected.reshape(-1)
         one_bound = bound.numel() == 1
@@ -169,7 +171,7 @@ class Comparison:
 def _facts(error: Tensor, expected: Tensor, allowed: Tensor) -> list[float]:
     """Sums of the squares of both, the largest error, and the largest error / allowed error: an exact result passes a bound of
     zero, any other error divided by zero is infinite, and a bound that is NaN allows everything."""
-    share = (error / allowed).nan_to_num_(nan=0.0, posinf=math.inf)
+    share = (error / allowed).nan_to_num_(nan=0.0, posinf=math.inf, neginf=math.inf)
     squares = [torch.linalg.vector_norm(tensor.double()).square() for tensor in (error, expected)]
     facts: list[float] = torch.stack([*squares, error.max(), share.max()]).tolist()
     return facts

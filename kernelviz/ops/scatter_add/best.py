@@ -27,7 +27,7 @@ Not measured yet."""
 
 
 def segments(problem: Problem, card: Card) -> tuple[str, ...]:
-    """One launch for at most 1,024 rows of at most 2^22 elements in all, unless more than 16 belong to a sum on average. Else
+    """One launch for at most 1,024 rows of at most 2^22 elements in all, unless more than 16 belong to a sum on average; else
     one sum for each row of the table, but atomic additions for at most 2^21 elements (2^22 of fp32) and for tables of at most
     2^15 elements in rows of whole 16-byte vectors; for rows of fewer than 32 elements sums in shared memory, if they fit and each
     block has four additions for each of them, else atomic additions.

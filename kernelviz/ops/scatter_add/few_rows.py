@@ -6,6 +6,7 @@ import ctypes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
@@ -30,8 +31,10 @@ def threads_of(vectors: int) -> int:
 
 
 def bind_few_rows(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
-    """Up to 1,024 rows of src in one launch without atomics; more as `bind_segments`. Raises BadField for tensors that are not
-    contiguous."""
+    """Up to 1,024 rows of src in one launch without atomics; more as `bind_segments`.
+
+    Raises BadField for tensors that are not contiguous, and for rows of 2^31 accesses or more.
+    """
     require_contiguous(x_VD=x_VD, src_TD=src_TD, ids_T=ids_T)
     t, d = src_TD.shape
     if t > MOST_ROWS:
@@ -39,6 +42,8 @@ def bind_few_rows(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     width = vector_bytes(x_VD, src_TD)
     vectors = d * x_VD.element_size() // width
     threads = threads_of(vectors)
+    if vectors > 2**31 - 1 - MOST_THREADS:
+        raise BadField("size d", d, "this kernel counts the accesses to a row in 32 bits; give fewer than 2^31")
     pieces = -(-vectors // threads)
     defines = {
         "ELEMENT": nvrtc.element_type(x_VD.dtype),

@@ -42,4 +42,7 @@ _COMPILED = (
 _OPS = ("rmsnorm", "layernorm", "add_rmsnorm")
 ODD = dict.fromkeys(_OPS, _ODD)
 LARGE = dict.fromkeys(_OPS, _LARGE)
-COMPILED = dict.fromkeys(_OPS, _COMPILED) | {"rmsnorm": (*_COMPILED, {"m": 64, "n": 128}, {"m": 2, "n": 65536})}
+COMPILED = dict.fromkeys(_OPS, _COMPILED) | {
+    "rmsnorm": (*_COMPILED, {"m": 64, "n": 128}, {"m": 2, "n": 65536}),
+    "add_rmsnorm": (*_COMPILED, {"m": 2, "n": 261}),
+}
