@@ -244,8 +244,8 @@ def _launched(
     if threads is None and warps is not None:
         threads = warps * WARP_THREADS
     shared_bytes = launch.shared_memory_bytes
-    # Documents of earlier versions have too many dynamic bytes, or none, where a kernel was loaded for more or less than it uses. So
-    # the trace counts, unless it has several kernels of that name.
+    # Documents of earlier versions have too many dynamic bytes, or none, where a kernel was loaded for more or less than it uses.
+    # So the trace counts, unless it has several kernels of that name.
     traced = {kernel.shared_memory_bytes for kernel in same_name} - {None}
     if len(traced) != 1 and dynamic_bytes is not None:
         shared_bytes = facts.own_shared_bytes + dynamic_bytes
