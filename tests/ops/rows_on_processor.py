@@ -13,7 +13,7 @@ from kernelviz.ops.kernels import nvrtc
 INLINED = (
     *("row_losses.cuh", "row_beside.cuh", "split_normalisation.cuh", "split_rows.cuh"),
     *("slab_normalisation.cuh", "slabs.cuh", "slab_registers.cuh", "slab_stages.cuh", "slab_rows.cuh", "rows.cuh"),
-    *("adjacent_sum.cuh", "access_bits.cuh"),
+    *("adjacent_sum.cuh", "access_bits.cuh", "label.cuh"),
 )
 ON_CHIP = """#include "rows.cuh"
 template <class Vectors> void make_opaque(Vectors&) {}

@@ -151,7 +151,7 @@ MISTAKES = {
     ),
     "each lane writes the loss": ("cuda_slab", "/ Unit<T>::WIDTH % SLAB_LANES == lane", "< 0"),
     "the label's element keeps its one": ("cuda_slab", "p[e] -= e == label % WIDTH", "p[e] -= e > WIDTH"),
-    "another unit loses one": ("cuda_slab", "if (unit == label / WIDTH) {", "if (unit == label / WIDTH + 1) {"),
+    "another unit loses one": ("cuda_slab", "if (vector == label / WIDTH) {", "if (vector == label / WIDTH + 1) {"),
     "rows of a thread are next to each other": ("cuda_known_length", "first + r * SLAB_THREADS;", "first + r;"),
     "the last rows are left out": ("cuda_known_length", "r * SLAB_THREADS < left;", "(r + 1) * SLAB_THREADS < left;"),
     "the loss of a row is that of a part": (
@@ -188,6 +188,29 @@ def test_a_thread_writes_nothing_outside_the_outputs(rows: int, emulator: Emulat
     assert dx.guard_is_unchanged()
     assert not loss.matrix.isnan().any()
     assert not dx.matrix.isnan().any()
+
+
+class NamedKernels(EmulatedDriver):
+    """Notes which kernels are bound, and compiles none."""
+
+    def __init__(self) -> None:
+        self.kernels: list[tuple[str, int]] = []
+
+    def kernel(
+        self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int, specific: bool
+    ) -> Any:
+        self.kernels.append((name, cluster))
+
+
+@pytest.mark.parametrize(("v", "clusters"), [(4096, 1), (8192, 2), (16384, 4), (16400, 4)])
+def test_blocks_of_a_cluster_walk_their_row(v: int, clusters: int) -> None:
+    """One block stores the loss of a cluster's row; with the kernel of rows in registers, each would."""
+    op = op_named("cross_entropy")
+    problem = op.problem({"m": 2, "v": v}, "bf16")
+    driver = NamedKernels()
+    with emulated(driver):
+        bind(op.variant_named("cuda_cluster"), problem, inputs_of(op, problem))
+    assert driver.kernels == [("cross_entropy_steps" if clusters > 1 else "cross_entropy_rows", clusters)]
 
 
 def test_a_thread_has_whole_rows_of_at_most_64_bytes() -> None:

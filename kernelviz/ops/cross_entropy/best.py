@@ -32,9 +32,10 @@ clusters of eight blocks, and 27.4 in torch_compile."""
 
 
 def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
-    """A block of CUDA C++ a row, or several short rows a block; a thread a row of at most 64 bytes; many rows of at most 1 KiB
-    that are no whole 16-byte vectors as pieces of shared memory; Triton for rows of at most 8192 that are no more than the
-    multiprocessors; for longer rows that are no more, a cluster of blocks a row, or from 512 KiB on blocks all over the GPU, and
+    """A block of CUDA C++ a row, or several short rows a block; a thread a row of at most 64 bytes, which for few rows is no more
+    than four accesses; as pieces of shared memory many rows of at most 1 KiB that are no whole 16-byte vectors, and backward also
+    those of several vectors that L2 does not hold; Triton for rows of at most 8192 that are no more than the multiprocessors; for
+    longer rows that are no more, a cluster of blocks a row, or from 512 KiB on blocks all over the GPU, and
     clusters for fewer than four rows a multiprocessor of more than 1 MiB; backward, Triton for few rows of at most 1024 elements
     and for rows of 2 KiB or more that are a multiple of 16 elements.
 
@@ -72,8 +73,9 @@ def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def with_grad(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Persistent clusters of blocks, and a block a row where there are no clusters; a thread a row of at most 64 bytes; many rows
-    of at most 1 KiB that are no whole 16-byte vectors as pieces of shared memory; Triton for no more rows than multiprocessors of
+    """Persistent clusters of blocks, and a block a row where there are no clusters; a thread a row of at most 64 bytes, which for
+    few rows is no more than four accesses; as pieces of shared memory many rows of at most 1 KiB that are no whole 16-byte
+    vectors, and of at most 64 bytes of several vectors if L2 does not hold them; Triton for no more rows than multiprocessors of
     at most 1024 elements, or of at most 8192 that are no whole vectors; several blocks a row for rows of more than 1 MiB that are
     at most two a multiprocessor.
 

@@ -1,6 +1,7 @@
 // CUDA C++ kernels of `cross_entropy`, of its gradient, and of both at once. Compiled with -DELEMENT and a tile
 // (kernelviz/ops/kernels/row_tiles.py).
 #include "exponentials.cuh"
+#include "label.cuh"
 #include "on_chip_rows.cuh"
 
 using R = Row<ELEMENT, ROW_LANES, ROW_VECTORS, ROW_CLUSTER, ROW_ROWS, ROW_ALIGNED>;
@@ -108,16 +109,6 @@ __device__ __forceinline__ int label_of(const R& row, const long long* labels) {
     return row.inside ? (int)labels[row.row] + row.head : -1;
 }
 
-// p - 1(label) of the k-th vector. One vector of a row holds the label, so one comparison a vector is enough.
-__device__ __forceinline__ void gradient(const R& row, int k, int label, float (&p)[WIDTH]) {
-    if (label / WIDTH == row.vector(k)) {
-#pragma unroll
-        for (int e = 0; e < WIDTH; ++e) {
-            p[e] -= e == label % WIDTH ? 1.0f : 0.0f;
-        }
-    }
-}
-
 // 3. Losses and gradient with one read and one write: the row lies in the registers of a block or a cluster, as in softmax.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_with_grad_rows(
     const ELEMENT* __restrict__ x, const long long* __restrict__ labels, ELEMENT* __restrict__ loss, ELEMENT* __restrict__ dx,
@@ -144,7 +135,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_en
         for (int e = 0; e < WIDTH; ++e) {
             p[e] = ROW_RAW ? exponential(p[e] - all.top) * inverse : terms[k][e] * scale;
         }
-        gradient(row, k, label, p);
+        subtract_label(p, row.vector(k), label);
         row.store(dx, k, narrow<ELEMENT>(p));
     }
 }
@@ -178,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_en
             for (int e = 0; e < WIDTH; ++e) {
                 p[e] = exponential(p[e] - all.top) * inverse;
             }
-            gradient(row, k, label, p);
+            subtract_label(p, row.vector(k), label);
             row.store(dx, k, narrow<ELEMENT>(p));
         }
     }
@@ -207,7 +198,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_en
         for (int e = 0; e < WIDTH; ++e) {
             p[e] = exponential(p[e] - all.top) * inverse;
         }
-        gradient(row, k, label, p);
+        subtract_label(p, row.vector(k), label);
         row.store(dx, k, narrow<ELEMENT>(p));
     }
 }
@@ -235,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_en
         for (int e = 0; e < WIDTH; ++e) {
             p[e] = exponential(p[e] - sum);
         }
-        gradient(row, k, label, p);
+        subtract_label(p, row.vector(k), label);
 #pragma unroll
         for (int e = 0; e < WIDTH; ++e) {
             p[e] *= slope;

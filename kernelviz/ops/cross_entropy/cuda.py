@@ -32,6 +32,8 @@ LOSS = RowTile(lanes=128, vectors=4)
 """Tile of the losses alone: eight blocks an SM, each thread with four vectors in flight while it sums four others. Blocks of 1024
 threads read 128256 logits in bf16 at 3517 GB/s, of 512 at 4033, of 256 at 4353, of 128 at 4387 (H200): the fewer wait for each
 other, the better."""
+MOST_BLOCKS = 32
+"""That a multiprocessor holds."""
 SPREAD_BLOCKS = 2
 """Of a multiprocessor: up to as many short rows have a block each, although a block could have several."""
 PIECE = RowTile(lanes=256, vectors=2, resident=2048)
@@ -97,6 +99,7 @@ def bind_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Stage
         return sums_M
 
     def launch() -> Tensor:
+        assert sums_M.numel()  # the launch keeps the tensor alive
         nvrtc.launch(kernel, blocks, tile.threads, *pointers, *sizes)
         return dx_MV
 
@@ -128,7 +131,7 @@ def _short_row_tile(m: int, n: int, logits_MV: Tensor, like: RowTile) -> RowTile
     assert tile is not None
     if tile.rows > 1 and m <= SPREAD_BLOCKS * multiprocessors(logits_MV.device):
         tile = RowTile(WARP, like.vectors)
-    return replace(tile, resident=like.resident)
+    return replace(tile, resident=min(like.resident, MOST_BLOCKS * tile.threads))
 
 
 def bind_columns_with_grad(logits_MV: Tensor, labels_M: Tensor) -> Launch:
@@ -167,7 +170,9 @@ def _loss(logits_MV: Tensor, labels_M: Tensor, sums_M: Tensor | None, tile: RowT
 
     m = logits_MV.shape[0]
     loss_M = torch.empty(m, dtype=logits_MV.dtype, device=logits_MV.device)
-    is_short = vectors_of_row(logits_MV.shape[1], logits_MV.element_size()) <= tile.row_vectors
+    # Each block of a cluster would store the loss of `cross_entropy_rows`.
+    vectors = vectors_of_row(logits_MV.shape[1], logits_MV.element_size())
+    is_short = tile.cluster == 1 and vectors <= tile.row_vectors
     name = "cross_entropy_rows" if is_short else "cross_entropy_steps"
     kernel = nvrtc.kernel(SOURCE, name, tile.defines(logits_MV), cluster=tile.cluster)
     blocks = -(-m // tile.rows) * tile.cluster

@@ -1,6 +1,7 @@
 // `cross_entropy_with_grad` of long rows by persistent clusters (persistent_exponentials.cuh): while one row's gradient is
 // written, the next row is summed and the one after it is prefetched. Labels are read two rows ahead and the logit of the label one
 // row ahead, so that no thread waits for either.
+#include "label.cuh"
 #include "persistent_exponentials.cuh"
 
 struct LossAndGradient {
@@ -26,15 +27,8 @@ struct LossAndGradient {
             loss[row] = from_float<ELEMENT>(logf(all.sum) + (all.top - to_float(chosen)));
         }
     }
-    // One vector of a row holds the label, so one comparison a vector is enough.
     template <typename R, int WIDTH> __device__ __forceinline__ void vector(const R& row, int k, float (&p)[WIDTH]) const {
-        const int at = label + row.head;
-        if (at / WIDTH == row.vector(k)) {
-#pragma unroll
-            for (int e = 0; e < WIDTH; ++e) {
-                p[e] -= e == at % WIDTH ? 1.0f : 0.0f;
-            }
-        }
+        subtract_label(p, row.vector(k), label + row.head);
     }
 };
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parent / "cuda_slab.cu"
 STAGES = SlabRing(threads=128, stages=3, slab_bytes=8 * 1024)
-"""Eight blocks an SM have 128 KiB in flight while each processes a slab. No row stays in registers, because `cuda_thread` has
-those of at most 64 bytes, and `cuda_row` those of whole vectors."""
+"""Eight blocks an SM have 128 KiB in flight while each processes a slab. No row stays in registers, because `cuda_known_length`
+has those of at most 64 bytes, and `cuda_row` those of whole vectors."""
 NUMBERS = RegisterArrays(numbers=1)
 """Of a row, a thread's part. The backward pass does not need all of it at once, but spills with fewer registers."""
 

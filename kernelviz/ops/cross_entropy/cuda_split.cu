@@ -1,5 +1,6 @@
 // `cross_entropy` of a few long rows, with and without its gradient: several blocks share a row, in two launches (split_rows.cuh).
 #include "exponentials.cuh"
+#include "label.cuh"
 #include "split_rows.cuh"
 
 using R = Row<ELEMENT, ROW_LANES, ROW_VECTORS, 1, 1, ROW_ALIGNED>;
@@ -60,12 +61,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, 2048 / ROW_LANES) cross_
             for (int e = 0; e < WIDTH; ++e) {
                 p[e] = exponential(p[e] - all.top) * inverse;
             }
-            if (label / WIDTH == row.vector(k)) {
-#pragma unroll
-                for (int e = 0; e < WIDTH; ++e) {
-                    p[e] -= e == label % WIDTH ? 1.0f : 0.0f;
-                }
-            }
+            subtract_label(p, row.vector(k), label);
             row.store(dx, k, narrow<ELEMENT>(p));
         }
     }

@@ -1,6 +1,7 @@
 // Cross-entropy of a short row that some neighbouring lanes of a warp, or one thread, have in registers as units (slab_rows.cuh).
 #pragma once
 #include "exponentials.cuh"
+#include "label.cuh"
 #include "rows.cuh"
 #include "slab_rows.cuh"
 
@@ -39,14 +40,4 @@ template <int WIDTH> __device__ __forceinline__ float element_of(const float (&v
         chosen = i == e ? v[i] : chosen;
     }
     return chosen;
-}
-
-// One less at the label, in the unit with this number in the row.
-template <int WIDTH> __device__ __forceinline__ void subtract_label(float (&p)[WIDTH], int unit, int label) {
-    if (unit == label / WIDTH) {
-#pragma unroll
-        for (int e = 0; e < WIDTH; ++e) {
-            p[e] -= e == label % WIDTH ? 1.0f : 0.0f;
-        }
-    }
 }
