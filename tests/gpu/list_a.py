@@ -45,7 +45,7 @@ SLOW = ("composite_eager", "cuda_direct", "cuda_im2col", "cuda_naive")
 """Rungs that show what not to do, and may take minutes at a drawn size."""
 MOST_TOGETHER = 4
 """Problems of a run, which takes about 20 s."""
-MOST_WAIT_S = 60.0
+MOST_WAIT_S = 90.0
 """Without any event of the run for so long, what was measured counts, and the rest is cancelled."""
 
 
