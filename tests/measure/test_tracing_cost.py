@@ -58,13 +58,15 @@ REST = ATTEMPTS - LEAST_ATTEMPTS
         (4.5, 4.5, [LEAST_ATTEMPTS, REST]),
         (0.1, 0.0, [LEAST_ATTEMPTS]),
         (-0.1, 0.0, [LEAST_ATTEMPTS]),
+        (-0.3, 0.0, [LEAST_ATTEMPTS]),
+        (-0.7, 0.0, [LEAST_ATTEMPTS, REST, MORE_ATTEMPTS]),
         (-4.5, -4.5, [LEAST_ATTEMPTS, REST]),
     ],
 )
 def test_what_shows_is_taken_off_and_what_is_clearly_nothing_is_asked_least_often(
     difference_us: float, expected_us: float, attempts: list[int]
 ) -> None:
-    cost = Known([difference_us * US] * ATTEMPTS)
+    cost = Known([difference_us * US] * (ATTEMPTS + MORE_ATTEMPTS))
     assert cost.adds_s(PLACE, 50 * US, CALL_S) == pytest.approx(expected_us * US)
     assert cost.asked == [(20, n) for n in attempts]
     assert cost.rested_s == pytest.approx(2 * sum(attempts) * 20 * 50 * US)
