@@ -16,6 +16,7 @@ from kernelviz.metrics.stability import level_decides
 from kernelviz.metrics.statistics import (
     LEAST_DIFFERENCE,
     Verdict,
+    between_launches,
     in_passes,
     judged,
     noise_floor,
@@ -144,7 +145,7 @@ def compared(time: Figure, other: Figure, base: Figure | None, again: Figure | N
     Their ratio is then that of their two ratios to the baseline, each resampled over its own rounds. Both comparisons have the
     noise floor, so the ratio must clear twice the floor.
     """
-    floor = noise_floor(base, again) if base else LEAST_DIFFERENCE
+    floor = between_launches(noise_floor(base, again) if base else LEAST_DIFFERENCE, time, other)
     if level_decides(time, other):
         return Verdict("unclear", None, floor, 0, NotStable())
     # Against the baseline, the ratio is always that of the table: the other time over the baseline's. The bootstrap of the

@@ -167,7 +167,7 @@ class Source:
 def timed_by(source: Source, label: str, span_ns: int) -> CudaTimed:
     timed = object.__new__(CudaTimed)
     timed.__dict__.update(
-        stamps=source, samples=2, correction_s=0.0, notes=(), iteration_s=150e-6, launch_mode="graph", graphs=(1, 2)
+        stamps=source, samples=2, correction_s=0.0, notes=(), iteration_s=150e-6, graphs=(1, 2), in_stream=False
     )
     timed.__dict__.update(
         first_cycles=torch.zeros(2), last_cycles=torch.zeros(2), span_ns=span_ns, span_s=span_ns / 1e9

@@ -110,6 +110,8 @@ class ProblemMeasurement:
         self.alone = self.base if len(series) == 1 else None
         # A single series has no verdict that needs a noise floor.
         again = self.again if len(series) > 1 else None
+        beside = [self.base.timed] if self.base is not None and self.base.blocks else []
+        self.state.timer.launch_alike([one.timed for one in fresh], beside)
         before = compilations()
         try:
             self.rounds.take_stable(

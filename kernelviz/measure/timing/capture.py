@@ -39,7 +39,8 @@ class CudaTimed:
         self.correction_s = 0.0
         self.events: dict[tuple[int, int], tuple[Any, Any]] = {}
         """For times by events: the events of each call, by graph (-1: the stream) and number."""
-        self.launch_mode: LaunchMode = "stream"
+        self.in_stream = False
+        """Whether the captured call is launched into the stream all the same, as the calls beside it are."""
         self.kernels: tuple[Kernel, ...] = ()
         self.notes: tuple[Note, ...] = ()
         self.graphs: tuple[torch.cuda.CUDAGraph, ...] = ()
@@ -49,6 +50,10 @@ class CudaTimed:
         self._big = sum(t.numel() * t.element_size() for t in self.outputs) >= BIG_BYTES
         # The tensors that a call writes, where it does not allocate them.
         self._written = [self.outputs] if self.static else []
+
+    @property
+    def launch_mode(self) -> LaunchMode:
+        return "graph" if self.graphs and not self.in_stream else "stream"
 
     def add(self, bound_launch: BoundLaunch) -> None:
         """Add a launch of the same call that is bound to other buffers."""
@@ -106,7 +111,7 @@ class CudaTimed:
             # The outputs of the other graphs stay in their own memory, which only these graphs write.
             first = first or outputs
             finished.append(graph)
-        self.graphs, self.outputs, self.samples, self.launch_mode = tuple(finished), first, samples, "graph"
+        self.graphs, self.outputs, self.samples = tuple(finished), first, samples
 
     def use_stamps(self, stamps: Stamps) -> None:
         """Take the times of the captured call from other stamps, which needs new graphs. Raises what the capture raises."""
@@ -114,19 +119,22 @@ class CudaTimed:
         self.capture(self.samples, len(self.graphs))
 
     def use_stream(self, samples: int, note: Note) -> None:
-        self.graphs, self.samples, self.launch_mode = (), samples, "stream"
+        self.graphs, self.samples = (), samples
         self.notes = (*self.notes, note)
 
     def replay(self, graph_index: int = 0) -> None:
-        if self.graphs:
+        if self.launch_mode == "graph":
             graph_index %= len(self.graphs)
             self.graphs[graph_index].replay()
         else:
-            self.outputs = self.enqueue(self.samples, graph_index)
+            outputs = self.enqueue(self.samples, graph_index)
+            if not self.graphs:
+                self.outputs = outputs
         self.stamps.replayed(self, graph_index)
 
     def run_once(self) -> tuple[Tensor, ...]:
         """Poison what the timed graph writes, replay it, wait, and return its outputs."""
+        self.in_stream = False
         for tensor in self.outputs:
             self.instruments.poison(tensor)
         self.replay()

@@ -49,6 +49,8 @@ EAGER_CALLS = 3
 """Calls launched into the stream before the capture; a graph must run the same kernels."""
 EVENTS_APART_NS = 3_300
 """What events round an empty kernel take beside the kernel (timing.events)."""
+SHORT_S = 15e-6
+"""A call inside a graph takes up to statistics.LAUNCHES_APART_S longer than the same call in the stream: 1 % of this time."""
 QUEUED_BLOCKS = 8
 """Blocks in the device's queue under steady load: the queue never runs dry, and a cancel takes effect within milliseconds."""
 
@@ -110,6 +112,23 @@ class CudaTimer:
         timed.correction_s = refined.correction_s
         if refined.stamps is not timed.stamps and timed.launch_mode == "graph":
             timed.use_stamps(refined.stamps)
+
+    def launch_alike(self, timed: Sequence[Timed], beside: Sequence[Timed] = ()) -> None:
+        """See DeviceTimer. Short calls of one kernel are launched into the stream if a call beside them has to be."""
+        fresh = [one for one in timed if isinstance(one, CudaTimed)]
+        for one in fresh:
+            one.in_stream = False
+        around = [one for one in beside if isinstance(one, CudaTimed)]
+        together = [*fresh, *around]
+        short = min((one.span_s for one in together), default=SHORT_S) < SHORT_S
+        if not short or all(one.launch_mode == "graph" for one in together):
+            return
+        if any(one.launch_mode == "graph" for one in around):
+            return  # they have times of graphs already
+        for one in fresh:
+            # Between the kernels of one call, the stream would wait for the host.
+            if one.launch_mode == "graph" and one.stamps.tracer is not None and len(one.kernels) == 1:
+                one.in_stream = True
 
     def timer_of(self, timed: Timed) -> Timer:
         assert isinstance(timed, CudaTimed)
@@ -181,7 +200,8 @@ class CudaTimer:
 
     def describe(self, timed: Timed) -> str:
         assert isinstance(timed, CudaTimed)
-        where = "in graphs" if timed.launch_mode == "graph" else "launched into the stream"
+        alike = " as a call beside it has to be" if timed.in_stream else ""
+        where = "in graphs" if timed.launch_mode == "graph" else f"launched into the stream{alike}"
         rotation = f" at {len(timed.launches)} places in memory" if len(timed.launches) > 1 else ""
         before = "behind an untimed call of the same place" if timed.warm else "L2 flushed by reading"
         added_us = timed.correction_s * 1e6

@@ -174,6 +174,7 @@ class SecondaryTimings:
                 timer.refine_like(b.warm, b.timed)
                 b.warm.notes = tuple(dict.fromkeys((*b.warm.notes, *b.timed.notes)))
             series.append(Series(b.variant.name, b.warm))
+        timer.launch_alike([s.timed for s in series])
         base = next((s for s in series if s.name == baseline), None)
         again = Series("again", base.timed) if base is not None and len(series) > 1 else None
         before = compilations()

@@ -139,11 +139,14 @@ def _undisturbed() -> Iterator[None]:
 class Timed(Protocol):
     """A call that is ready to be timed. The timer subtracts `correction_s` from each sample."""
 
-    launch_mode: LaunchMode
     kernels: tuple[Kernel, ...]
     notes: tuple[Note, ...]
     launches: list[BoundLaunch]
     correction_s: float
+
+    @property
+    def launch_mode(self) -> LaunchMode:
+        """How its calls are launched when they are timed."""
 
     def run_once(self) -> tuple[Tensor, ...]:
         """Poison the outputs, run exactly what will be timed, wait, and return the outputs of the first launch."""
@@ -169,6 +172,13 @@ class DeviceTimer(Protocol):
     def refine_like(self, timed: Timed, refined: Timed) -> None:
         """Use for `timed` what `refine` found for the same call."""
         timed.correction_s = refined.correction_s
+
+    def launch_alike(self, timed: Sequence[Timed], beside: Sequence[Timed] = ()) -> None:
+        """Launch these calls, which are to be compared, in the same way where another way would change the comparison.
+
+        `beside`: calls that will be measured with them, as they are.
+        """
+        return None
 
     def timer_of(self, timed: Timed) -> Timer:
         """The source of this call's times: `name`, or events where the usual source would change the call."""
