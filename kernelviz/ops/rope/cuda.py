@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,9 @@ SOURCE = Path(__file__).parent / "cuda.cu"
 MOST_HEADS_A_THREAD = 4
 """Eight 16-byte vectors of a thread in flight at once: 4304 against 4205 GB/s with four (40 heads of 128 in bf16)."""
 MOST_THREADS = 512
+FLAT_THREADS = 128
+FEW_THREADS = 2**15
+"""About 256 a multiprocessor: an estimate of up to where latency sets the time, so that narrow vectors are faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,64 @@ def token_blocks(heads: int, vectors: int, heads_a_thread: int = 2) -> TokenBloc
     return TokenBlocks(threads=-(-(-(-needed // blocks) * vectors) // 32) * 32, blocks=blocks)
 
 
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """A launch with one vector of each half of a head a thread: threads with work, and elements of a vector."""
+
+    count: int
+    width: int
+
+    @property
+    def threads(self) -> int:
+        """Of a block: few for few vectors, so that they reach many multiprocessors.
+
+        >>> Flat(2, 1).threads, Flat(3000, 2).threads, Flat(2**20, 8).threads
+        (32, 128, 256)
+        """
+        return -(-self.count // 32) * 32 if self.count <= FLAT_THREADS else FLAT_THREADS * (1 + (self.count > 2**15))
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.count // self.threads)
+
+    @property
+    def small(self) -> bool:
+        """Whether 32 bits hold the index of every element, and of threads behind the last."""
+        return 2 * self.width * self.count <= 2**31
+
+    @property
+    def defines(self) -> dict[str, str]:
+        """What the kernel is compiled with.
+
+        >>> Flat(2**28, 8).defines["INDEX"]
+        'unsigned long long'
+        """
+        return {"INDEX": "unsigned" if self.small else "unsigned long long", "BLOCK_THREADS": str(self.threads)}
+
+    def argument(self) -> ctypes.c_uint | ctypes.c_ulonglong:
+        """The number of threads with work, as the kernel's INDEX."""
+        return (ctypes.c_uint if self.small else ctypes.c_ulonglong)(self.count)
+
+
+def flat_for(pairs: int, p: int, itemsize_bytes: int, aligned_bytes: int) -> Flat | None:
+    """The narrowest vectors that leave few threads; None for more in 16-byte vectors, which `rope_vec16` rotates.
+
+    `pairs`: of all heads. A narrow vector takes fewer instructions, each line of which is a fetch, and more threads load at once.
+    16-bit numbers are converted in twos. `aligned_bytes`: a power of two that divides the addresses of all tensors.
+
+    >>> flat_for(2, 1, 2, 16), flat_for(6426, 102, 4, 16), flat_for(40 * 64 * 16, 64, 2, 16)
+    (Flat(count=2, width=1), Flat(count=6426, width=1), Flat(count=20480, width=2))
+    >>> flat_for(40 * 64 * 4096, 64, 2, 16), flat_for(40 * 33 * 4096, 33, 2, 16)
+    (None, Flat(count=5406720, width=1))
+    """
+    widest = math.gcd(p, min(16, aligned_bytes) // itemsize_bytes)
+    width = min(widest, 4 // itemsize_bytes)
+    while width < widest and pairs // width > FEW_THREADS:
+        width *= 2
+    vectorised = width * itemsize_bytes == 16 and p // width <= MOST_THREADS
+    return None if pairs // width > FEW_THREADS and vectorised else Flat(pairs // width, width)
+
+
 def bind_vec16(
     q_TH2P: Tensor,
     k_TH2P: Tensor,
@@ -60,7 +122,9 @@ def bind_vec16(
     names: tuple[str, str] = ("q_TH2P", "k_TH2P"),
     heads_a_thread: int | None = None,
 ) -> Launch:
-    """16-byte vectors of both halves; single pairs where halves are not whole vectors, too long, or do not start on 16 bytes.
+    """16-byte vectors of both halves, several heads a thread; or one vector of each half a thread, as wide as fits.
+
+    The latter is for few elements, and for halves that are not whole vectors, are too long or do not start on 16 bytes.
 
     With `in_place` the results are the inputs. `back`: the backward pass. Raises BadField for tensors that are not contiguous.
     """
@@ -70,22 +134,23 @@ def bind_vec16(
     inputs = (q_TH2P, k_TH2P, cos_TP, sin_TP)
     outputs = (q_TH2P, k_TH2P) if in_place else (torch.empty_like(q_TH2P), torch.empty_like(k_TH2P))
     t, hq, _, p = q_TH2P.shape
-    hk = k_TH2P.shape[1]
-    width = 16 // q_TH2P.element_size()
-    vectorised = p % width == 0 and p // width <= MOST_THREADS and all(x.data_ptr() % 16 == 0 for x in inputs)
-    heads_a_thread = heads_a_thread or heads_a_thread_for(hq + hk, p // width, t, multiprocessors(q_TH2P.device))
-    defines = {"ELEMENT": nvrtc.element_type(q_TH2P.dtype), "SIGN": "-1" if back else "1"}
-    defines |= {"PAIRS": str(p if vectorised else 0), "HEADS_A_THREAD": str(heads_a_thread)}
-    kernel = nvrtc.kernel(SOURCE, "rope_vec16" if vectorised else "rope_pairs", defines)
+    heads = hq + k_TH2P.shape[1]
     pointers = tuple(x.data_ptr() for x in (*inputs, *outputs))
-    heads = (ctypes.c_int(hq), ctypes.c_int(hk))
-    if vectorised:
-        token = token_blocks(hq + hk, p // width, heads_a_thread)
-        blocks, threads = t * token.blocks, token.threads
-        arguments = (*pointers, ctypes.c_int(token.blocks), *heads)
+    flat = flat_for(t * heads * p, p, q_TH2P.element_size(), math.gcd(16, *pointers))
+    width = flat.width if flat else 16 // q_TH2P.element_size()
+    constants = {"SIGN": -1 if back else 1, "HQ": hq, "HK": heads - hq, "PAIRS": p, "UNIT": width}
+    defines = {"ELEMENT": nvrtc.element_type(q_TH2P.dtype)} | {name: str(value) for name, value in constants.items()}
+    if flat:
+        blocks, threads = flat.blocks, flat.threads
+        kernel = nvrtc.kernel(SOURCE, "rope_flat", defines | flat.defines)
+        arguments: tuple[object, ...] = (*pointers, flat.argument())
     else:
-        blocks, threads = -(-t * (hq + hk) * p // 256), 256
-        arguments = (*pointers, ctypes.c_longlong(t), *heads, ctypes.c_int(p))
+        several = heads_a_thread or heads_a_thread_for(heads, p // width, t, multiprocessors(q_TH2P.device))
+        token = token_blocks(heads, p // width, several)
+        blocks, threads = t * token.blocks, token.threads
+        shape = {"HEADS_A_THREAD": several, "CHUNKS": token.blocks, "BLOCK_THREADS": threads}
+        kernel = nvrtc.kernel(SOURCE, "rope_vec16", defines | {name: str(value) for name, value in shape.items()})
+        arguments = pointers
 
     def launch() -> tuple[Tensor, Tensor]:
         nvrtc.launch(kernel, blocks, threads, *arguments)

@@ -23,8 +23,27 @@ def _rotate(
         inside = (heads < HEADS) & (pairs < P)
         x = tl.load(x_ptr + at, mask=inside).to(tl.float32)
         z = tl.load(x_ptr + at + P, mask=inside).to(tl.float32)
-        tl.store(out_ptr + at, (x * cos - z * sin).to(out_ptr.dtype.element_ty), mask=inside)
-        tl.store(out_ptr + at + P, (z * cos + x * sin).to(out_ptr.dtype.element_ty), mask=inside)
+        _store(out_ptr, at, inside, x, z, cos, sin, P)
+
+
+@triton.jit
+def _store(out_ptr, at, inside, x, z, cos, sin, P: tl.constexpr):
+    tl.store(out_ptr + at, (x * cos - z * sin).to(out_ptr.dtype.element_ty), mask=inside)
+    tl.store(out_ptr + at + P, (z * cos + x * sin).to(out_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _load(x_ptr, row, HEADS: tl.constexpr, P: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_P: tl.constexpr):
+    heads = tl.arange(0, BLOCK_H)[:, None]
+    pairs = tl.arange(0, BLOCK_P)[None, :]
+    at = row * (HEADS * 2 * P) + heads * (2 * P) + pairs
+    inside = (heads < HEADS) & (pairs < P)
+    return (
+        at,
+        inside,
+        tl.load(x_ptr + at, mask=inside).to(tl.float32),
+        tl.load(x_ptr + at + P, mask=inside).to(tl.float32),
+    )
 
 
 @triton.jit
@@ -49,8 +68,15 @@ def rope_kernel(
     sin = tl.load(sin_ptr + row * P + pairs, mask=pairs < P).to(tl.float32)
     if BACK:
         sin = -sin
-    _rotate(q_ptr, q_out_ptr, row, cos, sin, HQ, P, BLOCK_Q, BLOCK_P)
-    _rotate(k_ptr, k_out_ptr, row, cos, sin, HK, P, BLOCK_K, BLOCK_P)
+    if HQ <= BLOCK_Q and HK <= BLOCK_K:
+        # All loads before the first store: no load moves before a store to memory that may be the same.
+        q_at, q_inside, q_x, q_z = _load(q_ptr, row, HQ, P, BLOCK_Q, BLOCK_P)
+        k_at, k_inside, k_x, k_z = _load(k_ptr, row, HK, P, BLOCK_K, BLOCK_P)
+        _store(q_out_ptr, q_at, q_inside, q_x, q_z, cos, sin, P)
+        _store(k_out_ptr, k_at, k_inside, k_x, k_z, cos, sin, P)
+    else:
+        _rotate(q_ptr, q_out_ptr, row, cos, sin, HQ, P, BLOCK_Q, BLOCK_P)
+        _rotate(k_ptr, k_out_ptr, row, cos, sin, HK, P, BLOCK_K, BLOCK_P)
 
 
 WARPS = 4

@@ -1,4 +1,5 @@
-"""Sizes of `rope`. Halves of whole 16-byte vectors and others; heads that are no power of two; more heads than a block takes."""
+"""Sizes of `rope`: halves of whole 16-byte vectors and others; heads that are no power of two; more heads than a block takes; few
+pairs, which threads rotate in narrow vectors, and more."""
 
 ODD = {
     "rope": (
@@ -8,6 +9,8 @@ ODD = {
         {"t": 3, "hq": 5, "hk": 2, "p": 40},
         {"t": 2, "hq": 33, "hk": 7, "p": 33},
         {"t": 1, "hq": 71, "hk": 6, "p": 64},
+        {"t": 3, "hq": 3, "hk": 2, "p": 102},
+        {"t": 150, "hq": 28, "hk": 4, "p": 64},
     )
 }
 LARGE = {
@@ -16,6 +19,7 @@ LARGE = {
         {"t": 1021, "hq": 64, "hk": 8, "p": 64},
         {"t": 300, "hq": 7, "hk": 3, "p": 1024},
         {"t": 300, "hq": 1, "hk": 1, "p": 4104},
+        {"t": 1021, "hq": 5, "hk": 2, "p": 102},
     )
 }
 COMPILED = {
@@ -23,5 +27,6 @@ COMPILED = {
         {"t": 16, "hq": 32, "hk": 8, "p": 64},
         {"t": 5, "hq": 5, "hk": 2, "p": 33},
         {"t": 5, "hq": 64, "hk": 8, "p": 64},
+        {"t": 1021, "hq": 64, "hk": 8, "p": 64},
     )
 }

@@ -1,0 +1,128 @@
+"""Kernels of `rope` by fibers of the processor, out of place and in place, and planted mistakes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import pytest
+import torch
+from emulator import MODES, Emulator, Grid, Mode, Output, needs_compiler
+from rows_on_processor import text_of
+from torch import Tensor
+
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.rope import cuda
+from kernelviz.ops.rope.reference import rotated
+
+pytestmark = needs_compiler
+DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+SHAPES = ((1, 1, 1, 1), (7, 3, 1, 5), (2, 5, 2, 64), (3, 2, 2, 40), (5, 3, 4, 33), (1, 7, 6, 104))
+"""Tokens, query heads, key heads, and pairs of a head."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How the kernel is launched: by tokens, or with one vector a thread of that width, and an index of 32 or 64 bits."""
+
+    width: int | None = None
+    index: str = "unsigned"
+    heads_a_thread: int = 2
+
+
+def integers(*shape: int, dtype: torch.dtype) -> Tensor:
+    """Small integers, whose products and sums every format holds."""
+    return torch.randint(-4, 4, shape).to(dtype)
+
+
+def error_of(
+    emulator: Emulator,
+    shape: tuple[int, int, int, int],
+    dtype: torch.dtype,
+    way: Way,
+    mode: Mode,
+    change: tuple[str, str] = ("", ""),
+    *,
+    back: bool = False,
+    in_place: bool = False,
+) -> str:
+    """What is wrong with the results; an empty text if nothing is."""
+    t, hq, hk, p = shape
+    torch.manual_seed(t * hq + p)
+    cos_TP, sin_TP = integers(t, p, dtype=dtype), integers(t, p, dtype=dtype)
+    heads = [integers(t, h, 2, p, dtype=dtype) for h in (hq, hk)]
+    outputs = [Output(t * h * 2, p, dtype) for h in (hq, hk)]
+    if in_place:
+        for output, x_TH2P in zip(outputs, heads, strict=True):
+            output.matrix.copy_(x_TH2P.view(-1, p))
+    inputs = [output.matrix for output in outputs] if in_place else heads
+    expected = [rotated(x_TH2P, cos_TP, -sin_TP if back else sin_TP) for x_TH2P in heads]
+    width = 16 // dtype.itemsize if way.width is None else way.width
+    constants = {"SIGN": -1 if back else 1, "HQ": hq, "HK": hk, "PAIRS": p, "UNIT": width}
+    tables = [torch.zeros(t * p + 16, dtype=dtype) for _ in range(2)]
+    starts = [-table.data_ptr() // dtype.itemsize % (16 // dtype.itemsize) for table in tables]
+    aligned = [
+        table[start : start + t * p].copy_(values.flatten())
+        for table, start, values in zip(tables, starts, (cos_TP, sin_TP), strict=True)
+    ]
+    arguments: list[Tensor | int] = [*inputs, *aligned, *(output.matrix for output in outputs)]
+    if way.width is None:
+        kernel, blocks = "rope_vec16", cuda.token_blocks(hq + hk, p // width, way.heads_a_thread)
+        grid = Grid(blocks=t * blocks.blocks, threads=blocks.threads)
+        constants |= {"HEADS_A_THREAD": way.heads_a_thread, "CHUNKS": blocks.blocks, "BLOCK_THREADS": blocks.threads}
+        index = "unsigned"
+    else:
+        kernel, flat = "rope_flat", cuda.Flat(t * (hq + hk) * p // width, width)
+        grid, index = Grid(blocks=flat.blocks, threads=flat.threads), way.index
+        constants |= {"BLOCK_THREADS": flat.threads}
+        arguments.append(flat.count)
+    defines = {"ELEMENT": nvrtc.element_type(dtype), "INDEX": index}
+    defines |= {name: str(value) for name, value in constants.items()}
+    text = text_of(cuda.SOURCE)
+    assert change[0] in text
+    program = emulator.program(cuda.SOURCE, kernel, defines, text=text.replace(*change) if change[0] else text)
+    if error := program.run(arguments, grid, mode):
+        return error
+    if not all(output.guard_is_unchanged() for output in outputs):
+        return "something was written outside an output"
+    same = all(torch.equal(out.matrix.view_as(y), y) for out, y in zip(outputs, expected, strict=True))
+    return "" if same else "a result differs"
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_pairs_are_rotated(shape: tuple[int, int, int, int], dtype: str, in_place: bool, emulator: Emulator) -> None:
+    itemsize = DTYPES[dtype].itemsize
+    widest = math.gcd(shape[3], 16 // itemsize)
+    ways = [Way(width=2**e) for e in range(widest.bit_length())] + [Way(width=widest, index="unsigned long long")]
+    if widest * itemsize == 16:
+        ways += [Way(heads_a_thread=2), Way(heads_a_thread=4)]
+    for number, way in enumerate(ways):
+        for mode in MODES:
+            error = error_of(emulator, shape, DTYPES[dtype], way, mode, back=number % 2 == 1, in_place=in_place)
+            assert error == "", (way, mode)
+
+
+FLAT, TOKENS = Way(width=2), Way()
+MISTAKES = {
+    "keys are read from queries": (FLAT, ("of_query ? q : k", "q")),
+    "keys of another token": (FLAT, ("token * HK + (head - HQ)", "head - HQ")),
+    "the table of another token": (FLAT, ("of_table = token * VECTORS + vec", "of_table = vec")),
+    "a thread behind the last has work": (FLAT, ("i >= count", "i >= count + 1")),
+    "the sine is not negated": (FLAT, ("(SIGN * sine.x), a.y", "sine.x, a.y")),
+    "the second number of two has the first one's angle": (FLAT, ("a.y * cosine.y", "a.y * cosine.x")),
+    "the halves are next to each other": (FLAT, ("to + VECTORS, right", "to + 1, right")),
+    "the last head is left out": (TOKENS, ("if (head < HEADS) {", "if (head < HEADS - 1) {")),
+    "a head between the first and the second of a thread is left out": (
+        TOKENS,
+        ("first + i * ABREAST", "first + i * (ABREAST + 1)"),
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_noticed(mistake: str, emulator: Emulator) -> None:
+    way, change = MISTAKES[mistake]
+    errors = [error_of(emulator, (3, 5, 2, 40), torch.bfloat16, way, mode, change, back=True) for mode in MODES]
+    assert any(errors)
