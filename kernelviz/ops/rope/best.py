@@ -6,9 +6,8 @@ from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import Card, whole_vectors
 
 FEW_PAIRS = 2**20
-"""Of all heads, up to which CUDA C++ is chosen also where it rotates narrower vectors: an estimate. H200: 83,600
-pairs in halves of 5 take 2.24 us with divisions by sizes that the compiler does not know, and 2.20 in Triton; since then these are
-constants."""
+"""Of all heads, up to which CUDA C++ is chosen also where it rotates narrower vectors: an estimate. H200: 83,600 pairs in halves
+of 5 take 2.24 us with divisions by sizes that are no constants, and 2.20 in Triton; since then they are constants."""
 
 
 def rope(problem: Problem, card: Card) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from kernelviz.ops.catalog.variant import Launch, Staged
 from kernelviz.ops.kernels.row_slabs import ONE_SLAB, RegisterArrays, SlabRing, slab_kernel
 from kernelviz.ops.kernels.row_tiles import require_vec16
 from kernelviz.ops.softmax.cuda import bind_row, bind_row_backward
+from kernelviz.ops.softmax.short_rows import bind_short_rows_backward, divides_vector
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,14 +32,19 @@ def bind_slab(x_MN: Tensor, *, ring: SlabRing = ONE_SLAB) -> Launch:
 
 
 def bind_slab_backward(x_MN: Tensor, dy_MN: Tensor, *, ring: SlabRing = ONE_SLAB) -> Staged:
-    """The backward pass of `bind_slab`, after its forward pass; longer rows as `bind_row_backward`. Errors as above."""
+    """The backward pass of `bind_slab`, after its forward pass; longer rows as `bind_row_backward`. Errors as above.
+
+    A `ring` that keeps very short rows in registers walks rows that divide a 16-byte vector without slabs.
+    """
     import torch
 
     require_vec16(x_MN=x_MN, dy_MN=dy_MN)
     m, n = x_MN.shape
-    compiled = slab_kernel(SOURCE, "softmax_backward_slab", x_MN, arrays=BACKWARD, tensors=2, ring=ring)
     y_MN, dx_MN = torch.empty_like(x_MN), torch.empty_like(x_MN)
     forward = _forward(x_MN, y_MN, ring)
+    if forward is not None and ring.very_short is not None and divides_vector(n, x_MN.element_size()):
+        return Staged(forward, bind_short_rows_backward(y_MN, dy_MN, dx_MN))
+    compiled = slab_kernel(SOURCE, "softmax_backward_slab", x_MN, arrays=BACKWARD, tensors=2, ring=ring)
     if compiled is None or forward is None:
         return bind_row_backward(x_MN, dy_MN)
     pointers = (y_MN.data_ptr(), dy_MN.data_ptr(), dx_MN.data_ptr())
