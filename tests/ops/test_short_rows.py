@@ -13,7 +13,17 @@ from kernelviz.ops.embedding import short_rows
 from kernelviz.ops.embedding.cuda import vector_bytes
 
 pytestmark = needs_compiler
-SIZES = ((1, 1, 1), (5, 17, 3), (3, 700, 8), (9, 401, 24), (4, 300, 37), (2, 40, 64), (7, 90, 56))
+SIZES = (
+    (1, 1, 1),
+    (5, 17, 3),
+    (3, 700, 8),
+    (9, 6001, 24),
+    (9, 401, 24),
+    (4, 300, 37),
+    (2, 40, 64),
+    (7, 90, 56),
+    (3, 7, 1024),
+)
 """Rows of the table, rows of the output, elements: rows of one vector and of several, one block and several."""
 
 
@@ -22,16 +32,16 @@ def copied(
 ) -> tuple[Tensor, str]:
     """What the kernel writes on a GPU of `count` SMs, and the emulator's error for reading outside of the table."""
     (v, d), (t,), width = x_VD.shape, ids_T.shape, vector_bytes(x_VD)
-    tile = short_rows.short_rows(v, t, d * x_VD.element_size() // width, count)
+    tile = short_rows.short_rows(v, t, d * x_VD.element_size() // width, count, width)
     assert tile is not None
     out = Output(t, d, x_VD.dtype)
     text = short_rows.SOURCE.read_text()
     assert change[0] in text
     # The ids are read as they are: only one tensor may be checked.
     text = text.replace(*change).replace("__ldg(ids + at / VECTORS)", "ids[at / VECTORS]").replace("__ldg(", "checked(")
-    program = emulator.program(short_rows.SOURCE, "gather_short_rows", tile.defines(width), text=CHECKED + text)
-    grid = Grid(blocks=tile.blocks, threads=short_rows.THREADS)
-    error = program.run([x_VD, ids_T, out.matrix, tile.total], grid, mode, readable=(x_VD, x_VD))
+    program = emulator.program(short_rows.SOURCE, tile.kernel, tile.defines(width), text=CHECKED + text)
+    grid = Grid(blocks=tile.blocks, threads=tile.threads)
+    error = program.run([x_VD, ids_T, out.matrix, tile.argument], grid, mode, readable=(x_VD, x_VD))
     assert out.guard_is_unchanged()
     return out.matrix.clone(), error
 
@@ -41,7 +51,7 @@ def test_rows_are_copied_whatever_their_alignment(emulator: Emulator, dtype: tor
     for v, t, d in SIZES:
         ids_T = torch.randint(v, (t,))
         ids_T[0], ids_T[-1] = v - 1, 0
-        for offset in (0, 1, 2):
+        for offset in (0, 1, 2) if d <= short_rows.MOST_VECTORS else (0,):
             x_VD = view_of(torch.randn(v * d).to(dtype), offset).view(v, d)
             for count, mode in zip((1, 132), MODES, strict=True):
                 out_TD, error = copied(emulator, x_VD, ids_T, count, mode)
@@ -51,16 +61,36 @@ def test_rows_are_copied_whatever_their_alignment(emulator: Emulator, dtype: tor
 
 MISTAKES = {
     "all vectors of a row are its first one": ("at % VECTORS)", "0)"),
-    "the id of the next vector is taken": ("__ldg(ids + at / VECTORS)", "ids[(at + 1) / VECTORS % 401]"),
+    "the id of the next vector is taken": ("__ldg(ids + at / VECTORS)", "ids[(at + 1) / VECTORS % 6001]"),
     "the last vector is left out": ("first + k * THREADS < total", "first + k * THREADS + 1 < total"),
     "all blocks write the first piece": ("blockIdx.x * PIECE", "0"),
 }
 
 
+FEW_MISTAKES = {
+    "all vectors of a row are its first one": ("at % VECTORS)", "0)"),
+    "a vector behind the last is copied": ("i < last ? i : last", "i"),
+    "the last vector is left out": ("i < last ? i : last", "i < last ? i : last - 1"),
+    "all blocks write the first piece": ("blockIdx.x * BLOCK_THREADS", "0"),
+}
+
+
+@pytest.mark.parametrize("mistake", FEW_MISTAKES)
+def test_a_mistake_with_few_rows_is_found(mistake: str, emulator: Emulator) -> None:
+    x_VD = view_of(torch.randn(9 * 24).bfloat16(), 0).view(9, 24)
+    ids_T = torch.randint(9, (81,))
+    ids_T[-1] = 8
+    right = []
+    for mode in MODES:
+        out_TD, error = copied(emulator, x_VD, ids_T, 132, mode, FEW_MISTAKES[mistake])
+        right.append(not error and torch.equal(out_TD, x_VD[ids_T]))
+    assert not all(right)
+
+
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_the_kernel_is_found(mistake: str, emulator: Emulator) -> None:
     x_VD = view_of(torch.randn(9 * 24).bfloat16(), 0).view(9, 24)
-    ids_T = torch.randint(9, (401,))
+    ids_T = torch.randint(9, (6001,))
     right = []
     for mode in MODES:
         out_TD, error = copied(emulator, x_VD, ids_T, 1, mode, MISTAKES[mistake])

@@ -28,15 +28,15 @@ def copied(
     """What the kernel writes with at most `most` slices at once, and the emulator's error for reading outside of the table."""
     (t,), d, size = ids_T.shape, x_VD.shape[1], x_VD.element_size()
     out = Output(t, d, x_VD.dtype)
-    vectors, count = slices.slices_of_row(t, d * size, 1, vectors)
+    of_row = slices.slices_of_row(t, d * size, 1, vectors)
     text = with_header(slices.SOURCE, "two_vectors.cuh")
     assert change[0] in text
     # The ids are read as they are: only one tensor may be checked.
     text = text.replace(*change).replace("__ldg(ids + blockIdx.x)", "ids[blockIdx.x]").replace("__ldg(", "checked(")
-    defines = {"UNIT": slices.UNITS[size], "VECTORS": str(vectors)}
+    defines = {"UNIT": slices.UNITS[size], "VECTORS": str(of_row.vectors), "THREADS": str(of_row.threads)}
     program = emulator.program(slices.SOURCE, "gather_slices", defines, text=CHECKED + text)
-    arguments = [x_VD, ids_T, out.matrix, d, x_VD.numel(), count]
-    grid = Grid(blocks=(t, min(most, count)), threads=slices.THREADS)
+    arguments = [x_VD, ids_T, out.matrix, d, x_VD.numel(), of_row.count]
+    grid = Grid(blocks=(t, min(most, of_row.count)), threads=of_row.threads)
     error = program.run(arguments, grid, mode, readable=(x_VD, x_VD))
     assert out.guard_is_unchanged()
     return out.matrix.clone(), error
@@ -83,6 +83,8 @@ def test_a_mistake_in_the_kernel_is_found(mistake: str, emulator: Emulator) -> N
 def test_slices_cover_a_row_and_fill_the_gpu_where_they_can() -> None:
     for t in (1, 4, 300):
         for row_bytes in (2, 4096, 65538, 10**9):
-            vectors, count = slices.slices_of_row(t, row_bytes, 132)
-            assert (count - 1) * vectors * slices.THREADS * 16 < row_bytes <= count * vectors * slices.THREADS * 16
-            assert vectors == 1 or t * count >= 2 * 132
+            of_row = slices.slices_of_row(t, row_bytes, 132)
+            slice_bytes = of_row.vectors * of_row.threads * 16
+            assert (of_row.count - 1) * slice_bytes < row_bytes <= of_row.count * slice_bytes
+            assert of_row.threads in range(32, slices.THREADS + 1, 32)
+            assert of_row.vectors == 1 or t * of_row.count >= 2 * 132

@@ -16,44 +16,57 @@ VECTOR_BYTES, SHORT_ROW_UNITS = 16, 64
 length of rows of up to SHORT_ROW_UNITS units. H200, us by that kernel and in Triton's tiles: 2.6 million rows of 48 bytes 37.9
 and 156; a million of 132 bytes, 4 at once, 106 and 486."""
 LONG_UNIT_BYTES = 8
-"""Of a longer row, where tiles are faster with smaller units: 47 rows of 1.95 MB, 2 bytes at once, 93 us and 55 in tiles. Units
-of 8 bytes were not measured there."""
+"""Of a longer row, where other kernels are faster with smaller units: 47 rows of 1.95 MB, 2 bytes at once, 93 us and 55 in
+tiles; 853 rows of 19,432 bytes, 8 at once, 6.64 us and 7.61 in slices."""
+SLICED_ROW_BYTES, ROW_PROGRAM_BYTES = 8 * 1024, 768
+"""Of such rows with smaller units, from which they are cut into slices, or have a program of Triton each: estimates. H200:
+1,055 rows of 13,964 bytes take 6.56 us in slices, whose stores are of 16 bytes wherever a row begins, and 9.36 in tiles;
+7,683 of 11,908 bytes 27.0 and 34.8; 7,757 of 786 bytes 6.01 by programs and 6.69 in tiles. A program starts each 0.6 ns, in
+which it must move a row."""
 BLOCK_ROW_BYTES = 256 * 16
 """A row with a 16-byte vector for each of the 256 threads of a block."""
 
 
 def rows(problem: Problem, card: Card) -> tuple[str, ...]:
-    """A program of Triton a row for few rows of at most 16 KiB, slices of all rows for long ones, Triton's tiles or units of CUDA
-    C++ for short ones, a block of CUDA C++ a row from 4 KiB on.
+    """Units of CUDA C++, except for tiles of Triton for rows that are at most 512 bytes an SM together, blocks of CUDA C++
+    for rows of whole 16-byte vectors from 4 KiB on, slices for rows of more than 64 KiB and uneven ones from 8 KiB on, and
+    programs or tiles of Triton for shorter uneven ones.
 
-    Few are no more than the multiprocessors; long ones have more than 64 KiB, and ids are no fewer than rows or rows begin
-    within a vector. Of other rows that are no whole 16-byte vectors, tiles take those of more than 64 units of fewer than 8
-    bytes. Of rows of whole vectors, tiles take rows of less than 4 KiB that are at most 512 bytes an SM together, and blocks rows
-    from 4 KiB on where ids are more than the multiprocessors. Units take the rest.
+    Rows of more than 64 KiB are cut into slices where ids are no fewer than rows or rows begin within a vector: slices read a row
+    that several ids name once. Uneven rows are of more than 64 units of fewer than 8 bytes; they have a program each if they are
+    no more than the multiprocessors and at most 16 KiB, or from 768 bytes on. Blocks are for ids that are more than the
+    multiprocessors, because few blocks share the bytes of a row; tiles for rows of less than 4 KiB of whole vectors that are more
+    than the multiprocessors.
 
-    A block has idle threads in a shorter row, and few blocks share the bytes of longer ones. Slices read a row that several ids
-    name once.
+    Units of few rows are compiled for their length and have no branch. That they are the fastest is an estimate: before,
+    H200, one row of 19 fp32 took 1.42 us so and 1.50 by a program of Triton, 63 rows of 62 bf16 1.73 and 1.76, 8 rows of 48
+    fp16 1.63 and 1.58, 3 rows of one fp16 1.53 and 1.43.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (65536, 4096), (65536, 64), (4, 2**27), (65536, 3), (65536, 131), (273, 4438853))
+    >>> shapes = ((16, 4096), (65536, 4096), (65536, 64), (4, 2**27), (65536, 3), (65536, 131), (273, 4438853), (1055, 6983))
     >>> [rows(Problem(op="embedding", sizes={"v": 65536, "t": t, "d": d}, dtype="bf16"), H200)[0] for t, d in shapes]
-    ['triton_row', 'cuda_row_vec16', 'cuda_vec16_unrolled', 'cuda_vec16_unrolled', 'cuda_vec16_unrolled', \
-'triton_tile', 'cuda_slices']
+    ['cuda_vec16_unrolled', 'cuda_row_vec16', 'cuda_vec16_unrolled', 'cuda_vec16_unrolled', 'cuda_vec16_unrolled', \
+'triton_tile', 'cuda_slices', 'cuda_slices']
     >>> rows(Problem(op="gather", sizes={"v": 2, "t": 4, "d": 2**27}, dtype="bf16"), H200)[0]
     'cuda_slices'
+    >>> [rows(Problem(op="gather", sizes={"v": 5311, "t": t, "d": 393}, dtype="bf16"), H200)[0] for t in (7757, 100)]
+    ['triton_row', 'triton_row']
     """
-    of_row = row_bytes(problem, "d")
-    if problem.sizes["t"] <= card.multiprocessors and of_row <= TILE_BYTES:
-        return ("triton_row", "cuda_row_vec16")
-    shared = problem.sizes["t"] >= problem.sizes["v"]  # several ids name one row
-    if of_row > 4 * TILE_BYTES and (shared or not whole_vectors(problem, "d")):
+    of_row, t = row_bytes(problem, "d"), problem.sizes["t"]
+    few, even = t <= card.multiprocessors, whole_vectors(problem, "d")
+    unit = math.gcd(of_row, VECTOR_BYTES)
+    many_units = not even and of_row > SHORT_ROW_UNITS * unit
+    uneven = many_units and unit < LONG_UNIT_BYTES
+    if few and of_row <= TILE_BYTES:
+        return ("triton_row", "cuda_row_vec16") if many_units else ("cuda_vec16_unrolled", "triton_row")
+    shared = t >= problem.sizes["v"]  # several ids name one row
+    if (of_row > 4 * TILE_BYTES and (shared or not even)) or (uneven and of_row >= SLICED_ROW_BYTES):
         return ("cuda_slices", "triton_tile", "cuda_vec16_unrolled")
-    if not whole_vectors(problem, "d"):
-        unit = math.gcd(of_row, VECTOR_BYTES)
-        in_units = of_row <= SHORT_ROW_UNITS * unit or unit >= LONG_UNIT_BYTES
-        return ("cuda_vec16_unrolled", "triton_tile") if in_units else ("triton_tile", "cuda_vec16_unrolled")
-    if problem.sizes["t"] * of_row <= FEW_TILE_BYTES * card.multiprocessors and of_row < BLOCK_ROW_BYTES:
+    if uneven:
+        by_program = of_row >= ROW_PROGRAM_BYTES
+        return ("triton_row", "triton_tile") if by_program else ("triton_tile", "cuda_vec16_unrolled")
+    if even and t * of_row <= FEW_TILE_BYTES * card.multiprocessors and of_row < BLOCK_ROW_BYTES:
         return ("triton_tile", "cuda_vec16_unrolled")
-    if of_row >= BLOCK_ROW_BYTES and problem.sizes["t"] > card.multiprocessors:
+    if even and of_row >= BLOCK_ROW_BYTES and not few:
         return ("cuda_row_vec16", "cuda_vec16_unrolled")
     return ("cuda_vec16_unrolled", "triton_tile")

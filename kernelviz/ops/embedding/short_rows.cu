@@ -2,13 +2,23 @@
 // uint2 and uint4 that every row starts on and is a whole number of; nothing is converted, so bits stay as they are.
 #include "loads_first.cuh"
 
-// VECTORS: vectors of a row. UNROLL: vectors of a thread.
+// VECTORS: vectors of a row. UNROLL: vectors of a thread. BLOCK_THREADS: of a block of the first kernel.
 #ifndef VECTORS
 #define VECTORS 1
+#define BLOCK_THREADS 128
 #endif
 constexpr int THREADS = 256, PIECE = THREADS * UNROLL;
 
-// The output as one array of `total` vectors, of which consecutive threads write consecutive ones. A division by a constant is a multiplication;
+// 1. One vector a thread, for few rows: no branch, so that nothing waits for one, and threads behind the last vector copy it again.
+extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) gather_one_vector(
+    const VECTOR* __restrict__ x, const long long* __restrict__ ids, VECTOR* __restrict__ out, unsigned last) {
+    const unsigned i = blockIdx.x * BLOCK_THREADS + threadIdx.x;
+    const unsigned at = i < last ? i : last;
+    const unsigned from = static_cast<unsigned>(__ldg(ids + at / VECTORS));
+    out[at] = __ldg(x + (from * VECTORS + at % VECTORS));
+}
+
+// 2. The output as one array of `total` vectors, of which consecutive threads write consecutive ones. A division by a constant is a multiplication;
 // all numbers of vectors are below 2^32. UNROLL ids and then as many vectors are in flight.
 extern "C" __global__ void __launch_bounds__(THREADS) gather_short_rows(
     const VECTOR* __restrict__ x, const long long* __restrict__ ids, VECTOR* __restrict__ out, unsigned total) {

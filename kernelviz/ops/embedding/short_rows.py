@@ -12,6 +12,7 @@ from kernelviz.ops.embedding.cuda import VECTOR_TYPES, bind_flat, vector_bytes
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.vec16 import VEC16_BYTES
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,8 +21,15 @@ SOURCE = Path(__file__).parent / "short_rows.cu"
 THREADS, UNROLL = 256, 2
 """With two vectors a thread, registers allow 2048 threads an SM; with four, the compiler waits for two ids before it loads the
 others."""
-MOST_VECTORS = 64
-"""Of a row. Longer ones have few divisions for their bytes, and there is a kernel for any length."""
+MOST_VECTORS, MOST_VEC16 = 64, 1024
+"""Of a row, and of a row of 16-byte vectors whose threads have one each. Longer ones have few divisions for their bytes;
+there is a kernel for any length."""
+ONE_VECTOR, ONE_VEC16 = 2 * THREADS * UNROLL, 8 * 2048
+"""An SM, below which a thread has one vector, and one of 16 bytes. H200: 5,796 rows of 159 16-byte vectors take 8.90 us with four
+a thread and divisions, 8.38 with one by a block a row; 426,322 rows of two take 13.86 us with two a thread, and 13.44 in
+torch.compile, which has one. The limit of 16-byte vectors is an estimate."""
+WARP, SMALL_THREADS, MANY_VECTORS = 32, 128, 2**17
+"""Of a block whose threads have one vector each: few for few vectors, so that they reach many SMs."""
 MOST_COUNTED = 2**32
 """Vectors are counted in 32 bits, also those after the last one that a thread tests."""
 
@@ -35,29 +43,55 @@ class ShortRows:
     total: int
 
     @property
+    def kernel(self) -> str:
+        """The kernel's name."""
+        return "gather_one_vector" if self.unroll == 1 else "gather_short_rows"
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block.
+
+        >>> [ShortRows(3, 1, total).threads for total in (3, 3000, 300_000)]
+        [32, 128, 256]
+        """
+        if self.unroll > 1 or self.total > MANY_VECTORS:
+            return THREADS
+        return WARP if self.total <= WARP else SMALL_THREADS
+
+    @property
     def blocks(self) -> int:
-        """Blocks of THREADS."""
-        return -(-self.total // (THREADS * self.unroll))
+        """Blocks of that many threads."""
+        return -(-self.total // (self.threads * self.unroll))
+
+    @property
+    def argument(self) -> int:
+        """The last argument of the kernel: the last vector, or how many there are."""
+        return self.total - 1 if self.unroll == 1 else self.total
 
     def defines(self, width_bytes: int) -> dict[str, str]:
         """What the kernel is compiled with, for vectors of so many bytes."""
-        return {"VECTOR": VECTOR_TYPES[width_bytes], "VECTORS": str(self.vectors), "UNROLL": str(self.unroll)}
+        numbers = {"VECTORS": self.vectors, "UNROLL": self.unroll, "BLOCK_THREADS": self.threads}
+        return {"VECTOR": VECTOR_TYPES[width_bytes]} | {name: str(number) for name, number in numbers.items()}
 
 
-def short_rows(v: int, t: int, vectors: int, count: int) -> ShortRows | None:
+def short_rows(v: int, t: int, vectors: int, count: int, width_bytes: int) -> ShortRows | None:
     """Vectors of a thread for t rows of so many vectors out of v, on a GPU of `count` SMs; None for long rows and too many.
 
-    One vector a thread where there would be fewer than two blocks an SM.
+    One vector a thread where there would be fewer than two blocks an SM; of 16-byte vectors, where all run in a few waves.
 
-    >>> short_rows(4680, 2585616, 3, 132), short_rows(39350, 1366, 3, 132)
+    >>> short_rows(4680, 2585616, 3, 132, 16), short_rows(39350, 1366, 3, 132, 16)
     (ShortRows(vectors=3, unroll=2, total=7756848), ShortRows(vectors=3, unroll=1, total=4098))
-    >>> short_rows(4680, 100, 65, 132), short_rows(2**32, 100, 2, 132)
-    (None, None)
+    >>> short_rows(4680, 100, 65, 132, 8), short_rows(2**32, 100, 2, 132, 8), short_rows(131072, 65536, 512, 132, 16)
+    (None, None, None)
+    >>> short_rows(22471, 5796, 159, 132, 16)
+    ShortRows(vectors=159, unroll=1, total=921564)
     """
-    total = t * vectors
-    if vectors > MOST_VECTORS or max(v * vectors, total + THREADS * UNROLL) > MOST_COUNTED:
+    total, is_vec16 = t * vectors, width_bytes == VEC16_BYTES
+    unroll = 1 if total < count * (ONE_VEC16 if is_vec16 else ONE_VECTOR) else UNROLL
+    longest = MOST_VEC16 if is_vec16 and unroll == 1 else MOST_VECTORS
+    if vectors > longest or max(v * vectors, total + THREADS * UNROLL) > MOST_COUNTED:
         return None
-    return ShortRows(vectors, UNROLL if total >= 2 * count * THREADS * UNROLL else 1, total)
+    return ShortRows(vectors, unroll, total)
 
 
 def bind_short_rows(x_VD: Tensor, ids_T: Tensor) -> Launch:
@@ -67,15 +101,15 @@ def bind_short_rows(x_VD: Tensor, ids_T: Tensor) -> Launch:
     require_contiguous(x_VD=x_VD, ids_T=ids_T)
     width = vector_bytes(x_VD)
     (v, d), t = x_VD.shape, ids_T.shape[0]
-    tile = short_rows(v, t, d * x_VD.element_size() // width, multiprocessors(x_VD.device))
+    tile = short_rows(v, t, d * x_VD.element_size() // width, multiprocessors(x_VD.device), width)
     if tile is None:
         return bind_flat(x_VD, ids_T)
     out_TD = torch.empty((t, d), dtype=x_VD.dtype, device=x_VD.device)
-    kernel = nvrtc.kernel(SOURCE, "gather_short_rows", tile.defines(width))
+    kernel = nvrtc.kernel(SOURCE, tile.kernel, tile.defines(width))
     pointers = (x_VD.data_ptr(), ids_T.data_ptr(), out_TD.data_ptr())
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, tile.blocks, THREADS, *pointers, ctypes.c_uint(tile.total))
+        nvrtc.launch(kernel, tile.blocks, tile.threads, *pointers, ctypes.c_uint(tile.argument))
         return out_TD
 
     return launch

@@ -5,7 +5,8 @@
 #include "loads_first.cuh"
 #include "two_vectors.cuh"
 
-constexpr int THREADS = 256, SLICE = THREADS * VECTORS;  // 16-byte vectors
+// THREADS of a block, VECTORS of a thread.
+constexpr int SLICE = THREADS * VECTORS;  // 16-byte vectors
 
 // blockIdx.x counts the rows of the output, blockIdx.y the slices of a row: the same slice of all rows is copied at about the same time, so
 // that what several ids name is read from memory once and from the L2 afterwards. In the order of the output, a row of more than the L2 is

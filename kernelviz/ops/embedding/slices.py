@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,23 +18,38 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "slices.cu"
-THREADS, VECTORS = 256, 4
-"""Of a slice: 16 KiB."""
+WARP, THREADS, VECTORS = 32, 256, 4
+"""The most threads of a block, and 16-byte vectors of a thread: at most 16 KiB of a slice."""
 UNITS = {2: "unsigned short", 4: "unsigned"}
 
 
-def slices_of_row(t: int, row_bytes: int, count: int, vectors: int | None = None) -> tuple[int, int]:
-    """16-byte vectors of a thread, and slices of a row of so many bytes, if t rows are copied by a GPU of `count` SMs.
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """Threads of a block, 16-byte vectors of a thread, and slices of a row."""
 
-    One vector a thread where the SMs would otherwise have fewer than two slices each.
+    threads: int
+    vectors: int
+    count: int
 
-    >>> slices_of_row(4, 270_754_128, 132), slices_of_row(4, 65536, 132), slices_of_row(1, 2, 132)
-    ((4, 16526), (1, 16), (1, 1))
+
+def slices_of_row(t: int, row_bytes: int, count: int, vectors: int | None = None) -> Slices:
+    """The slices of each of t rows of so many bytes on a GPU of `count` SMs, with as few idle threads as whole warps allow.
+
+    One vector a thread where the SMs would otherwise have fewer than two slices each, and where a slice is no more than a vector
+    for each thread.
+
+    >>> slices_of_row(4, 270_754_128, 132), slices_of_row(4, 65536, 132)
+    (Slices(threads=256, vectors=4, count=16526), Slices(threads=256, vectors=1, count=16))
+    >>> slices_of_row(7683, 11908, 132), slices_of_row(7757, 786, 132)
+    (Slices(threads=192, vectors=4, count=1), Slices(threads=64, vectors=1, count=1))
     """
     in_all = -(-row_bytes // VEC16_BYTES)
     if vectors is None:
-        vectors = VECTORS if t * -(-in_all // (THREADS * VECTORS)) >= 2 * count else 1
-    return vectors, -(-in_all // (THREADS * vectors))
+        several = t * -(-in_all // (THREADS * VECTORS)) >= 2 * count and in_all > THREADS
+        vectors = VECTORS if several else 1
+    slices = -(-in_all // (THREADS * vectors))
+    threads = -(-in_all // (slices * vectors * WARP)) * WARP
+    return Slices(threads, vectors, -(-in_all // (threads * vectors)))
 
 
 def bind_slices(x_VD: Tensor, ids_T: Tensor, *, vectors: int | None = None) -> Launch:
@@ -43,14 +59,15 @@ def bind_slices(x_VD: Tensor, ids_T: Tensor, *, vectors: int | None = None) -> L
     require_contiguous(x_VD=x_VD, ids_T=ids_T)
     (t,), d, size = ids_T.shape, x_VD.shape[1], x_VD.element_size()
     out_TD = torch.empty((t, d), dtype=x_VD.dtype, device=x_VD.device)
-    vectors, slices = slices_of_row(t, d * size, multiprocessors(x_VD.device), vectors)
-    kernel = nvrtc.kernel(SOURCE, "gather_slices", {"UNIT": UNITS[size], "VECTORS": str(vectors)})
-    grid = (t, min(slices, LARGEST_GRID_Y))  # a block copies several slices of longer rows
-    sizes = (ctypes.c_longlong(d), ctypes.c_longlong(x_VD.numel()), ctypes.c_int(slices))
+    slices = slices_of_row(t, d * size, multiprocessors(x_VD.device), vectors)
+    defines = {"UNIT": UNITS[size], "VECTORS": str(slices.vectors), "THREADS": str(slices.threads)}
+    kernel = nvrtc.kernel(SOURCE, "gather_slices", defines)
+    grid = (t, min(slices.count, LARGEST_GRID_Y))  # a block copies several slices of longer rows
+    sizes = (ctypes.c_longlong(d), ctypes.c_longlong(x_VD.numel()), ctypes.c_int(slices.count))
     pointers = (x_VD.data_ptr(), ids_T.data_ptr(), out_TD.data_ptr())
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, grid, THREADS, *pointers, *sizes)
+        nvrtc.launch(kernel, grid, slices.threads, *pointers, *sizes)
         return out_TD
 
     return launch
