@@ -25,9 +25,27 @@ NOT_PASSED_YET: dict[str, tuple[str, ...]] = {
     "gather": ("cuda_slices", "cuda_vec16_unrolled"),
     "index_select": ("cuda_slices", "cuda_vec16_unrolled"),
     "norm_activation": ("cuda_cluster", "cuda_columns", "cuda_fused", "cuda_slab", "cuda_slab_stages", "cuda_split"),
+    "reshape_elementwise": (
+        "cuda_interleave",
+        "cuda_registers",
+        "cuda_squares",
+        "cuda_stepwise",
+        "cuda_tile",
+        "cuda_vec16",
+    ),
     "rope": ("cuda_in_place", "cuda_vec16", "triton_in_place", "triton_token"),
     "row_sum": ("cuda_known_length",),
     "softmax": ("cuda_slab", "cuda_slab_stages"),
+    "transpose": (
+        "cuda_interleave",
+        "cuda_naive",
+        "cuda_padded_tile",
+        "cuda_shared_tile",
+        "cuda_tma",
+        "cuda_vec16",
+        "cuda_vec16_small",
+    ),
+    "transpose_matmul": ("cuda_transpose_then_matmul",),
 }
 """New variants, by op, whose kernels were compiled, emulated or interpreted only. The gate checks each result of theirs like
 every other one. Each leaves this list with the next report of the part `kernels`."""

@@ -92,18 +92,61 @@ def test_streams_are_interleaved_in_registers(
 @needs_compiler
 @dtypes
 @pytest.mark.parametrize("relu", [False, True])
-@pytest.mark.parametrize("sizes", [(40, 264), (131, 257), (259, 128), (64, 139), (77, 30)], ids=str)
-def test_vectors_are_transposed(emulator: Emulator, sizes: tuple[int, int], relu: bool, dtype: torch.dtype) -> None:
+@pytest.mark.parametrize(
+    "sizes", [(40, 264), (131, 257), (259, 128), (64, 139), (77, 30), (310, 140), (310, 141)], ids=str
+)
+@pytest.mark.parametrize("tall", [False, True])
+def test_vectors_are_transposed(
+    emulator: Emulator, sizes: tuple[int, int], tall: bool, relu: bool, dtype: torch.dtype
+) -> None:
+    assert transposed(emulator, sizes, tall, relu, dtype) == []
+
+
+MISTAKES_OF_VECTORS = {
+    "the ends of rows are left out": ("row + i >= 0 && row + i < m", "false"),
+    "a row of y ends early": ("row + i < m", "row + i < m - STEP"),
+    "a row of y is written before its begin": ("row + i >= 0", "row + i >= -STEP"),
+    "the vector before is not used": ("tile[swizzled(column, vec - 1)]", "column_vec"),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("mistake", MISTAKES_OF_VECTORS)
+def test_a_mistake_in_the_transposition_is_noticed(emulator: Emulator, mistake: str) -> None:
+    assert transposed(emulator, (310, 141), True, False, torch.bfloat16, MISTAKES_OF_VECTORS[mistake])
+
+
+def transposed(
+    emulator: Emulator,
+    sizes: tuple[int, int],
+    tall: bool,
+    relu: bool,
+    dtype: torch.dtype,
+    change: tuple[str, str] = ("", ""),
+) -> list[str]:
+    """What is wrong in each mode with a transposition by 16-byte vectors, as tiles of few vectors or as tall ones."""
     (m, n), width = sizes, 16 // dtype.itemsize
     x = torch.randn(m, n).to(dtype)
-    vectors_m, vectors_n = transpose.tile_of(m, n, dtype.itemsize, 1)
+    vectors_m, vectors_n = transpose.tall_tile(m, width) if tall else transpose.tile_of(m, n, dtype.itemsize, 1)
+    one_tile = transpose.rows_in_one_tile(m, width, vectors_m)
     defines = {"ELEMENT": nvrtc.element_type(dtype), "VECTORS_M": str(vectors_m), "VECTORS_N": str(vectors_n)}
     defines |= {"M_REST": str(m % width), "N_REST": str(n % width), "RELU": str(int(relu))}
+    defines |= {"ONE_TILE": str(int(one_tile))}
     tiles_n = -(-n // (vectors_n * width))
     blocks = -(-(m + (width - 1 if m % width else 0)) // (vectors_m * width)) * tiles_n
-    grid = Grid(blocks=blocks, threads=vectors_m * vectors_n + (32 if m % width else 0))
-    file = transpose.SOURCE, "transpose_vec16"
-    check(emulator, file, defines, [x, OUTPUT, m, n, tiles_n], grid, x.t().relu() if relu else x.t())
+    grid = Grid(blocks=blocks, threads=vectors_m * vectors_n + (32 if m % width and not one_tile else 0))
+    text = with_header(transpose.SOURCE, "access_bits.cuh")
+    assert change[0] in text
+    text = text.replace(*change) if change[0] else text
+    program = emulator.program(transpose.SOURCE, "transpose_vec16", defines, text=text)
+    wrong, y = [], x.t().relu() if relu else x.t()
+    for mode in MODES:
+        out = Output(*y.shape, y.dtype)
+        error = program.run([x, out.matrix, m, n, tiles_n], grid, mode, readable=(x, x))
+        if not error and not (torch.equal(out.matrix, y) and out.guard_is_unchanged()):
+            error = "an element differs"
+        wrong += [error] if error else []
+    return wrong
 
 
 @needs_compiler

@@ -1,5 +1,6 @@
 // CUDA C++ kernels of `transpose`: y[n][m] = x[m][n]. ELEMENT is float, __half or __nv_bfloat16; no bits are changed, unless RELU is 1: then
 // kernel 4 computes y[n][m] = max(x[m][n], 0).
+#include "access_bits.cuh"
 #include "vec16.cuh"
 #if RELU
 #include "relu.cuh"
@@ -41,7 +42,20 @@ extern "C" __global__ void __launch_bounds__(256) transpose_tile(
 using W = Vec16<ELEMENT>;
 constexpr int WIDTH = W::WIDTH;
 constexpr int TILE_M = VECTORS_M * WIDTH, TILE_N = VECTORS_N * WIDTH, THREADS = VECTORS_M * VECTORS_N;
-constexpr int EXTRA = M_REST ? 32 : 0;  // threads that read the block before the tile
+// ONE_TILE: each tile has all rows of x, so that none begins inside a row of y.
+#ifndef ONE_TILE
+#define ONE_TILE 0
+#endif
+constexpr int EXTRA = M_REST && !ONE_TILE ? 32 : 0;  // threads that read the block before the tile
+// Elements at the ends of a row of y that one access stores: all rows of y begin and end at multiples of them.
+constexpr int STEP = M_REST ? M_REST & -M_REST : WIDTH;
+using Step = BitsOf<STEP * sizeof(ELEMENT)>::Type;
+// Threads of a block, and how many blocks a multiprocessor must have registers for: three of 320 threads, where it would have two.
+#if ONE_TILE && VECTORS_M * VECTORS_N > 256
+#define BOUNDS THREADS + EXTRA, 3
+#else
+#define BOUNDS THREADS + EXTRA
+#endif
 
 // Index in shared memory of vector `vec` (of WIDTH rows of x) of the tile's column `column`. Swizzled, so that both the 8 threads
 // that write vectors of 8 columns (WIDTH apart) and the 8 threads that read one column access all banks.
@@ -115,10 +129,10 @@ __device__ __forceinline__ void read_block(
 // of y. Only whole vectors are written, except at the ends of a row of y: the first vector of a column gets its first elements from
 // the block of rows before the tile, which an extra warp reads again. (With tiles that meet inside a vector, an H200 moved
 // 2402 GB/s.)
-extern "C" __global__ void __launch_bounds__(THREADS + EXTRA) transpose_vec16(
+extern "C" __global__ void __launch_bounds__(BOUNDS) transpose_vec16(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ y, long long m, long long n, int tiles_n) {
     __shared__ uint4 tile[TILE_N * VECTORS_M];
-    __shared__ uint4 before[M_REST ? TILE_N : 1];
+    __shared__ uint4 before[EXTRA ? TILE_N : 1];
     const long long row0 = (long long)(blockIdx.x / tiles_n) * TILE_M, column0 = (long long)(blockIdx.x % tiles_n) * TILE_N;
     const long long last = m * n / WIDTH - 1;
     const uint4* vectors = reinterpret_cast<const uint4*>(x);
@@ -147,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(THREADS + EXTRA) transpose_vec16(
             const long long row = at / n - row0, column = at % n - column0;
             __syncthreads();
             if (at < m * n && row >= -WIDTH && row < TILE_M && column >= 0 && column < TILE_N) {
-                uint4* vec = row >= 0 ? tile + swizzled((int)column, (int)row / WIDTH) : before + (M_REST ? column : 0);
+                uint4* vec = row >= 0 ? tile + swizzled((int)column, (int)row / WIDTH) : before + (EXTRA ? column : 0);
 #if RELU
                 reinterpret_cast<ELEMENT*>(vec)[(row + WIDTH) % WIDTH] = relu(x[at]);
 #else
@@ -169,19 +183,19 @@ extern "C" __global__ void __launch_bounds__(THREADS + EXTRA) transpose_vec16(
         }
         uint4 column_vec = tile[swizzled(column, vec)];
         if (offset) {
-            column_vec = spliced(vec ? tile[swizzled(column, vec - 1)] : before[column], column_vec, WIDTH - offset);
+            column_vec = spliced(vec ? tile[swizzled(column, vec - 1)] : before[EXTRA ? column : 0], column_vec, WIDTH - offset);
         }
         const long long row = row0 + vec * WIDTH - offset;
         ELEMENT* to = y + (column0 + column) * m + row;
         if (row >= 0 && row + WIDTH <= m) {
             // Streaming, also so that the compiler keeps it apart from the stores below. It made four stores of 4 bytes of a plain one.
             __stcs(reinterpret_cast<uint4*>(to), column_vec);
-        } else {
-            const ELEMENT* e = reinterpret_cast<const ELEMENT*>(&column_vec);
+        } else if (M_REST) {
+            const Step* steps = reinterpret_cast<const Step*>(&column_vec);
 #pragma unroll
-            for (int i = 0; i < WIDTH; ++i) {
+            for (int i = 0; i < WIDTH; i += STEP) {
                 if (row + i >= 0 && row + i < m) {
-                    to[i] = e[i];
+                    *reinterpret_cast<Step*>(to + i) = steps[i / STEP];
                 }
             }
         }

@@ -23,6 +23,9 @@ BOX_ROW_BYTES = 128
 """Row length of a TMA box, which has as many rows as elements a row."""
 BOXES = (4, 2)
 """Boxes of a block along m and n: fewer do not pay for issuing them (2 × 2 boxes of fp32 moved 2672 GB/s, 4 × 2 moved 3719)."""
+TALL_TILES, TALL_GAIN = (32, 40, 24, 16), 0.9
+"""Vectors along m of a tile where rows of y are not whole vectors, and the part of the vectors of tiles of 32 that another height
+must not reach: an estimate."""
 SMALL_TILE = (8, 8)
 """16-byte vectors along m and along n of a tile of 64 threads: 64 × 64 elements in 16 bits, 32 × 32 in fp32."""
 
@@ -56,10 +59,13 @@ def tile_of(m: int, n: int, itemsize_bytes: int, processors: int) -> tuple[int, 
 
     16 × 16 blocks of vectors, or another shape for a narrow matrix. 8 × 8 where the GPU would otherwise have fewer than two
     tiles for each of its `processors` SMs, 4 × 8 (one warp) where even 8 × 8 gives fewer. 32 × 8 where rows of y are not whole
-    vectors, because such a tile reads one more block along m: 3440 against 3203 GB/s (8191 × 16384 in bf16).
+    vectors, because such a tile reads one more block along m: 3440 against 3203 GB/s (8191 × 16384 in bf16); or another height
+    that leaves fewer threads without rows (`tall_tile`).
 
     >>> [tile_of(m, n, 2, 132) for m, n in ((4096, 4096), (2**20, 16), (16, 2**20), (256, 256), (4095, 4096))]
     [(16, 16), (128, 2), (2, 128), (4, 8), (32, 8)]
+    >>> [tile_of(m, 157932, 2, 132) for m in (310, 100, 517)]
+    [(40, 8), (16, 16), (24, 8)]
     """
     width = 16 // itemsize_bytes
     down, across = -(-m // width), -(-n // width)
@@ -72,7 +78,30 @@ def tile_of(m: int, n: int, itemsize_bytes: int, processors: int) -> tuple[int, 
         return vectors_m, most // vectors_m
     if most == 64:
         return (8, 8) if m % width or down * across >= 2 * processors * 64 else (4, 8)
-    return (32, 8) if m % width else (16, 16)
+    return tall_tile(m, width) if m % width else (16, 16)
+
+
+def tall_tile(m: int, width: int) -> tuple[int, int]:
+    """The tile for rows of y that are not whole vectors: all rows of x if it can, else 32 × 8 or a height with fewer idle
+    threads.
+
+    A tile's rows are a multiple of eight vectors, which its swizzle needs, and each of several tiles reads one more. H200:
+    310 rows of 157,932 fp16 took 90 us as tiles of 32 × 8, of which every second one has 8 of 32 vectors inside.
+    """
+    down = -(-(m + width - 1) // width)
+    costs = {height: -(-down // height) * (height + 1) for height in TALL_TILES}
+    best = min(costs, key=lambda height: costs[height])
+    height = best if costs[best] < TALL_GAIN * costs[32] else 32
+    return height, (16 if height == 16 else 8)
+
+
+def rows_in_one_tile(m: int, width: int, vectors_m: int) -> bool:
+    """Whether a tile of so many vectors has all rows of x, and of the vectors that rows of y begin in.
+
+    >>> rows_in_one_tile(310, 8, 40), rows_in_one_tile(310, 8, 32)
+    (True, False)
+    """
+    return m + (width - 1 if m % width else 0) <= vectors_m * width
 
 
 def bind_vec16(x_MN: Tensor, *, tile: tuple[int, int] | None = None) -> Launch:
@@ -96,11 +125,13 @@ def bind_vectors(x_MN: Tensor, *, tile: tuple[int, int] | None = None, relu: boo
     vectors_m, vectors_n = tile or tile_of(m, n, x_MN.element_size(), multiprocessors(x_MN.device))
     defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "VECTORS_M": str(vectors_m), "VECTORS_N": str(vectors_n)}
     defines |= {"M_REST": str(m % width), "N_REST": str(n % width), "RELU": str(int(relu))}
+    one_tile = rows_in_one_tile(m, width, vectors_m)
+    defines |= {"ONE_TILE": str(int(one_tile))}
     kernel = nvrtc.kernel(SOURCE, "transpose_vec16", defines)
     tiles_n = -(-n // (vectors_n * width))
     # Where rows of y start inside a vector, one more row of tiles may have to write its last elements.
     blocks = -(-(m + (width - 1 if m % width else 0)) // (vectors_m * width)) * tiles_n
-    threads = vectors_m * vectors_n + (32 if m % width else 0)
+    threads = vectors_m * vectors_n + (32 if m % width and not one_tile else 0)
     sizes = (ctypes.c_longlong(m), ctypes.c_longlong(n), ctypes.c_int(tiles_n))
     arguments = (x_MN.data_ptr(), out_NM.data_ptr(), *sizes)
 
