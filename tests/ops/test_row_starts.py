@@ -71,7 +71,9 @@ def test_streams_are_interleaved(
 @dtypes
 @pytest.mark.parametrize("few_rows", [True, False], ids=["rows", "columns"])
 @pytest.mark.parametrize(
-    "sizes", [(1, 1031), (2, 1500), (3, 1001), (7, 2050), (10, 12330), (16, 264), (2, 65536)], ids=str
+    "sizes",
+    [(1, 1), (2, 3), (7, 7), (1, 1031), (2, 1500), (3, 1001), (7, 2050), (10, 12330), (16, 264), (2, 65536)],
+    ids=str,
 )
 @pytest.mark.parametrize("processors", [1, 132])
 def test_streams_are_interleaved_in_registers(

@@ -173,6 +173,8 @@ def in_registers(m: int, n: int, itemsize_bytes: int, processors: int) -> InRegi
 
     >>> in_registers(22330, 10, 2, 132), in_registers(2**20, 10, 2, 132)
     (InRegisters(few_rows=False, count=10, length=22330, each=2, threads=64), None)
+    >>> in_registers(2, 3, 2, 132)
+    InRegisters(few_rows=True, count=2, length=3, each=1, threads=64)
     >>> in_registers(2**25, 2, 2, 132)
     InRegisters(few_rows=False, count=2, length=33554432, each=8, threads=256)
     """
@@ -191,7 +193,7 @@ def in_registers(m: int, n: int, itemsize_bytes: int, processors: int) -> InRegi
 
 
 def bind_interleave(x_MN: Tensor, *, relu: bool = False) -> Launch | None:
-    """Few rows or few columns; None for a matrix with more of both, or of less than 16 bytes, or that starts inside a vector.
+    """Few rows or few columns; None for a matrix with more of both, or that starts inside a vector.
 
     `relu`: the result is max(xᵀ, 0). Raises BadField for a matrix that is not contiguous.
     """
@@ -201,12 +203,14 @@ def bind_interleave(x_MN: Tensor, *, relu: bool = False) -> Launch | None:
     m, n = x_MN.shape
     processors = multiprocessors(x_MN.device)
     tile = tile_of(m, n, x_MN.element_size(), processors)
-    if tile is None or x_MN.data_ptr() % 16:
+    small = in_registers(m, n, x_MN.element_size(), processors)
+    if x_MN.data_ptr() % 16:
         return None
     out_NM = torch.empty((n, m), dtype=x_MN.dtype, device=x_MN.device)
-    small = in_registers(m, n, x_MN.element_size(), processors)
     if small is not None:
         return _bind_in_registers(x_MN, out_NM, small, relu)
+    if tile is None:
+        return None
     name = "interleave" if tile.few_rows else "deinterleave"
     kernel = nvrtc.kernel(SOURCE, name, tile.defines(nvrtc.element_type(x_MN.dtype), relu))
     blocks, threads = tile.blocks, tile.threads
