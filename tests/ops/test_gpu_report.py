@@ -25,6 +25,7 @@ NOT_PASSED_YET: dict[str, tuple[str, ...]] = {
     "gather": ("cuda_slices", "cuda_vec16_unrolled"),
     "index_select": ("cuda_slices", "cuda_vec16_unrolled"),
     "norm_activation": ("cuda_cluster", "cuda_columns", "cuda_fused", "cuda_slab", "cuda_slab_stages", "cuda_split"),
+    "pointwise_chain": ("cuda_fused", "cuda_fused_packed"),
     "reshape_elementwise": (
         "cuda_interleave",
         "cuda_registers",

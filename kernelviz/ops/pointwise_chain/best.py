@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import Card, elements_a_multiprocessor, triton_vectorises, whole_vectors
+from kernelviz.ops.pointwise_chain.at_once import at_once
 
 FEW = 2**19
 """H200, 4 steps: 2^19 elements take 2.6 us in Triton and 2.8 packed; 2^21 take 4.8 and 4.5."""
@@ -17,16 +19,27 @@ FEW_IN_PIECES = 2**18
 
 
 def chain(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Packed pairs of 16-bit floats in CUDA C++; Triton for fp32 in rows of whole vectors and up to 2^19 elements.
+    """CUDA C++ with the factors of all steps loaded at once for at most 16 steps of so few elements that about 1000 threads a
+    multiprocessor have all of them, with packed pairs of 16-bit floats; packed pairs also for more than 2^19 elements; Triton for
+    other 16-bit floats and for fp32, unless it has more than 2^18 elements in rows that are not whole vectors.
+
+    Triton loads the factors of a step when it starts: k latencies of memory. H200, fp32: 631 rows of one element and 3 steps took
+    1.64 us in Triton, 1.22 in torch.compile, which loads all at once; the limits of CUDA C++ are estimates.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> sizes = {"m": 8192, "n": 4096, "k": 4}
-    >>> [chain(Problem(op="pointwise_chain", sizes={**sizes, "m": m}, dtype="bf16"), H200)[0] for m in (8, 8192)]
-    ['triton_fused', 'cuda_fused_packed']
+    >>> [chain(Problem(op="pointwise_chain", sizes={**sizes, "m": m}, dtype="bf16"), H200)[0] for m in (8, 300, 8192)]
+    ['cuda_fused_packed', 'cuda_fused_packed', 'cuda_fused_packed']
+    >>> chain(Problem(op="pointwise_chain", sizes={"m": 631, "n": 1, "k": 3}, dtype="fp32"), H200)[0]
+    'cuda_fused'
     >>> chain(Problem(op="pointwise_chain", sizes={"m": 2, "n": 181569, "k": 1}, dtype="fp32"), H200)[0]
     'cuda_fused'
     """
-    elements = problem.sizes["m"] * problem.sizes["n"]
+    m, n, k = (problem.sizes[axis] for axis in "mnk")
+    elements = m * n
+    if at_once(m, n, k, dtype_named(problem.dtype).itemsize_bytes) is not None:
+        pairs = problem.dtype != "fp32"
+        return ("cuda_fused_packed", "cuda_fused", "triton_fused") if pairs else ("cuda_fused", "triton_fused")
     if problem.dtype == "fp32" and elements > FEW_IN_PIECES and not whole_vectors(problem, "n"):
         return ("cuda_fused", "triton_fused")
     packed = problem.dtype != "fp32" and elements > FEW

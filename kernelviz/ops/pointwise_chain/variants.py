@@ -76,18 +76,18 @@ def triton_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
-    """CUDA C++, a thread has a 16-byte vector of each of 2 to 8 rows, which share s and b; fp32 between the steps."""
-    from kernelviz.ops.pointwise_chain import cuda as kernels
+    """CUDA C++, a 16-byte vector of each of 1 to 8 rows a thread; of few elements, all s and b are loaded at once."""
+    from kernelviz.ops.pointwise_chain import cuda_at_once as kernels
 
-    return kernels.bind_rows(x_MN, s_KN, b_KN)
+    return kernels.bind_fused(x_MN, s_KN, b_KN)
 
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), dtypes=("bf16", "fp16"))
 def cuda_fused_packed(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     """CUDA C++, fused in 16-bit arithmetic: one instruction for product, sum and relu of two elements, one rounding per step."""
-    from kernelviz.ops.pointwise_chain import cuda as kernels
+    from kernelviz.ops.pointwise_chain import cuda_at_once as kernels
 
-    return kernels.bind_rows(x_MN, s_KN, b_KN, packed=True)
+    return kernels.bind_fused(x_MN, s_KN, b_KN, packed=True)
 
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
