@@ -26,6 +26,8 @@ NOT_PASSED_YET: dict[str, tuple[str, ...]] = {
     "index_select": ("cuda_slices", "cuda_vec16_unrolled"),
     "norm_activation": ("cuda_cluster", "cuda_columns", "cuda_fused", "cuda_slab", "cuda_slab_stages", "cuda_split"),
     "pointwise_chain": ("cuda_fused", "cuda_fused_packed"),
+    "quantize_fp8": ("cuda_slab",),
+    "quantize_int8": ("cuda_slab",),
     "reshape_elementwise": (
         "cuda_interleave",
         "cuda_registers",
@@ -34,6 +36,7 @@ NOT_PASSED_YET: dict[str, tuple[str, ...]] = {
         "cuda_tile",
         "cuda_vec16",
     ),
+    "rmsnorm_quantize_fp8": ("cuda_slab",),
     "rope": ("cuda_in_place", "cuda_vec16", "triton_in_place", "triton_token"),
     "row_sum": ("cuda_known_length",),
     "softmax": ("cuda_slab", "cuda_slab_stages"),

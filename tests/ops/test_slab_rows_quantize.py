@@ -18,8 +18,6 @@ from kernelviz.ops import Op, op_named
 from kernelviz.ops.kernels.row_slabs import SlabRing, row_slab, rows_in_registers
 from kernelviz.ops.quantize.cuda_slab import (
     KNOWN_LENGTH_SOURCE,
-    KNOWN_LENGTH_THREADS,
-    LONGEST_KNOWN,
     LONGEST_ROW_BYTES,
     SLABS,
     SOURCE,
@@ -28,7 +26,8 @@ from kernelviz.ops.quantize.cuda_slab import (
     format_defines,
     known_length_defines,
 )
-from kernelviz.ops.quantize.reference import EPS, SMALLEST
+from kernelviz.ops.quantize.known_length import known_length
+from kernelviz.ops.quantize.reference import EPS, SMALLEST, largest
 
 OPS = ("quantize_int8", "quantize_fp8", "rmsnorm_quantize_fp8")
 OP = op_named("rmsnorm_quantize_fp8")
@@ -82,20 +81,23 @@ def run(
 def run_few(
     emulator: Emulator, inputs: tuple[Tensor, ...], mode: Mode, op: Op, text: Callable[[str], str] = lambda text: text
 ) -> tuple[tuple[Tensor, Tensor], str]:
-    """The same of the kernel that has a thread for each of few rows."""
+    """The same of the kernel that has lanes for each of few rows."""
     x_MN, weighted = inputs[0], len(inputs) > 1
     target = "int8" if op.name == "quantize_int8" else "fp8"
     m, n = x_MN.shape
+    known = known_length(m, n, x_MN.element_size())
+    assert known is not None
     code = text_of(KNOWN_LENGTH_SOURCE)
-    assert NUMBERS in code
-    code = (
-        code.replace(NUMBERS, "float, float").replace("+ eps)", f"+ {EPS}f)").replace(", smallest)", f", {SMALLEST}f)")
-    )
-    macros = known_length_defines(x_MN, target, weighted=weighted)
+    numbers = "float eps,\n    float smallest, float factor_of_smallest) {"
+    assert numbers in code
+    constants = {"eps": EPS, "smallest": SMALLEST, "factor_of_smallest": largest(target) / SMALLEST}
+    constants_of = "".join(f"\n    const float {name} = {value}f;" for name, value in constants.items())
+    code = code.replace(numbers, f"float, float, float) {{{constants_of}")
+    macros = known_length_defines(x_MN, known, target, weighted=weighted)
     program = emulator.program(KNOWN_LENGTH_SOURCE, "quantize_known_length", macros, text=text(code))
     q, scales = Output(m, n, torch.float8_e4m3fn), Output(m, 1, torch.float32)
-    grid = Grid(blocks=-(-m // KNOWN_LENGTH_THREADS), threads=min(m, KNOWN_LENGTH_THREADS))
-    arguments = [x_MN, inputs[1] if weighted else 0, q.matrix, scales.matrix, m, 0, 0]
+    grid = Grid(blocks=known.blocks, threads=known.threads)
+    arguments = [x_MN, inputs[1] if weighted else 0, q.matrix, scales.matrix, m - 1, 0, 0, 0]
     error = program.run(arguments, grid, mode, readable=inputs)
     assert q.guard_is_unchanged()
     assert scales.guard_is_unchanged()
@@ -135,10 +137,12 @@ def test_kernels_agree_with_the_reference(name: str, dtype: str, emulator: Emula
 @needs_compiler
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", OPS)
-def test_few_rows_with_a_thread_each_agree_with_the_reference(name: str, dtype: str, emulator: Emulator) -> None:
+def test_few_rows_with_lanes_each_agree_with_the_reference(name: str, dtype: str, emulator: Emulator) -> None:
     op = op_named(name)
-    for n in range(1, LONGEST_KNOWN + 1):
-        for m in (1, 31, 77):
+    for n in (1, 2, 3, 4, 5, 8, 13, 26, 33, 64, 100, 128, 250, 512):
+        for m in (1, 77) if n < 64 else (5,):
+            if known_length(m, n, DTYPES[dtype].itemsize) is None:
+                continue
             problem = problem_of(m, n, dtype, op)
             inputs = inputs_of(op, problem)
             outputs, error = run_few(emulator, inputs, MODES[0], op)
@@ -149,10 +153,20 @@ def test_few_rows_with_a_thread_each_agree_with_the_reference(name: str, dtype: 
 @needs_compiler
 @pytest.mark.parametrize(
     ("text", "mistaken"),
-    [("squares = fmaf(v[i], v[i], squares);", ""), ("fabsf(v[i])", "v[i]"), ("w)[k]", "w)[0]"), (">= m", "> m")],
+    [
+        ("squares = fmaf(v[k][e], v[k][e], squares);", ""),
+        ("fabsf(v[k][e])", "v[k][e]"),
+        ("(w) + lane)", "(w))"),
+        ("min((int)(thread / ROW_LANES), last_row)", "min((int)(thread / ROW_LANES), last_row + 1)"),
+        ("squares += __shfl_xor", "squares = __shfl_xor"),
+        ("most = larger(most, __shfl", "most = (__shfl"),
+        ("apart = ROW_LANES / 2", "apart = ROW_LANES / 4"),
+        ("UNITS_OF_ROW || k * ROW_LANES + lane < UNITS_OF_ROW", "UNITS_OF_ROW || true"),
+        ("first)[k * ROW_LANES] = *", "first)[0] = *"),
+    ],
 )
 def test_a_mistake_in_the_kernel_of_few_rows_gives_wrong_numbers(text: str, mistaken: str, emulator: Emulator) -> None:
-    problem = problem_of(77, 6, "fp32")
+    problem = problem_of(77, 22, "fp32")
     inputs = inputs_of(OP, problem)
 
     def changed(code: str) -> str:
@@ -176,6 +190,30 @@ def test_a_row_with_nan_has_nan_as_its_scale_and_no_other_row_has(name: str, n: 
     (_, scale_M), error = run(emulator, inputs, MODES[0], op=op)
     assert error == ""
     assert scale_M.isnan().nonzero().flatten().tolist() == [5]
+
+
+@needs_compiler
+@pytest.mark.parametrize("n", [3, 22, 64])
+@pytest.mark.parametrize("name", OPS)
+def test_few_rows_with_nan_infinity_and_zeros(name: str, n: int, emulator: Emulator) -> None:
+    """As many rows have NaN, and zeros are numbers."""
+    op = op_named(name)
+    problem = problem_of(37, n, "fp32", op)
+    inputs = inputs_of(op, problem)
+    x_MN = inputs[0]
+    x_MN[4] = 0.0
+    x_MN[7] *= 2.0**-120
+    outputs, error = run_few(emulator, inputs, MODES[0], op)
+    assert error == ""
+    assert right(problem, inputs, outputs, op)
+    x_MN[5, n - 1] = torch.nan
+    x_MN[9, 0] = -torch.inf
+    (q_MN, scale_M), error = run_few(emulator, inputs, MODES[0], op)
+    assert error == ""
+    infinite = scale_M[9].isnan() if op is OP else scale_M[9].isinf()
+    assert infinite
+    assert scale_M.isnan().nonzero().flatten().tolist() == ([5, 9] if op is OP else [5])
+    assert op.name == "quantize_int8" or q_MN[5].isnan().all()
 
 
 @needs_compiler

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import Card, few_long_rows, many_short_rows, row_bytes, triton_vectorises, whole_vectors
+from kernelviz.ops.quantize.known_length import known_length
 
 SHORT_ROW = 8192
 """H200, fp8: 8192 rows of 8192 take 47 us in Triton and 48 in clusters; 2048 rows of 32768 take 54 and 48."""
@@ -15,21 +17,26 @@ SHORT_VECTOR_ROW_BYTES = 128
 
 
 def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
-    """A program of Triton a row up to 8192 elements, and persistent clusters for longer rows; a block of CUDA C++ for short
-    rows and those of no multiple of 16 elements; several blocks a row for rows of more than 1 MiB that are fewer than
-    multiprocessors; one or several rows a thread or warp for rows of up to 256 bytes, but Triton from 128 bytes on if they are
-    whole vectors.
+    """Lanes of a warp for each of few short rows, which are together at most about 1000 lanes a multiprocessor, with the length
+    of a row as a constant; else a program of Triton a row up to 8192 elements, and persistent clusters for longer rows; a block
+    of CUDA C++ for short rows and those of no multiple of 16 elements; several blocks a row for rows of more than 1 MiB that are
+    fewer than multiprocessors; one or several rows a thread or warp for rows of up to 256 bytes, but Triton from 128 bytes on if
+    they are whole vectors.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. No cluster holds a
-    row of more than 1 MiB, and one block a row would leave multiprocessors idle.
+    row of more than 1 MiB, and one block a row would leave multiprocessors idle. H200, int8, bf16: 128 rows of 128 took 1.53 us
+    in Triton and 1.59 in torch.compile; fp8, fp32: 22,507 rows of 4 took 1.69 in a block of CUDA C++ and 1.77 as slabs. How many
+    lanes are few is an estimate.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((512, 8192), (512, 131072), (512, 4099), (2**20, 64), (19, 2**20), (2**20, 30), (1, 1))
+    >>> shapes = ((512, 8192), (512, 131072), (512, 4099), (2**20, 64), (19, 2**20), (2**20, 30), (128, 128))
     >>> [quantize(Problem(op="quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['triton_row', 'cuda_columns', 'cuda_registers', 'triton_row', 'cuda_split', 'cuda_slab', 'cuda_slab']
     """
     if few_long_rows(problem, card):
         return ("cuda_split", "cuda_columns", "cuda_registers")
+    if _known_length(problem):
+        return ("cuda_slab", "triton_row", "cuda_registers")
     if row_bytes(problem) <= LONGEST_SLAB_ROW_BYTES:
         return (
             ("triton_row", "cuda_slab", "cuda_registers")
@@ -42,28 +49,38 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
-    """A block of CUDA C++ a row where rows of up to 8192 are no more than multiprocessors, and for short rows and those of no
-    multiple of 16 elements; else Triton up to 2048 elements, and persistent clusters beyond; several blocks a row for rows of
-    more than 1 MiB that are fewer than multiprocessors; one or several rows a thread or warp for rows of up to 256 bytes, but
-    Triton from 128 bytes on if they are whole vectors.
+    """Lanes of a warp for each of few short rows, which are together at most about 1000 lanes a multiprocessor, with the length
+    of a row as a constant; else a block of CUDA C++ a row where rows of up to 8192 are no more than multiprocessors, and for
+    short rows and those of no multiple of 16 elements; else Triton up to 2048 elements, and persistent clusters beyond; several
+    blocks a row for rows of more than 1 MiB that are fewer than multiprocessors; one or several rows a thread or warp for rows
+    of up to 256 bytes, but Triton from 128 bytes on if they are whole vectors.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. H200, fp16: 19 rows
-    of 24.8 million, one block each, take 5984 us; bf16: 180,692 rows of 2, bytes of each stored apart, take 8.12 us.
+    of 24.8 million, one block each, take 5984 us; bf16: 180,692 rows of 2, bytes of each stored apart, take 8.12 us; fp16: one
+    row of 26 took 2.05 us in the kernel of slabs, 2.62 to 2.72 in others, and 1.34 in torch.compile.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (32768, 2048), (8192, 8192), (32768, 2047), (19, 24_846_327), (180_692, 2), (2**16, 64))
+    >>> shapes = ((16, 4096), (32768, 2048), (8192, 8192), (32768, 2047), (19, 24_846_327), (180_692, 2), (2**16, 64), (1, 26))
     >>> [rmsnorm_quantize(Problem(op="rmsnorm_quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_fused', 'triton_fused', 'cuda_columns', 'cuda_fused', 'cuda_split', 'cuda_slab', 'triton_fused']
+    ['cuda_fused', 'triton_fused', 'cuda_columns', 'cuda_fused', 'cuda_split', 'cuda_slab', 'triton_fused', 'cuda_slab']
     """
     n = problem.sizes["n"]
     if few_long_rows(problem, card):
         return ("cuda_split", "cuda_columns", "cuda_fused")
+    if _known_length(problem):
+        return ("cuda_slab", "triton_fused", "cuda_fused")
     vectors = _short_vectors(problem)
     if row_bytes(problem) <= LONGEST_SLAB_ROW_BYTES and not vectors:
         return ("cuda_slab", "cuda_fused")
     if n <= SHORT_ROW and (problem.sizes["m"] <= card.multiprocessors or (_uneven(problem, card) and not vectors)):
         return ("cuda_fused",)
     return ("triton_fused", "cuda_fused") if n <= 2048 else ("cuda_columns", "cuda_fused")
+
+
+def _known_length(problem: Problem) -> bool:
+    """Whether `cuda_slab` gives each row some lanes."""
+    itemsize_bytes = dtype_named(problem.dtype).itemsize_bytes
+    return known_length(problem.sizes["m"], problem.sizes["n"], itemsize_bytes) is not None
 
 
 def _short_vectors(problem: Problem) -> bool:
