@@ -15,6 +15,7 @@ from torch import Tensor
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.ops import Op, op_named
+from kernelviz.ops.kernels.row_lanes import row_lanes
 from kernelviz.ops.kernels.row_slabs import SlabRing, row_slab, rows_in_registers
 from kernelviz.ops.quantize.cuda_slab import (
     KNOWN_LENGTH_SOURCE,
@@ -26,7 +27,6 @@ from kernelviz.ops.quantize.cuda_slab import (
     format_defines,
     known_length_defines,
 )
-from kernelviz.ops.quantize.known_length import known_length
 from kernelviz.ops.quantize.reference import EPS, SMALLEST, largest
 
 OPS = ("quantize_int8", "quantize_fp8", "rmsnorm_quantize_fp8")
@@ -85,7 +85,7 @@ def run_few(
     x_MN, weighted = inputs[0], len(inputs) > 1
     target = "int8" if op.name == "quantize_int8" else "fp8"
     m, n = x_MN.shape
-    known = known_length(m, n, x_MN.element_size())
+    known = row_lanes(m, n, x_MN.element_size())
     assert known is not None
     code = text_of(KNOWN_LENGTH_SOURCE)
     numbers = "float eps,\n    float smallest, float factor_of_smallest) {"
@@ -141,7 +141,7 @@ def test_few_rows_with_lanes_each_agree_with_the_reference(name: str, dtype: str
     op = op_named(name)
     for n in (1, 2, 3, 4, 5, 8, 13, 26, 33, 64, 100, 128, 250, 512):
         for m in (1, 77) if n < 64 else (5,):
-            if known_length(m, n, DTYPES[dtype].itemsize) is None:
+            if row_lanes(m, n, DTYPES[dtype].itemsize) is None:
                 continue
             problem = problem_of(m, n, dtype, op)
             inputs = inputs_of(op, problem)

@@ -93,10 +93,10 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_slab(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
-        """CUDA C++, many short rows as one piece through shared memory, a few threads each; longer ones as `cuda_fused`."""
-        from kernelviz.ops.norm_activation import cuda_slab as kernels
+        """CUDA C++, many short rows as one piece through shared memory, few with lanes each; longer ones as `cuda_fused`."""
+        from kernelviz.ops.norm_activation import cuda_known_length as kernels
 
-        return kernels.bind_slab(x_MN, w_N, b_N, eps=EPS)
+        return kernels.bind_few_or_slab(x_MN, w_N, b_N, eps=EPS)
 
     @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
     def cuda_slab_stages(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import Card, few_long_rows, many_short_rows, row_bytes, triton_vectorises, whole_vectors
-from kernelviz.ops.quantize.known_length import known_length
+from kernelviz.ops.kernels.row_lanes import row_lanes
 
 SHORT_ROW = 8192
 """H200, fp8: 8192 rows of 8192 take 47 us in Triton and 48 in clusters; 2048 rows of 32768 take 54 and 48."""
@@ -80,7 +80,7 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
 def _known_length(problem: Problem) -> bool:
     """Whether `cuda_slab` gives each row some lanes."""
     itemsize_bytes = dtype_named(problem.dtype).itemsize_bytes
-    return known_length(problem.sizes["m"], problem.sizes["n"], itemsize_bytes) is not None
+    return row_lanes(problem.sizes["m"], problem.sizes["n"], itemsize_bytes) is not None
 
 
 def _short_vectors(problem: Problem) -> bool:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.row_lanes import RowLanes, row_lanes
 from kernelviz.ops.kernels.row_slabs import RING, RegisterArrays, VeryShort, slab_kernel
 from kernelviz.ops.kernels.row_tiles import require_vec16
 from kernelviz.ops.quantize.cuda import bind_rows
-from kernelviz.ops.quantize.known_length import KnownLength, known_length
 from kernelviz.ops.quantize.reference import SMALLEST, largest
 
 if TYPE_CHECKING:
@@ -36,16 +36,9 @@ def format_defines(target: str, *, weighted: bool) -> dict[str, str]:
     return {"INT8": str(int(target == "int8")), "NORM": str(int(weighted))}
 
 
-def known_length_defines(x_MN: Tensor, known: KnownLength, target: str, *, weighted: bool) -> dict[str, str]:
+def known_length_defines(x_MN: Tensor, known: RowLanes, target: str, *, weighted: bool) -> dict[str, str]:
     """The macros of the kernel for few rows, of a matrix that starts on 16 bytes."""
-    shape = {
-        "LENGTH": x_MN.shape[1],
-        "UNIT": known.unit,
-        "ROW_LANES": known.lanes,
-        "BLOCK_THREADS": known.threads,
-        "ELEMENT_BYTES": x_MN.element_size(),
-    }
-    macros = {macro: str(value) for macro, value in shape.items()} | {"ELEMENT": nvrtc.element_type(x_MN.dtype)}
+    macros = {"ELEMENT": nvrtc.element_type(x_MN.dtype)} | known.defines(x_MN.shape[1], x_MN.element_size())
     return macros | format_defines(target, weighted=weighted)
 
 
@@ -60,7 +53,7 @@ def bind_slab(x_MN: Tensor, w_N: Tensor | None, target: str, *, eps: float = 0.0
     weighted = w_N is not None
     require_vec16(**({"x_MN": x_MN} if w_N is None else {"x_MN": x_MN, "w_N": w_N}))
     m, n = x_MN.shape
-    known = known_length(m, n, x_MN.element_size())
+    known = row_lanes(m, n, x_MN.element_size())
     if known is None and n * x_MN.element_size() > LONGEST_ROW_BYTES:
         return bind_rows(x_MN, w_N, target, eps=eps)
     q_MN = torch.empty_like(x_MN, dtype=torch.int8 if target == "int8" else torch.float8_e4m3fn)

@@ -1,4 +1,4 @@
-"""Which few short rows the quantising ops give to lanes of a warp, with the length of a row as a constant of the kernel."""
+"""Few short rows, of which each has some lanes of a warp in a kernel that knows the length of a row: how they are shared."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_UNITS, MOST_ELEMENTS = 4, 16
 
 
 @dataclass(frozen=True, slots=True)
-class KnownLength:
+class RowLanes:
     """Elements of an access, lanes of a row, blocks and threads of a block."""
 
     unit: int
@@ -26,17 +26,22 @@ class KnownLength:
     blocks: int
     threads: int
 
+    def defines(self, n: int, itemsize_bytes: int) -> dict[str, str]:
+        """Macros of a kernel for rows of n elements."""
+        shape = {"LENGTH": n, "UNIT": self.unit, "ROW_LANES": self.lanes, "BLOCK_THREADS": self.threads}
+        return {macro: str(value) for macro, value in (shape | {"ELEMENT_BYTES": itemsize_bytes}).items()}
 
-def known_length(m: int, n: int, itemsize_bytes: int) -> KnownLength | None:
+
+def row_lanes(m: int, n: int, itemsize_bytes: int) -> RowLanes | None:
     """How m rows of n elements are shared; None for more or longer ones than the kernel is for.
 
     A lane has one unit of four or eight elements, or two smaller ones: a step of a reduction takes as long as several elements.
 
-    >>> known_length(1, 1, 4), known_length(1, 26, 2)
-    (KnownLength(unit=1, lanes=1, blocks=1, threads=32), KnownLength(unit=2, lanes=8, blocks=1, threads=32))
-    >>> known_length(128, 128, 2), known_length(22507, 4, 4)
-    (KnownLength(unit=8, lanes=16, blocks=64, threads=32), KnownLength(unit=4, lanes=1, blocks=176, threads=128))
-    >>> known_length(1, 129, 2), known_length(2**20, 4, 4)
+    >>> row_lanes(1, 1, 4), row_lanes(1, 26, 2)
+    (RowLanes(unit=1, lanes=1, blocks=1, threads=32), RowLanes(unit=2, lanes=8, blocks=1, threads=32))
+    >>> row_lanes(128, 128, 2), row_lanes(22507, 4, 4)
+    (RowLanes(unit=8, lanes=16, blocks=64, threads=32), RowLanes(unit=4, lanes=1, blocks=176, threads=128))
+    >>> row_lanes(1, 129, 2), row_lanes(2**20, 4, 4)
     (None, None)
     """
     unit = math.gcd(n, VEC16_BYTES // itemsize_bytes)
@@ -47,4 +52,4 @@ def known_length(m: int, n: int, itemsize_bytes: int) -> KnownLength | None:
     if of_lane > MOST_UNITS or of_lane * unit > MOST_ELEMENTS or m * lanes > MOST_THREADS:
         return None
     threads = WARP if m * lanes <= FEW_THREADS else 4 * WARP
-    return KnownLength(unit, lanes, -(-m * lanes // threads), threads)
+    return RowLanes(unit, lanes, -(-m * lanes // threads), threads)
