@@ -9,8 +9,6 @@ from kernelviz.ops.catalog.best import Card, row_bytes, whole_vectors
 
 TILE_BYTES = 16 * 1024
 """Of a row, a program of Triton at once."""
-FEW_TILE_BYTES = 512
-"""Of all rows, an SM. H200: 1,366 rows of 48 bytes take 1.94 us in tiles and 2.09 by pieces."""
 VECTOR_BYTES, SHORT_ROW_UNITS = 16, 64
 """`cuda_vec16_unrolled` copies units: the widest pieces of 2 to 16 bytes of which all rows consist. It has a kernel for the
 length of rows of up to SHORT_ROW_UNITS units. H200, us by that kernel and in Triton's tiles: 2.6 million rows of 48 bytes 37.9
@@ -28,19 +26,19 @@ BLOCK_ROW_BYTES = 256 * 16
 
 
 def rows(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Units of CUDA C++, except for tiles of Triton for rows that are at most 512 bytes an SM together, blocks of CUDA C++
-    for rows of whole 16-byte vectors from 4 KiB on, slices for rows of more than 64 KiB and uneven ones from 8 KiB on, and
-    programs or tiles of Triton for shorter uneven ones.
+    """Units of CUDA C++, except for blocks of CUDA C++ for rows of whole 16-byte vectors from 4 KiB on, slices for rows of
+    more than 64 KiB and uneven ones from 8 KiB on, and programs or tiles of Triton for shorter uneven ones.
 
-    Rows of more than 64 KiB are cut into slices where ids are no fewer than rows or rows begin within a vector: slices read a row
-    that several ids name once. Uneven rows are of more than 64 units of fewer than 8 bytes; they have a program each if they are
-    no more than the multiprocessors and at most 16 KiB, or from 768 bytes on. Blocks are for ids that are more than the
-    multiprocessors, because few blocks share the bytes of a row; tiles for rows of less than 4 KiB of whole vectors that are more
-    than the multiprocessors.
+    Rows of more than 64 KiB are cut into slices where ids are no fewer than rows or rows begin within a vector: slices read
+    a row that several ids name once. Uneven rows are of more than 64 units of fewer than 8 bytes; they have a program each
+    from 768 bytes on. So have rows of more than 64 units and at most 16 KiB that begin within vectors, if they are no more
+    than the multiprocessors. Blocks are for ids that are more than the multiprocessors, because few blocks share the bytes of a
+    row.
 
     Units of few rows are compiled for their length and have no branch. That they are the fastest is an estimate: before,
     H200, one row of 19 fp32 took 1.42 us so and 1.50 by a program of Triton, 63 rows of 62 bf16 1.73 and 1.76, 8 rows of 48
-    fp16 1.63 and 1.58, 3 rows of one fp16 1.53 and 1.43.
+    fp16 1.63 and 1.58, 3 rows of one fp16 1.53 and 1.43; 1,366 rows of 48 bytes took 2.09 us by units of any length and 1.94
+    in tiles.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (65536, 4096), (65536, 64), (4, 2**27), (65536, 3), (65536, 131), (273, 4438853), (1055, 6983))
@@ -65,8 +63,6 @@ def rows(problem: Problem, card: Card) -> tuple[str, ...]:
     if uneven:
         by_program = of_row >= ROW_PROGRAM_BYTES
         return ("triton_row", "triton_tile") if by_program else ("triton_tile", "cuda_vec16_unrolled")
-    if even and t * of_row <= FEW_TILE_BYTES * card.multiprocessors and of_row < BLOCK_ROW_BYTES:
-        return ("triton_tile", "cuda_vec16_unrolled")
     if even and of_row >= BLOCK_ROW_BYTES and not few:
         return ("cuda_row_vec16", "cuda_vec16_unrolled")
     return ("cuda_vec16_unrolled", "triton_tile")
