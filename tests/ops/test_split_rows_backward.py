@@ -14,7 +14,7 @@ from torch import Tensor
 
 from kernelviz.ops import op_named
 from kernelviz.ops.kernels.split_rows import RowSplit
-from kernelviz.ops.normalisation.cuda_backward import ONE_BLOCK_SOURCE, one_block_lanes
+from kernelviz.ops.normalisation.cuda_backward import ONE_BLOCK_SOURCE, one_block_tile
 from kernelviz.ops.normalisation.cuda_split_backward import COLUMN_LANES, ROW_BYTES, SOURCE, column_blocks
 from kernelviz.ops.normalisation.reference import EPS
 from kernelviz.ops.normalisation.variants import named_gradients, named_inputs
@@ -151,8 +151,12 @@ def test_blocks_of_columns_are_a_whole_number_for_each_part(itemsize: int) -> No
             assert needed <= blocks < needed + parts
 
 
-ONE_BLOCK_SHAPES = ((1, 1), (1, 11), (2, 261), (64, 3), (33, 64), (1, 4096))
-"""Rows and their length: one element, fewer columns than lanes of a warp, more rows than warps, more columns than threads."""
+ONE_BLOCK_SHAPES = (
+    *((1, 1), (1, 11), (3, 2), (2, 261), (64, 3), (41, 14), (33, 64), (1, 4096)),
+    *((2, 2048), (4, 2047), (9, 330), (200, 40), (8, 1024), (5, 1637), (1, 8191), (4100, 1)),
+)
+"""Rows and their length: one element; one warp without a barrier; rows of part of a warp, of a warp and of several; all rows in
+each thread and groups of threads with some rows each; loads of 2 to 16 bytes; the last row, column or load of a thread missing."""
 
 
 def one_block_is_right(
@@ -168,12 +172,12 @@ def one_block_is_right(
     wide_MN = row_MN.float()
     mean_M = wide_MN.mean(dim=1) if centred else torch.zeros(m)
     scale_M = ((wide_MN - mean_M[:, None]).square().mean(dim=1) + EPS).rsqrt()
-    lanes = one_block_lanes(m, n)
-    sizes_of = {"ONE_BLOCK_ROWS": str(m), "ONE_BLOCK_COLUMNS": str(n), "ONE_BLOCK_LANES": str(lanes)}
+    tile = one_block_tile(m, n, row_MN.element_size(), centred=centred)
+    assert tile is not None
     element = RowSplit(1, lanes=64, vectors=1).defines(row_MN)
-    macros = element | sizes_of | {"CENTRED": str(int(centred)), "ADDS": str(int(adds))}
+    macros = element | tile.defines(m, n) | {"CENTRED": str(int(centred)), "ADDS": str(int(adds))}
     program = emulator.program(
-        ONE_BLOCK_SOURCE, ("backward_one_block",), macros, text=change(text_of(ONE_BLOCK_SOURCE, EPS))
+        ONE_BLOCK_SOURCE, ("backward_one_block",), macros, text=change(text_of(ONE_BLOCK_SOURCE))
     )
     dx, dw, db = Output(m, n, row_MN.dtype), Output(1, n, row_MN.dtype), Output(1, n, row_MN.dtype)
     mean: Argument = mean_M if centred else 0
@@ -188,7 +192,7 @@ def one_block_is_right(
         dw.matrix,
         db.matrix,
     ]
-    error = program.run(pointers, Grid(blocks=1, threads=lanes, shared_bytes=0), mode, kernel="backward_one_block")
+    error = program.run(pointers, Grid(blocks=1, threads=tile.threads), mode, kernel="backward_one_block")
     assert all(one.guard_is_unchanged() for one in (dx, dw, db))
     gradients = (dx.matrix, dw.matrix.view(n), db.matrix.view(n))[: 3 if centred else 2]
     return not error and compare(op, problem, tensors, gradients).passed
@@ -203,19 +207,37 @@ def test_one_block_agrees_with_the_reference(name: str, dtype: str, emulator: Em
 
 
 ONE_BLOCK_MISTAKES = {
-    "rows beyond the warps are left out": ("rmsnorm", "pass * WARPS", "pass * ONE_BLOCK_ROWS"),
-    "threads do not wait for the sums": ("rmsnorm", "__syncthreads();", ""),
-    "the mean of the gradients is left out": ("layernorm", " - terms[row][3]", ""),
-    "the gradient of the sum is left out": ("add_rmsnorm", "fmaf(inner, of_row, (float)ds[index])", "inner * of_row"),
+    "the last rows are left out": ("rmsnorm", (61, 60), "group + i * GROUPS < M;", "group + i * GROUPS < M - 1;"),
+    "the last columns are left out": (
+        "rmsnorm",
+        (61, 60),
+        "lane + k * LANES < UNITS;",
+        "lane + k * LANES < UNITS - 1;",
+    ),
+    "threads do not wait for the sums of columns": ("rmsnorm", (61, 60), "__syncthreads();", ""),
+    "threads do not wait for the sums of rows": ("rmsnorm", (2, 2048), "__syncthreads();", ""),
+    "rows have the sums of the first one": (
+        "rmsnorm",
+        (9, 330),
+        "sum_of_warps(slots[group * ROWS + i])",
+        "sum_of_warps(slots[0])",
+    ),
+    "the sum of a warp is left out": ("rmsnorm", (2, 261), "of_warps[warp] : Sums", "of_warps[0] : Sums"),
+    "the last warp of a few is left out": ("rmsnorm", (2, 250), "warp < ROW_WARPS;", "warp < ROW_WARPS - 1;"),
+    "rows of a warp are not added up": ("rmsnorm", (61, 14), "apart < 32;", "apart < 16;"),
+    "a part of a column is left out": ("layernorm", (61, 14), "part < PARTS;", "part < PARTS - 1;"),
+    "the mean of the gradients is left out": ("layernorm", (61, 60), " - level;", ";"),
+    "db is dw": ("layernorm", (2, 9), "store_unit(db, lane + k * LANES, out[KINDS - 1]", "store_unit(db, lane, out[0]"),
+    "the gradient of the sum is left out": ("add_rmsnorm", (61, 60), "scales[i], more[e])", "scales[i], 0.0f)"),
 }
 
 
 @needs_compiler
 @pytest.mark.parametrize("mistake", ONE_BLOCK_MISTAKES)
 def test_a_mistake_in_one_block_is_found(mistake: str, emulator: Emulator) -> None:
-    name, before, after = ONE_BLOCK_MISTAKES[mistake]
+    name, sizes, before, after = ONE_BLOCK_MISTAKES[mistake]
     assert before in text_of(ONE_BLOCK_SOURCE)
     assert not all(
-        one_block_is_right(name, (64, 60), "fp32", emulator, mode, lambda text: text.replace(before, after))
+        one_block_is_right(name, sizes, "fp32", emulator, mode, lambda text: text.replace(before, after))
         for mode in MODES
     )

@@ -20,8 +20,15 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parent / "cuda_backward.cu"
 ONE_BLOCK_SOURCE = Path(__file__).parent / "cuda_one_block_backward.cu"
-ONE_BLOCK_ELEMENTS, ONE_BLOCK_ROWS = 4096, 64
-"""Of the largest problem that one block processes in one launch. Not measured: a thread loops over the rows of its column."""
+ONE_BLOCK_ELEMENTS = 8192
+"""Of the largest problem that one block processes in one launch: up to 96 KiB of loads, which an SM needs about 1 us for, where a
+second launch takes 1.2 us. Not measured."""
+ONE_LOAD_THREADS, ONE_BLOCK_THREADS, MOST_THREADS = 256, 512, 1024
+"""Of that block: up to which each element has a thread; at most; and at most where a thread had more than eight elements."""
+FEW_BLOCK_ROWS = 4
+"""Of that block: as many have one group, so that no sums of columns are exchanged."""
+ONE_BLOCK_COLUMN_SUMS = 8192
+"""In shared memory of that block: 32 KiB."""
 SM_BYTES = 228 * 1024
 """Shared memory of an SM (sm_90, sm_100). Each block takes 1 KiB more than it allocates."""
 MOST_STAGES = 6
@@ -98,17 +105,52 @@ def clusters_for(m: int, resident: int, period: int) -> int:
     return m if m <= resident else min(m, max(period, resident // period * period))
 
 
-def one_block_lanes(m: int, n: int) -> int:
-    """Threads of the one block that processes m rows of n columns: a warp a row or a thread a column; 0 if they are too many.
+@dataclass(frozen=True, slots=True)
+class OneBlockTile:
+    """Threads that share a row, groups of such threads that share the rows, and adjacent elements of a load."""
 
-    >>> one_block_lanes(1, 11), one_block_lanes(2, 261), one_block_lanes(64, 64), one_block_lanes(1, 4096)
-    (32, 288, 1024, 1024)
-    >>> one_block_lanes(2, 2049), one_block_lanes(65, 1)
-    (0, 0)
+    lanes: int
+    groups: int
+    width: int
+
+    def defines(self, m: int, n: int) -> dict[str, str]:
+        """What the kernel is compiled with for m rows of n columns."""
+        return {
+            "ONE_BLOCK_ROWS": str(m),
+            "ONE_BLOCK_COLUMNS": str(n),
+            "ONE_BLOCK_LANES": str(self.lanes),
+            "ONE_BLOCK_GROUPS": str(self.groups),
+            "ONE_BLOCK_WIDTH": str(self.width),
+        }
+
+    @property
+    def threads(self) -> int:
+        """Of the block."""
+        return self.lanes * self.groups
+
+
+def one_block_tile(m: int, n: int, itemsize_bytes: int, *, centred: bool) -> OneBlockTile | None:
+    """The tile of the one block that processes m rows of n columns; None if they are too many.
+
+    >>> one_block_tile(1, 11, 2, centred=False), one_block_tile(2, 2048, 2, centred=False)
+    (OneBlockTile(lanes=16, groups=2, width=1), OneBlockTile(lanes=256, groups=1, width=8))
+    >>> one_block_tile(41, 14, 2, centred=True), one_block_tile(2, 4097, 2, centred=True)
+    (OneBlockTile(lanes=8, groups=44, width=2), None)
     """
-    if m > ONE_BLOCK_ROWS or m * n > ONE_BLOCK_ELEMENTS:
-        return 0
-    return 32 * min(32, max(m, -(-n // 32)))
+    if m * n > ONE_BLOCK_ELEMENTS:
+        return None
+    most_width, width = gcd(n, VEC16_BYTES // itemsize_bytes), 1
+    while width < most_width and m * n > ONE_LOAD_THREADS * width:
+        width *= 2
+    units = n // width
+    each = max(1 if m <= FEW_BLOCK_ROWS else 2, -(-units // ONE_BLOCK_THREADS))
+    lanes = power_of_2(units) if units <= 32 else 32 * -(-units // (32 * each))
+    if units > 32 and m <= FEW_BLOCK_ROWS:
+        return OneBlockTile(lanes, 1, width)
+    most = ONE_BLOCK_THREADS if m * n <= 8 * ONE_BLOCK_THREADS else MOST_THREADS
+    groups = max(1, min(m, most // lanes, ONE_BLOCK_COLUMN_SUMS // ((2 if centred else 1) * n)))
+    of_warp = max(1, 32 // lanes)
+    return OneBlockTile(lanes, of_warp * -(-groups // of_warp), width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +223,9 @@ def bind(backward: BackwardInputs) -> Staged:
     defines = inputs.defines() | tile.defines(aligned=inputs.aligned)
     defines["ROW_STAGES"] = str(2 if chosen is None else chosen.stages)
     saved = _saved(inputs)
-    if one_block_lanes(*inputs.x_MN.shape):
-        return Staged(_forward(inputs, saved, defines), _one_block(backward, saved))
+    one_block = one_block_tile(*inputs.x_MN.shape, inputs.x_MN.element_size(), centred=inputs.b_N is not None)
+    if one_block is not None:
+        return Staged(_forward(inputs, saved, defines), _one_block(backward, saved, one_block))
     if chosen is None:
         return Staged(_forward(inputs, saved, defines), _long(backward, saved, defines))
     return Staged(_forward(inputs, saved, defines), _persistent(backward, saved, chosen, defines))
@@ -251,13 +294,11 @@ def _persistent(backward: BackwardInputs, saved: Saved, chosen: BackwardTile, de
     return call
 
 
-def _one_block(backward: BackwardInputs, saved: Saved) -> Launch:
+def _one_block(backward: BackwardInputs, saved: Saved, tile: OneBlockTile) -> Launch:
     import torch
 
     inputs = backward.inputs
-    m, n = inputs.x_MN.shape
-    lanes = one_block_lanes(m, n)
-    defines = inputs.defines() | {"ONE_BLOCK_ROWS": str(m), "ONE_BLOCK_COLUMNS": str(n), "ONE_BLOCK_LANES": str(lanes)}
+    defines = inputs.defines() | tile.defines(*inputs.x_MN.shape)
     kernel = nvrtc.kernel(ONE_BLOCK_SOURCE, "backward_one_block", defines)
     dx_MN, dw_N = torch.empty_like(inputs.x_MN), torch.empty_like(inputs.w_N)
     db_N = None if inputs.b_N is None else torch.empty_like(inputs.b_N)
@@ -267,7 +308,7 @@ def _one_block(backward: BackwardInputs, saved: Saved) -> Launch:
     gradients = (dx_MN, dw_N) if db_N is None else (dx_MN, dw_N, db_N)
 
     def call(alive: object = tensors) -> tuple[Tensor, ...]:
-        nvrtc.launch(kernel, 1, lanes, *arguments)
+        nvrtc.launch(kernel, 1, tile.threads, *arguments)
         return gradients
 
     return call

@@ -1,68 +1,262 @@
-// Backward passes of `rmsnorm`, `layernorm` (CENTRED) and `add_rmsnorm` (ADDS) of few elements, in one launch of one block: a warp adds
-// up a row's sums, then a thread has a column and loops over the rows, so that dw and db need no second launch. The second read of a row
-// comes from L1. Rows and columns are constants of the kernel. Formulas as in cuda_backward.cu.
+// Backward passes of `rmsnorm`, `layernorm` (CENTRED) and `add_rmsnorm` (ADDS) of few elements, in one launch of one block. Formulas as in
+// cuda_backward.cu. All loads of a thread begin together, because each load that waits for another takes the latency of memory again: a
+// thread has the same columns of some rows in registers, so nothing is read twice. The sums of rows (for dx) and those of columns (for dw
+// and db) pass one barrier together, or none where one warp has all rows.
+//
+// ONE_BLOCK_LANES threads share a row, a power of two up to 32 or a multiple of 32; ONE_BLOCK_GROUPS of such threads share the rows. A
+// thread has units of ONE_BLOCK_WIDTH elements, which divides a row. Rows and columns are constants of the kernel.
+#include "access_bits.cuh"
+#include "conversions.cuh"
+#include "loads_first.cuh"
 #include "rows.cuh"
 
 using T = ELEMENT;
-constexpr int WARPS = ONE_BLOCK_LANES / 32, EACH = (ONE_BLOCK_COLUMNS + 31) / 32;
+constexpr int M = ONE_BLOCK_ROWS, N = ONE_BLOCK_COLUMNS, WIDTH = ONE_BLOCK_WIDTH, LANES = ONE_BLOCK_LANES, GROUPS = ONE_BLOCK_GROUPS;
+constexpr int THREADS = LANES * GROUPS, UNITS = N / WIDTH, EACH = (UNITS + LANES - 1) / LANES, ROWS = (M + GROUPS - 1) / GROUPS;
+constexpr int ROW_WARPS = LANES > 32 ? LANES / 32 : 1, SPREAD = ROW_WARPS > 16 ? 32 : 16;
+// Sums of each column that the block adds up through shared memory.
+constexpr int PARTS = GROUPS == 1 || M == 1 ? 1 : LANES < 32 ? THREADS / 32 : GROUPS;
+constexpr int KINDS = CENTRED ? 2 : 1;
+using Bits = typename BitsOf<WIDTH * sizeof(T)>::Type;
+static_assert(N % WIDTH == 0 && THREADS % 32 == 0);
 
-extern "C" __global__ void __launch_bounds__(ONE_BLOCK_LANES) backward_one_block(
-    const T* __restrict__ x, const T* __restrict__ w, const T* __restrict__ dy, const T* __restrict__ ds,
-    const float* __restrict__ mean, const float* __restrict__ scale, T* __restrict__ dx, T* __restrict__ dw, T* __restrict__ db) {
-    // Of each row: its mean, its scale, the factor of the normalised elements, and the mean of w * dy.
-    __shared__ float terms[ONE_BLOCK_ROWS][4];
-    const int lane = threadIdx.x % 32;
-    // Loops with a constant number of iterations: one iteration needs no loop, and the compiler must not unroll it as one of many.
-#pragma unroll 1
-    for (int pass = 0; pass < (ONE_BLOCK_ROWS + WARPS - 1) / WARPS; ++pass) {
-        const int row = threadIdx.x / 32 + pass * WARPS;
-        if (row >= ONE_BLOCK_ROWS) {
-            break;
+// Σ g x̂ with g = dy w, and with CENTRED Σ g; or of a column Σ dy x̂ and Σ dy.
+struct Sums {
+    float of[KINDS];
+};
+struct AddSums {
+    __device__ __forceinline__ Sums operator()(Sums a, Sums b) const {
+#pragma unroll
+        for (int i = 0; i < KINDS; ++i) {
+            a.of[i] += b.of[i];
         }
-        const float of_row = scale[row], centre = CENTRED ? mean[row] : 0.0f;
-        float inner = 0.0f, level = 0.0f;
-#pragma unroll 8
-        for (int i = 0; i < EACH; ++i) {
-            const int column = lane + 32 * i;
-            if (column < ONE_BLOCK_COLUMNS) {
-                const float g = (float)w[column] * (float)dy[row * ONE_BLOCK_COLUMNS + column];
-                inner = fmaf(g, ((float)x[row * ONE_BLOCK_COLUMNS + column] - centre) * of_row, inner);
-                level += g;
-            }
+        return a;
+    }
+};
+
+struct Terms {
+    float hat[WIDTH], d[WIDTH], g[WIDTH];
+};
+
+// Templates, so that fp32 does not compile the pairs of 16-bit elements.
+template <typename E> __device__ __forceinline__ void widen_unit(const E* unit, float (&out)[WIDTH]) {
+    if constexpr (sizeof(E) == 2 && WIDTH > 1) {
+#pragma unroll
+        for (int e = 0; e < WIDTH; e += 2) {
+            const float2 both = widened(reinterpret_cast<const typename PackedPair<E>::type*>(unit)[e / 2]);
+            out[e] = both.x;
+            out[e + 1] = both.y;
         }
-        inner = warp_reduce<32>(inner, Add{});
-        if (CENTRED) {
-            level = warp_reduce<32>(level, Add{});
-        }
-        if (lane == 0) {
-            terms[row][0] = centre;
-            terms[row][1] = of_row;
-            terms[row][2] = inner * (1.0f / ONE_BLOCK_COLUMNS);
-            terms[row][3] = CENTRED ? level * (1.0f / ONE_BLOCK_COLUMNS) : 0.0f;
+    } else {
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            out[e] = to_float(unit[e]);
         }
     }
-    __syncthreads();
+}
+template <typename E> __device__ __forceinline__ void narrow_unit(const float (&in)[WIDTH], E* unit) {
+    if constexpr (sizeof(E) == 2 && WIDTH > 1) {
+#pragma unroll
+        for (int e = 0; e < WIDTH; e += 2) {
+            reinterpret_cast<typename PackedPair<E>::type*>(unit)[e / 2] = PackedPair<E>::rounded(in[e], in[e + 1]);
+        }
+    } else {
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            unit[e] = from_float<E>(in[e]);
+        }
+    }
+}
+__device__ __forceinline__ void widen_unit(const Bits& bits, float (&out)[WIDTH]) { widen_unit(reinterpret_cast<const T*>(&bits), out); }
+__device__ __forceinline__ void store_unit(T* to, int unit, const float (&in)[WIDTH]) {
+    Bits bits;
+    narrow_unit(in, reinterpret_cast<T*>(&bits));
+    reinterpret_cast<Bits*>(to)[unit] = bits;
+}
+__device__ __forceinline__ Bits load_unit(const T* from, int unit, bool inside) {
+    Bits bits = {};
+    if (inside) {
+        bits = reinterpret_cast<const Bits*>(from)[unit];
+    }
+    return bits;
+}
+
+// A row's sum over its warps. Up to eight are read by each thread, because shuffles take longer; more would be too many instructions.
+__device__ __forceinline__ Sums sum_of_warps(const Sums (&of_warps)[ROW_WARPS]) {
+    if (ROW_WARPS > 8) {
+        const int warp = threadIdx.x % SPREAD;
+        return warp_reduce<SPREAD>(warp < ROW_WARPS ? of_warps[warp] : Sums{}, AddSums{});
+    }
+    Sums chains[2] = {};
+#pragma unroll
+    for (int warp = 0; warp < ROW_WARPS; ++warp) {
+        chains[warp % 2] = AddSums()(chains[warp % 2], of_warps[warp]);
+    }
+    return AddSums()(chains[0], chains[1]);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS) backward_one_block(
+    const T* __restrict__ x, const T* __restrict__ w, const T* __restrict__ dy, const T* __restrict__ ds,
+    const float* __restrict__ mean, const float* __restrict__ scale, T* __restrict__ dx, T* __restrict__ dw, T* __restrict__ db) {
+    __shared__ __align__(16) Sums slots[LANES > 32 ? GROUPS * ROWS : 1][ROW_WARPS];
+    __shared__ float parts[KINDS][PARTS > 1 ? PARTS : 1][PARTS > 1 ? N : 1];
+    const int lane = GROUPS == 1 ? threadIdx.x : threadIdx.x % LANES, group = GROUPS == 1 ? 0 : threadIdx.x / LANES;
+    // Compile-time true where no thread is outside.
+    auto has_row = [&](int i) { return M % GROUPS == 0 || group + i * GROUPS < M; };
+    auto has_unit = [&](int k) { return UNITS % LANES == 0 || lane + k * LANES < UNITS; };
+
+    Bits weights[EACH], xs[ROWS][EACH], dys[ROWS][EACH], dss[ROWS][EACH];
+    float scales[ROWS], means[ROWS];
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        weights[k] = load_unit(w, lane + k * LANES, has_unit(k));
+    }
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+        const int row = group + i * GROUPS;
+        scales[i] = has_row(i) ? scale[row] : 0.0f;
+        means[i] = CENTRED && has_row(i) ? mean[row] : 0.0f;
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+            const int unit = row * UNITS + lane + k * LANES;
+            const bool inside = has_row(i) && has_unit(k);
+            xs[i][k] = load_unit(x, unit, inside);
+            dys[i][k] = load_unit(dy, unit, inside);
+            if (ADDS) {
+                dss[i][k] = load_unit(ds, unit, inside);
+            }
+        }
+    }
+    loads_first(weights);
+    loads_first(xs);
+    loads_first(dys);
+    if (ADDS) {
+        loads_first(dss);
+    }
+
+    Sums of_row[ROWS], of_column[EACH][WIDTH] = {};
+    // x̂, dy and g of a thread's unit. Computed again for dx, so that they need no registers meanwhile.
+    auto terms_of = [&](int i, int k) {
+        Terms terms;
+        widen_unit(xs[i][k], terms.hat);
+        widen_unit(dys[i][k], terms.d);
+        widen_unit(weights[k], terms.g);
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            terms.hat[e] = (CENTRED ? terms.hat[e] - means[i] : terms.hat[e]) * scales[i];
+            terms.g[e] *= terms.d[e];
+        }
+        return terms;
+    };
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+        Sums chains[2] = {};
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+            const Terms terms = terms_of(i, k);
+#pragma unroll
+            for (int e = 0; e < WIDTH; ++e) {
+                Sums &chain = chains[e % 2], &column = of_column[k][e];
+                chain.of[0] = fmaf(terms.g[e], terms.hat[e], chain.of[0]);
+                column.of[0] = fmaf(terms.d[e], terms.hat[e], column.of[0]);
+                if (CENTRED) {
+                    chain.of[KINDS - 1] += terms.g[e];
+                    column.of[KINDS - 1] += terms.d[e];
+                }
+            }
+        }
+        of_row[i] = warp_reduce<(LANES < 32 ? LANES : 32)>(AddSums()(chains[0], chains[1]), AddSums{});
+        if (LANES > 32 && threadIdx.x % 32 == 0) {
+            slots[group * ROWS + i][lane / 32] = of_row[i];
+        }
+    }
+    if (LANES < 32 && M > 1) {
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+#pragma unroll
+            for (int e = 0; e < WIDTH; ++e) {
+#pragma unroll
+                for (int apart = LANES; apart < 32; apart *= 2) {
+                    of_column[k][e] = AddSums()(of_column[k][e], shuffle_xor(of_column[k][e], apart));
+                }
+            }
+        }
+    }
+    if (PARTS > 1) {
+        const int part = LANES < 32 ? threadIdx.x / 32 : group;
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+            if (has_unit(k) && (LANES >= 32 || threadIdx.x % 32 < LANES)) {
+#pragma unroll
+                for (int e = 0; e < WIDTH; ++e) {
+#pragma unroll
+                    for (int kind = 0; kind < KINDS; ++kind) {
+                        parts[kind][part][(lane + k * LANES) * WIDTH + e] = of_column[k][e].of[kind];
+                    }
+                }
+            }
+        }
+    }
+    if (LANES > 32 || PARTS > 1) {
+        __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+        Sums total = of_row[i];
+        if (LANES > 32) {
+            total = sum_of_warps(slots[group * ROWS + i]);
+        }
+        const float inner = total.of[0] * (1.0f / N), level = CENTRED ? total.of[KINDS - 1] * (1.0f / N) : 0.0f;
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+            float out[WIDTH], more[WIDTH];
+            if (ADDS) {
+                widen_unit(dss[i][k], more);
+            }
+            const Terms terms = terms_of(i, k);
+#pragma unroll
+            for (int e = 0; e < WIDTH; ++e) {
+                const float change = fmaf(-terms.hat[e], inner, terms.g[e]) - level;
+                out[e] = ADDS ? fmaf(change, scales[i], more[e]) : change * scales[i];
+            }
+            if (has_row(i) && has_unit(k)) {
+                store_unit(dx, (group + i * GROUPS) * UNITS + lane + k * LANES, out);
+            }
+        }
+    }
+    if constexpr (PARTS == 1) {
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+            if (threadIdx.x < LANES && has_unit(k)) {
+                float out[KINDS][WIDTH];
+#pragma unroll
+                for (int e = 0; e < WIDTH; ++e) {
+#pragma unroll
+                    for (int kind = 0; kind < KINDS; ++kind) {
+                        out[kind][e] = of_column[k][e].of[kind];
+                    }
+                }
+                store_unit(dw, lane + k * LANES, out[0]);
+                if (CENTRED) {
+                    store_unit(db, lane + k * LANES, out[KINDS - 1]);
+                }
+            }
+        }
+    } else {
 #pragma unroll 1
-    for (int pass = 0; pass < (ONE_BLOCK_COLUMNS + ONE_BLOCK_LANES - 1) / ONE_BLOCK_LANES; ++pass) {
-        const int column = threadIdx.x + pass * ONE_BLOCK_LANES;
-        if (column >= ONE_BLOCK_COLUMNS) {
-            break;
-        }
-        const float g = (float)w[column];
-        float sum = 0.0f, level = 0.0f;
-#pragma unroll 4
-        for (int row = 0; row < ONE_BLOCK_ROWS; ++row) {
-            const int index = row * ONE_BLOCK_COLUMNS + column;
-            const float d = (float)dy[index], of_row = terms[row][1];
-            const float hat = ((float)x[index] - terms[row][0]) * of_row;
-            const float inner = fmaf(-hat, terms[row][2], g * d) - terms[row][3];
-            sum = fmaf(d, hat, sum);
-            level += d;
-            dx[index] = T(ADDS ? fmaf(inner, of_row, (float)ds[index]) : inner * of_row);
-        }
-        dw[column] = T(sum);
-        if (CENTRED) {
-            db[column] = T(level);
+        for (int pass = 0; pass < (N + THREADS - 1) / THREADS; ++pass) {
+            const int column = threadIdx.x + pass * THREADS;
+            if (column < N) {
+#pragma unroll
+                for (int kind = 0; kind < KINDS; ++kind) {
+                    float chains[4] = {};
+#pragma unroll
+                    for (int part = 0; part < PARTS; ++part) {
+                        chains[part % 4] += parts[kind][part][column];
+                    }
+                    (kind == 0 ? dw : db)[column] = from_float<T>((chains[0] + chains[1]) + (chains[2] + chains[3]));
+                }
+            }
         }
     }
 }
