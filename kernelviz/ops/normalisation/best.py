@@ -27,8 +27,10 @@ CLUSTER = 16
 """Blocks of the largest cluster."""
 ONE_BLOCK_ELEMENTS = 8192
 """Of the largest backward pass that `cuda_cluster` gives one block, without a second launch: an estimate."""
-MANY_TINY_ROWS, TINY_ROW = 2**20, 16
-"""H200, backward pass of add_rmsnorm in bf16: 1,438,707 rows of 11 take 94.3 us in Triton and 119.3 in clusters."""
+SLAB_BACKWARD_ROW_BYTES, SLAB_BACKWARD_VECTORS_BYTES = 512, 64
+"""Of the longest rows whose backward pass `cuda_slab_stages` takes as slabs, where the rule prefers it, and of those of whole
+16-byte vectors: estimates. H200, in clusters, which the slabs replace: add_rmsnorm of 1,438,707 rows of 11 bf16 119 us (94 in
+Triton, about 30 for its bytes), rmsnorm of 2,097,152 rows of 4 fp32 29.8 (43 and 24)."""
 COLUMNS_ROW = 512
 """H200, add_rmsnorm in bf16: 24 rows of 840 take 1.79 us by `cuda_columns` and 2.23 by a program of Triton each; 128 rows of
 40 take 1.56 by `cuda_registers` and 1.66."""
@@ -154,7 +156,7 @@ def _backward(problem: Problem, card: Card) -> tuple[str, ...]:
     of 23, of which Triton loads no vectors, 37 and 14. 8 rows of 3.5 million take 2261 and 3211: one block or cluster a row
     leaves multiprocessors idle, so several share each of a few rows that no cluster holds. So they do for rows of more than
     16 KiB where clusters have too few blocks: 3 rows of 12623 take 15.6 by clusters and 6.2 by parts. Few elements have one
-    block and one launch in `cuda_cluster`.
+    block and one launch in `cuda_cluster`, and other short rows that are no whole vectors pass as slabs.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((8192, 8192), (2048, 32768), (8192, 8195), (8, 2**22), (3, 12623), (600, 2**22), (2, 261), (2**21, 11))
@@ -162,13 +164,14 @@ def _backward(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> problems = [Problem(op="rmsnorm", sizes=one, dtype="bf16", direction="backward") for one in sizes]
     >>> [_backward(problem, H200)[0] for problem in problems]
     ['triton_persistent', 'cuda_cluster', 'cuda_cluster', 'cuda_split', 'cuda_split', 'triton_persistent', 'cuda_cluster', \
-'triton_persistent']
+'cuda_slab_stages']
     """
     m, n = problem.sizes["m"], problem.sizes["n"]
     if m * n <= ONE_BLOCK_ELEMENTS:
         return ("cuda_cluster", "triton_persistent")
-    if m >= MANY_TINY_ROWS and n < TINY_ROW:
-        return ("triton_persistent", "cuda_cluster")
+    whole = whole_vectors(problem, "n")
+    if row_bytes(problem) <= (SLAB_BACKWARD_VECTORS_BYTES if whole else SLAB_BACKWARD_ROW_BYTES):
+        return ("cuda_slab_stages", "triton_persistent", "cuda_cluster")
     few = m * CLUSTER <= card.multiprocessors and row_bytes(problem) > FEW_BACKWARD_ROW_BYTES
     if few or few_long_rows(problem, card, longest_bytes=LONGEST_BACKWARD_ROW_BYTES):
         return ("cuda_split", "triton_persistent", "cuda_cluster")

@@ -281,7 +281,15 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
 
         return kernels.bind_slab(NormInputs(**named_inputs(op, tensors), eps=EPS))
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
+    def slab_backward(*tensors: Tensor) -> Staged:
+        from kernelviz.ops.normalisation import cuda_slab_backward as kernels
+        from kernelviz.ops.normalisation.cuda import NormInputs
+        from kernelviz.ops.normalisation.cuda_backward import BackwardInputs
+
+        inputs = NormInputs(**named_inputs(op, tensors), eps=EPS)
+        return kernels.bind(BackwardInputs(inputs, **named_gradients(op, tensors)))
+
+    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",), backward=slab_backward)
     def cuda_slab_stages(*tensors: Tensor) -> Launch:
         """CUDA C++ for Hopper: `cuda_slab` with persistent blocks, slabs in flight by bulk copies; tiny rows in registers."""
         from kernelviz.ops.kernels.row_slabs import RING
