@@ -223,12 +223,12 @@ ONE_BLOCK_MISTAKES = {
         "sum_of_warps(slots[group * ROWS + i])",
         "sum_of_warps(slots[0])",
     ),
-    "the sum of a warp is left out": ("rmsnorm", (2, 261), "of_warps[warp] : Sums", "of_warps[0] : Sums"),
-    "the last warp of a few is left out": ("rmsnorm", (2, 250), "warp < ROW_WARPS;", "warp < ROW_WARPS - 1;"),
+    "the sum of a warp is left out": ("rmsnorm", (2, 261), "of_warps[warp] : V", "of_warps[0] : V"),
+    "the last warp of a few is left out": ("rmsnorm", (2, 250), "warp < WARPS;", "warp < WARPS - 1;"),
     "rows of a warp are not added up": ("rmsnorm", (61, 14), "apart < 32;", "apart < 16;"),
     "a part of a column is left out": ("layernorm", (61, 14), "part < PARTS;", "part < PARTS - 1;"),
     "the mean of the gradients is left out": ("layernorm", (61, 60), " - level;", ";"),
-    "db is dw": ("layernorm", (2, 9), "store_unit(db, lane + k * LANES, out[KINDS - 1]", "store_unit(db, lane, out[0]"),
+    "db is dw": ("layernorm", (2, 9), "narrow_unit<T, WIDTH>(out[KINDS - 1])", "narrow_unit<T, WIDTH>(out[0])"),
     "the gradient of the sum is left out": ("add_rmsnorm", (61, 60), "scales[i], more[e])", "scales[i], 0.0f)"),
 }
 

@@ -31,9 +31,11 @@ SLAB_BACKWARD_ROW_BYTES, SLAB_BACKWARD_VECTORS_BYTES = 512, 64
 """Of the longest rows whose backward pass `cuda_slab_stages` takes as slabs, where the rule prefers it, and of those of whole
 16-byte vectors: estimates. H200, in clusters, which the slabs replace: add_rmsnorm of 1,438,707 rows of 11 bf16 119 us (94 in
 Triton, about 30 for its bytes), rmsnorm of 2,097,152 rows of 4 fp32 29.8 (43 and 24)."""
-COLUMNS_ROW = 512
-"""H200, add_rmsnorm in bf16: 24 rows of 840 take 1.79 us by `cuda_columns` and 2.23 by a program of Triton each; 128 rows of
-40 take 1.56 by `cuda_registers` and 1.66."""
+FEW_ROWS, FEW_ELEMENTS = 128, 8192
+"""Of rows of at most 1024 elements, up to which `cuda_columns` has a kernel for their length and no more blocks than SMs; more
+rows, if all together are no more elements. Estimates. H200, before that kernel: add_rmsnorm of 24 rows of 840 bf16 took 1.79 us
+there, 2.25 by a program of Triton each and 2.18 by persistent ones; 128 rows of 40 took 1.57, 1.67 and 2.47; rmsnorm of 8 rows
+of 80 fp32 1.47, 1.34 and 1.39."""
 FEW_BACKWARD_ROW_BYTES = 16 * 1024
 BLOCK_ROW_BYTES = 32 * 1024
 """Of the longest row that `cuda_cluster` gives one block. H200, layernorm: 3 rows of 102,693 fp32 take 8.39 us by clusters
@@ -42,9 +44,8 @@ and 9.06 by persistent ones, which prefetch the next row."""
 
 def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """Persistent programs of Triton for no more rows than multiprocessors; else a program a row up to 16384 elements, and
-    prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows, for those of no multiple of 16 elements (but a program
-    each for a few of at most 1024), and for a few that no cluster keeps; a cluster for each of so few longer rows that all of
-    them are in progress at once.
+    prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows, for those of no multiple of 16 elements, and for a few that
+    no cluster keeps; a cluster for each of so few longer rows that all of them are in progress at once.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB.
 
@@ -59,8 +60,8 @@ def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
 
 def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """Persistent programs of Triton for no more rows than multiprocessors; else persistent clusters, but a program a row from
-    4097 to 16384 elements; CUDA C++ for rows of no multiple of 16 elements, but a program of Triton for each of a few of at
-    most 1024, and a cluster for each of a few of more than 32 KiB.
+    4097 to 16384 elements; CUDA C++ for rows of no multiple of 16 elements and for a few of at most 1024, and a cluster for
+    each of a few of more than 32 KiB.
 
     Triton loads no vectors of such rows.
 
@@ -81,50 +82,40 @@ def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
 
 def add_rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """Persistent programs of Triton for no more rows than multiprocessors; else a program a row up to 32768 elements, and
-    prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows and those of no multiple of 16 elements (but a program
-    each for a few of at most 1024 that are no whole 16-byte vectors); a cluster for each of a few longer ones.
+    prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows and those of no multiple of 16 elements; a cluster for each
+    of a few longer ones.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (2048, 32768), (512, 131072), (2048, 32769), (2**20, 21), (24, 840), (128, 40))
+    >>> shapes = ((16, 4096), (2048, 32768), (512, 131072), (2048, 32769), (2**20, 21), (24, 840))
     >>> [add_rmsnorm(Problem(op="add_rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_persistent', 'triton_block_per_row', 'cuda_async', 'cuda_columns', 'cuda_slab_stages', 'cuda_columns', \
-'cuda_registers']
+    ['triton_persistent', 'triton_block_per_row', 'cuda_async', 'cuda_columns', 'cuda_slab_stages', 'cuda_columns']
     """
-    few = problem.direction == "forward" and problem.sizes["m"] <= card.multiprocessors
-    if (
-        few
-        and problem.sizes["n"] <= ONE_PROGRAM
-        and whole_vectors(problem, "n")
-        and not triton_vectorises(problem.sizes["n"])
-    ):
-        return ("cuda_columns" if problem.sizes["n"] >= COLUMNS_ROW else "cuda_registers", "cuda_registers")
     return _uneven(problem, card) or _by_length(problem, card, WIDE_ROW)
 
 
 def _uneven(problem: Problem, card: Card) -> tuple[str, ...]:
-    """For a backward pass, for a few rows that no cluster keeps, and for rows that Triton cannot load as vectors or that are too
-    short for a program each; else none.
+    """For a backward pass, for a few rows that no cluster keeps or of at most 1024 elements, and for rows that Triton cannot load
+    as vectors or that are too short for a program each; else none.
 
     In CUDA C++ a row that begins within a vector takes one vector more than it fills, which is much of a short row. Many of
-    them are pieces of shared memory; no more than multiprocessors have a program of Triton each up to 1024 elements, and others
-    persistent programs up to 31.
+    them are pieces of shared memory; others have persistent programs of Triton up to 31 elements.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((2**20, 21), (2**18, 150), (200, 21), (100, 21), (4, 2**22), (4, 4099))
+    >>> shapes = ((2**20, 21), (2**18, 150), (500, 21), (100, 80), (4, 2**22), (4, 4099))
     >>> [_uneven(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_slab_stages', 'cuda_slab_stages', 'triton_persistent', 'triton_block_per_row', 'cuda_split', 'cuda_columns']
+    ['cuda_slab_stages', 'cuda_slab_stages', 'triton_persistent', 'cuda_columns', 'cuda_split', 'cuda_columns']
     """
     n = problem.sizes["n"]
     if problem.direction == "backward":
         return _backward(problem, card)
+    if n <= ONE_PROGRAM and (problem.sizes["m"] <= FEW_ROWS or problem.sizes["m"] * n <= FEW_ELEMENTS):
+        return ("cuda_columns", "cuda_registers")
     if few_long_rows(problem, card):
         return ("cuda_split", "cuda_registers")
     if not whole_vectors(problem, "n") and slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
         return ("cuda_slab_stages", "cuda_slab", "cuda_registers")
-    if problem.sizes["m"] <= card.multiprocessors and n <= ONE_PROGRAM and not triton_vectorises(n):
-        return ("triton_block_per_row", "cuda_registers")
     if n < WARP and not whole_vectors(problem, "n"):
         return ("triton_persistent", "cuda_registers")
     if not whole_vectors(problem, "n") and _all_in_progress(problem, card):

@@ -5,19 +5,17 @@
 //
 // ONE_BLOCK_LANES threads share a row, a power of two up to 32 or a multiple of 32; ONE_BLOCK_GROUPS of such threads share the rows. A
 // thread has units of ONE_BLOCK_WIDTH elements, which divides a row. Rows and columns are constants of the kernel.
-#include "access_bits.cuh"
-#include "conversions.cuh"
 #include "loads_first.cuh"
-#include "rows.cuh"
+#include "row_units.cuh"
 
 using T = ELEMENT;
 constexpr int M = ONE_BLOCK_ROWS, N = ONE_BLOCK_COLUMNS, WIDTH = ONE_BLOCK_WIDTH, LANES = ONE_BLOCK_LANES, GROUPS = ONE_BLOCK_GROUPS;
 constexpr int THREADS = LANES * GROUPS, UNITS = N / WIDTH, EACH = (UNITS + LANES - 1) / LANES, ROWS = (M + GROUPS - 1) / GROUPS;
-constexpr int ROW_WARPS = LANES > 32 ? LANES / 32 : 1, SPREAD = ROW_WARPS > 16 ? 32 : 16;
+constexpr int ROW_WARPS = LANES > 32 ? LANES / 32 : 1;
 // Sums of each column that the block adds up through shared memory.
 constexpr int PARTS = GROUPS == 1 || M == 1 ? 1 : LANES < 32 ? THREADS / 32 : GROUPS;
 constexpr int KINDS = CENTRED ? 2 : 1;
-using Bits = typename BitsOf<WIDTH * sizeof(T)>::Type;
+using Bits = UnitBits<T, WIDTH>;
 static_assert(N % WIDTH == 0 && THREADS % 32 == 0);
 
 // Σ g x̂ with g = dy w, and with CENTRED Σ g; or of a column Σ dy x̂ and Σ dy.
@@ -38,63 +36,6 @@ struct Terms {
     float hat[WIDTH], d[WIDTH], g[WIDTH];
 };
 
-// Templates, so that fp32 does not compile the pairs of 16-bit elements.
-template <typename E> __device__ __forceinline__ void widen_unit(const E* unit, float (&out)[WIDTH]) {
-    if constexpr (sizeof(E) == 2 && WIDTH > 1) {
-#pragma unroll
-        for (int e = 0; e < WIDTH; e += 2) {
-            const float2 both = widened(reinterpret_cast<const typename PackedPair<E>::type*>(unit)[e / 2]);
-            out[e] = both.x;
-            out[e + 1] = both.y;
-        }
-    } else {
-#pragma unroll
-        for (int e = 0; e < WIDTH; ++e) {
-            out[e] = to_float(unit[e]);
-        }
-    }
-}
-template <typename E> __device__ __forceinline__ void narrow_unit(const float (&in)[WIDTH], E* unit) {
-    if constexpr (sizeof(E) == 2 && WIDTH > 1) {
-#pragma unroll
-        for (int e = 0; e < WIDTH; e += 2) {
-            reinterpret_cast<typename PackedPair<E>::type*>(unit)[e / 2] = PackedPair<E>::rounded(in[e], in[e + 1]);
-        }
-    } else {
-#pragma unroll
-        for (int e = 0; e < WIDTH; ++e) {
-            unit[e] = from_float<E>(in[e]);
-        }
-    }
-}
-__device__ __forceinline__ void widen_unit(const Bits& bits, float (&out)[WIDTH]) { widen_unit(reinterpret_cast<const T*>(&bits), out); }
-__device__ __forceinline__ void store_unit(T* to, int unit, const float (&in)[WIDTH]) {
-    Bits bits;
-    narrow_unit(in, reinterpret_cast<T*>(&bits));
-    reinterpret_cast<Bits*>(to)[unit] = bits;
-}
-__device__ __forceinline__ Bits load_unit(const T* from, int unit, bool inside) {
-    Bits bits = {};
-    if (inside) {
-        bits = reinterpret_cast<const Bits*>(from)[unit];
-    }
-    return bits;
-}
-
-// A row's sum over its warps. Up to eight are read by each thread, because shuffles take longer; more would be too many instructions.
-__device__ __forceinline__ Sums sum_of_warps(const Sums (&of_warps)[ROW_WARPS]) {
-    if (ROW_WARPS > 8) {
-        const int warp = threadIdx.x % SPREAD;
-        return warp_reduce<SPREAD>(warp < ROW_WARPS ? of_warps[warp] : Sums{}, AddSums{});
-    }
-    Sums chains[2] = {};
-#pragma unroll
-    for (int warp = 0; warp < ROW_WARPS; ++warp) {
-        chains[warp % 2] = AddSums()(chains[warp % 2], of_warps[warp]);
-    }
-    return AddSums()(chains[0], chains[1]);
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS) backward_one_block(
     const T* __restrict__ x, const T* __restrict__ w, const T* __restrict__ dy, const T* __restrict__ ds,
     const float* __restrict__ mean, const float* __restrict__ scale, T* __restrict__ dx, T* __restrict__ dw, T* __restrict__ db) {
@@ -109,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) backward_one_block(
     float scales[ROWS], means[ROWS];
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
-        weights[k] = load_unit(w, lane + k * LANES, has_unit(k));
+        weights[k] = load_unit<T, WIDTH>(w, lane + k * LANES, has_unit(k));
     }
 #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
@@ -120,10 +61,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) backward_one_block(
         for (int k = 0; k < EACH; ++k) {
             const int unit = row * UNITS + lane + k * LANES;
             const bool inside = has_row(i) && has_unit(k);
-            xs[i][k] = load_unit(x, unit, inside);
-            dys[i][k] = load_unit(dy, unit, inside);
+            xs[i][k] = load_unit<T, WIDTH>(x, unit, inside);
+            dys[i][k] = load_unit<T, WIDTH>(dy, unit, inside);
             if (ADDS) {
-                dss[i][k] = load_unit(ds, unit, inside);
+                dss[i][k] = load_unit<T, WIDTH>(ds, unit, inside);
             }
         }
     }
@@ -138,9 +79,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) backward_one_block(
     // x̂, dy and g of a thread's unit. Computed again for dx, so that they need no registers meanwhile.
     auto terms_of = [&](int i, int k) {
         Terms terms;
-        widen_unit(xs[i][k], terms.hat);
-        widen_unit(dys[i][k], terms.d);
-        widen_unit(weights[k], terms.g);
+        widen_unit<T, WIDTH>(xs[i][k], terms.hat);
+        widen_unit<T, WIDTH>(dys[i][k], terms.d);
+        widen_unit<T, WIDTH>(weights[k], terms.g);
 #pragma unroll
         for (int e = 0; e < WIDTH; ++e) {
             terms.hat[e] = (CENTRED ? terms.hat[e] - means[i] : terms.hat[e]) * scales[i];
@@ -204,14 +145,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) backward_one_block(
     for (int i = 0; i < ROWS; ++i) {
         Sums total = of_row[i];
         if (LANES > 32) {
-            total = sum_of_warps(slots[group * ROWS + i]);
+            total = sum_of_warps(slots[group * ROWS + i], AddSums{});
         }
         const float inner = total.of[0] * (1.0f / N), level = CENTRED ? total.of[KINDS - 1] * (1.0f / N) : 0.0f;
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {
             float out[WIDTH], more[WIDTH];
             if (ADDS) {
-                widen_unit(dss[i][k], more);
+                widen_unit<T, WIDTH>(dss[i][k], more);
             }
             const Terms terms = terms_of(i, k);
 #pragma unroll
@@ -220,7 +161,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) backward_one_block(
                 out[e] = ADDS ? fmaf(change, scales[i], more[e]) : change * scales[i];
             }
             if (has_row(i) && has_unit(k)) {
-                store_unit(dx, (group + i * GROUPS) * UNITS + lane + k * LANES, out);
+                store_unit<T, WIDTH>(dx, (group + i * GROUPS) * UNITS + lane + k * LANES, narrow_unit<T, WIDTH>(out));
             }
         }
     }
@@ -236,9 +177,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) backward_one_block(
                         out[kind][e] = of_column[k][e].of[kind];
                     }
                 }
-                store_unit(dw, lane + k * LANES, out[0]);
+                store_unit<T, WIDTH>(dw, lane + k * LANES, narrow_unit<T, WIDTH>(out[0]));
                 if (CENTRED) {
-                    store_unit(db, lane + k * LANES, out[KINDS - 1]);
+                    store_unit<T, WIDTH>(db, lane + k * LANES, narrow_unit<T, WIDTH>(out[KINDS - 1]));
                 }
             }
         }

@@ -268,10 +268,11 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
         needs=("nvrtc", "cuda", "sm_90"),
     )
     def cuda_columns(*tensors: Tensor) -> Launch:
-        """CUDA C++, persistent clusters with fixed columns: weight (and bias) stay in registers, exchanges are overlapped."""
-        from kernelviz.ops.normalisation import cuda as kernels
+        """CUDA C++, persistent clusters with fixed columns: weight (and bias) stay in registers; few short rows in one wave."""
+        from kernelviz.ops.normalisation import cuda_known_rows as kernels
+        from kernelviz.ops.normalisation.cuda import NormInputs
 
-        return kernels.bind_columns(kernels.NormInputs(**named_inputs(op, tensors), eps=EPS))
+        return kernels.bind(NormInputs(**named_inputs(op, tensors), eps=EPS))
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_slab(*tensors: Tensor) -> Launch:
