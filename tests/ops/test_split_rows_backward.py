@@ -220,8 +220,8 @@ ONE_BLOCK_MISTAKES = {
     "rows have the sums of the first one": (
         "rmsnorm",
         (9, 330),
-        "sum_of_warps(slots[group * ROWS + i])",
-        "sum_of_warps(slots[0])",
+        "sum_of_warps(slots[group * ROWS + i],",
+        "sum_of_warps(slots[0],",
     ),
     "the sum of a warp is left out": ("rmsnorm", (2, 261), "of_warps[warp] : V", "of_warps[0] : V"),
     "the last warp of a few is left out": ("rmsnorm", (2, 250), "warp < WARPS;", "warp < WARPS - 1;"),
