@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import gcd
+
+from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import (
     ONE_PROGRAM,
@@ -25,8 +28,9 @@ LONGEST_BACKWARD_ROW = 2**18
 LONGEST_BACKWARD_ROW_BYTES = 2**19
 CLUSTER = 16
 """Blocks of the largest cluster."""
-ONE_BLOCK_ELEMENTS = 8192
-"""Of the largest backward pass that `cuda_cluster` gives one block, without a second launch: an estimate."""
+ONE_BLOCK_ELEMENTS, ONE_BLOCK_SHARES = 8192, 4096
+"""Of the largest backward pass that `cuda_cluster` gives one block, without a second launch: its elements, and its rows times the
+threads of a warp that share one. Estimates."""
 SLAB_BACKWARD_ROW_BYTES, SLAB_BACKWARD_VECTORS_BYTES = 512, 64
 """Of the longest rows whose backward pass `cuda_slab_stages` takes as slabs, where the rule prefers it, and of those of whole
 16-byte vectors: estimates. H200, in clusters, which the slabs replace: add_rmsnorm of 1,438,707 rows of 11 bf16 119 us (94 in
@@ -158,7 +162,9 @@ def _backward(problem: Problem, card: Card) -> tuple[str, ...]:
 'cuda_slab_stages']
     """
     m, n = problem.sizes["m"], problem.sizes["n"]
-    if m * n <= ONE_BLOCK_ELEMENTS:
+    width = gcd(n, 16 // dtype_named(problem.dtype).itemsize_bytes)
+    shares = m * min(WARP, 1 << (n // width - 1).bit_length())
+    if m * n <= ONE_BLOCK_ELEMENTS and shares <= ONE_BLOCK_SHARES:
         return ("cuda_cluster", "triton_persistent")
     whole = whole_vectors(problem, "n")
     if row_bytes(problem) <= (SLAB_BACKWARD_VECTORS_BYTES if whole else SLAB_BACKWARD_ROW_BYTES):

@@ -23,6 +23,9 @@ ONE_BLOCK_SOURCE = Path(__file__).parent / "cuda_one_block_backward.cu"
 ONE_BLOCK_ELEMENTS = 8192
 """Of the largest problem that one block processes in one launch: up to 96 KiB of loads, which an SM needs about 1 us for, where a
 second launch takes 1.2 us. Not measured."""
+ONE_BLOCK_SHARES = 4096
+"""Of that problem: its rows times the threads of a warp that share one. The block has about 60 instructions for each such
+thread and row, so that more would take longer than a second launch. Not measured."""
 ONE_LOAD_THREADS, ONE_BLOCK_THREADS, MOST_THREADS = 256, 512, 1024
 """Of that block: up to which each element has a thread; at most; and at most where a thread had more than eight elements."""
 FEW_BLOCK_ROWS = 4
@@ -136,6 +139,8 @@ def one_block_tile(m: int, n: int, itemsize_bytes: int, *, centred: bool) -> One
     (OneBlockTile(lanes=16, groups=2, width=1), OneBlockTile(lanes=256, groups=1, width=8))
     >>> one_block_tile(41, 14, 2, centred=True), one_block_tile(2, 4097, 2, centred=True)
     (OneBlockTile(lanes=8, groups=44, width=2), None)
+    >>> one_block_tile(1000, 3, 2, centred=False), one_block_tile(1147, 5, 2, centred=False)
+    (OneBlockTile(lanes=4, groups=128, width=1), None)
     """
     if m * n > ONE_BLOCK_ELEMENTS:
         return None
@@ -143,6 +148,8 @@ def one_block_tile(m: int, n: int, itemsize_bytes: int, *, centred: bool) -> One
     while width < most_width and m * n > ONE_LOAD_THREADS * width:
         width *= 2
     units = n // width
+    if m * min(32, power_of_2(units)) > ONE_BLOCK_SHARES:
+        return None
     each = max(1 if m <= FEW_BLOCK_ROWS else 2, -(-units // ONE_BLOCK_THREADS))
     lanes = power_of_2(units) if units <= 32 else 32 * -(-units // (32 * each))
     if units > 32 and m <= FEW_BLOCK_ROWS:
