@@ -6,6 +6,7 @@ from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import Card, few_long_rows, many_short_rows, row_bytes, triton_vectorises, whole_vectors
 from kernelviz.ops.kernels.row_lanes import row_lanes
+from kernelviz.ops.quantize.slab_ring import number_slab
 
 SHORT_ROW = 8192
 """H200, fp8: 8192 rows of 8192 take 47 us in Triton and 48 in clusters; 2048 rows of 32768 take 54 and 48."""
@@ -21,17 +22,19 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     of a row as a constant; else a program of Triton a row up to 8192 elements, and persistent clusters for longer rows; a block
     of CUDA C++ for short rows and those of no multiple of 16 elements; several blocks a row for rows of more than 1 MiB that are
     fewer than multiprocessors; one or several rows a thread or warp for rows of up to 256 bytes, but Triton from 128 bytes on if
-    they are whole vectors.
+    they are whole vectors; a ring of slabs for many rows of up to 4 KiB that are not whole 16-byte vectors.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. No cluster holds a
     row of more than 1 MiB, and one block a row would leave multiprocessors idle. H200, int8, bf16: 128 rows of 128 took 1.53 us
     in Triton and 1.59 in torch.compile; fp8, fp32: 22,507 rows of 4 took 1.69 in a block of CUDA C++ and 1.77 as slabs. How many
-    lanes are few is an estimate.
+    lanes are few is an estimate. Int8, fp32: 276,663 rows of 674 took 231.8 us in Triton, 269.4 by a block of CUDA C++ a row and
+    210.4 in torch.compile; that the ring is faster is an estimate.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((512, 8192), (512, 131072), (512, 4099), (2**20, 64), (19, 2**20), (2**20, 30), (128, 128))
+    >>> shapes = ((512, 8192), (512, 131072), (512, 4099), (2**20, 64), (19, 2**20), (2**20, 30), (128, 128), (2**17, 1083))
     >>> [quantize(Problem(op="quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_row', 'cuda_columns', 'cuda_registers', 'triton_row', 'cuda_split', 'cuda_slab', 'cuda_slab']
+    ['triton_row', 'cuda_columns', 'cuda_registers', 'triton_row', 'cuda_split', 'cuda_slab', 'cuda_slab', \
+'cuda_slab']
     """
     if few_long_rows(problem, card):
         return ("cuda_split", "cuda_columns", "cuda_registers")
@@ -43,6 +46,8 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
             if _short_vectors(problem)
             else ("cuda_slab", "cuda_registers")
         )
+    if _slab_ring(problem, card, weighted=False):
+        return ("cuda_slab", "cuda_registers", "triton_row")
     if problem.sizes["n"] > SHORT_ROW:
         return ("cuda_columns", "cuda_registers")
     return ("cuda_registers", "triton_row") if _uneven(problem, card) else ("triton_row", "cuda_registers")
@@ -53,7 +58,8 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     of a row as a constant; else a block of CUDA C++ a row where rows of up to 8192 are no more than multiprocessors, and for
     short rows and those of no multiple of 16 elements; else Triton up to 2048 elements, and persistent clusters beyond; several
     blocks a row for rows of more than 1 MiB that are fewer than multiprocessors; one or several rows a thread or warp for rows
-    of up to 256 bytes, but Triton from 128 bytes on if they are whole vectors.
+    of up to 256 bytes, but Triton from 128 bytes on if they are whole vectors; a ring of slabs for many rows of up to 4 KiB that
+    are not whole 16-byte vectors.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. H200, fp16: 19 rows
     of 24.8 million, one block each, take 5984 us; bf16: 180,692 rows of 2, bytes of each stored apart, take 8.12 us; fp16: one
@@ -62,7 +68,8 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (32768, 2048), (8192, 8192), (32768, 2047), (19, 24_846_327), (180_692, 2), (2**16, 64), (1, 26))
     >>> [rmsnorm_quantize(Problem(op="rmsnorm_quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_fused', 'triton_fused', 'cuda_columns', 'cuda_fused', 'cuda_split', 'cuda_slab', 'triton_fused', 'cuda_slab']
+    ['cuda_fused', 'triton_fused', 'cuda_columns', 'cuda_slab', 'cuda_split', 'cuda_slab', \
+'triton_fused', 'cuda_slab']
     """
     n = problem.sizes["n"]
     if few_long_rows(problem, card):
@@ -71,6 +78,8 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("cuda_slab", "triton_fused", "cuda_fused")
     vectors = _short_vectors(problem)
     if row_bytes(problem) <= LONGEST_SLAB_ROW_BYTES and not vectors:
+        return ("cuda_slab", "cuda_fused")
+    if _slab_ring(problem, card, weighted=True):
         return ("cuda_slab", "cuda_fused")
     if n <= SHORT_ROW and (problem.sizes["m"] <= card.multiprocessors or (_uneven(problem, card) and not vectors)):
         return ("cuda_fused",)
@@ -81,6 +90,13 @@ def _known_length(problem: Problem) -> bool:
     """Whether `cuda_slab` gives each row some lanes."""
     itemsize_bytes = dtype_named(problem.dtype).itemsize_bytes
     return row_lanes(problem.sizes["m"], problem.sizes["n"], itemsize_bytes) is not None
+
+
+def _slab_ring(problem: Problem, card: Card, *, weighted: bool) -> bool:
+    """Whether `cuda_slab` copies rows of medium length in slabs, which begin within 16-byte vectors."""
+    (m, n), itemsize_bytes = (problem.sizes[axis] for axis in "mn"), dtype_named(problem.dtype).itemsize_bytes
+    many = number_slab(m, n, itemsize_bytes, card.multiprocessors, weighted=weighted) is not None
+    return many and not whole_vectors(problem, "n")
 
 
 def _short_vectors(problem: Problem) -> bool:

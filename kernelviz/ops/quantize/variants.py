@@ -84,7 +84,7 @@ def rows_variants(target: str) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
     def cuda_slab(x_MN: Tensor) -> Launch:
-        """CUDA C++, many short rows in registers or a ring of slabs, few with lanes each; longer ones as `cuda_registers`."""
+        """CUDA C++, few rows with lanes each, many of up to 4 KiB in registers or slabs; longer ones as `cuda_registers`."""
         from kernelviz.ops.quantize import cuda_slab as kernels
 
         return kernels.bind_slab(x_MN, None, target)
@@ -150,7 +150,7 @@ def rmsnorm_variants() -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
     def cuda_slab(x_MN: Tensor, w_N: Tensor) -> Launch:
-        """CUDA C++, many short rows in registers or a ring of slabs, few with lanes each; longer ones as `cuda_fused`."""
+        """CUDA C++, few rows with lanes each, many of up to 4 KiB in registers or slabs; longer ones as `cuda_fused`."""
         from kernelviz.ops.quantize import cuda_slab as kernels
 
         return kernels.bind_slab(x_MN, w_N, "fp8", eps=EPS)
