@@ -367,7 +367,8 @@ def test_a_test_that_never_ran_comes_first(tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     assert seconds_before("kernels", report) == {}
     told = {"seconds": 2.0, "outcome": "passed"}
-    report.write_text(json.dumps({"parts": {"kernels": {"tests": {"old": told}}}}))
+    cut = {"outcome": "unfinished"}
+    report.write_text(json.dumps({"parts": {"kernels": {"tests": {"old": told, "new": cut}}}}))
     known = seconds_before("kernels", report)
     assert known == {"old": 2.0}
     old, new = SimpleNamespace(nodeid="old"), SimpleNamespace(nodeid="new")

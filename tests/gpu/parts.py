@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pytest
 
@@ -90,9 +90,11 @@ def part_of(item: pytest.Item) -> str:
 
 
 def seconds_before(part: str, report: Path = REPORT) -> dict[str, float]:
-    """How long each test of a part took, by its name, according to the committed report; empty where there is none."""
+    """How long each test of a part took, by its name, according to the committed report; empty where there is none, and without
+    the tests that had not ended with their part."""
     parts = json.loads(report.read_text()).get("parts", {}) if report.is_file() else {}
-    return {test: told["seconds"] for test, told in parts.get(part, {}).get("tests", {}).items()}
+    tests: Mapping[str, Mapping[str, Any]] = parts.get(part, {}).get("tests", {})
+    return {test: told["seconds"] for test, told in tests.items() if "seconds" in told}
 
 
 class Named(Protocol):
