@@ -36,9 +36,11 @@ from kernelviz.ops.catalog.source_code import c_lines  # noqa: E402
 RECORD = HERE / "passed.json"
 FILES = (
     *("test_attention*.py", "test_bounds*.py", "test_convolution*.py", "test_grouped_*.py", "test_interpreter.py"),
-    *("test_argmax_known_length.py", "test_column_sum.py", "test_column_vectors.py", "test_linear_*.py"),
-    *("test_matmul_*.py", "test_one_block.py", "test_row_padding.py", "test_row_starts.py", "test_short_rows.py"),
-    *("test_slab_rows*.py", "test_slices.py", "test_source_digest.py", "test_special_values.py"),
+    *("test_argmax_known_length.py", "test_chain_at_once.py", "test_column_sum.py", "test_column_vectors.py"),
+    *("test_cross_entropy_kernels.py", "test_known_rows.py", "test_linear_*.py", "test_matmul_*.py"),
+    *("test_one_block.py", "test_rope_kernels.py", "test_row_lanes.py", "test_row_padding.py", "test_row_starts.py"),
+    *("test_short_rows.py", "test_slab_ring_*.py", "test_slab_rows*.py", "test_slices.py"),
+    *("test_softmax_short_rows.py", "test_source_digest.py", "test_special_values.py"),
     *("test_split_rows*.py", "test_uniform_fill.py", "test_variants.py", "test_varlen_*.py", "test_w4a16_matmul.py"),
 )
 """The files whose tests depend on nothing but kernels and the code that judges them, by the pattern of their names. New files of
