@@ -56,7 +56,7 @@ from kernelviz.metrics.statistics import (
     MIN_BLOCKS,
     Interval,
     Verdict,
-    judged,
+    judged_as_launched,
     ratio_interval,
     unpaired,
 )
@@ -352,7 +352,7 @@ def _verdict(own: Evidence, own_time: Figure, other: Evidence, other_time: Figur
     ratio = shared if shared is not None and shared.low is not None else unpaired(own_time, other_time)
     if ratio.low is None:
         return Verdict("unclear", None, LEAST_DIFFERENCE, rounds, FewSharedRounds(rounds, MIN_BLOCKS))
-    return judged(ratio, LEAST_DIFFERENCE, rounds)
+    return judged_as_launched(ratio, LEAST_DIFFERENCE, rounds, own_time, other_time)
 
 
 def _decided(assessed: _Assessed, number: Interval, verdict: Verdict | None) -> Assessment:

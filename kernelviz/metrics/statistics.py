@@ -25,6 +25,7 @@ from kernelviz.metrics.verdict_reasons import (
     FewSharedRounds,
     FloorTooWide,
     NoSharedRounds,
+    OtherLaunch,
     Straddles,
     VerdictReason,
 )
@@ -339,15 +340,19 @@ def verdict(time: Figure, baseline: Figure, again: Figure | None = None) -> Verd
     interval, rounds = ratio_interval(time, baseline)
     if interval is None:
         return Verdict("unclear", None, None, 0, NoSharedRounds())
-    return judged(interval, between_launches(noise_floor(baseline, again), time, baseline), rounds)
+    return judged_as_launched(interval, noise_floor(baseline, again), rounds, time, baseline)
 
 
-def between_launches(floor: float, time: Figure, other: Figure) -> float:
-    """The noise floor for two times of which one may be of graphs and the other of calls in the stream: at least the share of the
+def judged_as_launched(interval: Interval, floor: float, rounds: int, time: Figure, other: Figure) -> Verdict:
+    """`judged`. If one of the times is of graphs and the other of calls in the stream, the floor is at least the share of the
     shorter one that LAUNCHES_APART_S is."""
-    if {time.launch, other.launch} != {"graph", "stream"}:
-        return floor
-    return max(floor, LAUNCHES_APART_S / min(time.estimate, other.estimate))
+    other_launch = {time.launch, other.launch} == {"graph", "stream"}
+    apart = LAUNCHES_APART_S / min(time.estimate, other.estimate) if other_launch else 0.0
+    if apart <= floor:
+        return judged(interval, floor, rounds)
+    decided = judged(interval, apart, rounds)
+    open_ended = isinstance(decided.reason, FloorTooWide | Straddles)
+    return replace(decided, reason=OtherLaunch(apart)) if open_ended else decided
 
 
 def judged(interval: Interval, floor: float, rounds: int) -> Verdict:
@@ -395,8 +400,10 @@ def verdict_apart(time: Figure, other: Figure, *, inverted: bool = False) -> Ver
     `inverted`: its ratio is the inverse of that of `other` to `time`, whose interval has slightly different ends.
     """
     ratio = unpaired(other, time).inverse() if inverted else unpaired(time, other)
-    floor = between_launches(2 * LEAST_DIFFERENCE, time, other)
-    decided = verdict_between(ratio, floor, fewest_blocks(time, other))
+    blocks = fewest_blocks(time, other)
+    decided = verdict_between(ratio, 2 * LEAST_DIFFERENCE, blocks)
+    if ratio.low is not None:
+        decided = judged_as_launched(ratio, 2 * LEAST_DIFFERENCE, blocks, time, other)
     assert not isinstance(decided.reason, ByBaseline | Apart)  # `verdict_between` gives no such reason
     return replace(decided, reason=Apart(decided.reason))
 

@@ -75,7 +75,7 @@ def uncertainty(figure: Figure) -> Uncertainty | None:
         blocks,
         buffers=Z * _between_buffers(figure),
         ticks=TICK_S / figure.blocks[0].size / 2 / figure.estimate if traced else 0.0,
-        tracing=_tracing(figure) if traced and figure.launch == "graph" else 0.0,
+        tracing=_tracing(figure) if traced and (figure.launch == "graph" or figure.correction_s) else 0.0,
         change=change,
     )
 

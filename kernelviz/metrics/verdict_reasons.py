@@ -60,7 +60,16 @@ class NotStable:
     """One of the times has two levels, and which of the two times is shorter depends on the level."""
 
 
-DirectReason = NoSharedRounds | FewSharedRounds | Clears | FloorTooWide | Straddles | FewBlocks | NotStable
+@dataclass(frozen=True, slots=True)
+class OtherLaunch:
+    """One of the times is of graphs and the other of calls in the stream, which alone may differ by this fraction."""
+
+    floor: float
+
+
+DirectReason = (
+    NoSharedRounds | FewSharedRounds | Clears | FloorTooWide | Straddles | FewBlocks | NotStable | OtherLaunch
+)
 
 
 @dataclass(frozen=True, slots=True)

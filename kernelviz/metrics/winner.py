@@ -16,9 +16,8 @@ from kernelviz.metrics.stability import level_decides
 from kernelviz.metrics.statistics import (
     LEAST_DIFFERENCE,
     Verdict,
-    between_launches,
     in_passes,
-    judged,
+    judged_as_launched,
     noise_floor,
     opposed,
     ratio_interval,
@@ -145,18 +144,19 @@ def compared(time: Figure, other: Figure, base: Figure | None, again: Figure | N
     Their ratio is then that of their two ratios to the baseline, each resampled over its own rounds. Both comparisons have the
     noise floor, so the ratio must clear twice the floor.
     """
-    floor = between_launches(noise_floor(base, again) if base else LEAST_DIFFERENCE, time, other)
+    floor = noise_floor(base, again) if base else LEAST_DIFFERENCE
     if level_decides(time, other):
         return Verdict("unclear", None, floor, 0, NotStable())
     # Against the baseline, the ratio is always that of the table: the other time over the baseline's. The bootstrap of the
     # inverse ratio has slightly different ends, with which the winner's verdict could contradict the table's.
     interval, rounds = ratio_interval(other, time) if time is base else ratio_interval(time, other)
     if interval is not None:
-        return judged(interval.inverse() if time is base else interval, floor, rounds)
+        return judged_as_launched(interval.inverse() if time is base else interval, floor, rounds, time, other)
     first, second = (round_ratios(time, base), round_ratios(other, base)) if base else ((), ())
     if not len(first) or not len(second):
         return Verdict("unclear", None, None, 0, NoSharedRounds(with_baseline=base is None))
     ratio_of = ratio_of_passes if in_passes(time.blocks) else ratio_of_medians
-    verdict = judged(ratio_of(first, second), 2 * floor, min(len(first), len(second)))
+    shared = min(len(first), len(second))
+    verdict = judged_as_launched(ratio_of(first, second), 2 * floor, shared, time, other)
     assert not isinstance(verdict.reason, ByBaseline | Apart)  # `judged` gives no other reasons than its own
     return replace(verdict, reason=ByBaseline(verdict.reason))

@@ -161,7 +161,10 @@ def describe_noise(comparison: Comparison) -> Text:
             "Each variant was measured in a process of its own, so no round has both. The noise floor is twice the usual one."
         )
     if any(p.shared for p in comparison.pairs):
-        return Text("Both variants were measured in the same rounds. The noise floor is that of the baseline.")
+        return Text(
+            "Both variants were measured in the same rounds. The noise floor is that of the baseline; "
+            "between a time of graphs and one of the stream it is at least 0.15 µs."
+        )
     if comparison.noise is None and not comparison.judged:
         return Text("Not needed, because no case has a verdict.")
     if comparison.noise is None and comparison.a.environment.device.name != comparison.b.environment.device.name:

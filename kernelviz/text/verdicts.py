@@ -44,6 +44,9 @@ VERDICT_REASONS: Mapping[type, Template] = {
     v.Clears: lambda reason: (
         f"the whole 95 % interval is {'inside' if reason.where == 'inside' else 'beyond'} the {_floor(reason.floor)}"
     ),
+    v.OtherLaunch: lambda reason: (
+        f"one was launched in graphs and the other into the stream, which alone may differ by {units.width(reason.floor)}"
+    ),
     v.FloorTooWide: lambda reason: f"measurement noise ({units.width(reason.floor)}) is too high to compare",
     v.NotStable: "one of the times has two levels, and the verdict depends on which one counts",
     v.Straddles: lambda reason: f"the 95 % interval is partly inside the {_floor(reason.floor)} (measure longer)",

@@ -334,6 +334,10 @@ PAIRS: tuple[tuple[v.PairReason, str], ...] = (
     (v.FewSharedRounds(4, 10), "only 4 rounds measured both, and an interval needs 10"),
     (v.Clears("below", 0.005), "the whole 95 % interval is beyond the ±0.5 % noise floor"),
     (v.Clears("inside", 0.005), "the whole 95 % interval is inside the ±0.5 % noise floor"),
+    (
+        v.OtherLaunch(0.141),
+        "one was launched in graphs and the other into the stream, which alone may differ by 14.1 %",
+    ),
     (v.FloorTooWide(0.084), "measurement noise (8.4 %) is too high to compare"),
     (v.NotStable(), "one of the times has two levels, and the verdict depends on which one counts"),
     (v.Straddles(0.005), "the 95 % interval is partly inside the ±0.5 % noise floor (measure longer)"),

@@ -45,7 +45,7 @@ from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.measure.timing.compilations import compilations
 from kernelviz.measure.timing.rounds import START, Rounds, Series
 from kernelviz.measure.timing.secondary import Progress, SecondaryTimings
-from kernelviz.measure.timing.timer import CallRaised
+from kernelviz.measure.timing.timer import CallRaised, may_compile
 from kernelviz.measure.timing.trace import TraceError, WrongWork
 from kernelviz.metrics.statistics import MIN_BLOCKS
 from kernelviz.ops import Op, Variant
@@ -110,8 +110,7 @@ class ProblemMeasurement:
         self.alone = self.base if len(series) == 1 else None
         # A single series has no verdict that needs a noise floor.
         again = self.again if len(series) > 1 else None
-        beside = [self.base.timed] if self.base is not None and self.base.blocks else []
-        self.state.timer.launch_alike([one.timed for one in fresh], beside)
+        self._launch_alike(fresh)
         before = compilations()
         try:
             self.rounds.take_stable(
@@ -127,9 +126,10 @@ class ProblemMeasurement:
             return []
         self._check_functions()
         compiled = compilations() > before
+        suspects = may_compile([b.timed for b in ready])
         now = self.watch.summary()
         for b, s in zip(ready, fresh, strict=True):
-            if compiled and b.timed.launch_mode == "stream":  # a graph's replay cannot compile
+            if compiled and any(b.timed is one for one in suspects):
                 self._fail(b.variant, "wrong", Recompiled(), b)
             else:
                 if s.blocks:  # otherwise the outputs are those of the checks
@@ -140,6 +140,15 @@ class ProblemMeasurement:
             # The baseline's rounds beside a slowly compiled variant extend its series: its result is emitted again.
             self.emit(CaseDone(result=self._measured(self.base_bound, self.base, now)))
         return []
+
+    def _launch_alike(self, fresh: Sequence[Series]) -> None:
+        """Let the calls of these rounds be launched in the same way where it matters; the baseline's, too, if it has no times."""
+        base = None if self.base is None or any(one is self.base for one in fresh) else self.base
+        free = [one.timed for one in fresh]
+        beside = []
+        if base is not None:
+            (beside if base.blocks else free).append(base.timed)
+        self.state.timer.launch_alike(free, beside)
 
     def _without(self, ready: Sequence[BoundVariant], error: CallRaised) -> list[BoundVariant]:
         """Fail the variant whose call raised the exception, and return the others. It may be the baseline of earlier rounds."""

@@ -52,8 +52,12 @@ class CudaTimed:
         self._written = [self.outputs] if self.static else []
 
     @property
+    def captured(self) -> bool:
+        return bool(self.graphs)
+
+    @property
     def launch_mode(self) -> LaunchMode:
-        return "graph" if self.graphs and not self.in_stream else "stream"
+        return "graph" if self.captured and not self.in_stream else "stream"
 
     def add(self, bound_launch: BoundLaunch) -> None:
         """Add a launch of the same call that is bound to other buffers."""

@@ -114,7 +114,8 @@ class CudaTimer:
             timed.use_stamps(refined.stamps)
 
     def launch_alike(self, timed: Sequence[Timed], beside: Sequence[Timed] = ()) -> None:
-        """See DeviceTimer. Short calls of one kernel are launched into the stream if a call beside them has to be."""
+        """See DeviceTimer. If the shortest call takes less than SHORT_S, calls of one kernel are launched into the stream where a
+        call beside them has to be."""
         fresh = [one for one in timed if isinstance(one, CudaTimed)]
         for one in fresh:
             one.in_stream = False

@@ -30,7 +30,7 @@ from kernelviz.measure.session.device_state import DeviceState, Watch
 from kernelviz.measure.timing.compilations import compilations
 from kernelviz.measure.timing.energy import energy
 from kernelviz.measure.timing.rounds import Rounds, Series
-from kernelviz.measure.timing.timer import BoundLaunch, Calls
+from kernelviz.measure.timing.timer import BoundLaunch, Calls, may_compile
 from kernelviz.metrics.absences import never_measured
 from kernelviz.metrics.statistics import median_interval
 
@@ -181,7 +181,8 @@ class SecondaryTimings:
         rounds = Rounds(timer, self.method, self.stop, self.watch.look)
         rounds.take_stable([*series, again] if again else series, base, again, lambda f: self.progress(f / 2))
         if compilations() > before:
-            self.compiled |= {s.name for s in series if s.timed.launch_mode == "stream"}
+            suspects = may_compile([s.timed for s in series])
+            self.compiled |= {s.name for s in series if any(s.timed is one for one in suspects)}
         for s in series:
             self.notes[s.name] += s.notes("warm")
             self.retried[s.name] = s.retried

@@ -148,8 +148,19 @@ class Timed(Protocol):
     def launch_mode(self) -> LaunchMode:
         """How its calls are launched when they are timed."""
 
+    @property
+    def captured(self) -> bool:
+        """Whether the call is in graphs, also if it is launched into the stream beside others."""
+
     def run_once(self) -> tuple[Tensor, ...]:
         """Poison the outputs, run exactly what will be timed, wait, and return the outputs of the first launch."""
+
+
+def may_compile(timed: Sequence[Timed]) -> list[Timed]:
+    """Those of these calls that may have compiled something while they were timed: those of the stream, since a graph's replay
+    cannot; captured ones among them only if there is no other."""
+    in_stream = [one for one in timed if one.launch_mode == "stream"]
+    return [one for one in in_stream if not one.captured] or in_stream
 
 
 class DeviceTimer(Protocol):

@@ -32,7 +32,8 @@ SHORTER_S, SHORTER_SHARE = 0.8e-6, 0.005
 """A call that tracing shortens by more than the first, and by more than this share of it, is another call while it is traced. It
 is timed by events, which resolve SHORTER_S."""
 MOST_SHARE = 1 / 3
-"""If the difference is a larger share of a call, it is an error of this measurement. The largest cost of tracing seen is 8 %."""
+"""If what counts of the difference is a larger share of a call, it is an error of this measurement. The largest cost of tracing
+seen is 8 %."""
 COVER_CYCLES, MOST_COVER_CYCLES = 2_000_000, 32_000_000
 """A kernel that only waits (1 ms at 2 GHz) runs before a graph, so that the whole graph is in the queue before its first kernel
 runs. When the host was late, the kernel waits twice as long from the next attempt on, and each new graph begins with half of that
@@ -83,10 +84,8 @@ class TracingCost:
             return None
         if len(differences_s) < LEAST_ATTEMPTS:
             return None
-        added_s = median(differences_s) - nothing_s
-        if abs(added_s) > MOST_SHARE * call_s:
-            return None
-        return counted_s(added_s, call_s)
+        counts_s = counted_s(median(differences_s) - nothing_s, call_s)
+        return None if abs(counts_s) > MOST_SHARE * call_s else counts_s
 
     def _nothing_s(self) -> float | None:
         """The cost of tracing for an empty kernel in the same pattern; None while the host is too busy to measure it."""

@@ -11,8 +11,8 @@ TILE_BYTES = 16 * 1024
 """Of a row, a program of Triton at once."""
 VECTOR_BYTES, SHORT_ROW_UNITS = 16, 64
 """`cuda_vec16_unrolled` copies units: the widest pieces of 2 to 16 bytes of which all rows consist. It has a kernel for the
-length of rows of up to SHORT_ROW_UNITS units. H200, us by that kernel and in Triton's tiles: 2.6 million rows of 48 bytes 37.9
-and 156; a million of 132 bytes, 4 at once, 106 and 486."""
+length of rows of up to SHORT_ROW_UNITS units, and of few rows of up to 1024 16-byte vectors. H200, us by that kernel and in
+Triton's tiles: 2.6 million rows of 48 bytes 37.9 and 156; a million of 132 bytes, 4 at once, 106 and 486."""
 LONG_UNIT_BYTES = 8
 """Of a longer row, where other kernels are faster with smaller units: 47 rows of 1.95 MB, 2 bytes at once, 93 us and 55 in
 tiles; 853 rows of 19,432 bytes, 8 at once, 6.64 us and 7.61 in slices."""

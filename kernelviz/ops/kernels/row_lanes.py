@@ -35,7 +35,8 @@ class RowLanes:
 def row_lanes(m: int, n: int, itemsize_bytes: int) -> RowLanes | None:
     """How m rows of n elements are shared; None for more or longer ones than the kernel is for.
 
-    A lane has one unit of four or eight elements, or two smaller ones: a step of a reduction takes as long as several elements.
+    A lane has one unit of four or eight elements, or two smaller ones, and more of a row that is longer than a warp has of these:
+    a step of a reduction takes as long as several elements.
 
     >>> row_lanes(1, 1, 4), row_lanes(1, 26, 2)
     (RowLanes(unit=1, lanes=1, blocks=1, threads=32), RowLanes(unit=2, lanes=8, blocks=1, threads=32))

@@ -35,11 +35,13 @@ SLAB_BACKWARD_ROW_BYTES, SLAB_BACKWARD_VECTORS_BYTES = 512, 64
 """Of the longest rows whose backward pass `cuda_slab_stages` takes as slabs, where the rule prefers it, and of those of whole
 16-byte vectors: estimates. H200, in clusters, which the slabs replace: add_rmsnorm of 1,438,707 rows of 11 bf16 119 us (94 in
 Triton, about 30 for its bytes), rmsnorm of 2,097,152 rows of 4 fp32 29.8 (43 and 24)."""
-FEW_ROWS, FEW_ELEMENTS = 128, 8192
-"""Of rows of at most 1024 elements, up to which `cuda_columns` has a kernel for their length and no more blocks than SMs; more
-rows, if all together are no more elements. Estimates. H200, before that kernel: add_rmsnorm of 24 rows of 840 bf16 took 1.79 us
-there, 2.25 by a program of Triton each and 2.18 by persistent ones; 128 rows of 40 took 1.57, 1.67 and 2.47; rmsnorm of 8 rows
+FEW_BLOCKS, FEW_ELEMENTS = 128, 8192
+"""Blocks up to which `cuda_columns` has a kernel for the length of rows of at most 1024 elements, and elements of more than so
+many rows: of short ones, a block has several. Estimates. H200, before that kernel: add_rmsnorm of 24 rows of 840 bf16 took 1.79
+us there, 2.25 by a program of Triton each and 2.18 by persistent ones; 128 rows of 40 took 1.57, 1.67 and 2.47; rmsnorm of 8 rows
 of 80 fp32 1.47, 1.34 and 1.39."""
+THREADS_OF_ROWS = 128
+"""Of a block of several rows, of which each has a power of two of up to 32."""
 FEW_BACKWARD_ROW_BYTES = 16 * 1024
 BLOCK_ROW_BYTES = 32 * 1024
 """Of the longest row that `cuda_cluster` gives one block. H200, layernorm: 3 rows of 102,693 fp32 take 8.39 us by clusters
@@ -47,7 +49,8 @@ and 9.06 by persistent ones, which prefetch the next row."""
 
 
 def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Persistent programs of Triton for no more rows than multiprocessors; else a program a row up to 16384 elements, and
+    """CUDA C++ for the length of a few rows of at most 1024 elements; persistent programs of Triton for no more longer rows than
+    multiprocessors; else a program a row up to 16384 elements, and
     prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows, for those of no multiple of 16 elements, and for a few that
     no cluster keeps; a cluster for each of so few longer rows that all of them are in progress at once.
 
@@ -85,7 +88,8 @@ def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def add_rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Persistent programs of Triton for no more rows than multiprocessors; else a program a row up to 32768 elements, and
+    """CUDA C++ for the length of a few rows of at most 1024 elements; persistent programs of Triton for no more longer rows than
+    multiprocessors; else a program a row up to 32768 elements, and
     prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows and those of no multiple of 16 elements; a cluster for each
     of a few longer ones.
 
@@ -114,7 +118,7 @@ def _uneven(problem: Problem, card: Card) -> tuple[str, ...]:
     n = problem.sizes["n"]
     if problem.direction == "backward":
         return _backward(problem, card)
-    if n <= ONE_PROGRAM and (problem.sizes["m"] <= FEW_ROWS or problem.sizes["m"] * n <= FEW_ELEMENTS):
+    if _has_known_length(problem):
         return ("cuda_columns", "cuda_registers")
     if few_long_rows(problem, card):
         return ("cuda_split", "cuda_registers")
@@ -126,6 +130,20 @@ def _uneven(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("cuda_cluster", "cuda_registers")
     uneven = not triton_vectorises(n) or many_short_rows(problem, card)
     return ("cuda_columns", "cuda_registers") if uneven else ()
+
+
+def _has_known_length(problem: Problem) -> bool:
+    """Whether `cuda_columns` has a kernel for rows of this length, and it is chosen.
+
+    >>> shapes = ((24, 840), (129, 840), (200, 40), (200, 37), (500, 21))
+    >>> [_has_known_length(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16")) for m, n in shapes]
+    [True, False, True, False, False]
+    """
+    m, n = problem.sizes["m"], problem.sizes["n"]
+    units = n // gcd(n, 16 // dtype_named(problem.dtype).itemsize_bytes)
+    rows = THREADS_OF_ROWS >> (units - 1).bit_length() if units <= WARP else 1
+    few = m <= FEW_BLOCKS or m * n <= FEW_ELEMENTS
+    return n <= ONE_PROGRAM and few and m <= FEW_BLOCKS * rows
 
 
 def _by_length(problem: Problem, card: Card, longest: int) -> tuple[str, ...]:

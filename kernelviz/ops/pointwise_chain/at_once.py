@@ -27,18 +27,23 @@ class AtOnce:
     threads: int
 
 
-def at_once(m: int, n: int, steps: int, itemsize_bytes: int) -> AtOnce | None:
-    """How threads share m rows of n elements; None for more elements or steps than the kernel is for.
+def at_once(m: int, n: int, steps: int, itemsize_bytes: int, *, packed: bool = False) -> AtOnce | None:
+    """How threads share m rows of n elements; None for more elements or steps than the kernel is for, and, if they are `packed`,
+    for rows that are not whole pairs.
 
     >>> at_once(631, 1, 3, 4), at_once(16, 4096, 4, 2), at_once(16, 4097, 4, 2), at_once(8192, 4096, 4, 2)
     (AtOnce(unit=1, threads=631), AtOnce(unit=4, threads=16384), AtOnce(unit=1, threads=65552), None)
+    >>> at_once(64, 256, 4, 2, packed=True), at_once(1, 451, 4, 2, packed=True)
+    (AtOnce(unit=2, threads=8192), None)
     """
     if steps > MOST_STEPS:
         return None
     widest = math.gcd(n, VEC16_BYTES // itemsize_bytes)
     while widest * steps > MOST_FACTORS:
         widest //= 2
-    unit = 1
+    unit = 2 if packed else 1
+    if unit > widest:
+        return None
     while unit < widest and m * n // unit > FEW_THREADS:
         unit *= 2
     threads = m * n // unit

@@ -20,8 +20,9 @@ FEW_IN_PIECES = 2**18
 
 def chain(problem: Problem, card: Card) -> tuple[str, ...]:
     """CUDA C++ with the factors of all steps loaded at once for at most 16 steps of so few elements that about 1000 threads a
-    multiprocessor have all of them, with packed pairs of 16-bit floats; packed pairs also for more than 2^19 elements; Triton for
-    other 16-bit floats and for fp32, unless it has more than 2^18 elements in rows that are not whole vectors.
+    multiprocessor have all of them, with packed pairs of 16-bit floats where rows are whole pairs; packed pairs also for more
+    than 2^19 elements; Triton for other 16-bit floats and for fp32, unless it has more than 2^18 elements in rows that are not
+    whole vectors.
 
     Triton loads the factors of a step when it starts: k latencies of memory. H200, fp32: 631 rows of one element and 3 steps took
     1.64 us in Triton, 1.22 in torch.compile, which loads all at once; the limits of CUDA C++ are estimates.
@@ -38,7 +39,7 @@ def chain(problem: Problem, card: Card) -> tuple[str, ...]:
     m, n, k = (problem.sizes[axis] for axis in "mnk")
     elements = m * n
     if at_once(m, n, k, dtype_named(problem.dtype).itemsize_bytes) is not None:
-        pairs = problem.dtype != "fp32"
+        pairs = problem.dtype != "fp32" and n % 2 == 0
         return ("cuda_fused_packed", "cuda_fused", "triton_fused") if pairs else ("cuda_fused", "triton_fused")
     if problem.dtype == "fp32" and elements > FEW_IN_PIECES and not whole_vectors(problem, "n"):
         return ("cuda_fused", "triton_fused")

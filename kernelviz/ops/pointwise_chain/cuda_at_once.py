@@ -27,7 +27,7 @@ def bind_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor, *, packed: bool = False
 
     require_contiguous(x_MN=x_MN, s_KN=s_KN, b_KN=b_KN)
     (m, n), steps = x_MN.shape, s_KN.shape[0]
-    shape = at_once(m, n, steps, x_MN.element_size())
+    shape = at_once(m, n, steps, x_MN.element_size(), packed=packed)
     if shape is None or any(tensor.data_ptr() % VEC16_BYTES for tensor in (x_MN, s_KN, b_KN)):
         return bind_rows(x_MN, s_KN, b_KN, packed=packed)
     out_MN = torch.empty_like(x_MN)

@@ -1,6 +1,6 @@
 // `quantize_fp8`, `quantize_int8` (INT8) and `rmsnorm_quantize_fp8` (NORM) of few rows of LENGTH elements, each by ROW_LANES lanes of a warp. A kernel
 // of about 1 us takes as long as the fetches of its code and one latency of memory: so all loads come first, nothing is exchanged but by shuffles,
-// there is no branch, and no treatment of denormal numbers, which do not occur here.
+// there is no branch, and no treatment of denormal numbers, which decide no result here.
 // Rows of x and w consist of units of UNIT elements, a power of two of at most 16 bytes; as many bytes of numbers are stored at once.
 #include "access_bits.cuh"
 #include "adjacent_sum.cuh"

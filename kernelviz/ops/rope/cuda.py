@@ -122,9 +122,10 @@ def bind_vec16(
     names: tuple[str, str] = ("q_TH2P", "k_TH2P"),
     heads_a_thread: int | None = None,
 ) -> Launch:
-    """16-byte vectors of both halves, several heads a thread; or one vector of each half a thread, as wide as fits.
+    """16-byte vectors of both halves, several heads a thread; or one vector of each half a thread.
 
-    The latter is for few elements, and for halves that are not whole vectors, are too long or do not start on 16 bytes.
+    The latter is for few elements, where vectors are as narrow as leaves few threads, and for halves that are not whole vectors,
+    are too long or do not start on 16 bytes.
 
     With `in_place` the results are the inputs. `back`: the backward pass. Raises BadField for tensors that are not contiguous.
     """

@@ -34,7 +34,7 @@ def bind_slab(x_MN: Tensor, *, ring: SlabRing = ONE_SLAB) -> Launch:
 def bind_slab_backward(x_MN: Tensor, dy_MN: Tensor, *, ring: SlabRing = ONE_SLAB) -> Staged:
     """The backward pass of `bind_slab`, after its forward pass; longer rows as `bind_row_backward`. Errors as above.
 
-    A `ring` that keeps very short rows in registers walks rows that divide a 16-byte vector without slabs.
+    If `ring.very_short` is set, rows that divide a 16-byte vector are processed without slabs (`short_rows`).
     """
     import torch
 
