@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from kernelviz.core import Kernel
+from kernelviz.core import Block, Kernel
+from kernelviz.measure.session.problem_measurement import ProblemMeasurement
 from kernelviz.measure.timing.capture import CudaTimed
 from kernelviz.measure.timing.cuda import CudaTimer
-from kernelviz.measure.timing.timer import BoundLaunch
+from kernelviz.measure.timing.rounds import Series
+from kernelviz.measure.timing.timer import BoundLaunch, may_compile
 
 TRACED = SimpleNamespace(tracer=object(), replayed=lambda timed, index: None)
 BY_EVENTS = SimpleNamespace(tracer=None, replayed=lambda timed, index: None)
@@ -67,6 +69,24 @@ def test_short_calls_of_one_kernel_follow_one_that_has_to_be_in_the_stream(
     fresh: Sequence[tuple[str, float, int]], beside: Sequence[tuple[str, float, int]], expected: list[str]
 ) -> None:
     assert modes([timed(*one) for one in fresh], [timed(*one) for one in beside]) == expected
+
+
+@pytest.mark.parametrize(("blocks", "expected"), [(0, "stream"), (1, "graph")])
+def test_a_baseline_that_has_no_times_yet_follows_a_variant_beside_it(blocks: int, expected: str) -> None:
+    """Of a baseline that was measured alone, the times are dropped when others join it."""
+    measurement = object.__new__(ProblemMeasurement)
+    baseline = Series("baseline", timed("graph"), blocks=[Block(size=1, started_s=0.0)] * blocks)
+    measurement.__dict__.update(state=SimpleNamespace(timer=timer()), base=baseline)
+    measurement._launch_alike([Series("slow", timed("stream"))])
+    assert baseline.timed.launch_mode == expected
+
+
+def test_a_captured_call_is_suspected_of_compiling_only_if_no_other_is_in_the_stream() -> None:
+    graph, moved, stream = timed("graph"), timed("graph"), timed("stream")
+    timer().launch_alike([moved], [stream])
+    assert [one is stream for one in may_compile([graph, moved, stream])] == [True]
+    assert [one is moved for one in may_compile([graph, moved])] == [True]
+    assert may_compile([graph]) == []
 
 
 def test_a_call_that_is_timed_by_events_stays_in_its_graph() -> None:

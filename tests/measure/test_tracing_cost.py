@@ -173,7 +173,7 @@ def timed_by(source: Source, label: str, span_ns: int) -> CudaTimed:
         first_cycles=torch.zeros(2), last_cycles=torch.zeros(2), span_ns=span_ns, span_s=span_ns / 1e9
     )
     timed.__dict__.update(launches=[PLACE], warm=False, replay=lambda index: timed.stamps.replayed.append(label))
-    timed.__dict__.update(capture=lambda samples, graphs: timed.__dict__.update(captured=(samples, graphs)))
+    timed.__dict__.update(capture=lambda samples, graphs: timed.__dict__.update(captured_again=(samples, graphs)))
     return timed
 
 
@@ -199,7 +199,7 @@ def test_a_call_that_tracing_shortens_is_timed_without_the_tracer(added_us: floa
     assert [n.by_s for n in timed.notes if isinstance(n, TracingShortens)] == (
         [pytest.approx(19 * US)] if by == "events" else []
     )
-    assert getattr(timed, "captured", None) == ((2, 2) if by == "events" else None)
+    assert getattr(timed, "captured_again", None) == ((2, 2) if by == "events" else None)
     warm = timed_by(traced, "erf, warm", 113_000)
     timer.refine_like(warm, timed)
     assert (timer.timer_of(warm), warm.correction_s) == (by, timed.correction_s)

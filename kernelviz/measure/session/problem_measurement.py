@@ -144,11 +144,9 @@ class ProblemMeasurement:
     def _launch_alike(self, fresh: Sequence[Series]) -> None:
         """Let the calls of these rounds be launched in the same way where it matters; the baseline's, too, if it has no times."""
         base = None if self.base is None or any(one is self.base for one in fresh) else self.base
-        free = [one.timed for one in fresh]
-        beside = []
-        if base is not None:
-            (beside if base.blocks else free).append(base.timed)
-        self.state.timer.launch_alike(free, beside)
+        measured = [] if base is None or not base.blocks else [base.timed]
+        free = [] if base is None or base.blocks else [base.timed]
+        self.state.timer.launch_alike([*(one.timed for one in fresh), *free], measured)
 
     def _without(self, ready: Sequence[BoundVariant], error: CallRaised) -> list[BoundVariant]:
         """Fail the variant whose call raised the exception, and return the others. It may be the baseline of earlier rounds."""

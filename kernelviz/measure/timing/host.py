@@ -34,6 +34,7 @@ class HostTimed:
     """A call to be timed by the host clock: after a flush, or (warm) after an untimed call."""
 
     launch_mode: LaunchMode = "call"
+    captured = False
     correction_s = 0.0
 
     def __init__(self, bound_launch: BoundLaunch, *, warm: bool = False) -> None:
