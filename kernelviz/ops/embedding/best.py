@@ -21,13 +21,17 @@ SLICED_ROW_BYTES, ROW_PROGRAM_BYTES = 8 * 1024, 768
 1,055 rows of 13,964 bytes take 6.56 us in slices, whose stores are of 16 bytes wherever a row begins, and 9.36 in tiles;
 7,683 of 11,908 bytes 27.0 and 34.8; 7,757 of 786 bytes 6.01 by programs and 6.69 in tiles. A program starts each 0.6 ns, in
 which it must move a row."""
+FEWEST_BYTES = 16
+"""Of all rows, up to which each has a program of Triton: an estimate. H200: 3 rows of one fp16 take 1.43 us so, and 1.53 by
+units; one row of 19 fp32 takes 1.50 and 1.46."""
 BLOCK_ROW_BYTES = 256 * 16
 """A row with a 16-byte vector for each of the 256 threads of a block."""
 
 
 def rows(problem: Problem, card: Card) -> tuple[str, ...]:
     """Units of CUDA C++, except for blocks of CUDA C++ for rows of whole 16-byte vectors from 4 KiB on, slices for rows of
-    more than 64 KiB and uneven ones from 8 KiB on, and programs or tiles of Triton for shorter uneven ones.
+    more than 64 KiB and uneven ones from 8 KiB on, and programs or tiles of Triton for shorter uneven ones and for at most 16
+    bytes in all.
 
     Rows of more than 64 KiB are cut into slices where ids are no fewer than rows or rows begin within a vector: slices read
     a row that several ids name once. Uneven rows are of more than 64 units of fewer than 8 bytes; they have a program each
@@ -35,10 +39,8 @@ def rows(problem: Problem, card: Card) -> tuple[str, ...]:
     than the multiprocessors. Blocks are for ids that are more than the multiprocessors, because few blocks share the bytes of a
     row.
 
-    Units of few rows are compiled for their length and have no branch. That they are the fastest is an estimate: before,
-    H200, one row of 19 fp32 took 1.42 us so and 1.50 by a program of Triton, 63 rows of 62 bf16 1.73 and 1.76, 8 rows of 48
-    fp16 1.63 and 1.58, 3 rows of one fp16 1.53 and 1.43; 1,366 rows of 48 bytes took 2.09 us by units of any length and 1.94
-    in tiles.
+    Units of few rows are compiled for their length and have no branch. H200: one row of 19 fp32 takes 1.46 us so and 1.50 by a
+    program of Triton, 16 rows of 4096 bf16 1.71 and 1.75; 1,366 rows of 48 bytes take 1.89 us so and 1.92 in tiles.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (65536, 4096), (65536, 64), (4, 2**27), (65536, 3), (65536, 131), (273, 4438853), (1055, 6983))
@@ -47,14 +49,17 @@ def rows(problem: Problem, card: Card) -> tuple[str, ...]:
 'triton_tile', 'cuda_slices', 'cuda_slices']
     >>> rows(Problem(op="gather", sizes={"v": 2, "t": 4, "d": 2**27}, dtype="bf16"), H200)[0]
     'cuda_slices'
-    >>> [rows(Problem(op="gather", sizes={"v": 5311, "t": t, "d": 393}, dtype="bf16"), H200)[0] for t in (7757, 100)]
-    ['triton_row', 'triton_row']
+    >>> shapes = ((7757, 393), (100, 393), (3, 1))
+    >>> [rows(Problem(op="gather", sizes={"v": 5311, "t": t, "d": d}, dtype="bf16"), H200)[0] for t, d in shapes]
+    ['triton_row', 'triton_row', 'triton_row']
     """
     of_row, t = row_bytes(problem, "d"), problem.sizes["t"]
     few, even = t <= card.multiprocessors, whole_vectors(problem, "d")
     unit = math.gcd(of_row, VECTOR_BYTES)
     many_units = not even and of_row > SHORT_ROW_UNITS * unit
     uneven = many_units and unit < LONG_UNIT_BYTES
+    if t * of_row <= FEWEST_BYTES:
+        return ("triton_row", "cuda_vec16_unrolled")
     if few and of_row <= TILE_BYTES:
         return ("triton_row", "cuda_row_vec16") if many_units else ("cuda_vec16_unrolled", "triton_row")
     shared = t >= problem.sizes["v"]  # several ids name one row

@@ -31,15 +31,18 @@ CLUSTER = 16
 ONE_BLOCK_ELEMENTS, ONE_BLOCK_SHARES = 8192, 4096
 """Of the largest backward pass that `cuda_cluster` gives one block, without a second launch: its elements, and its rows times the
 threads of a warp that share one. Estimates."""
-SLAB_BACKWARD_ROW_BYTES, SLAB_BACKWARD_VECTORS_BYTES = 512, 64
+SLAB_BACKWARD_ROW_BYTES, SLAB_BACKWARD_VECTORS_BYTES = 512, 128
 """Of the longest rows whose backward pass `cuda_slab_stages` takes as slabs, where the rule prefers it, and of those of whole
-16-byte vectors: estimates. H200, in clusters, which the slabs replace: add_rmsnorm of 1,438,707 rows of 11 bf16 119 us (94 in
-Triton, about 30 for its bytes), rmsnorm of 2,097,152 rows of 4 fp32 29.8 (43 and 24)."""
+16-byte vectors, which is an estimate. H200, as slabs and in clusters: add_rmsnorm of 1,438,707 rows of 11 bf16 37.6 and 119 us,
+of 500 rows of 24 fp32 3.94 and 4.46; rmsnorm of 2,097,152 rows of 4 fp32 26.9 and 29.7; layernorm of 40,000 rows of 255 fp16 20.5
+and 61.0."""
 FEW_BLOCKS, FEW_ELEMENTS = 128, 8192
-"""Blocks up to which `cuda_columns` has a kernel for the length of rows of at most 1024 elements, and elements of more than so
-many rows: of short ones, a block has several. Estimates. H200, before that kernel: add_rmsnorm of 24 rows of 840 bf16 took 1.79
-us there, 2.25 by a program of Triton each and 2.18 by persistent ones; 128 rows of 40 took 1.57, 1.67 and 2.47; rmsnorm of 8 rows
-of 80 fp32 1.47, 1.34 and 1.39."""
+"""Blocks up to which `cuda_columns` has a kernel for the length of rows of at most 1024 elements or 512 16-byte vectors, and
+elements of more than so many rows: of short ones, a block has several. H200, by that kernel, by a program of Triton each, and by
+persistent ones: add_rmsnorm of 24 rows of 840 bf16 1.61, 2.22 and 2.17 us, of 128 rows of 40 1.49, 1.66 and 2.49; rmsnorm of 8
+rows of 80 fp32 1.35, 1.31 and 1.38, of 16 rows of 4096 bf16 1.77, 2.01 and 1.87, of 100 rows of 1000 1.62, 2.18 and 1.98."""
+MOST_UNITS = 512
+"""16-byte vectors of a longer row that the kernel takes: one a thread."""
 THREADS_OF_ROWS = 128
 """Of a block of several rows, of which each has a power of two of up to 32."""
 FEW_BACKWARD_ROW_BYTES = 16 * 1024
@@ -49,15 +52,15 @@ and 9.06 by persistent ones, which prefetch the next row."""
 
 
 def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
-    """CUDA C++ for the length of a few rows of at most 1024 elements; persistent programs of Triton for no more longer rows than
-    multiprocessors; else a program a row up to 16384 elements, and
-    prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows, for those of no multiple of 16 elements, and for a few that
-    no cluster keeps; a cluster for each of so few longer rows that all of them are in progress at once.
+    """CUDA C++ for the length of a few rows of at most 1024 elements or 512 16-byte vectors; persistent programs of Triton for no
+    more longer rows than multiprocessors; else a program a row up to 16384 elements, and prefetched rows in CUDA C++ beyond; CUDA
+    C++ also for short rows, for those of no multiple of 16 elements, and for a few that no cluster keeps; a cluster for each of
+    so few longer rows that all of them are in progress at once.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (8, 2**18), (8192, 8192), (1024, 131072), (8192, 8195), (2**20, 64), (2**20, 7), (2, 2**22))
+    >>> shapes = ((16, 8192), (8, 2**18), (8192, 8192), (1024, 131072), (8192, 8195), (2**20, 64), (2**20, 7), (2, 2**22))
     >>> [rmsnorm(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['triton_persistent', 'cuda_cluster', 'triton_block_per_row', 'cuda_async', 'cuda_columns', 'cuda_columns', \
 'cuda_slab_stages', 'cuda_split']
@@ -67,13 +70,13 @@ def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
 
 def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """Persistent programs of Triton for no more rows than multiprocessors; else persistent clusters, but a program a row from
-    4097 to 16384 elements; CUDA C++ for rows of no multiple of 16 elements and for a few of at most 1024, and a cluster for
-    each of a few of more than 32 KiB.
+    4097 to 16384 elements; CUDA C++ for rows of no multiple of 16 elements and for a few of at most 1024 or 512 16-byte vectors,
+    and a cluster for each of a few of more than 32 KiB.
 
     Triton loads no vectors of such rows.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (16384, 4096), (8192, 8192), (512, 131072), (16, 4099), (3, 102693))
+    >>> shapes = ((16, 8192), (16384, 4096), (8192, 8192), (512, 131072), (16, 4099), (3, 102693))
     >>> [layernorm(Problem(op="layernorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['triton_persistent', 'cuda_columns', 'triton_block_per_row', 'cuda_columns', 'cuda_columns', 'cuda_cluster']
     """
@@ -88,15 +91,14 @@ def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def add_rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
-    """CUDA C++ for the length of a few rows of at most 1024 elements; persistent programs of Triton for no more longer rows than
-    multiprocessors; else a program a row up to 32768 elements, and
-    prefetched rows in CUDA C++ beyond; CUDA C++ also for short rows and those of no multiple of 16 elements; a cluster for each
-    of a few longer ones.
+    """CUDA C++ for the length of a few rows of at most 1024 elements or 512 16-byte vectors; persistent programs of Triton for no
+    more longer rows than multiprocessors; else a program a row up to 32768 elements, and prefetched rows in CUDA C++ beyond; CUDA
+    C++ also for short rows and those of no multiple of 16 elements; a cluster for each of a few longer ones.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (2048, 32768), (512, 131072), (2048, 32769), (2**20, 21), (24, 840))
+    >>> shapes = ((16, 8192), (2048, 32768), (512, 131072), (2048, 32769), (2**20, 21), (24, 840))
     >>> [add_rmsnorm(Problem(op="add_rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['triton_persistent', 'triton_block_per_row', 'cuda_async', 'cuda_columns', 'cuda_slab_stages', 'cuda_columns']
     """
@@ -135,15 +137,16 @@ def _uneven(problem: Problem, card: Card) -> tuple[str, ...]:
 def _has_known_length(problem: Problem) -> bool:
     """Whether `cuda_columns` has a kernel for rows of this length, and it is chosen.
 
-    >>> shapes = ((24, 840), (129, 840), (200, 40), (200, 37), (500, 21))
+    >>> shapes = ((24, 840), (129, 840), (200, 40), (200, 37), (500, 21), (16, 4096), (16, 4100))
     >>> [_has_known_length(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16")) for m, n in shapes]
-    [True, False, True, False, False]
+    [True, False, True, False, False, True, False]
     """
     m, n = problem.sizes["m"], problem.sizes["n"]
     units = n // gcd(n, 16 // dtype_named(problem.dtype).itemsize_bytes)
     rows = THREADS_OF_ROWS >> (units - 1).bit_length() if units <= WARP else 1
     few = m <= FEW_BLOCKS or m * n <= FEW_ELEMENTS
-    return n <= ONE_PROGRAM and few and m <= FEW_BLOCKS * rows
+    short = n <= ONE_PROGRAM or (whole_vectors(problem, "n") and units <= MOST_UNITS)
+    return short and few and m <= FEW_BLOCKS * rows
 
 
 def _by_length(problem: Problem, card: Card, longest: int) -> tuple[str, ...]:
