@@ -344,8 +344,8 @@ def verdict(time: Figure, baseline: Figure, again: Figure | None = None) -> Verd
 
 
 def judged_as_launched(interval: Interval, floor: float, rounds: int, time: Figure, other: Figure) -> Verdict:
-    """`judged`. If one of the times is of graphs and the other of calls in the stream, the floor is at least the share of the
-    shorter one that LAUNCHES_APART_S is."""
+    """`judged`. If one call ran in a graph and the other in the stream, the floor is at least LAUNCHES_APART_S over the shorter
+    time, and if that leaves the verdict open, its reason is OtherLaunch."""
     other_launch = {time.launch, other.launch} == {"graph", "stream"}
     apart = LAUNCHES_APART_S / min(time.estimate, other.estimate) if other_launch else 0.0
     if apart <= floor:

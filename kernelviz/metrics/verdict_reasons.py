@@ -62,7 +62,7 @@ class NotStable:
 
 @dataclass(frozen=True, slots=True)
 class OtherLaunch:
-    """One of the times is of graphs and the other of calls in the stream, which alone may differ by this fraction."""
+    """One call was timed in a graph and the other in the stream, which alone can change the ratio by this fraction."""
 
     floor: float
 

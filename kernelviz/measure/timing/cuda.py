@@ -50,7 +50,8 @@ EAGER_CALLS = 3
 EVENTS_APART_NS = 3_300
 """What events round an empty kernel take beside the kernel (timing.events)."""
 SHORT_S = 15e-6
-"""A call inside a graph takes up to statistics.LAUNCHES_APART_S longer than the same call in the stream: 1 % of this time."""
+"""Only calls of which the shortest takes less than this are launched alike. What a graph adds, up to
+`metrics.statistics.LAUNCHES_APART_S`, is 1 % of it."""
 QUEUED_BLOCKS = 8
 """Blocks in the device's queue under steady load: the queue never runs dry, and a cancel takes effect within milliseconds."""
 
@@ -114,8 +115,8 @@ class CudaTimer:
             timed.use_stamps(refined.stamps)
 
     def launch_alike(self, timed: Sequence[Timed], beside: Sequence[Timed] = ()) -> None:
-        """See DeviceTimer. If the shortest call takes less than SHORT_S, calls of one kernel are launched into the stream where a
-        call beside them has to be."""
+        """See DeviceTimer. If one call has to be launched into the stream and the shortest takes less than SHORT_S, traced calls
+        of one kernel are launched into the stream, too, unless a call in `beside` has times of graphs already."""
         fresh = [one for one in timed if isinstance(one, CudaTimed)]
         for one in fresh:
             one.in_stream = False

@@ -157,8 +157,8 @@ class Timed(Protocol):
 
 
 def may_compile(timed: Sequence[Timed]) -> list[Timed]:
-    """Those of these calls that may have compiled something while they were timed: those of the stream, since a graph's replay
-    cannot; captured ones among them only if there is no other."""
+    """The calls that may have compiled something while they were timed. The replay of a graph cannot. Captured calls that run in
+    the stream are returned only if no other call runs there, since they are less likely to have compiled."""
     in_stream = [one for one in timed if one.launch_mode == "stream"]
     return [one for one in in_stream if not one.captured] or in_stream
 

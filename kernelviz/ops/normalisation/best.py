@@ -37,10 +37,11 @@ SLAB_BACKWARD_ROW_BYTES, SLAB_BACKWARD_VECTORS_BYTES = 512, 128
 of 500 rows of 24 fp32 3.94 and 4.46; rmsnorm of 2,097,152 rows of 4 fp32 26.9 and 29.7; layernorm of 40,000 rows of 255 fp16 20.5
 and 61.0."""
 FEW_BLOCKS, FEW_ELEMENTS = 128, 8192
-"""Blocks up to which `cuda_columns` has a kernel for the length of rows of at most 1024 elements or 512 16-byte vectors, and
-elements of more than so many rows: of short ones, a block has several. H200, by that kernel, by a program of Triton each, and by
-persistent ones: add_rmsnorm of 24 rows of 840 bf16 1.61, 2.22 and 2.17 us, of 128 rows of 40 1.49, 1.66 and 2.49; rmsnorm of 8
-rows of 80 fp32 1.35, 1.31 and 1.38, of 16 rows of 4096 bf16 1.77, 2.01 and 1.87, of 100 rows of 1000 1.62, 2.18 and 1.98."""
+"""Blocks up to which `cuda_columns` has a kernel for the length of rows of at most 1024 elements or of at most 512 16-byte
+vectors, and elements of more than so many rows: of short ones, a block has several. H200, by that kernel, by a program of Triton
+each, and by persistent ones: add_rmsnorm of 24 rows of 840 bf16 1.61, 2.22 and 2.17 us, of 128 rows of 40 1.49, 1.66 and 2.49;
+rmsnorm of 8 rows of 80 fp32 1.35, 1.31 and 1.38, of 16 rows of 4096 bf16 1.77, 2.01 and 1.87, of 100 rows of 1000 1.62, 2.18 and
+1.98."""
 MOST_UNITS = 512
 """16-byte vectors of a longer row that the kernel takes: one a thread."""
 THREADS_OF_ROWS = 128
@@ -52,10 +53,10 @@ and 9.06 by persistent ones, which prefetch the next row."""
 
 
 def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
-    """CUDA C++ for the length of a few rows of at most 1024 elements or 512 16-byte vectors; persistent programs of Triton for no
-    more longer rows than multiprocessors; else a program a row up to 16384 elements, and prefetched rows in CUDA C++ beyond; CUDA
-    C++ also for short rows, for those of no multiple of 16 elements, and for a few that no cluster keeps; a cluster for each of
-    so few longer rows that all of them are in progress at once.
+    """CUDA C++ for the length of a few rows of at most 1024 elements or of at most 512 16-byte vectors; persistent programs of
+    Triton for no more longer rows than multiprocessors; else a program a row up to 16384 elements, and prefetched rows in CUDA
+    C++ beyond; CUDA C++ also for short rows, for those of no multiple of 16 elements, and for a few that no cluster keeps; a
+    cluster for each of so few longer rows that all of them are in progress at once.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB.
 
@@ -69,9 +70,9 @@ def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Persistent programs of Triton for no more rows than multiprocessors; else persistent clusters, but a program a row from
-    4097 to 16384 elements; CUDA C++ for rows of no multiple of 16 elements and for a few of at most 1024 or 512 16-byte vectors,
-    and a cluster for each of a few of more than 32 KiB.
+    """Persistent programs of Triton for no more longer rows than multiprocessors; else persistent clusters, but a program a row
+    from 4097 to 16384 elements; CUDA C++ for rows of no multiple of 16 elements and for a few of at most 1024 or of at most 512
+    16-byte vectors, and a cluster for each of a few of more than 32 KiB.
 
     Triton loads no vectors of such rows.
 
@@ -91,9 +92,9 @@ def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def add_rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
-    """CUDA C++ for the length of a few rows of at most 1024 elements or 512 16-byte vectors; persistent programs of Triton for no
-    more longer rows than multiprocessors; else a program a row up to 32768 elements, and prefetched rows in CUDA C++ beyond; CUDA
-    C++ also for short rows and those of no multiple of 16 elements; a cluster for each of a few longer ones.
+    """CUDA C++ for the length of a few rows of at most 1024 elements or of at most 512 16-byte vectors; persistent programs of
+    Triton for no more longer rows than multiprocessors; else a program a row up to 32768 elements, and prefetched rows in CUDA
+    C++ beyond; CUDA C++ also for short rows and those of no multiple of 16 elements; a cluster for each of a few longer ones.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB.
 
@@ -172,7 +173,7 @@ def _backward(problem: Problem, card: Card) -> tuple[str, ...]:
     of 23, of which Triton loads no vectors, 37 and 14. 8 rows of 3.5 million take 2261 and 3211: one block or cluster a row
     leaves multiprocessors idle, so several share each of a few rows that no cluster holds. So they do for rows of more than
     16 KiB where clusters have too few blocks: 3 rows of 12623 take 15.6 by clusters and 6.2 by parts. Few elements have one
-    block and one launch in `cuda_cluster`, and other short rows that are no whole vectors pass as slabs.
+    block and one launch in `cuda_cluster`; larger problems of short rows pass as slabs.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((8192, 8192), (2048, 32768), (8192, 8195), (8, 2**22), (3, 12623), (600, 2**22), (2, 261), (2**21, 11))

@@ -26,9 +26,10 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. No cluster holds a
     row of more than 1 MiB, and one block a row would leave multiprocessors idle. H200, int8, bf16: 128 rows of 128 took 1.53 us
-    in Triton and 1.59 in torch.compile; fp8, fp32: 22,507 rows of 4 took 1.69 in a block of CUDA C++ and 1.77 as slabs. How many
-    lanes are few is an estimate. Int8, fp32: 276,663 rows of 674 took 231.8 us in Triton, 269.4 by a block of CUDA C++ a row and
-    210.4 in torch.compile; that the ring is faster is an estimate.
+    in Triton and 1.59 in torch.compile; fp8, fp32: 22,507 rows of 4 took 1.69 in a block of CUDA C++ and 1.77 as slabs, and take
+    1.51 by lanes; how many lanes are few is an estimate. Int8, 276,663 rows of 674 fp32 take 221.5 us in a ring of slabs, 231.8
+    in Triton, 269.4 by a block of CUDA C++ a row and 210.8 in torch.compile; 163,345 rows of 1083 fp16 132 in the ring and 202 by
+    a block a row.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((512, 8192), (512, 131072), (512, 4099), (2**20, 64), (19, 2**20), (2**20, 30), (128, 128), (2**17, 1083))
