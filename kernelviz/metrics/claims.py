@@ -3,7 +3,7 @@
 A number of the source may be missed by its tolerance (`core.claim.Published.tolerance`). ``at_least`` holds if the whole 95 %
 interval is above the lower limit, ``at_most`` if it is below the upper one, ``about`` if it is between both; if all of it
 is on the other side, the claim does not hold, otherwise it is unclear. ``above`` takes the verdict on two times
-(metrics.statistics). A number whose measurement is suspect (metrics.quality), or whose interval is wider than MOST_HALF_WIDTH,
+(metrics.verdicts). A number whose measurement is suspect (metrics.quality), or whose interval is wider than MOST_HALF_WIDTH,
 decides nothing: the claim is unclear, however far the number is from the published one.
 """
 
@@ -51,16 +51,9 @@ from kernelviz.metrics.claim_workloads import WorkloadEvidence, workload_number
 from kernelviz.metrics.comparability import one_run
 from kernelviz.metrics.figures import Headline, again_of, figure_of
 from kernelviz.metrics.quality import PartName, Quality, quality_of_figure
-from kernelviz.metrics.statistics import (
-    LEAST_DIFFERENCE,
-    MIN_BLOCKS,
-    Interval,
-    Verdict,
-    judged_as_launched,
-    ratio_interval,
-    unpaired,
-)
+from kernelviz.metrics.statistics import LEAST_DIFFERENCE, MIN_BLOCKS, Interval, ratio_interval, unpaired
 from kernelviz.metrics.verdict_reasons import FewSharedRounds, NoSharedRounds
+from kernelviz.metrics.verdicts import Verdict, judged_as_launched
 from kernelviz.metrics.winner import NEVER_WINNING, compared
 
 _HEADLINES: Mapping[str, Headline] = {"cold": "cold", "warm": "warm"}

@@ -16,19 +16,9 @@ from kernelviz.metrics.figures import Headline, again_of, figure_of
 from kernelviz.metrics.judgement import measured_apart
 from kernelviz.metrics.rows import in_plan_order
 from kernelviz.metrics.stability import level_decides, levels_overlap
-from kernelviz.metrics.statistics import (
-    LEAST_DIFFERENCE,
-    MIN_BLOCKS,
-    Interval,
-    fewest_blocks,
-    geometric_mean,
-    judged,
-    noise_floor,
-    unpaired,
-    verdict_apart,
-    verdict_between,
-)
+from kernelviz.metrics.statistics import LEAST_DIFFERENCE, MIN_BLOCKS, Interval, fewest_blocks, geometric_mean, unpaired
 from kernelviz.metrics.verdict_reasons import NoTime, NotStable, OtherTool, PairReason, SameCode
+from kernelviz.metrics.verdicts import judged, noise_floor, verdict_apart, verdict_between
 
 PairKind = Literal["slower", "unclear", "same", "faster", "same code", "not comparable"]
 PAIR_KINDS: tuple[PairKind, ...] = get_args(PairKind)

@@ -17,8 +17,8 @@ from kernelviz.core.run_cache import RunCache
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.quality import WIDE
 from kernelviz.metrics.rows import in_plan_order
-from kernelviz.metrics.statistics import VerdictKind
 from kernelviz.metrics.tuning import Reason, failure_reasons, is_tuning, speed_up_span, stopped_early, tried
+from kernelviz.metrics.verdicts import VerdictKind
 
 ConfigurationState = Literal["measured", "stopped", "unchecked", "wrong", "failed", "refused", "cancelled"]
 """Correct and measured to the end; correct, and stopped after one block; a time of another tool; a wrong or impossible result;

@@ -25,8 +25,9 @@ from kernelviz.metrics.fusion_reasons import Explained, FusionReason, reasons_of
 from kernelviz.metrics.judgement import measured_apart
 from kernelviz.metrics.rows import ROUNDING, Row, rows
 from kernelviz.metrics.stability import level_decides, stability
-from kernelviz.metrics.statistics import Interval, Verdict, opposed, verdict_apart
+from kernelviz.metrics.statistics import Interval, opposed
 from kernelviz.metrics.verdict_reasons import NotStable
+from kernelviz.metrics.verdicts import Verdict, verdict_apart
 from kernelviz.metrics.winner import compared, never_winning
 
 _LAUNCHES = "cuda_launches"

@@ -17,8 +17,9 @@ from kernelviz.metrics.figures import Headline, again_of, figure_of
 from kernelviz.metrics.issue_rate import IssueShare, issue_share
 from kernelviz.metrics.judgement import measured_apart
 from kernelviz.metrics.stability import level_decides, stability
-from kernelviz.metrics.statistics import Verdict, opposed, shared_medians, verdict, verdict_apart
+from kernelviz.metrics.statistics import opposed, shared_medians
 from kernelviz.metrics.verdict_reasons import NotStable
+from kernelviz.metrics.verdicts import Verdict, verdict, verdict_apart
 
 _computed: RunCache[tuple["Row", ...]] = RunCache(most=200_000, size=len)
 """A page computes the rows of a run five times, and each session again."""

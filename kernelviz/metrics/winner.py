@@ -15,18 +15,15 @@ from kernelviz.metrics.rows import Row
 from kernelviz.metrics.stability import level_decides
 from kernelviz.metrics.statistics import (
     LEAST_DIFFERENCE,
-    Verdict,
     in_passes,
-    judged_as_launched,
-    noise_floor,
     opposed,
     ratio_interval,
     ratio_of_medians,
     ratio_of_passes,
     round_ratios,
-    verdict_apart,
 )
 from kernelviz.metrics.verdict_reasons import Apart, ByBaseline, NoSharedRounds, NotStable
+from kernelviz.metrics.verdicts import Verdict, judged_as_launched, noise_floor, verdict_apart
 
 NEVER_WINNING: tuple[Stage, ...] = ("wrong", "impossible")
 """A variant with such a failure leads at no size of the run: where its result is right, it may be so by chance."""

@@ -1,7 +1,7 @@
 """What follows from runs of workloads: gains over the baseline, verdicts by intervals, the best variant, and comparisons.
 
 A workload is compared case by case: the same workload at the same values of its axes. A verdict is about the headline figure and
-follows the rules for two times (`metrics.statistics`); a figure of which more is better enters as its inverse.
+follows the rules for two times (`metrics.verdicts`); a figure of which more is better enters as its inverse.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,15 +19,8 @@ from kernelviz.core.workload import (
     WorkloadRun,
     WorkloadValue,
 )
-from kernelviz.metrics.statistics import (
-    Interval,
-    Verdict,
-    noise_floor,
-    opposed,
-    unpaired,
-    verdict,
-    verdict_apart,
-)
+from kernelviz.metrics.statistics import Interval, opposed, unpaired
+from kernelviz.metrics.verdicts import Verdict, noise_floor, verdict, verdict_apart
 
 LEAST_APART = 0.05
 """A smaller difference of two gains is not seen in the values that are shown."""

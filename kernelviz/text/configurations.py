@@ -11,7 +11,7 @@ from kernelviz.core.configuration import configuration_text, format_value
 from kernelviz.metrics.configurations import NEARLY_COMPLETE, Configuration, ConfigurationSpace, ConfigurationState
 from kernelviz.metrics.parameter_effects import FEWEST_EACH, EffectLimit, ParameterEffect, ParameterEffects
 from kernelviz.metrics.quality import WIDE
-from kernelviz.metrics.statistics import VerdictKind
+from kernelviz.metrics.verdicts import VerdictKind
 from kernelviz.text.failures import format_failure
 from kernelviz.text.results import format_variant
 from kernelviz.text.sizes import format_problem, format_sizes

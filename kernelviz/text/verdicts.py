@@ -5,7 +5,7 @@ from typing import Any
 
 from kernelviz.core import LaunchMode, units
 from kernelviz.metrics import verdict_reasons as v
-from kernelviz.metrics.statistics import Verdict
+from kernelviz.metrics.verdicts import Verdict
 from kernelviz.text.failures import STAGES
 from kernelviz.text.quality import TIMERS
 from kernelviz.text.text import Template, Text, fill

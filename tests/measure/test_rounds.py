@@ -12,7 +12,8 @@ from kernelviz.core.problem import PASSES, STEADY_S, Method
 from kernelviz.measure.timing.cuda import LOAD_S, WINDOW_S, CudaTimer
 from kernelviz.measure.timing.rounds import RETRIES, TIMES_AGAIN, Rounds, Series
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, DeviceTimer
-from kernelviz.metrics.statistics import MIN_BLOCKS, verdict
+from kernelviz.metrics.statistics import MIN_BLOCKS
+from kernelviz.metrics.verdicts import verdict
 
 QUICK, STEADY = Method(half_width=0.01), Method(clock="sustained")
 

@@ -16,8 +16,9 @@ from kernelviz.measure.selftest import refusals, verdicts
 from kernelviz.measure.selftest.workbench import Finding, NotHere, Probe, Spoilt, Stopped, Workbench, probe
 from kernelviz.measure.session.device_session import DeviceSession, open_session
 from kernelviz.measure.session.device_state import DeviceState
-from kernelviz.metrics.statistics import Interval, Verdict
+from kernelviz.metrics.statistics import Interval
 from kernelviz.metrics.verdict_reasons import Straddles
+from kernelviz.metrics.verdicts import Verdict
 from kernelviz.ops import catalogue
 from kernelviz.text.cheats import NAMES
 from tests.measure.test_rounds import KnownTimed, KnownTimer

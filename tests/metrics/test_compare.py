@@ -22,7 +22,7 @@ from kernelviz.core.run import Run
 from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair, compare, paired
 from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.rows import rows as rows_of
-from kernelviz.metrics.statistics import LEAST_DIFFERENCE, judged, ratio_of_medians, verdict_between
+from kernelviz.metrics.statistics import LEAST_DIFFERENCE, ratio_of_medians
 from kernelviz.metrics.verdict_reasons import (
     Clears,
     Failed,
@@ -37,6 +37,7 @@ from kernelviz.metrics.verdict_reasons import (
     TracingSubtracted,
     TracingUnknown,
 )
+from kernelviz.metrics.verdicts import judged, verdict_between
 from kernelviz.text.comparison import (
     KIND_NAMES,
     describe_mean,

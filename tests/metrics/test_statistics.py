@@ -14,17 +14,14 @@ from kernelviz.metrics.statistics import (
     _t_975,
     block_means,
     figure_interval,
-    judged,
     median_interval,
-    noise_floor,
     ratio_interval,
     round_ratios,
     trimmed_mean,
     unpaired,
-    verdict,
-    verdict_apart,
 )
 from kernelviz.metrics.verdict_reasons import FewSharedRounds, FloorTooWide, NoSharedRounds
+from kernelviz.metrics.verdicts import judged, noise_floor, verdict, verdict_apart
 from kernelviz.metrics.winner import compared
 
 

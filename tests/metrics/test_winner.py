@@ -13,8 +13,9 @@ from kernelviz.core.problem import Problem
 from kernelviz.core.result import Figure, Result, Timing
 from kernelviz.core.run import Run
 from kernelviz.metrics.rows import Row, rows
-from kernelviz.metrics.statistics import Floats, noise_floor, verdict
+from kernelviz.metrics.statistics import Floats
 from kernelviz.metrics.verdict_reasons import ByBaseline, NoSharedRounds
+from kernelviz.metrics.verdicts import noise_floor, verdict
 from kernelviz.metrics.winner import Winner, compared, winners
 from kernelviz.text.winners import describe_winners, regions, strips
 

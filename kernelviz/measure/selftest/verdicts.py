@@ -8,7 +8,7 @@ import torch
 from kernelviz.measure.selftest import kernels
 from kernelviz.measure.selftest.workbench import Finding, NotHere, Workbench, probe
 from kernelviz.measure.timing.timer import BoundLaunch, Timed
-from kernelviz.metrics.statistics import Verdict
+from kernelviz.metrics.verdicts import Verdict
 from kernelviz.ops import Launch
 
 A_A, A_A_QUICK = 100, 20

@@ -17,7 +17,7 @@ from kernelviz.measure.timing.host import DEFAULT_CACHE_BYTES
 from kernelviz.measure.timing.rounds import Rounds, Series
 from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer, Timed
 from kernelviz.measure.timing.trace import Tracer
-from kernelviz.metrics.statistics import Verdict, verdict
+from kernelviz.metrics.verdicts import Verdict, verdict
 from kernelviz.ops import Op, Variant, op_named
 
 

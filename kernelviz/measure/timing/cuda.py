@@ -51,7 +51,7 @@ EVENTS_APART_NS = 3_300
 """What events round an empty kernel take beside the kernel (timing.events)."""
 SHORT_S = 15e-6
 """Only calls of which the shortest takes less than this are launched alike. What a graph adds, up to
-`metrics.statistics.LAUNCHES_APART_S`, is 1 % of it."""
+`metrics.verdicts.LAUNCHES_APART_S`, is 1 % of it."""
 QUEUED_BLOCKS = 8
 """Blocks in the device's queue under steady load: the queue never runs dry, and a cancel takes effect within milliseconds."""
 

@@ -29,7 +29,8 @@ from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.timing.timer import BlockSamples, DeviceTimer, Timed
 from kernelviz.metrics.quality import CLOCK_MOVED
 from kernelviz.metrics.stability import levels_differ, stability_of_means
-from kernelviz.metrics.statistics import MIN_BLOCKS, Floats, block_means, figure_interval, verdict
+from kernelviz.metrics.statistics import MIN_BLOCKS, Floats, block_means, figure_interval
+from kernelviz.metrics.verdicts import verdict
 
 BATCH_S = 0.040
 """Rounds are measured in batches of about this much load, so that a cancel takes effect and burst limits hold."""

@@ -153,8 +153,10 @@ def _vec16_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tensor, 
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), backward=_vec16_backward, techniques=("vec16",))
 def cuda_vec16(q_TH2P: Tensor, k_TH2P: Tensor, cos_TP: Tensor, sin_TP: Tensor) -> Launch:
-    """CUDA C++, 16-byte vectors of both halves; a thread keeps its cosines and sines in registers for several heads. Few elements
-    have narrower vectors, one of each half a thread."""
+    """CUDA C++, 16-byte vectors of both halves; a thread keeps its cosines and sines in registers for several heads.
+
+    Few elements have narrower vectors, one of each half a thread.
+    """
     from kernelviz.ops.rope import cuda as kernels
 
     return kernels.bind_vec16(q_TH2P, k_TH2P, cos_TP, sin_TP)
