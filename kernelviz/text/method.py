@@ -39,7 +39,7 @@ VERDICT = """
   or temperature between rounds therefore cancel.
 - **▲ faster** or **▼ slower**: the whole 95 % interval of the ratio is beyond max(0.5 %, noise floor). **= same**:
   the whole interval is within it, and the noise floor is at most 2 %. **? unclear**: all other cases, with the reason.
-  Between a time of graphs and one of calls in the stream, 0.15 µs decide nothing.
+  Between a time of graphs and one of calls in the stream, a difference of less than 0.15 µs gives no verdict.
 - Under sustained load, one pass over the variants is one observation. The interval is Student's t over three passes, which is
   wider than an interval over blocks.
 - Measuring stops when every comparison is decided and every interval is narrow enough, or at the time limit. No sample is
