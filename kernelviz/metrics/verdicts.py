@@ -117,9 +117,10 @@ def verdict_apart(time: Figure, other: Figure, *, inverted: bool = False) -> Ver
     `inverted`: its ratio is the inverse of that of `other` to `time`, whose interval has slightly different ends.
     """
     ratio = unpaired(other, time).inverse() if inverted else unpaired(time, other)
-    blocks = fewest_blocks(time, other)
-    decided = verdict_between(ratio, 2 * LEAST_DIFFERENCE, blocks)
-    if ratio.low is not None:
-        decided = judged_as_launched(ratio, 2 * LEAST_DIFFERENCE, blocks, time, other)
+    floor, blocks = 2 * LEAST_DIFFERENCE, fewest_blocks(time, other)
+    if ratio.low is None:
+        decided = verdict_between(ratio, floor, blocks)
+    else:
+        decided = judged_as_launched(ratio, floor, blocks, time, other)
     assert not isinstance(decided.reason, ByBaseline | Apart)  # `verdict_between` gives no such reason
     return replace(decided, reason=Apart(decided.reason))

@@ -132,12 +132,12 @@ class CudaTimed:
             self.graphs[graph_index].replay()
         else:
             outputs = self.enqueue(self.samples, graph_index)
-            if not self.graphs:
+            if not self.captured:
                 self.outputs = outputs
         self.stamps.replayed(self, graph_index)
 
     def run_once(self) -> tuple[Tensor, ...]:
-        """Poison what the timed graph writes, replay it, wait, and return its outputs."""
+        """Poison what the timed graph writes, replay it, wait, and return its outputs. A captured call is in its graph again."""
         self.in_stream = False
         for tensor in self.outputs:
             self.instruments.poison(tensor)

@@ -182,7 +182,7 @@ class SecondaryTimings:
         rounds.take_stable([*series, again] if again else series, base, again, lambda f: self.progress(f / 2))
         if compilations() > before:
             suspects = may_compile([s.timed for s in series])
-            self.compiled |= {s.name for s in series if any(s.timed is one for one in suspects)}
+            self.compiled |= {s.name for s in series if s.timed in suspects}
         for s in series:
             self.notes[s.name] += s.notes("warm")
             self.retried[s.name] = s.retried

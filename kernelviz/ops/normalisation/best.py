@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import gcd
-
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import (
@@ -16,6 +14,10 @@ from kernelviz.ops.catalog.best import (
     triton_vectorises,
     whole_vectors,
 )
+from kernelviz.ops.normalisation.cuda import FEW_ROWS
+from kernelviz.ops.normalisation.cuda_backward import one_block_tile
+from kernelviz.ops.normalisation.cuda_known_rows import known_tile
+from kernelviz.ops.normalisation.cuda_slab_backward import LONGEST_ROW_BYTES
 
 LONG_ROW, WIDE_ROW = 16384, 32768
 """From 16384 elements of bf16 on, a row takes more than the registers that Triton's programs have for it."""
@@ -28,24 +30,15 @@ LONGEST_BACKWARD_ROW = 2**18
 LONGEST_BACKWARD_ROW_BYTES = 2**19
 CLUSTER = 16
 """Blocks of the largest cluster."""
-ONE_BLOCK_ELEMENTS, ONE_BLOCK_SHARES = 8192, 4096
-"""Of the largest backward pass that `cuda_cluster` gives one block, without a second launch: its elements, and its rows times the
-threads of a warp that share one. Estimates."""
-SLAB_BACKWARD_ROW_BYTES, SLAB_BACKWARD_VECTORS_BYTES = 512, 128
-"""Of the longest rows whose backward pass `cuda_slab_stages` takes as slabs, where the rule prefers it, and of those of whole
-16-byte vectors, which is an estimate. H200, as slabs and in clusters: add_rmsnorm of 1,438,707 rows of 11 bf16 37.6 and 119 us,
-of 500 rows of 24 fp32 3.94 and 4.46; rmsnorm of 2,097,152 rows of 4 fp32 26.9 and 29.7; layernorm of 40,000 rows of 255 fp16 20.5
-and 61.0."""
-FEW_BLOCKS, FEW_ELEMENTS = 128, 8192
-"""Blocks up to which `cuda_columns` has a kernel for the length of rows of at most 1024 elements or of at most 512 16-byte
-vectors, and elements of more than so many rows: of short ones, a block has several. H200, by that kernel, by a program of Triton
-each, and by persistent ones: add_rmsnorm of 24 rows of 840 bf16 1.61, 2.22 and 2.17 us, of 128 rows of 40 1.49, 1.66 and 2.49;
-rmsnorm of 8 rows of 80 fp32 1.35, 1.31 and 1.38, of 16 rows of 4096 bf16 1.77, 2.01 and 1.87, of 100 rows of 1000 1.62, 2.18 and
-1.98."""
-MOST_UNITS = 512
-"""16-byte vectors of a longer row that the kernel takes: one a thread."""
-THREADS_OF_ROWS = 128
-"""Of a block of several rows, of which each has a power of two of up to 32."""
+SLAB_BACKWARD_VECTORS_BYTES = 128
+"""Of the longest rows of whole 16-byte vectors whose backward pass is chosen as slabs: an estimate. H200, as slabs and in
+clusters: add_rmsnorm of 1,438,707 rows of 11 bf16 37.6 and 119 us, of 500 rows of 24 fp32 3.94 and 4.46; rmsnorm of 2,097,152
+rows of 4 fp32 26.9 and 29.7; layernorm of 40,000 rows of 255 fp16 20.5 and 61.0."""
+FEW_ELEMENTS = 8192
+"""Of more than FEW_ROWS rows for whose length `cuda_columns` has a kernel, so that it is chosen. H200, by that kernel, by a
+program of Triton each, and by persistent ones: add_rmsnorm of 24 rows of 840 bf16 1.61, 2.22 and 2.17 us, of 128 rows of 40 1.49,
+1.66 and 2.49; rmsnorm of 8 rows of 80 fp32 1.35, 1.31 and 1.38, of 16 rows of 4096 bf16 1.77, 2.01 and 1.87, of 100 rows of 1000
+1.62, 2.18 and 1.98."""
 FEW_BACKWARD_ROW_BYTES = 16 * 1024
 BLOCK_ROW_BYTES = 32 * 1024
 """Of the longest row that `cuda_cluster` gives one block. H200, layernorm: 3 rows of 102,693 fp32 take 8.39 us by clusters
@@ -143,11 +136,9 @@ def _has_known_length(problem: Problem) -> bool:
     [True, False, True, False, False, True, False]
     """
     m, n = problem.sizes["m"], problem.sizes["n"]
-    units = n // gcd(n, 16 // dtype_named(problem.dtype).itemsize_bytes)
-    rows = THREADS_OF_ROWS >> (units - 1).bit_length() if units <= WARP else 1
-    few = m <= FEW_BLOCKS or m * n <= FEW_ELEMENTS
-    short = n <= ONE_PROGRAM or (whole_vectors(problem, "n") and units <= MOST_UNITS)
-    return short and few and m <= FEW_BLOCKS * rows
+    few = m <= FEW_ROWS or m * n <= FEW_ELEMENTS
+    short = n <= ONE_PROGRAM or whole_vectors(problem, "n")
+    return few and short and known_tile(m, n, dtype_named(problem.dtype).itemsize_bytes) is not None
 
 
 def _by_length(problem: Problem, card: Card, longest: int) -> tuple[str, ...]:
@@ -184,12 +175,11 @@ def _backward(problem: Problem, card: Card) -> tuple[str, ...]:
 'cuda_slab_stages']
     """
     m, n = problem.sizes["m"], problem.sizes["n"]
-    width = gcd(n, 16 // dtype_named(problem.dtype).itemsize_bytes)
-    shares = m * min(WARP, 1 << (n // width - 1).bit_length())
-    if m * n <= ONE_BLOCK_ELEMENTS and shares <= ONE_BLOCK_SHARES:
+    centred = problem.op == "layernorm"
+    if one_block_tile(m, n, dtype_named(problem.dtype).itemsize_bytes, centred=centred) is not None:
         return ("cuda_cluster", "triton_persistent")
     whole = whole_vectors(problem, "n")
-    if row_bytes(problem) <= (SLAB_BACKWARD_VECTORS_BYTES if whole else SLAB_BACKWARD_ROW_BYTES):
+    if row_bytes(problem) <= (SLAB_BACKWARD_VECTORS_BYTES if whole else LONGEST_ROW_BYTES):
         return ("cuda_slab_stages", "triton_persistent", "cuda_cluster")
     few = m * CLUSTER <= card.multiprocessors and row_bytes(problem) > FEW_BACKWARD_ROW_BYTES
     if few or few_long_rows(problem, card, longest_bytes=LONGEST_BACKWARD_ROW_BYTES):
