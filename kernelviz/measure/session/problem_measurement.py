@@ -143,9 +143,8 @@ class ProblemMeasurement:
 
     def _launch_alike(self, series: Sequence[Series]) -> None:
         """Let the calls of these rounds be launched in the same way where it matters, but for those that have times already."""
-        free, measured = (
-            [one.timed for one in series if bool(one.blocks) is with_times] for with_times in (False, True)
-        )
+        free = [one.timed for one in series if not one.blocks]
+        measured = [one.timed for one in series if one.blocks]
         self.state.timer.launch_alike(free, measured)
 
     def _without(self, ready: Sequence[BoundVariant], error: CallRaised) -> list[BoundVariant]:
