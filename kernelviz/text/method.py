@@ -101,7 +101,8 @@ PARTS: dict[PartName, str] = {
     "repeated": "Number of blocks that were measured again because the clock had dropped or a time was not stable.",
     "correct": "The largest error relative to the tolerance of the op, and the number of input fills that were checked.",
     "method": "The source of the timestamps, and how the call was launched. Stream launch: it, or a short "
-    "call that is compared with it, cannot be captured as a graph. Events: this machine has no tracer, or tracing makes the call shorter. Of tracing subtracted: tracing adds this time to the "
+    "call that is compared with it, cannot be captured as a graph. "
+    "Events: this machine has no tracer, or tracing makes the call shorter. Of tracing subtracted: tracing adds this time to the "
     "call.",
     "others": "Other processes on the GPU during the measurement. Inside a container, the driver often does not report them.",
     "configuration": "For a variant with tunable parameters: their values, and whether they are defaults or come from a tuning.",
