@@ -76,8 +76,8 @@ def test_a_baseline_that_has_no_times_yet_follows_a_variant_beside_it(blocks: in
     """Of a baseline that was measured alone, the times are dropped when others join it."""
     measurement = object.__new__(ProblemMeasurement)
     baseline = Series("baseline", timed("graph"), blocks=[Block(size=1, started_s=0.0)] * blocks)
-    measurement.__dict__.update(state=SimpleNamespace(timer=timer()))
-    measurement._launch_alike([Series("slow", timed("stream")), baseline])
+    measurement.__dict__.update(state=SimpleNamespace(timer=timer()), base=baseline)
+    measurement._launch_alike([Series("slow", timed("stream"))])
     assert baseline.timed.launch_mode == expected
 
 

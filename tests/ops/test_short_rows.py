@@ -30,7 +30,8 @@ SIZES = (
 def copied(
     emulator: Emulator, x_VD: Tensor, ids_T: Tensor, count: int, mode: Mode, change: tuple[str, str] = ("", "")
 ) -> tuple[Tensor, str]:
-    """What the kernel writes on a GPU of `count` SMs, and the emulator's error for reading outside of the table."""
+    """What the kernel writes on a GPU of `count` SMs, and the error for reading outside of the table or writing outside of the
+    output."""
     (v, d), (t,), width = x_VD.shape, ids_T.shape, vector_bytes(x_VD)
     tile = short_rows.short_rows(v, t, d * x_VD.element_size() // width, count, width)
     assert tile is not None
@@ -42,8 +43,8 @@ def copied(
     program = emulator.program(short_rows.SOURCE, tile.kernel, tile.defines(width), text=CHECKED + text)
     grid = Grid(blocks=tile.blocks, threads=tile.threads)
     error = program.run([x_VD, ids_T, out.matrix, tile.argument], grid, mode, readable=(x_VD, x_VD))
-    assert out.guard_is_unchanged()
-    return out.matrix.clone(), error
+    outside = "" if out.guard_is_unchanged() else "it wrote outside of the output"
+    return out.matrix.clone(), error or outside
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
@@ -69,7 +70,7 @@ MISTAKES = {
 
 FEW_MISTAKES = {
     "all vectors of a row are its first one": ("at % VECTORS)", "0)"),
-    "a vector behind the last is copied": ("i < last ? i : last", "i"),
+    "a vector behind the last is copied": ("i < last ? i : last", "i <= last ? i : last + 1"),
     "the last vector is left out": ("i < last ? i : last", "i < last ? i : last - 1"),
     "all blocks write the first piece": ("blockIdx.x * BLOCK_THREADS", "0"),
 }
@@ -78,7 +79,7 @@ FEW_MISTAKES = {
 @pytest.mark.parametrize("mistake", FEW_MISTAKES)
 def test_a_mistake_with_few_rows_is_found(mistake: str, emulator: Emulator) -> None:
     x_VD = view_of(torch.randn(9 * 24).bfloat16(), 0).view(9, 24)
-    ids_T = torch.randint(9, (81,))
+    ids_T = torch.randint(9, (82,))[:81]  # there is an id behind the last, so that a mistake reads nothing else
     ids_T[-1] = 8
     right = []
     for mode in MODES:

@@ -110,7 +110,7 @@ class ProblemMeasurement:
         self.alone = self.base if len(series) == 1 else None
         # A single series has no verdict that needs a noise floor.
         again = self.again if len(series) > 1 else None
-        self._launch_alike(series)
+        self._launch_alike(fresh)
         before = compilations()
         try:
             self.rounds.take_stable(
@@ -129,7 +129,7 @@ class ProblemMeasurement:
         suspects = may_compile([b.timed for b in ready])
         now = self.watch.summary()
         for b, s in zip(ready, fresh, strict=True):
-            if compiled and b.timed in suspects:
+            if compiled and any(b.timed is one for one in suspects):
                 self._fail(b.variant, "wrong", Recompiled(), b)
             else:
                 if s.blocks:  # otherwise the outputs are those of the checks
@@ -141,11 +141,12 @@ class ProblemMeasurement:
             self.emit(CaseDone(result=self._measured(self.base_bound, self.base, now)))
         return []
 
-    def _launch_alike(self, series: Sequence[Series]) -> None:
-        """Let the calls of these rounds be launched in the same way where it matters, but for those that have times already."""
-        free = [one.timed for one in series if not one.blocks]
-        measured = [one.timed for one in series if one.blocks]
-        self.state.timer.launch_alike(free, measured)
+    def _launch_alike(self, fresh: Sequence[Series]) -> None:
+        """Let the calls of these rounds be launched in the same way where it matters; the baseline's, too, if it has no times."""
+        base = None if self.base is None or any(one is self.base for one in fresh) else self.base
+        measured = [] if base is None or not base.blocks else [base.timed]
+        free = [] if base is None or base.blocks else [base.timed]
+        self.state.timer.launch_alike([*(one.timed for one in fresh), *free], measured)
 
     def _without(self, ready: Sequence[BoundVariant], error: CallRaised) -> list[BoundVariant]:
         """Fail the variant whose call raised the exception, and return the others. It may be the baseline of earlier rounds."""
