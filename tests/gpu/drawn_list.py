@@ -65,12 +65,11 @@ class Drawn:
     problem: Problem
 
 
-def kinds(*, memory_bound: bool = False) -> tuple[Kind, ...]:
-    """Every op, number format, compute precision and direction; only of memory-bound ops, if asked."""
+def kinds() -> tuple[Kind, ...]:
+    """Every op, number format, compute precision and direction."""
     return tuple(
         Kind(op.name, dtype, compute, direction)
         for op in catalogue().values()
-        if not memory_bound or is_memory_bound(op)
         for dtype in op.dtypes
         for compute in op.computes.get(dtype, (None,))
         for direction in op.directions
@@ -89,9 +88,9 @@ def is_memory_bound(op: Op) -> bool:
     return all(cost.work_flop < 100 * cost.moved_bytes for cost in costs)
 
 
-def problems(seed: str, count: int = COUNT, *, memory_bound: bool = False) -> tuple[Drawn, ...]:
+def problems(seed: str, count: int = COUNT) -> tuple[Drawn, ...]:
     """The list of a seed, all problems of an op together. Each kind occurs as often as any other, or once more."""
-    every = kinds(memory_bound=memory_bound)
+    every = kinds()
     order = random.Random(f"{seed} order").sample(every, len(every))
     chosen = sorted(
         ((order[number % len(order)], number) for number in range(count)), key=lambda one: (one[0].op, one[1])

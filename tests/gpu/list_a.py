@@ -5,10 +5,10 @@
 Each line of the file is a problem with its times. A problem that the file has already is not measured again, so call it
 again until it says that the list is complete. No problem is begun after SECONDS; the last one and the compilers may
 take a minute more. Another `--seed` draws another list: list B is that of the hash of the last commit of a kernel,
-drawn and measured once. `tests/gpu/read_list.py` reads the file. All problems of an op follow each other, so that one
-machine measures them. `--again OTHER.jsonl` measures what was a miss in that file, in place of a list. `--part 1/4`
-measures every fourth op only, for four GPUs that measure at once, each into a file of its own (CUDA_VISIBLE_DEVICES
-chooses the GPU). `--spread` takes a few problems of each op in turn, for a look at all ops in a short time.
+drawn and measured once; `--memory-bound` measures its problems of memory-bound ops only, two thirds of all.
+`tests/gpu/read_list.py` reads the file. All problems of an op follow each other, so that one machine measures them.
+`--again OTHER.jsonl` measures what was a miss in that file, in place of a list. `--part 1/4` measures every fourth op only,
+for four GPUs that measure at once, each into a file of its own (CUDA_VISIBLE_DEVICES chooses the GPU). `--spread` takes a few problems of each op in turn, for a look at all ops in a short time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import read_list
-from drawn_list import COUNT, Drawn, problems
+from drawn_list import COUNT, Drawn, is_memory_bound, problems
 
 from kernelviz.bench import Bench, recording
 from kernelviz.bench.best import auto_names
@@ -241,9 +241,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--again", type=Path, metavar="OTHER.jsonl")
     given = parser.parse_args(arguments)
     seed: str = given.seed
-    chosen: Sequence[Drawn] = problems(seed, given.count, memory_bound=given.memory_bound)
+    chosen: Sequence[Drawn] = problems(seed, given.count)
     if given.again is not None:
         seed, chosen = misses(given.again)
+    if given.memory_bound:
+        chosen = [one for one in chosen if is_memory_bound(op_named(one.problem.op))]
     drawn = part_of(chosen, given.part)
     with tempfile.TemporaryDirectory() as home:
         bench = Bench(Store.open(Path(home)), discover(), lock_directory=Path(home))
