@@ -8,7 +8,8 @@ take a minute more. Another `--seed` draws another list: list B is that of the h
 drawn and measured once; `--memory-bound` measures its problems of memory-bound ops only, two thirds of all.
 `tests/gpu/read_list.py` reads the file. All problems of an op follow each other, so that one machine measures them.
 `--again OTHER.jsonl` measures what was a miss in that file, in place of a list. `--part 1/4` measures every fourth op only,
-for four GPUs that measure at once, each into a file of its own (CUDA_VISIBLE_DEVICES chooses the GPU). `--spread` takes a few problems of each op in turn, for a look at all ops in a short time.
+for four GPUs that measure at once, each into a file of its own (CUDA_VISIBLE_DEVICES chooses the GPU). `--spread` takes a few
+problems of each op in turn, for a look at all ops in a short time.
 """
 
 from __future__ import annotations
