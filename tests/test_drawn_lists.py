@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import doctest
 import itertools
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import drawn_list
 import list_a
 import pytest
+import quick_sweep
 import read_list
 
 from kernelviz.core import BadField
 from kernelviz.formats import shipped_runs
+from kernelviz.metrics.library_comparison import OWN
 from kernelviz.ops import catalogue
 
 CHOSEN = ("hq", "hk", "d", "r", "s", "o", "g", "u")
 """Axes that are chosen from a few sizes."""
 LIST = drawn_list.problems(list_a.SEED)
+SWEPT = quick_sweep.drawn_problems("a sweep", 460)
 
 
 def kind_of(drawn: drawn_list.Drawn) -> drawn_list.Kind:
@@ -168,3 +173,42 @@ def test_a_miss_and_a_bad_choice_are_listed_and_a_choice_without_a_time_counts_a
     assert again == [drawn_list.Drawn(0, "any", first.problem)] * 2, (
         "those that are slower, and whose choice has no time"
     )
+
+
+def test_a_quick_sweep_draws_memory_bound_problems_that_fit_on_a_gpu_together_each_once() -> None:
+    drawn, ops = SWEPT, catalogue()
+    assert len({one.problem.key for one in drawn}) == len(drawn) > 150
+    assert all(drawn_list.is_memory_bound(ops[one.problem.op]) for one in drawn)
+    assert all(ops[one.problem.op].needed_bytes(one.problem) <= quick_sweep.MOST_BYTES for one in drawn)
+    assert drawn_list.MOST_BYTES > quick_sweep.MOST_BYTES, "the limit of lists is as before"
+
+
+def test_processes_of_a_quick_sweep_never_take_the_same_problem(tmp_path: Path) -> None:
+    counter = tmp_path / "next"
+    counter.write_text("9")
+    sweeper = object.__new__(quick_sweep.Sweeper)  # without a GPU
+    sweeper._counter = counter
+    with ThreadPoolExecutor(8) as pool:
+        numbers = list(pool.map(lambda _: sweeper.following(), range(40)))
+    assert sorted(numbers) == list(range(9, 49))
+
+
+def test_lines_of_a_quick_sweep_are_read_with_the_rules_and_counted_by_op(tmp_path: Path) -> None:
+    facts = {"card": "H200", "compute_capability": (9, 0), "multiprocessors": 132, "l2_bytes": 60 * 2**20}
+    first, second, *_ = (one for one in SWEPT if one.problem.op == "histogram")
+    own = {v.name: 2e-6 for v in catalogue()["histogram"].variants if v.backend in OWN}
+    times = {"own_s": own, "library_s": {"torch_eager": 1e-6}, "failed": {}}
+    lines = [
+        quick_sweep.line_of(first, "a sweep", facts, times),
+        quick_sweep.line_of(second, "a sweep", facts, {}, "TimeoutError: too long"),
+    ]
+    file = tmp_path / "sweep.jsonl"
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    read = read_list.read(file, rules=True)
+    assert (read[0].ratio, read[0].auto_ratio, read[1].ratio) == (0.5, 1.0, None)
+    assert read_list.by_op(read)[1].split() == ["histogram", "forward", "2", "1", "1", "0"]
+
+
+def test_functions_of_a_quick_sweep_do_what_their_examples_say() -> None:
+    failed, tried = doctest.testmod(quick_sweep)
+    assert (failed, tried) == (0, 3)

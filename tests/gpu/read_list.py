@@ -1,9 +1,9 @@
 """Read a file of `list_a.py`: how own variants do against libraries, and auto against the best own variant.
 
-    python tests/gpu/read_list.py FILE.jsonl [--rules]
+    python tests/gpu/read_list.py FILE.jsonl [--rules] [--by-op]
 
 With --rules, the rules of this checkout choose again among the measured variants, instead of those that chose at that
-time. So a rule can be changed and judged without a GPU.
+time. So a rule can be changed and judged without a GPU. --by-op adds a line for each op and direction, the most misses first.
 """
 
 from __future__ import annotations
@@ -151,12 +151,30 @@ def report(lines: Sequence[Line]) -> list[str]:
     return text
 
 
+def by_op(lines: Sequence[Line]) -> list[str]:
+    """A line for each op and direction: its problems, those in which a library is faster, and those in which auto is slower."""
+    groups: dict[str, list[Line]] = {}
+    for line in lines:
+        groups.setdefault(f"{line.problem.op} {line.problem.direction}", []).append(line)
+    rows = []
+    for name, some in groups.items():
+        compared = [line for line in some if line.ratio is not None]
+        slower = sum(not line.level for line in compared)
+        worst = sum((line.ratio or 0) < WORST for line in compared)
+        slow = sum(line.auto_ratio is not None and line.auto_ratio < 1 / MOST_SLOWER for line in some)
+        row = f"{name:34} {len(some):5} {slower:7} {worst:6} {slow:6}"
+        rows.append((-(slower + slow) / len(some), row))
+    return [f"{'op':34} {'n':>5} {'slower':>7} {'<' + str(WORST):>6} {'auto':>6}", *(row for _, row in sorted(rows))]
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("--rules", action="store_true")
+    parser.add_argument("--by-op", action="store_true")
     given = parser.parse_args(arguments)
-    print("\n".join(report(read(given.file, rules=given.rules))))  # noqa: T201
+    lines = read(given.file, rules=given.rules)
+    print("\n".join([*report(lines), *(by_op(lines) if given.by_op else ())]))  # noqa: T201
     return 0
 
 
