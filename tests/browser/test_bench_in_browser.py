@@ -62,7 +62,9 @@ def test_first_visit_one_click_a_finished_result_on_this_machines_cpu(real: str,
     op = catalogue()["rmsnorm"]
     for _ in range(12):  # the answer ends with the run, or after ten seconds
         with urllib.request.urlopen(f"{real}/api/runs/{address(page)['run']}/events") as answer:
-            ended = json.loads(answer.read().decode().split("data: ")[-1])
+            # Comments (": still here") may follow the last event.
+            events = [line for line in answer.read().decode().splitlines() if line.startswith("data: ")]
+        ended = json.loads(events[-1].removeprefix("data: "))
         if ended.get("status", "running") != "running":
             break
     assert (ended["status"], ended["failed"]) == ("finished", 0)

@@ -40,8 +40,8 @@ from kernelviz.ops import op_named
 from kernelviz.store import Store
 
 SEED = "list A"
-METHOD = Method(budget_s=0.1, early_stop=4.0)
-"""A variant of which a block takes four times as long as the fastest one gets no further blocks."""
+METHOD = Method(budget_s=0.1, half_width=0.005, ratio_half_width=0.005, early_stop=1.5)
+"""A variant of which a block takes 1.5 times as long as the fastest one gets no further blocks."""
 SLOW = ("composite_eager", "cuda_direct", "cuda_im2col", "cuda_naive")
 """Rungs that show what not to do, and may take minutes at a drawn size."""
 MOST_TOGETHER = 4
