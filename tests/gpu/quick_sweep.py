@@ -18,7 +18,6 @@ import argparse
 import contextlib
 import fcntl
 import gc
-import itertools
 import json
 import os
 import signal
@@ -44,6 +43,8 @@ MOST_BYTES = 4 * 2**30
 """Inputs, outputs and reference of a problem."""
 MOST_PROBLEM_S = 45
 FIRST_REPEATS = 3
+BLOCK = 6
+"""The most calls of a variant that follow each other."""
 NEAR = 1.6
 """A variant that takes this many times the fastest one's time is not timed further."""
 SPIN_CYCLES = 250_000
@@ -183,12 +184,14 @@ class Sweeper:
         return rough_s | {name: middle_s(spans) for name, spans in self._spans(near, repeats(least_s)).items()}
 
     def _spans(self, calls: Mapping[str, Launch], count: int) -> dict[str, list[float]]:
-        """The seconds of `count` cold calls of each, in turn."""
+        """The seconds of `count` cold calls of each. Some calls of a variant follow each other, as in a block of a run: the flush
+        leaves its code in the instruction caches."""
         import torch
 
         from kernelviz.measure.timing.trace import iterations
 
-        order = list(itertools.chain.from_iterable(calls for _ in range(count)))
+        blocks = -(-count // BLOCK)
+        order = [name for _ in range(blocks) for name in calls for _ in range(count // blocks)]
 
         def work() -> None:
             for name in order:
