@@ -110,6 +110,7 @@ def test_the_text_says_what_was_measured_of_list_a() -> None:
         ("judging", "geometric mean {1:.2f}, {2} below 0.98, {3} below 0.85; auto within 3 % in {4}."),
         ("rest", "geometric mean {1:.2f}, {2} below 0.98, {3} below 0.85; auto within 3 % in {4}."),
         ("mended", "geometric mean {1:.2f}, {2} below 0.98, {3} below 0.85; auto within 3 % in {4}."),
+        ("second", "geometric mean {1:.2f}, {2} below 0.98, {3} below 0.85; auto within 3 % in {4}."),
     ):
         of_code = [one for one in measured if one["code"] == code]
         ratios = [float(one["library_us"]) / float(one["own_us"]) for one in of_code]
