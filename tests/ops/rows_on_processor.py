@@ -11,7 +11,14 @@ from torch import Tensor
 from kernelviz.ops.kernels import nvrtc
 
 INLINED = (
-    *("row_units.cuh", "row_losses.cuh", "row_beside.cuh", "split_normalisation.cuh", "split_rows.cuh"),
+    *(
+        "known_rows.cuh",
+        "row_units.cuh",
+        "row_losses.cuh",
+        "row_beside.cuh",
+        "split_normalisation.cuh",
+        "split_rows.cuh",
+    ),
     *("slab_normalisation.cuh", "slabs.cuh", "slab_registers.cuh", "slab_stages.cuh", "slab_rows.cuh", "rows.cuh"),
     *("adjacent_sum.cuh", "access_bits.cuh", "label.cuh"),
 )
