@@ -74,7 +74,11 @@ def known_tile(m: int, n: int, itemsize_bytes: int) -> KnownTile | None:
         return tile if threads <= MOST_THREADS or (is_vector and m * max(units, lanes) < MOST_INDEX) else None
     each = -(-units // MOST_LANES)
     lanes = WARP * -(-units // (WARP * each))
-    if each <= (MOST_VECTORS if is_vector else MOST_UNITS) and m * lanes <= MOST_BLOCK_THREADS:
+    # Vectors take registers, so that fewer threads are resident.
+    if (
+        each <= (MOST_VECTORS if is_vector else MOST_UNITS)
+        and m * lanes * (each if is_vector else 1) <= MOST_BLOCK_THREADS
+    ):
         return KnownTile(lanes, 1, width)
     of_lane = -(-units // WARP)
     if of_lane > MOST_UNITS_OF_LANE or of_lane * width > MOST_ELEMENTS_OF_LANE or m * WARP > MOST_THREADS:
