@@ -11,6 +11,13 @@ _ODD = (
     {"m": 1, "n": 9001},
     {"m": 131, "n": 3},
     {"m": 67, "n": 20},
+    {"m": 67, "n": 261},  # a row a block in the backward pass
+    {"m": 131, "n": 528},
+    {"m": 2053, "n": 7},
+    {"m": 1401, "n": 65},
+    {"m": 2, "n": 2427},
+    {"m": 3, "n": 4088},
+    {"m": 3, "n": 4679},
 )
 _LARGE = (
     {"m": 1, "n": 32771},
@@ -38,6 +45,8 @@ _COMPILED = (
     {"m": 3, "n": 131072},
     {"m": 2, "n": 300001},  # no cluster holds them
     {"m": 5003, "n": 20},
+    {"m": 67, "n": 261},
+    {"m": 3, "n": 4679},
 )
 _OPS = ("rmsnorm", "layernorm", "add_rmsnorm")
 ODD = dict.fromkeys(_OPS, _ODD)
