@@ -12,7 +12,7 @@ from kernelviz.ops.kernels import nvrtc
 
 INLINED = (
     *(
-        "known_rows.cuh",
+        "known_normalisation.cuh",
         "row_units.cuh",
         "row_losses.cuh",
         "row_beside.cuh",

@@ -10,7 +10,7 @@ from emulator import MODES, Emulator, Grid, Mode, Output, needs_compiler
 from rows_on_processor import text_of
 
 from kernelviz.ops import op_named
-from kernelviz.ops.kernels.known_rows import MOST_BLOCK_THREADS, MOST_INDEX, WARP, known_tile
+from kernelviz.ops.kernels.known_lengths import MOST_BLOCK_THREADS, MOST_INDEX, WARP, known_tile
 from kernelviz.ops.kernels.split_rows import RowSplit
 from kernelviz.ops.norm_activation import cuda_known_length as with_gelu
 from kernelviz.ops.norm_activation.reference import EPS as GELU_EPS

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.kernels.known_rows import KnownTile, known_tile
+from kernelviz.ops.kernels.known_lengths import KnownTile, known_tile
 from kernelviz.ops.kernels.row_lanes import WARP, RowLanes, row_lanes
 from kernelviz.ops.kernels.row_tiles import require_vec16
 from kernelviz.ops.norm_activation.cuda_slab import bind_slab

@@ -13,7 +13,7 @@ from kernelviz.ops.catalog.best import (
     triton_vectorises,
     whole_vectors,
 )
-from kernelviz.ops.kernels.known_rows import known_tile
+from kernelviz.ops.kernels.known_lengths import known_tile
 from kernelviz.ops.kernels.vec16 import VEC16_BYTES
 from kernelviz.ops.normalisation.cuda import FEW_ROWS, SHORT_VECTORS, cluster_tile
 from kernelviz.ops.normalisation.cuda_backward import one_block_tile

@@ -1,6 +1,6 @@
 // `rmsnorm`, `layernorm` (CENTRED) and `add_rmsnorm` (ADDS) of rows of known length. Only the pointers that an op has are arguments, so that all
 // arguments are in one cache line of constants.
-#include "known_rows.cuh"
+#include "known_normalisation.cuh"
 
 extern "C" __global__ void __launch_bounds__(LANES * ROW_ROWS) normalise_known_rows(
     const T* __restrict__ x,

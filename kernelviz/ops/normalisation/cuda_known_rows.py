@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.kernels.known_rows import known_tile
+from kernelviz.ops.kernels.known_lengths import known_tile
 from kernelviz.ops.normalisation.cuda import NormInputs, bind_columns
 
 if TYPE_CHECKING:

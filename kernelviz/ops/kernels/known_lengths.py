@@ -1,4 +1,4 @@
-"""Tiles of `headers/known_rows.cuh`: how threads share rows whose length is a constant of the kernel."""
+"""Tiles of `headers/known_normalisation.cuh`: how threads share rows whose length is a constant of the kernel."""
 
 from __future__ import annotations
 
