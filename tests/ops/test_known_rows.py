@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+import torch
 from checking import compare, inputs_of
 from emulator import MODES, Emulator, Grid, Mode, Output, needs_compiler
 from rows_on_processor import text_of
 
 from kernelviz.ops import op_named
-from kernelviz.ops.kernels.known_lengths import MOST_BLOCK_THREADS, MOST_INDEX, WARP, known_tile
+from kernelviz.ops.kernels.known_lengths import MOST_BLOCK_THREADS, MOST_INDEX, WARP, block_tile, known_tile
 from kernelviz.ops.kernels.split_rows import RowSplit
 from kernelviz.ops.norm_activation import cuda_known_length as with_gelu
 from kernelviz.ops.norm_activation.reference import EPS as GELU_EPS
 from kernelviz.ops.normalisation.cuda_known_rows import SOURCE
 from kernelviz.ops.normalisation.reference import EPS
 from kernelviz.ops.normalisation.variants import named_inputs
+from kernelviz.ops.quantize import cuda_known_rows as quantize
+from kernelviz.ops.quantize.reference import SMALLEST, largest
 
 DTYPES = {"fp32": MODES[0], "bf16": MODES[1], "fp16": MODES[0]}
 OPS = ("rmsnorm", "layernorm", "add_rmsnorm")
@@ -101,7 +104,7 @@ def right_with_gelu(
     problem = op.problem({"m": m, "n": n}, dtype)
     tensors = inputs_of(op, problem)
     tensors[0].add_(3.0)
-    tile = with_gelu.block_tile(m, n, tensors[0].element_size())
+    tile = block_tile(m, n, tensors[0].element_size())
     assert tile is not None
     macros, text = with_gelu.known_rows_defines(tensors[0], tile), change(text_of(source, GELU_EPS))
     program = emulator.program(source, "layernorm_gelu_known_rows", macros, text=text)
@@ -125,6 +128,71 @@ def test_gelu_of_a_layernorm_agrees_with_the_reference(dtype: str, emulator: Emu
 def test_a_mistake_with_gelu_is_found(before: str, after: str, emulator: Emulator) -> None:
     assert before in text_of(with_gelu.ROWS_SOURCE, GELU_EPS)
     assert not right_with_gelu((3, 261), "fp32", emulator, MODES[0], lambda text: text.replace(before, after))
+
+
+QUANTIZE = op_named("rmsnorm_quantize_fp8")
+NUMBERS = "float eps, float smallest,\n    float factor_of_smallest) {"
+
+
+def quantised_right(
+    sizes: tuple[int, int],
+    dtype: str,
+    emulator: Emulator,
+    mode: Mode,
+    change: Callable[[str], str] = lambda text: text,
+    special: float | None = None,
+) -> bool:
+    (m, n), source = sizes, quantize.SOURCE
+    problem = QUANTIZE.problem({"m": m, "n": n}, dtype)
+    tensors = inputs_of(QUANTIZE, problem)
+    if special is not None:
+        tensors[0][m - 1, n - 1] = special
+        tensors[0][0] = 0.0
+    tile = block_tile(m, n, tensors[0].element_size())
+    assert tile is not None
+    code = text_of(source)
+    assert NUMBERS in code
+    # The emulator passes whole numbers as arguments.
+    constants = {"eps": GELU_EPS, "smallest": SMALLEST, "factor_of_smallest": largest("fp8") / SMALLEST}
+    floats = "".join(f"\n    const float {name} = {value}f;" for name, value in constants.items())
+    code = change(code.replace(NUMBERS, f"float, float, float) {{{floats}"))
+    program = emulator.program(source, "quantize_known_rows", quantize.defines(tensors[0], tile), text=code)
+    q, scales = Output(m, n, torch.float8_e4m3fn), Output(m, 1, torch.float32)
+    error = program.run([*tensors, q.matrix, scales.matrix, 0, 0, 0], Grid(blocks=m, threads=tile.threads), mode)
+    error = error or ("" if q.guard_is_unchanged() and scales.guard_is_unchanged() else "the guard was written")
+    outputs = q.matrix.clone(), scales.matrix.view(m).clone()
+    if special is not None:  # the row of zeros has zeros, and no other row has NaN
+        return not error and not outputs[0][0].float().any() and not outputs[1][:-1].isnan().any()
+    return not error and compare(QUANTIZE, problem, tensors, outputs).passed
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_quantised_rows_agree_with_the_reference(dtype: str, emulator: Emulator) -> None:
+    for sizes in ((3, 261), (2, 1062), (1, 4096), (2, 645)):
+        assert quantised_right(sizes, dtype, emulator, DTYPES[dtype]), sizes
+    for special in (torch.nan, torch.inf, 0.0):
+        assert quantised_right((3, 261), dtype, emulator, DTYPES[dtype], special=special)
+
+
+QUANTIZE_MISTAKES = {
+    "threads do not wait for the totals of warps": ("__syncthreads();", ""),
+    "the last elements are left out": ("k * LANES < UNITS;", "k * LANES < UNITS - 1;"),
+    "only the sums are combined": ("larger(a.most, b.most)", "a.most"),
+    "every row is the first": ("first = blockIdx.x * UNITS + lane", "first = lane"),
+    "every row has the first scale": ("scales[blockIdx.x]", "scales[0]"),
+    "the weight is left out": ("v[k][e] *= g[e];", ""),
+}
+
+
+@needs_compiler
+@pytest.mark.parametrize("mistake", QUANTIZE_MISTAKES)
+def test_a_mistake_in_quantised_rows_is_found(mistake: str, emulator: Emulator) -> None:
+    before, after = QUANTIZE_MISTAKES[mistake]
+    assert before in text_of(quantize.SOURCE)
+    assert not all(
+        quantised_right((3, 261), "fp32", emulator, mode, lambda text: text.replace(before, after)) for mode in MODES
+    )
 
 
 @pytest.mark.parametrize("itemsize_bytes", [2, 4])

@@ -11,10 +11,10 @@ WARP, THREADS = 32, 128
 """Threads of a block of several rows: a warp, so that few rows reach as many SMs as they have warps, or four."""
 FEW_THREADS = 2**12
 """Up to about a warp an SM of an H200, a block is one warp."""
-MOST_THREADS, MOST_BLOCK_THREADS = 2**19, 2**17
-"""Of all rows that share warps, about two waves of an H200, and of rows with a block each, of which about 1000 threads an SM are
-resident at once. Estimates. H200, add_rmsnorm: 16,494 rows of 10 fp16 take 1.80 us by inductor's kernel of this kind and 2.47 in
-slabs, 59,177 rows of 9 fp32 3.46 and 4.24; layernorm of 165 rows of 1345 fp16 takes 2.66 by persistent programs and 4.39 in
+MOST_THREADS, MOST_BLOCK_THREADS = 2**19, 2**18
+"""Of all rows that share warps, about two waves of an H200, and of rows with a block each, of which 2000 threads an SM are
+resident at once. Estimates. H200, add_rmsnorm: 16,494 rows of 10 fp16 take 1.80 us by inductor's kernel of this kind and 2.47
+in slabs, 59,177 rows of 9 fp32 3.46 and 4.24; layernorm of 165 rows of 1345 fp16 takes 2.66 by persistent programs and 4.39 in
 registers."""
 MOST_INDEX = 2**31
 """Units are counted in 32 bits."""
@@ -74,7 +74,7 @@ def known_tile(m: int, n: int, itemsize_bytes: int) -> KnownTile | None:
         return tile if threads <= MOST_THREADS or (is_vector and m * max(units, lanes) < MOST_INDEX) else None
     each = -(-units // MOST_LANES)
     lanes = WARP * -(-units // (WARP * each))
-    # Vectors take registers, so that fewer threads are resident.
+    # Two vectors a thread take so many registers that half as many threads are resident.
     if (
         each <= (MOST_VECTORS if is_vector else MOST_UNITS)
         and m * lanes * (each if is_vector else 1) <= MOST_BLOCK_THREADS
@@ -84,3 +84,13 @@ def known_tile(m: int, n: int, itemsize_bytes: int) -> KnownTile | None:
     if of_lane > MOST_UNITS_OF_LANE or of_lane * width > MOST_ELEMENTS_OF_LANE or m * WARP > MOST_THREADS:
         return None
     return KnownTile(WARP, THREADS // WARP, width)
+
+
+def block_tile(m: int, n: int, itemsize_bytes: int) -> KnownTile | None:
+    """The tile of a block a row; None for many or long rows, and for those that fit into a warp.
+
+    >>> block_tile(77, 935, 2), block_tile(1000, 935, 2), block_tile(77, 9, 2)
+    (KnownTile(lanes=480, rows=1, width=1), None, None)
+    """
+    tile = known_tile(m, n, itemsize_bytes)
+    return tile if tile is not None and tile.lanes > WARP else None

@@ -15,8 +15,8 @@ from kernelviz.ops.catalog.best import (
     whole_vectors,
 )
 from kernelviz.ops.kernels.grid_limits import LARGEST_GRID_Y
+from kernelviz.ops.kernels.known_lengths import block_tile
 from kernelviz.ops.kernels.row_lanes import row_lanes
-from kernelviz.ops.norm_activation.cuda_known_length import block_tile
 from kernelviz.ops.norm_activation.few_elements import FEW_ELEMENTS, UNEVEN_ELEMENTS
 
 SHORT_ROW = 4096

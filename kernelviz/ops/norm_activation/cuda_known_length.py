@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.kernels.known_lengths import KnownTile, known_tile
-from kernelviz.ops.kernels.row_lanes import WARP, RowLanes, row_lanes
+from kernelviz.ops.kernels.known_lengths import KnownTile, block_tile
+from kernelviz.ops.kernels.row_lanes import RowLanes, row_lanes
 from kernelviz.ops.kernels.row_tiles import require_vec16
 from kernelviz.ops.norm_activation.cuda_slab import bind_slab
 
@@ -29,16 +29,6 @@ def known_rows_defines(x_MN: Tensor, tile: KnownTile) -> dict[str, str]:
     """The macros of the kernel of a block a row."""
     macros = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "CENTRED": "1", "ADDS": "0"}
     return macros | tile.defines(x_MN.shape[1])
-
-
-def block_tile(m: int, n: int, itemsize_bytes: int) -> KnownTile | None:
-    """The tile of a block a row; None for many or long rows, and for those that fit into a warp.
-
-    >>> block_tile(77, 935, 2), block_tile(1000, 935, 2), block_tile(77, 9, 2)
-    (KnownTile(lanes=480, rows=1, width=1), None, None)
-    """
-    tile = known_tile(m, n, itemsize_bytes)
-    return tile if tile is not None and tile.lanes > WARP else None
 
 
 def bind_few_or_slab(x_MN: Tensor, w_N: Tensor, b_N: Tensor, *, eps: float) -> Launch:
