@@ -11,7 +11,7 @@ from emulator import MODES, Emulator, Grid, Mode, Output, needs_compiler
 from rows_on_processor import text_of
 
 from kernelviz.ops import op_named
-from kernelviz.ops.kernels.known_lengths import MOST_BLOCK_THREADS, MOST_INDEX, WARP, block_tile, known_tile
+from kernelviz.ops.kernels.known_lengths import MOST_BLOCK_THREADS, MOST_INDEX, WARP, KnownTile, block_tile, known_tile
 from kernelviz.ops.kernels.split_rows import RowSplit
 from kernelviz.ops.norm_activation import cuda_known_length as with_gelu
 from kernelviz.ops.norm_activation.reference import EPS as GELU_EPS
@@ -38,6 +38,7 @@ def right(
     emulator: Emulator,
     mode: Mode,
     change: Callable[[str], str] = lambda text: text,
+    tile: KnownTile | None = None,
 ) -> bool:
     op, (m, n) = op_named(name), sizes
     problem = op.problem({"m": m, "n": n}, dtype)
@@ -45,7 +46,7 @@ def right(
     tensors[0].add_(3.0)  # so that the mean of a row is not about 0
     given = named_inputs(name, tensors)
     x_MN, adds, centred = given["x_MN"], "r_MN" in given, "b_N" in given
-    tile = known_tile(m, n, x_MN.element_size())
+    tile = tile or known_tile(m, n, x_MN.element_size())
     assert tile is not None
     element = RowSplit(1, lanes=64, vectors=1).defines(x_MN)["ELEMENT"]
     macros = {"ELEMENT": element, "CENTRED": str(int(centred)), "ADDS": str(int(adds))} | tile.defines(n)
@@ -66,6 +67,11 @@ def right(
 def test_kernel_agrees_with_the_reference(name: str, dtype: str, emulator: Emulator) -> None:
     for sizes in SHAPES:
         assert right(name, sizes, dtype, emulator, DTYPES[dtype]), sizes
+    # As of many rows: a warp a row, with several vectors a lane.
+    width = 4 if dtype == "fp32" else 8
+    tile = known_tile(60_000, 100 * width, 16 // width)
+    assert tile == KnownTile(lanes=32, rows=4, width=width)
+    assert right(name, (5, 100 * width), dtype, emulator, DTYPES[dtype], tile=tile)
 
 
 MISTAKES = {

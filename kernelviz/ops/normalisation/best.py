@@ -87,7 +87,7 @@ def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
     programs keep.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 8192), (16384, 4096), (8192, 1024), (512, 131072), (16, 4099), (3, 102693), (2**20, 8))
+    >>> shapes = ((16, 8192), (16384, 4096), (8192, 1536), (512, 131072), (16, 4099), (3, 102693), (2**20, 8))
     >>> [layernorm(Problem(op="layernorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['cuda_columns', 'triton_block_per_row', 'triton_persistent', 'cuda_columns', 'cuda_columns', 'cuda_cluster', \
 'cuda_columns']
