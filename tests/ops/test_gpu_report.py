@@ -19,7 +19,7 @@ NOT_PASSED_YET: dict[str, tuple[str, ...]] = {
     "rmsnorm": NORMALISATIONS,
     "layernorm": NORMALISATIONS,
     "add_rmsnorm": NORMALISATIONS,
-    "norm_activation": ("cuda_slab",),
+    "norm_activation": ("cuda_slab", "cuda_split"),
     "batchnorm_relu": ("triton_fused",),
     "rmsnorm_quantize_fp8": ("cuda_slab",),
 }
