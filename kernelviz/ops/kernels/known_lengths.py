@@ -11,8 +11,9 @@ WARP, THREADS = 32, 128
 """Threads of a block of several rows: a warp, so that few rows reach as many SMs as they have warps, or four."""
 FEW_THREADS = 2**12
 """Up to about a warp an SM of an H200, a block is one warp."""
-MOST_THREADS, MOST_BLOCK_THREADS = 2**19, 2**18
-"""Of all rows that share warps, about two waves of an H200, and of rows with a block each, of which 2000 threads an SM are
+MOST_THREADS_A_BYTE, MOST_BLOCK_THREADS = 2**17, 2**18
+"""Of rows that share warps, for each byte of an element, because other kernels for short rows take the longer the more bytes
+they move: one wave of an H200 in 16-bit formats, two in fp32. And of rows with a block each, of which 2000 threads an SM are
 resident at once. Estimates. H200, add_rmsnorm: 16,494 rows of 10 fp16 take 1.80 us by inductor's kernel of this kind and 2.47
 in slabs, 59,177 rows of 9 fp32 3.46 and 4.24; layernorm of 165 rows of 1345 fp16 takes 2.66 by persistent programs and 4.39 in
 registers."""
@@ -63,34 +64,33 @@ def known_tile(m: int, n: int, itemsize_bytes: int) -> KnownTile | None:
     (KnownTile(lanes=8, rows=4, width=8), KnownTile(lanes=128, rows=1, width=8), KnownTile(lanes=32, rows=1, width=4))
     >>> known_tile(3, 261, 2), known_tile(3, 8192, 2), known_tile(3, 16392, 2), known_tile(3, 3073, 2)
     (KnownTile(lanes=288, rows=1, width=1), KnownTile(lanes=512, rows=1, width=8), None, None)
-    >>> known_tile(3000, 99, 2), known_tile(2**15, 99, 2), known_tile(57_912, 920, 2)
+    >>> known_tile(3000, 99, 2), known_tile(2**14, 99, 2), known_tile(57_912, 920, 2)
     (KnownTile(lanes=32, rows=4, width=1), None, KnownTile(lanes=32, rows=4, width=8))
     >>> known_tile(16_494, 10, 2), known_tile(2**18, 10, 2), known_tile(2**25, 8, 2)
     (KnownTile(lanes=4, rows=32, width=2), None, KnownTile(lanes=1, rows=128, width=8))
     """
     width = gcd(n, VEC16_BYTES // itemsize_bytes)
     units, is_vector = n // width, width * itemsize_bytes == VEC16_BYTES
-    of_lane = 2 if width < LEAST_WIDTH else 1
+    of_lane, most_threads = 2 if width < LEAST_WIDTH else 1, MOST_THREADS_A_BYTE * itemsize_bytes
     if units <= WARP * of_lane:
         lanes = 1 << (-(-units // of_lane) - 1).bit_length()
         threads = m * lanes
         tile = KnownTile(lanes, (WARP if threads <= FEW_THREADS else THREADS) // lanes, width)
-        return tile if threads <= MOST_THREADS or (is_vector and m * max(units, lanes) < MOST_INDEX) else None
+        return tile if threads <= most_threads or (is_vector and m * max(units, lanes) < MOST_INDEX) else None
     each = -(-units // MOST_LANES)
     lanes = WARP * -(-units // (WARP * each))
-    # Two vectors a thread take so many registers that half as many threads are resident.
-    if (
-        each <= (MOST_VECTORS if is_vector else MOST_UNITS)
-        and m * lanes * (each if is_vector else 1) <= MOST_BLOCK_THREADS
-    ):
+    # Of longer rows of vectors fewer: Triton's programs are as fast (an estimate).
+    loads = m * lanes * (each if is_vector else 1)
+    if each <= (MOST_VECTORS if is_vector else MOST_UNITS) and loads <= MOST_BLOCK_THREADS:
         return KnownTile(lanes, 1, width)
     of_lane = -(-units // WARP)
     if of_lane > MOST_UNITS_OF_LANE or (is_vector and of_lane < LEAST_VECTORS_OF_LANE):
         return None
-    many = (
-        m * units < MOST_INDEX if is_vector else of_lane * width <= MOST_ELEMENTS_OF_LANE and m * WARP <= MOST_THREADS
-    )
-    return KnownTile(WARP, THREADS // WARP, width) if many else None
+    if is_vector:
+        fits = m * units < MOST_INDEX
+    else:
+        fits = of_lane * width <= MOST_ELEMENTS_OF_LANE and m * WARP <= most_threads
+    return KnownTile(WARP, THREADS // WARP, width) if fits else None
 
 
 def block_tile(m: int, n: int, itemsize_bytes: int) -> KnownTile | None:
