@@ -86,11 +86,9 @@ def known_tile(m: int, n: int, itemsize_bytes: int) -> KnownTile | None:
     of_lane = -(-units // WARP)
     if of_lane > MOST_UNITS_OF_LANE or (is_vector and of_lane < LEAST_VECTORS_OF_LANE):
         return None
-    if is_vector:
-        fits = m * units < MOST_INDEX
-    else:
-        fits = of_lane * width <= MOST_ELEMENTS_OF_LANE and m * WARP <= most_threads
-    return KnownTile(WARP, THREADS // WARP, width) if fits else None
+    if not is_vector and (of_lane * width > MOST_ELEMENTS_OF_LANE or m * WARP > most_threads):
+        return None
+    return KnownTile(WARP, THREADS // WARP, width) if m * units < MOST_INDEX else None
 
 
 def block_tile(m: int, n: int, itemsize_bytes: int) -> KnownTile | None:
