@@ -11,13 +11,16 @@ TRITON_DIVISOR = 16
 
 
 def few_shape(size: int, n: int) -> tuple[int, int]:
-    """Elements and warps of a program: one element a thread, then two, or eight where neighbours have neighbouring channels.
+    """Elements and warps of a program: one element a thread, of one warp where it has all, then two, or eight where neighbours
+    have neighbouring channels.
 
     These are the shapes that inductor finds fastest on an H200.
 
-    >>> few_shape(300, 3), few_shape(5000, 3), few_shape(2**20, 7), few_shape(2**20, 12)
-    ((128, 4), (256, 4), (512, 8), (1024, 4))
+    >>> few_shape(15, 15), few_shape(300, 3), few_shape(5000, 3), few_shape(2**20, 7), few_shape(2**20, 12)
+    ((32, 1), (128, 4), (256, 4), (512, 8), (1024, 4))
     """
+    if size <= 32:
+        return 32, 1
     if size <= 2**10:
         return 128, 4
     if size <= 2**16:
