@@ -25,10 +25,10 @@ DTYPES = {"fp32": MODES[0], "bf16": MODES[1], "fp16": MODES[0]}
 OPS = ("rmsnorm", "layernorm", "add_rmsnorm")
 SHAPES = (
     *((1, 1), (67, 3), (5, 11), (130, 40), (24, 840), (3, 261), (2, 1021), (2, 1546), (1, 2048), (3, 128)),
-    *((1030, 7), (2, 2427), (1, 4096), (1401, 65), (5, 26), (3, 64)),
+    *((1030, 7), (2, 2427), (1, 4096), (1401, 65), (5, 26), (3, 64), (2, 3603)),
 )
 """Rows and their length: rows that share a warp and a block, the last block with fewer; a warp and several, up to 16; loads of
-2 to 16 bytes; one to five loads a thread, the last of which some do not have."""
+2 to 16 bytes; one to eight loads a thread, the last of which some do not have."""
 
 
 def right(

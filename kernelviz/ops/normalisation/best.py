@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import (
+    SHORT_ROW_BYTES,
     Card,
     few_long_rows,
     many_short_rows,
@@ -15,12 +16,17 @@ from kernelviz.ops.catalog.best import (
 )
 from kernelviz.ops.kernels.known_lengths import known_tile
 from kernelviz.ops.kernels.vec16 import VEC16_BYTES
-from kernelviz.ops.normalisation.cuda import FEW_ROWS, SHORT_VECTORS, cluster_tile
+from kernelviz.ops.normalisation.cuda import FEW_ROWS, SHORT_VECTORS, async_tile, cluster_tile, power_of_2
 from kernelviz.ops.normalisation.cuda_backward import one_block_tile
 from kernelviz.ops.normalisation.cuda_slab_backward import LONGEST_ROW_BYTES
 
 LONG_ROW = 16384
-"""From 16384 elements of bf16 on, a row takes more than the registers that Triton's programs have for it where rows are many."""
+"""From 16384 elements of bf16 on, a row takes more than the registers that Triton's programs have for it where rows are many.
+H200, rmsnorm: 512 rows of 32,768 fp16 take 18.3 us in Triton, 18.3 by prefetched rows and 17.0 by a block of CUDA C++ each."""
+PROGRAM_PART = 2 / 3
+"""Of the power of two elements that a program of Triton processes, which a row of many must fill. H200: rmsnorm of 20,464 rows of
+5040 bf16, 62 % of 8192, takes 108.6 us in Triton and 95.4 by a block of CUDA C++ each; layernorm of 26,695 rows of 3152, 77 % of
+4096, 90.4 and 97.6. Between the two, an estimate."""
 SHORT_CENTRED_ROW_BYTES = 4096
 """H200, layernorm: 4096 rows of 4 KiB take 8.77 us by persistent programs of Triton and 9.32 by a program each, 512 rows of 8 KiB
 4.93 and 3.85."""
@@ -36,12 +42,11 @@ BLOCK_ROW_BYTES, SMALL_BLOCK_ROW_BYTES = 64 * 1024, 32 * 1024
 """Of the longest rows that a block, and that a block of `cuda_cluster` keeps. H200, rmsnorm: 4742 rows of 55 KB take 141 us by a
 block each and 157 to 162 by clusters; layernorm of 17 rows of 54 KB 8.94 and 7.95; rmsnorm of 18 rows of 44 KB, whole vectors,
 2.99 by Triton's programs, 3.21 and 3.48."""
-SHORT_CLUSTER_ROW_BYTES = 128 * 1024
-"""Of rows that are not whole 16-byte vectors, up to which a cluster each is faster than persistent clusters also where not all
-run at once. H200, layernorm: 1240 rows of 81 KB take 92 and 109 us; add_rmsnorm of 44 rows of 268 KB 25.9 and 23.9."""
-LONGEST_CLUSTER_ROW_BYTES = 2**21 - 2 * VEC16_BYTES
-"""Of rows that a cluster of 16 blocks keeps, wherever they begin. H200, layernorm: 24 rows of 1.4 MB take 34 us by persistent
-clusters and 40 in parts; rmsnorm of 28 rows of 1.8 MB 36 and 49."""
+CLUSTER_OF_8_ROW_BYTES = 256 * 1024
+"""Of rows that are not whole 16-byte vectors, up to which a cluster of at most eight blocks each is faster than persistent
+clusters and than parts; of 16 blocks, few clusters run at once. H200: layernorm of 1240 rows of 81 KB takes 92 us by a cluster
+each and 109 by persistent ones; add_rmsnorm of 17 rows of 138 KB 7.32, 10.6 and, in parts, 9.44, of 44 rows of 268 KB 25.9, 23.9
+and 22.4, of 4 rows of 433 KB 9.32, 14.5 and 7.67."""
 FEW_SPLIT_ROWS, FEW_SPLIT_SUMS = 1, 4
 """Rows of whole 16-byte vectors of more than SPLIT_ROW_BYTES, of two and of four tensors, up to which parts are faster than a
 cluster each, which has too few multiprocessors: estimates from a model of both. H200, add_rmsnorm: 4 rows of 2 MiB take 15.2 us
@@ -50,9 +55,6 @@ FEW_UNEVEN_SPLIT_ROWS = 3
 """The same of other rows of more than half as many bytes. H200, rmsnorm: 3 rows of 686 KB take 7.46 us in parts and 7.96 by
 clusters, 6 rows of 1.3 MB 13.0 and 8.48."""
 SPLIT_ROW_BYTES = 2**20
-SPLIT_SUM_ROW_BYTES = 64 * 1024
-"""Of add_rmsnorm's rows that are not whole 16-byte vectors, from which on parts are faster while L2 keeps the sum. H200: 4 rows
-of 433 KB take 7.67 us in parts and 9.32 by clusters, 44 rows of 268 KB 22.4 and 23.9, 2 rows of 89 KB 7.64 and 7.78."""
 LONGEST_BACKWARD_ROW = 2**18
 """Elements of bf16 that the 16 blocks of a cluster hold: 512 KiB. The kernel for longer rows has one block a row."""
 LONGEST_BACKWARD_ROW_BYTES = 2**19
@@ -60,24 +62,28 @@ SPLIT_BACKWARD_BYTES_A_ROW = 2048
 """Of a row for each row, from which on parts are faster: their second kernel passes over all rows one after the other, and a
 cluster over its own. H200: 3 rows of 7 KB take 6.68 us in parts and 7.80 by clusters, 21 rows of 121 KB 16.6 and 40.3, 36 rows of
 509 KB 42.8 and 116; 64 rows of 131 KB 33.4 and 15.3, 28 rows of 4 KB 16.3 and 9.0."""
-PROGRAM_BACKWARD_ROW_BYTES = 16 * 1024
+PROGRAM_BACKWARD_ROW_BYTES, FEWEST_PROGRAMS = 16 * 1024, 64
 """H200: 8192 rows of 16 KiB take 98 us in persistent programs of Triton and 111 in clusters, 2048 rows of 32 KiB 100 and 61; 64
-rows of 1 KiB 6.53 and 5.37."""
+rows of 1 KiB 6.53 and 5.37. And rows of at least 2 KiB, which keep half of the multiprocessors busy: 64 rows of 8 KiB 6.22 and
+7.52."""
 
 
 def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """CUDA C++ for the length of a row (`known_tile`) where rows fit into the lanes of a warp or a few into a block each; several
-    blocks a row for rows of more than 2 MiB and for very few of more than 1 MiB; slabs for other rows of up to 2 KiB that are not
-    whole 16-byte vectors; a program of Triton a row up to 16384 elements, or 64 KiB of few rows, if rows are multiples of 16
-    elements of at least 2 KiB; else a block of CUDA C++ a row up to 64 KiB, and clusters or prefetched rows beyond.
+    blocks a row for rows that no cluster keeps and for very few of more than 1 MiB; slabs for other rows of up to 2 KiB that are
+    not whole 16-byte vectors; a program of Triton a row up to 16384 elements, or 64 KiB of few rows, if rows are multiples of 16
+    elements of at least 2 KiB and fill two thirds of a program; else a block of CUDA C++ a row up to 64 KiB, and clusters or
+    prefetched rows beyond.
 
-    Triton loads no vectors of other rows, and starting a program takes longer than a row of less than 2 KiB.
+    Triton loads no vectors of other rows, and starting a program takes longer than a row of less than 2 KiB. A program processes
+    a power of two elements.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 8192), (8, 2**18), (8192, 8192), (1024, 131072), (8192, 8195), (2**20, 64), (2**20, 7), (2, 2**22))
+    >>> shapes = (*shapes, (20_464, 5040), (512, 32_768))
     >>> [rmsnorm(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['cuda_columns', 'cuda_cluster', 'triton_block_per_row', 'cuda_async', 'cuda_registers', 'cuda_columns', \
-'cuda_slab_stages', 'cuda_split']
+'cuda_slab_stages', 'cuda_split', 'cuda_registers', 'cuda_registers']
     """
     return _without_triton(problem, card) or _by_length(problem, card, LONG_ROW)
 
@@ -102,7 +108,7 @@ def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def add_rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
-    """As rmsnorm, but several blocks a row for rows of more than 64 KiB that are not whole 16-byte vectors while half of L2 keeps
+    """As rmsnorm, but several blocks a row for rows of more than 256 KiB that are not whole 16-byte vectors while half of L2 keeps
     the sum, and a program of Triton a row up to 32768 elements.
 
     >>> from kernelviz.ops.catalog.best import H200
@@ -115,7 +121,7 @@ def add_rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
 
 def _without_triton(problem: Problem, card: Card) -> tuple[str, ...]:
     """For a backward pass, for rows whose length a kernel knows, for those that are split, and for those that Triton cannot load
-    as vectors or that are too short for a program each; else none.
+    as vectors, that are too short for a program each or, of many, that fill less of it than two thirds; else none.
 
     In CUDA C++ a row that begins within a vector takes one vector more than it fills, which is much of a short row. Many of
     them are pieces of shared memory.
@@ -133,7 +139,7 @@ def _without_triton(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("cuda_columns", "cuda_registers")
     if _is_split(problem, card):
         return ("cuda_split", "cuda_registers")
-    if triton_vectorises(n) and not many_short_rows(problem, card):
+    if triton_vectorises(n) and not many_short_rows(problem, card) and not _fills_little(problem, card):
         return ()
     whole = whole_vectors(problem, "n")
     if not whole and slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
@@ -145,17 +151,21 @@ def _without_triton(problem: Problem, card: Card) -> tuple[str, ...]:
     if of_row <= BLOCK_ROW_BYTES:
         clusters = not whole and of_row > SMALL_BLOCK_ROW_BYTES and m <= card.multiprocessors
         return ("cuda_cluster", "cuda_registers") if clusters else ("cuda_registers",)
-    clusters = not whole and (of_row <= SHORT_CLUSTER_ROW_BYTES or _all_in_progress(problem, card))
+    clusters = not whole and (of_row <= CLUSTER_OF_8_ROW_BYTES or _all_in_progress(problem, card))
     return ("cuda_cluster" if clusters else "cuda_columns", "cuda_registers")
 
 
 def _is_split(problem: Problem, card: Card) -> bool:
-    """Whether several blocks share each row, in two launches: no cluster keeps it, or clusters would have few multiprocessors.
+    """Whether several blocks share each row, in two launches: no persistent cluster keeps it, or clusters would have few
+    multiprocessors.
+
+    H200, by persistent clusters and in parts: layernorm of 24 rows of 1.4 MB 34 and 40 us, of 8 rows of 3.0 MB 33.4 and 34.2;
+    rmsnorm of 28 rows of 1.8 MB 36 and 49, of 4 rows of 2.6 MB 12.8 and 14.3; add_rmsnorm of 16 rows of 2 MiB 40.7 and 42.5.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((24, 624_912), (6, 632_372), (3, 342_927), (1, 2**20), (4, 2**19), (500, 2**22))
+    >>> shapes = ((24, 624_912), (6, 632_372), (3, 342_927), (1, 2**20), (4, 2**19), (4, 1_307_432), (500, 2**22))
     >>> [_is_split(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200) for m, n in shapes]
-    [False, False, True, True, False, True]
+    [False, False, True, True, False, False, True]
     """
     m, of_row, adds, whole = (
         problem.sizes["m"],
@@ -163,20 +173,35 @@ def _is_split(problem: Problem, card: Card) -> bool:
         problem.op == "add_rmsnorm",
         whole_vectors(problem, "n"),
     )
-    if few_long_rows(problem, card, longest_bytes=LONGEST_CLUSTER_ROW_BYTES):
+    vectors = (
+        -(-of_row // VEC16_BYTES) if whole else of_row // VEC16_BYTES + 2
+    )  # that a row touches, wherever it begins
+    stays = async_tile(vectors, 2 if adds else 1, centred=problem.op == "layernorm") is not None
+    if not stays and few_long_rows(problem, card):
         return True
     if not whole:
         if adds:
-            return of_row > SPLIT_SUM_ROW_BYTES and m * of_row <= card.l2_bytes // 2
+            return of_row > CLUSTER_OF_8_ROW_BYTES and m * of_row <= card.l2_bytes // 2
         return m <= FEW_UNEVEN_SPLIT_ROWS and of_row > SPLIT_ROW_BYTES // 2
     return m <= (FEW_SPLIT_SUMS if adds else FEW_SPLIT_ROWS) and of_row > SPLIT_ROW_BYTES
 
 
 def _by_length(problem: Problem, card: Card, longest: int) -> tuple[str, ...]:
-    """A program a row up to the longest, or of few rows as long as one keeps them; prefetched rows beyond."""
+    """A program a row up to the longest, or of few rows as long as one keeps them; a block as long as one keeps them, and
+    prefetched rows beyond.
+    """
     if problem.sizes["n"] <= longest or _is_few(problem, card):
         return ("triton_block_per_row", "cuda_registers")
+    if row_bytes(problem) <= BLOCK_ROW_BYTES:
+        return ("cuda_registers",)
     return ("cuda_cluster" if _all_in_progress(problem, card) else "cuda_async", "cuda_registers")
+
+
+def _fills_little(problem: Problem, card: Card) -> bool:
+    """Whether rows that a block keeps are more than the multiprocessors, and fill less of a program of Triton than pays."""
+    n = problem.sizes["n"]
+    many = problem.sizes["m"] > card.multiprocessors and row_bytes(problem) <= BLOCK_ROW_BYTES
+    return many and n < PROGRAM_PART * power_of_2(n)
 
 
 def _is_few(problem: Problem, card: Card) -> bool:
@@ -196,7 +221,9 @@ def _backward(problem: Problem, card: Card) -> tuple[str, ...]:
     leaves multiprocessors idle, so several share each of a few rows that no cluster holds, and of rows that are long for their
     number. Few elements have one block and one launch in `cuda_cluster`; larger problems of short rows pass as slabs:
     add_rmsnorm of 1,438,707 rows of 11 bf16 takes 37.6 us so and 119 in clusters, layernorm of 131,072 rows of 128 bf16 28.2 and
-    34.8, of 65,864 rows of 104 fp32 24.4 and 27.4.
+    34.8, of 65,864 rows of 104 fp32 24.4 and 27.4. Of fp32, which clusters need not convert, layernorm is faster in them: 16,384
+    rows of 8 KiB take 111 us and 123 in Triton, of 16 bits 13,848 rows of 6 KB 83.9 and 78.2; rmsnorm of 512 rows of 16 KiB of
+    fp32 13.4 and 12.9.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((8192, 8192), (2048, 32768), (8192, 8195), (8, 2**22), (3, 12623), (600, 2**22), (2, 261), (2**21, 11))
@@ -214,7 +241,9 @@ def _backward(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("cuda_slab_stages", "triton_persistent", "cuda_cluster")
     if few_long_rows(problem, card, longest_bytes=min(LONGEST_BACKWARD_ROW_BYTES, m * SPLIT_BACKWARD_BYTES_A_ROW)):
         return ("cuda_split", "triton_persistent", "cuda_cluster")
-    many = m > card.multiprocessors and not many_short_rows(problem, card)
-    if n > LONGEST_BACKWARD_ROW or (of_row <= PROGRAM_BACKWARD_ROW_BYTES and triton_vectorises(n) and many):
+    in_program = (
+        SHORT_ROW_BYTES <= of_row <= PROGRAM_BACKWARD_ROW_BYTES and triton_vectorises(n) and m >= FEWEST_PROGRAMS
+    )
+    if n > LONGEST_BACKWARD_ROW or (in_program and not (centred and problem.dtype == "fp32")):
         return ("triton_persistent", "cuda_cluster")
     return ("cuda_cluster", "triton_persistent")
