@@ -22,8 +22,8 @@ they move: one wave of an H200 in 16-bit formats, two in fp32. H200: rmsnorm of 
 MOST_BLOCK_THREADS, MOST_VECTOR_THREADS = 2**18, 2**17
 """Of rows with a block each, of which 2000 threads an SM are resident at once; and half of them where units are 16-byte vectors,
 which Triton and warps with a row each load as well. H200: add_rmsnorm of 395 rows of 758 bf16, 151,680 threads with a pair each,
-takes 2.09 us and 2.72 in Triton; layernorm of 2160 rows of 488 fp16, 138,240 threads with a vector each, 3.07 and, by a warp each of
-unknown length, 2.78."""
+takes 2.09 us and 2.72 in Triton; layernorm of 2160 rows of 488 fp16, 138,240 threads with a vector each, 3.07 and, by a warp each
+of unknown length, 2.78."""
 MOST_INDEX = 2**31
 """Units are counted in 32 bits."""
 MOST_LANES = 512
@@ -34,10 +34,10 @@ MOST_VECTORS, MOST_UNITS = 2, 8
 another kernel and 2.34 in Liger's. That eight are faster is an estimate."""
 MOST_UNITS_OF_LANE, MOST_ELEMENTS_OF_LANE = 4, 16
 """Of a lane of a warp that has a row, where a block for each would be too many threads; rows of 16-byte vectors may be any number
-if a lane has MANY_ROWS_VECTORS of them. Estimates. H200: layernorm of 2160 rows of 488 fp16, two vectors a lane, takes 2.78 us by a
-warp each of unknown length, and 2.58 by inductor's kernel; add_rmsnorm of 57,912 rows of 920 fp16 101 by inductor's, a warp a row
-with all loads in flight, and 107 to 110 in others; of as many rows of one or two vectors a lane no kernel is faster than those with
-slabs or blocks."""
+if a lane has MANY_ROWS_VECTORS of them. Estimates. H200: layernorm of 2160 rows of 488 fp16, two vectors a lane, takes 2.78 us by
+a warp each of unknown length, and 2.58 by inductor's kernel; add_rmsnorm of 57,912 rows of 920 fp16 101 by inductor's, a warp a
+row with all loads in flight, and 107 to 110 in others; of as many rows of one or two vectors a lane no kernel is faster than
+those with slabs or blocks."""
 MANY_ROWS_VECTORS = 3
 LEAST_WIDTH = 4
 """A lane has two units of fewer elements: a step of a reduction takes as long as several elements."""

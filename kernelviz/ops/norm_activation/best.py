@@ -24,9 +24,9 @@ SHORT_ROW = 4096
 SHORT_BYTES = 1024
 """The gelu of a row of 1 KiB takes as long as the start of a program."""
 BLOCK_ROW_BYTES, CLUSTER = 64 * 1024, 8
-"""Of the longest row that a block keeps, and blocks of a cluster for longer ones. H200: 392 rows of 130 KB, whole 16-byte vectors,
-take 37.2 us by persistent clusters and 41.8 by one each, 16 rows of 236 KB 8.97 and 8.05; 386 rows of 48 KB 14.1 by persistent
-ones and 12.2 by a block each."""
+"""Of the longest row that a block keeps, and blocks of a cluster for longer ones. H200: 392 rows of 130 KB, whole 16-byte
+vectors, take 37.2 us by persistent clusters and 41.8 by one each, 16 rows of 236 KB 8.97 and 8.05; 386 rows of 48 KB 14.1 by
+persistent ones and 12.2 by a block each."""
 SLAB_ROW_BYTES, UNEVEN_SLAB_ROW_BYTES = 256, 2048
 """Of rows that are whole 16-byte vectors and of others, of which no slab has longer ones. H200: 300,000 rows of 192 bytes take
 31 us through a ring of slabs, 47 as slabs and 55 by warps; 1773 rows of 737 fp16 4.78, 4.39 and 6.39."""
@@ -46,8 +46,8 @@ def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
     of CUDA C++ for other short rows and those of no multiple of 16 elements.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 1 KiB. H200, fp32: 19 rows
-    of 17 took 1.49 us in Triton, which loads the weight once the row has arrived, 1.39 in torch.compile, and 62 of 13 take 1.27 by
-    lanes and 1.34 in torch.compile; 77 rows of 935 bf16 3.58 as slabs, 5.50 in Triton and 2.11 in torch.compile. How many rows
+    of 17 took 1.49 us in Triton, which loads the weight once the row has arrived, 1.39 in torch.compile, and 62 of 13 take 1.27
+    by lanes and 1.34 in torch.compile; 77 rows of 935 bf16 3.58 as slabs, 5.50 in Triton and 2.11 in torch.compile. How many rows
     are few is an estimate.
 
     >>> from kernelviz.ops.catalog.best import H200

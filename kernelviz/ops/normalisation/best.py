@@ -108,8 +108,8 @@ def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def add_rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
-    """As rmsnorm, but several blocks a row for rows of more than 256 KiB that are not whole 16-byte vectors while half of L2 keeps
-    the sum, and a program of Triton a row up to 32768 elements.
+    """As rmsnorm, but several blocks a row for rows of more than 256 KiB that are not whole 16-byte vectors while half of L2
+    keeps the sum, and a program of Triton a row up to 32768 elements.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 8192), (2048, 32768), (512, 131072), (2048, 32769), (2**20, 21), (24, 840), (4, 216_529))
