@@ -122,7 +122,7 @@ def right_with_gelu(
 @needs_compiler
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_gelu_of_a_layernorm_agrees_with_the_reference(dtype: str, emulator: Emulator) -> None:
-    for sizes in ((3, 261), (2, 935), (1, 2048), (2, 143)):
+    for sizes in ((3, 261), (2, 935), (1, 2048), (2, 143), (2, 3603)):
         assert right_with_gelu(sizes, dtype, emulator, DTYPES[dtype]), sizes
 
 
@@ -175,7 +175,7 @@ def quantised_right(
 @needs_compiler
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_quantised_rows_agree_with_the_reference(dtype: str, emulator: Emulator) -> None:
-    for sizes in ((3, 261), (2, 1062), (1, 4096), (2, 645)):
+    for sizes in ((3, 261), (2, 1062), (1, 4096), (2, 645), (2, 3603)):
         assert quantised_right(sizes, dtype, emulator, DTYPES[dtype]), sizes
     for special in (torch.nan, torch.inf, 0.0):
         assert quantised_right((3, 261), dtype, emulator, DTYPES[dtype], special=special)
