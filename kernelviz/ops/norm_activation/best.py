@@ -52,9 +52,10 @@ def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((512, 4096), (512, 8192), (512, 4099), (2**20, 64), (2**20, 6), (1366, 6), (4, 2**22), (1773, 737), (77, 935))
+    >>> shapes = (*shapes, (16, 118_016))
     >>> [layernorm_gelu(Problem(op="norm_activation", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['triton_fused', 'cuda_columns', 'cuda_cluster', 'cuda_slab_stages', 'cuda_slab_stages', 'cuda_slab', 'cuda_split', \
-'cuda_slab', 'cuda_slab']
+'cuda_slab', 'cuda_slab', 'cuda_cluster']
     """
     m, n, itemsize_bytes = problem.sizes["m"], problem.sizes["n"], dtype_named(problem.dtype).itemsize_bytes
     whole, of_row = whole_vectors(problem, "n"), row_bytes(problem)
@@ -108,9 +109,10 @@ def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (2, 13), (16, 2**20 + 1), (2**20, 13), (2**20, 32), (1, 2**26), (1, 1), (29008, 16), (7, 46187))
+    >>> shapes = (*shapes, (8, 6344), (512, 184), (7108, 1))
     >>> [batchnorm_relu(Problem(op="batchnorm_relu", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['triton_fused', 'triton_fused', 'cuda_columns', 'cuda_columns', 'cuda_columns', 'cuda_columns', 'triton_fused', \
-'triton_fused', 'triton_fused']
+'triton_fused', 'triton_fused', 'triton_fused', 'cuda_columns', 'cuda_columns']
     """
     m, n, of_row = problem.sizes["m"], problem.sizes["n"], row_bytes(problem)
     first, second = ("triton_fused", "cuda_columns"), ("cuda_columns", "triton_fused")

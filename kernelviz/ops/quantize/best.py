@@ -82,10 +82,10 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (32768, 2048), (8192, 8192), (32768, 2047), (19, 24_846_327), (180_692, 2), (2**16, 64), (1, 26))
-    >>> shapes = (*shapes, (4, 50_048))
+    >>> shapes = (*shapes, (4, 50_048), (5, 440_927))
     >>> [rmsnorm_quantize(Problem(op="rmsnorm_quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['cuda_slab', 'triton_fused', 'cuda_columns', 'cuda_slab', 'cuda_split', 'cuda_slab', 'triton_fused', 'cuda_slab', \
-'cuda_cluster']
+'cuda_cluster', 'cuda_split']
     """
     m, n, of_row = problem.sizes["m"], problem.sizes["n"], row_bytes(problem)
     uneven = not whole_vectors(problem, "n") and of_row > UNEVEN_SPLIT_ROW_BYTES and m * of_row <= card.l2_bytes // 2
