@@ -11,9 +11,16 @@ from torch import Tensor
 from kernelviz.ops.kernels import nvrtc
 
 INLINED = (
-    *("row_units.cuh", "row_losses.cuh", "row_beside.cuh", "split_normalisation.cuh", "split_rows.cuh"),
-    *("slab_normalisation.cuh", "slabs.cuh", "slab_registers.cuh", "slab_stages.cuh", "slab_rows.cuh", "rows.cuh"),
-    *("adjacent_sum.cuh", "access_bits.cuh", "label.cuh"),
+    *("known_normalisation.cuh", "row_units.cuh", "row_losses.cuh", "split_normalisation.cuh", "row_beside.cuh"),
+    *(
+        "split_rows.cuh",
+        "slab_normalisation.cuh",
+        "slabs.cuh",
+        "slab_registers.cuh",
+        "slab_stages.cuh",
+        "slab_rows.cuh",
+    ),
+    *("rows.cuh", "adjacent_sum.cuh", "access_bits.cuh", "label.cuh"),
 )
 ON_CHIP = """#include "rows.cuh"
 template <class Vectors> void make_opaque(Vectors&) {}

@@ -1,4 +1,4 @@
-"""The Triton kernel of `batchnorm_relu` for few elements, compiled for the size of the matrix."""
+"""The Triton kernel of `batchnorm_relu` for small matrices, compiled for the size of the matrix."""
 
 from __future__ import annotations
 
@@ -8,12 +8,8 @@ import triton.language as tl
 
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.norm_activation.few_elements import few_shape, is_few
 from kernelviz.ops.norm_activation.triton_batchnorm import bind_batchnorm, factor_and_summand
-
-FEW_ELEMENTS = 2**15
-"""Of a matrix that takes the latency of a load and of what precedes it, however it is divided."""
-BLOCK, WARPS = 128, 4
-"""One element a thread."""
 
 
 @triton.jit
@@ -32,11 +28,12 @@ def batchnorm_relu_few_kernel(
     element = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = element < SIZE
     column = element % N
-    x = tl.load(x_ptr + element, mask=inside, other=0.0).to(tl.float32)
-    mean = tl.load(mean_ptr + column, mask=inside, other=0.0).to(tl.float32)
-    variance = tl.load(variance_ptr + column, mask=inside, other=1.0).to(tl.float32)
-    w = tl.load(w_ptr + column, mask=inside, other=0.0).to(tl.float32)
-    b = tl.load(b_ptr + column, mask=inside, other=0.0).to(tl.float32)
+    # The channels of all elements exist, also of those behind the last one, whose results are not stored.
+    x = tl.load(x_ptr + element, mask=inside).to(tl.float32)
+    mean = tl.load(mean_ptr + column).to(tl.float32)
+    variance = tl.load(variance_ptr + column).to(tl.float32)
+    w = tl.load(w_ptr + column).to(tl.float32)
+    b = tl.load(b_ptr + column).to(tl.float32)
     factor, summand = factor_and_summand(mean, variance, w, b, EPS)
     y = tl.maximum(x * factor + summand, 0.0, propagate_nan=tl.PropagateNan.ALL)
     tl.store(y_ptr + element, y.to(y_ptr.dtype.element_ty), mask=inside)
@@ -51,17 +48,19 @@ def bind_few_or_rows(
     *,
     eps: float,
 ) -> Launch:
-    """One element a thread up to FEW_ELEMENTS, else `bind_batchnorm`; BadField for tensors that are not contiguous."""
-    size = x_MN.numel()
-    if size > FEW_ELEMENTS:
+    """The matrix as one vector where it is small, else `bind_batchnorm`; BadField for tensors that are not contiguous."""
+    m, n = x_MN.shape
+    size = m * n
+    if not is_few(m, n):
         return bind_batchnorm(x_MN, mean_N, variance_N, w_N, b_N, eps=eps, relu=True)
     require_contiguous(x_MN=x_MN, mean_N=mean_N, variance_N=variance_N, w_N=w_N, b_N=b_N)
     y_MN = torch.empty_like(x_MN)
-    grid = (triton.cdiv(size, BLOCK),)
+    block, warps = few_shape(size, n)
+    grid = (triton.cdiv(size, block),)
 
     def launch() -> torch.Tensor:
         batchnorm_relu_few_kernel[grid](
-            x_MN, mean_N, variance_N, w_N, b_N, y_MN, size, x_MN.shape[1], eps, BLOCK=BLOCK, num_warps=WARPS
+            x_MN, mean_N, variance_N, w_N, b_N, y_MN, size, n, eps, BLOCK=block, num_warps=warps
         )
         return y_MN
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import (
-    ONE_PROGRAM,
+    SHORT_ROW_BYTES,
     Card,
     few_long_rows,
     many_short_rows,
@@ -14,157 +14,216 @@ from kernelviz.ops.catalog.best import (
     triton_vectorises,
     whole_vectors,
 )
-from kernelviz.ops.normalisation.cuda import FEW_ROWS
+from kernelviz.ops.kernels.known_lengths import known_tile
+from kernelviz.ops.kernels.vec16 import VEC16_BYTES
+from kernelviz.ops.normalisation.cuda import FEW_ROWS, SHORT_VECTORS, async_tile, cluster_tile, power_of_2
 from kernelviz.ops.normalisation.cuda_backward import one_block_tile
-from kernelviz.ops.normalisation.cuda_known_rows import known_tile
 from kernelviz.ops.normalisation.cuda_slab_backward import LONGEST_ROW_BYTES
 
-LONG_ROW, WIDE_ROW = 16384, 32768
-"""From 16384 elements of bf16 on, a row takes more than the registers that Triton's programs have for it."""
-WARP = 32
-SLAB_ROW_BYTES = 1024
-"""H200, layernorm: 200,000 rows of 300 bytes take 31 us through a ring of slabs, 35 as slabs and 104 by warps. Rows that are
-whole 16-byte vectors are slower: rmsnorm of 400,000 rows of 128 bytes takes 25 us through a ring, and 24 by warps."""
+LONG_ROW = 16384
+"""From 16384 elements of bf16 on, a row takes more than the registers that Triton's programs have for it where rows are many.
+H200, rmsnorm: 512 rows of 32,768 fp16 take 18.3 us in Triton, 18.3 by prefetched rows and 17.0 by a block of CUDA C++ each."""
+PROGRAM_PART = 2 / 3
+"""Of the power of two elements that a program of Triton processes, which a row of many must fill. H200: rmsnorm of 20,464 rows of
+5040 bf16, 62 % of 8192, takes 108.6 us in Triton and 95.4 by a block of CUDA C++ each; layernorm of 26,695 rows of 3152, 77 % of
+4096, 90.4 and 97.6. Between the two, an estimate."""
+SHORT_CENTRED_ROW_BYTES = 4096
+"""H200, layernorm: 4096 rows of 4 KiB take 8.77 us by persistent programs of Triton and 9.32 by a program each, 512 rows of 8 KiB
+4.93 and 3.85."""
+SLAB_ROW_BYTES = 2048
+"""Of rows that are not whole 16-byte vectors, of which no slab has longer ones. H200, layernorm: 200,000 rows of 300 bytes take
+31 us through a ring of slabs, 35 as slabs and 104 by warps. Rows that are whole vectors are slower: rmsnorm of 400,000 rows of
+128 bytes takes 25 us through a ring, and 24 by warps."""
+LONG_SLAB_ROW_BYTES, FEW_SLABS_BYTES = 1024, 6 * 2**20
+"""Of longer rows of a smaller matrix, slabs without a ring are faster. H200, add_rmsnorm: 2424 rows of 1870 bytes take 7.31 us as
+slabs, 8.73 through a ring and 9.27 by a block each; norm_activation of 4516 rows of 1766 bytes 10.76, 8.50 and 14.6. Between the
+two, an estimate."""
+BLOCK_ROW_BYTES, SMALL_BLOCK_ROW_BYTES = 64 * 1024, 32 * 1024
+"""Of the longest rows that a block, and that a block of `cuda_cluster` keeps. H200, rmsnorm: 4742 rows of 55 KB take 141 us by a
+block each and 157 to 162 by clusters; layernorm of 17 rows of 54 KB 8.94 and 7.95; rmsnorm of 18 rows of 44 KB, whole vectors,
+2.99 by Triton's programs, 3.21 and 3.48."""
+CLUSTER_OF_8_ROW_BYTES = 256 * 1024
+"""Of rows that are not whole 16-byte vectors, up to which a cluster of at most eight blocks each is faster than persistent
+clusters and than parts; of 16 blocks, few clusters run at once. H200: layernorm of 1240 rows of 81 KB takes 92 us by a cluster
+each and 109 by persistent ones; add_rmsnorm of 17 rows of 138 KB 7.32, 10.6 and, in parts, 9.44, of 44 rows of 268 KB 25.9, 23.9
+and 22.4, of 4 rows of 433 KB 9.32, 14.5 and 7.67."""
+FEW_SPLIT_ROWS, FEW_SPLIT_SUMS = 1, 4
+"""Rows of whole 16-byte vectors of more than SPLIT_ROW_BYTES, of two and of four tensors, up to which parts are faster than a
+cluster each, which has too few multiprocessors: estimates from a model of both. H200, add_rmsnorm: 4 rows of 2 MiB take 15.2 us
+in parts and 15.9 by clusters."""
+FEW_UNEVEN_SPLIT_ROWS = 3
+"""The same of other rows of more than half as many bytes. H200, rmsnorm: 3 rows of 686 KB take 7.46 us in parts and 7.96 by
+clusters, 6 rows of 1.3 MB 13.0 and 8.48."""
+SPLIT_ROW_BYTES = 2**20
 LONGEST_BACKWARD_ROW = 2**18
 """Elements of bf16 that the 16 blocks of a cluster hold: 512 KiB. The kernel for longer rows has one block a row."""
 LONGEST_BACKWARD_ROW_BYTES = 2**19
-CLUSTER = 16
-"""Blocks of the largest cluster."""
-SLAB_BACKWARD_VECTORS_BYTES = 128
-"""Of the longest rows of whole 16-byte vectors whose backward pass is chosen as slabs: an estimate. H200, as slabs and in
-clusters: add_rmsnorm of 1,438,707 rows of 11 bf16 37.6 and 119 us, of 500 rows of 24 fp32 3.94 and 4.46; rmsnorm of 2,097,152
-rows of 4 fp32 26.9 and 29.7; layernorm of 40,000 rows of 255 fp16 20.5 and 61.0."""
-FEW_ELEMENTS = 8192
-"""Of more than FEW_ROWS rows for whose length `cuda_columns` has a kernel, so that it is chosen. H200, by that kernel, by a
-program of Triton each, and by persistent ones: add_rmsnorm of 24 rows of 840 bf16 1.61, 2.22 and 2.17 us, of 128 rows of 40 1.49,
-1.66 and 2.49; rmsnorm of 8 rows of 80 fp32 1.35, 1.31 and 1.38, of 16 rows of 4096 bf16 1.77, 2.01 and 1.87, of 100 rows of 1000
-1.62, 2.18 and 1.98."""
-FEW_BACKWARD_ROW_BYTES = 16 * 1024
-BLOCK_ROW_BYTES = 32 * 1024
-"""Of the longest row that `cuda_cluster` gives one block. H200, layernorm: 3 rows of 102,693 fp32 take 8.39 us by clusters
-and 9.06 by persistent ones, which prefetch the next row."""
+SPLIT_BACKWARD_BYTES_A_ROW = 2048
+"""Of a row for each row, from which on parts are faster: their second kernel passes over all rows one after the other, and a
+cluster over its own. H200: 3 rows of 7 KB take 6.68 us in parts and 7.80 by clusters, 21 rows of 121 KB 16.6 and 40.3, 36 rows of
+509 KB 42.8 and 116; 64 rows of 131 KB 33.4 and 15.3, 28 rows of 4 KB 16.3 and 9.0."""
+PROGRAM_BACKWARD_ROW_BYTES, FEWEST_PROGRAMS = 16 * 1024, 64
+"""H200: 8192 rows of 16 KiB take 98 us in persistent programs of Triton and 111 in clusters, 2048 rows of 32 KiB 100 and 61; 64
+rows of 1 KiB 6.53 and 5.37. And rows of at least 2 KiB, which keep half of the multiprocessors busy: 64 rows of 8 KiB 6.22 and
+7.52."""
 
 
 def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
-    """CUDA C++ for the length of a few rows of at most 1024 elements or of at most 512 16-byte vectors; persistent programs of
-    Triton for no more longer rows than multiprocessors; else a program a row up to 16384 elements, and prefetched rows in CUDA
-    C++ beyond; CUDA C++ also for short rows, for those of no multiple of 16 elements, and for a few that no cluster keeps; a
-    cluster for each of so few longer rows that all of them are in progress at once.
+    """CUDA C++ for the length of a row (`known_tile`) where rows fit into the lanes of a warp or a few into a block each; several
+    blocks a row for rows that no cluster keeps and for very few of more than 1 MiB; slabs for other rows of up to 2 KiB that are
+    not whole 16-byte vectors; a program of Triton a row up to 16384 elements, or 64 KiB of few rows, if rows are multiples of 16
+    elements of at least 2 KiB and fill two thirds of a program; else a block of CUDA C++ a row up to 64 KiB, and clusters or
+    prefetched rows beyond.
 
-    Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB.
+    Triton loads no vectors of other rows, and starting a program takes longer than a row of less than 2 KiB. A program processes
+    a power of two elements.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 8192), (8, 2**18), (8192, 8192), (1024, 131072), (8192, 8195), (2**20, 64), (2**20, 7), (2, 2**22))
+    >>> shapes = (*shapes, (20_464, 5040), (512, 32_768))
     >>> [rmsnorm(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_persistent', 'cuda_cluster', 'triton_block_per_row', 'cuda_async', 'cuda_columns', 'cuda_columns', \
-'cuda_slab_stages', 'cuda_split']
+    ['cuda_columns', 'cuda_cluster', 'triton_block_per_row', 'cuda_async', 'cuda_registers', 'cuda_columns', \
+'cuda_slab_stages', 'cuda_split', 'cuda_registers', 'cuda_registers']
     """
-    return _uneven(problem, card) or _by_length(problem, card, LONG_ROW)
+    return _without_triton(problem, card) or _by_length(problem, card, LONG_ROW)
 
 
 def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Persistent programs of Triton for no more longer rows than multiprocessors; else persistent clusters, but a program a row
-    from 4097 to 16384 elements; CUDA C++ for rows of no multiple of 16 elements and for a few of at most 1024 or of at most 512
-    16-byte vectors, and a cluster for each of a few of more than 32 KiB.
-
-    Triton loads no vectors of such rows.
+    """As rmsnorm, but persistent programs of Triton for rows of 2 to 4 KiB, and persistent clusters for longer rows than Triton's
+    programs keep.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 8192), (16384, 4096), (8192, 8192), (512, 131072), (16, 4099), (3, 102693))
+    >>> shapes = ((16, 8192), (16384, 4096), (8192, 1536), (512, 131072), (16, 4099), (3, 102693), (2**20, 8))
     >>> [layernorm(Problem(op="layernorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_persistent', 'cuda_columns', 'triton_block_per_row', 'cuda_columns', 'cuda_columns', 'cuda_cluster']
+    ['cuda_columns', 'triton_block_per_row', 'triton_persistent', 'cuda_columns', 'cuda_columns', 'cuda_cluster', \
+'cuda_columns']
     """
-    uneven = _uneven(problem, card)
-    if uneven:
-        return uneven
-    if _few(problem, card):
-        return ("triton_persistent", "cuda_registers")
-    if 4096 < problem.sizes["n"] <= LONG_ROW:
-        return ("triton_block_per_row", "cuda_registers")
+    other = _without_triton(problem, card)
+    if other:
+        return other
+    if problem.sizes["n"] <= LONG_ROW or _is_few(problem, card):
+        is_short = row_bytes(problem) <= SHORT_CENTRED_ROW_BYTES
+        return ("triton_persistent" if is_short else "triton_block_per_row", "cuda_registers")
     return ("cuda_columns", "cuda_registers")
 
 
 def add_rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
-    """CUDA C++ for the length of a few rows of at most 1024 elements or of at most 512 16-byte vectors; persistent programs of
-    Triton for no more longer rows than multiprocessors; else a program a row up to 32768 elements, and prefetched rows in CUDA
-    C++ beyond; CUDA C++ also for short rows and those of no multiple of 16 elements; a cluster for each of a few longer ones.
-
-    Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB.
+    """As rmsnorm, but several blocks a row for rows of more than 256 KiB that are not whole 16-byte vectors while half of L2
+    keeps the sum, and a program of Triton a row up to 32768 elements.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 8192), (2048, 32768), (512, 131072), (2048, 32769), (2**20, 21), (24, 840))
+    >>> shapes = ((16, 8192), (2048, 32768), (512, 131072), (2048, 32769), (2**20, 21), (24, 840), (4, 216_529))
     >>> [add_rmsnorm(Problem(op="add_rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_persistent', 'triton_block_per_row', 'cuda_async', 'cuda_columns', 'cuda_slab_stages', 'cuda_columns']
+    ['cuda_columns', 'triton_block_per_row', 'cuda_async', 'cuda_cluster', 'cuda_slab_stages', 'cuda_columns', 'cuda_split']
     """
-    return _uneven(problem, card) or _by_length(problem, card, WIDE_ROW)
+    return _without_triton(problem, card) or _by_length(problem, card, 2 * LONG_ROW)
 
 
-def _uneven(problem: Problem, card: Card) -> tuple[str, ...]:
-    """For a backward pass, for a few rows that no cluster keeps or of at most 1024 elements, and for rows that Triton cannot load
-    as vectors or that are too short for a program each; else none.
+def _without_triton(problem: Problem, card: Card) -> tuple[str, ...]:
+    """For a backward pass, for rows whose length a kernel knows, for those that are split, and for those that Triton cannot load
+    as vectors, that are too short for a program each or, of many, that fill less of it than two thirds; else none.
 
     In CUDA C++ a row that begins within a vector takes one vector more than it fills, which is much of a short row. Many of
-    them are pieces of shared memory; others have persistent programs of Triton up to 31 elements.
+    them are pieces of shared memory.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((2**20, 21), (2**18, 150), (500, 21), (100, 80), (4, 2**22), (4, 4099))
-    >>> [_uneven(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_slab_stages', 'cuda_slab_stages', 'triton_persistent', 'cuda_columns', 'cuda_split', 'cuda_columns']
+    >>> shapes = ((2**20, 21), (2**18, 150), (500, 21), (100, 80), (4, 2**22), (4, 4099), (10, 23404), (5274, 6526))
+    >>> [_without_triton(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
+    ['cuda_slab_stages', 'cuda_slab_stages', 'cuda_columns', 'cuda_columns', 'cuda_split', 'cuda_columns', 'cuda_cluster', \
+'cuda_registers']
     """
-    n = problem.sizes["n"]
+    m, n, of_row = problem.sizes["m"], problem.sizes["n"], row_bytes(problem)
     if problem.direction == "backward":
         return _backward(problem, card)
-    if _has_known_length(problem):
+    if known_tile(m, n, dtype_named(problem.dtype).itemsize_bytes) is not None:
         return ("cuda_columns", "cuda_registers")
-    if few_long_rows(problem, card):
+    if _is_split(problem, card):
         return ("cuda_split", "cuda_registers")
-    if not whole_vectors(problem, "n") and slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
-        return ("cuda_slab_stages", "cuda_slab", "cuda_registers")
-    if n < WARP and not whole_vectors(problem, "n"):
-        return ("triton_persistent", "cuda_registers")
-    if not whole_vectors(problem, "n") and _all_in_progress(problem, card):
-        return ("cuda_cluster", "cuda_registers")
-    uneven = not triton_vectorises(n) or many_short_rows(problem, card)
-    return ("cuda_columns", "cuda_registers") if uneven else ()
+    if triton_vectorises(n) and not many_short_rows(problem, card) and not _fills_little(problem, card):
+        return ()
+    whole = whole_vectors(problem, "n")
+    if not whole and slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
+        few_slabs = of_row > LONG_SLAB_ROW_BYTES and m * of_row <= FEW_SLABS_BYTES
+        slabs = ("cuda_slab", "cuda_slab_stages")
+        return (*(slabs if few_slabs else slabs[::-1]), "cuda_registers")
+    if m <= FEW_ROWS and of_row <= SHORT_VECTORS * VEC16_BYTES:
+        return ("cuda_columns", "cuda_registers")
+    if of_row <= BLOCK_ROW_BYTES:
+        clusters = not whole and of_row > SMALL_BLOCK_ROW_BYTES and m <= card.multiprocessors
+        return ("cuda_cluster", "cuda_registers") if clusters else ("cuda_registers",)
+    clusters = not whole and (of_row <= CLUSTER_OF_8_ROW_BYTES or _all_in_progress(problem, card))
+    return ("cuda_cluster" if clusters else "cuda_columns", "cuda_registers")
 
 
-def _has_known_length(problem: Problem) -> bool:
-    """Whether `cuda_columns` has a kernel for rows of this length, and it is chosen.
+def _is_split(problem: Problem, card: Card) -> bool:
+    """Whether several blocks share each row, in two launches: no persistent cluster keeps it, or clusters would have few
+    multiprocessors.
 
-    >>> shapes = ((24, 840), (129, 840), (200, 40), (200, 37), (500, 21), (16, 4096), (16, 4100))
-    >>> [_has_known_length(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16")) for m, n in shapes]
-    [True, False, True, False, False, True, False]
+    H200, by persistent clusters and in parts: layernorm of 24 rows of 1.4 MB 34 and 40 us, of 8 rows of 3.0 MB 33.4 and 34.2;
+    rmsnorm of 28 rows of 1.8 MB 36 and 49, of 4 rows of 2.6 MB 12.8 and 14.3; add_rmsnorm of 16 rows of 2 MiB 40.7 and 42.5.
+
+    >>> from kernelviz.ops.catalog.best import H200
+    >>> shapes = ((24, 624_912), (6, 632_372), (3, 342_927), (1, 2**20), (4, 2**19), (4, 1_307_432), (500, 2**22))
+    >>> [_is_split(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200) for m, n in shapes]
+    [False, False, True, True, False, False, True]
     """
-    m, n = problem.sizes["m"], problem.sizes["n"]
-    few = m <= FEW_ROWS or m * n <= FEW_ELEMENTS
-    short = n <= ONE_PROGRAM or whole_vectors(problem, "n")
-    return few and short and known_tile(m, n, dtype_named(problem.dtype).itemsize_bytes) is not None
+    m, of_row, adds, whole = (
+        problem.sizes["m"],
+        row_bytes(problem),
+        problem.op == "add_rmsnorm",
+        whole_vectors(problem, "n"),
+    )
+    vectors = (
+        -(-of_row // VEC16_BYTES) if whole else of_row // VEC16_BYTES + 2
+    )  # that a row touches, wherever it begins
+    stays = async_tile(vectors, 2 if adds else 1, centred=problem.op == "layernorm") is not None
+    if not stays and few_long_rows(problem, card):
+        return True
+    if not whole:
+        if adds:
+            return of_row > CLUSTER_OF_8_ROW_BYTES and m * of_row <= card.l2_bytes // 2
+        return m <= FEW_UNEVEN_SPLIT_ROWS and of_row > SPLIT_ROW_BYTES // 2
+    return m <= (FEW_SPLIT_SUMS if adds else FEW_SPLIT_ROWS) and of_row > SPLIT_ROW_BYTES
 
 
 def _by_length(problem: Problem, card: Card, longest: int) -> tuple[str, ...]:
-    """A program a row, but persistent programs for few rows, and prefetched rows beyond the longest."""
-    if _few(problem, card):
-        return ("triton_persistent", "cuda_registers")
-    if problem.sizes["n"] > longest:
-        return ("cuda_cluster" if _all_in_progress(problem, card) else "cuda_async", "cuda_registers")
-    return ("triton_block_per_row", "cuda_registers")
+    """A program a row up to the longest, or of few rows as long as one keeps them; a block as long as one keeps them, and
+    prefetched rows beyond.
+    """
+    if problem.sizes["n"] <= longest or _is_few(problem, card):
+        return ("triton_block_per_row", "cuda_registers")
+    if row_bytes(problem) <= BLOCK_ROW_BYTES:
+        return ("cuda_registers",)
+    return ("cuda_cluster" if _all_in_progress(problem, card) else "cuda_async", "cuda_registers")
+
+
+def _fills_little(problem: Problem, card: Card) -> bool:
+    """Whether rows that a block keeps are more than the multiprocessors, and fill less of a program of Triton than pays."""
+    n = problem.sizes["n"]
+    many = problem.sizes["m"] > card.multiprocessors and row_bytes(problem) <= BLOCK_ROW_BYTES
+    return many and n < PROGRAM_PART * power_of_2(n)
+
+
+def _is_few(problem: Problem, card: Card) -> bool:
+    """Whether no multiprocessor has two programs, of rows that each keeps in registers."""
+    return problem.sizes["m"] <= card.multiprocessors and row_bytes(problem) <= BLOCK_ROW_BYTES
 
 
 def _all_in_progress(problem: Problem, card: Card) -> bool:
-    """Whether rows are longer than one block keeps, and so few that the clusters of all run at once: none is left to prefetch."""
-    return problem.sizes["m"] * CLUSTER <= card.multiprocessors and row_bytes(problem) > BLOCK_ROW_BYTES
-
-
-def _few(problem: Problem, card: Card) -> bool:
-    return problem.sizes["m"] <= card.multiprocessors and problem.sizes["n"] <= LONG_ROW
+    """Whether the clusters of all rows run at once: none is left to prefetch."""
+    tile = cluster_tile(-(-row_bytes(problem) // VEC16_BYTES))
+    return tile is not None and problem.sizes["m"] * tile.cluster <= card.multiprocessors
 
 
 def _backward(problem: Problem, card: Card) -> tuple[str, ...]:
     """H200: 8192 rows of 8192 take 98 us in Triton and 111 in clusters; 2048 rows of 32768 take 311 and 112, and 49751 rows
     of 23, of which Triton loads no vectors, 37 and 14. 8 rows of 3.5 million take 2261 and 3211: one block or cluster a row
-    leaves multiprocessors idle, so several share each of a few rows that no cluster holds. So they do for rows of more than
-    16 KiB where clusters have too few blocks: 3 rows of 12623 take 15.6 by clusters and 6.2 by parts. Few elements have one
-    block and one launch in `cuda_cluster`; larger problems of short rows pass as slabs.
+    leaves multiprocessors idle, so several share each of a few rows that no cluster holds, and of rows that are long for their
+    number. Few elements have one block and one launch in `cuda_cluster`; larger problems of short rows pass as slabs:
+    add_rmsnorm of 1,438,707 rows of 11 bf16 takes 37.6 us so and 119 in clusters, layernorm of 131,072 rows of 128 bf16 28.2 and
+    34.8, of 65,864 rows of 104 fp32 24.4 and 27.4. Of fp32, which clusters need not convert, layernorm is faster in them: 16,384
+    rows of 8 KiB take 111 us and 123 in Triton, of 16 bits 13,848 rows of 6 KB 83.9 and 78.2; rmsnorm of 512 rows of 16 KiB of
+    fp32 13.4 and 12.9.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((8192, 8192), (2048, 32768), (8192, 8195), (8, 2**22), (3, 12623), (600, 2**22), (2, 261), (2**21, 11))
@@ -174,17 +233,17 @@ def _backward(problem: Problem, card: Card) -> tuple[str, ...]:
     ['triton_persistent', 'cuda_cluster', 'cuda_cluster', 'cuda_split', 'cuda_split', 'triton_persistent', 'cuda_cluster', \
 'cuda_slab_stages']
     """
-    m, n = problem.sizes["m"], problem.sizes["n"]
+    m, n, of_row = problem.sizes["m"], problem.sizes["n"], row_bytes(problem)
     centred = problem.op == "layernorm"
     if one_block_tile(m, n, dtype_named(problem.dtype).itemsize_bytes, centred=centred) is not None:
         return ("cuda_cluster", "triton_persistent")
-    whole = whole_vectors(problem, "n")
-    if row_bytes(problem) <= (SLAB_BACKWARD_VECTORS_BYTES if whole else LONGEST_ROW_BYTES):
+    if of_row <= LONGEST_ROW_BYTES:
         return ("cuda_slab_stages", "triton_persistent", "cuda_cluster")
-    few = m * CLUSTER <= card.multiprocessors and row_bytes(problem) > FEW_BACKWARD_ROW_BYTES
-    if few or few_long_rows(problem, card, longest_bytes=LONGEST_BACKWARD_ROW_BYTES):
+    if few_long_rows(problem, card, longest_bytes=min(LONGEST_BACKWARD_ROW_BYTES, m * SPLIT_BACKWARD_BYTES_A_ROW)):
         return ("cuda_split", "triton_persistent", "cuda_cluster")
-    even = triton_vectorises(n) and not many_short_rows(problem, card)
-    if n > LONGEST_BACKWARD_ROW or (n <= LONG_ROW and even):
+    in_program = (
+        SHORT_ROW_BYTES <= of_row <= PROGRAM_BACKWARD_ROW_BYTES and triton_vectorises(n) and m >= FEWEST_PROGRAMS
+    )
+    if n > LONGEST_BACKWARD_ROW or (in_program and not (centred and problem.dtype == "fp32")):
         return ("triton_persistent", "cuda_cluster")
     return ("cuda_cluster", "triton_persistent")

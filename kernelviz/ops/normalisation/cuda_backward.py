@@ -37,6 +37,10 @@ SM_BYTES = 228 * 1024
 MOST_STAGES = 6
 LONG_LANES, TILE_LANES, TILE_COLUMNS = 512, 256, 1024
 """Threads of the kernels of rows of any length; columns of a block of `long_row_columns`."""
+FEW_ROWS, BLOCK_OF_FEW_VECTORS = 264, (33, 128)
+"""Rows, about two for each SM of an H200, up to which a block has one row of that many 16-byte vectors, a vector a thread; blocks
+of eight warps with a row each leave SMs without work. H200, such blocks: rmsnorm of 120 rows of 528 bf16 takes 6.21 us, 5.56 in
+Triton and 4.67 by inductor's kernels; layernorm of 64 rows of 256 fp32 5.37. One row a block was not measured."""
 ROW_SPLITS = 16
 """Blocks that share the rows of the same columns there."""
 
@@ -50,12 +54,12 @@ class BackwardTile:
     shared_bytes: int
 
 
-def row_tile(vectors: int, tensors: int) -> RowTile | None:
+def row_tile(vectors: int, tensors: int, *, few: bool = False) -> RowTile | None:
     """The tile of persistent clusters for rows of that many 16-byte vectors of `tensors` tensors; None if they are too long.
 
     At most 512 threads an SM, or 768 with two vectors each, because dw, db and the weight take 20 registers a vector. With three
     tensors the 512 threads of a block have two vectors each, because four leave room for only two stages, unless two would make
-    clusters of 16, of which an H200 holds few.
+    clusters of 16, of which an H200 holds few. `few`: there are at most FEW_ROWS.
 
     >>> row_tile(1024, 2), row_tile(4096, 2)
     (RowTile(lanes=512, vectors=2, cluster=1, rows=1, blocks=1), RowTile(lanes=512, vectors=4, cluster=2, rows=1, blocks=1))
@@ -63,7 +67,13 @@ def row_tile(vectors: int, tensors: int) -> RowTile | None:
     (RowTile(lanes=512, vectors=2, cluster=4, rows=1, blocks=1), RowTile(lanes=512, vectors=4, cluster=8, rows=1, blocks=1))
     >>> row_tile(16, 2), row_tile(32769, 2)
     (RowTile(lanes=16, vectors=1, cluster=1, rows=16, blocks=4), None)
+    >>> row_tile(66, 2).rows, row_tile(66, 2, few=True)
+    (8, RowTile(lanes=96, vectors=1, cluster=1, rows=1, blocks=8))
     """
+    shortest, longest = BLOCK_OF_FEW_VECTORS
+    if few and shortest <= vectors <= longest:
+        lanes = 32 * -(-vectors // 32)
+        return RowTile(lanes, 1, blocks=768 // lanes)
     if vectors <= 128:
         lanes = min(32, power_of_2(vectors))
         each = -(-vectors // lanes)
@@ -79,7 +89,7 @@ def row_tile(vectors: int, tensors: int) -> RowTile | None:
     return RowTile(32 * -(-part // (32 * each)), each, cluster) if cluster <= MOST_CLUSTER else None
 
 
-def backward_tile(vectors: int, tensors: int, *, centred: bool) -> BackwardTile | None:
+def backward_tile(vectors: int, tensors: int, *, centred: bool, few: bool = False) -> BackwardTile | None:
     """The tile with as many stages as shared memory holds, at least two; None for rows that are too long.
 
     >>> backward_tile(4096, 2, centred=True)
@@ -87,14 +97,15 @@ def backward_tile(vectors: int, tensors: int, *, centred: bool) -> BackwardTile 
     >>> backward_tile(4096, 3, centred=False), backward_tile(16384, 3, centred=False).stages
     (BackwardTile(tile=RowTile(lanes=512, vectors=2, cluster=4, rows=1, blocks=1), stages=5, shared_bytes=229376), 2)
     """
-    tile = row_tile(vectors, tensors)
+    tile = row_tile(vectors, tensors, few=few)
     if tile is None:
         return None
     stage = tile.lanes * tile.rows * tile.vectors * VEC16_BYTES
     boxes = 16 + 2 * max(1, tile.lanes // 32) * tile.cluster * (8 if centred else 4)
     fit = (SM_BYTES // tile.blocks - 1024 - boxes) // stage
     sums = tensors - 2  # of ds, one stage less
-    stages = min(MOST_STAGES, (fit + sums) // tensors)
+    one_row = few and tile.vectors == 1 and tile.rows == 1  # of each block, so that nothing is prefetched
+    stages = 2 if one_row else min(MOST_STAGES, (fit + sums) // tensors)
     return BackwardTile(tile, stages, stage * (tensors * stages - sums))
 
 
@@ -224,7 +235,8 @@ def bind(backward: BackwardInputs) -> Staged:
     backward.check()
     inputs = backward.inputs
     tensors = 2 if backward.ds_MN is None else 3
-    chosen = backward_tile(inputs.row_vectors, tensors, centred=inputs.b_N is not None)
+    few = inputs.x_MN.shape[0] <= FEW_ROWS
+    chosen = backward_tile(inputs.row_vectors, tensors, centred=inputs.b_N is not None, few=few)
     # The kernels for long rows ignore the tile that they are compiled with.
     tile = RowTile(LONG_LANES, 1) if chosen is None else chosen.tile
     defines = inputs.defines() | tile.defines(aligned=inputs.aligned)

@@ -10,7 +10,10 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, 1536 / ROW_LANES) moment
     part_moments<CENTRED, ADDS>(row, x, r, s, partials, parts);
 }
 
-extern "C" __global__ void __launch_bounds__(ROW_LANES, 1536 / ROW_LANES) normalise_parts(
+// Weight and bias beside rows that begin within vectors take more registers.
+constexpr int RESIDENT = CENTRED && !ROW_ALIGNED ? 1024 : 1536;
+
+extern "C" __global__ void __launch_bounds__(ROW_LANES, RESIDENT / ROW_LANES) normalise_parts(
     const ELEMENT* __restrict__ from, const ELEMENT* __restrict__ w, const ELEMENT* __restrict__ b, const Moments* __restrict__ partials,
     ELEMENT* __restrict__ y, long long m, int n, int parts, float eps) {
     R row(m, n);

@@ -268,7 +268,7 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
         needs=("nvrtc", "cuda", "sm_90"),
     )
     def cuda_columns(*tensors: Tensor) -> Launch:
-        """CUDA C++, persistent clusters with fixed columns: weight (and bias) stay in registers; few short rows in one wave."""
+        """CUDA C++, persistent clusters with fixed columns: weight (and bias) stay in registers; short rows of known length."""
         from kernelviz.ops.normalisation import cuda_known_rows as kernels
         from kernelviz.ops.normalisation.cuda import NormInputs
 

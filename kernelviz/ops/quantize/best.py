@@ -5,6 +5,7 @@ from __future__ import annotations
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import Card, few_long_rows, many_short_rows, row_bytes, triton_vectorises, whole_vectors
+from kernelviz.ops.kernels.known_lengths import block_tile
 from kernelviz.ops.kernels.row_lanes import row_lanes
 from kernelviz.ops.quantize.slab_ring import number_slab
 
@@ -15,6 +16,17 @@ LONGEST_SLAB_ROW_BYTES = 256
 SHORT_VECTOR_ROW_BYTES = 128
 """From which on a program of Triton a row is faster, if rows are whole 16-byte vectors. H200: a million rows of 64 bf16 take
 48 us so and 51 as slabs, 10,000 of them 2.01 and 2.70; 10,000 rows of 33 take 7.77 and 2.42."""
+
+
+SHORT_WEIGHTED_ROW_BYTES = 96
+"""The same with a normalisation. H200: 1,347,592 rows of 48 bf16 take 60.2 us so and 67.6 as slabs; 49,240 of 16 2.05 and
+1.93."""
+BLOCK_ROW_BYTES, CLUSTER = 64 * 1024, 8
+"""Of the longest rows that one block keeps, and blocks of a cluster for longer ones."""
+UNEVEN_SPLIT_ROW_BYTES = 2**19
+"""Of rows that are not whole 16-byte vectors, which persistent clusters do not process, from which on parts are faster than a
+cluster of 16 blocks while L2 keeps the matrix. H200, with a normalisation: 5 rows of 882 KB take 12.2 us in parts and 15.9 by
+clusters, 12 of 167 KB 8.48 and 7.10. Between the two, an estimate."""
 
 
 def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
@@ -55,36 +67,44 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Lanes of a warp for each of few short rows, which are together at most about 1000 lanes a multiprocessor, with the length
-    of a row as a constant; else a block of CUDA C++ a row where rows of up to 8192 are no more than multiprocessors, and for
-    short rows and those of no multiple of 16 elements; else Triton up to 2048 elements, and persistent clusters beyond; several
-    blocks a row for rows of more than 1 MiB that are fewer than multiprocessors; one or several rows a thread or warp for rows
-    of up to 256 bytes, but Triton from 128 bytes on if they are whole vectors; a ring of slabs for many rows of up to 4 KiB that
-    are not whole 16-byte vectors.
+    """Lanes of a warp for each of few short rows, which are together at most about 1000 lanes a multiprocessor, and a block for
+    each of few others of up to about 16 KiB, with the length of a row as a constant; else a block of CUDA C++ a row for short
+    rows and those of no multiple of 16 elements; else Triton up to 2048 elements, and beyond clusters of CUDA C++, persistent
+    ones for more rows than run at once; several blocks a row for rows of more than 1 MiB that are fewer than multiprocessors, and
+    for others than whole 16-byte vectors of more than 512 KiB while half of L2 keeps the matrix;
+    one or several rows a thread or warp for rows of up to 256 bytes, but Triton from 96 bytes on if they are whole vectors; a
+    ring of slabs for many rows of up to 4 KiB that are not whole 16-byte vectors.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. H200, fp16: 19 rows
     of 24.8 million, one block each, take 5984 us; bf16: 180,692 rows of 2, bytes of each stored apart, take 8.12 us; fp16: one
-    row of 26 took 2.05 us in the kernel of slabs, 2.62 to 2.72 in others, and 1.34 in torch.compile.
+    row of 26 took 2.05 us in the kernel of slabs, 2.62 to 2.72 in others, and 1.34 in torch.compile; 13 rows of 189 took 2.28
+    and 1.57 in torch.compile; 4 rows of 50,048 take 3.71 us by a cluster each and 5.27 by persistent ones.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (32768, 2048), (8192, 8192), (32768, 2047), (19, 24_846_327), (180_692, 2), (2**16, 64), (1, 26))
+    >>> shapes = (*shapes, (4, 50_048), (5, 440_927))
     >>> [rmsnorm_quantize(Problem(op="rmsnorm_quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_fused', 'triton_fused', 'cuda_columns', 'cuda_slab', 'cuda_split', 'cuda_slab', \
-'triton_fused', 'cuda_slab']
+    ['cuda_slab', 'triton_fused', 'cuda_columns', 'cuda_slab', 'cuda_split', 'cuda_slab', 'triton_fused', 'cuda_slab', \
+'cuda_cluster', 'cuda_split']
     """
-    n = problem.sizes["n"]
-    if few_long_rows(problem, card):
+    m, n, of_row = problem.sizes["m"], problem.sizes["n"], row_bytes(problem)
+    uneven = not whole_vectors(problem, "n") and of_row > UNEVEN_SPLIT_ROW_BYTES and m * of_row <= card.l2_bytes // 2
+    if uneven or few_long_rows(problem, card):
         return ("cuda_split", "cuda_columns", "cuda_fused")
-    if _known_length(problem):
+    if _known_length(problem) or block_tile(m, n, dtype_named(problem.dtype).itemsize_bytes) is not None:
         return ("cuda_slab", "triton_fused", "cuda_fused")
-    vectors = _short_vectors(problem)
-    if row_bytes(problem) <= LONGEST_SLAB_ROW_BYTES and not vectors:
+    vectors = SHORT_WEIGHTED_ROW_BYTES <= of_row <= LONGEST_SLAB_ROW_BYTES and triton_vectorises(n)
+    if of_row <= LONGEST_SLAB_ROW_BYTES and not vectors:
         return ("cuda_slab", "cuda_fused")
     if _slab_ring(problem, card, weighted=True):
         return ("cuda_slab", "cuda_fused")
-    if n <= SHORT_ROW and (problem.sizes["m"] <= card.multiprocessors or (_uneven(problem, card) and not vectors)):
+    if n <= SHORT_ROW and _uneven(problem, card) and not vectors:
         return ("cuda_fused",)
-    return ("triton_fused", "cuda_fused") if n <= 2048 else ("cuda_columns", "cuda_fused")
+    if n <= 2048:
+        return ("triton_fused", "cuda_fused")
+    few_blocks = m <= card.multiprocessors and of_row <= BLOCK_ROW_BYTES
+    clusters = few_blocks or m * CLUSTER <= card.multiprocessors
+    return ("cuda_cluster" if clusters else "cuda_columns", "cuda_fused")
 
 
 def _known_length(problem: Problem) -> bool:

@@ -151,9 +151,9 @@ def rmsnorm_variants() -> tuple[Variant, ...]:
     @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("bulk_copy",))
     def cuda_slab(x_MN: Tensor, w_N: Tensor) -> Launch:
         """CUDA C++, few rows with lanes each, many of up to 4 KiB in registers or slabs; longer ones as `cuda_fused`."""
-        from kernelviz.ops.quantize import cuda_slab as kernels
+        from kernelviz.ops.quantize import cuda_known_rows as kernels
 
-        return kernels.bind_slab(x_MN, w_N, "fp8", eps=EPS)
+        return kernels.bind_rows_or_slab(x_MN, w_N, eps=EPS)
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_split(x_MN: Tensor, w_N: Tensor) -> Launch:

@@ -2,6 +2,7 @@
 // what is applied to each normalised element. Pointers that an op does not have are null.
 #pragma once
 #include "conversions.cuh"
+#include "row_beside.cuh"
 #include "split_rows.cuh"
 
 // Of some elements: how many, their mean, and the sum of their squared distances from it; without HAS_MEAN only Σ x².
@@ -98,9 +99,9 @@ __device__ __forceinline__ void normalise_from_parts(
         for (int k = 0; k < ROW_VECTORS; ++k) {
             float a[R::WIDTH], weight[R::WIDTH], bias[R::WIDTH];
             widen(v[k], a);
-            widen(row.load_beside(w, k), weight);
+            widen(beside(row, w, k), weight);
             if constexpr (HAS_MEAN) {
-                widen(row.load_beside(b, k), bias);
+                widen(beside(row, b, k), bias);
             }
 #pragma unroll
             for (int e = 0; e < R::WIDTH; ++e) {
