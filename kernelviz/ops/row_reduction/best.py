@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import TMA_BYTES, Card, row_bytes, slabs_of_rows, whole_vectors
+from kernelviz.ops.catalog.best import SLAB_BYTES, TMA_BYTES, Card, row_bytes, slabs_of_rows, whole_vectors
 
 KNOWN_LENGTH, KNOWN_ELEMENTS = 256, 2**16
 """Of a row and of a matrix, for which `cuda_known_length` has a kernel of its own. H200: 40 rows of 100 bf16 take 1.33 us so,
@@ -16,8 +16,12 @@ THREAD_ROW_BYTES = 64
 SLAB_ROW_BYTES = 1024
 """H200, 16 bits: 200,000 rows of 512 bytes take 27 us as slabs, 41 by warps; 753,792 of 960 bytes 164 and 218; 300,000 of 666
 bytes, which begin within vectors, 67 and 92."""
-FEW_ROW_BYTES = 1024
-"""Of a row that a program of Triton takes at once, for few rows."""
+FEW_ROW = 1024
+"""Elements of a row that a program of Triton sums at once, for no more rows than multiprocessors. H200: 64 rows of 512 fp32 take
+1.51 us so, 1.63 by the kernel that prefetches; 3 of 312 bf16 1.39 and 1.49."""
+WARP_ROW_BYTES, WARP_SLABS = 512, 4
+"""Of a row of whole vectors that is one of a thread of a warp, and slabs of 4 KiB a multiprocessor from which on a ring of them
+pays for its start. H200: 2048 rows of 512 bf16 take 2.19 us by warps, 2.50 through a ring; 12,084 of 431 6.1 and 4.8."""
 ARGMAX_SLAB_ROW_BYTES = 512
 """A warp reads as much with a 16-byte vector a thread. H200: 100,000 rows of 2,044 bytes take 67 us as slabs, 49 by warps."""
 
@@ -30,20 +34,32 @@ bytes of indices, and 614 by inductor's kernel."""
 def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
     """The kernel that prefetches vectors and chooses threads and parts of a row by size; many short rows as pieces of shared
     memory; short rows that are few, or whole 16-byte vectors of at most 128 bytes, or equal parts of one, by the kernel for their
-    length; other rows of at most 64 bytes by a thread each.
+    length; other rows of at most 64 bytes by a thread each; no more rows than multiprocessors of at most 1024 elements by a
+    program of Triton each; and by warps those of whole vectors of 512 bytes or more that are at most four slabs of 4 KiB a
+    multiprocessor.
 
     A warp has more threads than a short row has vectors.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((8192, 8192), (2**20, 3), (300_000, 333), (4, 16), (2**20, 16), (2**15, 3), (2**20, 100), (2**20, 2))
+    >>> shapes = (*shapes, (64, 512), (2048, 512))
     >>> [row_sum(Problem(op="row_sum", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['cuda_streamed', 'cuda_slab_stages', 'cuda_slab_stages', 'cuda_known_length', 'cuda_known_length', \
-'cuda_row_per_thread', 'cuda_slab_stages', 'cuda_known_length']
+'cuda_row_per_thread', 'cuda_slab_stages', 'cuda_known_length', 'triton_block_per_row', 'cuda_row_per_warp']
     """
     whole = whole_vectors(problem, "n")
     part = row_bytes(problem) < TMA_BYTES and TMA_BYTES % row_bytes(problem) == 0
     if _few_short_rows(problem) or part or (whole and row_bytes(problem) <= KNOWN_VECTOR_BYTES):
         return ("cuda_known_length", "cuda_streamed")
+    if problem.sizes["m"] <= card.multiprocessors and problem.sizes["n"] <= FEW_ROW:
+        return ("triton_block_per_row", "cuda_streamed")
+    most_bytes = WARP_SLABS * SLAB_BYTES * card.multiprocessors
+    if (
+        whole
+        and WARP_ROW_BYTES <= row_bytes(problem) <= SLAB_ROW_BYTES
+        and problem.sizes["m"] * row_bytes(problem) <= most_bytes
+    ):
+        return ("cuda_row_per_warp", "cuda_streamed")
     if slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
         return ("cuda_slab_stages", "cuda_slab", "cuda_streamed")
     if _short(problem):
@@ -52,29 +68,29 @@ def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def argmax(problem: Problem, card: Card) -> tuple[str, ...]:
-    """The packed maximum of each 16-byte vector; short rows of few elements, and many of at most 4, by the kernel for their
-    length; many rows of at most 512 bytes as pieces of shared memory; of other rows of at most 64 bytes, a thread a row for more
-    than multiprocessors; Triton's block a row for fewer rows of at most 1 KiB.
+    """The packed maximum of each 16-byte vector; short rows of few elements, and all of at most 4, by the kernel for their
+    length; many rows of at most 512 bytes as pieces of shared memory, but of fp32 only those of more than 64 bytes or of whole vectors;
+    other rows of at most 64 bytes by a thread each.
 
     A warp has more threads than such rows have vectors. Few of them take the latency of one load, and the shortest code. H200, us
     by the kernel for their length and by the best other one: bf16 7 x 2 1.12 and 1.18, 40 x 100 1.36 and 1.40, 500 x 16 1.33
     and 1.55, fp32 4 x 256 1.33 and 1.37; more elements, up to its limit, were not measured. Rows of one element are mostly
-    indices that are stored: 357 million take 912 us as slabs, 2,740 in a ring.
+    indices that are stored: 357 million take 912 us as slabs, 2,740 in a ring. A thread reads fp32 as fast from L1 as from shared
+    memory: 3,230,358 rows of 13 take 45.6 us so, and 49.6 through a ring.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 4096), (2**20, 3), (2**20, 1), (2**20, 9), (500, 16), (5000, 16), (7, 2), (7, 300))
+    >>> shapes = ((16, 4096), (2**20, 3), (2**20, 1), (2**20, 9), (500, 16), (5000, 16), (7, 2), (7, 300), (47_590, 2))
     >>> [argmax(Problem(op="argmax", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['cuda_words', 'cuda_known_length', 'cuda_known_length', 'cuda_slab_stages', 'cuda_known_length', 'cuda_row_per_thread', \
-'cuda_known_length', 'triton_block_per_row']
+'cuda_known_length', 'cuda_words', 'cuda_known_length']
     """
     if _few_short_rows(problem):
         return ("cuda_known_length", "triton_block_per_row", "cuda_words")
-    if slabs_of_rows(problem, card, longest_bytes=ARGMAX_SLAB_ROW_BYTES):
-        if problem.sizes["n"] <= ARGMAX_TINY_ROW:
-            return ("cuda_known_length", "cuda_slab", "cuda_slab_stages")
+    if problem.sizes["n"] <= ARGMAX_TINY_ROW:
+        return ("cuda_known_length", "cuda_slab", "cuda_slab_stages")
+    by_thread = problem.dtype == "fp32" and _short(problem) and not whole_vectors(problem, "n")
+    if slabs_of_rows(problem, card, longest_bytes=ARGMAX_SLAB_ROW_BYTES) and not by_thread:
         return ("cuda_slab_stages", "cuda_slab", "cuda_words")
-    if problem.sizes["m"] <= card.multiprocessors and row_bytes(problem) <= FEW_ROW_BYTES:
-        return ("triton_block_per_row", "cuda_words")
     if _short(problem):
         return ("cuda_row_per_thread", "cuda_words")
     return ("cuda_words", "cuda_adaptive")

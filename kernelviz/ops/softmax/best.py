@@ -46,8 +46,8 @@ def softmax(problem: Problem, card: Card) -> tuple[str, ...]:
     divide a vector, uneven ones of at most 2 KiB, or 1 KiB backward, and forward many of at most 128 bytes.
 
     In CUDA C++ a row that begins within a vector takes one vector more than it fills, which is much of a short row. A thread of
-    `cuda_slab_stages` reads three adjacent vectors of rows of 6, 12 or 24 bytes, each of which is part of a sector of L2: H200, 68
-    million rows of 3 bf16 take 236 us so, and 205 through shared memory.
+    `cuda_slab_stages` reads three adjacent vectors of rows of 6, 12 or 24 bytes, each of which is part of a sector of L2: H200,
+    68 million rows of 3 bf16 take 236 us so, and 205 through shared memory.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((8192, 8192), (2**20, 7), (200, 7), (100, 7), (4, 2**22), (7000, 4), (2**19, 32), (2**26, 3))
