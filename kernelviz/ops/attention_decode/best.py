@@ -20,8 +20,8 @@ H200: 64 of 40 tokens with heads of 256 take 5.7 us so, 4.4 on tensor cores, 25,
 LONG_CONTEXT = 256
 FEW_TOKENS = {64: 4096, 256: 8192}
 """Of all contexts and key heads, by elements of a head, up to which Triton's split kernel is chosen. H200: 400 tokens of 4 key
-heads of 64 take 5.07 us so and 6.08 on tensor cores, 2,571 of 2 7.13 and 6.62; heads of 256: 6,137 of one 11.9 and 18.3, 6 contexts of
-1,658 of 2 12.8 and 10.9."""
+heads of 64 take 5.07 us so and 6.08 on tensor cores, 2,571 of 2 7.13 and 6.62; heads of 256: 6,137 of one 11.9 and 18.3, 6
+contexts of 1,658 of 2 12.8 and 10.9."""
 NARROW_HEAD = 64
 """Elements of a head."""
 
@@ -29,9 +29,9 @@ NARROW_HEAD = 64
 def decode(problem: Problem, card: Card) -> tuple[str, ...]:
     """CUDA C++ on tensor cores for up to 16 query heads of a key head, and Triton's scheduled kernel for more, which tensor cores
     do not take; but a program of Triton for each key head for contexts of at most 16 tokens, for those of at most 64 of more
-    key heads than two a multiprocessor, and of at most 256 of more than eight; and of these for each query head where heads are of 64,
-    contexts of at most 64 tokens, and a key head has one or two of them, or there are few; and Triton's split kernel for longer
-    contexts of up to 4096 tokens of all key heads of 64, or 8192 of those of 256.
+    key heads than two a multiprocessor, and of at most 256 of more than eight; and of these for each query head where heads are
+    of 64, contexts of at most 64 tokens, and a key head has one or two of them, or there are few; and Triton's split kernel for
+    longer contexts of up to 4096 tokens of all key heads of 64, or 8192 of those of 256.
 
     H200: 2677 contexts of 11 tokens with 32 query heads of 4 key heads of 256 take 109 us by programs of Triton, and 236 on
     tensor cores; 5 contexts of 39 tokens with 8 key heads of 256 take 5.58 and 4.18. 81,861 contexts of one token with 4 heads of

@@ -69,8 +69,8 @@ def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
 
 def argmax(problem: Problem, card: Card) -> tuple[str, ...]:
     """The packed maximum of each 16-byte vector; short rows of few elements, and all of at most 4, by the kernel for their
-    length; many rows of at most 512 bytes as pieces of shared memory, but of fp32 only those of more than 64 bytes or of whole vectors;
-    other rows of at most 64 bytes by a thread each.
+    length; many rows of at most 512 bytes as pieces of shared memory, but of fp32 only those of more than 64 bytes or of whole
+    vectors; other rows of at most 64 bytes by a thread each.
 
     A warp has more threads than such rows have vectors. Few of them take the latency of one load, and the shortest code. H200, us
     by the kernel for their length and by the best other one: bf16 7 x 2 1.12 and 1.18, 40 x 100 1.36 and 1.40, 500 x 16 1.33
