@@ -29,13 +29,16 @@ NARROW_HEAD = 64
 def decode(problem: Problem, card: Card) -> tuple[str, ...]:
     """CUDA C++ on tensor cores for up to 16 query heads of a key head, and Triton's scheduled kernel for more, which tensor cores
     do not take; but a program of Triton for each key head for contexts of at most 16 tokens, for those of at most 64 of more
-    key heads than two a multiprocessor, and of at most 256 of more than eight; and of these for each query head where heads are
-    of 64, contexts of at most 64 tokens, and a key head has one or two of them, or there are few; and Triton's split kernel for
-    longer contexts of up to 4096 tokens of all key heads of 64, or 8192 of those of 256.
+    key heads than two a multiprocessor, and of at most 256 of more than eight; and for each query head for contexts of at most 16
+    tokens of fewer key heads of 64; and Triton's split kernel for longer contexts of up to 4096 tokens of all key heads of 64, or
+    8192 of those of 256.
 
     H200: 2677 contexts of 11 tokens with 32 query heads of 4 key heads of 256 take 109 us by programs of Triton, and 236 on
     tensor cores; 5 contexts of 39 tokens with 8 key heads of 256 take 5.58 and 4.18. 81,861 contexts of one token with 4 heads of
     128 take 1328 us by programs for each key head, and 1758 by those for each query head, of which there are as many.
+
+    That programs for each key head are the best of many, too, is inferred from their shared memory, of which they have less since
+    3,883 contexts of 5 tokens with 8 key heads of 64 took 263 us so, and 116 by a program for each query head.
 
     A product on tensor cores has 16 rows, which one or two query heads leave empty, and a short context hides neither that nor
     the start of its pipeline.
@@ -48,7 +51,7 @@ def decode(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> one = {"b": 1, "l": 1, "hq": 4, "hk": 1, "d": 64}
     >>> problems = [Problem(op="attention_decode", sizes=s, dtype="bf16") for s in (sizes, short, few, wide, one)]
     >>> [decode(problem, H200)[0] for problem in problems]
-    ['cuda_mma', 'triton_heads', 'triton_split', 'triton_packed', 'triton_heads']
+    ['cuda_mma', 'triton_packed', 'triton_split', 'triton_packed', 'triton_heads']
     """
     s = problem.sizes
     query_heads, key_heads, length = s["hq"], s["hk"], s["l"]
@@ -58,11 +61,8 @@ def decode(problem: Problem, card: Card) -> tuple[str, ...]:
     many = programs > MANY * card.multiprocessors
     long_and_many = length <= LONG_CONTEXT and programs > WAVES * card.multiprocessors
     if on_tensor_cores and (length <= ONE_TILE or (many and length <= SHORT_CONTEXT) or long_and_many):
-        few_heads = query_heads <= 2 * key_heads or not many
-        return (
-            "triton_heads" if of_head <= NARROW_HEAD and length <= SHORT_CONTEXT and few_heads else "triton_packed",
-            usual,
-        )
+        by_query_head = of_head <= NARROW_HEAD and not many
+        return ("triton_heads" if by_query_head else "triton_packed", usual)
     if length > SHORT_CONTEXT and programs * length <= FEW_TOKENS.get(of_head, 0):
         return ("triton_split", usual)
     return ("cuda_mma", "triton_scheduled") if on_tensor_cores else ("triton_scheduled",)
