@@ -28,8 +28,8 @@ NARROW_HEAD = 64
 
 def decode(problem: Problem, card: Card) -> tuple[str, ...]:
     """CUDA C++ on tensor cores for up to 16 query heads of a key head, and Triton's scheduled kernel for more, which tensor cores
-    do not take; but a program of Triton for each key head for contexts of at most 16 tokens, for those of at most 64 of more
-    key heads than two a multiprocessor, and of at most 256 of more than eight; and for each query head for contexts of at most 16
+    do not take; but a program of Triton for each key head for contexts of at most 16 tokens, for those of at most 64 of more key
+    heads than two a multiprocessor, and of at most 256 of more than eight; and for each query head for contexts of at most 16
     tokens of fewer key heads of 64; and Triton's split kernel for longer contexts of up to 4096 tokens of all key heads of 64, or
     8192 of those of 256.
 

@@ -27,6 +27,10 @@ Triton and 2.3 in CUDA C++; 40 of 1,040 bytes 2.15 and 1.87."""
 TINY_ROW = 2
 """Elements of a row of which `cuda_known_length` has a thread, however few rows there are. H200: 17 rows of 2 fp32 take 1.05 us,
 1.12 in Triton; 4 of 12 1.16 and 1.02; with gradient, 2 of 4 1.39 and 1.25; backward, 16 of 32 fp16 1.40 and 1.22."""
+TILES = 64
+"""Rows a multiprocessor of at most 64 bytes up to which programs of Triton have several each backward: an estimate, as for rows
+that divide a vector and L2 does not hold. H200: 6,027 rows of 9 fp32 take 1.95 us by a thread each, 1.75 in torch_compile, whose
+programs have as many rows; 67,108,864 of 2 fp16 330 and 306, 16,777,216 of 4 fp32 184 and 168."""
 PROGRAMS = 16
 """Rows a multiprocessor up to which those that are no whole vectors have a program each, and beyond which rows are many: an
 estimate, from `softmax`. H200, more: 2,865 of 37 fp32 backward take 2.31 us as slabs, 3.05 in Triton; 4,096 of 32 with gradient
@@ -61,13 +65,14 @@ rows of 2 MiB take 155 us in clusters, and 197 if several blocks share a row."""
 
 
 def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
-    """A block of CUDA C++ a row, or several short rows a block; a program of Triton each for no more than two rows a
-    multiprocessor, of at most 16384 elements, or backward 256, or 1024 whose number is a multiple of 16; but a thread a row for
-    rows of at most two elements, and for more of at most 64 bytes, which backward are no more than four accesses (nine if L2
-    holds the rows, one of many whole vectors); as pieces of shared memory more than sixteen rows a multiprocessor, of at most 2
-    KiB that are no whole 16-byte vectors; for longer rows that are no more than the
-    multiprocessors, a cluster of blocks a row, or blocks all over the GPU from 512 KiB on if clusters would leave multiprocessors
-    without one, and beyond 1 MiB; and clusters for fewer than four rows a multiprocessor of more than 1 MiB.
+    """A block of CUDA C++ a row, or several short rows a block; programs of Triton for the size for no more than two rows a
+    multiprocessor, of at most 16384 elements, or backward 256, or 1024 whose number is a multiple of 16, and backward for rows of
+    at most 64 bytes that are no whole vectors and at most 64 a multiprocessor, or that divide 16 and L2 does not hold; but a
+    thread a row for rows of at most two elements, and for more of at most 64 bytes, which backward are no more than four accesses
+    (nine if L2 holds the rows, one of many whole vectors); as pieces of shared memory more than sixteen rows a multiprocessor, of
+    at most 2 KiB that are no whole 16-byte vectors; for longer rows that are no more than the multiprocessors, a cluster of
+    blocks a row, or blocks all over the GPU from 512 KiB on if clusters would leave multiprocessors without one, and beyond 1
+    MiB; and clusters for fewer than four rows a multiprocessor of more than 1 MiB.
 
     H200: 23 rows of 33,855,006 bf16 take 592 us in clusters and 3,954 with a block each, 2048 of 128,256 take 118 in both;
     backward, 4 rows of 4096 bf16 take 1.7 us in CUDA C++ and 2.2 in Triton, one of 83,241,104 fp32 158 and 749. Backward, a
@@ -76,20 +81,20 @@ def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (4096, 4096), (16, 128256), (500, 2**22), (2, 2**23), (10**6, 3), (10**6, 91), (10**6, 96))
     >>> [cross_entropy(Problem(op="cross_entropy", sizes={"m": m, "v": v}, dtype="bf16"), H200)[0] for m, v in shapes]
-    ['triton_block_per_row', 'cuda_row', 'cuda_cluster', 'cuda_cluster', 'cuda_split', 'cuda_known_length', 'cuda_slab_stages', \
+    ['triton_known_size', 'cuda_row', 'cuda_cluster', 'cuda_cluster', 'cuda_split', 'cuda_known_length', 'cuda_slab_stages', \
 'cuda_row']
     >>> shapes = ((4096, 32000), (4096, 50257), (4, 4096), (35, 40), (999, 16), (10**5, 16), (10**6, 91), (10**6, 96), (9, 2))
     >>> sizes = [{"m": m, "v": v} for m, v in shapes]
     >>> backward = [Problem(op="cross_entropy", sizes=one, dtype="bf16", direction="backward") for one in sizes]
     >>> [cross_entropy(problem, H200)[0] for problem in backward]
-    ['cuda_row', 'cuda_row', 'cuda_row', 'triton_online', 'cuda_known_length', 'cuda_row', 'cuda_slab_stages', 'cuda_row', \
+    ['cuda_row', 'cuda_row', 'cuda_row', 'triton_known_size', 'cuda_known_length', 'cuda_row', 'cuda_slab_stages', 'cuda_row', \
 'cuda_known_length']
     """
     m, v, of_row = problem.sizes["m"], problem.sizes["v"], row_bytes(problem, "v")
     if problem.direction == "backward":
         longest = ONE_PROGRAM if triton_vectorises(v) else BACKWARD_ROW
-        if TINY_ROW < v <= longest and m <= FEW * card.multiprocessors:
-            return ("triton_online", "cuda_row")
+        if (TINY_ROW < v <= longest and m <= FEW * card.multiprocessors) or _by_tiles(problem, card):
+            return ("triton_known_size", "cuda_known_length", "cuda_row")
         if whole_vectors(problem, "v") and of_row > TMA_BYTES and m > PROGRAMS * card.multiprocessors:
             return ("cuda_row", "triton_online")
         return (*_short(problem, card), "cuda_row", "triton_online")
@@ -98,7 +103,7 @@ def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
         and m <= FEW * card.multiprocessors
         and not (m > card.multiprocessors and _by_thread(problem))
     ):
-        return ("triton_block_per_row", "cuda_row")
+        return ("triton_known_size", "triton_block_per_row", "cuda_row")
     if short := _short(problem, card):
         return (*short, "cuda_row")
     if m <= card.multiprocessors and (
@@ -111,39 +116,49 @@ def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def with_grad(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Persistent clusters of blocks, or clusters or a block a row below 96 KiB; a program of Triton each for no more than two
-    rows a multiprocessor, of at most 1 KiB, or of at most 8192 elements that are no whole 16-byte vectors, and of these for
+    """Persistent clusters of blocks, or clusters or a block a row below 96 KiB; programs of Triton for the size for no more than
+    two rows a multiprocessor, of at most 1 KiB, or of at most 8192 elements that are no whole 16-byte vectors, and of these for
     sixteen of at most 1024 elements; a thread a row for rows of at most two elements, or of at most 64 bytes that are no more
     than four accesses, or nine if L2 holds the rows; as pieces of shared memory more rows than sixteen a multiprocessor, of at
     most 2 KiB that are no whole vectors, or of at most 128 bytes that are; several blocks a row for rows beyond 2.25 MiB that are
     at most two a multiprocessor, and beyond 1 MiB if clusters would leave multiprocessors without one.
 
-    Few short rows take latency alone, and CUDA C++ waits for the elements before and after the vectors of a row. H200: 10 rows
-    of 1,181,880 fp32, with a block each, take 207 us, and 70 in torch_compile.
+    Programs for the size were not measured, and are chosen where those for any size were the best; H200: 50 rows of 265 fp16 take
+    2.14 us by these, 1.94 by Inductor's for this size. Few short rows take latency alone, and CUDA C++ waits for the elements
+    before and after the vectors of a row. H200: 10 rows of 1,181,880 fp32, with a block each, take 207 us, and 70 in
+    torch_compile.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((1024, 128256), (8, 500), (5, 4001), (10, 2**21), (29, 2), (76_709, 15), (29, 15), (2**22, 16), (99, 2**20))
     >>> [with_grad(Problem(op="cross_entropy_with_grad", sizes={"m": m, "v": v}, dtype="bf16"), H200)[0] for m, v in shapes]
-    ['cuda_columns', 'triton_block_per_row', 'triton_block_per_row', 'cuda_split', 'cuda_known_length', 'cuda_slab_stages', \
-'triton_block_per_row', 'cuda_slab_stages', 'cuda_columns']
+    ['cuda_columns', 'triton_known_size', 'triton_known_size', 'cuda_split', 'cuda_known_length', 'cuda_slab_stages', \
+'triton_known_size', 'cuda_slab_stages', 'cuda_columns']
     """
     m, v, of_row = problem.sizes["m"], problem.sizes["v"], row_bytes(problem, "v")
     whole = whole_vectors(problem, "v")
     few = m <= FEW * card.multiprocessors
     if few and v > TINY_ROW and (of_row <= WARP_ROW_BYTES or (not whole and v <= LONG_UNEVEN_ROW)):
-        return ("triton_block_per_row", "cuda_row")
+        return ("triton_known_size", "triton_block_per_row", "cuda_row")
     if whole and TMA_BYTES < of_row <= VECTOR_ROW_BYTES and m > PROGRAMS * card.multiprocessors:
         return ("cuda_slab_stages", "cuda_slab", "cuda_row")
     if short := _short(problem, card):
         return (*short, "cuda_row")
     if not whole and v <= ONE_PROGRAM and m <= PROGRAMS * card.multiprocessors:
-        return ("triton_block_per_row", "cuda_row")
+        return ("triton_known_size", "triton_block_per_row", "cuda_row")
     longest_bytes = CLUSTER_ROW_BYTES if CLUSTER * m <= card.multiprocessors else LONGEST_ON_CHIP_BYTES
     if few and of_row > longest_bytes:
         return ("cuda_split", "cuda_row")
     if of_row < FEWEST_COLUMNS_BYTES:
         return ("cuda_cluster", "cuda_row")
     return ("cuda_columns", "cuda_row")
+
+
+def _by_tiles(problem: Problem, card: Card) -> bool:
+    """Whether programs of Triton have several very short rows each, backward."""
+    m, of_row = problem.sizes["m"], row_bytes(problem, "v")
+    if TMA_BYTES % of_row == 0:
+        return m * of_row > card.l2_bytes
+    return _by_thread(problem) and not whole_vectors(problem, "v") and m <= TILES * card.multiprocessors
 
 
 def _by_thread(problem: Problem) -> bool:

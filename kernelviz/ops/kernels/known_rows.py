@@ -21,9 +21,11 @@ LONGEST_ROW = 8192
 """Elements of the longest row that a program has in registers."""
 FEW_EACH, MOST_WARPS = 4, 16
 """Elements of a thread where each row has a program, and warps of a program: what Inductor chooses for few rows of up to 1024."""
-EACH, EACH_OF_LARGE = 8, 16
-"""Elements of a thread where a program has several rows, and of a matrix of more than LARGE_BYTES."""
+EACH, EACH_OF_LARGE, EACH_OF_TINY_ROWS = 8, 16, 32
+"""Elements of a thread where a program has several rows, of a matrix of more than LARGE_BYTES, and if its rows have at most
+TINY_ROW elements: a program then reads at least 2 KiB of each tensor in one piece, as Inductor's do."""
 LARGE_BYTES = 2**24
+TINY_ROW = 4
 WARPS = 4
 MOST_ROWS = 1024
 PROGRAMS_A_MULTIPROCESSOR = 2
@@ -56,7 +58,7 @@ def known_rows(m: int, n: int, itemsize_bytes: int, count: int) -> KnownRows | N
     KnownRows(rows=4, block=256, warps=1, programs=65694, wide=False)
     >>> tile = known_rows(2**24, 4, 4, 132)
     >>> tile and (tile.rows, tile.warps), known_rows(1, 8193, 2, 132)
-    ((512, 4), None)
+    ((1024, 4), None)
     """
     if n > LONGEST_ROW:
         return None
@@ -65,7 +67,8 @@ def known_rows(m: int, n: int, itemsize_bytes: int, count: int) -> KnownRows | N
     if m <= count or block > 1024:
         rows, warps = 1, min(MOST_WARPS, max(1, block // (WARP * FEW_EACH)))
     else:
-        each = EACH_OF_LARGE if m * n * itemsize_bytes > LARGE_BYTES else EACH
+        is_large = m * n * itemsize_bytes > LARGE_BYTES
+        each = (EACH_OF_TINY_ROWS if n <= TINY_ROW else EACH_OF_LARGE) if is_large else EACH
         warps = WARPS if block <= WARP * vector else 1
         # A warp that has a row has twice as many elements, because no other warp of its program hides its latency.
         rows = min(MOST_ROWS, max(1, WARP * warps * each * (2 if warps == 1 else 1) // block))

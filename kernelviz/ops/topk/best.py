@@ -21,8 +21,8 @@ and 24.4 by threshold; rows of 4 bytes from 6,280 elements on take as long by bo
 
 
 def largest(problem: Problem, card: Card) -> tuple[str, ...]:
-    """A threshold from a sample of the row; a bitonic sort for rows of at most 256, and digit by digit where rows of at most
-    8192 are no more than the multiprocessors, or 16-bit numbers are in rows of at most 2048, or of at most 16384 of which each
+    """A threshold from a sample of the row; a bitonic sort for rows of at most 256, and digit by digit where rows of at most 8192
+    are no more than the multiprocessors, or 16-bit numbers are in rows of at most 2048, or of at most 16384 of which each
     multiprocessor has two.
 
     One warp sorts 256 elements in registers, without the barriers of a block.
