@@ -93,7 +93,9 @@ def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
     m, v, of_row = problem.sizes["m"], problem.sizes["v"], row_bytes(problem, "v")
     if problem.direction == "backward":
         longest = ONE_PROGRAM if triton_vectorises(v) else BACKWARD_ROW
-        if (TINY_ROW < v <= longest and m <= FEW * card.multiprocessors) or _by_tiles(problem, card):
+        if TINY_ROW < v <= longest and m <= FEW * card.multiprocessors:
+            return ("triton_known_size", "triton_online", "cuda_row")
+        if _by_tiles(problem, card):
             return ("triton_known_size", "cuda_known_length", "cuda_row")
         if whole_vectors(problem, "v") and of_row > TMA_BYTES and m > PROGRAMS * card.multiprocessors:
             return ("cuda_row", "triton_online")
