@@ -28,8 +28,10 @@ LARGE_BYTES = 2**24
 TINY_ROW = 4
 WARPS = 4
 MOST_ROWS = 1024
-PROGRAMS_A_MULTIPROCESSOR = 2
-"""The fewest, if a program has several rows."""
+WARPS_A_MULTIPROCESSOR = 8
+"""The fewest, if a program has several rows and more elements than a warp of few rows."""
+FEW_ROWS = 4
+"""An SM, of those that have a warp or more each: an estimate."""
 LARGEST_OFFSET = 2**31 - 1
 
 
@@ -47,8 +49,8 @@ class KnownRows:
 def known_rows(m: int, n: int, itemsize_bytes: int, count: int) -> KnownRows | None:
     """The tile of m rows of n elements on a GPU of `count` SMs; None for rows that are too long.
 
-    No more rows than SMs have a program each, with four elements a thread, because they take latency alone. Of more rows, a
-    program has several; its warps share no row if a warp has enough vectors for one, so that no thread waits for another warp.
+    Few rows have a program each, with four elements a thread, because they take latency alone. Of more rows, a program has
+    several; its warps share no row if a warp has enough vectors for one, so that no thread waits for another warp.
 
     >>> known_rows(6, 756, 2, 132)
     KnownRows(rows=1, block=1024, warps=8, programs=6, wide=False)
@@ -64,7 +66,7 @@ def known_rows(m: int, n: int, itemsize_bytes: int, count: int) -> KnownRows | N
         return None
     block = 1 << (n - 1).bit_length()
     vector = gcd(VEC16_BYTES // itemsize_bytes, n)
-    if m <= count or block > 1024:
+    if m <= (count if block < WARP * FEW_EACH else FEW_ROWS * count) or block > 1024:
         rows, warps = 1, min(MOST_WARPS, max(1, block // (WARP * FEW_EACH)))
     else:
         is_large = m * n * itemsize_bytes > LARGE_BYTES
@@ -72,7 +74,8 @@ def known_rows(m: int, n: int, itemsize_bytes: int, count: int) -> KnownRows | N
         warps = WARPS if block <= WARP * vector else 1
         # A warp that has a row has twice as many elements, because no other warp of its program hides its latency.
         rows = min(MOST_ROWS, max(1, WARP * warps * each * (2 if warps == 1 else 1) // block))
-        while rows > 1 and -(-m // rows) < PROGRAMS_A_MULTIPROCESSOR * count:
+        fewest = max(1, WARP * FEW_EACH // block)
+        while rows > fewest and -(-m // rows) * warps < WARPS_A_MULTIPROCESSOR * count:
             rows //= 2
         while warps > 1 and rows * block < WARP * warps * vector:
             warps //= 2

@@ -16,8 +16,8 @@ THREAD_ROW_BYTES = 64
 SLAB_ROW_BYTES = 1024
 """H200, 16 bits: 200,000 rows of 512 bytes take 27 us as slabs, 41 by warps; 753,792 of 960 bytes 164 and 218; 300,000 of 666
 bytes, which begin within vectors, 67 and 92."""
-FEW_ROW = 1024
-"""Elements of a row that a program of Triton sums at once, for no more rows than multiprocessors. H200: 64 rows of 512 fp32 take
+FEW, FEW_ROW = 4, 1024
+"""Rows a multiprocessor, an estimate, and elements of a row that a program of Triton sums at once. H200: 64 rows of 512 fp32 take
 1.51 us so, 1.63 by the kernel that prefetches; 3 of 312 bf16 1.39 and 1.49."""
 TILE_ROW_BYTES, TILE_SLABS = 80, 4
 """Of a row of whole vectors, and slabs of 4 KiB a multiprocessor from which on a ring of them pays for its start, up to which
@@ -36,9 +36,9 @@ indices, and 614 by inductor's kernel."""
 def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
     """The kernel that prefetches vectors and chooses threads and parts of a row by size; many short rows as pieces of shared
     memory; short rows that are few, or whole 16-byte vectors of at most 128 bytes, or equal parts of one, by the kernel for their
-    length; other rows of at most 64 bytes by a thread each; no more rows than multiprocessors of at most 1024 elements, and more
-    of whole vectors, of 80 bytes to 1 KiB, that are at most four slabs of 4 KiB a multiprocessor, by programs of Triton for the
-    size.
+    length; other rows of at most 64 bytes by a thread each; no more than four rows a multiprocessor of at most 1024 elements, and
+    more of whole vectors, of 80 bytes to 1 KiB, that are at most four slabs of 4 KiB a multiprocessor, by programs of Triton for
+    the size.
 
     A warp has more threads than a short row has vectors.
 
@@ -55,7 +55,7 @@ def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("triton_known_size", "cuda_row_per_warp", "cuda_streamed")
     if _few_short_rows(problem) or part or (whole and row_bytes(problem) <= KNOWN_VECTOR_BYTES):
         return ("cuda_known_length", "cuda_streamed")
-    if problem.sizes["m"] <= card.multiprocessors and problem.sizes["n"] <= FEW_ROW:
+    if problem.sizes["m"] <= FEW * card.multiprocessors and problem.sizes["n"] <= FEW_ROW:
         return ("triton_known_size", "triton_block_per_row", "cuda_streamed")
     if slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
         return ("cuda_slab_stages", "cuda_slab", "cuda_streamed")

@@ -26,6 +26,9 @@ bytes 19.7 and 25.3 by warps; from 1 KiB on inferred from `cross_entropy_with_gr
 vectors, take 67 us as slabs and 38 by warps."""
 BACKWARD_SLAB_ROW_BYTES = 1024
 """H200: 100,000 of 666 bytes take 53 us through a ring, and 63 by programs of Triton; 3,303 of 1,794 bytes 7.3 and 6.2."""
+WIDE_BACKWARD_SLAB_ROW_BYTES = 512
+"""The same of fp32, an estimate. H200: 262,776 rows of 840 bytes take 161 us as slabs and by a program each, and 151 in
+torch_compile, whose programs have four rows."""
 PROGRAMS = 16
 """A multiprocessor up to which uneven rows have a program each. H200: 1,383 rows of 111 fp32 take 2.18 us so, and 2.46 through a
 ring of slabs; backward, 4,641 rows of 4 bf16 4.0 and 1.5."""
@@ -43,7 +46,7 @@ def softmax(problem: Problem, card: Card) -> tuple[str, ...]:
     would occupy no more multiprocessors than there are, or half of them backward; programs of Triton for the size for rows of at
     most 1024 elements that are no more than the multiprocessors, or 16 times as many if they are no whole 16-byte vectors, and
     backward for more of those of at most 16 KiB; as pieces of shared memory or in registers, of more rows than that, those that
-    divide a vector, uneven ones of at most 2 KiB, or 1 KiB backward, and forward many of at most 128 bytes.
+    divide a vector, uneven ones of at most 2 KiB, or 1 KiB (fp32 512 bytes) backward, and forward many of at most 128 bytes.
 
     Programs for the size were not measured: they are chosen where programs for any size were the best, and take about half of
     their instructions. H200: 6 rows of 756 bf16 take 1.65 us by programs for any size, 1.47 by Inductor's for this one.
@@ -68,7 +71,7 @@ def softmax(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("cuda_slab_stages", "cuda_slab", "cuda_row")
     if n <= ONE_PROGRAM and m <= card.multiprocessors * (PROGRAMS if uneven else 1):
         return ("triton_known_size", "triton_block_per_row", "cuda_row")
-    if uneven and of_row <= (BACKWARD_SLAB_ROW_BYTES if backward else SLAB_ROW_BYTES):
+    if uneven and of_row <= _longest_slab_row_bytes(problem):
         if of_row == 3 * gcd(TMA_BYTES, of_row) and m * of_row > card.l2_bytes:
             return ("cuda_slab", "cuda_slab_stages", "cuda_row")
         return ("cuda_slab_stages", "cuda_slab", "cuda_row")
@@ -81,6 +84,12 @@ def softmax(problem: Problem, card: Card) -> tuple[str, ...]:
     if uneven and of_row <= PROGRAM_ROW_BYTES and m > card.multiprocessors:
         return ("triton_known_size", "triton_block_per_row", "cuda_row")
     return ("cuda_cluster", "cuda_row")
+
+
+def _longest_slab_row_bytes(problem: Problem) -> int:
+    if problem.direction == "forward":
+        return SLAB_ROW_BYTES
+    return WIDE_BACKWARD_SLAB_ROW_BYTES if problem.dtype == "fp32" else BACKWARD_SLAB_ROW_BYTES
 
 
 def _shared_by_blocks(problem: Problem, card: Card) -> bool:
