@@ -10,20 +10,22 @@ KNOWN_LENGTH, KNOWN_ELEMENTS = 256, 2**16
 1.41 by the kernel that prefetches; 300 of 16 fp32 1.34, and 1.46 by programs of Triton."""
 KNOWN_VECTOR_BYTES = 128
 """Of many rows of whole 16-byte vectors that it takes. H200: a million rows of 32 fp32 take 31 us so, and 33.5 through a ring of
-slabs; longer rows were not measured."""
+slabs."""
 THREAD_ROW_BYTES = 64
 """Of a row for a thread: the L1 (256 KiB) holds as much of 2048 rows twice, so that each sector is read from memory once."""
 SLAB_ROW_BYTES = 1024
 """H200, 16 bits: 200,000 rows of 512 bytes take 27 us as slabs, 41 by warps; 753,792 of 960 bytes 164 and 218; 300,000 of 666
 bytes, which begin within vectors, 67 and 92."""
-FEW, FEW_ROW = 4, 1024
-"""Rows a multiprocessor, an estimate, and elements of a row that a program of Triton sums at once. H200: 64 rows of 512 fp32 take
-1.51 us so, 1.63 by the kernel that prefetches; 3 of 312 bf16 1.39 and 1.49."""
-TILE_ROW_BYTES, TILE_SLABS = 80, 4
-"""Of a row of whole vectors, and slabs of 4 KiB a multiprocessor from which on a ring of them pays for its start, up to which
-programs of Triton have several rows each: estimates. H200: 8,200 rows of 40 bf16 take argmax 2.18 us through a ring, and 1.86 in
-torch_compile, whose programs are such; row_sum takes 1.57 by the kernel for the length and 1.45 for 592 rows of 80 fp16, 2.19 by
-warps and 2.13 for 2048 of 512 bf16, but 12,084 of 431 4.8 through a ring and 5.9."""
+FEW_ROW = 1024
+"""Elements of a row that a program of Triton sums at once. H200: 64 rows of 512 fp32 take 1.51 us so, 1.63 by the kernel that
+prefetches; 3 of 312 bf16 1.39 and 1.49."""
+FEW_SLABS = 4
+"""Of 4 KiB a multiprocessor, up to which a ring of slabs does not pay for its start, and programs of Triton have several rows
+each. H200: 11,069 rows of 31 fp32 take argmax 1.85 us so, 2.31 as slabs; 32,768 of 64 bf16, which are 7.8, 3.55 through a ring
+and 3.59 in torch_compile, whose programs are such."""
+TILE_ROW_BYTES = 512
+"""Of a row of whole vectors up to which such a program has 4 KiB of each of many. H200: 12,841 rows of 116 fp32 take 3.00 us so,
+3.46 through a ring and 3.75 by warps; 1,903,283 of 52 94.3 and 97.4."""
 ARGMAX_SLAB_ROW_BYTES = 512
 """A warp reads as much with a 16-byte vector a thread. H200: 100,000 rows of 2,044 bytes take 67 us as slabs, 49 by warps."""
 
@@ -31,14 +33,18 @@ ARGMAX_TINY_ROW = 4
 """Elements of many rows up to which `cuda_known_length` reads them without shared memory, and a warp writes indices without gaps.
 An estimate: H200, 168 million rows of 2 fp32 take 657 us as slabs, 712 through a ring, where a thread writes 32 adjacent bytes of
 indices, and 614 by inductor's kernel."""
+ARGMAX_WARP, ARGMAX_ROW = 32, 512
+"""Elements of a row up to which the kernel for the length is the best for few rows, and programs for the size for longer ones.
+H200: 946 rows of 9 bf16 take 1.37 us by the first and 1.51 by the second, 3 of 43 fp32 1.07 and 1.00; of 62 of 1,755 fp16 the
+packed maximum takes 1.74 and programs 1.79."""
 
 
 def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
-    """The kernel that prefetches vectors and chooses threads and parts of a row by size; many short rows as pieces of shared
-    memory; short rows that are few, or whole 16-byte vectors of at most 128 bytes, or equal parts of one, by the kernel for their
-    length; other rows of at most 64 bytes by a thread each; no more than four rows a multiprocessor of at most 1024 elements, and
-    more of whole vectors, of 80 bytes to 1 KiB, that are at most four slabs of 4 KiB a multiprocessor, by programs of Triton for
-    the size.
+    """The kernel that prefetches vectors and chooses threads and parts of a row by size; programs of Triton for the size for more
+    rows than multiprocessors of whole 16-byte vectors, of more than 128 and up to 512 bytes, or 1 KiB where all are at most four
+    slabs of 4 KiB a multiprocessor; short rows that are few, or whole vectors of at most 128 bytes, or equal parts of one, by the
+    kernel for their length; others of at most 1024 elements that are no more than four slabs a multiprocessor by programs for the
+    size, too; many short rows as pieces of shared memory.
 
     A warp has more threads than a short row has vectors.
 
@@ -47,28 +53,28 @@ def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> shapes = (*shapes, (64, 512), (2048, 512))
     >>> [row_sum(Problem(op="row_sum", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['cuda_streamed', 'cuda_slab_stages', 'cuda_slab_stages', 'cuda_known_length', 'cuda_known_length', \
-'cuda_row_per_thread', 'cuda_slab_stages', 'cuda_known_length', 'triton_known_size', 'triton_known_size']
+'triton_known_size', 'cuda_slab_stages', 'cuda_known_length', 'triton_known_size', 'triton_known_size']
     """
-    whole = whole_vectors(problem, "n")
-    part = row_bytes(problem) < TMA_BYTES and TMA_BYTES % row_bytes(problem) == 0
-    if _by_tiles(problem, card):
+    m, n, of_row = problem.sizes["m"], problem.sizes["n"], row_bytes(problem)
+    whole, small = whole_vectors(problem, "n"), _few_slabs(problem, card)
+    part = of_row < TMA_BYTES and TMA_BYTES % of_row == 0
+    longest = SLAB_ROW_BYTES if small else TILE_ROW_BYTES
+    if whole and KNOWN_VECTOR_BYTES < of_row <= longest and m > card.multiprocessors:
         return ("triton_known_size", "cuda_row_per_warp", "cuda_streamed")
-    if _few_short_rows(problem) or part or (whole and row_bytes(problem) <= KNOWN_VECTOR_BYTES):
+    if _few_short_rows(problem) or part or (whole and of_row <= KNOWN_VECTOR_BYTES):
         return ("cuda_known_length", "cuda_streamed")
-    if problem.sizes["m"] <= FEW * card.multiprocessors and problem.sizes["n"] <= FEW_ROW:
+    if small and n <= FEW_ROW:
         return ("triton_known_size", "triton_block_per_row", "cuda_streamed")
     if slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
         return ("cuda_slab_stages", "cuda_slab", "cuda_streamed")
-    if _short(problem):
-        return ("cuda_row_per_thread", "cuda_streamed")
     return ("cuda_streamed", "cuda_adaptive")
 
 
 def argmax(problem: Problem, card: Card) -> tuple[str, ...]:
-    """The packed maximum of each 16-byte vector; rows of one element, and more rows than multiprocessors of whole vectors, of 80
-    bytes to 1 KiB, that are at most four slabs of 4 KiB for each, by programs of Triton for the size; other short rows of few
-    elements, and all of at most 4, by the kernel for their length; many rows of at most 512 bytes as pieces of shared memory, but
-    of fp32 only those of more than 64 bytes or of whole vectors; other rows of at most 64 bytes by a thread each.
+    """The packed maximum of each 16-byte vector; programs of Triton for the size for rows of one element, and for those of at
+    most 512 that are at most four slabs of 4 KiB for each multiprocessor; but the kernel for their length for rows of at most 4
+    elements, and of at most 32 of no more than 65536 in all; a thread for each fp32 row of at most 64 bytes that are no whole
+    16-byte vectors, and others of at most 512 bytes that are many as pieces of shared memory.
 
     A warp has more threads than such rows have vectors. Few of them take the latency of one load, and the shortest code. H200, us
     by the kernel for their length and by the best other one: bf16 7 x 2 1.12 and 1.18, 40 x 100 1.36 and 1.40, 500 x 16 1.33 and
@@ -78,34 +84,30 @@ def argmax(problem: Problem, card: Card) -> tuple[str, ...]:
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (2**20, 3), (2**20, 1), (2**20, 9), (500, 16), (5000, 16), (7, 2), (7, 300), (47_590, 2))
-    >>> [argmax(Problem(op="argmax", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['cuda_words', 'cuda_known_length', 'triton_known_size', 'cuda_slab_stages', 'cuda_known_length', 'cuda_row_per_thread', \
-'cuda_known_length', 'cuda_words', 'cuda_known_length']
+    >>> problems = [Problem(op="argmax", sizes={"m": m, "n": n}, dtype="bf16") for m, n in shapes]
+    >>> problems.append(Problem(op="argmax", sizes={"m": 2**20, "n": 13}, dtype="fp32"))
+    >>> [argmax(problem, H200)[0] for problem in problems]
+    ['cuda_words', 'cuda_known_length', 'triton_known_size', 'cuda_slab_stages', 'cuda_known_length', 'triton_known_size', \
+'cuda_known_length', 'triton_known_size', 'cuda_known_length', 'cuda_row_per_thread']
     """
-    if problem.sizes["n"] == 1 or _by_tiles(problem, card):
+    n = problem.sizes["n"]
+    if n == 1:
         return ("triton_known_size", "cuda_known_length", "cuda_slab")
-    if _few_short_rows(problem):
-        return ("cuda_known_length", "triton_block_per_row", "cuda_words")
-    if problem.sizes["n"] <= ARGMAX_TINY_ROW:
+    if n <= ARGMAX_TINY_ROW or (n <= ARGMAX_WARP and _few_short_rows(problem)):
         return ("cuda_known_length", "cuda_slab", "cuda_slab_stages")
-    by_thread = problem.dtype == "fp32" and _short(problem) and not whole_vectors(problem, "n")
-    if slabs_of_rows(problem, card, longest_bytes=ARGMAX_SLAB_ROW_BYTES) and not by_thread:
-        return ("cuda_slab_stages", "cuda_slab", "cuda_words")
-    if _short(problem):
+    if n <= ARGMAX_ROW and _few_slabs(problem, card):
+        return ("triton_known_size", "triton_block_per_row", "cuda_words")
+    if problem.dtype == "fp32" and row_bytes(problem) <= THREAD_ROW_BYTES and not whole_vectors(problem, "n"):
         return ("cuda_row_per_thread", "cuda_words")
+    if slabs_of_rows(problem, card, longest_bytes=ARGMAX_SLAB_ROW_BYTES):
+        return ("cuda_slab_stages", "cuda_slab", "cuda_words")
     return ("cuda_words", "cuda_adaptive")
 
 
-def _by_tiles(problem: Problem, card: Card) -> bool:
-    """Whether programs of Triton have several rows of whole vectors each: few bytes in more rows than multiprocessors."""
-    m, of_row = problem.sizes["m"], row_bytes(problem)
-    is_short = TILE_ROW_BYTES <= of_row <= SLAB_ROW_BYTES and whole_vectors(problem, "n")
-    return is_short and m > card.multiprocessors and m * of_row <= TILE_SLABS * SLAB_BYTES * card.multiprocessors
+def _few_slabs(problem: Problem, card: Card) -> bool:
+    """Whether rows are so few bytes that each multiprocessor has at most four of the smallest slabs."""
+    return problem.sizes["m"] * row_bytes(problem) <= FEW_SLABS * SLAB_BYTES * card.multiprocessors
 
 
 def _few_short_rows(problem: Problem) -> bool:
     return problem.sizes["n"] <= KNOWN_LENGTH and problem.sizes["m"] * problem.sizes["n"] <= KNOWN_ELEMENTS
-
-
-def _short(problem: Problem) -> bool:
-    return row_bytes(problem) <= THREAD_ROW_BYTES
