@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import SLAB_BYTES, TMA_BYTES, Card, row_bytes, slabs_of_rows, whole_vectors
+from kernelviz.ops.catalog.best import TMA_BYTES, Card, few_slabs, row_bytes, slabs_of_rows, whole_vectors
 
 KNOWN_LENGTH, KNOWN_ELEMENTS = 256, 2**16
 """Of a row and of a matrix, for which `cuda_known_length` has a kernel of its own. H200: 40 rows of 100 bf16 take 1.33 us so,
@@ -19,10 +19,6 @@ bytes, which begin within vectors, 67 and 92."""
 FEW_ROW = 1024
 """Elements of a row that a program of Triton sums at once. H200: 64 rows of 512 fp32 take 1.51 us so, 1.63 by the kernel that
 prefetches; 3 of 312 bf16 1.39 and 1.49."""
-FEW_SLABS = 4
-"""Of 4 KiB a multiprocessor, up to which a ring of slabs does not pay for its start, and programs of Triton have several rows
-each. H200: 11,069 rows of 31 fp32 take argmax 1.85 us so, 2.31 as slabs; 32,768 of 64 bf16, which are 7.8, 3.55 through a ring
-and 3.59 in torch_compile, whose programs are such."""
 TILE_ROW_BYTES = 512
 """Of a row of whole vectors up to which such a program has 4 KiB of each of many. H200: 12,841 rows of 116 fp32 take 3.00 us so,
 3.46 through a ring and 3.75 by warps; 1,903,283 of 52 94.3 and 97.4."""
@@ -56,7 +52,7 @@ def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
 'triton_known_size', 'cuda_slab_stages', 'cuda_known_length', 'triton_known_size', 'triton_known_size']
     """
     m, n, of_row = problem.sizes["m"], problem.sizes["n"], row_bytes(problem)
-    whole, small = whole_vectors(problem, "n"), _few_slabs(problem, card)
+    whole, small = whole_vectors(problem, "n"), few_slabs(problem, card)
     part = of_row < TMA_BYTES and TMA_BYTES % of_row == 0
     longest = SLAB_ROW_BYTES if small else TILE_ROW_BYTES
     if whole and KNOWN_VECTOR_BYTES < of_row <= longest and m > card.multiprocessors:
@@ -95,18 +91,13 @@ def argmax(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("triton_known_size", "cuda_known_length", "cuda_slab")
     if n <= ARGMAX_TINY_ROW or (n <= ARGMAX_WARP and _few_short_rows(problem)):
         return ("cuda_known_length", "cuda_slab", "cuda_slab_stages")
-    if n <= ARGMAX_ROW and _few_slabs(problem, card):
+    if n <= ARGMAX_ROW and few_slabs(problem, card):
         return ("triton_known_size", "triton_block_per_row", "cuda_words")
     if problem.dtype == "fp32" and row_bytes(problem) <= THREAD_ROW_BYTES and not whole_vectors(problem, "n"):
         return ("cuda_row_per_thread", "cuda_words")
     if slabs_of_rows(problem, card, longest_bytes=ARGMAX_SLAB_ROW_BYTES):
         return ("cuda_slab_stages", "cuda_slab", "cuda_words")
     return ("cuda_words", "cuda_adaptive")
-
-
-def _few_slabs(problem: Problem, card: Card) -> bool:
-    """Whether rows are so few bytes that each multiprocessor has at most four of the smallest slabs."""
-    return problem.sizes["m"] * row_bytes(problem) <= FEW_SLABS * SLAB_BYTES * card.multiprocessors
 
 
 def _few_short_rows(problem: Problem) -> bool:

@@ -10,6 +10,7 @@ from kernelviz.ops.catalog.best import (
     ONE_PROGRAM,
     TMA_BYTES,
     Card,
+    few_slabs,
     row_bytes,
     slabs_of_rows,
     whole_vectors,
@@ -18,8 +19,9 @@ from kernelviz.ops.catalog.best import (
 CLUSTER = 8
 """Blocks of a cluster."""
 VECTOR_ROW_BYTES = 128
-"""Of a row of whole 16-byte vectors that threads of `cuda_slab_stages` have in registers. H200: 524,288 rows of 32 bf16 take 15.5
-us so, and 25.7 by warps."""
+"""Of a row of whole 16-byte vectors that threads of `cuda_slab_stages` have in registers, or several in a program of Triton.
+H200: 524,288 rows of 32 bf16 take 15.5 us by the first, and 25.7 by warps; of fp32 8,388,608 of 32 take 538 by the first and 519
+by the second, 10,940,413 of 2 41.3 and 38.9; 62,669,654 of one fp16 62.2 and 72.7, because such a program has 2 KiB."""
 SLAB_ROW_BYTES = 2048
 """Of other rows. H200: a million rows of 42 bytes take 21 us through a ring of slabs, 26 as slabs and 109 by warps; 53,316 of 670
 bytes 19.7 and 25.3 by warps; from 1 KiB on inferred from `cross_entropy_with_grad`. 200,000 rows of 400 bytes, which are whole
@@ -29,12 +31,9 @@ BACKWARD_SLAB_ROW_BYTES = 1024
 WIDE_BACKWARD_SLAB_ROW_BYTES = 512
 """The same of fp32, an estimate. H200: 262,776 rows of 840 bytes take 161 us as slabs and by a program each, and 151 in
 torch_compile, whose programs have four rows."""
-PROGRAMS = 16
-"""A multiprocessor up to which uneven rows have a program each. H200: 1,383 rows of 111 fp32 take 2.18 us so, and 2.46 through a
-ring of slabs; backward, 4,641 rows of 4 bf16 4.0 and 1.5."""
-PROGRAM_ROW_BYTES = 16 * 1024
-"""Of an uneven row backward. H200: 1,373 rows of 13,252 bytes take 17.9 us by programs of Triton, and 19.5 in CUDA C++; 1,015 of
-22,030 bytes 28.5 and 19.2."""
+LONGEST_PROGRAM = 8192
+"""Elements of an uneven row backward. H200: 28 rows of 5,801 fp32 take 2.52 us by programs of Triton, and 2.85 in CUDA C++; 1,373
+of 6,626 bf16 17.9 and 19.5; 1,015 of 11,015 28.5 and 19.2."""
 SPLIT_ROW_BYTES = 2**18
 """Backward, of a row. H200: one row of 284,624 bytes takes 5.7 us by blocks all over the GPU, 7.5 in a cluster; 32 of 262,144
 bytes 13.5 and 10.7; 254 of 597,394 bytes 195 and 130."""
@@ -44,12 +43,13 @@ def softmax(problem: Problem, card: Card) -> tuple[str, ...]:
     """Persistent clusters with fixed columns forward, clusters backward, and a block a row where there are no clusters; several
     blocks a row for a few rows that no cluster keeps, and for those of more than 1 MiB, or of 256 KiB backward, whose clusters
     would occupy no more multiprocessors than there are, or half of them backward; programs of Triton for the size for rows of at
-    most 1024 elements that are no more than the multiprocessors, or 16 times as many if they are no whole 16-byte vectors, and
-    backward for more of those of at most 16 KiB; as pieces of shared memory or in registers, of more rows than that, those that
-    divide a vector, uneven ones of at most 2 KiB, or 1 KiB (fp32 512 bytes) backward, and forward many of at most 128 bytes.
+    most 1024 elements that are no more than the multiprocessors, or no whole 16-byte vectors and at most four slabs of 4 KiB for
+    each, forward for fp32 rows that divide a vector or are whole ones of at most 128 bytes, and backward for uneven rows of at
+    most 8192 elements; as pieces of shared memory or in registers other rows that divide a vector, uneven ones of at most 2 KiB,
+    or 1 KiB (fp32 512 bytes) backward, and forward many of at most 128 bytes.
 
-    Programs for the size were not measured: they are chosen where programs for any size were the best, and take about half of
-    their instructions. H200: 6 rows of 756 bf16 take 1.65 us by programs for any size, 1.47 by Inductor's for this one.
+    H200: programs for the size take 1.24 us for 2 rows of 276 bf16, those for any size 1.46; backward, 1.61 for 1,985 rows of 17
+    fp32, and 2.58 as slabs.
 
     In CUDA C++ a row that begins within a vector takes one vector more than it fills, which is much of a short row. A thread of
     `cuda_slab_stages` reads three adjacent vectors of rows of 6, 12 or 24 bytes, each of which is part of a sector of L2: H200,
@@ -57,9 +57,11 @@ def softmax(problem: Problem, card: Card) -> tuple[str, ...]:
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((8192, 8192), (2**20, 7), (200, 7), (100, 7), (4, 2**22), (7000, 4), (2**19, 32), (2**26, 3))
-    >>> [softmax(Problem(op="softmax", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
+    >>> problems = [Problem(op="softmax", sizes={"m": m, "n": n}, dtype="bf16") for m, n in shapes]
+    >>> problems.append(Problem(op="softmax", sizes={"m": 2**23, "n": 32}, dtype="fp32"))
+    >>> [softmax(problem, H200)[0] for problem in problems]
     ['cuda_columns', 'cuda_slab_stages', 'triton_known_size', 'triton_known_size', 'cuda_split', 'cuda_slab_stages', \
-'cuda_slab_stages', 'cuda_slab']
+'cuda_slab_stages', 'cuda_slab', 'triton_known_size']
     >>> sizes = [{"m": m, "n": n} for m, n in (*shapes, (2**17, 333), (2**17, 777), (8, 2**18), (32, 2**18))]
     >>> [softmax(Problem(op="softmax", sizes=one, dtype="bf16", direction="backward"), H200)[0] for one in sizes]
     ['cuda_cluster', 'cuda_slab_stages', 'triton_known_size', 'triton_known_size', 'cuda_split', 'cuda_slab_stages', \
@@ -67,10 +69,13 @@ def softmax(problem: Problem, card: Card) -> tuple[str, ...]:
     """
     m, n, of_row = problem.sizes["m"], problem.sizes["n"], row_bytes(problem)
     backward, uneven = problem.direction == "backward", not whole_vectors(problem, "n")
-    if m > card.multiprocessors and TMA_BYTES % of_row == 0:
-        return ("cuda_slab_stages", "cuda_slab", "cuda_row")
-    if n <= ONE_PROGRAM and m <= card.multiprocessors * (PROGRAMS if uneven else 1):
+    divides, small = TMA_BYTES % of_row == 0, few_slabs(problem, card)
+    if n <= ONE_PROGRAM and (m <= card.multiprocessors or (uneven and not divides and small)):
         return ("triton_known_size", "triton_block_per_row", "cuda_row")
+    if not backward and problem.dtype == "fp32" and n > 1 and (divides or (not uneven and of_row <= VECTOR_ROW_BYTES)):
+        return ("triton_known_size", "cuda_slab_stages", "cuda_row")
+    if divides:
+        return ("cuda_slab_stages", "cuda_slab", "cuda_row")
     if uneven and of_row <= _longest_slab_row_bytes(problem):
         if of_row == 3 * gcd(TMA_BYTES, of_row) and m * of_row > card.l2_bytes:
             return ("cuda_slab", "cuda_slab_stages", "cuda_row")
@@ -81,7 +86,7 @@ def softmax(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("cuda_split", "cuda_row")
     if not backward:
         return ("cuda_columns", "cuda_row")
-    if uneven and of_row <= PROGRAM_ROW_BYTES and m > card.multiprocessors:
+    if uneven and n <= LONGEST_PROGRAM:
         return ("triton_known_size", "triton_block_per_row", "cuda_row")
     return ("cuda_cluster", "cuda_row")
 
