@@ -44,9 +44,9 @@ def softmax(problem: Problem, card: Card) -> tuple[str, ...]:
     blocks a row for a few rows that no cluster keeps, and for those of more than 1 MiB, or of 256 KiB backward, whose clusters
     would occupy no more multiprocessors than there are, or half of them backward; programs of Triton for the size for rows of at
     most 1024 elements that are no more than the multiprocessors, or no whole 16-byte vectors and at most four slabs of 4 KiB for
-    each, forward for fp32 rows that divide a vector or are whole ones of at most 128 bytes, and backward for uneven rows of at
-    most 8192 elements; as pieces of shared memory or in registers other rows that divide a vector, uneven ones of at most 2 KiB,
-    or 1 KiB (fp32 512 bytes) backward, and forward many of at most 128 bytes.
+    each, forward for fp32 rows of two elements or more that divide a vector or are whole ones of at most 128 bytes, and backward
+    for uneven rows of at most 8192 elements; as pieces of shared memory or in registers other rows that divide a vector, uneven
+    ones of at most 2 KiB, or 1 KiB (fp32 512 bytes) backward, and forward many of at most 128 bytes.
 
     H200: programs for the size take 1.24 us for 2 rows of 276 bf16, those for any size 1.46; backward, 1.61 for 1,985 rows of 17
     fp32, and 2.58 as slabs.
