@@ -18,8 +18,14 @@ def row_sum_known_size_kernel(
     x_ptr, out_ptr, M: tl.constexpr, N: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr, WIDE: tl.constexpr
 ):
     rows, columns = rows_of_tile(ROWS, WIDE), tl.arange(0, BLOCK)
-    at, inside = rows[:, None] * N + columns[None, :], is_element(rows, columns, M, N, ROWS, BLOCK)
-    sums = tl.sum(tl.load(x_ptr + at, mask=inside, other=0.0).to(tl.float32), axis=1)
+    if N < BLOCK and BLOCK <= 8:
+        # A thread has whole rows, so that no thread has only masked elements and none waits for another.
+        sums = tl.zeros((ROWS,), tl.float32)
+        for column in tl.static_range(N):
+            sums += tl.load(x_ptr + rows * N + column, mask=is_row(rows, M, ROWS), other=0.0).to(tl.float32)
+    else:
+        at, inside = rows[:, None] * N + columns[None, :], is_element(rows, columns, M, N, ROWS, BLOCK)
+        sums = tl.sum(tl.load(x_ptr + at, mask=inside, other=0.0).to(tl.float32), axis=1)
     tl.store(out_ptr + rows, sums.to(out_ptr.dtype.element_ty), mask=is_row(rows, M, ROWS))
 
 
