@@ -8,29 +8,31 @@ from kernelviz.ops.catalog.best import Card
 MOST_GROUP = 16
 """Query heads of a key head that `mma.cu` takes: two products have so many rows."""
 
+STEP_ELEMENTS = 8192
+"""Of the keys of a context that a program of `triton_packed` computes in one step (`tiles.py`). H200: 35 contexts of 100 tokens
+with 4 key heads of 64 take 4.41 us so, and 5.84 on tensor cores, one of 19 with 4 of 128, paged, 3.41 and 3.78; in more steps 15
+of 107 with one of 128 take 5.51 and 3.92, 5 of 39 with 8 of 256 5.58 and 4.18."""
+WAVES, LONG_CONTEXT = 8, 256
+"""Programs a multiprocessor beyond which contexts of at most so many tokens have one for each key head. H200: 25,232 of 92 with
+heads of 64 take 236 us so, 304 on tensor cores, 8,768 of 152 with heads of 128 171 and 204, 3,520 of 152 with heads of 256 the
+same in both."""
 SHORT_CONTEXT = 64
-"""Tokens that a program of `triton_heads` takes in at most eight tiles."""
-ONE_TILE = 16
-"""Tokens that a program takes at once, however few programs there are. H200: one token of one key head of 64, for 4 query heads,
-takes 2.15 us by a program for each query head, 2.45 for each key head, and 2.89 on tensor cores."""
-WIDE_HEAD, SHORT_WIDE_CONTEXT = 256, 256
-"""Elements of a head, and tokens of a context that is short for such heads. H200: 16 contexts of 153 tokens with 4 key heads of
-256 take 7.72 us by programs of Triton, and 17.9 on tensor cores."""
-FEW_TOKENS, NARROW_HEAD = 4096, 64
-"""Of all contexts and key heads, and elements of a head. H200: 400 tokens of 4 key heads of 64 take 5.07 us in `triton_split` and
-6.08 on tensor cores."""
+"""Tokens that one block of `mma.cu` computes at once, of heads of 256; of more it adds the parts of several blocks."""
+FEW_TOKENS = {64: 4096, 256: 8192}
+"""Of all contexts and key heads, by elements of a head, up to which Triton's split kernel is chosen. H200: 400 tokens of 4 key
+heads of 64 take 5.07 us so and 6.08 on tensor cores, 2,571 of 2 7.13 and 6.62; heads of 256: 6,137 of one 11.9 and 18.3, 6
+contexts of 1,658 of 2 12.8 and 10.9."""
 
 
 def decode(problem: Problem, card: Card) -> tuple[str, ...]:
     """CUDA C++ on tensor cores for up to 16 query heads of a key head, and Triton's scheduled kernel for more, which tensor cores
-    do not take; but a program of Triton for each query or key head for contexts of at most 16 tokens, and for those of at most
-    64 tokens (256 of heads of 256) of more key heads than a third of the multiprocessors: for each query head where heads are of
-    64 and a key head has one or two of them, or where there are few; and Triton's split kernel for up to 4096 tokens of heads of
-    64 in longer contexts.
+    do not take; but a program of Triton for each key head for contexts whose keys are at most 8192 elements, and for those of at
+    most 256 tokens of more key heads than eight a multiprocessor; and Triton's split kernel for longer contexts of up to 4096
+    tokens of all key heads of 64, or 8192 of those of 256.
 
-    H200: 2677 contexts of 11 tokens with 32 query heads of 4 key heads of 256 take 109 us by programs of Triton, and 236 on
-    tensor cores; 5 contexts of 39 tokens with 8 key heads of 256 take 5.58 and 4.18. 81,861 contexts of one token with 4 heads of
-    128 take 1328 us by programs for each key head, and 1758 by those for each query head, of which there are as many.
+    H200: 19 contexts of 5 tokens with 32 query heads of 4 key heads of 64 take 2.65 us by a program for each key head, 4.26 for
+    each query head, and 3.38 on tensor cores; 256 of 32 tokens with 4 key heads of 256 13.8 and 26.8 on tensor cores, and 21,336
+    of one token with 8 of 256 770 and 2301.
 
     A product on tensor cores has 16 rows, which one or two query heads leave empty, and a short context hides neither that nor
     the start of its pipeline.
@@ -43,17 +45,18 @@ def decode(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> one = {"b": 1, "l": 1, "hq": 4, "hk": 1, "d": 64}
     >>> problems = [Problem(op="attention_decode", sizes=s, dtype="bf16") for s in (sizes, short, few, wide, one)]
     >>> [decode(problem, H200)[0] for problem in problems]
-    ['cuda_mma', 'triton_heads', 'triton_split', 'triton_packed', 'triton_heads']
+    ['cuda_mma', 'triton_packed', 'triton_split', 'triton_packed', 'triton_packed']
     """
     s = problem.sizes
     query_heads, key_heads, length = s["hq"], s["hk"], s["l"]
     on_tensor_cores = query_heads <= MOST_GROUP * key_heads
     usual = "cuda_mma" if on_tensor_cores else "triton_scheduled"
-    short = length <= (SHORT_CONTEXT if s["d"] < WIDE_HEAD else SHORT_WIDE_CONTEXT)
-    many = 3 * s["b"] * key_heads > card.multiprocessors
-    if on_tensor_cores and (length <= ONE_TILE or (short and many)):
-        by_query_head = s["d"] <= NARROW_HEAD and (query_heads <= 2 * key_heads or not many)
-        return ("triton_heads" if by_query_head else "triton_packed", usual)
-    if length > SHORT_CONTEXT and s["b"] * key_heads * length <= FEW_TOKENS and s["d"] <= NARROW_HEAD:
+    programs, of_head = s["b"] * key_heads, s["d"]
+    by_key_head = length * of_head <= STEP_ELEMENTS or (
+        length <= LONG_CONTEXT and programs > WAVES * card.multiprocessors
+    )
+    if on_tensor_cores and by_key_head:
+        return ("triton_packed", usual)
+    if length > SHORT_CONTEXT and programs * length <= FEW_TOKENS.get(of_head, 0):
         return ("triton_split", usual)
     return ("cuda_mma", "triton_scheduled") if on_tensor_cores else ("triton_scheduled",)

@@ -15,7 +15,7 @@ import triton.language as tl
 from kernelviz.core.errors import BadField
 from kernelviz.ops.attention_decode.cache import Cache
 from kernelviz.ops.attention_decode.splits import most_shares_of_row, split_count
-from kernelviz.ops.attention_decode.tiles import Tile
+from kernelviz.ops.attention_decode.tiles import Tile, one_step
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.grid_limits import LARGEST_GRID_Z
 from kernelviz.ops.kernels.limits import limits
@@ -250,6 +250,10 @@ def bind_packed(cache: Cache, tile: Tile) -> Launch:
     """A program per key/value head."""
     out = torch.empty_like(cache.q_BHD)
     options = _options(cache, tile)
+    short = one_step(cache.length, cache.d, tile.fitting(limits(cache.q_BHD.device)[1]))
+    if short is not None:
+        # With one stage the values would wait for the keys. With two both are copied at once, to as much shared memory.
+        options |= {"TILE": short.tokens, "num_warps": short.warps, "num_stages": 2}
 
     def launch() -> torch.Tensor:
         packed_kernel[(cache.b * cache.hk,)](

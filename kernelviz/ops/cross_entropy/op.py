@@ -24,7 +24,13 @@ from kernelviz.ops.cross_entropy.variants import (
     triton_block_per_row,
     triton_online,
 )
-from kernelviz.ops.cross_entropy.variants_by_length import cuda_known_length, cuda_slab, cuda_slab_stages, cuda_split
+from kernelviz.ops.cross_entropy.variants_by_length import (
+    cuda_known_length,
+    cuda_slab,
+    cuda_slab_stages,
+    cuda_split,
+    triton_known_size,
+)
 from kernelviz.ops.cross_entropy.variants_cross_entropy_with_grad import WITH_GRAD_VARIANTS
 
 LOGITS = TensorSpec(name="logits_MV", axes=("m", "v"))
@@ -156,6 +162,7 @@ OPS = (
             liger,
             triton_block_per_row,
             triton_online,
+            triton_known_size,
             cuda_row,
             cuda_cluster,
             cuda_slab,

@@ -10,6 +10,13 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+def triton_known_size_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Staged:
+    """The backward pass with a tile of rows per program, compiled for one size."""
+    from kernelviz.ops.cross_entropy import triton_known_size as kernels
+
+    return kernels.bind_backward(logits_MV, labels_M, dloss_M)
+
+
 def cuda_slab_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Staged:
     """The backward pass with short rows as pieces of shared memory."""
     from kernelviz.ops.cross_entropy import cuda_slab as kernels
@@ -29,6 +36,14 @@ def cuda_known_length_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Ten
     from kernelviz.ops.cross_entropy import cuda_known_length as kernels
 
     return kernels.bind_backward(logits_MV, labels_M, dloss_M)
+
+
+@variant(backend="triton", needs=("triton", "cuda"), backward=triton_known_size_backward)
+def triton_known_size(logits_MV: Tensor, labels_M: Tensor) -> Launch:
+    """Triton, compiled for one size of the logits: several short rows or one per program; rows of more than 8192 as before."""
+    from kernelviz.ops.cross_entropy import triton_known_size as kernels
+
+    return kernels.bind_loss(logits_MV, labels_M)
 
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_slab_backward)

@@ -80,6 +80,14 @@ def triton_block_per_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     return kernels.bind_block_per_row_with_grad(logits_MV, labels_M)
 
 
+@variant(backend="triton", needs=("triton", "cuda"))
+def triton_known_size(logits_MV: Tensor, labels_M: Tensor) -> Launch:
+    """Triton, compiled for one size of the logits: several short rows or one per program; rows of more than 8192 as before."""
+    from kernelviz.ops.cross_entropy import triton_known_size as kernels
+
+    return kernels.bind_with_grad(logits_MV, labels_M)
+
+
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """CUDA C++, one block per row: up to 64 KiB in registers as 16-byte vectors; longer rows are read twice, in chunks."""
@@ -146,6 +154,7 @@ WITH_GRAD_VARIANTS = (
     liger,
     triton_online,
     triton_block_per_row,
+    triton_known_size,
     cuda_row,
     cuda_cluster,
     cuda_columns,

@@ -35,6 +35,13 @@ def row_sum_variants() -> tuple[Variant, ...]:
 
         return kernels.bind_row_sum(x_MN)
 
+    @variant(backend="triton", needs=("triton", "cuda"))
+    def triton_known_size(x_MN: Tensor) -> Launch:
+        """Triton, compiled for one size of the matrix: several short rows or one per program; those above 8192 as before."""
+        from kernelviz.ops.row_reduction import triton_known_size as kernels
+
+        return kernels.bind_row_sum(x_MN)
+
     @variant(
         backend="cuda",
         needs=("nvrtc", "cuda"),
@@ -53,7 +60,7 @@ def row_sum_variants() -> tuple[Variant, ...]:
         return kernels.bind_known_length(x_MN)
 
     own = (*_kernels(argmax=False), cuda_known_length, cuda_streamed)
-    return torch_eager, torch_compile, triton_block_per_row, *own
+    return torch_eager, torch_compile, triton_block_per_row, triton_known_size, *own
 
 
 def argmax_variants() -> tuple[Variant, ...]:
@@ -81,6 +88,13 @@ def argmax_variants() -> tuple[Variant, ...]:
 
         return kernels.bind_argmax(x_MN)
 
+    @variant(backend="triton", needs=("triton", "cuda"))
+    def triton_known_size(x_MN: Tensor) -> Launch:
+        """Triton, compiled for one size of the matrix: several short rows or one per program; those above 8192 as before."""
+        from kernelviz.ops.row_reduction import triton_known_size as kernels
+
+        return kernels.bind_argmax(x_MN)
+
     @variant(
         backend="cuda",
         needs=("nvrtc", "cuda"),
@@ -99,7 +113,7 @@ def argmax_variants() -> tuple[Variant, ...]:
         return kernels.bind_argmax(x_MN)
 
     own = (*_kernels(argmax=True), cuda_known_length, cuda_words)
-    return torch_eager, torch_compile, triton_block_per_row, *own
+    return torch_eager, torch_compile, triton_block_per_row, triton_known_size, *own
 
 
 def _kernels(*, argmax: bool) -> tuple[Variant, ...]:

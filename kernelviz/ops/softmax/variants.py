@@ -65,6 +65,13 @@ def triton_row_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
     return kernels.bind_block_per_row(x_MN, dy_MN)
 
 
+def triton_known_size_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
+    """The backward pass with a tile of rows per program, compiled for one size."""
+    from kernelviz.ops.softmax import triton_known_size as kernels
+
+    return kernels.bind_known_size_backward(x_MN, dy_MN)
+
+
 def cuda_row_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
     """The backward pass with one block per row."""
     from kernelviz.ops.softmax import cuda as kernels
@@ -159,6 +166,14 @@ def triton_persistent(x_MN: Tensor) -> Launch:
     from kernelviz.ops.softmax import triton as kernels
 
     return kernels.bind_persistent(x_MN)
+
+
+@variant(backend="triton", needs=("triton", "cuda"), backward=triton_known_size_backward)
+def triton_known_size(x_MN: Tensor) -> Launch:
+    """Triton, compiled for one size of the matrix: several short rows or one per program; those above 8192 as before."""
+    from kernelviz.ops.softmax import triton_known_size as kernels
+
+    return kernels.bind_known_size(x_MN)
 
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_row_backward)

@@ -40,7 +40,7 @@ def torch_compile(x_MN: Tensor, k: int) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_bitonic(x_MN: Tensor, k: int) -> Launch:
-    """Triton, one program per row: a bitonic network merges the k largest of each 4096 elements into the k largest so far."""
+    """Triton, a bitonic network: several short rows per program, or one, of 4096 elements at a time, merged into the k so far."""
     from kernelviz.ops.topk import triton as kernels
 
     return kernels.bind_bitonic(x_MN, k)

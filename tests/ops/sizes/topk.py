@@ -6,6 +6,7 @@ ODD = {
         {"m": 3, "n": 7, "k": 7},
         {"m": 5, "n": 131, "k": 3},
         {"m": 1, "n": 1031, "k": 37},
+        {"m": 67, "n": 5, "k": 2},
     )
 }
 LARGE = {
@@ -18,6 +19,9 @@ LARGE = {
         {"m": 7, "n": 152065, "k": 1024},
         {"m": 16, "n": 50257, "k": 50},
         {"m": 4096, "n": 256, "k": 8},
+        {"m": 300001, "n": 13, "k": 13},
+        {"m": 70001, "n": 1, "k": 1},
+        {"m": 5003, "n": 40, "k": 3},
     )
 }
 # The short row first: in a second precision and for the other architectures only the first is compiled, and a network of 4096
