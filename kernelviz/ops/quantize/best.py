@@ -15,43 +15,62 @@ LONGEST_SLAB_ROW_BYTES = 256
 SHORT_VECTOR_ROW_BYTES = 128
 """From which on a program of Triton a row is faster, if rows are whole 16-byte vectors. H200: a million rows of 64 bf16 take
 48 us so and 51 as slabs, 10,000 of them 2.01 and 2.70; 10,000 rows of 33 take 7.77 and 2.42."""
+FEW_LONG_ROWS = 64
+"""Rows of more than 8192 elements, up to which all are on chip at once. H200, fp8: 32 rows of 93,924 fp32 take 7.90 us in a
+cluster each and 9.25 in persistent clusters; int8: 256 rows of 131,072 fp32 61.6 and 41.9."""
+FEW_ELEMENTS, SHORT_KNOWN_ROW = 2**19, 1024
+"""Of all rows, and of one, for Triton compiled for them. H200, torch.compile: int8, 18,597 rows of 20 fp16 take 2.00 us, and
+2.49 as slabs; fp8, 89 rows of 157 bf16 1.55, and 2.00 by a block a row."""
+SOME_VECTORS_BYTES = 64
+"""Of a row of whole vectors. H200: 131,072 rows of 32 fp16 take 4.71 us in Triton, 4.81 by blocks of CUDA C++ and 5.12 as
+slabs, 1,202,328 rows of 8 bf16 8.85 by blocks and 9.22 as slabs."""
 
 
 def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Lanes of a warp for each of few short rows, which are together at most about 1000 lanes a multiprocessor, with the length
-    of a row as a constant; else a program of Triton a row up to 8192 elements, and persistent clusters for longer rows; a block
-    of CUDA C++ for short rows and those of no multiple of 16 elements; several blocks a row for rows of more than 1 MiB that are
-    fewer than multiprocessors; one or several rows a thread or warp for rows of up to 256 bytes, but Triton from 128 bytes on if
-    they are whole vectors; a ring of slabs for many rows of up to 4 KiB that are not whole 16-byte vectors.
+    """Several blocks a row for rows of more than 1 MiB that are fewer than multiprocessors; lanes of a warp for each of few
+    short rows, which are together at most about 1000 lanes a multiprocessor, with the length of a row as a constant; Triton
+    compiled for the rows for others of up to 1024 elements that have together at most 2^19; for more, Triton for rows of 64
+    to 256 bytes that are a multiple of 16 elements, and CUDA C++ for others of up to 256 bytes, with one or several rows a
+    thread or warp, or a block of rows that are less than 64 bytes of whole vectors of 16-bit numbers; a ring of slabs for
+    many rows of up to 4 KiB that are not whole 16-byte vectors; beyond, a program of Triton a row up to 8192 elements, but a
+    block of CUDA C++ where rows are no multiple of 16 elements or short, except for few rows of up to 2048; a cluster a row
+    for at most 64 longer rows, and persistent clusters for more.
 
-    Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. No cluster holds a
-    row of more than 1 MiB, and one block a row would leave multiprocessors idle. H200, int8, bf16: 128 rows of 128 took 1.53 us
-    in Triton and 1.59 in torch.compile; fp8, fp32: 22,507 rows of 4 took 1.69 in a block of CUDA C++ and 1.77 as slabs, and take
-    1.51 by lanes; how many lanes are few is an estimate. Int8, 276,663 rows of 674 fp32 take 221.5 us in a ring of slabs, 231.8
-    in Triton, 269.4 by a block of CUDA C++ a row and 210.8 in torch.compile; 163,345 rows of 1083 fp16 132 in the ring and 202 by
-    a block a row.
+    Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. No cluster holds
+    a row of more than 1 MiB, and one block a row would leave multiprocessors idle. H200, int8: 213,637 rows of 104 fp16,
+    whole vectors, take 19.0 us as slabs and 164 in Triton; 276,663 rows of 674 fp32 221.5 in a ring of slabs, 231.8 in
+    Triton, 269.4 by a block of CUDA C++ a row and 210.8 in torch.compile; 237 rows of 1340 fp32 1.90 in Triton and 1.99 by a
+    block a row.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((512, 8192), (512, 131072), (512, 4099), (2**20, 64), (19, 2**20), (2**20, 30), (128, 128), (2**17, 1083))
     >>> [quantize(Problem(op="quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['triton_row', 'cuda_columns', 'cuda_registers', 'triton_row', 'cuda_split', 'cuda_slab', 'cuda_slab', \
 'cuda_slab']
+    >>> shapes = ((2**20, 104), (89, 157), (32, 93_924), (237, 1340))
+    >>> [quantize(Problem(op="quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
+    ['cuda_slab', 'triton_known_length', 'cuda_cluster', 'triton_row']
     """
+    m, n = problem.sizes["m"], problem.sizes["n"]
     if few_long_rows(problem, card):
         return ("cuda_split", "cuda_columns", "cuda_registers")
     if _known_length(problem):
         return ("cuda_slab", "triton_row", "cuda_registers")
+    if n <= SHORT_KNOWN_ROW and m * n <= FEW_ELEMENTS:
+        return ("triton_known_length", "cuda_registers")
     if row_bytes(problem) <= LONGEST_SLAB_ROW_BYTES:
-        return (
-            ("triton_row", "cuda_slab", "cuda_registers")
-            if _short_vectors(problem)
-            else ("cuda_slab", "cuda_registers")
+        if row_bytes(problem) >= SOME_VECTORS_BYTES and triton_vectorises(n):
+            return ("triton_row", "cuda_slab", "cuda_registers")
+        few_vectors = (
+            problem.dtype != "fp32" and whole_vectors(problem, "n") and row_bytes(problem) < SOME_VECTORS_BYTES
         )
+        return ("cuda_registers", "cuda_slab") if few_vectors else ("cuda_slab", "cuda_registers")
     if _slab_ring(problem, card, weighted=False):
         return ("cuda_slab", "cuda_registers", "triton_row")
-    if problem.sizes["n"] > SHORT_ROW:
-        return ("cuda_columns", "cuda_registers")
-    return ("cuda_registers", "triton_row") if _uneven(problem, card) else ("triton_row", "cuda_registers")
+    if n > SHORT_ROW:
+        return ("cuda_cluster" if m <= FEW_LONG_ROWS else "cuda_columns", "cuda_columns", "cuda_registers")
+    few = m <= 2 * card.multiprocessors and n <= 2 * SHORT_KNOWN_ROW
+    return ("cuda_registers", "triton_row") if _uneven(problem, card) and not few else ("triton_row", "cuda_registers")
 
 
 def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
