@@ -57,7 +57,7 @@ def triton_fused(x_MN: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_known_size(x_MN: Tensor) -> Launch:
-    """Triton, compiled for the sizes: tiles of 1024 elements, along the shorter side first, with no size to compute with."""
+    """Triton, compiled for the sizes: tiles of up to 1024 elements, along the shorter side first."""
     from kernelviz.ops.transpose import triton_known_size as kernels
 
     return kernels.bind_known_size(x_MN, relu=True)

@@ -11,12 +11,13 @@ import triton.language as tl
 from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
 
-TILE_ELEMENTS, SIDE = 1024, 32
-"""Of a program, and rows or columns of its tile if both are enough, as in torch.compile. H200: 70 rows of 91,963 fp16
-take 10.4 us in torch.compile, by rows of tiles first, and 13.0 in larger tiles."""
-ELEMENTS_A_WARP, FEWEST_WARPS = 256, 4
-FEWEST_ELEMENTS = 128
-"""Of a tile of FEWEST_WARPS; a smaller one has one warp."""
+TILES = ((2**15, 16, 16), (2**17, 32, 16), (None, 32, 32))
+"""Elements of a matrix, up to which a tile has so many rows and columns, if both are enough. The last is the tile of
+torch.compile; H200, there: 70 rows of 91,963 fp16 take 10.4 us, and 13.0 in larger tiles. The smaller ones are an estimate:
+of 41 rows of 42 fp32 the code of 16 × 16 has 66 instructions, 21 of them before the first load, and that of 32 × 32 138 and
+34."""
+WARPS, FEWEST_ELEMENTS = 4, 128
+"""Of a program, and of a tile with so many; a smaller one has one warp."""
 FEW_ELEMENTS = 2**16
 """Of a matrix that is loaded without a policy of eviction, which takes some instructions: an estimate."""
 
@@ -32,22 +33,22 @@ class Tiles:
 
     @property
     def warps(self) -> int:
-        elements = self.rows * self.columns
-        return 1 if elements < FEWEST_ELEMENTS else max(FEWEST_WARPS, min(8, elements // ELEMENTS_A_WARP))
+        return WARPS if self.rows * self.columns >= FEWEST_ELEMENTS else 1
 
 
 def tiles_of(m: int, n: int) -> Tiles:
-    """Tiles of 32 × 32, or of more rows or columns where the matrix has fewer of the other.
+    """Tiles by the size of the matrix, of more rows or columns where it has fewer of the other.
 
     >>> tiles_of(70, 91963), tiles_of(15, 4187213)
     (Tiles(rows=32, columns=32, down=3, across=2874), Tiles(rows=16, columns=64, down=1, across=65426))
     >>> tiles_of(19, 14), tiles_of(2, 2876), tiles_of(1333295, 7).rows
-    (Tiles(rows=32, columns=16, down=1, across=1), Tiles(rows=2, columns=512, down=1, across=6), 128)
+    (Tiles(rows=16, columns=16, down=2, across=1), Tiles(rows=2, columns=128, down=1, across=23), 128)
     """
     most = triton.next_power_of_2(m), triton.next_power_of_2(n)
-    rows, columns = (min(SIDE, side) for side in most)
-    rows = min(most[0], max(rows, TILE_ELEMENTS // columns))
-    columns = min(most[1], max(columns, TILE_ELEMENTS // rows))
+    height, width = next((rows, columns) for limit, rows, columns in TILES if limit is None or m * n <= limit)
+    rows, columns = min(height, most[0]), min(width, most[1])
+    rows = min(most[0], max(rows, height * width // columns))
+    columns = min(most[1], max(columns, height * width // rows))
     return Tiles(rows, columns, triton.cdiv(m, rows), triton.cdiv(n, columns))
 
 
