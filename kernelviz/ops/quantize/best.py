@@ -21,6 +21,10 @@ cluster each and 9.25 in persistent clusters; int8: 256 rows of 131,072 fp32 61.
 FEW_ELEMENTS, SHORT_KNOWN_ROW = 2**19, 1024
 """Of all rows, and of one, for Triton compiled for them. H200, torch.compile: int8, 18,597 rows of 20 fp16 take 2.00 us, and
 2.49 as slabs; fp8, 89 rows of 157 bf16 1.55, and 2.00 by a block a row."""
+FP32_ROWS = (4, 8, *range(224, 256))
+"""Elements of rows of fp32 that fill nearly all of a tile of Triton, and whose single elements it loads as whole sectors: an
+estimate by three sizes. H200, int8: 7,785,904 rows of 8 take 75.9 us in torch.compile and 83.7 as slabs, 381,919 of 246 108.2 and
+115.8, but 187,286 of 919 219.9 and 202.8."""
 SOME_VECTORS_BYTES = 64
 """Of a row of whole vectors. H200: 131,072 rows of 32 fp16 take 4.71 us in Triton, 4.81 by blocks of CUDA C++ and 5.12 as
 slabs, 1,202,328 rows of 8 bf16 8.85 by blocks and 9.22 as slabs."""
@@ -29,12 +33,12 @@ slabs, 1,202,328 rows of 8 bf16 8.85 by blocks and 9.22 as slabs."""
 def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     """Several blocks a row for rows of more than 1 MiB that are fewer than multiprocessors; lanes of a warp for each of few
     short rows, which are together at most about 1000 lanes a multiprocessor, with the length of a row as a constant; Triton
-    compiled for the rows for others of up to 1024 elements that have together at most 2^19; for more, Triton for rows of 64
-    to 256 bytes that are a multiple of 16 elements, and CUDA C++ for others of up to 256 bytes, with one or several rows a
-    thread or warp, or a block of rows that are less than 64 bytes of whole vectors of 16-bit numbers; a ring of slabs for
-    many rows of up to 4 KiB that are not whole 16-byte vectors; beyond, a program of Triton a row up to 8192 elements, but a
-    block of CUDA C++ where rows are no multiple of 16 elements or short, except for few rows of up to 2048; a cluster a row
-    for at most 64 longer rows, and persistent clusters for more.
+    compiled for the rows for others of up to 1024 elements that have together at most 2^19, and for fp32 of 4, 8, or 224 to
+    255; for more, Triton for rows of 64 to 256 bytes that are a multiple of 16 elements, and CUDA C++ for others of up to 256
+    bytes, with one or several rows a thread or warp, or a block of rows that are less than 64 bytes of whole vectors of
+    16-bit numbers; a ring of slabs for many rows of up to 4 KiB that are not whole 16-byte vectors; beyond, a program of
+    Triton a row up to 8192 elements, but a block of CUDA C++ where rows are no multiple of 16 elements or short, except for
+    few rows of up to 2048; a cluster a row for at most 64 longer rows, and persistent clusters for more.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. No cluster holds
     a row of more than 1 MiB, and one block a row would leave multiprocessors idle. H200, int8: 213,637 rows of 104 fp16,
@@ -56,7 +60,7 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("cuda_split", "cuda_columns", "cuda_registers")
     if _known_length(problem):
         return ("cuda_slab", "triton_row", "cuda_registers")
-    if n <= SHORT_KNOWN_ROW and m * n <= FEW_ELEMENTS:
+    if (n <= SHORT_KNOWN_ROW and m * n <= FEW_ELEMENTS) or (problem.dtype == "fp32" and n in FP32_ROWS):
         return ("triton_known_length", "cuda_registers")
     if row_bytes(problem) <= LONGEST_SLAB_ROW_BYTES:
         if row_bytes(problem) >= SOME_VECTORS_BYTES and triton_vectorises(n):

@@ -14,22 +14,27 @@ from kernelviz.ops.quantize.reference import SMALLEST, largest
 
 LONGEST_ROW = 1024
 """Elements of a row, and of all rows of a program where rows are many."""
+ROW_OF_A_WARP = 256
+"""Elements of a row, from which on a warp has all rows of a program, if they are several."""
 
 
 def tile_of(m: int, n: int, count: int) -> tuple[int, int, int]:
-    """Rows of a program, elements that it has of each, and its warps: 1024 elements of many rows, with as few rows a program as
-    leave two programs for each of the GPU's `count` SMs, or one.
+    """Rows of a program, elements that it has of each, and its warps: 1024 elements of many rows, with as few rows a program
+    as leave two programs for each of the GPU's `count` SMs, or one.
 
-    H200: torch.compile takes 1.55 us for 89 rows of 157 bf16 with one row a program, and CUDA C++ 2.00 with a block a row.
+    Several rows of at least 256 elements are those of one warp, which needs no barrier. H200: torch.compile takes 1.55 us for
+    89 rows of 157 bf16 with one row a program, and CUDA C++ 2.00 with a block a row.
 
     >>> tile_of(89, 157, 132), tile_of(18597, 20, 132), tile_of(2**20, 246, 132), tile_of(2, 573, 132)
-    ((1, 256, 2), (32, 32, 2), (4, 256, 2), (1, 1024, 4))
+    ((1, 256, 2), (32, 32, 2), (4, 256, 1), (1, 1024, 4))
     """
     length = triton.next_power_of_2(n)
     rows = max(1, LONGEST_ROW // length)
     while rows > 1 and triton.cdiv(m, rows) < 2 * count:
         rows //= 2
-    return rows, length, 4 if rows == 1 and length > LONGEST_ROW // 2 else min(2, max(1, rows * length // 128))
+    if rows > 1 and length >= ROW_OF_A_WARP:
+        return rows, length, 1
+    return rows, length, 4 if length > LONGEST_ROW // 2 else min(2, max(1, rows * length // 128))
 
 
 @triton.jit
