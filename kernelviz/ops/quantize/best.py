@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, few_long_rows, many_short_rows, row_bytes, triton_vectorises, whole_vectors
+from kernelviz.ops.catalog.best import (
+    SHORT_ROW_BYTES,
+    Card,
+    few_long_rows,
+    many_short_rows,
+    row_bytes,
+    triton_vectorises,
+    whole_vectors,
+)
 from kernelviz.ops.kernels.row_lanes import row_lanes
 from kernelviz.ops.quantize.slab_ring import number_slab
 
+TRITON_VECTOR = 4
+"""Elements, of which a row has a multiple, that Triton compiled for the rows loads at once."""
 SHORT_ROW = 8192
 """H200, fp8: 8192 rows of 8192 take 47 us in Triton and 48 in clusters; 2048 rows of 32768 take 54 and 48."""
 LONGEST_SLAB_ROW_BYTES = 256
@@ -15,16 +25,21 @@ LONGEST_SLAB_ROW_BYTES = 256
 SHORT_VECTOR_ROW_BYTES = 128
 """From which on a program of Triton a row is faster, if rows are whole 16-byte vectors. H200: a million rows of 64 bf16 take
 48 us so and 51 as slabs, 10,000 of them 2.01 and 2.70; 10,000 rows of 33 take 7.77 and 2.42."""
-FEW_LONG_ROWS = 64
-"""Rows of more than 8192 elements, up to which all are on chip at once. H200, fp8: 32 rows of 93,924 fp32 take 7.90 us in a
-cluster each and 9.25 in persistent clusters; int8: 256 rows of 131,072 fp32 61.6 and 41.9."""
-FEW_ELEMENTS, SHORT_KNOWN_ROW = 2**19, 1024
-"""Of all rows, and of one, for Triton compiled for them. H200, torch.compile: int8, 18,597 rows of 20 fp16 take 2.00 us, and
-2.49 as slabs; fp8, 89 rows of 157 bf16 1.55, and 2.00 by a block a row."""
+BLOCK_ROW_BYTES = 2**15
+"""Of a row that a block has in registers, four vectors a thread. H200, fp8: 2048 rows of 16,384 fp16 take 23.1 us so and 24.7 in
+persistent clusters; 2048 of 32,768 bf16 48 in these."""
+ON_CHIP_BYTES = 2**17
+"""A multiprocessor's share of rows that are all on chip at once: half of its registers. H200, fp8: 32 rows of 93,924 fp32 take
+7.90 us in a cluster each and 9.25 in persistent clusters; int8: 256 rows of 131,072 fp32 61.4 and 41.9, 60 of 392,336 fp16 27.8
+and 19.8."""
+FEW_ELEMENTS, SOME_ELEMENTS, SHORT_KNOWN_ROW = 2**19, 2**21, 1024
+"""Of all rows, of all rows of which Triton loads four elements at once, and of one, for Triton compiled for them. H200, int8:
+20,893 rows of 60 bf16 take 2.45 us so and 3.49 as slabs, but 459,402 of 73 fp32 68.9 and 57.0; torch.compile, fp8: 89 rows of
+157 bf16 1.55, and 2.00 by a block a row."""
 FP32_ROWS = (4, 8, *range(224, 256))
-"""Elements of rows of fp32 that fill nearly all of a tile of Triton, and whose single elements it loads as whole sectors: an
-estimate by three sizes. H200, int8: 7,785,904 rows of 8 take 75.9 us in torch.compile and 83.7 as slabs, 381,919 of 246 108.2 and
-115.8, but 187,286 of 919 219.9 and 202.8."""
+"""Elements of rows of fp32 that fill nearly all of a tile of Triton, and whose single elements it loads as whole sectors. H200,
+int8: 66,120 rows of 8 take 2.09 us so and 2.32 as slabs; 381,919 of 246 108.2 in torch.compile and 115.8, but 187,286 of 919
+219.9 and 202.8."""
 SOME_VECTORS_BYTES = 64
 """Of a row of whole vectors. H200: 131,072 rows of 32 fp16 take 4.71 us in Triton, 4.81 by blocks of CUDA C++ and 5.12 as
 slabs, 1,202,328 rows of 8 bf16 8.85 by blocks and 9.22 as slabs."""
@@ -33,16 +48,18 @@ slabs, 1,202,328 rows of 8 bf16 8.85 by blocks and 9.22 as slabs."""
 def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     """Several blocks a row for rows of more than 1 MiB that are fewer than multiprocessors; lanes of a warp for each of few
     short rows, which are together at most about 1000 lanes a multiprocessor, with the length of a row as a constant; Triton
-    compiled for the rows for others of up to 1024 elements that have together at most 2^19, and for fp32 of 4, 8, or 224 to
-    255; for more, Triton for rows of 64 to 256 bytes that are a multiple of 16 elements, and CUDA C++ for others of up to 256
-    bytes, with one or several rows a thread or warp, or a block of rows that are less than 64 bytes of whole vectors of
-    16-bit numbers; a ring of slabs for many rows of up to 4 KiB that are not whole 16-byte vectors; beyond, a program of
-    Triton a row up to 8192 elements, but a block of CUDA C++ where rows are no multiple of 16 elements or short, except for
-    few rows of up to 2048; a cluster a row for at most 64 longer rows, and persistent clusters for more.
+    compiled for the rows for others of up to 1024 elements that have together at most 2^19, or 2^21 in rows of a multiple of
+    four, and for fp32 of 4, 8, 224 to 255, or whole vectors of 256 bytes to 2 KiB; for more, Triton for rows of 64 to 256 bytes
+    that are a multiple of 16 elements, and CUDA C++ for others of up to 256 bytes, with one or several rows a thread or warp, or
+    a block of rows that are less than 64 bytes of whole vectors of 16-bit numbers; a ring of slabs for many rows of up to 4 KiB
+    that are not whole 16-byte vectors; beyond, a program of Triton a row up to 8192 elements, but a block of CUDA C++ where rows
+    are no multiple of 16 elements or short, except for few rows of up to 2048; of longer rows a block each up to 32 KiB, a
+    cluster each if all are on chip at once, and persistent clusters for more.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. No cluster holds
     a row of more than 1 MiB, and one block a row would leave multiprocessors idle. H200, int8: 213,637 rows of 104 fp16,
-    whole vectors, take 19.0 us as slabs and 164 in Triton; 276,663 rows of 674 fp32 221.5 in a ring of slabs, 231.8 in
+    whole vectors, take 19.0 us as slabs and 164 in Triton; 1,328,300 of 180 fp32
+    271.8 in Triton for the rows and 304.2 by a block of CUDA C++; 276,663 rows of 674 fp32 221.5 in a ring of slabs, 231.8 in
     Triton, 269.4 by a block of CUDA C++ a row and 210.8 in torch.compile; 237 rows of 1340 fp32 1.90 in Triton and 1.99 by a
     block a row.
 
@@ -60,7 +77,7 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("cuda_split", "cuda_columns", "cuda_registers")
     if _known_length(problem):
         return ("cuda_slab", "triton_row", "cuda_registers")
-    if (n <= SHORT_KNOWN_ROW and m * n <= FEW_ELEMENTS) or (problem.dtype == "fp32" and n in FP32_ROWS):
+    if _for_the_rows(problem):
         return ("triton_known_length", "cuda_registers")
     if row_bytes(problem) <= LONGEST_SLAB_ROW_BYTES:
         if row_bytes(problem) >= SOME_VECTORS_BYTES and triton_vectorises(n):
@@ -72,7 +89,9 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     if _slab_ring(problem, card, weighted=False):
         return ("cuda_slab", "cuda_registers", "triton_row")
     if n > SHORT_ROW:
-        return ("cuda_cluster" if m <= FEW_LONG_ROWS else "cuda_columns", "cuda_columns", "cuda_registers")
+        on_chip = m * row_bytes(problem) <= card.multiprocessors * ON_CHIP_BYTES
+        long = "cuda_cluster" if on_chip else "cuda_columns"
+        return ("cuda_registers" if row_bytes(problem) <= BLOCK_ROW_BYTES else long, "cuda_columns", "cuda_registers")
     few = m <= 2 * card.multiprocessors and n <= 2 * SHORT_KNOWN_ROW
     return ("cuda_registers", "triton_row") if _uneven(problem, card) and not few else ("triton_row", "cuda_registers")
 
@@ -108,6 +127,17 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     if n <= SHORT_ROW and (problem.sizes["m"] <= card.multiprocessors or (_uneven(problem, card) and not vectors)):
         return ("cuda_fused",)
     return ("triton_fused", "cuda_fused") if n <= 2048 else ("cuda_columns", "cuda_fused")
+
+
+def _for_the_rows(problem: Problem) -> bool:
+    """Whether Triton compiled for the number and length of the rows is fastest for those without lanes of a warp."""
+    m, n = problem.sizes["m"], problem.sizes["n"]
+    if problem.dtype == "fp32" and (
+        n in FP32_ROWS
+        or (whole_vectors(problem, "n") and LONGEST_SLAB_ROW_BYTES < row_bytes(problem) < SHORT_ROW_BYTES)
+    ):
+        return True
+    return n <= SHORT_KNOWN_ROW and m * n <= (FEW_ELEMENTS if n % TRITON_VECTOR else SOME_ELEMENTS)
 
 
 def _known_length(problem: Problem) -> bool:
