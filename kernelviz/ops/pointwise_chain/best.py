@@ -53,8 +53,8 @@ def chain(problem: Problem, card: Card) -> tuple[str, ...]:
             if half and n % 2 == 0
             else ("cuda_fused", "triton_fused")
         )
-    in_loop = m < FEW_ROWS and not vectors if half else m >= FEW_ROWS and n <= SHORT_ROW and n.bit_count() == 1
-    if in_loop and k > FEW_STEPS:
+    repeated = m < FEW_ROWS and not vectors if half else m >= FEW_ROWS and n <= SHORT_ROW and n.bit_count() == 1
+    if repeated and k > FEW_STEPS:
         return ("triton_fused", "cuda_fused")
     return ("cuda_fused_packed", "cuda_fused") if half else ("cuda_fused", "triton_fused")
 
