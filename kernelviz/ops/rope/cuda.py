@@ -59,10 +59,12 @@ def token_blocks(heads: int, vectors: int, heads_a_thread: int = 2) -> TokenBloc
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """A launch with one vector of each half of a head a thread: threads with work, and elements of a vector."""
+    """A launch with one vector of each half of a head a thread: threads with work, elements of a vector, and whether a thread
+    has a whole head in one access."""
 
     count: int
     width: int
+    whole_heads: bool = False
 
     @property
     def threads(self) -> int:
@@ -89,7 +91,8 @@ class Flat:
         >>> Flat(2**28, 8).defines["INDEX"]
         'unsigned long long'
         """
-        return {"INDEX": "unsigned" if self.small else "unsigned long long", "BLOCK_THREADS": str(self.threads)}
+        index = "unsigned" if self.small else "unsigned long long"
+        return {"INDEX": index, "BLOCK_THREADS": str(self.threads), "WHOLE_HEADS": str(int(self.whole_heads))}
 
     def argument(self) -> ctypes.c_uint | ctypes.c_ulonglong:
         """The number of threads with work, as the kernel's INDEX."""
@@ -104,10 +107,12 @@ def flat_for(pairs: int, p: int, itemsize_bytes: int, aligned_bytes: int, heads:
     more threads load at once. 16-bit numbers are converted in twos. `aligned_bytes`: a power of two that divides the
     addresses of all tensors.
 
-    >>> flat_for(2, 1, 2, 16, 2), flat_for(6426, 102, 4, 16, 7), flat_for(40 * 64 * 16, 64, 2, 16, 40)
-    (Flat(count=2, width=1), Flat(count=6426, width=1), Flat(count=20480, width=2))
-    >>> flat_for(40 * 64 * 4096, 64, 2, 16, 40), flat_for(40 * 33 * 4096, 33, 2, 16, 40), flat_for(9 * 24 * 2**18, 24, 2, 16, 9)
-    (None, Flat(count=5406720, width=1), Flat(count=7077888, width=8))
+    >>> flat_for(2, 1, 2, 16, 2), flat_for(2, 1, 2, 2, 2).whole_heads
+    (Flat(count=2, width=1, whole_heads=True), False)
+    >>> flat_for(6426, 102, 4, 16, 7), flat_for(40 * 64 * 16, 64, 2, 16, 40)
+    (Flat(count=6426, width=1, whole_heads=False), Flat(count=20480, width=2, whole_heads=False))
+    >>> flat_for(40 * 64 * 4096, 64, 2, 16, 40), flat_for(9 * 24 * 2**18, 24, 2, 16, 9)
+    (None, Flat(count=7077888, width=8, whole_heads=False))
     """
     widest = math.gcd(p, min(16, aligned_bytes) // itemsize_bytes)
     width = min(widest, 4 // itemsize_bytes)
@@ -115,7 +120,9 @@ def flat_for(pairs: int, p: int, itemsize_bytes: int, aligned_bytes: int, heads:
         width *= 2
     is_long = heads * p * itemsize_bytes > SHORT_TOKEN_BYTES
     vectorised = width * itemsize_bytes == 16 and p // width <= MOST_THREADS and is_long
-    return None if pairs // width > FEW_THREADS and vectorised else Flat(pairs // width, width)
+    if pairs // width > FEW_THREADS and vectorised:
+        return None
+    return Flat(pairs // width, width, p == width and aligned_bytes % (2 * width * itemsize_bytes) == 0)
 
 
 def bind_vec16(
