@@ -34,8 +34,8 @@ ON_CHIP_BYTES = 2**17
 and 19.8."""
 FEW_ELEMENTS, SOME_ELEMENTS, SHORT_KNOWN_ROW = 2**19, 2**21, 1024
 """Of all rows, of all rows of which Triton loads four elements at once, and of one, for Triton compiled for them. H200, int8:
-20,893 rows of 60 bf16 take 2.45 us so and 3.49 as slabs, but 459,402 of 73 fp32 68.9 and 57.0; torch.compile, fp8: 89 rows of
-157 bf16 1.55, and 2.00 by a block a row."""
+20,893 rows of 60 bf16 take 2.45 us so and 3.49 as slabs, 22,256 of one fp16 1.35 and 1.37, and 1.25 in torch.compile, but
+459,402 of 73 fp32 68.9 and 57.0; torch.compile, fp8: 89 rows of 157 bf16 1.55, and 2.00 by a block a row."""
 FP32_ROWS = (4, 8, *range(224, 256))
 """Elements of rows of fp32 that fill nearly all of a tile of Triton, and whose single elements it loads as whole sectors. H200,
 int8: 66,120 rows of 8 take 2.09 us so and 2.32 as slabs; 381,919 of 246 108.2 in torch.compile and 115.8, but 187,286 of 919
@@ -46,22 +46,19 @@ slabs, 1,202,328 rows of 8 bf16 8.85 by blocks and 9.22 as slabs."""
 
 
 def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Several blocks a row for rows of more than 1 MiB that are fewer than multiprocessors; lanes of a warp for each of few
-    short rows, which are together at most about 1000 lanes a multiprocessor, with the length of a row as a constant; Triton
-    compiled for the rows for others of up to 1024 elements that have together at most 2^19, or 2^21 in rows of a multiple of
-    four, and for fp32 of 4, 8, 224 to 255, or whole vectors of 256 bytes to 2 KiB; for more, Triton for rows of 64 to 256 bytes
-    that are a multiple of 16 elements, and CUDA C++ for others of up to 256 bytes, with one or several rows a thread or warp, or
-    a block of rows that are less than 64 bytes of whole vectors of 16-bit numbers; a ring of slabs for many rows of up to 4 KiB
-    that are not whole 16-byte vectors; beyond, a program of Triton a row up to 8192 elements, but a block of CUDA C++ where rows
-    are no multiple of 16 elements or short, except for few rows of up to 2048; of longer rows a block each up to 32 KiB, a
-    cluster each if all are on chip at once, and persistent clusters for more.
+    """Several blocks a row for few rows of more than 1 MiB; lanes of a warp each for few short rows of several elements; Triton
+    compiled for the rows for others of up to 1024 elements, together at most 2^19, or 2^21 in rows of a multiple of four, and
+    for fp32 of 4, 8, 224 to 255, or whole vectors of 256 bytes to 2 KiB; up to 256 bytes, Triton for multiples of 16 elements of
+    at least 64 bytes, several rows a block of CUDA C++ for shorter whole vectors of 16-bit numbers, and slabs of rows for the
+    rest; a ring of slabs for many rows of up to 4 KiB that are not whole vectors; a program of Triton a row up to 8192 elements,
+    but a block of CUDA C++ for no multiple of 16 elements and short rows, unless few of up to 2048; of longer rows a block each
+    up to 32 KiB, a cluster each if all are on chip at once, and persistent clusters for more.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. No cluster holds
     a row of more than 1 MiB, and one block a row would leave multiprocessors idle. H200, int8: 213,637 rows of 104 fp16,
-    whole vectors, take 19.0 us as slabs and 164 in Triton; 1,328,300 of 180 fp32
-    271.8 in Triton for the rows and 304.2 by a block of CUDA C++; 276,663 rows of 674 fp32 221.5 in a ring of slabs, 231.8 in
-    Triton, 269.4 by a block of CUDA C++ a row and 210.8 in torch.compile; 237 rows of 1340 fp32 1.90 in Triton and 1.99 by a
-    block a row.
+    whole vectors, take 19.0 us as slabs and 164 in Triton; 1,328,300 of 180 fp32 271.8 in Triton for the rows and 304.2 by a
+    block of CUDA C++; 276,663 rows of 674 fp32 221.5 in a ring of slabs, 231.8 in Triton, 269.4 by a block of CUDA C++ a row and
+    210.8 in torch.compile; 237 rows of 1340 fp32 1.90 in Triton and 1.99 by a block a row.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((512, 8192), (512, 131072), (512, 4099), (2**20, 64), (19, 2**20), (2**20, 30), (128, 128), (2**17, 1083))
@@ -75,7 +72,7 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     m, n = problem.sizes["m"], problem.sizes["n"]
     if few_long_rows(problem, card):
         return ("cuda_split", "cuda_columns", "cuda_registers")
-    if _known_length(problem):
+    if n > 1 and _known_length(problem):
         return ("cuda_slab", "triton_row", "cuda_registers")
     if _for_the_rows(problem):
         return ("triton_known_length", "cuda_registers")
