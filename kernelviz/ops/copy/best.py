@@ -57,13 +57,14 @@ def copy(problem: Problem, card: Card) -> tuple[str, ...]:
     return ("cuda_scalar", "cuda_adaptive") if few else ("cuda_adaptive", "cuda_vec16")
 
 
-THREADS_OF_MULTIPROCESSOR = 2048
-"""H200: 175,752 bf16 of stride 8 take 1.80 us with an element a thread and 1.85 in the kernel that chooses its loads, 1,108,807
-fp16 of stride 2 3.89 and 2.82."""
+LONG_STRIDE, THREADS_OF_MULTIPROCESSOR = 8, 2048
+"""The stride from which on a 16-byte vector has at most one element, and the most threads that run at once. H200: 175,752 bf16
+of stride 8 take 1.80 us with an element a thread and 1.85 in the kernel that chooses its loads, 164,208 of 16 2.41 and 2.50,
+1,108,807 fp16 of stride 2 3.89 and 2.82."""
 
 
 def strided(problem: Problem, card: Card) -> tuple[str, ...]:
-    """An element a thread up to 2^15 elements, and of another stride than 1 while all threads run at once, 2048 a
+    """An element a thread up to 2^15 elements, and of a stride of at least 8 while all threads run at once, 2048 a
     multiprocessor; else the kernel that chooses its loads by the stride.
 
     H200: 4447 fp16 of stride 1 take 1.22 us with an element a thread and 1.33 with vectors, 135,602 bf16 1.51 and 1.46.
@@ -71,11 +72,11 @@ def strided(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> from kernelviz.ops.catalog.best import H200
     >>> strided(Problem(op="strided_copy", sizes={"n": 67108864, "s": 8}, dtype="fp32"), H200)[0]
     'cuda_adaptive'
-    >>> [strided(Problem(op="strided_copy", sizes={"n": 2**17, "s": s}, dtype="fp32"), H200)[0] for s in (1, 7)]
+    >>> [strided(Problem(op="strided_copy", sizes={"n": 2**17, "s": s}, dtype="fp32"), H200)[0] for s in (1, 8)]
     ['cuda_adaptive', 'cuda_scalar']
     """
     n = problem.sizes["n"]
-    at_once = problem.sizes["s"] > 1 and elements_a_multiprocessor(n, card) <= THREADS_OF_MULTIPROCESSOR
+    at_once = problem.sizes["s"] >= LONG_STRIDE and elements_a_multiprocessor(n, card) <= THREADS_OF_MULTIPROCESSOR
     if n <= ONE_ELEMENT_A_THREAD or at_once:
         return ("cuda_scalar", "cuda_adaptive")
     return ("cuda_adaptive", "cuda_unrolled")
