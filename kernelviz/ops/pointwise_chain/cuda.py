@@ -51,7 +51,8 @@ def rows_a_thread(m: int, vectors: int, steps: int, most: int, count: int) -> in
     steps, whose s and b they share; of one step, one unless the input is larger.
 
     H200: 7839 rows of 533 fp32 take 18.0 us in 4 steps with one vector a thread, and 11.7 in Triton, where four rows share s
-    and b.
+    and b; 248,488 rows of 32 bf16, with eight vectors a thread, 12.0 packed in 8 steps and 14.8 in Triton, 9 rows of 384,201 fp32
+    36.9 in 11 steps and 42.6.
 
     >>> [rows_a_thread(7839, vectors, 4, 4, 132) for vectors in (2**16, 2**18, 2**20)], rows_a_thread(3, 2**20, 4, 8, 132)
     ([1, 2, 4], 4)
