@@ -189,8 +189,12 @@ def test_a_rule_and_its_kernel_have_the_same_limits() -> None:
     from kernelviz.ops.activation import cuda as activation_kernels
     from kernelviz.ops.column_reduction import best as columns
     from kernelviz.ops.column_reduction import periodic_cluster
+    from kernelviz.ops.pointwise_chain import at_once
     from kernelviz.ops.pointwise_chain import best as chain
     from kernelviz.ops.pointwise_chain import cuda as chain_kernels
+    from kernelviz.ops.pointwise_chain import triton_known_size as chain_triton
+    from kernelviz.ops.quantize import best as quantize
+    from kernelviz.ops.quantize import triton_known_length as quantize_triton
     from kernelviz.ops.reduction import best as sums
     from kernelviz.ops.reduction import one_block
     from kernelviz.ops.row_reduction import best as rows
@@ -200,7 +204,9 @@ def test_a_rule_and_its_kernel_have_the_same_limits() -> None:
 
     assert columns.CLUSTER_BYTES == periodic_cluster.CLUSTER_BYTES
     assert activation.FAST_ELEMENTS == activation_kernels.FEW_ELEMENTS
-    assert (chain.FEW_ELEMENTS, chain.MOST_STEPS) == (chain_kernels.FEW_ELEMENTS, chain_kernels.MOST_STEPS)
+    assert chain.FEW_NUMBERS <= chain_kernels.FEW_ELEMENTS
+    assert chain.MOST_STEPS == chain_kernels.MOST_STEPS == at_once.MOST_STEPS == chain_triton.MOST_STEPS
+    assert quantize.SHORT_KNOWN_ROW == quantize_triton.LONGEST_ROW
     assert (rows.KNOWN_LENGTH, rows.KNOWN_ELEMENTS) == (known_length.LONGEST, known_length.MOST_ELEMENTS)
     assert sums.ONE_BLOCK_BESIDE_CLUSTER_BYTES == one_block.KNOWN_SIZE_BYTES
     assert scatter.ADDITIONS_SAVED == shared.ADDITIONS_SAVED

@@ -17,17 +17,28 @@ from kernelviz.ops.rope.reference import rotated
 
 pytestmark = needs_compiler
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-SHAPES = ((1, 1, 1, 1), (7, 3, 1, 5), (2, 5, 2, 64), (3, 2, 2, 40), (5, 3, 4, 33), (1, 7, 6, 104))
+SHAPES = (
+    (1, 1, 1, 1),
+    (7, 3, 1, 5),
+    (2, 5, 2, 64),
+    (3, 2, 2, 40),
+    (5, 3, 4, 33),
+    (1, 7, 6, 104),
+    (5, 2, 1, 2),
+    (3, 1, 3, 4),
+)
 """Tokens, query heads, key heads, and pairs of a head."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """How the kernel is launched: by tokens, or with one vector a thread of that width, and an index of 32 or 64 bits."""
+    """How the kernel is launched: by tokens, or with one vector a thread of that width, and an index of 32 or 64 bits;
+    `whole_heads`: with both halves of a head in one access."""
 
     width: int | None = None
     index: str = "unsigned"
     heads_a_thread: int = 2
+    whole_heads: bool = False
 
 
 def integers(*shape: int, dtype: torch.dtype) -> Tensor:
@@ -74,7 +85,7 @@ def error_of(
     else:
         kernel, flat = "rope_flat", cuda.Flat(t * (hq + hk) * p // width, width)
         grid, index = Grid(blocks=flat.blocks, threads=flat.threads), way.index
-        constants |= {"BLOCK_THREADS": flat.threads}
+        constants |= {"BLOCK_THREADS": flat.threads, "WHOLE_HEADS": int(way.whole_heads)}
         arguments.append(flat.count)
     defines = {"ELEMENT": nvrtc.element_type(dtype), "INDEX": index}
     defines |= {name: str(value) for name, value in constants.items()}
@@ -96,6 +107,8 @@ def test_pairs_are_rotated(shape: tuple[int, int, int, int], dtype: str, in_plac
     itemsize = DTYPES[dtype].itemsize
     widest = math.gcd(shape[3], 16 // itemsize)
     ways = [Way(width=2**e) for e in range(widest.bit_length())] + [Way(width=widest, index="unsigned long long")]
+    if widest == shape[3] and widest * itemsize <= 8:
+        ways += [Way(width=widest, whole_heads=True), Way(width=widest, index="unsigned long long", whole_heads=True)]
     if widest * itemsize == 16:
         ways += [Way(heads_a_thread=2), Way(heads_a_thread=4)]
     for number, way in enumerate(ways):
@@ -119,6 +132,18 @@ MISTAKES = {
         ("first + i * ABREAST", "first + i * (ABREAST + 1)"),
     ),
 }
+
+
+MISTAKES_OF_WHOLE_HEADS = {
+    "the second half is the first": ("z = halves.right", "z = halves.left"),
+    "the halves are exchanged": ("halves = {left, right}", "halves = {right, left}"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES_OF_WHOLE_HEADS)
+def test_a_mistake_of_whole_heads_is_noticed(mistake: str, emulator: Emulator) -> None:
+    way, change = Way(width=4, whole_heads=True), MISTAKES_OF_WHOLE_HEADS[mistake]
+    assert any(error_of(emulator, (3, 5, 2, 4), torch.bfloat16, way, mode, change) for mode in MODES)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -108,6 +108,7 @@ MISTAKES_OF_VECTORS = {
     "the ends of rows are left out": ("row + i >= 0 && row + i < m", "false"),
     "a row of y ends early": ("row + i < m", "row + i < m - STEP"),
     "a row of y is written before its begin": ("row + i >= 0", "row + i >= -STEP"),
+    "blocks follow the columns first": ("DOWN_FIRST ? faster : slower", "slower"),
     "the vector before is not used": ("tile[swizzled(column, vec - 1)]", "column_vec"),
 }
 
@@ -133,10 +134,9 @@ def transposed(
     one_tile = transpose.rows_in_one_tile(m, width, vectors_m)
     defines = {"ELEMENT": nvrtc.element_type(dtype), "VECTORS_M": str(vectors_m), "VECTORS_N": str(vectors_n)}
     defines |= {"M_REST": str(m % width), "N_REST": str(n % width), "RELU": str(int(relu))}
-    defines |= {"ONE_TILE": str(int(one_tile))}
-    tiles_n = -(-n // (vectors_n * width))
-    blocks = -(-(m + (width - 1 if m % width else 0)) // (vectors_m * width)) * tiles_n
-    grid = Grid(blocks=blocks, threads=vectors_m * vectors_n + (32 if m % width and not one_tile else 0))
+    across, down = -(-n // (vectors_n * width)), -(-(m + (width - 1 if m % width else 0)) // (vectors_m * width))
+    defines |= {"ONE_TILE": str(int(one_tile)), "DOWN_FIRST": str(int(down < across))}
+    grid = Grid(blocks=down * across, threads=vectors_m * vectors_n + (32 if m % width and not one_tile else 0))
     text = with_header(transpose.SOURCE, "access_bits.cuh")
     assert change[0] in text
     text = text.replace(*change) if change[0] else text
@@ -144,7 +144,7 @@ def transposed(
     wrong, y = [], x.t().relu() if relu else x.t()
     for mode in MODES:
         out = Output(*y.shape, y.dtype)
-        error = program.run([x, out.matrix, m, n, tiles_n], grid, mode, readable=(x, x))
+        error = program.run([x, out.matrix, m, n, min(down, across)], grid, mode, readable=(x, x))
         if not error and not (torch.equal(out.matrix, y) and out.guard_is_unchanged()):
             error = "an element differs"
         wrong += [error] if error else []

@@ -74,6 +74,14 @@ def triton_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     return kernels.bind_rows(x_MN, s_KN, b_KN)
 
 
+@variant(backend="triton", needs=("triton", "cuda"))
+def triton_known_size(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
+    """Triton, compiled for the sizes and steps: up to 16 steps without a loop, all s and b loaded at once."""
+    from kernelviz.ops.pointwise_chain import triton_known_size as kernels
+
+    return kernels.bind_rows(x_MN, s_KN, b_KN)
+
+
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     """CUDA C++, a 16-byte vector of each of 1 to 8 rows a thread; of few elements, all s and b are loaded at once."""
@@ -106,6 +114,14 @@ def triton_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     return kernels.bind_scalars(x_N, s_K, b_K)
 
 
+@variant(backend="triton", needs=("triton", "cuda"))
+def triton_scalars_known_size(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
+    """Triton, compiled for the size and steps: up to 16 steps without a loop, all numbers loaded at once."""
+    from kernelviz.ops.pointwise_chain import triton_known_size as kernels
+
+    return kernels.bind_scalars(x_N, s_K, b_K)
+
+
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     """CUDA C++, all steps for one to four 16-byte vectors per thread, or one of few elements; fp32 between the steps."""
@@ -128,6 +144,7 @@ VARIANTS = (
     torch_compile,
     cuda_stepwise,
     triton_fused,
+    triton_known_size,
     cuda_fused,
     cuda_fused_packed,
 )
@@ -137,6 +154,7 @@ SCALAR_VARIANTS = (
     torch_compile,
     cuda_scalars_stepwise,
     triton_scalars_fused,
+    triton_scalars_known_size,
     cuda_scalars_fused,
     cuda_scalars_packed,
 )

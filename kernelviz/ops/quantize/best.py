@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, few_long_rows, many_short_rows, row_bytes, triton_vectorises, whole_vectors
+from kernelviz.ops.catalog.best import (
+    SHORT_ROW_BYTES,
+    Card,
+    few_long_rows,
+    many_short_rows,
+    row_bytes,
+    triton_vectorises,
+    whole_vectors,
+)
 from kernelviz.ops.kernels.known_lengths import block_tile
 from kernelviz.ops.kernels.row_lanes import row_lanes
 from kernelviz.ops.quantize.slab_ring import number_slab
 
+TRITON_VECTOR = 4
+"""Elements, of which a row has a multiple, that Triton compiled for the rows loads at once."""
 SHORT_ROW = 8192
 """H200, fp8: 8192 rows of 8192 take 47 us in Triton and 48 in clusters; 2048 rows of 32768 take 54 and 48."""
 LONGEST_SLAB_ROW_BYTES = 256
@@ -16,12 +26,30 @@ LONGEST_SLAB_ROW_BYTES = 256
 SHORT_VECTOR_ROW_BYTES = 128
 """From which on a program of Triton a row is faster, if rows are whole 16-byte vectors. H200: a million rows of 64 bf16 take
 48 us so and 51 as slabs, 10,000 of them 2.01 and 2.70; 10,000 rows of 33 take 7.77 and 2.42."""
+BLOCK_ROW_BYTES = 2**15
+"""Of a row that a block has in registers, four vectors a thread. H200, fp8: 2048 rows of 16,384 fp16 take 23.1 us so and 24.7 in
+persistent clusters; 2048 of 32,768 bf16 48 in these."""
+ON_CHIP_BYTES = 2**17
+"""A multiprocessor's share of rows that are all on chip at once: half of its registers. H200, fp8: 32 rows of 93,924 fp32 take
+7.90 us in a cluster each and 9.25 in persistent clusters; int8: 256 rows of 131,072 fp32 61.4 and 41.9, 60 of 392,336 fp16 27.8
+and 19.8."""
+FEW_ELEMENTS, SOME_ELEMENTS, SHORT_KNOWN_ROW = 2**19, 2**21, 1024
+"""Of all rows, of all rows of which Triton loads four elements at once, and of one, for Triton compiled for them. H200, int8:
+20,893 rows of 60 bf16 take 2.45 us so and 3.49 as slabs, 22,256 of one fp16 1.35 and 1.37, and 1.25 in torch.compile, but
+459,402 of 73 fp32 68.9 and 57.0; torch.compile, fp8: 89 rows of 157 bf16 1.55, and 2.00 by a block a row."""
+FP32_ROWS = (4, 8, *range(224, 256))
+"""Elements of rows of fp32 that fill nearly all of a tile of Triton, and whose single elements it loads as whole sectors. H200,
+int8: 66,120 rows of 8 take 2.09 us so and 2.32 as slabs; 381,919 of 246 108.2 in torch.compile and 115.8, but 187,286 of 919
+219.9 and 202.8."""
+SOME_VECTORS_BYTES = 64
+"""Of a row of whole vectors. H200: 131,072 rows of 32 fp16 take 4.71 us in Triton, 4.81 by blocks of CUDA C++ and 5.12 as
+slabs, 1,202,328 rows of 8 bf16 8.85 by blocks and 9.22 as slabs."""
 
 
 SHORT_WEIGHTED_ROW_BYTES = 96
 """The same with a normalisation. H200: 1,347,592 rows of 48 bf16 take 60.2 us so and 67.6 as slabs; 49,240 of 16 2.05 and
 1.93."""
-BLOCK_ROW_BYTES, CLUSTER = 64 * 1024, 8
+WEIGHTED_BLOCK_ROW_BYTES, CLUSTER = 64 * 1024, 8
 """Of the longest rows that one block keeps, and blocks of a cluster for longer ones."""
 UNEVEN_SPLIT_ROW_BYTES = 2**19
 """Of rows that are not whole 16-byte vectors, which persistent clusters do not process, from which on parts are faster than a
@@ -30,40 +58,51 @@ clusters, 12 of 167 KB 8.48 and 7.10. Between the two, an estimate."""
 
 
 def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Lanes of a warp for each of few short rows, which are together at most about 1000 lanes a multiprocessor, with the length
-    of a row as a constant; else a program of Triton a row up to 8192 elements, and persistent clusters for longer rows; a block
-    of CUDA C++ for short rows and those of no multiple of 16 elements; several blocks a row for rows of more than 1 MiB that are
-    fewer than multiprocessors; one or several rows a thread or warp for rows of up to 256 bytes, but Triton from 128 bytes on if
-    they are whole vectors; a ring of slabs for many rows of up to 4 KiB that are not whole 16-byte vectors.
+    """Several blocks a row for few rows of more than 1 MiB; lanes of a warp each for few short rows of several elements; Triton
+    compiled for the rows for others of up to 1024 elements, together at most 2^19, or 2^21 in rows of a multiple of four, and
+    for fp32 of 4, 8, 224 to 255, or whole vectors of 256 bytes to 2 KiB; up to 256 bytes, Triton for multiples of 16 elements of
+    at least 64 bytes, several rows a block of CUDA C++ for shorter whole vectors of 16-bit numbers, and slabs of rows for the
+    rest; a ring of slabs for many rows of up to 4 KiB that are not whole vectors; a program of Triton a row up to 8192 elements,
+    but a block of CUDA C++ for no multiple of 16 elements and short rows, unless few of up to 2048; of longer rows a block each
+    up to 32 KiB, a cluster each if all are on chip at once, and persistent clusters for more.
 
-    Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. No cluster holds a
-    row of more than 1 MiB, and one block a row would leave multiprocessors idle. H200, int8, bf16: 128 rows of 128 took 1.53 us
-    in Triton and 1.59 in torch.compile; fp8, fp32: 22,507 rows of 4 took 1.69 in a block of CUDA C++ and 1.77 as slabs, and take
-    1.51 by lanes; how many lanes are few is an estimate. Int8, 276,663 rows of 674 fp32 take 221.5 us in a ring of slabs, 231.8
-    in Triton, 269.4 by a block of CUDA C++ a row and 210.8 in torch.compile; 163,345 rows of 1083 fp16 132 in the ring and 202 by
-    a block a row.
+    Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. No cluster holds
+    a row of more than 1 MiB, and one block a row would leave multiprocessors idle. H200, int8: 213,637 rows of 104 fp16,
+    whole vectors, take 19.0 us as slabs and 164 in Triton; 1,328,300 of 180 fp32 271.8 in Triton for the rows and 304.2 by a
+    block of CUDA C++; 276,663 rows of 674 fp32 221.5 in a ring of slabs, 231.8 in Triton, 269.4 by a block of CUDA C++ a row and
+    210.8 in torch.compile; 237 rows of 1340 fp32 1.90 in Triton and 1.99 by a block a row.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((512, 8192), (512, 131072), (512, 4099), (2**20, 64), (19, 2**20), (2**20, 30), (128, 128), (2**17, 1083))
     >>> [quantize(Problem(op="quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['triton_row', 'cuda_columns', 'cuda_registers', 'triton_row', 'cuda_split', 'cuda_slab', 'cuda_slab', \
 'cuda_slab']
+    >>> shapes = ((2**20, 104), (89, 157), (32, 93_924), (237, 1340))
+    >>> [quantize(Problem(op="quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
+    ['cuda_slab', 'triton_known_length', 'cuda_cluster', 'triton_row']
     """
+    m, n = problem.sizes["m"], problem.sizes["n"]
     if few_long_rows(problem, card):
         return ("cuda_split", "cuda_columns", "cuda_registers")
-    if _known_length(problem):
+    if n > 1 and _known_length(problem):
         return ("cuda_slab", "triton_row", "cuda_registers")
+    if _for_the_rows(problem):
+        return ("triton_known_length", "cuda_registers")
     if row_bytes(problem) <= LONGEST_SLAB_ROW_BYTES:
-        return (
-            ("triton_row", "cuda_slab", "cuda_registers")
-            if _short_vectors(problem)
-            else ("cuda_slab", "cuda_registers")
+        if row_bytes(problem) >= SOME_VECTORS_BYTES and triton_vectorises(n):
+            return ("triton_row", "cuda_slab", "cuda_registers")
+        few_vectors = (
+            problem.dtype != "fp32" and whole_vectors(problem, "n") and row_bytes(problem) < SOME_VECTORS_BYTES
         )
+        return ("cuda_registers", "cuda_slab") if few_vectors else ("cuda_slab", "cuda_registers")
     if _slab_ring(problem, card, weighted=False):
         return ("cuda_slab", "cuda_registers", "triton_row")
-    if problem.sizes["n"] > SHORT_ROW:
-        return ("cuda_columns", "cuda_registers")
-    return ("cuda_registers", "triton_row") if _uneven(problem, card) else ("triton_row", "cuda_registers")
+    if n > SHORT_ROW:
+        on_chip = m * row_bytes(problem) <= card.multiprocessors * ON_CHIP_BYTES
+        long = "cuda_cluster" if on_chip else "cuda_columns"
+        return ("cuda_registers" if row_bytes(problem) <= BLOCK_ROW_BYTES else long, "cuda_columns", "cuda_registers")
+    few = m <= 2 * card.multiprocessors and n <= 2 * SHORT_KNOWN_ROW
+    return ("cuda_registers", "triton_row") if _uneven(problem, card) and not few else ("triton_row", "cuda_registers")
 
 
 def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
@@ -102,9 +141,20 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("cuda_fused",)
     if n <= 2048:
         return ("triton_fused", "cuda_fused")
-    few_blocks = m <= card.multiprocessors and of_row <= BLOCK_ROW_BYTES
+    few_blocks = m <= card.multiprocessors and of_row <= WEIGHTED_BLOCK_ROW_BYTES
     clusters = few_blocks or m * CLUSTER <= card.multiprocessors
     return ("cuda_cluster" if clusters else "cuda_columns", "cuda_fused")
+
+
+def _for_the_rows(problem: Problem) -> bool:
+    """Whether Triton compiled for the number and length of the rows is fastest for those without lanes of a warp."""
+    m, n = problem.sizes["m"], problem.sizes["n"]
+    if problem.dtype == "fp32" and (
+        n in FP32_ROWS
+        or (whole_vectors(problem, "n") and LONGEST_SLAB_ROW_BYTES < row_bytes(problem) < SHORT_ROW_BYTES)
+    ):
+        return True
+    return n <= SHORT_KNOWN_ROW and m * n <= (FEW_ELEMENTS if n % TRITON_VECTOR else SOME_ELEMENTS)
 
 
 def _known_length(problem: Problem) -> bool:

@@ -58,6 +58,13 @@ def rows_variants(target: str) -> tuple[Variant, ...]:
 
         return kernels.bind_quantize(x_MN, target)
 
+    @variant(backend="triton", needs=triton_needs)
+    def triton_known_length(x_MN: Tensor) -> Launch:
+        """Triton, compiled for the number and length of rows of up to 1024: as many rows a program as are 1024 elements."""
+        from kernelviz.ops.quantize import triton_known_length as kernels
+
+        return kernels.bind_quantize(x_MN, target)
+
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_registers(x_MN: Tensor) -> Launch:
         """CUDA C++, one block per row of up to 64 KiB in registers, 8 or 16 bytes per store; longer rows are read twice."""
@@ -96,7 +103,8 @@ def rows_variants(target: str) -> tuple[Variant, ...]:
 
         return kernels.bind_split(x_MN, None, target)
 
-    return torch_eager, torch_compile, triton_row, cuda_registers, cuda_cluster, cuda_columns, cuda_slab, cuda_split
+    in_cuda = (cuda_registers, cuda_cluster, cuda_columns, cuda_slab, cuda_split)
+    return torch_eager, torch_compile, triton_row, triton_known_length, *in_cuda
 
 
 def rmsnorm_variants() -> tuple[Variant, ...]:

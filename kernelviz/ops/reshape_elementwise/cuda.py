@@ -10,6 +10,7 @@ from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import interleave, nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.transpose.cuda import bind_vectors
+from kernelviz.ops.transpose.one_row import bind_one_row
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,8 +43,8 @@ def bind_vec16(x_MN: Tensor) -> Launch:
 
 
 def bind_interleave(x_MN: Tensor) -> Launch:
-    """The transposition's kernel for few rows or few columns, with relu; `bind_vec16` for other matrices."""
-    return interleave.bind_interleave(x_MN, relu=True) or bind_vec16(x_MN)
+    """The transposition's kernel for few rows or few columns, with relu; relu for one; `bind_vec16` for other matrices."""
+    return bind_one_row(x_MN, relu=True) or interleave.bind_interleave(x_MN, relu=True) or bind_vec16(x_MN)
 
 
 def _bind_vec16(name: str, x_MN: Tensor) -> Launch:

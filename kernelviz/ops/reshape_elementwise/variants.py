@@ -55,6 +55,14 @@ def triton_fused(x_MN: Tensor) -> Launch:
     return kernels.bind_reshape(x_MN)
 
 
+@variant(backend="triton", needs=("triton", "cuda"))
+def triton_known_size(x_MN: Tensor) -> Launch:
+    """Triton, compiled for the sizes: tiles of up to 1024 elements, along the shorter side first."""
+    from kernelviz.ops.transpose import triton_known_size as kernels
+
+    return kernels.bind_known_size(x_MN, relu=True)
+
+
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_tile(x_MN: Tensor) -> Launch:
     """CUDA C++, tiles of 64 × 64 in shared memory with padded rows: whole lines on both sides, one element per access."""
@@ -89,7 +97,7 @@ def cuda_vec16(x_MN: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_interleave(x_MN: Tensor) -> Launch:
-    """CUDA C++, up to 64 rows or columns: all in one tile of shared memory, 16-byte vectors; if small, in registers."""
+    """CUDA C++, up to 64 rows or columns: all in one tile of shared memory; if small, in registers; one as relu alone."""
     from kernelviz.ops.reshape_elementwise import cuda as kernels
 
     return kernels.bind_interleave(x_MN)
@@ -101,6 +109,7 @@ VARIANTS = (
     torch_compile,
     cuda_stepwise,
     triton_fused,
+    triton_known_size,
     cuda_tile,
     cuda_registers,
     cuda_squares,

@@ -2,27 +2,49 @@
 
 from __future__ import annotations
 
+from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import Card
 
-FEWEST_PAIRS = 128
-"""Of all heads, up to which Triton is chosen: an estimate. H200: 2 pairs of fp16 take 1.19 us in Triton and 1.27 in CUDA C++, 12
-of fp32 1.14 and 1.26; 6,426 take 1.61 and 1.44."""
+MOST_IN_A_PROGRAM = 512
+"""Pairs of the heads of a token, each number of heads and the pairs of one rounded up to a power of two: four for each thread of
+a program of Triton. H200: one token of 11 heads of 124 bf16, 1024 so, takes 1.37 us in Triton and 1.24 in CUDA C++, 5 of 10 of
+116 fp16, 640 so, 1.08 and 0.99, 32 of 8 of 128 fp16, 512 so, 1.37 and 1.42."""
+FEW_TOKENS, SHORT_TOKEN_BYTES = 16, 640
+"""Tokens, and bytes of one half of all heads of a token, up to which CUDA C++ has several tokens a block. H200: 9 tokens of 5
+heads of 8 fp32 take 0.85 us in Triton and 0.95 in CUDA C++, 1680 of 16 heads of 32 fp16 2.41 and 2.09, 1164 of 24 heads of 16
+fp32 2.11 and 2.28."""
+MANY_TOKENS, MANY_PAIRS, SOME_PAIRS = 2**13, 2**20, 256
+"""H200: 6528 tokens of 16 heads of 48 fp16 take 6.14 and 6.06, 8808 of 10 heads of 84 fp32 19.3 and 15.5."""
 
 
 def rope(problem: Problem, card: Card) -> tuple[str, ...]:
-    """The CUDA C++ that leaves the inputs as they are; Triton for at most 128 pairs.
+    """A program of Triton a token for at most 16 tokens, and for at most 2^13 whose heads have halves of together more than 640
+    bytes, if the pairs, as powers of two, are at most 512, and for more than 2^20 pairs of 16-bit numbers, at least 256 a token,
+    in halves of an odd length; else the CUDA C++ that leaves the inputs as they are.
 
-    H200: 4 tokens of 12 heads of 246 fp32 take 1.44 us in CUDA C++ and 1.74 in Triton; 16,384 tokens of 40 heads of 10 bf16,
-    whose halves are no whole vectors, take 11.9 and 14.3.
+    CUDA C++ has 2 bytes a thread of a half of an odd length. H200: 33,391 tokens of 60 heads of 30 fp16 take 101 us in Triton
+    and 117 in CUDA C++.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> sizes = {"t": 16384, "hq": 32, "hk": 8}
-    >>> [rope(Problem(op="rope", sizes={**sizes, "p": p}, dtype="bf16"), H200)[0] for p in (64, 5)]
-    ['cuda_vec16', 'cuda_vec16']
-    >>> rope(Problem(op="rope", sizes={"t": 2, "hq": 1, "hk": 1, "p": 3}, dtype="fp32"), H200)[0]
-    'triton_token'
+    >>> shapes = ((16384, 40, 64), (16384, 40, 15), (2, 3, 3), (1000, 3, 3), (1000, 2, 100))
+    >>> problems = [Problem(op="rope", sizes={"t": t, "hq": h, "hk": 2, "p": p}, dtype="bf16") for t, h, p in shapes]
+    >>> [rope(problem, H200)[0] for problem in problems]
+    ['cuda_vec16', 'triton_token', 'triton_token', 'cuda_vec16', 'triton_token']
     """
-    sizes = problem.sizes
-    pairs = sizes["t"] * (sizes["hq"] + sizes["hk"]) * sizes["p"]
-    return ("triton_token", "cuda_vec16") if pairs <= FEWEST_PAIRS else ("cuda_vec16", "triton_token")
+    t, hq, hk, p = (problem.sizes[axis] for axis in ("t", "hq", "hk", "p"))
+    of_token = (hq + hk) * p
+    in_program = (_power_of_two(hq) + _power_of_two(hk)) * _power_of_two(p)
+    long_tokens = of_token * dtype_named(problem.dtype).itemsize_bytes > SHORT_TOKEN_BYTES
+    some_tokens = t <= FEW_TOKENS or (long_tokens and t <= MANY_TOKENS)
+    odd = problem.dtype != "fp32" and p % 2 == 1
+    if (in_program <= MOST_IN_A_PROGRAM and some_tokens) or (
+        odd and t * of_token > MANY_PAIRS and of_token >= SOME_PAIRS
+    ):
+        return ("triton_token", "cuda_vec16")
+    return ("cuda_vec16", "triton_token")
+
+
+def _power_of_two(count: int) -> int:
+    """The smallest that is no less."""
+    return 1 << (count - 1).bit_length()

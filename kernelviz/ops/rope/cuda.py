@@ -23,6 +23,10 @@ MOST_THREADS = 512
 FLAT_THREADS = 128
 FEW_THREADS = 2**15
 """About 256 a multiprocessor: an estimate of up to where latency sets the time, so that narrow vectors are faster."""
+SHORT_TOKEN_BYTES = 640
+"""Of one half of all heads of a token, up to which a block has vectors of several tokens, because an H200 starts a block each
+0.6 ns: 355,200 tokens of 9 heads of 48 fp16 took 215 us with a block each and 183 in torch.compile. The limit is an
+estimate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +59,12 @@ def token_blocks(heads: int, vectors: int, heads_a_thread: int = 2) -> TokenBloc
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """A launch with one vector of each half of a head a thread: threads with work, and elements of a vector."""
+    """A launch with one vector of each half of a head a thread: threads with work, elements of a vector, and whether a thread
+    has a whole head in one access."""
 
     count: int
     width: int
+    whole_heads: bool = False
 
     @property
     def threads(self) -> int:
@@ -85,30 +91,38 @@ class Flat:
         >>> Flat(2**28, 8).defines["INDEX"]
         'unsigned long long'
         """
-        return {"INDEX": "unsigned" if self.small else "unsigned long long", "BLOCK_THREADS": str(self.threads)}
+        index = "unsigned" if self.small else "unsigned long long"
+        return {"INDEX": index, "BLOCK_THREADS": str(self.threads), "WHOLE_HEADS": str(int(self.whole_heads))}
 
     def argument(self) -> ctypes.c_uint | ctypes.c_ulonglong:
         """The number of threads with work, as the kernel's INDEX."""
         return (ctypes.c_uint if self.small else ctypes.c_ulonglong)(self.count)
 
 
-def flat_for(pairs: int, p: int, itemsize_bytes: int, aligned_bytes: int) -> Flat | None:
-    """The narrowest vectors that leave few threads; None for more in 16-byte vectors, which `rope_vec16` rotates.
+def flat_for(pairs: int, p: int, itemsize_bytes: int, aligned_bytes: int, heads: int) -> Flat | None:
+    """The narrowest vectors that leave few threads; None for more in 16-byte vectors of long tokens, which `rope_vec16`
+    rotates.
 
-    `pairs`: of all heads. A narrow vector takes fewer instructions, each line of which is a fetch, and more threads load at once.
-    16-bit numbers are converted in twos. `aligned_bytes`: a power of two that divides the addresses of all tensors.
+    `pairs`: of all heads; `heads`: of a token. A narrow vector takes fewer instructions, each line of which is a fetch, and
+    more threads load at once. 16-bit numbers are converted in twos. `aligned_bytes`: a power of two that divides the
+    addresses of all tensors.
 
-    >>> flat_for(2, 1, 2, 16), flat_for(6426, 102, 4, 16), flat_for(40 * 64 * 16, 64, 2, 16)
-    (Flat(count=2, width=1), Flat(count=6426, width=1), Flat(count=20480, width=2))
-    >>> flat_for(40 * 64 * 4096, 64, 2, 16), flat_for(40 * 33 * 4096, 33, 2, 16)
-    (None, Flat(count=5406720, width=1))
+    >>> flat_for(2, 1, 2, 16, 2), flat_for(2, 1, 2, 2, 2).whole_heads
+    (Flat(count=2, width=1, whole_heads=True), False)
+    >>> flat_for(6426, 102, 4, 16, 7), flat_for(40 * 64 * 16, 64, 2, 16, 40)
+    (Flat(count=6426, width=1, whole_heads=False), Flat(count=20480, width=2, whole_heads=False))
+    >>> flat_for(40 * 64 * 4096, 64, 2, 16, 40), flat_for(9 * 24 * 2**18, 24, 2, 16, 9)
+    (None, Flat(count=7077888, width=8, whole_heads=False))
     """
     widest = math.gcd(p, min(16, aligned_bytes) // itemsize_bytes)
     width = min(widest, 4 // itemsize_bytes)
     while width < widest and pairs // width > FEW_THREADS:
         width *= 2
-    vectorised = width * itemsize_bytes == 16 and p // width <= MOST_THREADS
-    return None if pairs // width > FEW_THREADS and vectorised else Flat(pairs // width, width)
+    is_long = heads * p * itemsize_bytes > SHORT_TOKEN_BYTES
+    vectorised = width * itemsize_bytes == 16 and p // width <= MOST_THREADS and is_long
+    if pairs // width > FEW_THREADS and vectorised:
+        return None
+    return Flat(pairs // width, width, p == width and aligned_bytes % (2 * width * itemsize_bytes) == 0)
 
 
 def bind_vec16(
@@ -124,10 +138,11 @@ def bind_vec16(
 ) -> Launch:
     """16-byte vectors of both halves, several heads a thread; or one vector of each half a thread.
 
-    The latter is for few elements, where vectors are as narrow as leaves few threads, and for halves that are not whole vectors,
-    are too long or do not start on 16 bytes.
+    The latter is for short tokens, for few elements, where vectors are as narrow as leaves few threads, and for halves that
+    are not whole vectors, are too long or do not start on 16 bytes.
 
-    With `in_place` the results are the inputs. `back`: the backward pass. Raises BadField for tensors that are not contiguous.
+    With `in_place` the results are the inputs. `back`: the backward pass. Raises BadField for tensors that are not
+    contiguous.
     """
     import torch
 
@@ -137,7 +152,7 @@ def bind_vec16(
     t, hq, _, p = q_TH2P.shape
     heads = hq + k_TH2P.shape[1]
     pointers = tuple(x.data_ptr() for x in (*inputs, *outputs))
-    flat = flat_for(t * heads * p, p, q_TH2P.element_size(), math.gcd(16, *pointers))
+    flat = flat_for(t * heads * p, p, q_TH2P.element_size(), math.gcd(16, *pointers), heads)
     width = flat.width if flat else 16 // q_TH2P.element_size()
     constants = {"SIGN": -1 if back else 1, "HQ": hq, "HK": heads - hq, "PAIRS": p, "UNIT": width}
     defines = {"ELEMENT": nvrtc.element_type(q_TH2P.dtype)} | {name: str(value) for name, value in constants.items()}

@@ -46,6 +46,11 @@ constexpr int TILE_M = VECTORS_M * WIDTH, TILE_N = VECTORS_N * WIDTH, THREADS = 
 #ifndef ONE_TILE
 #define ONE_TILE 0
 #endif
+// DOWN_FIRST: neighbouring blocks have neighbouring rows of x, for fewer rows than columns: what blocks that run at once read and write
+// then lies closer together on both sides.
+#ifndef DOWN_FIRST
+#define DOWN_FIRST 0
+#endif
 constexpr int EXTRA = M_REST && !ONE_TILE ? 32 : 0;  // threads that read the block before the tile
 // Elements at the ends of a row of y that one access stores: all rows of y begin and end at multiples of them.
 constexpr int STEP = M_REST ? M_REST & -M_REST : WIDTH;
@@ -126,14 +131,16 @@ __device__ __forceinline__ void read_block(
 // 4. A tile of VECTORS_M x VECTORS_N blocks of WIDTH x WIDTH elements, one block a thread. A thread issues the loads of WIDTH vectors
 // of WIDTH rows together, transposes them in registers and stores column vectors to shared memory, from which rows of y are
 // written as vectors. Where rows of y are not whole vectors, column j of a block starts M_REST * j elements after a vector boundary
-// of y. Only whole vectors are written, except at the ends of a row of y: the first vector of a column gets its first elements from
+// of y. `tiles`: along the side that blocks follow first. Only whole vectors are written, except at the ends of a row of y: the first vector of a column gets its first elements from
 // the block of rows before the tile, which an extra warp reads again. (With tiles that meet inside a vector, an H200 moved
 // 2402 GB/s.)
 extern "C" __global__ void __launch_bounds__(BOUNDS) transpose_vec16(
-    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ y, long long m, long long n, int tiles_n) {
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ y, long long m, long long n, int tiles) {
     __shared__ uint4 tile[TILE_N * VECTORS_M];
     __shared__ uint4 before[EXTRA ? TILE_N : 1];
-    const long long row0 = (long long)(blockIdx.x / tiles_n) * TILE_M, column0 = (long long)(blockIdx.x % tiles_n) * TILE_N;
+    const unsigned slower = blockIdx.x / tiles, faster = blockIdx.x % tiles;
+    const long long row0 = (long long)(DOWN_FIRST ? faster : slower) * TILE_M;
+    const long long column0 = (long long)(DOWN_FIRST ? slower : faster) * TILE_N;
     const long long last = m * n / WIDTH - 1;
     const uint4* vectors = reinterpret_cast<const uint4*>(x);
     const int t = threadIdx.x;

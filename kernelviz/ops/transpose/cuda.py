@@ -126,13 +126,14 @@ def bind_vectors(x_MN: Tensor, *, tile: tuple[int, int] | None = None, relu: boo
     defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "VECTORS_M": str(vectors_m), "VECTORS_N": str(vectors_n)}
     defines |= {"M_REST": str(m % width), "N_REST": str(n % width), "RELU": str(int(relu))}
     one_tile = rows_in_one_tile(m, width, vectors_m)
-    defines |= {"ONE_TILE": str(int(one_tile))}
-    kernel = nvrtc.kernel(SOURCE, "transpose_vec16", defines)
-    tiles_n = -(-n // (vectors_n * width))
     # Where rows of y start inside a vector, one more row of tiles may have to write its last elements.
-    blocks = -(-(m + (width - 1 if m % width else 0)) // (vectors_m * width)) * tiles_n
+    down = -(-(m + (width - 1 if m % width else 0)) // (vectors_m * width))
+    across = -(-n // (vectors_n * width))
+    defines |= {"ONE_TILE": str(int(one_tile)), "DOWN_FIRST": str(int(down < across))}
+    kernel = nvrtc.kernel(SOURCE, "transpose_vec16", defines)
     threads = vectors_m * vectors_n + (32 if m % width and not one_tile else 0)
-    sizes = (ctypes.c_longlong(m), ctypes.c_longlong(n), ctypes.c_int(tiles_n))
+    sizes = (ctypes.c_longlong(m), ctypes.c_longlong(n), ctypes.c_int(min(down, across)))
+    blocks = down * across
     arguments = (x_MN.data_ptr(), out_NM.data_ptr(), *sizes)
 
     def launch() -> Tensor:

@@ -49,6 +49,14 @@ def triton_tile(x_MN: Tensor) -> Launch:
     return kernels.bind_tile(x_MN)
 
 
+@variant(backend="triton", needs=("triton", "cuda"))
+def triton_known_size(x_MN: Tensor) -> Launch:
+    """Triton, compiled for the sizes: tiles of up to 1024 elements, along the shorter side first."""
+    from kernelviz.ops.transpose import triton_known_size as kernels
+
+    return kernels.bind_known_size(x_MN)
+
+
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_naive(x_MN: Tensor) -> Launch:
     """CUDA C++, one element per thread: a warp's loads along a row are one line, its stores down a column are 32 sectors."""
@@ -91,11 +99,11 @@ def cuda_vec16_small(x_MN: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
 def cuda_interleave(x_MN: Tensor) -> Launch:
-    """CUDA C++, up to 64 rows or columns: all in one tile of shared memory, 16-byte vectors; if small, in registers."""
+    """CUDA C++, up to 64 rows or columns: all in one tile of shared memory; if small, in registers; one as a copy."""
     from kernelviz.ops.kernels import interleave
-    from kernelviz.ops.transpose import cuda
+    from kernelviz.ops.transpose import cuda, one_row
 
-    return interleave.bind_interleave(x_MN) or cuda.bind_vec16(x_MN)
+    return one_row.bind_one_row(x_MN) or interleave.bind_interleave(x_MN) or cuda.bind_vec16(x_MN)
 
 
 @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), techniques=("tma",))
@@ -110,6 +118,7 @@ VARIANTS = (
     torch_eager,
     torch_compile,
     triton_tile,
+    triton_known_size,
     cuda_naive,
     cuda_shared_tile,
     cuda_padded_tile,

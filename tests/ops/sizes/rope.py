@@ -1,5 +1,5 @@
 """Sizes of `rope`: halves of whole 16-byte vectors and others; heads that are no power of two; more heads than a block takes; few
-pairs, which threads rotate in narrow vectors, and more."""
+pairs, which threads rotate in narrow vectors, and more; heads of which a thread has both halves at once."""
 
 ODD = {
     "rope": (
@@ -11,6 +11,7 @@ ODD = {
         {"t": 1, "hq": 71, "hk": 6, "p": 64},
         {"t": 3, "hq": 3, "hk": 2, "p": 102},
         {"t": 150, "hq": 28, "hk": 4, "p": 64},
+        {"t": 9, "hq": 3, "hk": 2, "p": 2},
     )
 }
 LARGE = {
@@ -20,6 +21,8 @@ LARGE = {
         {"t": 300, "hq": 7, "hk": 3, "p": 1024},
         {"t": 300, "hq": 1, "hk": 1, "p": 4104},
         {"t": 1021, "hq": 5, "hk": 2, "p": 102},
+        {"t": 20011, "hq": 8, "hk": 1, "p": 24},
+        {"t": 20011, "hq": 3, "hk": 2, "p": 4},
     )
 }
 COMPILED = {
