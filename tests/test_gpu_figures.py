@@ -107,6 +107,7 @@ NOT_CLICKED_YET = {
 """New ops, of 2026-11-26 and 27, until the part one_click runs again."""
 NOT_ASKED_YET = {
     *(("scale", "cuda_published"), ("scatter_add", "cuda_few_rows"), ("copy", "cuda_known_size")),
+    ("dropout", "cuda_scalar"),
     *(
         (op, f"cuda_{name}")
         for op in ("cross_entropy", "cross_entropy_with_grad")

@@ -18,6 +18,9 @@ NOT_PASSED_YET: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("add", "mul", "div", "copy", "scale"), ("triton_known_size",)),
     **dict.fromkeys(("relu", "sigmoid", "silu", "gelu", "swiglu", "geglu"), ("triton_known_size",)),
     **dict.fromkeys(("cast_fp16", "cast_bf16", "cast_fp8"), ("triton_known_size",)),
+    "dropout": ("cuda_scalar", "cuda_philox"),
+    "uniform_fill": ("cuda_scalar", "cuda_philox", "cuda_philox_7"),
+    "branch_divergence": ("cuda_divergent", "cuda_select", "cuda_regrouped"),
 }
 """New variants, by op, whose kernels were compiled, emulated or interpreted only. The gate checks each result of theirs like
 every other one. Each leaves this list with the next report of the part `kernels`."""
