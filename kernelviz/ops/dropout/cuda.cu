@@ -76,14 +76,14 @@ extern "C" __global__ void __launch_bounds__(128) dropout_vec16(
         const long long i = first + k * 128;
         // Needs no data, so it is computed while the loads are in flight.
         const uint4 random = philox(i, seed);
+        const Vec16<ELEMENT> result = dropped(loaded[k], random, threshold, scale);
         if (i < vectors) {
-            store_vec16(reinterpret_cast<Vec16<ELEMENT>*>(out) + i, dropped(loaded[k], random, threshold, scale));
+            store_vec16(reinterpret_cast<Vec16<ELEMENT>*>(out) + i, result);
         } else if (i < all) {
-            const Vec16<ELEMENT> rest = dropped(loaded[k], random, threshold, scale);
 #pragma unroll
             for (int j = 0; j < WIDTH; ++j) {
                 if (i * WIDTH + j < n) {
-                    out[i * WIDTH + j] = rest.e[j];
+                    out[i * WIDTH + j] = result.e[j];
                 }
             }
         }
