@@ -54,7 +54,7 @@ def bind_known_size(a_MN: torch.Tensor, b_MN: torch.Tensor, *, tanh: bool) -> La
     """One launch without a size; more than 2^20 elements as `bind_gated`. Raises BadField for tensors that are not contiguous."""
     require_contiguous(a_MN=a_MN, b_MN=b_MN)
     n = a_MN.numel()
-    known = programs(n)
+    known = programs(n, narrow=a_MN.element_size() == 4)
     if known is None:
         return bind_gated(a_MN, b_MN, tanh=tanh)
     y_MN = torch.empty_like(a_MN)
