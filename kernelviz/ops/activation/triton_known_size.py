@@ -34,7 +34,7 @@ def bind_known_size(x_N: torch.Tensor, function: str) -> Launch:
     """One launch without a size; more than 2^20 elements as `bind_activation`. Raises BadField if x is not contiguous."""
     require_contiguous(x_N=x_N)
     n = x_N.numel()
-    known = programs(n)
+    known = programs(n, light=function == "relu")
     if known is None:
         return bind_activation(x_N, function)
     out_N = torch.empty_like(x_N)

@@ -26,7 +26,7 @@ def bind_known_size(x_N: torch.Tensor, y_N: torch.Tensor, operation: str) -> Lau
     """One launch without a size; more than 2^20 elements as `bind_arithmetic`. Raises BadField if one is not contiguous."""
     require_contiguous(x_N=x_N, y_N=y_N)
     n = x_N.numel()
-    known = programs(n)
+    known = programs(n, light=True)
     if known is None:
         return bind_arithmetic(x_N, y_N, operation, block=MOST)
     out_N = torch.empty_like(x_N)

@@ -24,7 +24,7 @@ def bind_known_size(x_N: torch.Tensor, to: torch.dtype) -> Launch:
     """One launch without a size; more than 2^20 elements as `bind_cast`. Raises BadField for a vector that is not contiguous."""
     require_contiguous(x_N=x_N)
     n = x_N.numel()
-    known = programs(n)
+    known = programs(n, light=True)
     if known is None:
         return bind_cast(x_N, to, block=2 * MOST)
     out_N = torch.empty_like(x_N, dtype=to)

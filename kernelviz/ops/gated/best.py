@@ -12,9 +12,9 @@ A_THREAD_WIDE_BACKWARD = 2**21
 """H200, fp32: 543,075 take 3.88 us with an element a thread and 4.09 with vectors: a warp's elements fill whole lines, and few
 registers leave room for more threads. From 2 to 4 million take as long, 8 million 12 % longer."""
 KNOWN_PAIRS = 2**20
-"""Up to which a kernel for the size is fastest for even numbers of elements, whose loads it makes wide: an estimate, by the
-kernels of `torch.compile`. H200: 367,170 fp16 take 1.83 us so and 1.95 with vectors and a rest; backward, 534,750 take 2.63
-and 2.76."""
+"""Up to which a kernel for the size is fastest for even numbers of elements, which it loads in pairs or more at once. H200:
+293,832 fp16 take 1.69 us so, 1.68 with vectors and a rest and 2.30 in Triton's blocks; backward, 717,518 bf16 take 3.18, 3.37 and
+6.43."""
 
 
 def gated(problem: Problem, card: Card) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ def bind_known_size(x_N: torch.Tensor, scale: float) -> Launch:
     """One launch without a size; more than 2^20 elements as `bind_scale`. Raises BadField for a vector that is not contiguous."""
     require_contiguous(x_N=x_N)
     n = x_N.numel()
-    known = programs(n)
+    known = programs(n, light=True)
     if known is None:
         return bind_scale(x_N, scale, block=MOST)
     out_N = torch.empty_like(x_N)
