@@ -24,15 +24,14 @@ SIZES = ((1, 1), (257, 1), (600, 3), (1031, 24), (300, 32), (515, 65), (700, 128
 
 def called(emulator: Emulator, kernel: str, x_N: Tensor, g: int, text: str | None = None) -> list[Tensor]:
     """The outputs of a kernel in both modes of the emulator."""
-    program = emulator.program(cuda.SOURCE, KERNELS, cuda.DEFINES, text=text)
+    program = emulator.program(cuda.SOURCE, KERNELS, cuda.defines(g), text=text)
     n, pairs = x_N.numel(), cuda.pairs_of(min(g, cuda.HALF))
     elements_of_block = 2 * g * pairs if kernel == "branch_regrouped" else cuda.THREADS
-    more = [pairs] if kernel == "branch_regrouped" else []
     outputs = []
     for mode in MODES:
         out = Output(1, n, torch.float32)
         grid = Grid(blocks=-(-n // elements_of_block), threads=cuda.THREADS)
-        assert program.run([x_N, out.matrix, n, g, *more], grid, mode, kernel=kernel) == ""
+        assert program.run([x_N, out.matrix, n], grid, mode, kernel=kernel) == ""
         assert out.guard_is_unchanged()
         outputs.append(out.matrix[0].clone())
     return outputs
@@ -49,8 +48,8 @@ def test_kernels_agree_with_the_reference(kernel: str, emulator: Emulator) -> No
 
 
 MISTAKES = {
-    "lanes take branches whatever g is": ("branch_divergent", "if (i / g % 2 == 0)", "if (i % 2 == 0)"),
-    "one branch for all": ("branch_select", "i / g % 2 == 0 ? one : other", "one"),
+    "lanes take branches whatever g is": ("branch_divergent", "if (i / GROUP % 2 == 0)", "if (i % 2 == 0)"),
+    "one branch for all": ("branch_select", "i / GROUP % 2 == 0 ? one : other", "one"),
     "both halves of a block take the same elements": ("branch_regrouped", " + half * g", ""),
     "a block leaves out its last pair": ("branch_regrouped", "k < pairs * g", "k < (pairs - 1) * g"),
     "one step too few": ("branch_select", "step < STEPS", "step < STEPS - 1"),
@@ -73,7 +72,7 @@ def test_the_branch_is_one_and_the_selection_is_none() -> None:
     """A compiler that turned the branch into a selection, or the other way round, would show nothing of divergence."""
     pytest.importorskip("cuda.core")
     names = ("branch_divergent", "branch_select")
-    cubins = [read_cubin(nvrtc.compile_cubin(cuda.SOURCE, "sm_90", cuda.DEFINES, name)) for name in names]
+    cubins = [read_cubin(nvrtc.compile_cubin(cuda.SOURCE, "sm_90", cuda.defines(8), name)) for name in names]
     opcodes = [
         {i.mnemonic for i in of_kernel[name]}
         for name, of_kernel in zip(names, instructions_of_many(cubins), strict=True)

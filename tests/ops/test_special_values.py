@@ -41,5 +41,5 @@ def test_triton_kernels_on_special_values() -> None:
     )
     assert done.returncode == 0, done.stderr[-4000:]
     found = {line["case"]: line["wrong"] for line in map(json.loads, done.stdout.splitlines())}
-    assert len(found) == 2 * (2 + 4 * len(special.LENGTHS))
+    assert len(found) == 2 * (3 + 4 * len(special.LENGTHS))
     assert {case: wrong for case, wrong in found.items() if wrong} == {}

@@ -66,7 +66,7 @@ def _op(
         rule=rule,
         baseline="torch_eager",
         best=best.activation,
-        first=tuple(n for n in names if n not in ("cuda_scalar", "triton_erf")),
+        first=tuple(n for n in names if n not in ("cuda_scalar", "triton_erf", "triton_known_size")),
         variants=variants,
         presets=(
             *presets,

@@ -64,6 +64,12 @@ def ladder(function: Callable[[Tensor], Tensor], *, fast: str = "", triton_too: 
 
     triton_block.__doc__ = f"Triton, 16 bytes a thread; {fast}." if triton_too else "Triton, 16 bytes a thread."
 
+    def triton_known_size(x_N: Tensor) -> Launch:
+        """Triton, up to 2^20 elements compiled for their number: no mask, loads as wide as it allows; others as triton_block."""
+        from kernelviz.ops.activation import triton_known_size as kernels
+
+        return kernels.bind_known_size(x_N, name)
+
     def cuda_scalar(x_N: Tensor) -> Launch:
         """CUDA C++, one element per thread: every load and store moves 4 bytes (2 in half precision)."""
         from kernelviz.ops.activation import cuda as kernels
@@ -92,6 +98,7 @@ def ladder(function: Callable[[Tensor], Tensor], *, fast: str = "", triton_too: 
         variant(backend="inductor", needs=("inductor",), slow_compile=True)(torch_compile),
         *((triton_variant(triton_erf),) if triton_too else ()),
         triton_variant(triton_block),
+        triton_variant(triton_known_size),
         cuda_variant(cuda_scalar),
         cuda_variant(cuda_vec16),
         *((cuda_variant(cuda_fast_math),) if fast else ()),

@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import (
-    ONE_ELEMENT_A_THREAD,
-    Card,
-    elements_a_multiprocessor,
-    row_bytes,
-    triton_vectorises,
-)
+from kernelviz.ops.catalog.best import Card, triton_vectorises
 
-SOME_BYTES = 2**21, 3 * 2**22
-"""Of x. H200, fp32: 1,813,927 take 5.86 us with as many vectors a thread as suit the size and 6.05 with one, 2^20 take 3.93 and
-in Triton's blocks 4.06; 4,322,640 fp16 take 6.64 and 6.92. Outside these limits one vector a thread is faster: 12,953,194 fp32
-take 35.6 and 34.0, 7,088,896 bf16 11.09 and 10.46, 903,636 fp16 2.68 and 2.57."""
+KNOWN_ELEMENTS, KNOWN_PAIRS = 2**18, 2**20
+"""Up to which a kernel for the size is fastest, and for even numbers of elements, which it loads in pairs or more at once. H200:
+sums of 59,060 fp16 take 1.40 us so, 1.44 with a vector a thread and 1.45 in Triton's blocks; quotients of 631,990 bf16 2.28, 2.35
+and 2.38; but sums of 656,599 2.58, 2.25 and 2.41."""
 
 
 def elementwise(problem: Problem, card: Card) -> tuple[str, ...]:
-    """An element a thread up to 2^15 elements; Triton's blocks of 256 up to 256 elements a multiprocessor, or 1024 that are no
-    multiple of 16; as many vectors a thread as suit the size from 2 to 12 MiB; else Triton's blocks of 1024 for multiples of 16
-    elements, and one 16-byte vector a thread of CUDA C++ for others.
+    """The kernel for the size up to 2^18 elements, and for even numbers up to 2^20; else Triton's blocks of 512 or 1024 for
+    multiples of 16 elements, and one 16-byte vector a thread of CUDA C++ for others.
 
-    Triton loads no vectors under a mask of another length. Few elements take the latency of one load and of what precedes it,
-    and smaller blocks reach more multiprocessors.
+    Triton loads no vectors under a mask of another length, unless it knows the length. H200: 2^21 fp16 take 4.15 us in its
+    blocks and 4.30 by vectors. Several vectors a thread gain 3 % for some sizes and lose more for others: sums of 2,376,410 fp32
+    take 7.21 us so and 7.45 with one, 12,156,553 33.5 and 31.9, products of 835,811 bf16 2.78 and 2.58.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> few, some, many = 2**14, 2**17 - 1, 2**22
-    >>> [elementwise(Problem(op="add", sizes={"n": n}, dtype="fp32"), H200)[0] for n in (few, some, 2**20, many, many + 4)]
-    ['cuda_scalar', 'triton_adaptive', 'cuda_adaptive', 'triton_block', 'cuda_vec16']
+    >>> lengths = (1, 500, 2**18 + 1, 2**20, 2**22, 2**22 + 4)
+    >>> [elementwise(Problem(op="add", sizes={"n": n}, dtype="fp32"), H200)[0] for n in lengths]
+    ['triton_known_size', 'triton_known_size', 'cuda_vec16', 'triton_known_size', 'triton_adaptive', 'cuda_vec16']
     """
     n = problem.sizes["n"]
-    vectorised, of_each = triton_vectorises(n), elements_a_multiprocessor(n, card)
-    if n <= ONE_ELEMENT_A_THREAD:
-        return ("cuda_scalar", "triton_adaptive")
-    if of_each <= (256 if vectorised else 1024):
-        return ("triton_adaptive", "cuda_scalar")
-    if SOME_BYTES[0] < row_bytes(problem) < SOME_BYTES[1]:
-        return ("cuda_adaptive", "triton_block")
-    return ("triton_block", "cuda_adaptive") if vectorised else ("cuda_vec16", "cuda_adaptive")
+    if n <= KNOWN_ELEMENTS or (n % 2 == 0 and n <= KNOWN_PAIRS):
+        return ("triton_known_size", "triton_adaptive", "cuda_scalar")
+    return ("triton_adaptive", "cuda_vec16") if triton_vectorises(n) else ("cuda_vec16", "cuda_adaptive")

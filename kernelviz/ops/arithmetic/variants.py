@@ -80,6 +80,13 @@ def ladder(operation: str) -> tuple[Variant, ...]:
 
         return kernels.bind_arithmetic(x_N, y_N, operation, block=kernels.adaptive_block(x_N.numel()))
 
+    @variant(backend="triton", needs=("triton", "cuda"))
+    def triton_known_size(x_N: Tensor, y_N: Tensor) -> Launch:
+        """Triton, up to 2^20 elements compiled for their number: no mask, loads as wide as it allows; others as triton_block."""
+        from kernelviz.ops.arithmetic import triton_known_size as kernels
+
+        return kernels.bind_known_size(x_N, y_N, operation)
+
     @variant(backend="triton", needs=("triton", "cuda"), space=SPACE, admits=admits)
     def triton_tuned(
         x_N: Tensor, y_N: Tensor, *, block: int = 1024, warps: int = 4, parts: int = 1, evict: int = 0
@@ -122,6 +129,7 @@ def ladder(operation: str) -> tuple[Variant, ...]:
         torch_compile,
         triton_block,
         triton_adaptive,
+        triton_known_size,
         triton_tuned,
         cuda_scalar,
         cuda_vec16,

@@ -37,8 +37,7 @@ def bind_regrouped(x_N: Tensor, g: int) -> Launch:
     """Warps whose threads take one branch. Groups of more than 128 leave nearly all warps undivided as they are."""
     if g > HALF:
         return bind_divergent(x_N, g)
-    pairs = pairs_of(g)
-    return _bind("branch_regrouped", x_N, g, pairs, blocks=-(-x_N.numel() // (pairs * 2 * g)))
+    return _bind("branch_regrouped", x_N, g, blocks=-(-x_N.numel() // (pairs_of(g) * 2 * g)))
 
 
 def pairs_of(g: int) -> int:
@@ -50,7 +49,12 @@ def pairs_of(g: int) -> int:
     return HALF // g
 
 
-def _bind(name: str, x_N: Tensor, g: int, *more: int, blocks: int) -> Launch:
+def defines(g: int) -> dict[str, str]:
+    """What the kernels are compiled with."""
+    return {**DEFINES, "GROUP": f"{g}u"}
+
+
+def _bind(name: str, x_N: Tensor, g: int, *, blocks: int) -> Launch:
     import torch
 
     require_contiguous(x_N=x_N)
@@ -59,8 +63,8 @@ def _bind(name: str, x_N: Tensor, g: int, *more: int, blocks: int) -> Launch:
         if size > MOST_ELEMENTS:
             raise BadField(f"size {axis}", size, f"this kernel counts in 32 bits; it takes at most {MOST_ELEMENTS}")
     out_N = torch.empty_like(x_N)
-    kernel = nvrtc.kernel(SOURCE, name, DEFINES)
-    arguments = (x_N.data_ptr(), out_N.data_ptr(), *map(ctypes.c_uint, (n, g, *more)))
+    kernel = nvrtc.kernel(SOURCE, name, defines(g))
+    arguments = (x_N.data_ptr(), out_N.data_ptr(), ctypes.c_uint(n))
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, THREADS, *arguments)

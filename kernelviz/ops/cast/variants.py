@@ -62,6 +62,15 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
         return kernels.bind_cast(x_N, getattr(torch, name), block=2048)
 
+    @variant(backend="triton", needs=("triton", "cuda"), targets=triton_targets)
+    def triton_known_size(x_N: Tensor) -> Launch:
+        """Triton, up to 2^20 elements compiled for their number: no mask, loads as wide as it allows; others as triton_block."""
+        import torch
+
+        from kernelviz.ops.cast import triton_known_size as kernels
+
+        return kernels.bind_known_size(x_N, getattr(torch, name))
+
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_scalar(x_N: Tensor) -> Launch:
         """CUDA C++, one element per thread: a warp's store fills only 64 bytes of a 128-byte line, 32 bytes in fp8."""
@@ -111,6 +120,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
         torch_eager,
         torch_compile,
         triton_block,
+        triton_known_size,
         cuda_scalar,
         cuda_vec16,
         cuda_wide_store,

@@ -3,58 +3,36 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import (
-    ONE_ELEMENT_A_THREAD,
-    TMA_BYTES,
-    Card,
-    elements_a_multiprocessor,
-    row_bytes,
-    triton_vectorises,
-)
+from kernelviz.ops.catalog.best import ONE_ELEMENT_A_THREAD, TMA_BYTES, Card, elements_a_multiprocessor, row_bytes
 
-SOME_BYTES = 2**22
-"""H200: 987,568 bf16 take 1.98 us with vectors by size in CUDA C++ and 2.08 in Triton's blocks; 382,296 take 1.57 and 1.79."""
-
-FEWEST = 2**10
-"""H200, all in the stream: 512 fp32 take 1.02 us with an element a thread, 1.04 by the kernel for the size, 1.06 in Triton's
-blocks and 1.05 by the driver's copy."""
-BLOCK_BYTES = 2**14
-"""H200, in the stream: 4096 bf16 take 1.13 us in Triton's blocks, 1.18 by the kernel for the size and 1.16 by the driver; of
-fp32, 1.14, 1.17 and 1.22."""
-KNOWN_BYTES = 2**18
-"""Up to which a kernel for the size has the shortest code. H200, in graphs: 11,374 fp32 take 1.31 us and 1.33 with an element a
-thread; 89,540 bf16 take 1.43 and in Triton's blocks 1.47."""
+FEWEST, KNOWN_ELEMENTS = 2**9, 2**17
+"""Between which Triton's kernel for the size is fastest. H200: 98 bf16 take 1.10 us so and 1.06 with an element a thread, 846
+fp16 0.97 and 1.00, 2,604 bf16 1.20 and 1.22; 280,642 fp16 1.56 and by vectors by size 1.62, but 492,176 fp32 2.11 and 1.92."""
+BULK_BYTES = 2**25
+"""From which bulk copies are as fast as vectors, which then no longer gain by loads that the L2 evicts first. H200: 11,679,530
+fp32 take 21.04 us by bulk copies, 21.19 with a vector a thread and 21.79 by vectors by size, 20,890,483 bf16 19.15, 19.37 and
+19.92, 89,237,978 fp32 165.4, 163.8 and 164.7."""
 
 
 def copy(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Without an offset an element a thread up to 2^10 elements, Triton's blocks up to 16 KiB of a multiple of 16, and the kernel
-    for the size up to 256 KiB; else an element a thread up to 2^15 elements; else Triton's blocks for multiples of 16 elements
-    that begin on 16 bytes, but 16-byte vectors of CUDA C++ up to 4 MiB; for others such vectors, or an element a thread up to
-    1024 elements a multiprocessor.
-
-    Triton loads no vectors under a mask of another length or from another address. The elements behind the last vector
-    follow it in CUDA C++, which a small problem waits for.
+    """An element a thread up to 2^9 elements, or behind an offset up to 2^15, or up to 1024 a multiprocessor where that is no
+    multiple of 16 bytes; else the kernel for the size up to 2^17 elements without an offset; else 16-byte vectors of CUDA C++, as
+    many a thread as suit the size, but bulk copies beyond 32 MiB that begin on 16 bytes.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> places = ((2**21, 0), (2**20, 0), (2**20, 4), (2**20 + 1, 0), (5001, 0), (5001, 4), (4096, 0), (512, 0))
+    >>> places = ((512, 0), (5001, 0), (5001, 4), (2**20, 4), (2**23, 0), (2**23 + 1, 0), (2**23 + 1, 4))
     >>> [copy(Problem(op="copy", sizes={"n": n, "o": o}, dtype="fp32"), H200)[0] for n, o in places]
-    ['triton_block', 'cuda_adaptive', 'cuda_adaptive', 'cuda_adaptive', 'cuda_known_size', 'cuda_scalar', 'triton_block', \
-'cuda_scalar']
+    ['cuda_scalar', 'triton_known_size', 'cuda_scalar', 'cuda_adaptive', 'cuda_adaptive', 'cuda_bulk', 'cuda_adaptive']
     """
     n, offset = problem.sizes["n"], problem.sizes.get("o", 0)
-    if n <= FEWEST:
+    on_16_bytes = offset % TMA_BYTES == 0
+    if offset == 0 and FEWEST < n <= KNOWN_ELEMENTS:
+        return ("triton_known_size", "cuda_known_size", "cuda_scalar")
+    if n <= ONE_ELEMENT_A_THREAD or (not on_16_bytes and elements_a_multiprocessor(n, card) <= 1024):
         return ("cuda_scalar", "cuda_adaptive")
-    if offset == 0 and triton_vectorises(n) and row_bytes(problem) <= BLOCK_BYTES:
-        return ("triton_block", "cuda_scalar")
-    if offset == 0 and row_bytes(problem) <= KNOWN_BYTES:
-        return ("cuda_known_size", "cuda_scalar", "cuda_adaptive")
-    if n <= ONE_ELEMENT_A_THREAD:
-        return ("cuda_scalar", "cuda_adaptive")
-    if triton_vectorises(n) and offset % TMA_BYTES == 0:
-        some = row_bytes(problem) <= SOME_BYTES
-        return ("cuda_adaptive", "triton_block") if some else ("triton_block", "cuda_adaptive")
-    few = elements_a_multiprocessor(n, card) <= 1024
-    return ("cuda_scalar", "cuda_adaptive") if few else ("cuda_adaptive", "cuda_vec16")
+    if on_16_bytes and row_bytes(problem) > BULK_BYTES:
+        return ("cuda_bulk", "cuda_vec16")
+    return ("cuda_adaptive", "cuda_vec16")
 
 
 LONG_STRIDE, THREADS_OF_MULTIPROCESSOR = 8, 2048

@@ -66,6 +66,15 @@ def triton_persistent(x_N: Tensor, *, o: int = 0) -> Launch:
     return triton_offset.bind_persistent(x_N, o) if o else kernels.bind_persistent(x_N)
 
 
+@variant(backend="triton", needs=("triton", "cuda"))
+def triton_known_size(x_N: Tensor, *, o: int = 0) -> Launch:
+    """Triton, up to 2^20 elements compiled for their number: no mask, loads as wide as it allows; others as triton_block."""
+    from kernelviz.ops.copy import triton_known_size as kernels
+    from kernelviz.ops.copy import triton_offset
+
+    return triton_offset.bind_block(x_N, o) if o else kernels.bind_known_size(x_N)
+
+
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalar(x_N: Tensor, *, o: int = 0) -> Launch:
     """CUDA C++, one element per thread: every load and store moves 4 bytes (2 in half precision)."""
@@ -124,6 +133,7 @@ VARIANTS = (
     torch_compile,
     triton_block,
     triton_persistent,
+    triton_known_size,
     cuda_scalar,
     cuda_vec16,
     cuda_vec16_unrolled,

@@ -10,6 +10,7 @@ from kernelviz.ops.dropout.reference import LAGS, PARTS, bound, compared, refere
 from kernelviz.ops.dropout.variants import (
     composite_eager,
     cuda_philox,
+    cuda_scalar,
     torch_compile,
     torch_eager,
     torch_saved_mask,
@@ -59,6 +60,7 @@ OPS = (
             torch_compile,
             triton_rand,
             triton_philox,
+            cuda_scalar,
             cuda_philox,
         ),
         presets=(

@@ -78,6 +78,14 @@ def triton_philox(x_N: Tensor) -> Launch:
 
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_scalar(x_N: Tensor) -> Launch:
+    """CUDA C++, one element per thread and Philox call, which runs while the element is loaded: for few elements."""
+    from kernelviz.ops.dropout import cuda as kernels
+
+    return kernels.bind_scalar(x_N, P)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_philox(x_N: Tensor) -> Launch:
     """CUDA C++, one Philox call for each 16-byte vector gives 32 random bits per element, 16 in half precision."""
     from kernelviz.ops.dropout import cuda as kernels

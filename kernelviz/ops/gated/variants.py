@@ -82,6 +82,18 @@ def ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate:
 
         return kernels.bind_gated(a_MN, b_MN, tanh=tanh)
 
+    def triton_known_size_backward(a_MN: Tensor, b_MN: Tensor, dy_MN: Tensor) -> Launch:
+        from kernelviz.ops.gated import triton_known_size as kernels
+
+        return kernels.bind_known_size_backward(a_MN, b_MN, dy_MN, tanh=tanh)
+
+    @variant(backend="triton", needs=("triton", "cuda"), backward=triton_known_size_backward)
+    def triton_known_size(a_MN: Tensor, b_MN: Tensor) -> Launch:
+        """Triton, up to 2^20 elements compiled for their number: no mask, loads as wide as it allows; others as triton_block."""
+        from kernelviz.ops.gated import triton_known_size as kernels
+
+        return kernels.bind_known_size(a_MN, b_MN, tanh=tanh)
+
     def cuda_scalar_backward(a_MN: Tensor, b_MN: Tensor, dy_MN: Tensor) -> Launch:
         from kernelviz.ops.gated import cuda as kernels
 
@@ -106,4 +118,13 @@ def ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate:
 
         return kernels.bind_vec16(a_MN, b_MN, gate)
 
-    return torch_eager, torch_compile, liger, liger_in_place, triton_block, cuda_scalar, cuda_vec16
+    return (
+        torch_eager,
+        torch_compile,
+        liger,
+        liger_in_place,
+        triton_block,
+        triton_known_size,
+        cuda_scalar,
+        cuda_vec16,
+    )

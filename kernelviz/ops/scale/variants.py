@@ -47,6 +47,14 @@ def triton_block(x_N: Tensor) -> Launch:
     return kernels.bind_scale(x_N, FACTOR, block=1024)
 
 
+@variant(backend="triton", needs=("triton", "cuda"))
+def triton_known_size(x_N: Tensor) -> Launch:
+    """Triton, up to 2^20 elements compiled for their number: no mask, loads as wide as it allows; others as triton_block."""
+    from kernelviz.ops.scale import triton_known_size as kernels
+
+    return kernels.bind_known_size(x_N, FACTOR)
+
+
 @variant(
     backend="cuda",
     needs=("nvrtc", "cuda"),
@@ -98,6 +106,7 @@ VARIANTS = (
     cpp_extension,
     torch_compile,
     triton_block,
+    triton_known_size,
     cuda_scalar,
     cuda_vec16,
     cuda_vec16_unrolled,

@@ -18,6 +18,7 @@ LARGE = {
 }
 COMPILED = {
     "uniform_fill": (
+        {"n": 65536},
         {"n": 4096},
         {"n": 8388609},
     )
