@@ -7,7 +7,8 @@ import torch
 from emulator import MODES, Emulator, Grid, Mode, needs_compiler
 from torch import Tensor
 
-from kernelviz.ops.histogram.one_block import BINS, SOURCE, one_block
+from kernelviz.ops.histogram.cuda import BINS
+from kernelviz.ops.histogram.one_block import SOURCE, one_block
 
 pytestmark = needs_compiler
 SIZES = (1, 255, 256, 257, 1000, 1025, 4099, 2**14)

@@ -2,10 +2,12 @@
 // uint2 and uint4 that every row starts on and is a whole number of; nothing is converted, so bits stay as they are.
 #include "loads_first.cuh"
 
-// VECTORS: vectors of a row. UNROLL: vectors of a thread. BLOCK_THREADS: of a block of the first kernel.
+// VECTORS: vectors of a row. UNROLL: vectors of a thread. BLOCK_THREADS: of a block of the first kernel. ONE_ROW: x has one row, which each id
+// names, so that its vectors are read without a wait for the id.
 #ifndef VECTORS
 #define VECTORS 1
 #define BLOCK_THREADS 128
+#define ONE_ROW 0
 #endif
 constexpr int THREADS = 256, PIECE = THREADS * UNROLL;
 
@@ -14,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) gather_one_vector(
     const VECTOR* __restrict__ x, const long long* __restrict__ ids, VECTOR* __restrict__ out, unsigned last) {
     const unsigned i = blockIdx.x * BLOCK_THREADS + threadIdx.x;
     const unsigned at = i < last ? i : last;
-    const unsigned from = static_cast<unsigned>(__ldg(ids + at / VECTORS));
+    const unsigned from = ONE_ROW ? 0 : static_cast<unsigned>(__ldg(ids + at / VECTORS));
     out[at] = __ldg(x + (from * VECTORS + at % VECTORS));
 }
 
@@ -28,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gather_short_rows(
 #pragma unroll
     for (int k = 0; k < UNROLL; ++k) {
         const unsigned at = first + k * THREADS;
-        from[k] = at < total ? static_cast<unsigned>(__ldg(ids + at / VECTORS)) : 0;
+        from[k] = !ONE_ROW && at < total ? static_cast<unsigned>(__ldg(ids + at / VECTORS)) : 0;
     }
     loads_first(from);
 #pragma unroll

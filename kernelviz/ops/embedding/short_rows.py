@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.variant import Launch
+from kernelviz.ops.embedding.assembled import assembled_rows, bind_assembled
 from kernelviz.ops.embedding.cuda import VECTOR_TYPES, bind_flat, vector_bytes
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
@@ -22,8 +23,8 @@ THREADS, UNROLL = 256, 2
 """With two vectors a thread, registers allow 2048 threads an SM; with four, the compiler waits for two ids before it loads the
 others."""
 MOST_VECTORS, MOST_VEC16 = 64, 1024
-"""Of a row, and of a row of 16-byte vectors whose threads have one each. Longer ones have few divisions for their bytes;
-there is a kernel for any length."""
+"""Of a row of 16-byte vectors, and of one whose threads have one vector each. Longer ones have few divisions for their bytes;
+there is a kernel for any length. Rows of narrower vectors may have any length."""
 ONE_VECTOR, ONE_VEC16 = 2 * THREADS * UNROLL, 8 * 2048
 """An SM, below which a thread has one vector, and one of 16 bytes. H200: 5,796 rows of 159 16-byte vectors take 8.90 us with four
 a thread and divisions, 8.38 with one by a block a row; 426,322 rows of two take 13.86 us with two a thread, and 13.44 in
@@ -41,6 +42,8 @@ class ShortRows:
     vectors: int
     unroll: int
     total: int
+    one_row: bool = False
+    """Whether the table has one row, which each id names."""
 
     @property
     def kernel(self) -> str:
@@ -70,38 +73,53 @@ class ShortRows:
 
     def defines(self, width_bytes: int) -> dict[str, str]:
         """What the kernel is compiled with, for vectors of so many bytes."""
-        numbers = {"VECTORS": self.vectors, "UNROLL": self.unroll, "BLOCK_THREADS": self.threads}
+        numbers = {
+            "VECTORS": self.vectors,
+            "UNROLL": self.unroll,
+            "BLOCK_THREADS": self.threads,
+            "ONE_ROW": int(self.one_row),
+        }
         return {"VECTOR": VECTOR_TYPES[width_bytes]} | {name: str(number) for name, number in numbers.items()}
 
 
 def short_rows(v: int, t: int, vectors: int, count: int, width_bytes: int) -> ShortRows | None:
-    """Vectors of a thread for t rows of so many vectors out of v, on a GPU of `count` SMs; None for long rows and too many.
+    """Vectors of a thread for t rows of so many vectors out of v, on a GPU of `count` SMs; None for long rows of whole 16-byte
+    vectors, and for too many vectors.
 
     One vector a thread where there would be fewer than two blocks an SM; of 16-byte vectors, where all run in a few waves.
 
     >>> short_rows(4680, 2585616, 3, 132, 16), short_rows(39350, 1366, 3, 132, 16)
-    (ShortRows(vectors=3, unroll=2, total=7756848), ShortRows(vectors=3, unroll=1, total=4098))
-    >>> short_rows(4680, 100, 65, 132, 8), short_rows(2**32, 100, 2, 132, 8), short_rows(131072, 65536, 512, 132, 16)
-    (None, None, None)
+    (ShortRows(vectors=3, unroll=2, total=7756848, one_row=False), ShortRows(vectors=3, unroll=1, total=4098, one_row=False))
+    >>> short_rows(2**32, 100, 2, 132, 8), short_rows(131072, 65536, 512, 132, 16)
+    (None, None)
+    >>> short_rows(1, 100, 65, 132, 8)
+    ShortRows(vectors=65, unroll=1, total=6500, one_row=True)
     >>> short_rows(22471, 5796, 159, 132, 16)
-    ShortRows(vectors=159, unroll=1, total=921564)
+    ShortRows(vectors=159, unroll=1, total=921564, one_row=False)
     """
     total, is_vec16 = t * vectors, width_bytes == VEC16_BYTES
     unroll = 1 if total < count * (ONE_VEC16 if is_vec16 else ONE_VECTOR) else UNROLL
-    longest = MOST_VEC16 if is_vec16 and unroll == 1 else MOST_VECTORS
-    if vectors > longest or max(v * vectors, total + THREADS * UNROLL) > MOST_COUNTED:
+    longest = MOST_VEC16 if unroll == 1 else MOST_VECTORS
+    if (is_vec16 and vectors > longest) or max(v * vectors, total + THREADS * UNROLL) > MOST_COUNTED:
         return None
-    return ShortRows(vectors, unroll, total)
+    return ShortRows(vectors, unroll, total, v == 1)
 
 
 def bind_short_rows(x_VD: Tensor, ids_T: Tensor) -> Launch:
-    """Short rows by a kernel for their length, others as `bind_flat`; raises BadField for tensors that are not contiguous."""
+    """Rows by a kernel for their length, of which longer ones of whole vectors have none: those as `bind_flat`.
+
+    Raises BadField for tensors that are not contiguous.
+    """
     import torch
 
     require_contiguous(x_VD=x_VD, ids_T=ids_T)
     width = vector_bytes(x_VD)
     (v, d), t = x_VD.shape, ids_T.shape[0]
-    tile = short_rows(v, t, d * x_VD.element_size() // width, multiprocessors(x_VD.device), width)
+    vectors, count = d * x_VD.element_size() // width, multiprocessors(x_VD.device)
+    assembled = assembled_rows(v, t, vectors, width, count)
+    if assembled is not None:
+        return bind_assembled(x_VD, ids_T, assembled)
+    tile = short_rows(v, t, vectors, count, width)
     if tile is None:
         return bind_flat(x_VD, ids_T)
     out_TD = torch.empty((t, d), dtype=x_VD.dtype, device=x_VD.device)

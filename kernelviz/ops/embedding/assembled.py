@@ -1,0 +1,92 @@
+"""CUDA C++ kernel that copies many rows that are not whole 16-byte vectors, bound to tensors."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kernelviz.ops.catalog.variant import Launch
+from kernelviz.ops.embedding.cuda import VECTOR_TYPES
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.vec16 import VEC16_BYTES
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SOURCE = Path(__file__).parent / "assembled.cu"
+THREADS = 128
+LEAST_ROW = 3
+"""Units of a row; of fewer, a vector of the output has units of so many rows that reading their ids takes longest."""
+FEWEST_UNITS = 1024
+"""Of the output for each SM, below which a thread for each unit has all of them in flight: an estimate."""
+
+
+@dataclass(frozen=True, slots=True)
+class AssembledRows:
+    """Bytes of a unit, units of a row, rows of the output, and whether the table has one row."""
+
+    unit_bytes: int
+    row: int
+    rows: int
+    one_row: bool
+
+    @property
+    def total(self) -> int:
+        """Units of the output."""
+        return self.row * self.rows
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of THREADS with a 16-byte vector each."""
+        return -(-self.total * self.unit_bytes // (VEC16_BYTES * THREADS))
+
+    @property
+    def is_small(self) -> bool:
+        """Whether 32 bits count the units of all blocks."""
+        return self.blocks * THREADS * VEC16_BYTES // self.unit_bytes < 2**32
+
+    @property
+    def arguments(self) -> tuple[Any, Any]:
+        """Units of the output, and its last row."""
+        index = ctypes.c_uint if self.is_small else ctypes.c_ulonglong
+        return index(self.total), index(self.rows - 1)
+
+    @property
+    def defines(self) -> dict[str, str]:
+        """What the kernel is compiled with."""
+        index = "unsigned" if self.is_small else "unsigned long long"
+        sizes = {"ROW": str(self.row), "ONE_ROW": str(int(self.one_row)), "INDEX": index}
+        return {"UNIT": VECTOR_TYPES[self.unit_bytes], **sizes}
+
+
+def assembled_rows(v: int, t: int, units: int, unit_bytes: int, count: int) -> AssembledRows | None:
+    """Vectors of the output for t rows of so many units out of v, on a GPU of `count` SMs; None for rows of whole vectors or of
+    one unit, and for few units.
+
+    >>> assembled_rows(11, 4184565, 15, 2, 132)
+    AssembledRows(unit_bytes=2, row=15, rows=4184565, one_row=False)
+    >>> assembled_rows(11, 4184565, 15, 2, 132).blocks, assembled_rows(1, 2**27, 33, 2, 132).is_small
+    (61298, False)
+    >>> [assembled_rows(11, t, units, size, 132) for t, units, size in ((2**20, 15, 16), (2**20, 1, 2), (100, 15, 2))]
+    [None, None, None]
+    """
+    if unit_bytes >= VEC16_BYTES or units < LEAST_ROW or t * units < FEWEST_UNITS * count:
+        return None
+    return AssembledRows(unit_bytes, units, t, v == 1)
+
+
+def bind_assembled(x_VD: Tensor, ids_T: Tensor, rows: AssembledRows) -> Launch:
+    """A 16-byte vector of the output for each thread. x and ids are contiguous."""
+    import torch
+
+    out_TD = torch.empty((rows.rows, x_VD.shape[1]), dtype=x_VD.dtype, device=x_VD.device)
+    kernel = nvrtc.kernel(SOURCE, "gather_assembled", rows.defines)
+    pointers, sizes, blocks = (x_VD.data_ptr(), ids_T.data_ptr(), out_TD.data_ptr()), rows.arguments, rows.blocks
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, blocks, THREADS, *pointers, *sizes)
+        return out_TD
+
+    return launch
