@@ -13,7 +13,7 @@ from kernelviz.ops.embedding.cuda import VECTOR_TYPES, bind_flat, vector_bytes
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.vec16 import VEC16_BYTES
+from kernelviz.ops.kernels.vec16 import VEC16_BYTES, aligned
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -22,9 +22,10 @@ SOURCE = Path(__file__).parent / "short_rows.cu"
 THREADS, UNROLL = 256, 2
 """With two vectors a thread, registers allow 2048 threads an SM; with four, the compiler waits for two ids before it loads the
 others."""
-MOST_VECTORS, MOST_VEC16 = 64, 1024
-"""Of a row of 16-byte vectors, and of one whose threads have one vector each. Longer ones have few divisions for their bytes;
-there is a kernel for any length. Rows of narrower vectors may have any length."""
+MOST_VECTORS = 64
+"""Of a row of 16-byte vectors, of which a thread has several. Longer ones have few divisions for their bytes; there is a kernel
+for any length. H200: where a thread has one vector, 128 rows of 64 KiB took 3.85 us by that kernel and 3.36 in Triton's
+tiles."""
 ONE_VECTOR, ONE_VEC16 = 2 * THREADS * UNROLL, 8 * 2048
 """An SM, below which a thread has one vector, and one of 16 bytes. H200: 5,796 rows of 159 16-byte vectors take 8.90 us with four
 a thread and divisions, 8.38 with one by a block a row; 426,322 rows of two take 13.86 us with two a thread, and 13.44 in
@@ -90,6 +91,8 @@ def short_rows(v: int, t: int, vectors: int, count: int, width_bytes: int) -> Sh
 
     >>> short_rows(4680, 2585616, 3, 132, 16), short_rows(39350, 1366, 3, 132, 16)
     (ShortRows(vectors=3, unroll=2, total=7756848, one_row=False), ShortRows(vectors=3, unroll=1, total=4098, one_row=False))
+    >>> short_rows(2, 128, 4096, 132, 16)
+    ShortRows(vectors=4096, unroll=1, total=524288, one_row=False)
     >>> short_rows(2**32, 100, 2, 132, 8), short_rows(131072, 65536, 512, 132, 16)
     (None, None)
     >>> short_rows(1, 100, 65, 132, 8)
@@ -99,8 +102,8 @@ def short_rows(v: int, t: int, vectors: int, count: int, width_bytes: int) -> Sh
     """
     total, is_vec16 = t * vectors, width_bytes == VEC16_BYTES
     unroll = 1 if total < count * (ONE_VEC16 if is_vec16 else ONE_VECTOR) else UNROLL
-    longest = MOST_VEC16 if unroll == 1 else MOST_VECTORS
-    if (is_vec16 and vectors > longest) or max(v * vectors, total + THREADS * UNROLL) > MOST_COUNTED:
+    longer = is_vec16 and unroll > 1 and vectors > MOST_VECTORS
+    if longer or max(v * vectors, total + THREADS * UNROLL) > MOST_COUNTED:
         return None
     return ShortRows(vectors, unroll, total, v == 1)
 
@@ -116,7 +119,7 @@ def bind_short_rows(x_VD: Tensor, ids_T: Tensor) -> Launch:
     width = vector_bytes(x_VD)
     (v, d), t = x_VD.shape, ids_T.shape[0]
     vectors, count = d * x_VD.element_size() // width, multiprocessors(x_VD.device)
-    assembled = assembled_rows(v, t, vectors, width, count)
+    assembled = assembled_rows(v, t, vectors, width, count, aligned=aligned(x_VD))
     if assembled is not None:
         return bind_assembled(x_VD, ids_T, assembled)
     tile = short_rows(v, t, vectors, count, width)

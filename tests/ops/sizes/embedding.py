@@ -10,6 +10,7 @@ _ODD = (
     {"v": 67, "t": 300, "d": 393},
     {"v": 1, "t": 67, "d": 77},
     {"v": 11, "t": 20011, "d": 15},
+    {"v": 7, "t": 5003, "d": 35},
     {"v": 1, "t": 9001, "d": 46},
 )
 _LARGE = (
@@ -24,7 +25,7 @@ _LARGE = (
     {"v": 147, "t": 606535, "d": 30},
     {"v": 1436, "t": 151703, "d": 173},
 )
-ODD = {"embedding": _ODD, "index_select": _ODD[-2:], "gather": _ODD[-2:]}
+ODD = {"embedding": _ODD, "index_select": _ODD[5:7], "gather": _ODD[5:7]}
 LARGE = {"embedding": _LARGE, "index_select": _LARGE[2:3], "gather": _LARGE[2:3]}
 # The three have the same kernels.
 COMPILED = {
@@ -35,6 +36,7 @@ COMPILED = {
         {"v": 64, "t": 64, "d": 24},
         {"v": 4680, "t": 2585616, "d": 24},
         {"v": 11, "t": 100003, "d": 15},
+        {"v": 11, "t": 100003, "d": 35},
         {"v": 3, "t": 10, "d": 15},
     ),
     "index_select": ({"v": 64, "t": 64, "d": 1028},),
