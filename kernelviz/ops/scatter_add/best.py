@@ -20,14 +20,10 @@ MANY_OF_A_SUM = 384
 FEW_SUMS = 2**15
 """Elements of the table: an estimate. H200: bf16, 1.2 million rows to 56 of 552 (30,912 elements) take 1393 us by segments and
 1216 by atomic additions; 262,144 to 8192 of 1024 take 157 and 539."""
-FEW_ADDITIONS, FEW_FP32_ADDITIONS = 2**21, 2**22
-"""Elements of src and, in 16 bits, twice those of the table, which is copied to fp32 and back: estimates. Segments take five
-launches, atomic additions three in 16 bits and one in fp32. H200: fp16, 4 rows to 5 of 130,440 take 9.9 us by segments and 8.7 by
-atomic additions, a million of which takes 1.9 us where they are many; bf16, 64 to 8192 of 1024 take 9.5 and 37."""
-COPIED_TABLE, SUMS_OF_A_ROW = 2**23, 16
-"""Elements of a table in 16 bits whose copies take longer than sorting ids that are few beside the rows of the table: estimates.
-H200: 65,536 rows to 16.8 million of 2 take 108 us by segments and 152 by atomic additions, 134,201 to 7.5 million of 13 take 132
-and 430; 2^20 to 2^19 of 4 take 74 and 32."""
+FEW_ADDITIONS, FEW_FP32_ADDITIONS = 2**23, 2**22
+"""Elements of src, of which each counts twice in 16 bits besides those of the table, to which the sums are added in a second
+launch: estimates, the one of 16 bits not measured yet. Segments take five launches, 10 to 13 us. H200: a million atomic
+additions take 1.9 us where they are many, reading a million sums 1 us."""
 
 FEW_ROWS, FEW_LONG_ROWS = 1024, 2**22
 """Of src, as few_rows.MOST_ROWS, and elements of src where rows have the same id: each row is read before its block knows that
@@ -39,15 +35,15 @@ FEW_OF_A_SUM = 16
 TILE_ADDITIONS = 2**16
 """Of uneven rows in fp32, from which Triton's tiles are faster, whose threads have several elements of a row: an estimate. H200:
 300 rows of 230 take 2.60 us so and 2.90 with a thread for each element, 33 of 111,355 10.6 and 13.2, 2 of 1546 1.73 and 1.36."""
-TILE_ADDITIONS_16BIT = 2**22
+TILE_ADDITIONS_16BIT = 2**24
 """Of short rows in 16 bits, from which the same holds: an estimate. H200: 3.6 million rows of 16 take 132 us so and 146 with
-16-byte additions, 2^20 of 4 take 30.9 and 31.8, 99,235 of 6 11.9 and 11.6."""
+16-byte additions; then both copied the table to fp32 and back, as the tiles still do: so rows are 16 for each sum or more."""
 
 
 def segments(problem: Problem, card: Card) -> tuple[str, ...]:
     """In 16 bits one launch for at most 1,024 rows of different ids, or of 2^22 elements with up to 16 rows for a sum; sums in
-    shared memory for few sums of many rows; segments of sorted ids for long rows, except for few additions or sums, and for few
-    rows of a large table in 16 bits; else atomic additions, in Triton's tiles for uneven fp32 and many short rows in 16 bits.
+    shared memory for few sums of many rows; segments of sorted ids for rows of at least 32 elements, except for few
+    additions or sums; else atomic additions, in Triton's tiles for uneven fp32 and many short rows in 16 bits.
 
     Few sums of many rows are up to 1,800 fp32 numbers, or 2^14 of uneven rows of fewer than 32 elements, with 384 rows for each
     sum and four additions for each number of a block. Sorting the ids takes as long for a short row as for a long one, and a row
@@ -67,7 +63,7 @@ def segments(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> best(5, 4, 130440), best(118, 13, 746931), best(16, 488, 420424), best(56, 1193240, 552)
     ('cuda_few_rows', 'cuda_few_rows', 'cuda_segments', 'cuda_atomics_vec16')
     >>> best(7462943, 134201, 13), best(26, 28, 28, "fp32"), best(7, 100, 3835, "fp32")
-    ('cuda_segments', 'cuda_atomics_vec16', 'triton_atomics')
+    ('cuda_atomics_vec16', 'cuda_atomics_vec16', 'triton_atomics')
     """
     v, t, d = (problem.sizes[axis] for axis in ("v", "t", "d"))
     is_fp32, even = problem.dtype == "fp32", whole_vectors(problem, "d")
@@ -78,12 +74,15 @@ def segments(problem: Problem, card: Card) -> tuple[str, ...]:
     many = t >= max(MANY_OF_A_SUM, ADDITIONS_SAVED * blocks) * v
     if many and v * d <= (SHARED_SUMS if uneven_short else COPIED_SUMS):
         return ("cuda_shared", "cuda_atomics_vec16", "triton_atomics")
-    tiles = (not even and t * d >= TILE_ADDITIONS) if is_fp32 else (d < WARP and t * d >= TILE_ADDITIONS_16BIT)
+    tiles = (
+        (not even and t * d >= TILE_ADDITIONS)
+        if is_fp32
+        else (d < WARP and v <= t // 16 and t * d >= TILE_ADDITIONS_16BIT)
+    )
     atomics = ("triton_atomics", "cuda_atomics_vec16") if tiles else ("cuda_atomics_vec16", "triton_atomics")
     if d < WARP:
-        large_table = not is_fp32 and d > 1 and v * d >= COPIED_TABLE and t * SUMS_OF_A_ROW <= v
-        return ("cuda_segments", "cuda_few_rows") if large_table else atomics
-    few = t * d <= FEW_FP32_ADDITIONS if is_fp32 else (2 * v + t) * d <= FEW_ADDITIONS
+        return atomics
+    few = t * d <= FEW_FP32_ADDITIONS if is_fp32 else (v + 2 * t) * d <= FEW_ADDITIONS
     if few or (v * d <= FEW_SUMS and even):
         return (*atomics, "cuda_segments")
     return ("cuda_segments", "triton_segments")

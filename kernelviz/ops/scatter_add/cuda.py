@@ -12,6 +12,7 @@ from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.scatter_add.finish import bind_finish
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -69,20 +70,17 @@ def _defines_sm90(x_VD: Tensor, src_TD: Tensor) -> dict[str, str]:
 def _in_fp32(
     kernel: Any, defines: dict[str, str], x_VD: Tensor, src_TD: Tensor, ids_T: Tensor, threads_a_row: int
 ) -> Launch:
-    """The kernel on x itself in fp32; in other formats on an fp32 copy, which is rounded afterwards."""
-    import torch
-
+    """The kernel on x itself in fp32; in other formats on fp32 sums, which are added to x afterwards."""
     t = src_TD.shape[0]
-    narrow = x_VD.element_size() < 4
-    sum_VD = torch.empty_like(x_VD, dtype=torch.float32) if narrow else x_VD
+    sum_VD, finish = bind_finish(x_VD) if x_VD.element_size() < 4 else (x_VD, None)
     pointers = (sum_VD.data_ptr(), src_TD.data_ptr(), ids_T.data_ptr())
     sizes = (_index(defines, t), ctypes.c_int(threads_a_row))
 
     def launch() -> Tensor:
-        if narrow:
-            sum_VD.copy_(x_VD)
         nvrtc.launch(kernel, -(-t * threads_a_row // THREADS), THREADS, *pointers, *sizes)
-        return x_VD.copy_(sum_VD) if narrow else x_VD
+        if finish is not None:
+            finish()
+        return x_VD
 
     return launch
 

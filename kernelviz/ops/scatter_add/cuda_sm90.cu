@@ -8,8 +8,8 @@ struct alignas(4 * sizeof(ELEMENT)) Four {
 };
 
 // Four elements a thread, whatever their size, so that a warp's additions are contiguous. With eight elements of bf16, whose two
-// instructions skip every second 16 bytes, it took 240 us instead of the 181 us of fp32. `sum` is x itself in fp32, otherwise an fp32
-// copy of it; `fours`: groups of four a row.
+// instructions skip every second 16 bytes, it took 240 us instead of the 181 us of fp32. `sum` is x itself in fp32, otherwise
+// sums that are zero at first; `fours`: groups of four a row.
 extern "C" __global__ void __launch_bounds__(256) scatter_atomics_vec16(
     float* sum, const ELEMENT* __restrict__ src, const long long* __restrict__ ids, INDEX t, int fours) {
     const INDEX i = (INDEX)blockIdx.x * blockDim.x + threadIdx.x;

@@ -63,7 +63,7 @@ def triton_segments(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), mutates=IN_PLACE)
 def cuda_atomics(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
-    """CUDA C++, one fp32 atomic addition per element; 16-bit sums need an fp32 copy first and a rounding after."""
+    """CUDA C++, one fp32 atomic addition per element; to 16-bit numbers the sums are added in a second launch."""
     from kernelviz.ops.scatter_add import cuda as kernels
 
     return kernels.bind_atomics(x_VD, src_TD, ids_T)
