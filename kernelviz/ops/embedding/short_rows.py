@@ -30,6 +30,10 @@ ONE_VECTOR, ONE_VEC16 = 2 * THREADS * UNROLL, 8 * 2048
 """An SM, below which a thread has one vector, and one of 16 bytes. H200: 5,796 rows of 159 16-byte vectors take 8.90 us with four
 a thread and divisions, 8.38 with one by a block a row; 426,322 rows of two take 13.86 us with two a thread, and 13.44 in
 torch.compile, which has one. The limit of 16-byte vectors is an estimate."""
+MANY_VEC16 = 2**23
+"""16-byte vectors of long rows, from which a thread has one, too: an estimate. H200, 2 rows of 134 MB: 127.5 us with four a
+thread and 124.5 in torch.compile; a copy of 206 MB takes 101.6 us with four a thread and 93.2 with one, of 34 MB 15.4 and
+15.7."""
 WARP, SMALL_THREADS, MANY_VECTORS = 32, 128, 2**17
 """Of a block whose threads have one vector each: few for few vectors, so that they reach many SMs."""
 MOST_COUNTED = 2**32
@@ -87,23 +91,27 @@ def short_rows(v: int, t: int, vectors: int, count: int, width_bytes: int) -> Sh
     """Vectors of a thread for t rows of so many vectors out of v, on a GPU of `count` SMs; None for long rows of whole 16-byte
     vectors, and for too many vectors.
 
-    One vector a thread where there would be fewer than two blocks an SM; of 16-byte vectors, where all run in a few waves.
+    One vector a thread where there would be fewer than two blocks an SM; of 16-byte vectors, where all run in a few waves, and of
+    very many of long rows.
 
     >>> short_rows(4680, 2585616, 3, 132, 16), short_rows(39350, 1366, 3, 132, 16)
     (ShortRows(vectors=3, unroll=2, total=7756848, one_row=False), ShortRows(vectors=3, unroll=1, total=4098, one_row=False))
     >>> short_rows(2, 128, 4096, 132, 16)
     ShortRows(vectors=4096, unroll=1, total=524288, one_row=False)
-    >>> short_rows(2**32, 100, 2, 132, 8), short_rows(131072, 65536, 512, 132, 16)
+    >>> short_rows(2**32, 100, 2, 132, 8), short_rows(131072, 8192, 512, 132, 16)
     (None, None)
+    >>> short_rows(2, 2, 2**23, 132, 16).unroll
+    1
     >>> short_rows(1, 100, 65, 132, 8)
     ShortRows(vectors=65, unroll=1, total=6500, one_row=True)
     >>> short_rows(22471, 5796, 159, 132, 16)
     ShortRows(vectors=159, unroll=1, total=921564, one_row=False)
     """
     total, is_vec16 = t * vectors, width_bytes == VEC16_BYTES
-    unroll = 1 if total < count * (ONE_VEC16 if is_vec16 else ONE_VECTOR) else UNROLL
-    longer = is_vec16 and unroll > 1 and vectors > MOST_VECTORS
-    if longer or max(v * vectors, total + THREADS * UNROLL) > MOST_COUNTED:
+    is_long = is_vec16 and vectors > MOST_VECTORS
+    few = total < count * (ONE_VEC16 if is_vec16 else ONE_VECTOR)
+    unroll = 1 if few or (is_long and total >= MANY_VEC16) else UNROLL
+    if (is_long and unroll > 1) or max(v * vectors, total + THREADS * UNROLL) > MOST_COUNTED:
         return None
     return ShortRows(vectors, unroll, total, v == 1)
 
