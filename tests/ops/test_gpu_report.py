@@ -17,7 +17,7 @@ ON_GPU = [(op, v) for op, v in variants() if "cpu" not in v.needs]
 NOT_PASSED_YET: dict[str, tuple[str, ...]] = {
     "histogram": ("cuda_shared",),
     "cumsum": ("cuda_one_block", "cuda_cluster"),
-    **dict.fromkeys(("embedding", "index_select", "gather"), ("cuda_vec16_unrolled",)),
+    **dict.fromkeys(("embedding", "index_select", "gather"), ("cuda_row", "cuda_row_vec16", "cuda_vec16_unrolled")),
     "column_sum": ("cuda_few_rows", "cuda_shifted", "cuda_strips", "cuda_periodic", "cuda_cluster"),
     "scatter_add": (
         *("cuda_atomics", "cuda_atomics_vec16", "cuda_atomics_16bit", "cuda_segments", "cuda_shared", "cuda_few_rows"),
