@@ -6,9 +6,10 @@ from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import Card, whole_vectors
 
 WARP = 32
-COPIED_SUMS, SHARED_SUMS = 1800, 2**14
-"""fp32 numbers of which a block of an H200 has 32 copies in shared memory, and at least two. H200: 57.9 million additions to
-35,072 numbers without copies take 529 us in shared memory and 146 in memory."""
+COPIED_SUMS, UNEVEN_SUMS, SHARED_SUMS = 1800, 7264, 2**14
+"""fp32 numbers of which a block of an H200 has 32 copies in shared memory, 8, and at least two. H200, us in shared memory and by
+the best other kernel: 25,073 uneven rows to 4,359 numbers 101 and 146, 160,867 to 8,503 753 and 342; 57.9 million additions to
+35,072 numbers without copies 529 and 146."""
 ADDITIONS_SAVED = 4
 """Elements of src for each sum that a block adds to memory, as `shared_table` has them."""
 BLOCK_ELEMENTS = 2**13
@@ -22,8 +23,8 @@ FEW_SUMS = 2**15
 1216 by atomic additions; 262,144 to 8192 of 1024 take 157 and 539."""
 FEW_ADDITIONS, FEW_FP32_ADDITIONS = 2**23, 2**22
 """Elements of src, of which each counts twice in 16 bits besides those of the table, to which the sums are added in a second
-launch: estimates, the one of 16 bits not measured yet. Segments take five launches, 10 to 13 us. H200: a million atomic
-additions take 1.9 us where they are many, reading a million sums 1 us."""
+launch. H200, us by atomic additions and by segments: bf16, 176 rows of 13,586 to 3 sums (4.8 million) 11.6 and 14.8, 38,352 of 64
+to 609,272 (44 million) 50.0 and 31.4. The numbers are estimates."""
 
 FEW_ROWS, FEW_LONG_ROWS = 1024, 2**22
 """Of src, as few_rows.MOST_ROWS, and elements of src where rows have the same id: each row is read before its block knows that
@@ -32,22 +33,25 @@ another one adds it. H200: bf16, 13 rows of 746,931 to other sums each take 61 u
 FEW_OF_A_SUM = 16
 """Rows of a sum on average, up to which the block that adds them up one after the other takes little longer than a launch. H200:
 200 rows to 16 sums of 1427 fp16 take 3.9 us so and 9.6 by atomic additions, 366 to 7 of 607 take 8.9 and 8.7."""
-TILE_ADDITIONS = 2**16
-"""Of uneven rows in fp32, from which Triton's tiles are faster, whose threads have several elements of a row: an estimate. H200:
-300 rows of 230 take 2.60 us so and 2.90 with a thread for each element, 33 of 111,355 10.6 and 13.2, 2 of 1546 1.73 and 1.36."""
-TILE_ADDITIONS_16BIT = 2**24
-"""Of short rows in 16 bits, from which the same holds: an estimate. H200: 3.6 million rows of 16 take 132 us so and 146 with
-16-byte additions; then both copied the table to fp32 and back, as the tiles still do: so rows are 16 for each sum or more."""
+TILE_ADDITIONS, TILE_ROW = 2**16, 128
+"""Of uneven rows in fp32, and elements of one, from which Triton's tiles are faster, whose threads have several elements of a
+row: estimates. H200: 300 rows of 230 take 2.60 us so and 2.90 with a thread for each element, 33 of 111,355 10.6 and 13.2; 2 of
+1546 1.73 and 1.36, 17,236 of 34 4.07 and 3.46, 605,235 of 67 639 and 605."""
+TILE_ADDITIONS_16BIT, TILE_ROW_16BIT = 2**24, 8
+"""Of short rows in 16 bits, and elements of one, from which the same holds: estimates. H200: 3.6 million rows of 16 take 132 us
+so and 146 with 16-byte additions, 60 million of 2 892 and 820. The tiles copy the table to fp32 and back: so rows are 16 for
+each sum or more."""
 
 
 def segments(problem: Problem, card: Card) -> tuple[str, ...]:
     """In 16 bits one launch for at most 1,024 rows of different ids, or of 2^22 elements with up to 16 rows for a sum; sums in
     shared memory for few sums of many rows; segments of sorted ids for rows of at least 32 elements, except for few
-    additions or sums; else atomic additions, in Triton's tiles for uneven fp32 and many short rows in 16 bits.
+    additions or sums; else atomic additions, in Triton's tiles for uneven fp32 rows of 128 elements and many of 8 in 16 bits.
 
-    Few sums of many rows are up to 1,800 fp32 numbers, or 2^14 of uneven rows of fewer than 32 elements, with 384 rows for each
-    sum and four additions for each number of a block. Sorting the ids takes as long for a short row as for a long one, and a row
-    of fewer elements than a warp has threads leaves threads idle. A table of few elements has few threads that add up rows.
+    Few sums of many rows are up to 1,800 fp32 numbers, 7,264 of uneven rows, or 2^14 of such of fewer than 32 elements, with 384
+    rows for each sum and four additions for each number of a block. Sorting the ids takes as long for a short row as for a long
+    one, and a row of fewer elements than a warp has threads leaves threads idle. A table of few elements has few threads that
+    add up rows.
     Atomic additions to few numbers wait for each other. H200: 2^26 of them to 1024 numbers take 3044 us.
 
     In fp32 atomic additions are one launch, too, and need no list of the ids: 26 rows of 28 take 1.19 us by them, and 2.02 in the
@@ -62,23 +66,22 @@ def segments(problem: Problem, card: Card) -> tuple[str, ...]:
     ('cuda_shared', 'cuda_shared', 'cuda_shared', 'cuda_segments')
     >>> best(5, 4, 130440), best(118, 13, 746931), best(16, 488, 420424), best(56, 1193240, 552)
     ('cuda_few_rows', 'cuda_few_rows', 'cuda_segments', 'cuda_atomics_vec16')
-    >>> best(7462943, 134201, 13), best(26, 28, 28, "fp32"), best(7, 100, 3835, "fp32")
-    ('cuda_atomics_vec16', 'cuda_atomics_vec16', 'triton_atomics')
+    >>> best(7462943, 134201, 13), best(2043, 17236, 34, "fp32"), best(7, 100, 3835, "fp32"), best(3, 25073, 1453)
+    ('cuda_atomics_vec16', 'cuda_atomics_vec16', 'triton_atomics', 'cuda_shared')
     """
     v, t, d = (problem.sizes[axis] for axis in ("v", "t", "d"))
     is_fp32, even = problem.dtype == "fp32", whole_vectors(problem, "d")
     if not is_fp32 and t <= FEW_ROWS and (t <= v or (t <= FEW_OF_A_SUM * v and t * d <= FEW_LONG_ROWS)):
         return ("cuda_few_rows", "cuda_atomics_vec16", "triton_atomics")
-    uneven_short = d < WARP and not even
+    most_sums = COPIED_SUMS if even else SHARED_SUMS if d < WARP else UNEVEN_SUMS
     blocks = min(card.multiprocessors, -(-t * d // BLOCK_ELEMENTS))
     many = t >= max(MANY_OF_A_SUM, ADDITIONS_SAVED * blocks) * v
-    if many and v * d <= (SHARED_SUMS if uneven_short else COPIED_SUMS):
+    if many and v * d <= most_sums:
         return ("cuda_shared", "cuda_atomics_vec16", "triton_atomics")
-    tiles = (
-        (not even and t * d >= TILE_ADDITIONS)
-        if is_fp32
-        else (d < WARP and v <= t // 16 and t * d >= TILE_ADDITIONS_16BIT)
-    )
+    if is_fp32:
+        tiles = not even and d >= TILE_ROW and t * d >= TILE_ADDITIONS
+    else:
+        tiles = TILE_ROW_16BIT <= d < WARP and v <= t // 16 and t * d >= TILE_ADDITIONS_16BIT
     atomics = ("triton_atomics", "cuda_atomics_vec16") if tiles else ("cuda_atomics_vec16", "triton_atomics")
     if d < WARP:
         return atomics

@@ -24,6 +24,10 @@ TOGETHER = 8
 """Groups of threads that share the rows of one sum, where there are too few sums to fill the GPU."""
 
 
+MOST_TOGETHER = 4
+"""Additions of an instruction."""
+
+
 def vector_bytes(x_VD: Tensor, src_TD: Tensor) -> int:
     """The widest vector, at most 16 bytes, to which every row is aligned and of which it is a whole number."""
     return gcd(x_VD.shape[1] * x_VD.element_size(), x_VD.data_ptr(), src_TD.data_ptr(), 16)
@@ -52,13 +56,15 @@ def bind_atomics(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
 
 
 def bind_atomics_vec16(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
-    """Four fp32 additions an instruction; one where rows are not whole 16-byte vectors. Raises BadField for strided tensors."""
+    """Four fp32 additions an instruction, two or one where rows are not whole groups of as many. Raises BadField for strided
+    tensors."""
     require_contiguous(x_VD=x_VD, src_TD=src_TD, ids_T=ids_T)
-    if vector_bytes(x_VD, src_TD) < 16:
+    group = min(MOST_TOGETHER, vector_bytes(x_VD, src_TD) // x_VD.element_size())
+    if group == 1:
         return bind_atomics(x_VD, src_TD, ids_T)
-    defines = _defines_sm90(x_VD, src_TD)
+    defines = _defines_sm90(x_VD, src_TD) | {"GROUP": str(group)}
     kernel = nvrtc.kernel(SOURCE_SM90, "scatter_atomics_vec16", defines)
-    return _in_fp32(kernel, defines, x_VD, src_TD, ids_T, src_TD.shape[1] // 4)
+    return _in_fp32(kernel, defines, x_VD, src_TD, ids_T, src_TD.shape[1] // group)
 
 
 def _defines_sm90(x_VD: Tensor, src_TD: Tensor) -> dict[str, str]:
