@@ -27,28 +27,34 @@ STRIP_ROWS, STRIP_BYTES, STRIP_VECTOR_BYTES = 512, 2**24, 8
 """Most rows and bytes of a matrix that is added up in one pass of strips, and the least vector of its rows: estimates. H200, 92
 rows of 10,484 fp32 take 3.22 us as strips of a warp's width, of which there are fewer than SMs, and 2.68 by inductor."""
 VECTOR_BYTES = 16
+WIDE_STRIP_BYTES, SHORT_BYTES, SMALL_BYTES = 64, 2**20, 2**22
+"""The width of a strip with whole sectors; and bytes of a matrix of such rows of few columns, up to which strips of all rows by
+clusters, or by parts of the rows whatever they fill, take less than the sums of periodic blocks. H200, us in strips, in parts
+and in periodic blocks: 7,889 rows of 30 fp32 (0.9 MB) 3.84, 4.65 and 5.20, 20,728 (2.5 MB) 7.71, 5.37 and 5.84; 32,768 of 128
+bf16 (8 MB) 12.7, 7.21 and 8.56. The bytes are estimates."""
 
 
 def strip_is_half_full(problem: Problem) -> bool:
-    """Whether a row has at least half of the columns of its strip: a power of 2 of 16-byte vectors, of which one more than those
-    of the row, where rows begin within vectors.
+    """Whether a row has several 16-byte vectors, and at least half of the columns of its strip: a power of 2 of vectors, of which
+    one more than those of the row, where rows begin within vectors.
 
     H200, us in periodic blocks and in such strips: 546,356 rows of 52 fp16 (52 of 64 columns) 19.9 and 18.5, 1,193,745 of 20
-    bf16 (20 of 32) 17.0 and 16.3, 3,869,888 of 48 bf16 (48 of 64) 91.0 and 92.0; 3,192,879 of 26 fp16 (26 of 64) 43.1 and 53.9,
+    bf16 (20 of 32) 17.0 and 16.3, 3,869,888 of 48 bf16 (48 of 64) 91.0 and 92.0, 265,632 of them 12.9 and 10.7; 17,064 of 8 bf16,
+    which are one vector, 5.05 and 5.61, 3,192,879 of 26 fp16 (26 of 64) 43.1 and 53.9,
     1,803,801 of 12 fp16 (12 of 32) 15.9 and 19.0.
 
-    >>> [strip_is_half_full(Problem(op="column_sum", sizes={"m": 2**20, "n": n}, dtype="bf16")) for n in (12, 20, 26, 52)]
-    [False, True, False, True]
+    >>> [strip_is_half_full(Problem(op="column_sum", sizes={"m": 2**20, "n": n}, dtype="bf16")) for n in (8, 12, 20, 26, 52)]
+    [False, False, True, False, True]
     """
     vectors = -(-row_bytes(problem) // VECTOR_BYTES) + (not whole_vectors(problem, "n"))
-    return 2 * row_bytes(problem) >= VECTOR_BYTES << (vectors - 1).bit_length()
+    return vectors > 1 and 2 * row_bytes(problem) >= VECTOR_BYTES << (vectors - 1).bit_length()
 
 
 def columns(problem: Problem, card: Card) -> tuple[str, ...]:
     """One pass for up to 8 rows, 64 wide ones, and up to 32 rows of 2^14 elements in all or of up to 2^16 columns without 8-byte
-    vectors; up to 256 columns one cluster for at most 256 KiB; strips of all rows for up to 512 of them and 16 MiB, if rows are
-    whole vectors of 8 bytes; the matrix as one vector for up to 64 columns that leave strips more than half empty; else parts of
-    the rows.
+    vectors; up to 256 columns one cluster for at most 256 KiB; strips of all rows for up to 512 of them and 16 MiB, or for rows
+    of 64 bytes and 1 MiB, if rows are whole vectors of 8 bytes; the matrix as one vector for up to 64 columns that leave strips
+    more than half empty, except for 4 MiB of rows of 64 bytes; else parts of the rows.
 
     Wide rows have two blocks of 256 vectors for each multiprocessor.
 
@@ -68,8 +74,11 @@ def columns(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("cuda_few_rows", *fallback)
     if n <= FEW_COLUMNS and m * of_row <= CLUSTER_BYTES:
         return ("cuda_cluster", "cuda_periodic", *fallback)
-    if n > FEW_COLUMNS and m <= STRIP_ROWS and m * of_row <= STRIP_BYTES and vectors:
+    whole_sectors = of_row >= WIDE_STRIP_BYTES
+    strip_bytes = STRIP_BYTES if m <= STRIP_ROWS and n > FEW_COLUMNS else SHORT_BYTES
+    if vectors and whole_sectors and m * of_row <= strip_bytes:
         return ("cuda_strips", *fallback)
-    if n <= PERIODIC_COLUMNS and not strip_is_half_full(problem):
+    is_small = whole_sectors and m * of_row <= SMALL_BYTES
+    if n <= PERIODIC_COLUMNS and not strip_is_half_full(problem) and not is_small:
         return ("cuda_periodic", *fallback)
     return fallback
