@@ -24,7 +24,8 @@ SHIFTED_UNIT_BYTES, SHIFTED_ROW = 2, 16
 """Of rows that are read by 16-byte vectors wherever they begin, and the least units of such a row. Wider units are read one by
 one: up to four loads."""
 FEWEST_UNITS = 1024
-"""Of the output for each SM, below which a thread for each unit has all of them in flight: an estimate."""
+"""Of the output for each SM, below which a thread for each unit has all of them in flight: an estimate. H200, us so and in
+torch.compile: 9,114 rows of 21 fp32 (1,450 units an SM) 1.88 and 1.86, 15 of 20,305 (2,307) 2.11 and 2.19."""
 
 
 @dataclass(frozen=True, slots=True)
