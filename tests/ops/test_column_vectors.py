@@ -106,7 +106,7 @@ def sums(
 def text_of(kernel: str) -> str:
     """The kernel's text, with our own header in place of its include."""
     source = SOURCES[kernel]
-    with_bits = source in (vectors.FEW_ROWS, strips.SOURCE)
+    with_bits = source in (vectors.FEW_ROWS, vectors.KNOWN_SIZE, strips.SOURCE)
     text = with_header(source, "access_bits.cuh") if with_bits else source.read_text()
     if source in (periodic_cluster.SOURCE, strips.SOURCE):
         # Static shared memory would be one for all blocks, as that of the first may be.
@@ -123,10 +123,10 @@ def check(emulator: Emulator, kernel: str, m: int, n: int, dtype: str, offset: i
         return
     if kernel == CLUSTER and m * n * x_MN.element_size() > periodic_cluster.CLUSTER_BYTES:
         return
-    if kernel == "column_known_size" and (m > vectors.KNOWN_SIZE_ROWS or m * n > vectors.KNOWN_SIZE_ELEMENTS):
+    itemsize = x_MN.element_size()
+    if kernel == "column_known_size" and not vectors.has_known_size(m, n, itemsize, offset):
         return
     view_MN = view_of(x_MN.view(-1), offset).view(m, n)
-    itemsize = x_MN.element_size()
     width = 16 // itemsize
     if kernel == STRIPS and gcd(width, n, offset) * itemsize < strips.VECTOR_BYTES:
         return
@@ -186,6 +186,13 @@ def test_blocks_and_clusters_sum_strips(dtype: str, each: int, emulator: Emulato
     assert {1, 2, 4} <= clusters
 
 
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+def test_up_to_32_rows_have_a_kernel_for_their_size(dtype: str, emulator: Emulator) -> None:
+    for m, n in ((29, 314), (32, 104), (17, 1), (10, 4003)):
+        assert vectors.has_known_size(m, n, 4 if dtype == "fp32" else 2, 1)
+        check(emulator, "column_known_size", m, n, dtype, 1, 1)
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_kernels_agree_at_random_sizes(kernel: str, emulator: Emulator) -> None:
     choose = random.Random(kernel)
@@ -224,8 +231,8 @@ MISTAKES = {
         "    __syncthreads();\n    const int column",
         "    const int column",
     ),
-    "the odd copy is left out": ("column_periodic", "(copies + 1) / 2", "copies / 2"),
-    "the last block is left out": ("column_periodic", "first + place < numbers", "first + place < numbers - n"),
+    "the odd copy is left out": ("column_periodic", "(copies + 3) / 4", "copies / 4"),
+    "the last block is left out": ("column_periodic", "at < numbers ?", "at < numbers - n ?"),
     "elements before the first vector are left out": ("column_periodic", "i < edges", "i < edges - 1"),
     "the last vector of the cluster is left out": (CLUSTER, "vector < END_WHOLE", "vector < END_WHOLE - 1"),
     "the elements behind the last vector are left out": (CLUSTER, "place < SHIFT + SIZE)", "place < SHIFT + SIZE - 1)"),

@@ -202,7 +202,7 @@ def output_for_one_size(
     elif op.name == "cumsum":
         width = scan.known_size(n, itemsize)
         assert width is not None
-        source, kernel, threads = scan.KNOWN_SIZE, "cumsum_known_size", -(-n // (width * scan.WARP)) * scan.WARP
+        source, (kernel, threads) = scan.KNOWN_SIZE, scan.kernel_and_threads(n, width)
         defines |= {"SIZE": str(n), "OF_THREAD": str(width)}
     else:
         known = reduction.known_size(n, itemsize)
@@ -223,7 +223,7 @@ def output_for_one_size(
 KNOWN_SIZES: dict[str, tuple[dict[str, int], ...]] = {
     "sum": tuple({"n": n} for n in (1, 2, 3, 5, 15, 14, 16, 16, 33, 250, 577, 1970, 8681)),
     "mean": tuple({"n": n} for n in (3, 949)),
-    "cumsum": tuple({"n": n} for n in (1, 20, 128, 257, 949, 2041)),
+    "cumsum": tuple({"n": n} for n in (1, 2, 7, 9, 15, 14, 16, 16, 20, 128, 257, 949, 2041)),
     "row_sum": tuple(
         {"m": m, "n": n}
         for m, n in (
@@ -282,6 +282,9 @@ MISTAKES_FOR_ONE_SIZE = {
     ("sum", "the last elements are left out"): ("threadIdx.x < AFTER", "threadIdx.x + 1 < AFTER"),
     ("sum", "threads do not wait for the sums of warps"): ("        __syncthreads();\n", ""),
     ("sum", "the last load is of the vector behind"): ("i < LOADS", "i < LOADS + 1"),
+    ("few of cumsum", "the last elements are left out"): ("to[WHOLE * WIDTH + e] = v", "to[WHOLE * WIDTH] = v"),
+    ("few of cumsum", "the sum of the first vector is left out"): ("v == 0 ? upto : base + upto);", "upto);"),
+    ("few of cumsum", "all vectors begin with the sum of none"): ("base = v == 0 ? upto : base + upto", "base = 0.0f"),
     ("cumsum", "the last elements are left out"): (
         "if (first + e < SIZE) {\n                out",
         "if (first + e + 1 < SIZE) {\n                out",
@@ -304,10 +307,13 @@ MISTAKES_FOR_ONE_SIZE = {
 
 @pytest.mark.parametrize(("name", "mistake"), MISTAKES_FOR_ONE_SIZE)
 def test_a_mistake_in_a_kernel_for_one_size_gives_wrong_numbers(name: str, mistake: str, emulator: Emulator) -> None:
-    sizes = {"row_sum": {"m": 40, "n": 100}, "many rows": {"m": 1001, "n": 120}, "few rows": {"m": 3, "n": 16}}.get(
-        name, {"n": 1971}
-    )
-    op = op_named("row_sum" if name.endswith("rows") else name)
+    sizes = {
+        "row_sum": {"m": 40, "n": 100},
+        "many rows": {"m": 1001, "n": 120},
+        "few rows": {"m": 3, "n": 16},
+        "few of cumsum": {"n": 11},
+    }.get(name, {"n": 1971})
+    op = op_named({"many rows": "row_sum", "few rows": "row_sum", "few of cumsum": "cumsum"}.get(name, name))
     problem = op.problem(sizes, "bf16")
     (x,) = inputs_of(op, problem)
     x_N = view_of(x.flatten(), 0).view(x.shape)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from emulator import MODES, Emulator, Grid, Mode, Output, needs_compiler
@@ -28,13 +30,19 @@ SIZES = (
 
 
 def copied(
-    emulator: Emulator, x_VD: Tensor, ids_T: Tensor, count: int, mode: Mode, change: tuple[str, str] = ("", "")
+    emulator: Emulator,
+    x_VD: Tensor,
+    ids_T: Tensor,
+    count: int,
+    mode: Mode,
+    change: tuple[str, str] = ("", ""),
+    *,
+    wide: bool = False,
 ) -> tuple[Tensor, str]:
     """What the kernel writes on a GPU of `count` SMs, and the error for reading outside of the table or writing outside of the
-    output."""
+    output. `wide`: in 64 bits, as it counts more vectors."""
     (v, d), (t,), width = x_VD.shape, ids_T.shape, vector_bytes(x_VD)
-    tile = short_rows.short_rows(v, t, d * x_VD.element_size() // width, count, width)
-    assert tile is not None
+    tile = replace(short_rows.short_rows(v, t, d * x_VD.element_size() // width, count, width), wide=wide)
     out = Output(t, d, x_VD.dtype)
     text = short_rows.SOURCE.read_text()
     assert change[0] in text
@@ -42,7 +50,7 @@ def copied(
     text = text.replace(*change).replace("__ldg(ids + at / VECTORS)", "ids[at / VECTORS]").replace("__ldg(", "checked(")
     program = emulator.program(short_rows.SOURCE, tile.kernel, tile.defines(width), text=CHECKED + text)
     grid = Grid(blocks=tile.blocks, threads=tile.threads)
-    error = program.run([x_VD, ids_T, out.matrix, tile.argument], grid, mode, readable=(x_VD, x_VD))
+    error = program.run([x_VD, ids_T, out.matrix, tile.argument.value], grid, mode, readable=(x_VD, x_VD))
     outside = "" if out.guard_is_unchanged() else "it wrote outside of the output"
     return out.matrix.clone(), error or outside
 
@@ -52,7 +60,7 @@ def test_rows_are_copied_whatever_their_alignment(emulator: Emulator, dtype: tor
     for v, t, d in SIZES:
         ids_T = torch.randint(v, (t,))
         ids_T[0], ids_T[-1] = v - 1, 0
-        for offset in (0, 1, 2) if d <= short_rows.MOST_VECTORS else (0,):
+        for offset in (0, 1, 2):
             x_VD = view_of(torch.randn(v * d).to(dtype), offset).view(v, d)
             for count, mode in zip((1, 132), MODES, strict=True):
                 out_TD, error = copied(emulator, x_VD, ids_T, count, mode)
@@ -60,11 +68,20 @@ def test_rows_are_copied_whatever_their_alignment(emulator: Emulator, dtype: tor
                 assert torch.equal(out_TD, x_VD[ids_T]), (v, t, d, offset)
 
 
+def test_vectors_are_counted_in_64_bits(emulator: Emulator) -> None:
+    ids_T = torch.randint(9, (6001,))
+    x_VD = view_of(torch.randn(9 * 24).bfloat16(), 0).view(9, 24)
+    for count, mode in zip((1, 132), MODES, strict=True):
+        out_TD, error = copied(emulator, x_VD, ids_T, count, mode, wide=True)
+        assert error == ""
+        assert torch.equal(out_TD, x_VD[ids_T])
+
+
 MISTAKES = {
     "all vectors of a row are its first one": ("at % VECTORS)", "0)"),
     "the id of the next vector is taken": ("__ldg(ids + at / VECTORS)", "ids[(at + 1) / VECTORS % 6001]"),
     "the last vector is left out": ("first + k * THREADS < total", "first + k * THREADS + 1 < total"),
-    "all blocks write the first piece": ("blockIdx.x * PIECE", "0"),
+    "all blocks write the first piece": ("(Index)blockIdx.x * PIECE", "0"),
 }
 
 
@@ -72,7 +89,7 @@ FEW_MISTAKES = {
     "all vectors of a row are its first one": ("at % VECTORS)", "0)"),
     "a vector behind the last is copied": ("i < last ? i : last", "i <= last ? i : last + 1"),
     "the last vector is left out": ("i < last ? i : last", "i < last ? i : last - 1"),
-    "all blocks write the first piece": ("blockIdx.x * BLOCK_THREADS", "0"),
+    "all blocks write the first piece": ("(Index)blockIdx.x * BLOCK_THREADS", "0"),
 }
 
 

@@ -25,6 +25,9 @@ FEW_ROWS, FEW_ODD_ROWS = FOLDER / "few_rows.cu", FOLDER / "few_odd_rows.cu"
 SHIFTED, PERIODIC, KNOWN_SIZE = FOLDER / "shifted.cu", FOLDER / "periodic.cu", FOLDER / "known_size.cu"
 WARP = 32
 THREADS = 256
+LONG_COPY_BYTES = 2**26
+"""Of a matrix of one row, which is copied, from which a thread has one vector: an estimate. H200, 158 MB: 74.9 us with four a
+thread and 72.5 in torch.compile, which has one; a copy of 34 MB takes 15.4 us with four and 15.7 with one."""
 MOST_COLUMNS = 2**31 - 1 - 8 * THREADS
 """Columns are counted in 32 bits, also those after the last one that a thread tests."""
 ODD_ROWS_IN_FLIGHT = 8
@@ -34,8 +37,13 @@ ODD_VECTORS = WARP - 1
 ODD_ITEMSIZE = 2
 """Bytes of the widest elements of which odd rows are read by vectors. Wider ones are read one by one, as fast as memory: H200,
 fp32 7 x 2,598,897, 19.9 us; by vectors, two of the input for one of the output, it took 21.7."""
-KNOWN_SIZE_ELEMENTS, KNOWN_SIZE_ROWS, KNOWN_SIZE_THREADS = 1024, 16, 128
-"""Most elements and rows of a matrix for whose size a kernel is compiled, and most threads of its blocks."""
+KNOWN_SIZE_ROWS, KNOWN_SIZE_THREADS = 32, 128
+"""Most rows of a matrix for whose size a kernel is compiled, all of which a thread has in flight, and most threads of its
+blocks."""
+KNOWN_SIZE_ELEMENTS, KNOWN_SIZE_COLUMNS, KNOWN_SIZE_VECTOR_BYTES = 2**14, 2**16, 8
+"""Most elements of such a matrix, or most columns of rows without vectors of so many bytes: estimates. H200: 29 rows of 314 bf16
+took 2.3 us by parts of the rows and 1.36 by inductor's kernel for the size, 10 of 41,643 fp32 2.09 by 8 rows at once and
+1.86."""
 BATCH = 8
 """16-byte loads that a thread of the kernels for many rows has in flight."""
 FEWEST_LANES = 8
@@ -77,10 +85,14 @@ def few_rows_tile(m: int, n: int, itemsize_bytes: int, shift: int, count: int) -
     (FewRows(each=8, sets=2, rows=2, one_pass=True), FewRows(each=1, sets=2, rows=8, one_pass=True))
     >>> few_rows_tile(1, 1, 2, 0, 132), few_rows_tile(1000, 2**20, 2, 4, 132)
     (FewRows(each=1, sets=1, rows=1, one_pass=True), FewRows(each=4, sets=1, rows=8, one_pass=False))
+    >>> few_rows_tile(1, 79143240, 2, 0, 132)
+    FewRows(each=8, sets=1, rows=1, one_pass=True)
     """
     each = math.gcd(VEC16_BYTES // itemsize_bytes, n, shift)
     rows = min(8, 1 << (m - 1).bit_length())
     sets = max(1, min(16, 64 // (each * itemsize_bytes)) // rows)
+    if m == 1 and n * itemsize_bytes >= LONG_COPY_BYTES:
+        sets = 1
     while sets > 1 and FewRows(each, sets, rows, m <= rows).blocks(n) < 2 * count:
         sets //= 2
     return FewRows(each, sets, rows, m <= rows)
@@ -212,8 +224,8 @@ def period_of(m: int, n: int, itemsize_bytes: int, count: int) -> Period:
 
 
 def bind_few_rows(x_MN: Tensor) -> Launch:
-    """A thread has all rows of its columns: of 16 bytes of them, also where rows of 16-bit elements begin within a vector. A
-    tiny matrix has a kernel compiled for its size.
+    """A thread has all rows of its columns: of 16 bytes of them, also where rows of 16-bit elements begin within a vector. Up to
+    32 rows of few elements or unaligned ones have a kernel compiled for their size.
 
     All binds raise BadField for a matrix that is not contiguous or too wide.
     """
@@ -221,7 +233,7 @@ def bind_few_rows(x_MN: Tensor) -> Launch:
     size, count = x_MN.element_size(), multiprocessors(x_MN.device)
     out_N = _sums(x_MN)
     odd = few_odd_rows(m, n, size, shift, count) if size <= ODD_ITEMSIZE else None
-    if m <= KNOWN_SIZE_ROWS and m * n <= KNOWN_SIZE_ELEMENTS:
+    if has_known_size(m, n, size, shift):
         return _bind_known_size(x_MN, out_N)
     if odd is not None:
         return _bind_few_odd_rows(x_MN, out_N, odd)
@@ -234,6 +246,19 @@ def bind_few_rows(x_MN: Tensor) -> Launch:
         return out_N
 
     return launch
+
+
+def has_known_size(m: int, n: int, itemsize_bytes: int, shift: int) -> bool:
+    """Whether a kernel is compiled for m rows of n columns of a matrix that starts `shift` elements behind a multiple of 16
+    bytes.
+
+    >>> sizes = (29, 314), (10, 41643), (32, 2048), (33, 2), (2, 16777259)
+    >>> [has_known_size(m, n, 2, 0) for m, n in sizes]
+    [True, True, False, False, False]
+    """
+    vector_bytes = math.gcd(VEC16_BYTES // itemsize_bytes, n, shift) * itemsize_bytes
+    narrow = vector_bytes < KNOWN_SIZE_VECTOR_BYTES and n <= KNOWN_SIZE_COLUMNS
+    return m <= KNOWN_SIZE_ROWS and (m * n <= KNOWN_SIZE_ELEMENTS or narrow)
 
 
 def known_size_grid(n: int) -> tuple[int, int]:

@@ -17,6 +17,47 @@ struct alignas(sizeof(ELEMENT) * OF_THREAD) Vector {
     ELEMENT of[OF_THREAD];
 };
 
+// One thread is the block, for up to SERIAL elements: their scan by a warp takes up to four shuffles, each of which takes about as long as six
+// additions. x starts on a multiple of 16 bytes, as out does.
+constexpr int SERIAL = 16;
+extern "C" __global__ void __launch_bounds__(1, 1) cumsum_known_size_serial(const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out) {
+    using Vec = Vec16<ELEMENT>;
+    constexpr int COUNT = SIZE < SERIAL ? SIZE : SERIAL, WIDTH = Vec::WIDTH, WHOLE = COUNT / WIDTH, AFTER = COUNT % WIDTH;
+    ELEMENT* to = address_now(out);
+    Vec vectors[WHOLE + 1];
+#pragma unroll
+    for (int v = 0; v < WHOLE; ++v) {
+        vectors[v] = reinterpret_cast<const Vec*>(x)[v];
+    }
+#pragma unroll
+    for (int e = 0; e < AFTER; ++e) {
+        vectors[WHOLE].e[e] = x[WHOLE * WIDTH + e];
+    }
+    // Within each vector first, so that no more additions wait for each other than a vector has elements and the rest has vectors.
+    float base = 0.0f;
+#pragma unroll
+    for (int v = 0; v < WHOLE + (AFTER > 0); ++v) {
+        const int count = v < WHOLE ? WIDTH : AFTER;
+        float upto = to_float(vectors[v].e[0]);
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            if (e < count) {
+                upto = e == 0 ? upto : upto + to_float(vectors[v].e[e]);
+                vectors[v].e[e] = from_float<ELEMENT>(v == 0 ? upto : base + upto);
+            }
+        }
+        base = v == 0 ? upto : base + upto;
+    }
+#pragma unroll
+    for (int v = 0; v < WHOLE; ++v) {
+        reinterpret_cast<Vec*>(to)[v] = vectors[v];
+    }
+#pragma unroll
+    for (int e = 0; e < AFTER; ++e) {
+        to[WHOLE * WIDTH + e] = vectors[WHOLE].e[e];
+    }
+}
+
 // x starts on a multiple of a vector, as out does.
 extern "C" __global__ void __launch_bounds__(BLOCK, 1) cumsum_known_size(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out) {

@@ -23,7 +23,10 @@ CLUSTER = 8
 """Blocks of the cluster: the largest that every GPU with clusters has."""
 KNOWN_SIZE_THREADS = 512
 """Of the block for whose size a kernel is compiled; each adds up the sums of up to 15 warps."""
-THREADS_OF_ELEMENTS = 256
+SERIAL = 16
+"""Elements up to which one thread has all: an estimate. H200, 16 of fp32: 1.12 us by the lanes of a warp, 1.05 by inductor's
+kernel; the sum of as many takes 0.96 by one thread."""
+THREADS_OF_ELEMENTS, ADJACENT = 256, 4
 MOST_VECTORS = 4
 """16-byte vectors of a thread: a tile of 64 KiB, whose vectors and sums fit into 64 registers a thread."""
 
@@ -44,16 +47,28 @@ def known_size(n: int, itemsize_bytes: int) -> int | None:
     """Adjacent elements of a thread of the kernel that is compiled for n elements; None where 16 bytes for each of 512 threads
     are not enough.
 
-    Up to 256 threads have one element, and more elements are shared by at most 256 threads while 16 bytes each are enough: a
-    thread adds up the sums of all warps before its own (H200, fp16, 1000 elements: 1.35 us with four elements, 1.90 with one).
+    Up to 256 threads have one element, and more elements are shared by at most 256 threads with at least four, while 16 bytes
+    each are enough: a thread adds up the sums of all warps before its own (H200, fp16, 1000 elements: 1.35 us with four
+    elements, 1.90 with one; fp32, 262 and 272 elements: 1.18 and 1.31 with two, 1.11 and 1.23 in torch.compile, which has four).
 
-    >>> known_size(1, 2), known_size(256, 2), known_size(1000, 2), known_size(1000, 4), known_size(4096, 2), known_size(4097, 2)
-    (1, 1, 4, 4, 8, None)
+    >>> [known_size(n, 2) for n in (1, 256, 257, 1000, 4096, 4097)], known_size(1000, 4)
+    ([1, 1, 4, 4, 8, None], 4)
     """
     most = VEC16_BYTES // itemsize_bytes
     if n > most * KNOWN_SIZE_THREADS:
         return None
-    return min(most, 1 << (-(-n // THREADS_OF_ELEMENTS) - 1).bit_length())
+    if n <= THREADS_OF_ELEMENTS:
+        return 1
+    return min(most, max(ADJACENT, 1 << (-(-n // THREADS_OF_ELEMENTS) - 1).bit_length()))
+
+
+def kernel_and_threads(n: int, of_thread: int) -> tuple[str, int]:
+    """The name of the kernel that is compiled for n elements, of which a thread of several has so many, and its threads.
+
+    >>> kernel_and_threads(16, 1), kernel_and_threads(17, 1), kernel_and_threads(1000, 4)
+    (('cumsum_known_size_serial', 1), ('cumsum_known_size', 32), ('cumsum_known_size', 256))
+    """
+    return ("cumsum_known_size_serial", 1) if n <= SERIAL else ("cumsum_known_size", -(-n // (of_thread * WARP)) * WARP)
 
 
 def bind_one_block(x_N: Tensor) -> Launch:
@@ -68,8 +83,8 @@ def bind_one_block(x_N: Tensor) -> Launch:
         return _bind("cumsum_one_block", x_N, blocks=1)
     out_N = torch.empty_like(x_N)
     defines = {"ELEMENT": nvrtc.element_type(x_N.dtype), "SIZE": str(n), "OF_THREAD": str(width)}
-    kernel = nvrtc.kernel(KNOWN_SIZE, "cumsum_known_size", defines)
-    threads = -(-n // (width * WARP)) * WARP
+    name, threads = kernel_and_threads(n, width)
+    kernel = nvrtc.kernel(KNOWN_SIZE, name, defines)
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, 1, threads, x_N.data_ptr(), out_N.data_ptr())

@@ -1,39 +1,49 @@
-// CUDA C++ kernel that copies short rows that ids name, compiled for the length of a row. VECTOR is the widest of unsigned short, unsigned,
+// CUDA C++ kernel that copies rows that ids name, compiled for the length of a row. VECTOR is the widest of unsigned short, unsigned,
 // uint2 and uint4 that every row starts on and is a whole number of; nothing is converted, so bits stay as they are.
 #include "loads_first.cuh"
 
-// VECTORS: vectors of a row. UNROLL: vectors of a thread. BLOCK_THREADS: of a block of the first kernel.
+// VECTORS: vectors of a row. UNROLL: vectors of a thread. BLOCK_THREADS: of a block of the first kernel. ONE_ROW: x has one row, which each id
+// names, so that its vectors are read without a wait for the id. WIDE: whether 32 bits are too few to count all vectors.
 #ifndef VECTORS
 #define VECTORS 1
 #define BLOCK_THREADS 128
+#define ONE_ROW 0
+#define WIDE 0
+#endif
+#if WIDE
+using Index = unsigned long long;
+#else
+using Index = unsigned;
 #endif
 constexpr int THREADS = 256, PIECE = THREADS * UNROLL;
 
 // 1. One vector a thread, for few rows: no branch, so that nothing waits for one, and threads behind the last vector copy it again.
 extern "C" __global__ void __launch_bounds__(BLOCK_THREADS) gather_one_vector(
-    const VECTOR* __restrict__ x, const long long* __restrict__ ids, VECTOR* __restrict__ out, unsigned last) {
-    const unsigned i = blockIdx.x * BLOCK_THREADS + threadIdx.x;
-    const unsigned at = i < last ? i : last;
-    const unsigned from = static_cast<unsigned>(__ldg(ids + at / VECTORS));
+    const VECTOR* __restrict__ x, const long long* __restrict__ ids, VECTOR* __restrict__ out, Index last) {
+    const Index i = (Index)blockIdx.x * BLOCK_THREADS + threadIdx.x;
+    const Index at = i < last ? i : last;
+    const Index from = ONE_ROW ? 0 : static_cast<Index>(__ldg(ids + at / VECTORS));
     out[at] = __ldg(x + (from * VECTORS + at % VECTORS));
 }
 
-// 2. The output as one array of `total` vectors, of which consecutive threads write consecutive ones. A division by a constant is a multiplication;
-// all numbers of vectors are below 2^32. UNROLL ids and then as many vectors are in flight.
+// 2. The output as one array of `total` vectors, of which consecutive threads write consecutive ones. A division by a constant is a multiplication.
+// UNROLL ids and then as many vectors are in flight.
 extern "C" __global__ void __launch_bounds__(THREADS) gather_short_rows(
-    const VECTOR* __restrict__ x, const long long* __restrict__ ids, VECTOR* __restrict__ out, unsigned total) {
-    const unsigned first = blockIdx.x * PIECE + threadIdx.x;
-    unsigned from[UNROLL];
+    const VECTOR* __restrict__ x, const long long* __restrict__ ids, VECTOR* __restrict__ out, Index total) {
+    const Index first = (Index)blockIdx.x * PIECE + threadIdx.x;
+    Index from[UNROLL];
     VECTOR loaded[UNROLL];
 #pragma unroll
     for (int k = 0; k < UNROLL; ++k) {
-        const unsigned at = first + k * THREADS;
-        from[k] = at < total ? static_cast<unsigned>(__ldg(ids + at / VECTORS)) : 0;
+        const Index at = first + k * THREADS;
+        from[k] = !ONE_ROW && at < total ? static_cast<Index>(__ldg(ids + at / VECTORS)) : 0;
     }
+#if !WIDE
     loads_first(from);
+#endif
 #pragma unroll
     for (int k = 0; k < UNROLL; ++k) {
-        const unsigned at = first + k * THREADS;
+        const Index at = first + k * THREADS;
         if (at < total) {
             loaded[k] = __ldg(x + (from[k] * VECTORS + at % VECTORS));
         }

@@ -113,7 +113,7 @@ def cuda_row_vec16(x_VD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), techniques=("vec16",))
 def cuda_vec16_unrolled(x_VD: Tensor, ids_T: Tensor) -> Launch:
-    """CUDA C++, pieces of one or several rows a block; short rows, and few ones, have a kernel compiled for their length."""
+    """CUDA C++, pieces of one or several rows a block, by kernels that are compiled for the length of a row."""
     from kernelviz.ops.embedding import short_rows as kernels
 
     return kernels.bind_short_rows(x_VD, ids_T)

@@ -61,8 +61,8 @@ def cuda_global(x_N: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_shared(x_N: Tensor) -> Launch:
-    """CUDA C++, counters of a block in shared memory; bytes are loaded one by one."""
-    from kernelviz.ops.histogram import cuda as kernels
+    """CUDA C++, counters of a block in shared memory; bytes are loaded one by one. One block, in one launch, counts few bytes."""
+    from kernelviz.ops.histogram import one_block as kernels
 
     return kernels.bind_shared(x_N)
 

@@ -6,7 +6,7 @@ struct alignas(sizeof(ELEMENT) * VEC) Vec {
     ELEMENT e[VEC];
 };
 
-// 1. One atomic addition an element. `sum` is x itself in fp32, otherwise an fp32 copy of it.
+// 1. One atomic addition an element. `sum` is x itself in fp32, otherwise sums that are zero at first.
 extern "C" __global__ void __launch_bounds__(256) scatter_atomics(
     float* sum, const ELEMENT* __restrict__ src, const long long* __restrict__ ids, INDEX t, int d) {
     const INDEX i = (INDEX)blockIdx.x * blockDim.x + threadIdx.x;

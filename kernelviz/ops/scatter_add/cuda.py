@@ -12,6 +12,7 @@ from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.scatter_add.finish import bind_finish
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,6 +22,10 @@ SOURCE_SM90 = Path(__file__).parent / "cuda_sm90.cu"
 THREADS = 256
 TOGETHER = 8
 """Groups of threads that share the rows of one sum, where there are too few sums to fill the GPU."""
+
+
+MOST_TOGETHER = 4
+"""Additions of an instruction."""
 
 
 def vector_bytes(x_VD: Tensor, src_TD: Tensor) -> int:
@@ -51,13 +56,15 @@ def bind_atomics(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
 
 
 def bind_atomics_vec16(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
-    """Four fp32 additions an instruction; one where rows are not whole 16-byte vectors. Raises BadField for strided tensors."""
+    """Four fp32 additions an instruction, two or one where rows are not whole groups of as many. Raises BadField for strided
+    tensors."""
     require_contiguous(x_VD=x_VD, src_TD=src_TD, ids_T=ids_T)
-    if vector_bytes(x_VD, src_TD) < 16:
+    group = min(MOST_TOGETHER, vector_bytes(x_VD, src_TD) // x_VD.element_size())
+    if group == 1:
         return bind_atomics(x_VD, src_TD, ids_T)
-    defines = _defines_sm90(x_VD, src_TD)
+    defines = _defines_sm90(x_VD, src_TD) | {"GROUP": str(group)}
     kernel = nvrtc.kernel(SOURCE_SM90, "scatter_atomics_vec16", defines)
-    return _in_fp32(kernel, defines, x_VD, src_TD, ids_T, src_TD.shape[1] // 4)
+    return _in_fp32(kernel, defines, x_VD, src_TD, ids_T, src_TD.shape[1] // group)
 
 
 def _defines_sm90(x_VD: Tensor, src_TD: Tensor) -> dict[str, str]:
@@ -69,20 +76,17 @@ def _defines_sm90(x_VD: Tensor, src_TD: Tensor) -> dict[str, str]:
 def _in_fp32(
     kernel: Any, defines: dict[str, str], x_VD: Tensor, src_TD: Tensor, ids_T: Tensor, threads_a_row: int
 ) -> Launch:
-    """The kernel on x itself in fp32; in other formats on an fp32 copy, which is rounded afterwards."""
-    import torch
-
+    """The kernel on x itself in fp32; in other formats on fp32 sums, which are added to x afterwards."""
     t = src_TD.shape[0]
-    narrow = x_VD.element_size() < 4
-    sum_VD = torch.empty_like(x_VD, dtype=torch.float32) if narrow else x_VD
+    sum_VD, finish = bind_finish(x_VD) if x_VD.element_size() < 4 else (x_VD, None)
     pointers = (sum_VD.data_ptr(), src_TD.data_ptr(), ids_T.data_ptr())
     sizes = (_index(defines, t), ctypes.c_int(threads_a_row))
 
     def launch() -> Tensor:
-        if narrow:
-            sum_VD.copy_(x_VD)
         nvrtc.launch(kernel, -(-t * threads_a_row // THREADS), THREADS, *pointers, *sizes)
-        return x_VD.copy_(sum_VD) if narrow else x_VD
+        if finish is not None:
+            finish()
+        return x_VD
 
     return launch
 

@@ -13,6 +13,7 @@ from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.limits import limits
 from kernelviz.ops.kernels.vec16 import VEC16_BYTES, aligned
 from kernelviz.ops.scatter_add.cuda import bind_atomics
+from kernelviz.ops.scatter_add.finish import bind_finish
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -66,8 +67,6 @@ def bind_shared(
 
     `copies`: at most so many numbers for each sum. Raises BadField for tensors that are not contiguous.
     """
-    import torch
-
     require_contiguous(x_VD=x_VD, src_TD=src_TD, ids_T=ids_T)
     (v, d), t, width = x_VD.shape, ids_T.shape[0], VEC16_BYTES // x_VD.element_size()
     count, most_bytes = limits(x_VD.device)
@@ -78,15 +77,14 @@ def bind_shared(
     shared_bytes = table.shared_bytes(entries)
     defines = table.defines(nvrtc.element_type(x_VD.dtype), d, width, vectors)
     kernel = nvrtc.kernel(SOURCE, "scatter_shared", defines, shared_bytes=shared_bytes)
-    narrow = x_VD.element_size() < 4
-    sum_VD = torch.empty_like(x_VD, dtype=torch.float32) if narrow else x_VD
+    sum_VD, finish = bind_finish(x_VD) if x_VD.element_size() < 4 else (x_VD, None)
     pointers = (sum_VD.data_ptr(), src_TD.data_ptr(), ids_T.data_ptr())
     sizes = (ctypes.c_longlong(t), ctypes.c_int(d), ctypes.c_int(entries))
 
     def launch() -> Tensor:
-        if narrow:
-            sum_VD.copy_(x_VD)
         nvrtc.launch(kernel, table.blocks, THREADS, *pointers, *sizes, shared_bytes=shared_bytes)
-        return x_VD.copy_(sum_VD) if narrow else x_VD
+        if finish is not None:
+            finish()
+        return x_VD
 
     return launch

@@ -63,7 +63,7 @@ def triton_segments(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), mutates=IN_PLACE)
 def cuda_atomics(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
-    """CUDA C++, one fp32 atomic addition per element; 16-bit sums need an fp32 copy first and a rounding after."""
+    """CUDA C++, one fp32 atomic addition per element; to 16-bit numbers the sums are added in a second launch."""
     from kernelviz.ops.scatter_add import cuda as kernels
 
     return kernels.bind_atomics(x_VD, src_TD, ids_T)
@@ -71,7 +71,7 @@ def cuda_atomics(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), mutates=IN_PLACE)
 def cuda_atomics_vec16(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
-    """CUDA C++, four fp32 additions an atomic instruction (red.v4.f32, sm_90): a quarter of the requests to L2."""
+    """CUDA C++, four fp32 additions an atomic instruction (red.v4.f32, sm_90), or two: a quarter of the requests to L2."""
     from kernelviz.ops.scatter_add import cuda as kernels
 
     return kernels.bind_atomics_vec16(x_VD, src_TD, ids_T)
