@@ -45,7 +45,7 @@ def test_every_miss_has_its_reason_in_one_line() -> None:
 
 def test_the_choice_of_the_rules_is_near_the_best_own_variant() -> None:
     summary = AutoSummary.of(found())
-    assert summary.problems > 150
+    assert summary.problems > 130  # Without problems whose rule names a variant that these runs do not have.
     assert summary.as_fast >= 0.95 * summary.problems
     assert (summary.lowest or 0) >= 0.85
     assert str(describe_auto(summary)).removeprefix("auto: ") in PAGE
