@@ -29,7 +29,7 @@ PROGRAM_PART = 2 / 3
 4096, 90.4 and 97.6. Between the two, an estimate."""
 SHORT_CENTRED_ROW_BYTES = 4096
 """H200, layernorm: 4096 rows of 4 KiB take 8.77 us by persistent programs of Triton and 9.32 by a program each, 512 rows of 8 KiB
-4.93 and 3.85."""
+4.93 and 3.85, 32,768 rows of 4 KiB, more than fit into L2, 78.8 and 65.3."""
 SLAB_ROW_BYTES = 2048
 """Of rows that are not whole 16-byte vectors, of which no slab has longer ones. H200, layernorm: 200,000 rows of 300 bytes take
 31 us through a ring of slabs, 35 as slabs and 104 by warps. Rows that are whole vectors are slower: rmsnorm of 400,000 rows of
@@ -89,11 +89,11 @@ def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
-    """As rmsnorm, but persistent programs of Triton for rows of 2 to 4 KiB, and persistent clusters for longer rows than Triton's
-    programs keep.
+    """As rmsnorm, but persistent programs of Triton for rows of 2 to 4 KiB of a matrix that fits into L2, and persistent clusters
+    for longer rows than Triton's programs keep.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((16, 8192), (16384, 4096), (8192, 1536), (512, 131072), (16, 4099), (3, 102693), (2**20, 8))
+    >>> shapes = ((16, 8192), (32768, 2048), (8192, 1536), (512, 131072), (16, 4099), (3, 102693), (2**20, 8))
     >>> [layernorm(Problem(op="layernorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['cuda_columns', 'triton_block_per_row', 'triton_persistent', 'cuda_columns', 'cuda_columns', 'cuda_cluster', \
 'cuda_columns']
@@ -102,8 +102,9 @@ def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
     if other:
         return other
     if problem.sizes["n"] <= LONG_ROW or _is_few(problem, card):
-        is_short = row_bytes(problem) <= SHORT_CENTRED_ROW_BYTES
-        return ("triton_persistent" if is_short else "triton_block_per_row", "cuda_registers")
+        of_row = row_bytes(problem)
+        persistent = of_row <= SHORT_CENTRED_ROW_BYTES and problem.sizes["m"] * of_row <= card.l2_bytes
+        return ("triton_persistent" if persistent else "triton_block_per_row", "cuda_registers")
     return ("cuda_columns", "cuda_registers")
 
 
