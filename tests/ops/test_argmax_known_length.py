@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 from emulator import MODES, Emulator, Grid, Mode, needs_compiler, with_header
@@ -118,3 +123,33 @@ def test_a_mistake_gives_other_indices(mistake: str, emulator: Emulator) -> None
     x_MN[0, 5:9] = torch.tensor([-0.0, 0.0, -0.0, 0.0])
     index_M, error = indices_of(emulator, x_MN, "bf16", MODES[0], MISTAKES[mistake])
     assert error or not torch.equal(index_M, first_of_largest(x_MN))
+
+
+INTERPRETED = """
+import torch
+from test_argmax_known_length import DTYPES, first_of_largest, rows_of
+from kernelviz.ops.row_reduction import triton, triton_known_size
+torch.manual_seed(0)
+for module in (triton, triton_known_size):
+    for m, n in ((7, 2), (1, 1), (32, 13), (5, 300)):
+        for dtype in ("fp32", "fp16"):
+            x_MN = rows_of(m, n, dtype)
+            x_MN[0] = 0.0
+            x_MN[0, 0] = -0.0
+            assert torch.equal(module.bind_argmax(x_MN)(), first_of_largest(x_MN)), (module.__name__, m, n, dtype)
+print("equal")
+"""
+
+
+def test_kernels_in_triton_return_the_first_of_equal_elements_too() -> None:
+    pytest.importorskip("triton")
+    here = Path(__file__).parent
+    paths = os.pathsep.join((str(here.parents[1]), str(here.parent), str(here)))
+    done = subprocess.run(
+        [sys.executable, "-c", INTERPRETED],
+        env={**os.environ, "PYTHONPATH": paths, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "equal\n", done.stderr[-2000:]

@@ -25,10 +25,10 @@ contexts of 1,658 of 2 12.8 and 10.9."""
 
 
 def decode(problem: Problem, card: Card) -> tuple[str, ...]:
-    """CUDA C++ on tensor cores for up to 16 query heads of a key head, and Triton's scheduled kernel for more, which tensor cores
-    do not take; but a program of Triton for each key head for contexts whose keys are at most 8192 elements, and for those of at
-    most 256 tokens of more key heads than eight a multiprocessor; and Triton's split kernel for longer contexts of up to 4096
-    tokens of all key heads of 64, or 8192 of those of 256.
+    """CUDA C++ on tensor cores for up to 16 query heads of a key head, but a program of Triton for each key head for contexts
+    whose keys are at most 8192 elements, and for those of at most 256 tokens of more key heads than eight a multiprocessor;
+    Triton's scheduled kernel for more query heads, which tensor cores do not take; and Triton's split kernel for other contexts
+    of more than 64 tokens that are at most 4096 tokens of all key heads of 64, or 8192 of those of 256.
 
     H200: 19 contexts of 5 tokens with 32 query heads of 4 key heads of 64 take 2.65 us by a program for each key head, 4.26 for
     each query head, and 3.38 on tensor cores; 256 of 32 tokens with 4 key heads of 256 13.8 and 26.8 on tensor cores, and 21,336

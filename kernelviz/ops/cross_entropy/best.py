@@ -74,15 +74,15 @@ rows of 2 MiB take 155 us in clusters, and 197 if several blocks share a row."""
 
 def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
     """A block of CUDA C++ a row, or several short rows a block; of no more than two rows a multiprocessor programs of Triton, for
-    the size forward, of at most 16384 elements, and for any size backward, of at most 256, or 1024 whose number is a multiple of
-    16; a thread a row for rows of at most two elements forward and for more of at most 64 bytes, which backward are no more than
-    four accesses (nine if L2 holds the rows, one of many whole 16-byte vectors); programs for the size for others of at most 1024
-    elements, or 256 backward, that are no whole vectors and together at most four slabs of 4 KiB a multiprocessor, and backward
-    for rows of one element, for those that divide 16 bytes and L2 does not hold, and for more than sixteen uneven rows a
-    multiprocessor of at most 8192 elements; before these as pieces of shared memory so many uneven rows of at most 2 KiB (forward
-    fp32 256 bytes); forward, for longer rows that are no more than the multiprocessors, a cluster of blocks a row, or blocks all
-    over the GPU from 512 KiB on if clusters would leave multiprocessors without one, and beyond 1 MiB; and clusters for fewer
-    than four rows a multiprocessor of more than 1 MiB.
+    the size forward, of at most 16384 elements (of more than one row a multiprocessor only rows of more than 64 bytes), and for
+    any size backward, of at most 256, or 1024 whose number is a multiple of 16; a thread a row for rows of at most two elements
+    forward and for more of at most 64 bytes, which backward are no more than four accesses (nine if L2 holds the rows, one of
+    many whole 16-byte vectors); programs for the size for others of at most 1024 elements, or 256 backward, that are no whole
+    vectors and together at most four slabs of 4 KiB a multiprocessor, and backward for rows of one element, for those that divide
+    16 bytes and L2 does not hold, and for more than sixteen uneven rows a multiprocessor of at most 8192 elements; before these
+    as pieces of shared memory so many uneven rows of at most 2 KiB (forward fp32 256 bytes); forward, for longer rows that are no
+    more than the multiprocessors, a cluster of blocks a row, or blocks all over the GPU from 512 KiB on if clusters would leave
+    multiprocessors without one, and beyond 1 MiB; and clusters for fewer than four rows a multiprocessor of more than 1 MiB.
 
     H200: 23 rows of 33,855,006 bf16 take 592 us in clusters and 3,954 with a block each, 2048 of 128,256 take 118 in both;
     backward, 4 rows of 4096 bf16 take 1.7 us in CUDA C++ and 2.2 in Triton, one of 83,241,104 fp32 158 and 749. Backward, a

@@ -40,10 +40,10 @@ LONGEST_BATCHNORM_BYTES = LARGEST_GRID_Y * 512
 def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
     """Lanes of a warp for each of few short rows, which are together at most about 1000 lanes a multiprocessor, and a block for
     each of few others of up to about 16 KiB, with the length of a row as a constant; else Triton for rows of at most 4096, and
-    clusters of CUDA C++ for longer ones, persistent ones for more rows than run at once; several blocks a row for a few rows that
-    no cluster keeps; many short rows
-    as pieces of shared memory, without a ring for rows of more than 1 KiB that are together at most 6 MiB; blocks or clusters
-    of CUDA C++ for other short rows and those of no multiple of 16 elements.
+    persistent clusters of CUDA C++ for longer ones, or a cluster each for rows of more than 64 KiB that all run at once; several
+    blocks a row for a few rows that no cluster keeps; many short rows as pieces of shared memory, without a ring for rows of more
+    than 1 KiB that are together at most 6 MiB; blocks or clusters of CUDA C++ for other short rows and those of no multiple of 16
+    elements.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 1 KiB. H200, fp32: 19 rows
     of 17 took 1.49 us in Triton, which loads the weight once the row has arrived, 1.39 in torch.compile, and 62 of 13 take 1.27

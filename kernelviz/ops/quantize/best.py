@@ -23,9 +23,6 @@ SHORT_ROW = 8192
 """H200, fp8: 8192 rows of 8192 take 47 us in Triton and 48 in clusters; 2048 rows of 32768 take 54 and 48."""
 LONGEST_SLAB_ROW_BYTES = 256
 """`cuda_slab` has no kernel for longer rows."""
-SHORT_VECTOR_ROW_BYTES = 128
-"""From which on a program of Triton a row is faster, if rows are whole 16-byte vectors. H200: a million rows of 64 bf16 take
-48 us so and 51 as slabs, 10,000 of them 2.01 and 2.70; 10,000 rows of 33 take 7.77 and 2.42."""
 BLOCK_ROW_BYTES = 2**15
 """Of a row that a block has in registers, four vectors a thread. H200, fp8: 2048 rows of 16,384 fp16 take 23.1 us so and 24.7 in
 persistent clusters; 2048 of 32,768 bf16 48 in these."""
@@ -109,10 +106,10 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     """Lanes of a warp for each of few short rows, which are together at most about 1000 lanes a multiprocessor, and a block for
     each of few others of up to about 16 KiB, with the length of a row as a constant; else a block of CUDA C++ a row for short
     rows and those of no multiple of 16 elements; else Triton up to 2048 elements, and beyond clusters of CUDA C++, persistent
-    ones for more rows than run at once; several blocks a row for rows of more than 1 MiB that are fewer than multiprocessors, and
-    for others than whole 16-byte vectors of more than 512 KiB while half of L2 keeps the matrix;
-    one or several rows a thread or warp for rows of up to 256 bytes, but Triton from 96 bytes on if they are whole vectors; a
-    ring of slabs for many rows of up to 4 KiB that are not whole 16-byte vectors.
+    ones for more rows than run at once; several blocks a row for few rows of more than 1 MiB, and for others than whole 16-byte
+    vectors of more than 512 KiB while half of L2 keeps the matrix; one or several rows a thread or warp for rows of up to 256
+    bytes, but Triton from 96 bytes on if they are whole vectors; a ring of slabs for many rows of up to 4 KiB that are not whole
+    16-byte vectors.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. H200, fp16: 19 rows
     of 24.8 million, one block each, take 5984 us; bf16: 180,692 rows of 2, bytes of each stored apart, take 8.12 us; fp16: one
@@ -168,11 +165,6 @@ def _slab_ring(problem: Problem, card: Card, *, weighted: bool) -> bool:
     (m, n), itemsize_bytes = (problem.sizes[axis] for axis in "mn"), dtype_named(problem.dtype).itemsize_bytes
     many = number_slab(m, n, itemsize_bytes, card.multiprocessors, weighted=weighted) is not None
     return many and not whole_vectors(problem, "n")
-
-
-def _short_vectors(problem: Problem) -> bool:
-    """Whether rows are whole 16-byte vectors that slabs could have, but Triton reads faster."""
-    return SHORT_VECTOR_ROW_BYTES <= row_bytes(problem) <= LONGEST_SLAB_ROW_BYTES and whole_vectors(problem, "n")
 
 
 def _uneven(problem: Problem, card: Card) -> bool:

@@ -8,9 +8,9 @@ from kernelviz.ops.transpose.best import known_size
 
 
 def reshaped(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton's tiles for the size up to 2^23 elements, 2^21 if both sides are whole vectors, 2^20 if narrow, and for fp32 of at
-    most 512 rows or columns; beyond, one tile for all rows or columns if narrow, Triton's large tiles for 16-bit matrices of more
-    rows than columns that are not whole vectors, and else 16-byte vectors of CUDA C++.
+    """Triton's tiles for the size up to 2^23 elements, in 16 bits 2^21 if both sides are whole vectors and 2^20 if narrow, and
+    for fp32 of at most 512 rows or columns; beyond, one tile for all rows or columns if narrow, Triton's large tiles for 16-bit
+    matrices of more rows than columns that are not whole vectors, and else 16-byte vectors of CUDA C++.
 
     Two tiles that write parts of the same sectors of y are as many tiles apart as Triton has for the columns. H200: 16,028 rows
     of 1726 bf16 take 30.4 us in Triton's large tiles and 33.3 by vectors that span two aligned ones, 1246 rows of 51,296 106.2

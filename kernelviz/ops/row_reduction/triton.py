@@ -34,7 +34,8 @@ def argmax_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     indices = tl.zeros((BLOCK,), tl.int32)
     for first in range(0, n, BLOCK):
         at = first + columns
-        x = tl.load(x_ptr + start + at, mask=at < n, other=-float("inf")).to(tl.float32)
+        # Adding 0 makes -0 the same as 0, which it equals.
+        x = tl.load(x_ptr + start + at, mask=at < n, other=-float("inf")).to(tl.float32) + 0.0
         bits = x.to(tl.int32, bitcast=True)
         key = tl.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
         key = tl.where(x != x, 0x7FFFFFFF, key)

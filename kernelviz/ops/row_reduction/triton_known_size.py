@@ -39,8 +39,8 @@ def argmax_known_size_kernel(
         index = tl.zeros((ROWS,), tl.int32)
     else:
         at, inside = rows[:, None] * N + columns[None, :], is_element(rows, columns, M, N, ROWS, BLOCK)
-        x = tl.load(x_ptr + at, mask=inside, other=-float("inf")).to(tl.float32)
-        # Integers in the order of the floats, NaN above all.
+        # Adding 0 makes -0 the same as 0, which it equals. Integers in the order of the floats, NaN above all.
+        x = tl.load(x_ptr + at, mask=inside, other=-float("inf")).to(tl.float32) + 0.0
         bits = x.to(tl.int32, bitcast=True)
         key = tl.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
         key = tl.where(x != x, 0x7FFFFFFF, key)

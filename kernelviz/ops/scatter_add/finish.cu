@@ -16,8 +16,8 @@ struct alignas(sizeof(float) * CHUNK) Chunk {
     float of[CHUNK];
 };
 
-// `sums` is zero before the additions of each call and afterwards, so that no launch has to widen x first. x is left as it is where nothing was
-// added: of a large table, of which few rows get additions, only the sums are read. A sum that is not a number differs from zero.
+// `sums` is zero before the additions of each call and afterwards, so that no launch has to widen x first. A vector of x is left as it is where nothing
+// was added: of a large table, of which few rows get additions, only the sums are read. In other vectors, and behind the last one, -0 becomes 0. A sum that is not a number differs from zero.
 // A sum of -0 is left, which is zero, too.
 extern "C" __global__ void __launch_bounds__(256) scatter_finish(ELEMENT* x, float* sums, INDEX count) {
     const INDEX i = (INDEX)blockIdx.x * 256 + threadIdx.x, whole = count / EACH;

@@ -40,9 +40,9 @@ def _fills_tile(problem: Problem) -> bool:
 
 
 def transpose(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton's tiles for the size up to 2^23 elements, 2^21 if both sides are whole vectors, 2^20 if narrow, and for fp32 of at
-    most 512 rows or columns; beyond, Triton's large tiles where both sides are multiples of 16, or one is and the other is 4 or
-    8, one tile for all rows or columns of others that are narrow, and else 16-byte vectors of CUDA C++.
+    """Triton's tiles for the size up to 2^23 elements, in 16 bits 2^21 if both sides are whole vectors and 2^20 if narrow, and
+    for fp32 of at most 512 rows or columns; beyond, Triton's large tiles where both sides are multiples of 16, or one is and the
+    other is 4 or 8, one tile for all rows or columns of others that are narrow, and else 16-byte vectors of CUDA C++.
 
     Triton loads rows of another length in pieces. H200: 8 columns of 305,232 bf16 take 3.22 us in large tiles, 3.42 in tiles
     for the size and 3.48 interleaved, 4 of 12,112,336 43.8, 44.0 and 45.5, 16 of 4,194,304 63.4 and 64.7 interleaved.
