@@ -97,6 +97,21 @@ def test_list_b_of_attention_is_what_its_seed_draws_and_the_text_says_what_was_m
     assert f"seed `{list_b_attention.SEED}`" in PAGE
 
 
+def test_the_text_says_what_was_counted_in_the_sweeps() -> None:
+    names, *lines = (line.split("\t") for line in (tables.PAGE.parent / "h200-sweeps.tsv").read_text().splitlines())
+    counted = [dict(zip(names, line, strict=True)) for line in lines]
+    for sweep in ("sweep1", "sweep2", "sweep3"):
+        problems, compared, slower, worst, auto_slower = (
+            sum(int(one[name]) for one in counted if one["sweep"] == sweep)
+            for name in ("problems", "compared", "slower", "below_0.85", "auto_slower")
+        )
+        (row,) = (line for line in PAGE.splitlines() if line.startswith(f"| {sweep}, "))
+        said = f"| {problems:,} | {100 * (1 - slower / compared):.1f} % | {worst} |"
+        assert said in row
+        near = "-" if sweep == "sweep1" else f"{100 * (1 - auto_slower / problems):.1f} %"
+        assert row.endswith(f" {near} |")
+
+
 def test_the_text_says_what_was_measured_of_list_a() -> None:
     names, *lines = (line.split("\t") for line in (tables.PAGE.parent / "h200-list-a.tsv").read_text().splitlines())
     measured = [dict(zip(names, line, strict=True)) for line in lines]
