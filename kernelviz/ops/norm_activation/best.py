@@ -85,11 +85,12 @@ programs and 2.28 in CUDA C++."""
 FEW_EVEN_ROWS = 8
 """Rows of a multiple of 16 elements. H200: 8 rows of 262,144 fp16 take 4.82 us in Triton, of which each program has few rows,
 and 4.30 in CUDA C++; 512 rows of 16384 bf16 8.74 and 10.7."""
-FEW_OF_SHORT_ROWS, SHORT_VECTORS_BYTES, FEW_OF_VECTORS = 2**12, 64, 2**16
+FEW_OF_SHORT_ROWS, SHORT_VECTORS_BYTES, FEW_OF_VECTORS, PROGRAMS_OF_VECTORS = 2**12, 64, 2**16, 2048
 """Elements in rows of 2, 4 or 8 bytes, of which CUDA C++ has whole rows in a vector. H200: 3745 rows of 2 fp32 take 1.27 us so
 and 1.40 in Triton, 1117 of 4 bf16 1.27 and 1.24. And bytes of rows of whole 16-byte vectors, of which CUDA C++ has few channels a
-thread in longer ones, and elements in these, up to which Triton's programs have 256: 50,352 rows of 8 fp32 take 2.17 us in CUDA
-C++ and 2.09 in inductor's kernel; 512 of 180 fp32 1.82 and, in Triton's programs of 1024, 2.34; 8 of 6344 bf16 1.73 and 1.51."""
+thread in longer ones, elements in these, up to which Triton's programs have 256, and elements a multiprocessor from which on each
+has two programs of 1024: 50,352 rows of 8 fp32 take 2.17 us in CUDA C++ and 2.09 in inductor's kernel; 512 of 180 fp32 1.82 and
+2.34 in Triton, 8 of 6344 bf16 1.73 and 1.51, 3576 of 248 fp16 3.02 and 2.58."""
 FEW_ROWS, LARGE_BYTES = 32, 2**26
 """Of a matrix whose rows begin within vectors. H200: 16 rows of 11,190,089 bf16 take 269 us in Triton and 478 in CUDA C++, but
 2 rows of 1,186,381 fp32 36 and 12."""
@@ -97,7 +98,8 @@ FEW_ROWS, LARGE_BYTES = 32, 2**26
 
 def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
     """Triton, the matrix as one vector, up to 2^15 elements, or 2^12 in rows of 2, 4 or 8 bytes, and up to 2^21 where rows are
-    neither multiples of 16 elements nor, of more than 2^16, whole 16-byte vectors of more than 64 bytes; else Triton, a few rows
+    neither multiples of 16 elements nor, of more than 2^16 and less than two programs of 1024 elements a multiprocessor, whole
+    16-byte vectors of more than 64 bytes; else Triton, a few rows
     of the same channels a program, for more than 8 rows of a multiple of 16 elements that have at least 512 bytes or at most 4096
     elements a multiprocessor, and for 2 to 32 other rows of more than 64 MiB; else and where rows are too long for Triton's grid
     CUDA C++.
@@ -109,10 +111,10 @@ def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (2, 13), (16, 2**20 + 1), (2**20, 13), (2**20, 32), (1, 2**26), (1, 1), (29008, 16), (7, 46187))
-    >>> shapes = (*shapes, (8, 6344), (512, 184), (7108, 1))
+    >>> shapes = (*shapes, (8, 6344), (512, 184), (7108, 1), (3576, 248))
     >>> [batchnorm_relu(Problem(op="batchnorm_relu", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['triton_fused', 'triton_fused', 'cuda_columns', 'cuda_columns', 'cuda_columns', 'cuda_columns', 'triton_fused', \
-'triton_fused', 'triton_fused', 'triton_fused', 'cuda_columns', 'cuda_columns']
+'triton_fused', 'triton_fused', 'triton_fused', 'cuda_columns', 'cuda_columns', 'triton_fused']
     """
     m, n, of_row = problem.sizes["m"], problem.sizes["n"], row_bytes(problem)
     first, second = ("triton_fused", "cuda_columns"), ("cuda_columns", "triton_fused")
@@ -124,7 +126,8 @@ def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
         long = of_row >= SHORT_BATCHNORM_BYTES or elements_a_multiprocessor(m * n, card) <= ONE_WAVE
         return first if m > FEW_EVEN_ROWS and long else second
     if m * n <= UNEVEN_ELEMENTS:
+        few_programs = FEW_OF_VECTORS < m * n < PROGRAMS_OF_VECTORS * card.multiprocessors
         of_vectors = whole_vectors(problem, "n") and of_row > SHORT_VECTORS_BYTES
-        return second if of_vectors and m * n > FEW_OF_VECTORS else first
+        return second if of_vectors and few_programs else first
     few_long_rows_of_many_bytes = 1 < m <= FEW_ROWS and n > m and m * of_row > LARGE_BYTES
     return first if few_long_rows_of_many_bytes and not whole_vectors(problem, "n") else second

@@ -38,10 +38,10 @@ LONG_SLAB_ROW_BYTES, FEW_SLABS_BYTES = 1024, 6 * 2**20
 """Of longer rows of a smaller matrix, slabs without a ring are faster. H200, add_rmsnorm: 2424 rows of 1870 bytes take 7.31 us as
 slabs, 8.73 through a ring and 9.27 by a block each; norm_activation of 4516 rows of 1766 bytes 10.76, 8.50 and 14.6. Between the
 two, an estimate."""
-BLOCK_ROW_BYTES, SMALL_BLOCK_ROW_BYTES = 64 * 1024, 32 * 1024
-"""Of the longest rows that a block, and that a block of `cuda_cluster` keeps. H200, rmsnorm: 4742 rows of 55 KB take 141 us by a
-block each and 157 to 162 by clusters; layernorm of 17 rows of 54 KB 8.94 and 7.95; rmsnorm of 18 rows of 44 KB, whole vectors,
-2.99 by Triton's programs, 3.21 and 3.48."""
+BLOCK_ROW_BYTES, SMALL_BLOCK_ROW_BYTES = 64 * 1024, 48 * 1024
+"""Of the longest rows that a block keeps, and of those of few that begin within vectors. H200: rmsnorm of 4742 rows of 55 KB
+takes 141 us by a block each and 157 to 162 by clusters, layernorm of 17 rows of 54 KB 8.94 and 7.95, rmsnorm of 5 rows of 35 KB
+5.65 and 6.36, of 10 rows of 47 KB 5.28 and 5.50, of 18 of 44 KB, whole vectors, 2.99 by Triton's programs, 3.21 and 3.48."""
 CLUSTER_OF_8_ROW_BYTES = 256 * 1024
 """Of rows that are not whole 16-byte vectors, up to which a cluster of at most eight blocks each is faster than persistent
 clusters and than parts; of 16 blocks, few clusters run at once. H200: layernorm of 1240 rows of 81 KB takes 92 us by a cluster
@@ -72,8 +72,8 @@ def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """CUDA C++ for the length of a row (`known_tile`) where rows fit into the lanes of a warp or a few into a block each; several
     blocks a row for rows that no cluster keeps and for very few of more than 1 MiB; slabs for other rows of up to 2 KiB that are
     not whole 16-byte vectors; a program of Triton a row up to 16384 elements, or 64 KiB of few rows, if rows are multiples of 16
-    elements of at least 2 KiB and fill two thirds of a program; else a block of CUDA C++ a row up to 64 KiB, and clusters or
-    prefetched rows beyond.
+    elements of at least 2 KiB and fill two thirds of a program; else a block of CUDA C++ a row up to 64 KiB, or 48 KiB where
+    few rows begin within vectors, and clusters or prefetched rows beyond.
 
     Triton loads no vectors of other rows, and starting a program takes longer than a row of less than 2 KiB. A program processes
     a power of two elements.
@@ -128,7 +128,7 @@ def _without_triton(problem: Problem, card: Card) -> tuple[str, ...]:
     them are pieces of shared memory.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((2**20, 21), (2**18, 150), (500, 21), (100, 80), (4, 2**22), (4, 4099), (10, 23404), (5274, 6526))
+    >>> shapes = ((2**20, 21), (2**18, 150), (500, 21), (100, 80), (4, 2**22), (4, 4099), (10, 27175), (5274, 6526))
     >>> [_without_triton(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['cuda_slab_stages', 'cuda_slab_stages', 'cuda_columns', 'cuda_columns', 'cuda_split', 'cuda_columns', 'cuda_cluster', \
 'cuda_registers']
