@@ -85,12 +85,13 @@ programs and 2.28 in CUDA C++."""
 FEW_EVEN_ROWS = 8
 """Rows of a multiple of 16 elements. H200: 8 rows of 262,144 fp16 take 4.82 us in Triton, of which each program has few rows,
 and 4.30 in CUDA C++; 512 rows of 16384 bf16 8.74 and 10.7."""
-FEW_OF_SHORT_ROWS, SHORT_VECTORS_BYTES, FEW_OF_VECTORS, PROGRAMS_OF_VECTORS = 2**12, 64, 2**16, 2048
+FEW_OF_SHORT_ROWS = 2**12
 """Elements in rows of 2, 4 or 8 bytes, of which CUDA C++ has whole rows in a vector. H200: 3745 rows of 2 fp32 take 1.27 us so
-and 1.40 in Triton, 1117 of 4 bf16 1.27 and 1.24. And bytes of rows of whole 16-byte vectors, of which CUDA C++ has few channels a
-thread in longer ones, elements in these, up to which Triton's programs have 256, and elements a multiprocessor from which on each
-has two programs of 1024: 50,352 rows of 8 fp32 take 2.17 us in CUDA C++ and 2.09 in inductor's kernel; 512 of 180 fp32 1.82 and
-2.34 in Triton, 8 of 6344 bf16 1.73 and 1.51, 3576 of 248 fp16 3.02 and 2.58."""
+and 1.40 in Triton, 1117 of 4 bf16 1.27 and 1.24."""
+FEW_OF_VECTORS, ELEMENTS_OF_2_PROGRAMS = 2**16, 2048
+"""Elements in other rows of whole vectors, up to which Triton's programs have 256; and elements a multiprocessor, from which on
+each has two programs of 1024. H200, by Triton and CUDA C++: 8 rows of 6344 bf16 1.51 and 1.73 us, 512 of 180 fp32 2.34 and 1.82,
+65,536 of 4 1.82 and 1.83, 3576 of 248 fp16 2.58 and 3.02, 2161 of 420 fp32 3.38 and 3.44."""
 FEW_ROWS, LARGE_BYTES = 32, 2**26
 """Of a matrix whose rows begin within vectors. H200: 16 rows of 11,190,089 bf16 take 269 us in Triton and 478 in CUDA C++, but
 2 rows of 1,186,381 fp32 36 and 12."""
@@ -98,11 +99,10 @@ FEW_ROWS, LARGE_BYTES = 32, 2**26
 
 def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
     """Triton, the matrix as one vector, up to 2^15 elements, or 2^12 in rows of 2, 4 or 8 bytes, and up to 2^21 where rows are
-    neither multiples of 16 elements nor, of more than 2^16 and less than two programs of 1024 elements a multiprocessor, whole
-    16-byte vectors of more than 64 bytes; else Triton, a few rows
-    of the same channels a program, for more than 8 rows of a multiple of 16 elements that have at least 512 bytes or at most 4096
-    elements a multiprocessor, and for 2 to 32 other rows of more than 64 MiB; else and where rows are too long for Triton's grid
-    CUDA C++.
+    neither multiples of 16 elements nor, of more than 2^16 and less than 2048 a multiprocessor, whole 16-byte vectors; else
+    Triton, a few rows of the same channels a program, for more than 8 rows of a multiple of 16 elements that have at least 512
+    bytes or at most 4096 elements a multiprocessor, and for 2 to 32 rows that are not whole vectors and together more than 64
+    MiB; else and where rows are too long for Triton's grid CUDA C++.
 
     Triton loads no vectors of other rows, and has few threads a program for short ones. The kernels of few elements know the
     size of the matrix. H200, by Triton and CUDA C++: 300 rows of 3 fp32 1.43 and 1.53 us, 6 of 614 1.18 and 1.37, 8 of 2648 1.43
@@ -126,8 +126,7 @@ def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
         long = of_row >= SHORT_BATCHNORM_BYTES or elements_a_multiprocessor(m * n, card) <= ONE_WAVE
         return first if m > FEW_EVEN_ROWS and long else second
     if m * n <= UNEVEN_ELEMENTS:
-        few_programs = FEW_OF_VECTORS < m * n < PROGRAMS_OF_VECTORS * card.multiprocessors
-        of_vectors = whole_vectors(problem, "n") and of_row > SHORT_VECTORS_BYTES
-        return second if of_vectors and few_programs else first
-    few_long_rows_of_many_bytes = 1 < m <= FEW_ROWS and n > m and m * of_row > LARGE_BYTES
+        few_programs = FEW_OF_VECTORS < m * n < ELEMENTS_OF_2_PROGRAMS * card.multiprocessors
+        return second if few_programs and whole_vectors(problem, "n") else first
+    few_long_rows_of_many_bytes = 1 < m <= FEW_ROWS and m * of_row > LARGE_BYTES
     return first if few_long_rows_of_many_bytes and not whole_vectors(problem, "n") else second
