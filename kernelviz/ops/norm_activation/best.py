@@ -6,6 +6,7 @@ from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import (
     Card,
+    all_on_chip,
     elements_a_multiprocessor,
     few_long_rows,
     many_short_rows,
@@ -23,10 +24,8 @@ SHORT_ROW = 4096
 """H200: 16384 rows of 4096 take 69 us in triton_fused and 74 in cuda_columns; 8192 rows of 8192 take 74 and 72."""
 SHORT_BYTES = 1024
 """The gelu of a row of 1 KiB takes as long as the start of a program."""
-BLOCK_ROW_BYTES, CLUSTER = 64 * 1024, 8
-"""Of the longest row that a block keeps, and blocks of a cluster for longer ones. H200: 392 rows of 130 KB, whole 16-byte
-vectors, take 37.2 us by persistent clusters and 41.8 by one each, 16 rows of 236 KB 8.97 and 8.05; 386 rows of 48 KB 14.1 by
-persistent ones and 12.2 by a block each."""
+BLOCK_ROW_BYTES = 64 * 1024
+"""Of the longest row that a block keeps."""
 SLAB_ROW_BYTES, UNEVEN_SLAB_ROW_BYTES = 256, 2048
 """Of rows that are whole 16-byte vectors and of others, of which no slab has longer ones. H200: 300,000 rows of 192 bytes take
 31 us through a ring of slabs, 47 as slabs and 55 by warps; 1773 rows of 737 fp16 4.78, 4.39 and 6.39."""
@@ -39,11 +38,10 @@ LONGEST_BATCHNORM_BYTES = LARGEST_GRID_Y * 512
 
 def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
     """Lanes of a warp for each of few short rows, which are together at most about 1000 lanes a multiprocessor, and a block for
-    each of few others of up to about 16 KiB, with the length of a row as a constant; else Triton for rows of at most 4096, and
-    persistent clusters of CUDA C++ for longer ones, or a cluster each for rows of more than 64 KiB that all run at once; several
-    blocks a row for a few rows that no cluster keeps; many short rows as pieces of shared memory, without a ring for rows of more
-    than 1 KiB that are together at most 6 MiB; blocks or clusters of CUDA C++ for other short rows and those of no multiple of 16
-    elements.
+    each of few others of up to about 16 KiB, with the length of a row as a constant; else Triton for rows of at most 4096, and of
+    longer ones a block or cluster of CUDA C++ each if all are on chip at once, and persistent ones for more; several blocks a row
+    for a few rows that no cluster keeps; many short rows as pieces of shared memory, without a ring for rows of more than 1 KiB
+    that are together at most 6 MiB; blocks or clusters of CUDA C++ for other short rows and those of no multiple of 16 elements.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 1 KiB. H200, fp32: 19 rows
     of 17 took 1.49 us in Triton, which loads the weight once the row has arrived, 1.39 in torch.compile, and 62 of 13 take 1.27
@@ -54,7 +52,7 @@ def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> shapes = ((512, 4096), (512, 8192), (512, 4099), (2**20, 64), (2**20, 6), (1366, 6), (4, 2**22), (1773, 737), (77, 935))
     >>> shapes = (*shapes, (16, 118_016))
     >>> [layernorm_gelu(Problem(op="norm_activation", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_fused', 'cuda_columns', 'cuda_cluster', 'cuda_slab_stages', 'cuda_slab_stages', 'cuda_slab', 'cuda_split', \
+    ['triton_fused', 'cuda_cluster', 'cuda_cluster', 'cuda_slab_stages', 'cuda_slab_stages', 'cuda_slab', 'cuda_split', \
 'cuda_slab', 'cuda_slab', 'cuda_cluster']
     """
     m, n, itemsize_bytes = problem.sizes["m"], problem.sizes["n"], dtype_named(problem.dtype).itemsize_bytes
@@ -67,13 +65,13 @@ def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
         few_slabs = of_row > LONG_UNEVEN_BYTES and m * of_row <= FEW_SLABS_BYTES
         slabs = ("cuda_slab", "cuda_slab_stages")
         return (*(slabs if few_slabs else slabs[::-1]), "cuda_fused")
-    at_once = of_row > BLOCK_ROW_BYTES and m * CLUSTER <= card.multiprocessors
+    persistent = not all_on_chip(problem, card)
     if not triton_vectorises(n) or many_short_rows(problem, card, short_bytes=SHORT_BYTES):
-        persistent = whole and of_row > BLOCK_ROW_BYTES and not at_once
+        persistent = persistent and whole and of_row > BLOCK_ROW_BYTES
         return ("cuda_columns" if persistent else "cuda_cluster", "cuda_fused")
     if n <= SHORT_ROW:
         return ("triton_fused", "cuda_fused")
-    return ("cuda_cluster" if at_once else "cuda_columns", "triton_fused")
+    return ("cuda_columns" if persistent else "cuda_cluster", "triton_fused")
 
 
 SHORT_BATCHNORM_BYTES = 512

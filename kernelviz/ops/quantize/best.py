@@ -7,6 +7,7 @@ from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import (
     SHORT_ROW_BYTES,
     Card,
+    all_on_chip,
     few_long_rows,
     many_short_rows,
     row_bytes,
@@ -26,10 +27,6 @@ LONGEST_SLAB_ROW_BYTES = 256
 BLOCK_ROW_BYTES = 2**15
 """Of a row that a block has in registers, four vectors a thread. H200, fp8: 2048 rows of 16,384 fp16 take 23.1 us so and 24.7 in
 persistent clusters; 2048 of 32,768 bf16 48 in these."""
-ON_CHIP_BYTES = 2**17
-"""A multiprocessor's share of rows that are all on chip at once: half of its registers. H200, fp8: 32 rows of 93,924 fp32 take
-7.90 us in a cluster each and 9.25 in persistent clusters, with a normalisation 27 of 80,016 6.12
-and 7.26; int8: 256 rows of 131,072 fp32 61.4 and 41.9, 60 of 392,336 fp16 27.8 and 19.8."""
 FEW_ROWS_LENGTH = 4096
 """Elements of a row of no multiple of 16, of at most two rows a multiprocessor, up to which a program of Triton is faster. H200,
 fp8: 23 rows of 3699 fp32 take 1.92 us so and 2.25 by a block of CUDA C++ each, 237 of 1340 1.90 and 1.99; int8: 2 of 6767 bf16
@@ -97,8 +94,8 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     if _slab_ring(problem, card, weighted=False):
         return ("cuda_slab", "cuda_registers", "triton_row")
     if n > SHORT_ROW:
-        block = row_bytes(problem) <= BLOCK_ROW_BYTES
-        return ("cuda_registers" if block else _long(problem, card), "cuda_columns", "cuda_registers")
+        long = "cuda_cluster" if all_on_chip(problem, card) else "cuda_columns"
+        return ("cuda_registers" if row_bytes(problem) <= BLOCK_ROW_BYTES else long, "cuda_columns", "cuda_registers")
     few = m <= 2 * card.multiprocessors and n <= FEW_ROWS_LENGTH
     return ("cuda_registers", "triton_row") if _uneven(problem, card) and not few else ("triton_row", "cuda_registers")
 
@@ -139,13 +136,7 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("cuda_fused",)
     if n <= 2048:
         return ("triton_fused", "cuda_fused")
-    return (_long(problem, card), "cuda_fused")
-
-
-def _long(problem: Problem, card: Card) -> str:
-    """A cluster each for rows that are all on chip at once, and persistent clusters for more."""
-    on_chip = problem.sizes["m"] * row_bytes(problem) <= card.multiprocessors * ON_CHIP_BYTES
-    return "cuda_cluster" if on_chip else "cuda_columns"
+    return ("cuda_cluster" if all_on_chip(problem, card) else "cuda_columns", "cuda_fused")
 
 
 def _for_the_rows(problem: Problem) -> bool:
