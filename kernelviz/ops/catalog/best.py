@@ -27,6 +27,8 @@ H200: 11,069 rows of 31 fp32, which are 2.5, take argmax 1.85 us by programs and
 cross_entropy 1.82 and 2.54; 32,768 of 64 bf16, which are 7.8, take argmax 3.55 through a ring and 3.59 in torch_compile."""
 CLUSTER_ROW_BYTES = 2**20
 """Of a row. Longer ones take one block each in the kernels that keep rows on chip."""
+ON_CHIP_BYTES = 2**17
+"""A multiprocessor's share of rows that are all on chip at once: half of its registers."""
 SHORT_ROW_BYTES = 2048
 """An H200 starts a program each 0.6 ns: 2^20 programs took 631 us, for rows of 256 bytes and with 1 KiB for half as many rows;
 rows of 2 KiB take as long as their bytes."""
@@ -164,6 +166,21 @@ def few_long_rows(problem: Problem, card: Card, *, longest_bytes: int = CLUSTER_
     [True, True, False, False]
     """
     return problem.sizes["m"] < 4 * card.multiprocessors and row_bytes(problem) > longest_bytes
+
+
+def all_on_chip(problem: Problem, card: Card) -> bool:
+    """Whether all rows together fit into half of the registers of all multiprocessors: persistent clusters have no next rows.
+
+    H200, by a block or cluster a row and by persistent ones: quantize_fp8 of 32 rows of 93,924 fp32 7.90 and 9.25 us, with a
+    normalisation of 27 of 80,016 6.12 and 7.26; quantize_int8 of 256 rows of 131,072 fp32 61.4 and 41.9, of 60 of 392,336 fp16
+    27.8 and 19.8; norm_activation of 16 rows of 118,016 fp16 8.05 and 8.97, of 386 of 12,004 fp32, a few more, 12.2 and 14.1, of
+    392 of 65,240 bf16 41.8 and 37.2.
+
+    >>> shapes = ((32, 93_924), (256, 131_072), (512, 8192))
+    >>> [all_on_chip(Problem(op="quantize_fp8", sizes={"m": m, "n": n}, dtype="fp32"), H200) for m, n in shapes]
+    [True, False, True]
+    """
+    return problem.sizes["m"] * row_bytes(problem) <= ON_CHIP_BYTES * card.multiprocessors
 
 
 def is_narrow(problem: Problem) -> bool:

@@ -6,6 +6,7 @@ from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import (
     Card,
+    all_on_chip,
     elements_a_multiprocessor,
     few_long_rows,
     many_short_rows,
@@ -23,10 +24,8 @@ SHORT_ROW = 4096
 """H200: 16384 rows of 4096 take 69 us in triton_fused and 74 in cuda_columns; 8192 rows of 8192 take 74 and 72."""
 SHORT_BYTES = 1024
 """The gelu of a row of 1 KiB takes as long as the start of a program."""
-BLOCK_ROW_BYTES, CLUSTER = 64 * 1024, 8
-"""Of the longest row that a block keeps, and blocks of a cluster for longer ones. H200: 392 rows of 130 KB, whole 16-byte
-vectors, take 37.2 us by persistent clusters and 41.8 by one each, 16 rows of 236 KB 8.97 and 8.05; 386 rows of 48 KB 14.1 by
-persistent ones and 12.2 by a block each."""
+BLOCK_ROW_BYTES = 64 * 1024
+"""Of the longest row that a block keeps."""
 SLAB_ROW_BYTES, UNEVEN_SLAB_ROW_BYTES = 256, 2048
 """Of rows that are whole 16-byte vectors and of others, of which no slab has longer ones. H200: 300,000 rows of 192 bytes take
 31 us through a ring of slabs, 47 as slabs and 55 by warps; 1773 rows of 737 fp16 4.78, 4.39 and 6.39."""
@@ -39,11 +38,10 @@ LONGEST_BATCHNORM_BYTES = LARGEST_GRID_Y * 512
 
 def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
     """Lanes of a warp for each of few short rows, which are together at most about 1000 lanes a multiprocessor, and a block for
-    each of few others of up to about 16 KiB, with the length of a row as a constant; else Triton for rows of at most 4096, and
-    persistent clusters of CUDA C++ for longer ones, or a cluster each for rows of more than 64 KiB that all run at once; several
-    blocks a row for a few rows that no cluster keeps; many short rows as pieces of shared memory, without a ring for rows of more
-    than 1 KiB that are together at most 6 MiB; blocks or clusters of CUDA C++ for other short rows and those of no multiple of 16
-    elements.
+    each of few others of up to about 16 KiB, with the length of a row as a constant; else Triton for rows of at most 4096, and of
+    longer ones a block or cluster of CUDA C++ each if all are on chip at once, and persistent ones for more; several blocks a row
+    for a few rows that no cluster keeps; many short rows as pieces of shared memory, without a ring for rows of more than 1 KiB
+    that are together at most 6 MiB; blocks or clusters of CUDA C++ for other short rows and those of no multiple of 16 elements.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 1 KiB. H200, fp32: 19 rows
     of 17 took 1.49 us in Triton, which loads the weight once the row has arrived, 1.39 in torch.compile, and 62 of 13 take 1.27
@@ -54,7 +52,7 @@ def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> shapes = ((512, 4096), (512, 8192), (512, 4099), (2**20, 64), (2**20, 6), (1366, 6), (4, 2**22), (1773, 737), (77, 935))
     >>> shapes = (*shapes, (16, 118_016))
     >>> [layernorm_gelu(Problem(op="norm_activation", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
-    ['triton_fused', 'cuda_columns', 'cuda_cluster', 'cuda_slab_stages', 'cuda_slab_stages', 'cuda_slab', 'cuda_split', \
+    ['triton_fused', 'cuda_cluster', 'cuda_cluster', 'cuda_slab_stages', 'cuda_slab_stages', 'cuda_slab', 'cuda_split', \
 'cuda_slab', 'cuda_slab', 'cuda_cluster']
     """
     m, n, itemsize_bytes = problem.sizes["m"], problem.sizes["n"], dtype_named(problem.dtype).itemsize_bytes
@@ -67,13 +65,13 @@ def layernorm_gelu(problem: Problem, card: Card) -> tuple[str, ...]:
         few_slabs = of_row > LONG_UNEVEN_BYTES and m * of_row <= FEW_SLABS_BYTES
         slabs = ("cuda_slab", "cuda_slab_stages")
         return (*(slabs if few_slabs else slabs[::-1]), "cuda_fused")
-    at_once = of_row > BLOCK_ROW_BYTES and m * CLUSTER <= card.multiprocessors
+    persistent = not all_on_chip(problem, card)
     if not triton_vectorises(n) or many_short_rows(problem, card, short_bytes=SHORT_BYTES):
-        persistent = whole and of_row > BLOCK_ROW_BYTES and not at_once
+        persistent = persistent and whole and of_row > BLOCK_ROW_BYTES
         return ("cuda_columns" if persistent else "cuda_cluster", "cuda_fused")
     if n <= SHORT_ROW:
         return ("triton_fused", "cuda_fused")
-    return ("cuda_cluster" if at_once else "cuda_columns", "triton_fused")
+    return ("cuda_columns" if persistent else "cuda_cluster", "triton_fused")
 
 
 SHORT_BATCHNORM_BYTES = 512
@@ -85,11 +83,13 @@ programs and 2.28 in CUDA C++."""
 FEW_EVEN_ROWS = 8
 """Rows of a multiple of 16 elements. H200: 8 rows of 262,144 fp16 take 4.82 us in Triton, of which each program has few rows,
 and 4.30 in CUDA C++; 512 rows of 16384 bf16 8.74 and 10.7."""
-FEW_OF_SHORT_ROWS, SHORT_VECTORS_BYTES, FEW_OF_VECTORS = 2**12, 64, 2**16
+FEW_OF_SHORT_ROWS = 2**12
 """Elements in rows of 2, 4 or 8 bytes, of which CUDA C++ has whole rows in a vector. H200: 3745 rows of 2 fp32 take 1.27 us so
-and 1.40 in Triton, 1117 of 4 bf16 1.27 and 1.24. And bytes of rows of whole 16-byte vectors, of which CUDA C++ has few channels a
-thread in longer ones, and elements in these, up to which Triton's programs have 256: 50,352 rows of 8 fp32 take 2.17 us in CUDA
-C++ and 2.09 in inductor's kernel; 512 of 180 fp32 1.82 and, in Triton's programs of 1024, 2.34; 8 of 6344 bf16 1.73 and 1.51."""
+and 1.40 in Triton, 1117 of 4 bf16 1.27 and 1.24."""
+FEW_OF_VECTORS, ELEMENTS_OF_2_PROGRAMS = 2**16, 2048
+"""Elements in other rows of whole vectors, up to which Triton's programs have 256; and elements a multiprocessor, from which on
+each has two programs of 1024. H200, by Triton and CUDA C++: 8 rows of 6344 bf16 1.51 and 1.73 us, 512 of 180 fp32 2.34 and 1.82,
+65,536 of 4 1.82 and 1.83, 3576 of 248 fp16 2.58 and 3.02, 2161 of 420 fp32 3.38 and 3.44."""
 FEW_ROWS, LARGE_BYTES = 32, 2**26
 """Of a matrix whose rows begin within vectors. H200: 16 rows of 11,190,089 bf16 take 269 us in Triton and 478 in CUDA C++, but
 2 rows of 1,186,381 fp32 36 and 12."""
@@ -97,10 +97,10 @@ FEW_ROWS, LARGE_BYTES = 32, 2**26
 
 def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
     """Triton, the matrix as one vector, up to 2^15 elements, or 2^12 in rows of 2, 4 or 8 bytes, and up to 2^21 where rows are
-    neither multiples of 16 elements nor, of more than 2^16, whole 16-byte vectors of more than 64 bytes; else Triton, a few rows
-    of the same channels a program, for more than 8 rows of a multiple of 16 elements that have at least 512 bytes or at most 4096
-    elements a multiprocessor, and for 2 to 32 other rows of more than 64 MiB; else and where rows are too long for Triton's grid
-    CUDA C++.
+    neither multiples of 16 elements nor, of more than 2^16 and less than 2048 a multiprocessor, whole 16-byte vectors; else
+    Triton, a few rows of the same channels a program, for more than 8 rows of a multiple of 16 elements that have at least 512
+    bytes or at most 4096 elements a multiprocessor, and for 2 to 32 rows that are not whole vectors and together more than 64
+    MiB; else and where rows are too long for Triton's grid CUDA C++.
 
     Triton loads no vectors of other rows, and has few threads a program for short ones. The kernels of few elements know the
     size of the matrix. H200, by Triton and CUDA C++: 300 rows of 3 fp32 1.43 and 1.53 us, 6 of 614 1.18 and 1.37, 8 of 2648 1.43
@@ -109,10 +109,10 @@ def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (2, 13), (16, 2**20 + 1), (2**20, 13), (2**20, 32), (1, 2**26), (1, 1), (29008, 16), (7, 46187))
-    >>> shapes = (*shapes, (8, 6344), (512, 184), (7108, 1))
+    >>> shapes = (*shapes, (8, 6344), (512, 184), (7108, 1), (3576, 248))
     >>> [batchnorm_relu(Problem(op="batchnorm_relu", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['triton_fused', 'triton_fused', 'cuda_columns', 'cuda_columns', 'cuda_columns', 'cuda_columns', 'triton_fused', \
-'triton_fused', 'triton_fused', 'triton_fused', 'cuda_columns', 'cuda_columns']
+'triton_fused', 'triton_fused', 'triton_fused', 'cuda_columns', 'cuda_columns', 'triton_fused']
     """
     m, n, of_row = problem.sizes["m"], problem.sizes["n"], row_bytes(problem)
     first, second = ("triton_fused", "cuda_columns"), ("cuda_columns", "triton_fused")
@@ -124,7 +124,7 @@ def batchnorm_relu(problem: Problem, card: Card) -> tuple[str, ...]:
         long = of_row >= SHORT_BATCHNORM_BYTES or elements_a_multiprocessor(m * n, card) <= ONE_WAVE
         return first if m > FEW_EVEN_ROWS and long else second
     if m * n <= UNEVEN_ELEMENTS:
-        of_vectors = whole_vectors(problem, "n") and of_row > SHORT_VECTORS_BYTES
-        return second if of_vectors and m * n > FEW_OF_VECTORS else first
-    few_long_rows_of_many_bytes = 1 < m <= FEW_ROWS and n > m and m * of_row > LARGE_BYTES
+        few_programs = FEW_OF_VECTORS < m * n < ELEMENTS_OF_2_PROGRAMS * card.multiprocessors
+        return second if few_programs and whole_vectors(problem, "n") else first
+    few_long_rows_of_many_bytes = 1 < m <= FEW_ROWS and m * of_row > LARGE_BYTES
     return first if few_long_rows_of_many_bytes and not whole_vectors(problem, "n") else second

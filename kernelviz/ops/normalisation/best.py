@@ -38,10 +38,14 @@ LONG_SLAB_ROW_BYTES, FEW_SLABS_BYTES = 1024, 6 * 2**20
 """Of longer rows of a smaller matrix, slabs without a ring are faster. H200, add_rmsnorm: 2424 rows of 1870 bytes take 7.31 us as
 slabs, 8.73 through a ring and 9.27 by a block each; norm_activation of 4516 rows of 1766 bytes 10.76, 8.50 and 14.6. Between the
 two, an estimate."""
-BLOCK_ROW_BYTES, SMALL_BLOCK_ROW_BYTES = 64 * 1024, 32 * 1024
-"""Of the longest rows that a block, and that a block of `cuda_cluster` keeps. H200, rmsnorm: 4742 rows of 55 KB take 141 us by a
-block each and 157 to 162 by clusters; layernorm of 17 rows of 54 KB 8.94 and 7.95; rmsnorm of 18 rows of 44 KB, whole vectors,
-2.99 by Triton's programs, 3.21 and 3.48."""
+THREE_VECTORS_ROW_BYTES = (6, 12, 24)
+"""Of rows of which a thread of the ring reads three adjacent vectors straight into registers, each a part of a sector of L2;
+slabs without a ring are faster where such rows are many. H200, rmsnorm: 680,083 rows of 3 fp32, 8.2 MB, take 5.28 us as slabs
+and 5.65 in the ring, 73 million of 3 bf16 222 and 259; but norm_activation of 263,537 of 3 bf16, 1.6 MB, 3.03 and 2.42."""
+BLOCK_ROW_BYTES, SMALL_BLOCK_ROW_BYTES = 64 * 1024, 48 * 1024
+"""Of the longest rows that a block keeps, and of those of few that begin within vectors. H200: rmsnorm of 4742 rows of 55 KB
+takes 141 us by a block each and 157 to 162 by clusters, layernorm of 17 rows of 54 KB 8.94 and 7.95, rmsnorm of 5 rows of 35 KB
+5.65 and 6.36, of 10 rows of 47 KB 5.28 and 5.50, of 18 of 44 KB, whole vectors, 2.99 by Triton's programs, 3.21 and 3.48."""
 CLUSTER_OF_8_ROW_BYTES = 256 * 1024
 """Of rows that are not whole 16-byte vectors, up to which a cluster of at most eight blocks each is faster than persistent
 clusters and than parts; of 16 blocks, few clusters run at once. H200: layernorm of 1240 rows of 81 KB takes 92 us by a cluster
@@ -55,9 +59,8 @@ FEW_UNEVEN_SPLIT_ROWS = 3
 """The same of other rows of more than half as many bytes. H200, rmsnorm: 3 rows of 686 KB take 7.46 us in parts and 7.96 by
 clusters, 6 rows of 1.3 MB 13.0 and 8.48."""
 SPLIT_ROW_BYTES = 2**20
-LONGEST_BACKWARD_ROW = 2**18
-"""Elements of bf16 that the 16 blocks of a cluster hold: 512 KiB. The kernel for longer rows has one block a row."""
 LONGEST_BACKWARD_ROW_BYTES = 2**19
+"""Of a row that the 16 blocks of a cluster hold. The kernel for longer ones has one block a row."""
 SPLIT_BACKWARD_BYTES_A_ROW = 2048
 """Of a row for each row, from which on parts are faster: their second kernel passes over all rows one after the other, and a
 cluster over its own. H200: 3 rows of 7 KB take 6.68 us in parts and 7.80 by clusters, 21 rows of 121 KB 16.6 and 40.3, 36 rows of
@@ -72,8 +75,11 @@ def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
     """CUDA C++ for the length of a row (`known_tile`) where rows fit into the lanes of a warp or a few into a block each; several
     blocks a row for rows that no cluster keeps and for very few of more than 1 MiB; slabs for other rows of up to 2 KiB that are
     not whole 16-byte vectors; a program of Triton a row up to 16384 elements, or 64 KiB of few rows, if rows are multiples of 16
-    elements of at least 2 KiB and fill two thirds of a program; else a block of CUDA C++ a row up to 64 KiB, and clusters or
-    prefetched rows beyond.
+    elements of at least 2 KiB and fill two thirds of a program; else a block of CUDA C++ a row up to 64 KiB, or 48 KiB where
+    few rows begin within vectors, and clusters or prefetched rows beyond; backward, one block for few elements, slabs of rows of
+    up to 512 bytes, several blocks a row for few rows of more than 512 KiB or 2 KiB for each of them, persistent programs of
+    Triton for other rows of more than 512 KiB and for at least 64 of 2 to 16 KiB that are multiples of 16 elements, and clusters
+    for the rest.
 
     Triton loads no vectors of other rows, and starting a program takes longer than a row of less than 2 KiB. A program processes
     a power of two elements.
@@ -89,8 +95,8 @@ def rmsnorm(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def layernorm(problem: Problem, card: Card) -> tuple[str, ...]:
-    """As rmsnorm, but persistent programs of Triton for rows of 2 to 4 KiB of a matrix that fits into L2, and persistent clusters
-    for longer rows than Triton's programs keep.
+    """As rmsnorm, but persistent programs of Triton for rows of 2 to 4 KiB of a matrix that fits into L2, persistent clusters for
+    longer rows than Triton's programs keep, and backward no programs for fp32 of up to 512 KiB.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 8192), (32768, 2048), (8192, 1536), (512, 131072), (16, 4099), (3, 102693), (2**20, 8))
@@ -128,10 +134,10 @@ def _without_triton(problem: Problem, card: Card) -> tuple[str, ...]:
     them are pieces of shared memory.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> shapes = ((2**20, 21), (2**18, 150), (500, 21), (100, 80), (4, 2**22), (4, 4099), (10, 23404), (5274, 6526))
+    >>> shapes = ((2**20, 21), (2**18, 150), (500, 21), (100, 80), (4, 2**22), (4, 4099), (10, 27175), (5274, 6526), (2**25, 3))
     >>> [_without_triton(Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['cuda_slab_stages', 'cuda_slab_stages', 'cuda_columns', 'cuda_columns', 'cuda_split', 'cuda_columns', 'cuda_cluster', \
-'cuda_registers']
+'cuda_registers', 'cuda_slab']
     """
     m, n, of_row = problem.sizes["m"], problem.sizes["n"], row_bytes(problem)
     if problem.direction == "backward":
@@ -144,9 +150,10 @@ def _without_triton(problem: Problem, card: Card) -> tuple[str, ...]:
         return ()
     whole = whole_vectors(problem, "n")
     if not whole and slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
-        few_slabs = of_row > LONG_SLAB_ROW_BYTES and m * of_row <= FEW_SLABS_BYTES
-        slabs = ("cuda_slab", "cuda_slab_stages")
-        return (*(slabs if few_slabs else slabs[::-1]), "cuda_registers")
+        few = m * of_row <= FEW_SLABS_BYTES
+        ring = of_row <= LONG_SLAB_ROW_BYTES if few else of_row not in THREE_VECTORS_ROW_BYTES
+        slabs = ("cuda_slab_stages", "cuda_slab")
+        return (*(slabs if ring else slabs[::-1]), "cuda_registers")
     if m <= FEW_ROWS and of_row <= SHORT_VECTORS * VEC16_BYTES:
         return ("cuda_columns", "cuda_registers")
     if of_row <= BLOCK_ROW_BYTES:
@@ -245,6 +252,6 @@ def _backward(problem: Problem, card: Card) -> tuple[str, ...]:
     in_program = (
         SHORT_ROW_BYTES <= of_row <= PROGRAM_BACKWARD_ROW_BYTES and triton_vectorises(n) and m >= FEWEST_PROGRAMS
     )
-    if n > LONGEST_BACKWARD_ROW or (in_program and not (centred and problem.dtype == "fp32")):
+    if of_row > LONGEST_BACKWARD_ROW_BYTES or (in_program and not (centred and problem.dtype == "fp32")):
         return ("triton_persistent", "cuda_cluster")
     return ("cuda_cluster", "triton_persistent")

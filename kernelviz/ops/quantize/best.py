@@ -7,6 +7,7 @@ from kernelviz.core.problem import Problem
 from kernelviz.ops.catalog.best import (
     SHORT_ROW_BYTES,
     Card,
+    all_on_chip,
     few_long_rows,
     many_short_rows,
     row_bytes,
@@ -26,10 +27,10 @@ LONGEST_SLAB_ROW_BYTES = 256
 BLOCK_ROW_BYTES = 2**15
 """Of a row that a block has in registers, four vectors a thread. H200, fp8: 2048 rows of 16,384 fp16 take 23.1 us so and 24.7 in
 persistent clusters; 2048 of 32,768 bf16 48 in these."""
-ON_CHIP_BYTES = 2**17
-"""A multiprocessor's share of rows that are all on chip at once: half of its registers. H200, fp8: 32 rows of 93,924 fp32 take
-7.90 us in a cluster each and 9.25 in persistent clusters; int8: 256 rows of 131,072 fp32 61.4 and 41.9, 60 of 392,336 fp16 27.8
-and 19.8."""
+FEW_ROWS_LENGTH = 4096
+"""Elements of a row of no multiple of 16, of at most two rows a multiprocessor, up to which a program of Triton is faster. H200,
+fp8: 23 rows of 3699 fp32 take 1.92 us so and 2.25 by a block of CUDA C++ each, 237 of 1340 1.90 and 1.99; int8: 2 of 6767 bf16
+3.31 and 2.25."""
 FEW_ELEMENTS, SOME_ELEMENTS, SHORT_KNOWN_ROW = 2**19, 2**21, 1024
 """Of all rows, of all rows of which Triton loads four elements at once, and of one, for Triton compiled for them. H200, int8:
 20,893 rows of 60 bf16 take 2.45 us so and 3.49 as slabs, 22,256 of one fp16 1.35 and 1.37, and 1.25 in torch.compile, but
@@ -46,8 +47,6 @@ slabs, 1,202,328 rows of 8 bf16 8.85 by blocks and 9.22 as slabs."""
 SHORT_WEIGHTED_ROW_BYTES = 96
 """The same with a normalisation. H200: 1,347,592 rows of 48 bf16 take 60.2 us so and 67.6 as slabs; 49,240 of 16 2.05 and
 1.93."""
-WEIGHTED_BLOCK_ROW_BYTES, CLUSTER = 64 * 1024, 8
-"""Of the longest rows that one block keeps, and blocks of a cluster for longer ones."""
 UNEVEN_SPLIT_ROW_BYTES = 2**19
 """Of rows that are not whole 16-byte vectors, which persistent clusters do not process, from which on parts are faster than a
 cluster of 16 blocks while L2 keeps the matrix. H200, with a normalisation: 5 rows of 882 KB take 12.2 us in parts and 15.9 by
@@ -60,21 +59,21 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     for fp32 of 4, 8, 224 to 255, or whole vectors of 256 bytes to 2 KiB; up to 256 bytes, Triton for multiples of 16 elements of
     at least 64 bytes, several rows a block of CUDA C++ for shorter whole vectors of 16-bit numbers, and slabs of rows for the
     rest; a ring of slabs for many rows of up to 4 KiB that are not whole vectors; a program of Triton a row up to 8192 elements,
-    but a block of CUDA C++ for no multiple of 16 elements and short rows, unless few of up to 2048; of longer rows a block each
+    but a block of CUDA C++ for no multiple of 16 elements and short rows, unless few of up to 4096; of longer rows a block each
     up to 32 KiB, a cluster each if all are on chip at once, and persistent clusters for more.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. No cluster holds
     a row of more than 1 MiB, and one block a row would leave multiprocessors idle. H200, int8: 213,637 rows of 104 fp16,
     whole vectors, take 19.0 us as slabs and 164 in Triton; 1,328,300 of 180 fp32 271.8 in Triton for the rows and 304.2 by a
     block of CUDA C++; 276,663 rows of 674 fp32 221.5 in a ring of slabs, 231.8 in Triton, 269.4 by a block of CUDA C++ a row and
-    210.8 in torch.compile; 237 rows of 1340 fp32 1.90 in Triton and 1.99 by a block a row.
+    210.8 in torch.compile.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((512, 8192), (512, 131072), (512, 4099), (2**20, 64), (19, 2**20), (2**20, 30), (128, 128), (2**17, 1083))
     >>> [quantize(Problem(op="quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['triton_row', 'cuda_columns', 'cuda_registers', 'triton_row', 'cuda_split', 'cuda_slab', 'cuda_slab', \
 'cuda_slab']
-    >>> shapes = ((2**20, 104), (89, 157), (32, 93_924), (237, 1340))
+    >>> shapes = ((2**20, 104), (89, 157), (32, 93_924), (23, 3699))
     >>> [quantize(Problem(op="quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['cuda_slab', 'triton_known_length', 'cuda_cluster', 'triton_row']
     """
@@ -95,21 +94,20 @@ def quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     if _slab_ring(problem, card, weighted=False):
         return ("cuda_slab", "cuda_registers", "triton_row")
     if n > SHORT_ROW:
-        on_chip = m * row_bytes(problem) <= card.multiprocessors * ON_CHIP_BYTES
-        long = "cuda_cluster" if on_chip else "cuda_columns"
+        long = "cuda_cluster" if all_on_chip(problem, card) else "cuda_columns"
         return ("cuda_registers" if row_bytes(problem) <= BLOCK_ROW_BYTES else long, "cuda_columns", "cuda_registers")
-    few = m <= 2 * card.multiprocessors and n <= 2 * SHORT_KNOWN_ROW
+    few = m <= 2 * card.multiprocessors and n <= FEW_ROWS_LENGTH
     return ("cuda_registers", "triton_row") if _uneven(problem, card) and not few else ("triton_row", "cuda_registers")
 
 
 def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
     """Lanes of a warp for each of few short rows, which are together at most about 1000 lanes a multiprocessor, and a block for
     each of few others of up to about 16 KiB, with the length of a row as a constant; else a block of CUDA C++ a row for short
-    rows and those of no multiple of 16 elements; else Triton up to 2048 elements, and beyond clusters of CUDA C++, persistent
-    ones for more rows than run at once; several blocks a row for few rows of more than 1 MiB, and for others than whole 16-byte
-    vectors of more than 512 KiB while half of L2 keeps the matrix; one or several rows a thread or warp for rows of up to 256
-    bytes, but Triton from 96 bytes on if they are whole vectors; a ring of slabs for many rows of up to 4 KiB that are not whole
-    16-byte vectors.
+    rows and those of no multiple of 16 elements; else Triton up to 2048 elements, and beyond a cluster each if all are on chip at
+    once, and persistent clusters for more; several blocks a row for few rows of more than 1 MiB, and for others than whole
+    16-byte vectors of more than 512 KiB while half of L2 keeps the matrix; one or several rows a thread or warp for rows of up
+    to 256 bytes, but Triton from 96 bytes on for multiples of 16 elements; a ring of slabs for many rows of up to 4 KiB that are
+    not whole 16-byte vectors.
 
     Triton loads no vectors of such rows, and starting a program takes longer than a row of less than 2 KiB. H200, fp16: 19 rows
     of 24.8 million, one block each, take 5984 us; bf16: 180,692 rows of 2, bytes of each stored apart, take 8.12 us; fp16: one
@@ -118,7 +116,7 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (32768, 2048), (8192, 8192), (32768, 2047), (19, 24_846_327), (180_692, 2), (2**16, 64), (1, 26))
-    >>> shapes = (*shapes, (4, 50_048), (5, 440_927))
+    >>> shapes = (*shapes, (27, 80_016), (5, 440_927))
     >>> [rmsnorm_quantize(Problem(op="rmsnorm_quantize_fp8", sizes={"m": m, "n": n}, dtype="bf16"), H200)[0] for m, n in shapes]
     ['cuda_slab', 'triton_fused', 'cuda_columns', 'cuda_slab', 'cuda_split', 'cuda_slab', 'triton_fused', 'cuda_slab', \
 'cuda_cluster', 'cuda_split']
@@ -138,9 +136,7 @@ def rmsnorm_quantize(problem: Problem, card: Card) -> tuple[str, ...]:
         return ("cuda_fused",)
     if n <= 2048:
         return ("triton_fused", "cuda_fused")
-    few_blocks = m <= card.multiprocessors and of_row <= WEIGHTED_BLOCK_ROW_BYTES
-    clusters = few_blocks or m * CLUSTER <= card.multiprocessors
-    return ("cuda_cluster" if clusters else "cuda_columns", "cuda_fused")
+    return ("cuda_cluster" if all_on_chip(problem, card) else "cuda_columns", "cuda_fused")
 
 
 def _for_the_rows(problem: Problem) -> bool:
