@@ -12,9 +12,10 @@ from kernelviz.ops.catalog.best import (
     triton_vectorises,
 )
 
-FEWEST, KNOWN_ELEMENTS = 2**9, 2**17
-"""Between which Triton's kernel for the size is fastest. H200: 98 bf16 take 1.10 us so and 1.06 with an element a thread, 846
-fp16 0.97 and 1.00, 2,604 bf16 1.20 and 1.22; 280,642 fp16 1.56 and by vectors by size 1.62, but 492,176 fp32 2.11 and 1.92."""
+FEWEST, KNOWN_ELEMENTS, KNOWN_PAIRS_BYTES = 2**9, 2**17, 2**20
+"""Between which Triton's kernel for the size is fastest, and bytes of an even number, which it loads in pairs or more. H200: 98
+bf16 take 1.10 us so and 1.06 with an element a thread, 846 fp16 0.97 and 1.00, 2,604 bf16 1.20 and 1.22; 280,642 fp16 1.56 and by
+vectors by size 1.62, 524,288 1.62 and 1.68, but 492,176 fp32 2.11 and 1.92."""
 SOME_BYTES = 2**22
 """H200: 492,176 fp32 take 1.92 us with vectors by size in CUDA C++ and 2.06 in Triton's blocks, 2^21 bf16 3.13 and 3.20."""
 BULK_BYTES = 2**25
@@ -25,9 +26,9 @@ fp32 take 21.04 us by bulk copies, 21.19 with a vector a thread and 21.79 by vec
 
 def copy(problem: Problem, card: Card) -> tuple[str, ...]:
     """An element a thread up to 2^9 elements, or behind an offset up to 2^15, or up to 1024 a multiprocessor where that is no
-    multiple of 16 bytes; else the kernel for the size up to 2^17 elements without an offset; else 16-byte vectors of CUDA C++, as
-    many a thread as suit the size, but for vectors that begin on 16 bytes Triton's blocks beyond 4 MiB for multiples of 16
-    elements, and bulk copies beyond 32 MiB for others.
+    multiple of 16 bytes; else, without an offset, the kernel for the size up to 2^17 elements, and for even numbers up to 1 MiB;
+    else 16-byte vectors of CUDA C++, as many a thread as suit the size, but for vectors that begin on 16 bytes Triton's blocks
+    beyond 4 MiB for multiples of 16 elements, and bulk copies beyond 32 MiB for others.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> places = ((512, 0), (5001, 0), (5001, 4), (2**20, 4), (2**21, 0), (2**23 + 1, 0), (2**23 + 1, 4))
@@ -36,7 +37,8 @@ def copy(problem: Problem, card: Card) -> tuple[str, ...]:
     """
     n, offset = problem.sizes["n"], problem.sizes.get("o", 0)
     on_16_bytes = offset % TMA_BYTES == 0
-    if offset == 0 and FEWEST < n <= KNOWN_ELEMENTS:
+    known = n <= KNOWN_ELEMENTS or (n % 2 == 0 and row_bytes(problem) <= KNOWN_PAIRS_BYTES)
+    if offset == 0 and n > FEWEST and known:
         return ("triton_known_size", "cuda_known_size", "cuda_scalar")
     if n <= ONE_ELEMENT_A_THREAD or (not on_16_bytes and elements_a_multiprocessor(n, card) <= 1024):
         return ("cuda_scalar", "cuda_adaptive")
