@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, row_bytes, triton_vectorises
+from kernelviz.ops.catalog.best import Card, row_bytes
 
 VECTOR_BYTES, SHORT_ROW_UNITS = 16, 64
 """`cuda_vec16_unrolled` copies units: the widest pieces of 2 to 16 bytes of which all rows consist. H200, us by its kernels and
@@ -37,14 +37,11 @@ BLOCK_ROW_BYTES, LONGEST_BLOCK_ROW_BYTES, BLOCKS_BYTES = 256 * 16, 2**16, 2**28
 block for each row is as fast as other kernels: H200, 131,072 rows of 8 KiB take 238 us by blocks and 239 by units with four
 vectors a thread, 4096 of 16 KiB 17.6, 17.8 and 16.9 in torch.compile, whose threads have two vectors, as those of the units now,
 14,680 of 50 KB 186 and 216. The bytes are estimates."""
-TILED_ROW_BYTES, TILED_ROWS = 2, 2**22
-"""Of rows of one 16-bit element, which a thread copies two at once. H200: 96 million take 233 us so and 217 in Triton's tiles,
-63,903 take 2.99 and 3.18; 152 million, which are no multiple of 16, take 366 and 740. The number is an estimate."""
 
 
 def rows(problem: Problem, card: Card) -> tuple[str, ...]:
     """Units of CUDA C++, except for programs of Triton for several rows of at most 16 bytes in all, and for few rows of many
-    2-byte units and up to 8 KiB; tiles of Triton for a multiple of 16 rows, 2^22 or more, of one 16-bit element; slices for 1
+    2-byte units and up to 8 KiB; slices for 1
     MiB of rows of more than 2 KiB that have 2-byte units, or of others whose ids are half as many again as rows, whole vectors
     only of more than 16 KiB in a table of at least 8 MiB; and blocks for 256 MiB of rows of 4 to 64 KiB in whole vectors.
 
@@ -52,7 +49,8 @@ def rows(problem: Problem, card: Card) -> tuple[str, ...]:
     number of multiprocessors. Slices read a row that several ids name once.
 
     Units of few rows are compiled for their length and have no branch. H200: one row of 19 fp32 takes 1.46 us so and 1.50 by a
-    program of Triton, 16 rows of 4096 bf16 1.71 and 1.75; 1,366 rows of 48 bytes take 1.89 us so and 1.92 in tiles.
+    program of Triton, 16 rows of 4096 bf16 1.71 and 1.75; 1,366 rows of 48 bytes take 1.89 us so and 1.92 in Triton's tiles, 152
+    million of 2 bytes 366 and 740.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> def best(v, t, d, dtype="bf16"):
@@ -63,8 +61,8 @@ def rows(problem: Problem, card: Card) -> tuple[str, ...]:
     ['cuda_slices', 'cuda_slices', 'cuda_vec16_unrolled', 'cuda_slices', 'cuda_vec16_unrolled']
     >>> best(65536, 65536, 4096)
     'cuda_row_vec16'
-    >>> [best(*sizes) for sizes in ((5311, 100, 393), (5311, 3, 1), (1, 1, 1), (5, 1, 3), (8, 96353920, 1), (3, 151943914, 1))]
-    ['triton_row', 'triton_row', 'cuda_vec16_unrolled', 'cuda_vec16_unrolled', 'triton_tile', 'cuda_vec16_unrolled']
+    >>> [best(*sizes) for sizes in ((5311, 100, 393), (5311, 3, 1), (1, 1, 1), (5, 1, 3), (3, 151943914, 1))]
+    ['triton_row', 'triton_row', 'cuda_vec16_unrolled', 'cuda_vec16_unrolled', 'cuda_vec16_unrolled']
     """
     of_row, v, t = row_bytes(problem, "d"), problem.sizes["v"], problem.sizes["t"]
     unit, in_all = math.gcd(of_row, VECTOR_BYTES), t * of_row
@@ -72,8 +70,6 @@ def rows(problem: Problem, card: Card) -> tuple[str, ...]:
     few_of_many_units = t <= card.multiprocessors and small and SHORT_ROW_UNITS * unit < of_row <= FEW_ROW_BYTES
     if v > 1 and ((t > 1 and in_all <= FEWEST_BYTES) or few_of_many_units):
         return ("triton_row", "cuda_vec16_unrolled")
-    if of_row <= TILED_ROW_BYTES and t >= TILED_ROWS and triton_vectorises(t):
-        return ("triton_tile", "cuda_vec16_unrolled")
     shared = 2 * t >= 3 * v
     if unit < VECTOR_BYTES:
         sliced = of_row > SHIFTED_ROW_BYTES and (small or shared)
