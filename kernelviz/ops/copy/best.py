@@ -49,26 +49,25 @@ def copy(problem: Problem, card: Card) -> tuple[str, ...]:
     return ("cuda_adaptive", "cuda_vec16")
 
 
-LONG_STRIDE, THREADS_OF_MULTIPROCESSOR = 8, 2048
-"""The stride from which on a 16-byte vector has at most one element, and the most threads that run at once. H200: 175,752 bf16
-of stride 8 take 1.80 us with an element a thread and 1.85 in the kernel that chooses its loads, 164,208 of 16 2.41 and 2.50,
-1,108,807 fp16 of stride 2 3.89 and 2.82."""
+SECTOR_BYTES = 32
+"""The least that a load reads of memory, so that strides of as many bytes leave nothing to share between elements. H200: 164,208
+bf16 of stride 16 take 2.41 us with an element a thread and 2.50 in the kernel that chooses its loads, 37,369,760 287.8 and 287.9,
+14,581,368 of 64 252 and 313; but of 16 bytes, 32,897,376 fp32 of stride 4 take 156 and 147, and 1,108,807 fp16 of 2 3.89 and
+2.82."""
 
 
 def strided(problem: Problem, card: Card) -> tuple[str, ...]:
-    """An element a thread up to 2^15 elements, and of a stride of at least 8 while all threads run at once, 2048 a
-    multiprocessor; else the kernel that chooses its loads by the stride.
+    """An element a thread up to 2^15 elements, and of a stride of at least 32 bytes; else the kernel that chooses its loads by
+    the stride.
 
     H200: 4447 fp16 of stride 1 take 1.22 us with an element a thread and 1.33 with vectors, 135,602 bf16 1.51 and 1.46.
 
     >>> from kernelviz.ops.catalog.best import H200
-    >>> strided(Problem(op="strided_copy", sizes={"n": 67108864, "s": 8}, dtype="fp32"), H200)[0]
-    'cuda_adaptive'
-    >>> [strided(Problem(op="strided_copy", sizes={"n": 2**17, "s": s}, dtype="fp32"), H200)[0] for s in (1, 8)]
-    ['cuda_adaptive', 'cuda_scalar']
+    >>> [strided(Problem(op="strided_copy", sizes={"n": 2**26, "s": s}, dtype="fp32"), H200)[0] for s in (1, 4, 8)]
+    ['cuda_adaptive', 'cuda_adaptive', 'cuda_scalar']
+    >>> strided(Problem(op="strided_copy", sizes={"n": 2**15, "s": 1}, dtype="fp32"), H200)[0]
+    'cuda_scalar'
     """
-    n = problem.sizes["n"]
-    at_once = problem.sizes["s"] >= LONG_STRIDE and elements_a_multiprocessor(n, card) <= THREADS_OF_MULTIPROCESSOR
-    if n <= ONE_ELEMENT_A_THREAD or at_once:
+    if problem.sizes["n"] <= ONE_ELEMENT_A_THREAD or row_bytes(problem, "s") >= SECTOR_BYTES:
         return ("cuda_scalar", "cuda_adaptive")
     return ("cuda_adaptive", "cuda_unrolled")
