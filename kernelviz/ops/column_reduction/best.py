@@ -12,6 +12,9 @@ FEW_COLUMNS = 256
 PERIODIC_COLUMNS = 64
 """With more columns, there is one periodic block for each multiprocessor, for the same reason. H200, us with periodic blocks and
 in strips: 32,768 rows of 128 bf16 8.56 and 7.21, 38,331 of 144 fp32 12.1 and 10.2."""
+PERIODIC_BYTES = 2**25
+"""Of rows that begin within vectors, from which these sums are a small part. H200: 184,880 rows of 163 fp16 take 21.0 us with
+periodic blocks and 21.6 in strips, 837,401 of 170 bf16 69.8 and 76.2."""
 CLUSTER_BYTES = 256 * 1024
 """Of a matrix that one cluster adds up."""
 ROWS_OF_WIDE = 64
@@ -30,7 +33,8 @@ VECTOR_BYTES = 16
 WIDE_STRIP_BYTES, SHORT_BYTES, SMALL_BYTES = 64, 2**20, 2**22
 """The width of a strip with whole sectors; and bytes of a matrix of such rows of few columns, up to which strips of all rows by
 clusters, or by parts of the rows whatever they fill, take less than the sums of periodic blocks. H200, us in strips, in parts
-and in periodic blocks: 7,889 rows of 30 fp32 (0.9 MB) 3.84, 4.65 and 5.20, 20,728 (2.5 MB) 7.71, 5.37 and 5.84; 32,768 of 128
+and in periodic blocks: 7,889 rows of 30 fp32 (0.9 MB) 3.84, 4.65 and 5.20, 20,728 (2.5 MB) 7.71, 5.37 and 5.84; 152
+of 56 bf16 1.51 in strips and 1.82 in one cluster; 32,768 of 128
 bf16 (8 MB) 12.7, 7.21 and 8.56. The bytes are estimates."""
 
 
@@ -52,9 +56,10 @@ def strip_is_half_full(problem: Problem) -> bool:
 
 def columns(problem: Problem, card: Card) -> tuple[str, ...]:
     """One pass for up to 8 rows, 64 wide ones, and up to 32 rows of 2^14 elements in all or of up to 2^16 columns without 8-byte
-    vectors; up to 256 columns one cluster for at most 256 KiB; strips of all rows for up to 512 of them and 16 MiB, or for rows
-    of 64 bytes and 1 MiB, if rows are whole vectors of 8 bytes; the matrix as one vector for up to 64 columns that leave strips
-    more than half empty, except for 4 MiB of rows of 64 bytes; else parts of the rows.
+    vectors; strips of all rows, if these are whole vectors of 8 bytes and have at least 64, for up to 1 MiB, or 16 MiB of at most
+    512 rows; up to 256 columns one cluster for at most 256 KiB; the matrix as one vector for up to 64 columns that leave strips
+    more than half empty, except for 4 MiB of rows of 64 bytes, and for 65 to 256 columns that are not whole 16-byte vectors and
+    32 MiB; else parts of the rows.
 
     Wide rows have two blocks of 256 vectors for each multiprocessor.
 
@@ -72,13 +77,16 @@ def columns(problem: Problem, card: Card) -> tuple[str, ...]:
     known = m <= KNOWN_ROWS and (m * n <= KNOWN_ELEMENTS or (n <= KNOWN_COLUMNS and not vectors))
     if m <= FEW_ROWS or (m <= ROWS_OF_WIDE and wide) or known:
         return ("cuda_few_rows", *fallback)
-    if n <= FEW_COLUMNS and m * of_row <= CLUSTER_BYTES:
-        return ("cuda_cluster", "cuda_periodic", *fallback)
     whole_sectors = of_row >= WIDE_STRIP_BYTES
-    strip_bytes = STRIP_BYTES if m <= STRIP_ROWS and n > FEW_COLUMNS else SHORT_BYTES
+    strip_bytes = STRIP_BYTES if m <= STRIP_ROWS else SHORT_BYTES
     if vectors and whole_sectors and m * of_row <= strip_bytes:
         return ("cuda_strips", *fallback)
+    if n <= FEW_COLUMNS and m * of_row <= CLUSTER_BYTES:
+        return ("cuda_cluster", "cuda_periodic", *fallback)
     is_small = whole_sectors and m * of_row <= SMALL_BYTES
-    if n <= PERIODIC_COLUMNS and not strip_is_half_full(problem) and not is_small:
+    many = m * of_row >= PERIODIC_BYTES and not whole_vectors(problem, "n")
+    if (many and PERIODIC_COLUMNS < n <= FEW_COLUMNS) or (
+        n <= PERIODIC_COLUMNS and not strip_is_half_full(problem) and not is_small
+    ):
         return ("cuda_periodic", *fallback)
     return fallback

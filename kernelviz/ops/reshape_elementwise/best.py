@@ -8,7 +8,7 @@ from kernelviz.ops.transpose.best import known_size
 
 
 def reshaped(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Triton's tiles for the size up to 2^23 elements, in 16 bits 2^21 if both sides are whole vectors and 2^20 if narrow, and
+    """Triton's tiles for the size up to 2^23 elements, in 16 bits 2^21 if narrow or if both sides are whole vectors, and
     for fp32 of at most 512 rows or columns; beyond, one tile for all rows or columns if narrow, Triton's large tiles for 16-bit
     matrices of more rows than columns that are not whole vectors, and else 16-byte vectors of CUDA C++.
 
@@ -24,7 +24,7 @@ def reshaped(problem: Problem, card: Card) -> tuple[str, ...]:
     """
     m, n = problem.sizes["m"], problem.sizes["n"]
     if known_size(problem):
-        return ("triton_known_size", "triton_fused")
+        return ("triton_known_size", "cuda_interleave" if is_narrow(problem) else "triton_fused")
     if is_narrow(problem):
         return ("cuda_interleave", "triton_known_size")
     if problem.dtype == "fp32" or m <= n or whole_vectors(problem, "m", "n"):

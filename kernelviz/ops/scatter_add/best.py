@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.best import Card, whole_vectors
+from kernelviz.ops.catalog.best import Card, row_bytes, whole_vectors
 
 WARP = 32
+VECTOR_BYTES = 16
+"""Bytes of a row, from which on vectors of elements are added at once. H200: bf16, 60 million rows of 2 to 348,459 take 821 us
+one by one and 944 in vectors, 8,990 of one to 24 4.17 and 4.36, 29,705 of 8 to 435 5.99 and 4.93."""
 COPIED_SUMS, UNEVEN_SUMS, SHARED_SUMS = 1800, 7264, 2**14
 """fp32 numbers of which a block of an H200 has 32 copies in shared memory, 8, and at least two. H200, us in shared memory and by
 the best other kernel: 25,073 uneven rows to 4,359 numbers 101 and 146, 160,867 to 8,503 753 and 342; 57.9 million additions to
@@ -26,6 +29,11 @@ FEW_ADDITIONS, FEW_FP32_ADDITIONS = 2**23, 2**22
 launch. H200, us by atomic additions and by segments: bf16, 176 rows of 13,586 to 3 sums (4.8 million) 11.6 and 14.8, 38,352 of 64
 to 609,272 (44 million) 50.0 and 31.4. The numbers are estimates."""
 
+SPARSE = 16
+"""Times as many sums as rows, so that the table decides, of which atomic additions in 16 bits copy each element to fp32 and back
+(12 bytes) and segments read and write it (4). H200: bf16, 134,201 rows of 13 to 7.5 million take 429 us by additions and 132 by
+segments, 65,536 of 2 to 16.8 million 152 and 108; 14,827 of 31 to 96,028 9.51 and 17.6."""
+
 FEW_ROWS, FEW_LONG_ROWS = 1024, 2**22
 """Of src, as few_rows.MOST_ROWS, and elements of src where rows have the same id: each row is read before its block knows that
 another one adds it. H200: bf16, 13 rows of 746,931 to other sums each take 61 us in one launch and 67 by segments; 488 of
@@ -45,8 +53,9 @@ each sum or more."""
 
 def segments(problem: Problem, card: Card) -> tuple[str, ...]:
     """In 16 bits one launch for at most 1,024 rows of different ids, or of 2^22 elements with up to 16 rows for a sum; sums in
-    shared memory for few sums of many rows; segments of sorted ids for rows of at least 32 elements, except for few
-    additions or sums; else atomic additions, in Triton's tiles for uneven fp32 rows of 128 elements and many of 8 in 16 bits.
+    shared memory for few sums of many rows; segments of sorted ids for rows of at least 32 elements, or in 16 bits of a 16th as
+    many rows as sums, except for few additions or sums; else atomic additions, one by one in rows of less than 16 bytes, and in
+    Triton's tiles for uneven fp32 rows of 128 elements and many of 8 in 16 bits.
 
     Few sums of many rows are up to 1,800 fp32 numbers, 7,264 of uneven rows, or 2^14 of such of fewer than 32 elements, with 384
     rows for each sum and four additions for each number of a block. Sorting the ids takes as long for a short row as for a long
@@ -61,13 +70,13 @@ def segments(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> def best(v, t, d, dtype="bf16"):
     ...     return segments(Problem(op="scatter_add", sizes={"v": v, "t": t, "d": d}, dtype=dtype), H200)[0]
     >>> [best(8192, 262144, d) for d in (1024, 2)]
-    ['cuda_segments', 'cuda_atomics_vec16']
+    ['cuda_segments', 'cuda_atomics']
     >>> best(512, 2**25, 2), best(1, 526337, 64, "fp32"), best(5, 175285, 161), best(11, 160867, 773)
     ('cuda_shared', 'cuda_shared', 'cuda_shared', 'cuda_segments')
     >>> best(5, 4, 130440), best(118, 13, 746931), best(16, 488, 420424), best(56, 1193240, 552)
     ('cuda_few_rows', 'cuda_few_rows', 'cuda_segments', 'cuda_atomics_vec16')
     >>> best(7462943, 134201, 13), best(2043, 17236, 34, "fp32"), best(7, 100, 3835, "fp32"), best(3, 25073, 1453)
-    ('cuda_atomics_vec16', 'cuda_atomics_vec16', 'triton_atomics', 'cuda_shared')
+    ('cuda_segments', 'cuda_atomics_vec16', 'triton_atomics', 'cuda_shared')
     """
     v, t, d = (problem.sizes[axis] for axis in ("v", "t", "d"))
     is_fp32, even = problem.dtype == "fp32", whole_vectors(problem, "d")
@@ -82,8 +91,12 @@ def segments(problem: Problem, card: Card) -> tuple[str, ...]:
         tiles = not even and d >= TILE_ROW and t * d >= TILE_ADDITIONS
     else:
         tiles = TILE_ROW_16BIT <= d < WARP and v <= t // 16 and t * d >= TILE_ADDITIONS_16BIT
-    atomics = ("triton_atomics", "cuda_atomics_vec16") if tiles else ("cuda_atomics_vec16", "triton_atomics")
-    if d < WARP:
+    if row_bytes(problem, "d") < VECTOR_BYTES:
+        atomics = ("cuda_atomics", "cuda_atomics_vec16", "triton_atomics")
+    else:
+        atomics = ("triton_atomics", "cuda_atomics_vec16") if tiles else ("cuda_atomics_vec16", "triton_atomics")
+    sparse = not is_fp32 and v >= SPARSE * t
+    if d < WARP and not sparse:
         return atomics
     few = t * d <= FEW_FP32_ADDITIONS if is_fp32 else (v + 2 * t) * d <= FEW_ADDITIONS
     if few or (v * d <= FEW_SUMS and even):
