@@ -14,19 +14,20 @@ STREAMING_BYTES = 2**25
 
 
 def scale(problem: Problem, card: Card) -> tuple[str, ...]:
-    """The kernel for the size up to 2^17 elements, and for even numbers up to 2^20; else 16-byte vectors of CUDA C++, as many
-    a thread as suit the size up to 32 MiB.
+    """The kernel for the size up to 2^17 elements, and for even numbers up to 2^20; else Triton's blocks for multiples of 16
+    elements; for others 16-byte vectors of CUDA C++, as many a thread as suit the size up to 32 MiB.
 
-    Triton's blocks are as fast for multiples of 16 elements only. H200: 2^22 fp16 take 4.99 us in them and 4.83 by vectors by
-    size, 2^24 bf16 15.51 and 15.67.
+    Triton loads no vectors under a mask of another length, unless it knows the length.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> lengths = (500, 1001, 2**20, 2**21, 2**20 + 4, 2**23 + 4)
     >>> [scale(Problem(op="scale", sizes={"n": n}, dtype="fp32"), H200)[0] for n in lengths]
-    ['triton_known_size', 'triton_known_size', 'triton_known_size', 'cuda_adaptive', 'cuda_adaptive', 'cuda_vec16']
+    ['triton_known_size', 'triton_known_size', 'triton_known_size', 'triton_block', 'cuda_adaptive', 'cuda_vec16']
     """
     n = problem.sizes["n"]
     if n <= KNOWN_ELEMENTS or (n % 2 == 0 and n <= KNOWN_PAIRS):
         return ("triton_known_size", "triton_block" if triton_vectorises(n) else "cuda_adaptive")
+    if triton_vectorises(n):
+        return ("triton_block", "cuda_adaptive")
     streaming = row_bytes(problem) <= STREAMING_BYTES
     return ("cuda_adaptive", "cuda_vec16") if streaming else ("cuda_vec16", "cuda_adaptive")
