@@ -134,13 +134,14 @@ def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def with_grad(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Clusters of blocks, persistent ones for rows of whole 16-byte vectors, or a block a row; programs of Triton for the size for
-    no more than two rows a multiprocessor, of at most 1 KiB, or of at most 8192 elements that are no whole vectors, and for more
-    of the latter that are together at most four slabs of 4 KiB a multiprocessor; a thread a row for rows of at most two elements,
-    or of at most 64 bytes that are no more than four accesses, or seven if L2 holds the rows; as pieces of shared memory more
-    rows than sixteen a multiprocessor, of at most 2 KiB (fp32 256 bytes) that are no whole vectors, or of at most 128 bytes that
-    are; several blocks a row for rows beyond 2.25 MiB that are at most two a multiprocessor, and beyond 524,288 elements if
-    clusters would leave multiprocessors without one.
+    """Clusters of blocks, persistent ones for rows of whole 16-byte vectors, or a block a row; programs of Triton for the size
+    for no more than two rows a multiprocessor, of at most 1 KiB, or of at most 8192 elements that are no whole vectors; a thread
+    a row for rows of at most two elements, or of at most 64 bytes that are no more than four accesses, or seven if L2 holds the
+    rows; for more rows of at most 1024 elements that are no whole vectors and together at most four slabs of 4 KiB a
+    multiprocessor programs for the size, too; as pieces of shared memory more rows than sixteen a multiprocessor, of at most
+    2 KiB (fp32 256 bytes) that are no whole vectors, or of at most 128 bytes that are; several blocks a row for rows beyond
+    2.25 MiB that are at most two a multiprocessor, and beyond 524,288 elements if clusters would leave multiprocessors without
+    one.
 
     H200: 4,517 rows of 26 fp16 take 1.87 us by programs for the size, and 2.55 through a ring of slabs; 1,078,606 of 3 bf16 13.8,
     and 7.9 by a thread each. Few short rows take latency alone, and CUDA C++ waits for the elements before and after the vectors
