@@ -16,9 +16,9 @@ THREAD_ROW_BYTES = 64
 SLAB_ROW_BYTES = 1024
 """H200, 16 bits: 200,000 rows of 512 bytes take 27 us as slabs, 41 by warps; 753,792 of 960 bytes 164 and 218; 300,000 of 666
 bytes, which begin within vectors, 67 and 92."""
-FEW_ROW = 1024
+FEW_ROW = 4096
 """Elements of a row that a program of Triton sums at once. H200: 64 rows of 512 fp32 take 1.51 us so, 1.63 by the kernel that
-prefetches; 3 of 312 bf16 1.39 and 1.49."""
+prefetches; 3 of 312 bf16 1.39 and 1.49, 2 of 2,095 fp16 1.53 and 1.63, 62 of 3,699 bf16 1.83 and 1.84."""
 TILE_ROW_BYTES = 512
 """Of a row of whole vectors up to which such a program has 4 KiB of each of many. H200: 12,841 rows of 116 fp32 take 3.00 us so,
 3.46 through a ring and 3.75 by warps; 1,903,283 of 52 94.3 and 97.4."""
@@ -41,7 +41,7 @@ packed maximum takes 1.74 and programs 1.79."""
 def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
     """The kernel that prefetches vectors and chooses threads and parts of a row by size; programs of Triton for the size for more
     rows than multiprocessors of whole 16-byte vectors, of more than 128 and up to 512 bytes; short rows that are few, or whole
-    vectors of at most 128 bytes, or equal parts of one, by the kernel for their length; others of at most 1024 elements that are
+    vectors of at most 128 bytes, or equal parts of one, by the kernel for their length; others of at most 4096 elements that are
     at most four slabs of 4 KiB a multiprocessor by programs for the size, too; many of at most 1 KiB as pieces of shared memory.
 
     A warp has more threads than a short row has vectors.
