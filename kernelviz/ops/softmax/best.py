@@ -19,11 +19,11 @@ from kernelviz.ops.catalog.best import (
 CLUSTER = 8
 """Blocks of a cluster."""
 SHORT_ROW_BYTES = 128
-"""Of a row of whole 16-byte vectors that threads of `cuda_slab_stages` have in registers, H200: 524,288 rows of 32 bf16 take 15.5
-us so, and 25.7 by warps; and of many rows of a power of two elements, of which programs of Triton for the size leave no thread
-idle, in us by these and by the best of CUDA C++: 18,511,256 of 8 bf16 136 and 147, 8,388,608 of 32 fp32 519 and 538; backward,
-where rows of more than 32 bytes are inferred, 32,768 of 16 bf16 1.75 and 1.81, 393 of one fp16 1.08 and 1.31, 33,554,432 of 4
-bf16 183 and 181; but forward 62,669,654 of one fp16 72.7 and 62.2, because such a program has 2 KiB."""
+"""Of a row of whole 16-byte vectors that threads of `cuda_slab_stages` have in registers, and of a power of two elements, of
+which programs of Triton for the size leave no thread idle. H200: 524,288 rows of 32 bf16 take 15.5 us by the first, 25.7 by
+warps; in us by the second and by the best of CUDA C++, 18,511,256 of 8 bf16 136 and 147, 8,388,608 of 32 fp32 519 and 538;
+backward, where rows of more than 32 bytes are inferred, 32,768 of 16 bf16 1.75 and 1.81, 393 of one fp16 1.08 and 1.31,
+33,554,432 of 4 bf16 183 and 181; but forward 62,669,654 of one fp16 72.7 and 62.2, because such a program has 2 KiB."""
 SLAB_ROW_BYTES = 2048
 """Of other rows. H200: a million rows of 42 bytes take 21 us through a ring of slabs, 26 as slabs and 109 by warps; 53,316 of 670
 bytes 19.7 and 25.3 by warps; from 1 KiB on inferred from `cross_entropy_with_grad`. 200,000 rows of 400 bytes, which are whole
@@ -38,7 +38,8 @@ LONGEST_PROGRAM = 8192
 of 6,626 bf16 17.9 and 19.5; 1,015 of 11,015 28.5 and 19.2."""
 SPLIT_ROW_BYTES = 2**18
 """Backward, of a row. H200: one row of 284,624 bytes takes 5.7 us by blocks all over the GPU, 7.5 in a cluster; 7 of 349,860
-bytes 8.8 and 8.0; 254 of 597,394 bytes 195 and 130."""
+bytes 8.8 and 8.0; 254 of 597,394 bytes 195 and 130. Forward, of rows of 1 to 2.25 MiB, a quarter of the multiprocessors is
+inferred from `cross_entropy_with_grad`, where 8 of 2,086,272 bytes take 15.2 and 13.1."""
 
 
 def softmax(problem: Problem, card: Card) -> tuple[str, ...]:
