@@ -61,8 +61,8 @@ def row_sum(problem: Problem, card: Card) -> tuple[str, ...]:
     if _few_short_rows(problem) or part or (whole and of_row <= KNOWN_VECTOR_BYTES):
         return ("cuda_known_length", "cuda_streamed")
     if few_slabs(problem, card) and n <= FEW_ROW:
-        others = "triton_block_per_row" if m <= card.multiprocessors else "cuda_slab_stages"
-        return ("triton_known_size", others, "cuda_streamed")
+        second = "triton_block_per_row" if m <= card.multiprocessors else "cuda_slab_stages"
+        return ("triton_known_size", second, "cuda_streamed")
     if slabs_of_rows(problem, card, longest_bytes=SLAB_ROW_BYTES):
         return ("cuda_slab_stages", "cuda_slab", "cuda_streamed")
     return ("cuda_streamed", "cuda_adaptive")
@@ -94,8 +94,8 @@ def argmax(problem: Problem, card: Card) -> tuple[str, ...]:
     if n <= ARGMAX_TINY_ROW or (n <= ARGMAX_WARP and _few_short_rows(problem)):
         return ("cuda_known_length", "cuda_slab", "cuda_slab_stages")
     if n <= ARGMAX_ROW and few_slabs(problem, card):
-        others = "triton_block_per_row" if problem.sizes["m"] <= card.multiprocessors else "cuda_slab_stages"
-        return ("triton_known_size", others, "cuda_words")
+        second = "triton_block_per_row" if problem.sizes["m"] <= card.multiprocessors else "cuda_slab_stages"
+        return ("triton_known_size", second, "cuda_words")
     if problem.dtype == "fp32" and row_bytes(problem) <= THREAD_ROW_BYTES and not whole_vectors(problem, "n"):
         return ("cuda_row_per_thread", "cuda_words")
     if slabs_of_rows(problem, card, longest_bytes=ARGMAX_SLAB_ROW_BYTES):
