@@ -16,8 +16,13 @@ WAVES, LONG_CONTEXT = 8, 256
 """Programs a multiprocessor beyond which contexts of at most so many tokens have one for each key head. H200: 25,232 of 92 with
 heads of 64 take 236 us so, 304 on tensor cores, 8,768 of 152 with heads of 128 171 and 204, 3,520 of 152 with heads of 256 the
 same in both."""
-SHORT_CONTEXT = 64
-"""Tokens that one block of `mma.cu` computes at once, of heads of 256; of more it adds the parts of several blocks."""
+WIDE_HEAD = 256
+"""Elements of a head of so many short contexts that Triton's scheduled kernel takes from pages. H200: 1,024 of 2 tokens with 2
+key heads take 23.9 us so, and 25.6 by a program for each key head, 83,417 of 15 with 4 3,210 and 3,478, 32,768 of 2 with 2 1,428
+and 3,282; 44,147 of 4 with one of 128 364 and 361."""
+SHORT_ELEMENTS = 2**14
+"""Of the keys of a context up to which `mma.cu` computes them in one or two tiles; of more it adds the parts of several blocks.
+H200: 134 tokens of a key head of 64 take 3.22 us so, and 5.16 by Triton's split kernel."""
 FEW_TOKENS = {64: 4096, 256: 8192}
 """Of all contexts and key heads, by elements of a head, up to which Triton's split kernel is chosen. H200: 400 tokens of 4 key
 heads of 64 take 5.07 us so and 6.08 on tensor cores, 2,571 of 2 7.13 and 6.62; heads of 256: 6,137 of one 11.9 and 18.3, 6
@@ -27,8 +32,9 @@ contexts of 1,658 of 2 12.8 and 10.9."""
 def decode(problem: Problem, card: Card) -> tuple[str, ...]:
     """CUDA C++ on tensor cores for up to 16 query heads of a key head, but a program of Triton for each key head for contexts
     whose keys are at most 8192 elements, and for those of at most 256 tokens of more key heads than eight a multiprocessor;
-    Triton's scheduled kernel for more query heads, which tensor cores do not take; and Triton's split kernel for other contexts
-    of more than 64 tokens that are at most 4096 tokens of all key heads of 64, or 8192 of those of 256.
+    Triton's scheduled kernel for more query heads, which tensor cores do not take, and for contexts in pages that are both so
+    short and so many, with heads of 256; and Triton's split kernel for other contexts whose keys are more than 16384 elements, if
+    all are at most 4096 tokens of key heads of 64, or 8192 of those of 256.
 
     H200: 19 contexts of 5 tokens with 32 query heads of 4 key heads of 64 take 2.65 us by a program for each key head, 4.26 for
     each query head, and 3.38 on tensor cores; 256 of 32 tokens with 4 key heads of 256 13.8 and 26.8 on tensor cores, and 21,336
@@ -44,19 +50,21 @@ def decode(problem: Problem, card: Card) -> tuple[str, ...]:
     >>> wide = {"b": 81861, "l": 1, "hq": 4, "hk": 4, "d": 128}
     >>> one = {"b": 1, "l": 1, "hq": 4, "hk": 1, "d": 64}
     >>> problems = [Problem(op="attention_decode", sizes=s, dtype="bf16") for s in (sizes, short, few, wide, one)]
+    >>> pages = {"b": 1024, "l": 2, "hq": 16, "hk": 2, "d": 256}
+    >>> problems.append(Problem(op="paged_attention_decode", sizes=pages, dtype="bf16"))
     >>> [decode(problem, H200)[0] for problem in problems]
-    ['cuda_mma', 'triton_packed', 'triton_split', 'triton_packed', 'triton_packed']
+    ['cuda_mma', 'triton_packed', 'triton_split', 'triton_packed', 'triton_packed', 'triton_scheduled']
     """
     s = problem.sizes
     query_heads, key_heads, length = s["hq"], s["hk"], s["l"]
     on_tensor_cores = query_heads <= MOST_GROUP * key_heads
     usual = "cuda_mma" if on_tensor_cores else "triton_scheduled"
     programs, of_head = s["b"] * key_heads, s["d"]
-    by_key_head = length * of_head <= STEP_ELEMENTS or (
-        length <= LONG_CONTEXT and programs > WAVES * card.multiprocessors
-    )
-    if on_tensor_cores and by_key_head:
+    short, many = length * of_head <= STEP_ELEMENTS, programs > WAVES * card.multiprocessors
+    if short and many and of_head == WIDE_HEAD and problem.op == "paged_attention_decode":
+        return ("triton_scheduled", "triton_packed")
+    if on_tensor_cores and (short or (many and length <= LONG_CONTEXT)):
         return ("triton_packed", usual)
-    if length > SHORT_CONTEXT and programs * length <= FEW_TOKENS.get(of_head, 0):
+    if length * of_head > SHORT_ELEMENTS and programs * length <= FEW_TOKENS.get(of_head, 0):
         return ("triton_split", usual)
     return ("cuda_mma", "triton_scheduled") if on_tensor_cores else ("triton_scheduled",)

@@ -39,15 +39,12 @@ LONGEST_PROGRAM = 8192
 BACKWARD_ROW = 256
 """Elements of a row backward of which Triton loads no vectors: an estimate. H200: 152 rows of 680 fp32 take 2.13 us in Triton,
 1.77 in CUDA C++; 64 of 1024 fp16 1.41 and 1.59."""
-FEWEST_COLUMNS_BYTES = 96 * 1024
-"""Of a row for which persistent clusters have enough threads: an estimate. H200: 352 rows of 67,956 bytes take 18 us in clusters
-and 22.2 in persistent ones, 40 of 267,040 bytes 12.8 and 9.8."""
 THREAD_ROW_BYTES, THREAD_ACCESSES = 64, 4
 """A row of which `cuda_known_length` has a thread, and of those with a gradient the accesses up to which slabs gain nothing."""
-CACHED_ACCESSES = 9
-"""The same where L2 holds more rows than programs of Triton are chosen for, so that it joins what the accesses write: an
-estimate. H200: 314,985 rows of 10 fp16, which are five accesses, take 5.4 us by a thread each, 6.8 through a ring of slabs;
-backward, 1,396,833 of 15 fp16 189 and 26."""
+CACHED_ACCESSES = 7
+"""The same where L2 holds the rows, so that it joins what the accesses write. H200, with gradient: 314,985 rows of 10 fp16, which
+are five accesses, take 5.4 us by a thread each, 6.8 through a ring of slabs; 7,485 of 5 fp32 1.54, and 1.69 by programs for the
+size, but 2,752 of 18 bf16, nine accesses, 1.96 and 1.75; backward, 1,396,833 of 15 fp16 189 and 26 through a ring."""
 SLAB_ROW_BYTES = 2048
 """Up to which many rows that begin within 16-byte vectors are processed in shared memory. H200: 36,058 rows of 1,654 bytes take
 23.1 us so, and 26.7 with a block each; with gradient, 125,119 of 1,518 bytes 108 and 122."""
@@ -75,39 +72,40 @@ rows of 2 MiB take 155 us in clusters, and 197 if several blocks share a row."""
 def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
     """A block of CUDA C++ a row, or several short rows a block; of no more than two rows a multiprocessor programs of Triton, for
     the size forward, of at most 16384 elements (of more than one row a multiprocessor only rows of more than 64 bytes), and for
-    any size backward, of at most 256, or 1024 whose number is a multiple of 16; a thread a row for rows of at most two elements
-    forward and for more of at most 64 bytes, which backward are no more than four accesses (nine if L2 holds the rows, one of
-    many whole 16-byte vectors); programs for the size for others of at most 1024 elements, or 256 backward, that are no whole
-    vectors and together at most four slabs of 4 KiB a multiprocessor, and backward for rows of one element, for those that divide
-    16 bytes and L2 does not hold, and for more than sixteen uneven rows a multiprocessor of at most 8192 elements; before these
-    as pieces of shared memory so many uneven rows of at most 2 KiB (forward fp32 256 bytes); forward, for longer rows that are no
-    more than the multiprocessors, a cluster of blocks a row, or blocks all over the GPU from 512 KiB on if clusters would leave
-    multiprocessors without one, and beyond 1 MiB; and clusters for fewer than four rows a multiprocessor of more than 1 MiB.
+    any size backward, of at most 256, or 1024 whose number is a multiple of 16; programs for the size forward for more rows of
+    more than two elements that divide a 16-byte vector; a thread a row for rows of at most two elements forward and for more of
+    at most 64 bytes, which backward are no more than four accesses (seven if L2 holds the rows, one of many whole vectors);
+    programs for the size for others of at most 1024 elements, or 256 backward, that are no whole vectors and together at most
+    four slabs of 4 KiB a multiprocessor, and backward for more than sixteen uneven rows a multiprocessor of at most 8192
+    elements; before these as pieces of shared memory so many uneven rows of at most 2 KiB (forward fp32 256 bytes); forward, for
+    longer rows that are no more than the multiprocessors, a cluster of blocks a row, or blocks all over the GPU from 512 KiB on
+    if clusters would leave multiprocessors without one, and beyond 1 MiB; and clusters for fewer than four rows a multiprocessor
+    of more than 1 MiB.
 
     H200: 23 rows of 33,855,006 bf16 take 592 us in clusters and 3,954 with a block each, 2048 of 128,256 take 118 in both;
+    284,717 of 4 bf16 take 2.9 us by programs for the size, which have no idle thread then, and 3.5 by a thread each;
     backward, 4 rows of 4096 bf16 take 1.7 us in CUDA C++ and 2.2 in Triton, one of 83,241,104 fp32 158 and 749. Backward, a
     thread writes 16 bytes of each of 32 rows at a time: 982,968 rows of 64 bytes take 50 us so, and 32 by warps.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((16, 4096), (4096, 4096), (16, 128256), (500, 2**22), (2, 2**23), (10**6, 3), (10**6, 91), (10**6, 96))
+    >>> shapes = (*shapes, (10**6, 4))
     >>> [cross_entropy(Problem(op="cross_entropy", sizes={"m": m, "v": v}, dtype="bf16"), H200)[0] for m, v in shapes]
     ['triton_known_size', 'cuda_row', 'cuda_cluster', 'cuda_cluster', 'cuda_split', 'cuda_known_length', 'cuda_slab_stages', \
-'cuda_row']
+'cuda_row', 'triton_known_size']
     >>> shapes = ((4096, 32000), (4096, 50257), (4, 4096), (35, 40), (999, 16), (10**5, 16), (10**6, 91), (10**6, 96), (9, 2))
     >>> shapes = (*shapes, (10**6, 1), (5000, 62), (10**5, 5001))
     >>> sizes = [{"m": m, "v": v} for m, v in shapes]
     >>> backward = [Problem(op="cross_entropy", sizes=one, dtype="bf16", direction="backward") for one in sizes]
     >>> [cross_entropy(problem, H200)[0] for problem in backward]
     ['cuda_row', 'cuda_row', 'cuda_row', 'triton_online', 'cuda_known_length', 'cuda_row', 'cuda_slab_stages', 'cuda_row', \
-'triton_online', 'triton_known_size', 'triton_known_size', 'triton_known_size']
+'triton_online', 'cuda_known_length', 'triton_known_size', 'triton_known_size']
     """
     m, v, of_row = problem.sizes["m"], problem.sizes["v"], row_bytes(problem, "v")
     if problem.direction == "backward":
         longest = ONE_PROGRAM if triton_vectorises(v) else BACKWARD_ROW
         if v <= longest and m <= FEW * card.multiprocessors:
             return ("triton_online", "triton_known_size", "cuda_row")
-        if v == 1 or (TMA_BYTES % of_row == 0 and m * of_row > card.l2_bytes):
-            return ("triton_known_size", "cuda_known_length", "cuda_row")
         many = m > PROGRAMS * card.multiprocessors
         if many and whole_vectors(problem, "v") and of_row > TMA_BYTES:
             return ("cuda_row", "triton_online")
@@ -122,6 +120,8 @@ def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
         and not (m > card.multiprocessors and _by_thread(problem))
     ):
         return ("triton_known_size", "triton_block_per_row", "cuda_row")
+    if v > TINY_ROW and TMA_BYTES % of_row == 0:
+        return ("triton_known_size", "cuda_known_length", "cuda_row")
     if short := _short(problem, card):
         return (*short, "cuda_row")
     if m <= card.multiprocessors and (
@@ -134,17 +134,19 @@ def cross_entropy(problem: Problem, card: Card) -> tuple[str, ...]:
 
 
 def with_grad(problem: Problem, card: Card) -> tuple[str, ...]:
-    """Persistent clusters of blocks, or clusters or a block a row below 96 KiB; programs of Triton for the size for no more than
-    two rows a multiprocessor, of at most 1 KiB, or of at most 8192 elements that are no whole 16-byte vectors, and for more of
-    the latter that are together at most four slabs of 4 KiB a multiprocessor; a thread a row for rows of at most two elements, or
-    of at most 64 bytes that are no more than four accesses, or nine if L2 holds the rows; as pieces of shared memory more rows
-    than sixteen a multiprocessor, of at most 2 KiB (fp32 256 bytes) that are no whole vectors, or of at most 128 bytes that are;
-    several blocks a row for rows beyond 2.25 MiB that are at most two a multiprocessor, and beyond 524,288 elements if clusters
-    would leave multiprocessors without one.
+    """Clusters of blocks, persistent ones for rows of whole 16-byte vectors, or a block a row; programs of Triton for the size
+    for no more than two rows a multiprocessor, of at most 1 KiB, or of at most 8192 elements that are no whole vectors; a thread
+    a row for rows of at most two elements, or of at most 64 bytes that are no more than four accesses, or seven if L2 holds the
+    rows; for more rows of at most 1024 elements that are no whole vectors and together at most four slabs of 4 KiB a
+    multiprocessor programs for the size, too; as pieces of shared memory more rows than sixteen a multiprocessor, of at most
+    2 KiB (fp32 256 bytes) that are no whole vectors, or of at most 128 bytes that are; several blocks a row for rows beyond
+    2.25 MiB that are at most two a multiprocessor, and beyond 524,288 elements if clusters would leave multiprocessors without
+    one.
 
     H200: 4,517 rows of 26 fp16 take 1.87 us by programs for the size, and 2.55 through a ring of slabs; 1,078,606 of 3 bf16 13.8,
     and 7.9 by a thread each. Few short rows take latency alone, and CUDA C++ waits for the elements before and after the vectors
-    of a row. 10 rows of 1,181,880 fp32, with a block each, take 207 us, and 70 in torch_compile.
+    of a row. Persistent clusters take 9.8 us for 40 rows of 66,760 fp32, and others 12.8; 22.6 and 18 for 352 of 33,978 bf16,
+    which begin within vectors. 10 rows of 1,181,880 fp32, with a block each, take 207 us, and 70 in torch_compile.
 
     >>> from kernelviz.ops.catalog.best import H200
     >>> shapes = ((1024, 128256), (8, 500), (5, 4001), (10, 2**21), (29, 2), (76_709, 15), (29, 15), (2**22, 16), (99, 2**20))
@@ -164,9 +166,7 @@ def with_grad(problem: Problem, card: Card) -> tuple[str, ...]:
     fewer = CLUSTER * m <= card.multiprocessors
     if (few and of_row > LONGEST_ON_CHIP_BYTES) or (fewer and v > CLUSTER_ROW):
         return ("cuda_split", "cuda_row")
-    if of_row < FEWEST_COLUMNS_BYTES:
-        return ("cuda_cluster", "cuda_row")
-    return ("cuda_columns", "cuda_row")
+    return ("cuda_columns" if whole else "cuda_cluster", "cuda_row")
 
 
 def _by_thread(problem: Problem) -> bool:
@@ -178,17 +178,14 @@ def _short(problem: Problem, card: Card) -> tuple[str, ...]:
     m, of_row = problem.sizes["m"], row_bytes(problem, "v")
     accesses, uneven = of_row // gcd(TMA_BYTES, of_row), not whole_vectors(problem, "v")
     has_gradient = problem.direction == "backward" or problem.op == "cross_entropy_with_grad"
-    if _by_thread(problem) and (not has_gradient or accesses <= THREAD_ACCESSES):
+    most = CACHED_ACCESSES if m * of_row <= card.l2_bytes else THREAD_ACCESSES
+    if _by_thread(problem) and (not has_gradient or accesses <= most):
         return ("cuda_known_length", "cuda_slab")
     longest = BACKWARD_ROW if problem.direction == "backward" else ONE_PROGRAM
     if uneven and problem.sizes["v"] <= longest and few_slabs(problem, card, columns="v"):
         return ("triton_known_size", "cuda_slab_stages")
-    if _by_thread(problem) and accesses <= CACHED_ACCESSES and m * of_row <= card.l2_bytes:
-        return ("cuda_known_length", "cuda_slab")
     wide = problem.dtype == "fp32" and problem.direction == "forward"
     longest_bytes = WIDE_SLAB_ROW_BYTES if wide else SLAB_ROW_BYTES
     if uneven and of_row <= longest_bytes and m > PROGRAMS * card.multiprocessors:
         return ("cuda_slab_stages", "cuda_slab")
-    if _by_thread(problem):
-        return ("cuda_known_length", "cuda_slab")
     return ()
