@@ -364,10 +364,10 @@ def kernels_of_scatter_add() -> Sides:
 
 
 def scatter_add(launches: Sides) -> list[Row]:
-    """The first launch is all that `cuda_atomics` launches, and the last one adds the segments."""
-    atomics, segments = launches[:1], launches[1:]
-    sides = atomics[-1], segments[-1]
-    count = next(k for k in segments if k.facts.name == "segments_count")
+    """`cuda_atomics` launches the additions first, and `cuda_segments`, which follows, the sums of the segments last."""
+    first = next(number for number, k in enumerate(launches) if k.facts.name == "segments_count")
+    atomics, segments, count = launches[:first], launches[first:], launches[first]
+    sides = atomics[0], segments[-1]
     return [
         *resources(sides),
         ("kernels of ours per call", str(len(atomics)), str(len(segments))),
