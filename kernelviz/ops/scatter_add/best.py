@@ -92,7 +92,7 @@ def segments(problem: Problem, card: Card) -> tuple[str, ...]:
     else:
         tiles = TILE_ROW_16BIT <= d < WARP and v <= t // 16 and t * d >= TILE_ADDITIONS_16BIT
     if row_bytes(problem, "d") < VECTOR_BYTES:
-        atomics = ("cuda_atomics", "cuda_atomics_vec16", "triton_atomics")
+        atomics: tuple[str, ...] = ("cuda_atomics", "cuda_atomics_vec16", "triton_atomics")
     else:
         atomics = ("triton_atomics", "cuda_atomics_vec16") if tiles else ("cuda_atomics_vec16", "triton_atomics")
     sparse = not is_fp32 and v >= SPARSE * t
