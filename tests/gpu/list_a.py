@@ -30,13 +30,13 @@ from drawn_list import COUNT, Drawn, is_memory_bound, problems
 
 from kernelviz.bench import Bench, recording
 from kernelviz.bench.best import auto_names
-from kernelviz.core import LIVING, BadField, Device, Failure, KernelvizError, Method, Plan, Result, Run
+from kernelviz.core import LIVING, BadField, Device, Failure, KernelvizError, Method, Plan, Problem, Result, Run
 from kernelviz.hardware.discovery import discover
 from kernelviz.metrics.figures import again_of, figure_of
 from kernelviz.metrics.library_comparison import OWN, ComparisonRow, comparison_rows, time_s
 from kernelviz.metrics.verdict_reasons import NoSharedRounds
 from kernelviz.metrics.winner import compared
-from kernelviz.ops import op_named
+from kernelviz.ops import Op, Variant, op_named
 from kernelviz.store import Store
 
 SEED = "list A"
@@ -62,9 +62,15 @@ def _batches(drawn: list[Drawn], most: int) -> list[list[Drawn]]:
 
 def variants_of(drawn: Sequence[Drawn]) -> tuple[str, ...]:
     """All variants that take one of the problems, but those that run only if they are named and the slow first rungs."""
-    problems = [one.problem for one in drawn]
-    usual = (v for v in op_named(problems[0].op).variants if not v.only_when_named and v.name not in SLOW)
-    return tuple(v.name for v in usual if any(v.refuses(problem) is None for problem in problems))
+    op = op_named(drawn[0].problem.op)
+    taken = {variant.name for one in drawn for variant in usual_variants(op, one.problem)}
+    return tuple(variant.name for variant in op.variants if variant.name in taken)
+
+
+def usual_variants(op: Op, problem: Problem) -> list[Variant]:
+    """The variants that take the problem, but those that run only if they are named and the slow first rungs."""
+    usual = (v for v in op.variants if not v.only_when_named and v.name not in SLOW)
+    return [v for v in usual if v.refuses(problem) is None]
 
 
 def plan_of(bench: Bench, drawn: Sequence[Drawn], device: str) -> Plan:
@@ -114,10 +120,7 @@ def line_of(
         "compute": problem.compute,
         "direction": problem.direction,
         "sizes": problem.sizes,
-        "card": device.name,
-        "compute_capability": device.compute_capability,
-        "multiprocessors": device.multiprocessors,
-        "l2_bytes": device.last_level_cache_bytes,
+        **facts_of(device),
         "own_s": {name: time_s(result) for name, result in timed.items() if result.backend in OWN},
         "library_s": {name: time_s(result) for name, result in timed.items() if result.backend not in OWN},
         "auto": None if row is None else row.choice,
@@ -133,6 +136,16 @@ def line_of(
             step: round(sum(getattr(result.preparation, step) or 0.0 for result in results if result.preparation), 3)
             for step in ("bind_s", "first_call_s", "check_s")
         },
+    }
+
+
+def facts_of(device: Device) -> dict[str, Any]:
+    """The fields of a line that say on which GPU it was measured."""
+    return {
+        "card": device.name,
+        "compute_capability": device.compute_capability,
+        "multiprocessors": device.multiprocessors,
+        "l2_bytes": device.last_level_cache_bytes,
     }
 
 

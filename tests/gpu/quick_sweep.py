@@ -33,7 +33,7 @@ from typing import Any
 import drawn_list
 import msgspec
 from drawn_list import Drawn, is_memory_bound
-from list_a import SLOW
+from list_a import facts_of, usual_variants
 
 from kernelviz.core import Problem
 from kernelviz.metrics.library_comparison import OWN
@@ -130,12 +130,13 @@ class Sweeper:
     def times(self, problem: Problem) -> dict[str, Any]:
         """The fields of a line: `own_s`, `library_s` and `failed`. Errors: those of the inputs, TimeoutError."""
         from kernelviz.measure.session.binding import BoundProblem
+        from kernelviz.measure.session.failures import sticky
 
         op = op_named(problem.op).of(problem)
         with self.alone():
             free: int = self.session._free_bytes()
             bound = BoundProblem(op, problem, self.session._torch_device, free, self.session.device.name)
-        usual = [v for v in op.variants if not v.only_when_named and v.name not in SLOW and v.refuses(problem) is None]
+        usual = usual_variants(op, problem)
         calls: dict[str, Launch] = {}
         first_s: dict[str, float] = {}
         failed: dict[str, dict[str, str]] = {}
@@ -147,7 +148,7 @@ class Sweeper:
             except TimeoutError:
                 raise
             except Exception as error:
-                if "CUDA error" in str(error):  # this process cannot be used any more
+                if sticky(error):  # this process cannot be used any more
                     raise SystemExit(f"{problem.key} {variant.name}: {error}") from error
                 failed[variant.name] = {"stage": "crash", "message": f"{type(error).__name__}: {error}"[:200]}
         quick = quick_enough(first_s)
@@ -242,13 +243,7 @@ def sweep(folder: Path, seed: str, most_s: float) -> None:
     signal.signal(signal.SIGALRM, _too_long)
     index = os.environ[INDEX]
     sweeper = Sweeper(folder / f"gpu-{os.environ[GPU]}.lock", folder / "next")
-    device = sweeper.session.device
-    facts = {
-        "card": device.name,
-        "compute_capability": device.compute_capability,
-        "multiprocessors": device.multiprocessors,
-        "l2_bytes": device.last_level_cache_bytes,
-    }
+    facts = facts_of(sweeper.session.device)
     drawn = msgspec.json.decode(sys.stdin.buffer.read(), type=list[Drawn])
     with (folder / f"lines-{index}.jsonl").open("a") as file:
         while time.monotonic() - begun_s < most_s and (number := sweeper.following()) < len(drawn):
