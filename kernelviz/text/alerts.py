@@ -5,7 +5,7 @@ from kernelviz.metrics.alerts import AlertState, Thresholds
 from kernelviz.text.text import Text
 
 _BURST = (
-    ". A burst run keeps the device idle on purpose (at most 40 ms of load in any 200 ms), so that its clock stays high; the "
+    ". A burst run keeps the device idle on purpose (it rests before a problem, and between batches of calls that draw much power), so that its clock stays high; the "
     "utilisation of a sustained run should be well above your threshold"
 )
 

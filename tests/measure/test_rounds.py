@@ -2,14 +2,13 @@
 
 import random
 import time
-from collections import deque
 from collections.abc import Sequence
 
 import pytest
 
 from kernelviz.core.notes import BaselineMoved, MeasuredAgain, SlowBlocks, StoppedEarly
 from kernelviz.core.problem import PASSES, STEADY_S, Method
-from kernelviz.measure.timing.cuda import LOAD_S, WINDOW_S, CudaTimer
+from kernelviz.measure.timing.burst import LOAD_S, WINDOW_S, Burst, Pace
 from kernelviz.measure.timing.rounds import RETRIES, TIMES_AGAIN, Rounds, Series
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, DeviceTimer
 from kernelviz.metrics.statistics import MIN_BLOCKS
@@ -290,15 +289,62 @@ def test_a_rest_that_lasts_until_the_end_of_the_budget_is_not_waited_for() -> No
 
 
 def test_what_a_burst_allows(monkeypatch: pytest.MonkeyPatch) -> None:
-    timer = CudaTimer.__new__(CudaTimer)
-    timer._load = deque()
-    assert timer.waits_s(1.0) == 0.0  # more than a window holds, but nothing was taken before
+    burst = Burst()
+    assert burst.waits_s(1.0) == 0.0  # more than a window holds, but nothing was taken before
     now = 1000.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
-    timer._load.extend([(now - 2 * WINDOW_S, LOAD_S), (now - 0.1, LOAD_S / 2), (now - 0.05, LOAD_S / 4)])
-    assert timer.waits_s(LOAD_S / 5) == 0.0
-    assert timer.waits_s(LOAD_S / 2) == pytest.approx(WINDOW_S - 0.1)
-    assert timer.waits_s(LOAD_S) == pytest.approx(WINDOW_S - 0.05)
+    burst._load.extend([(now - 2 * WINDOW_S, LOAD_S), (now - 0.1, LOAD_S / 2), (now - 0.05, LOAD_S / 4)])
+    assert burst.waits_s(LOAD_S / 5) == 0.0
+    assert burst.waits_s(LOAD_S / 2) == pytest.approx(WINDOW_S - 0.1)
+    assert burst.waits_s(LOAD_S) == pytest.approx(WINDOW_S - 0.05)
+
+
+class Clock:
+    """Time that passes only while somebody sleeps or works."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s, self.slept_s = 1000.0, 0.0
+        monkeypatch.setattr(time, "monotonic", lambda: self.now_s)
+        monkeypatch.setattr(time, "sleep", self.sleep)
+
+    def sleep(self, seconds: float) -> None:
+        self.now_s += seconds
+        self.slept_s += seconds
+
+
+def test_calls_whose_clock_holds_rest_once_and_the_others_before_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clocks are those of an H200: a memory-bound call, and a product of 8192^3 that loses 1.3 % in its second batch."""
+    clock, burst = Clock(monkeypatch), Burst()
+    light, heavy = Pace(), Pace()
+
+    def batch(pace: Pace, mhz: float) -> tuple[bool, bool, float]:
+        before_s = clock.slept_s
+        rested = burst.begin([pace], LOAD_S)
+        clock.now_s += LOAD_S
+        blocks = [(pace, (mhz + step) * 1e6) for step in (-1, 0, 0, 1)]
+        return rested, burst.lost_clock(blocks, rested=rested), clock.slept_s - before_s
+
+    assert batch(light, 1984) == (True, False, 0.0)
+    assert [batch(light, 1983) for _ in range(5)] == [(False, False, 0.0)] * 5
+    assert burst.waits_s(LOAD_S) == 0.0
+    rested, lost, slept_s = batch(heavy, 1618)  # its clock is not known yet
+    assert (rested, lost) == (True, False)
+    assert slept_s == pytest.approx(WINDOW_S, rel=0.01)
+    assert batch(heavy, 1596) == (False, True, 0.0)
+    for _ in range(3):
+        rested, lost, slept_s = batch(heavy, 1618)
+        assert (rested, lost) == (True, False)
+        assert slept_s == pytest.approx(WINDOW_S, rel=0.01)
+    assert burst.waits_s(LOAD_S) == pytest.approx(WINDOW_S, rel=0.01)
+    assert batch(light, 1984) == (False, False, 0.0)
+
+
+def test_a_batch_without_a_known_clock_always_rests() -> None:
+    burst, pace = Burst(), Pace()
+    for _ in range(3):
+        assert burst.begin([pace], 1e-6)
+        assert not burst.lost_clock([(pace, None)], rested=True)
+    assert not burst.lost_clock([], rested=False)
 
 
 class DisturbedTimer(KnownTimer):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 import torch
 
 from kernelviz.core import TracingShortens
+from kernelviz.measure.timing.burst import Burst, Pace
 from kernelviz.measure.timing.capture import CudaTimed
 from kernelviz.measure.timing.cuda import EVENTS_APART_NS, CudaTimer, _clock_hz
 from kernelviz.measure.timing.timer import BoundLaunch
@@ -25,14 +25,12 @@ class Known(TracingCost):
     """Differences that are known instead of measured; what was asked is kept."""
 
     def __init__(self, differences_s: list[float] | None, nothing_s: float | None = 0.0) -> None:
-        self.differences_s, self.asked, self.rested_s, self.nothing_s = differences_s, [], 0.0, nothing_s
-        self._rest = self._note_rest
+        self.differences_s, self.asked, self.nothing_s = differences_s, [], nothing_s
+        self.rested_s, self.counted_s = list[float](), list[float]()
+        self._burst = SimpleNamespace(rest=self.rested_s.append, count=self.counted_s.append)
 
     def _nothing_s(self) -> float | None:
         return self.nothing_s
-
-    def _note_rest(self, coming_s: float) -> None:
-        self.rested_s += coming_s
 
     def _captured(self, bound_launch: BoundLaunch, calls: int) -> torch.cuda.CUDAGraph:
         self._cover_cycles = COVER_CYCLES
@@ -69,7 +67,7 @@ def test_what_shows_is_taken_off_and_what_is_clearly_nothing_is_asked_least_ofte
     cost = Known([difference_us * US] * (ATTEMPTS + MORE_ATTEMPTS))
     assert cost.adds_s(PLACE, 50 * US, CALL_S) == pytest.approx(expected_us * US)
     assert cost.asked == [(20, n) for n in attempts]
-    assert cost.rested_s == pytest.approx(2 * sum(attempts) * 20 * 50 * US)
+    assert (cost.rested_s, sum(cost.counted_s)) == ([], pytest.approx(2 * sum(attempts) * 20 * 50 * US))
 
 
 def test_one_attempt_that_is_not_clearly_below_is_asked_again() -> None:
@@ -93,6 +91,7 @@ def test_long_calls_are_asked_a_few_at_a_time_and_short_memory_leaves_it_unknown
     cost = Known([0.0] * ATTEMPTS)
     cost.adds_s(PLACE, 3e-3, 3e-3)
     assert cost.asked[0][0] == 2
+    assert (cost.rested_s, cost.counted_s) == ([pytest.approx(2 * LEAST_ATTEMPTS * 2 * 3e-3)], [])
     assert Known(None).adds_s(PLACE, 50 * US, CALL_S) is None
 
 
@@ -170,7 +169,7 @@ def timed_by(source: Source, label: str, span_ns: int) -> CudaTimed:
         stamps=source, samples=2, correction_s=0.0, notes=(), iteration_s=150e-6, graphs=(1, 2), in_stream=False
     )
     timed.__dict__.update(
-        first_cycles=torch.zeros(2), last_cycles=torch.zeros(2), span_ns=span_ns, span_s=span_ns / 1e9
+        first_cycles=torch.zeros(2), last_cycles=torch.zeros(2), span_ns=span_ns, span_s=span_ns / 1e9, pace=Pace()
     )
     timed.__dict__.update(launches=[PLACE], warm=False, replay=lambda index: timed.stamps.replayed.append(label))
     timed.__dict__.update(capture=lambda samples, graphs: timed.__dict__.update(captured_again=(samples, graphs)))
@@ -180,7 +179,7 @@ def timed_by(source: Source, label: str, span_ns: int) -> CudaTimed:
 def timer_with(traced: Source, untraced: Source, added_s: float) -> CudaTimer:
     timer = object.__new__(CudaTimer)
     timer.__dict__.update(stamps=traced, name="cupti", instruments=SimpleNamespace(multiprocessors=2, device="cpu"))
-    timer.__dict__.update(_load=deque(), _graph_index=0, _flush_s=0.0, _events=untraced)
+    timer.__dict__.update(_burst=Burst(), _graph_index=0, _flush_s=0.0, _events=untraced)
     timer.__dict__.update(_cost=Known([added_s] * (ATTEMPTS + MORE_ATTEMPTS)))
     return timer
 

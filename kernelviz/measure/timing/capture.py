@@ -10,6 +10,7 @@ from torch import Tensor
 
 from kernelviz.core import Kernel, LaunchMode, Note
 from kernelviz.measure.session.inputs import as_tuple
+from kernelviz.measure.timing.burst import Pace
 from kernelviz.measure.timing.kernels import Instruments, captured
 from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.measure.timing.trace import Iteration, Stamps
@@ -41,6 +42,8 @@ class CudaTimed:
         """For times by events: the events of each call, by graph (-1: the stream) and number."""
         self.in_stream = False
         """Whether the captured call is launched into the stream all the same, as the calls beside it are."""
+        self.pace = Pace()
+        """What is known of the clock of its blocks."""
         self.kernels: tuple[Kernel, ...] = ()
         self.notes: tuple[Note, ...] = ()
         self.graphs: tuple[torch.cuda.CUDAGraph, ...] = ()

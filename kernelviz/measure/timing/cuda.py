@@ -28,6 +28,7 @@ from kernelviz.core.driver_operations import MEMCPY
 from kernelviz.core.errors import one_line
 from kernelviz.core.reasons import CachedOutput, OtherStream, PersistingL2
 from kernelviz.measure.session.failures import sticky
+from kernelviz.measure.timing.burst import Burst
 from kernelviz.measure.timing.capture import CudaTimed, kernels_of
 from kernelviz.measure.timing.events import EventStamps
 from kernelviz.measure.timing.kernels import Instruments, captured, persisting_bytes
@@ -39,8 +40,6 @@ BLOCK_S = 0.2e-3
 """Target length of a block: ten blocks of seven series are 14 ms of load, so that two such problems fit into one burst."""
 MAX_SAMPLES = 12
 """The maximum number of samples of a block. More blocks are better than longer ones, because its samples share an error."""
-LOAD_S, WINDOW_S = 0.040, 0.200
-"""Burst: at most LOAD_S of load in any window of WINDOW_S. 4096^3 bf16 reaches the power cap after 0.1 s of load."""
 GRAPHS = 5
 """Graphs of a call, each over other buffers; successive rounds replay successive graphs, so ten blocks are two cycles."""
 BUFFERS_S = 0.25
@@ -63,18 +62,18 @@ class CudaTimer:
         self.instruments, self.stamps = instruments, stamps
         self.name: Timer = stamps.name
         self.tracer: Tracer | None = stamps.tracer
-        self._load: deque[tuple[float, float]] = deque()
+        self._burst = Burst()
         self._graph_index = 0
         self._flush_s = stamps.flush_length_s(instruments.flush)
 
     def prepare(self, first: BoundLaunch, more: Iterable[BoundLaunch] = (), *, warm: bool = False) -> CudaTimed:
         """Trace a few eager calls, choose the samples per block and capture; where capture fails, launch into the stream."""
         timed = CudaTimed(self.instruments, first, self.stamps, warm=warm)
-        self._wait_for_room(WINDOW_S / 10)
         timed.samples = EAGER_CALLS
         eager = self._once(timed)
         timed.span_s = median(i.span_s for i in eager)
         timed.iteration_s = self._iteration_s(timed, timed.span_s)
+        self._burst.count(EAGER_CALLS * timed.iteration_s)
         samples = max(1, min(MAX_SAMPLES, round(BLOCK_S / timed.iteration_s)))
         begun = time.monotonic()
         for bound_launch in itertools.islice(more, GRAPHS * samples - 1):
@@ -143,7 +142,7 @@ class CudaTimer:
 
     @functools.cached_property
     def _cost(self) -> TracingCost | None:
-        return None if self.tracer is None else TracingCost(self.instruments, self.tracer, self.rest)
+        return None if self.tracer is None else TracingCost(self.instruments, self.tracer, self._burst)
 
     def _iteration_s(self, timed: CudaTimed, span_s: float) -> float:
         """The sum of an iteration's parts on the device; the eager period would include gaps of the host."""
@@ -223,12 +222,18 @@ class CudaTimer:
         return timed.iteration_s * timed.samples
 
     def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[BlockSamples]]:
-        """Replay every call of every round in one tracing session, then split the records by call."""
+        """Replay every call of every round in one tracing session, then split the records by call. A batch whose clock fell
+        because it had no rest before it is measured again behind one."""
         flat = [t for r in rounds for t in r if isinstance(t, CudaTimed)]
         graph_indices = [self._graph_index + i for i, r in enumerate(rounds) for _ in r]
         self._graph_index += len(rounds)
-        self.rest(sum(self.block_s(t) for t in flat))
-        ends = iter(self._blocks(flat, graph_indices))
+        load_s, again = sum(self.block_s(t) for t in flat), True
+        while again:
+            rested = self._burst.begin([t.pace for t in flat], load_s)
+            blocks = self._blocks(flat, graph_indices)
+            clocks = [(t.pace, block.clock_hz) for t, block in zip(flat, blocks, strict=True)]
+            again = self._burst.lost_clock(clocks, rested=rested)
+        ends = iter(blocks)
         return [[next(ends) for _ in r] for r in rounds]
 
     def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[BlockSamples]:
@@ -281,25 +286,10 @@ class CudaTimer:
         ]
 
     def rest(self, coming_s: float) -> None:
-        self._wait_for_room(coming_s)
-        self._load.append((time.monotonic() + coming_s, coming_s))
+        self._burst.rest(coming_s)
 
     def waits_s(self, coming_s: float) -> float:
-        now = time.monotonic()
-        while self._load and self._load[0][0] < now - WINDOW_S:
-            self._load.popleft()
-        recent_s = sum(load_s for _, load_s in self._load)
-        until_s = now
-        for ended_s, load_s in self._load:
-            if recent_s + coming_s <= LOAD_S:
-                break
-            recent_s -= load_s
-            until_s = max(ended_s + WINDOW_S, now + 1e-3)
-        return until_s - now
-
-    def _wait_for_room(self, coming_s: float) -> None:
-        while (left_s := self.waits_s(coming_s)) > 0:
-            time.sleep(left_s)
+        return self._burst.waits_s(coming_s)
 
 
 def _clock_hz(cycles: Sequence[Sequence[int]], elapsed_ns: int, *, traced: bool) -> float | None:

@@ -219,7 +219,7 @@ class DeviceTimer(Protocol):
         """The call as a program makes it, by the host's clock."""
 
     def waits_s(self, coming_s: float) -> float:
-        """About how long `rest` would wait now, in seconds."""
+        """About how long `collect` would rest before more load of the same calls, in seconds."""
         return 0.0
 
     def rest(self, coming_s: float) -> None:

@@ -14,6 +14,7 @@ from statistics import median
 
 import torch
 
+from kernelviz.measure.timing.burst import Burst
 from kernelviz.measure.timing.kernels import Instruments, captured, empty_launch, timing_event
 from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.measure.timing.trace import Tracer
@@ -26,6 +27,8 @@ LONG_S = 10e-3
 attempts is made: for a call of 0.36 s the usual attempts take 10 s to determine 0.01 % of it."""
 RESOLVED_S, DOUBT_S = 0.3e-6, 0.15e-6
 """Differences below RESOLVED_S count as zero; within DOUBT_S of a limit that decides (`counted_s`) more attempts are made."""
+LIGHT_S = 100e-6
+"""Of a shorter call, a graph is mostly flushes, under which the clock holds, so there is no rest before it."""
 LEAST_ATTEMPTS = 4
 """With fewer valid attempts, the cost of tracing is unknown. With so many that all clearly count as zero, it is zero."""
 SHORTER_S, SHORTER_SHARE = 0.8e-6, 0.005
@@ -47,9 +50,9 @@ _IN_TIME = 0.8
 class TracingCost:
     """Measures the cost of tracing on one device, relative to that of an empty kernel in the same pattern."""
 
-    def __init__(self, instruments: Instruments, tracer: Tracer, rest: Callable[[float], None]) -> None:
-        """Prepare for one device. `rest` is called before load, with its seconds."""
-        self._instruments, self._tracer, self._rest = instruments, tracer, rest
+    def __init__(self, instruments: Instruments, tracer: Tracer, burst: Burst) -> None:
+        """Prepare for one device, whose load `burst` limits."""
+        self._instruments, self._tracer, self._burst = instruments, tracer, burst
         self._cover_cycles = COVER_CYCLES
         self._of_nothing_s: float | None = None
 
@@ -65,7 +68,11 @@ class TracingCost:
         differences_s: list[float] = []
 
         def add(attempts: int) -> None:
-            self._rest(2 * attempts * calls * iteration_s)
+            load_s = 2 * attempts * calls * iteration_s
+            if call_s < LIGHT_S:
+                self._burst.count(load_s)
+            else:
+                self._burst.rest(load_s)
             differences_s.extend(self._added(graph, calls, attempts))
 
         try:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from kernelviz.measure.timing.burst import LOAD_S, WINDOW_S
 from kernelviz.measure.timing.capture import demangled
-from kernelviz.measure.timing.cuda import LOAD_S, WINDOW_S
 from kernelviz.measure.timing.kernels import Instruments
 from kernelviz.measure.timing.trace import ATTEMPTS, Iteration, TraceError, iterations
 from kernelviz.measure.timing.tracers import open_tracer

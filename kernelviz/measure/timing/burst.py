@@ -1,0 +1,111 @@
+"""Bursts: how much load a device gets at once, so that its clock is that of a short load.
+
+A device under long load reaches its power limit and lowers its clock. So load is limited to LOAD_S in any window of WINDOW_S,
+until the measured clock shows that these calls do not need it: the first batch of blocks follows a rest, the following ones
+follow each other at once, and if the clock of such a batch is lower, it is measured again behind a rest, and so are all later
+ones of these calls. Figures of 15 calls with and without rests: docs/measuring.md, "Rests between bursts".
+"""
+
+import math
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, pstdev
+
+LOAD_S, WINDOW_S = 0.040, 0.200
+"""At most LOAD_S of load in any window of WINDOW_S. A product of 8192^3 in bf16 without rests has lost 1 % of its clock after 0.1
+s and 7 % after 1 s (H200, 2026-11-30)."""
+LOST_CLOCK = 0.003
+"""A batch whose clock is lower by more than this, beyond twice the standard error of the difference, is measured again."""
+
+
+@dataclass(slots=True)
+class Pace:
+    """What is known of the clock under one call: `rested_hz`: of each block behind a rest; `needs_rests`: whether it fell
+    without one."""
+
+    rested_hz: list[float] = field(default_factory=list)
+    needs_rests: bool = False
+
+
+Clocks = Sequence[tuple[Pace, float | None]]
+"""The SM clock of each block of a batch in Hz, with the call that it belongs to; None where it is not known."""
+
+
+class Burst:
+    """The load of one device in the last WINDOW_S, and the rests before more of it."""
+
+    def __init__(self) -> None:
+        self._load: deque[tuple[float, float]] = deque()
+        self._rests = True
+
+    def count(self, coming_s: float) -> None:
+        """Count load that begins now and lasts `coming_s` seconds, without a rest before it."""
+        self._load.append((time.monotonic() + coming_s, coming_s))
+
+    def rest(self, coming_s: float) -> None:
+        """Wait until so many seconds of load fit into the window, and count them."""
+        while (left_s := self._left_s(coming_s)) > 0:
+            time.sleep(left_s)
+        self.count(coming_s)
+
+    def begin(self, paces: Sequence[Pace], coming_s: float) -> bool:
+        """Before a batch of these calls: rest if one of them needs it or its clock is not known yet. Returns whether it was
+        a batch with a rest."""
+        rested = any(pace.needs_rests or not pace.rested_hz for pace in paces)
+        if rested:
+            self.rest(coming_s)
+        else:
+            self.count(coming_s)
+        return rested
+
+    def lost_clock(self, clocks: Clocks, *, rested: bool) -> bool:
+        """After a batch: whether its clock was lower than behind a rest, so that it must be measured again behind one."""
+        known = [(pace, hz) for pace, hz in clocks if hz is not None]
+        if rested:
+            for pace, hz in known:
+                pace.rested_hz.append(hz)
+            lost = False
+        else:
+            lost = is_lower(known)
+            for pace, _ in clocks:
+                pace.needs_rests = pace.needs_rests or lost
+        self._rests = any(pace.needs_rests or not pace.rested_hz for pace, _ in clocks)
+        return lost
+
+    def waits_s(self, coming_s: float) -> float:
+        """About how long the next batch of the same calls would rest, in seconds."""
+        return self._left_s(coming_s) if self._rests else 0.0
+
+    def _left_s(self, coming_s: float) -> float:
+        now = time.monotonic()
+        while self._load and self._load[0][0] < now - WINDOW_S:
+            self._load.popleft()
+        recent_s = sum(load_s for _, load_s in self._load)
+        until_s = now
+        for ended_s, load_s in self._load:
+            if recent_s + coming_s <= LOAD_S:
+                break
+            recent_s -= load_s
+            until_s = max(ended_s + WINDOW_S, now + 1e-3)
+        return until_s - now
+
+
+def is_lower(clocks: Sequence[tuple[Pace, float]]) -> bool:
+    """Whether the clock of a batch is lower than that of the same calls behind a rest: by more than LOST_CLOCK and twice the
+    standard error of the difference. Blocks of all calls count together, because they share the clock.
+
+    >>> light = Pace(rested_hz=[1980e6, 1984e6, 1982e6])
+    >>> is_lower([(light, 1981e6), (light, 1983e6), (light, 1980e6)])
+    False
+    >>> heavy = Pace(rested_hz=[1618e6, 1617e6, 1618e6])
+    >>> is_lower([(heavy, 1596e6), (heavy, 1594e6), (heavy, 1595e6)])
+    True
+    """
+    if not clocks:
+        return False
+    shares = [hz / fmean(pace.rested_hz) for pace, hz in clocks]
+    before = sum(len(pace.rested_hz) for pace in {id(pace): pace for pace, _ in clocks}.values())
+    error = pstdev(shares) * math.sqrt(1 / len(shares) + 1 / before)
+    return fmean(shares) < 1 - LOST_CLOCK - 2 * error
