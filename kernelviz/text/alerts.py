@@ -5,8 +5,8 @@ from kernelviz.metrics.alerts import AlertState, Thresholds
 from kernelviz.text.text import Text
 
 _BURST = (
-    ". A burst run keeps the device idle on purpose (it rests before a problem, and between batches of calls that draw much power), so that its clock stays high; the "
-    "utilisation of a sustained run should be well above your threshold"
+    ". A burst run keeps the device idle on purpose (before a problem, and between batches of calls that draw much power), so "
+    "that its clock stays high; the utilisation of a sustained run should be well above your threshold"
 )
 
 
