@@ -1,4 +1,4 @@
-"""`kernelviz.best`: the own variant that the rule of an op chooses, bound to a caller's tensors."""
+"""`kernelviz.best`: the fastest own variant among those that the rule of an op prefers, bound to a caller's tensors."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kernelviz import bench as use_cases
+from kernelviz.api.measurement import owner
 from kernelviz.bench.best import Best, best_of_problem
 from kernelviz.bench.best import best as best_of
-from kernelviz.core import BadField, DeviceError, Direction, Problem, UsageError
+from kernelviz.bench.measured_choice import MeasuredChoice, chosen
+from kernelviz.core import BadField, DeviceError, Direction, KernelvizError, Problem, UsageError
 from kernelviz.ops import Launch, Op, op_named, refresh
 from kernelviz.ops.catalog.called import problem_of_tensors
 
@@ -28,7 +30,8 @@ class BestCall:
     """A variant bound to tensors: each call runs the op once on what these tensors hold then, and returns its output or outputs.
 
     The outputs have the same memory in each call. The call of a backward pass first runs the forward pass that it reads from.
-    `passed_over`: variants that the rule preferred, and why they were not bound. `changes`: inputs that a call changes, such as
+    `measured`: the times by which it was chosen; None if the rule alone chose it, and `not_measured` says why. `passed_over`:
+    variants that came before it, and why they were not bound. `changes`: inputs that a call changes, such as
     the first one of `scatter_add`. `inputs` are held here, because a kernel of CUDA C++ has only their addresses.
     """
 
@@ -39,6 +42,8 @@ class BestCall:
     changes: tuple[str, ...]
     launch: Launch
     inputs: tuple[Tensor, ...]
+    measured: MeasuredChoice | None = None
+    not_measured: str = ""
 
     def __call__(self) -> Tensor | Tensors:
         refresh(self.launch)
@@ -49,12 +54,22 @@ class BestCall:
 
 
 def best(
-    op: str, *inputs: Tensor, compute: str | None = None, direction: Direction = "forward", **sizes: int
+    op: str,
+    *inputs: Tensor,
+    compute: str | None = None,
+    direction: Direction = "forward",
+    measure: bool = True,
+    **sizes: int,
 ) -> BestCall:
-    """The own variant that the rule of the op chooses for these tensors of one GPU, bound to them; call it to run the op.
+    """The fastest own variant for these tensors of one GPU, bound to them; call it to run the op.
 
     >>> softmax = kv.best("softmax", x)  # doctest: +SKIP
     >>> y = softmax()  # doctest: +SKIP
+
+    The rule of the op puts its own variants in order by sizes, number format and card. The first call for a problem on a GPU
+    measures the first five of them (some seconds, in a process of its own, which needs as much memory for tensors again, and
+    checks the outputs). The run is stored, and later calls use it, until a source changes. measure: False: use a stored run if
+    there is one, but make none; without one the first variant of the rule is bound.
 
     inputs: those of the op in order, for a backward pass followed by the gradients of its outputs. sizes: of axes that
     no tensor has as a dimension, such as ``k=8`` of ``topk``. A variant that these tensors do not allow, for example by
@@ -68,23 +83,43 @@ def best(
     if len(devices) != 1:
         raise BadField("inputs", ", ".join(sorted(devices)) or "no tensor", "give the tensors of one GPU")
     (device,) = devices
-    return bound(known, inputs, best_of_problem(bench, known, problem, bench.device(device)))
+    by_rule = best_of_problem(bench, known, problem, bench.device(device))
+    try:
+        choice, measured = chosen(bench, by_rule, measure=measure, owner=owner())
+    except KernelvizError as error:  # such as a full disk: the op can be called all the same
+        return bound(known, inputs, by_rule, not_measured=str(error))
+    if measured is not None:
+        return bound(known, inputs, choice, measured)
+    reason = "none of its variants could be measured, or only one solves the problem" if measure else "measure=False"
+    return bound(known, inputs, by_rule, not_measured=reason)
 
 
-def bound(op: Op, inputs: tuple[Tensor, ...], choice: Best) -> BestCall:
+def bound(
+    op: Op, inputs: tuple[Tensor, ...], choice: Best, measured: MeasuredChoice | None = None, not_measured: str = ""
+) -> BestCall:
     """The first of the variants that can be bound to these tensors. Errors: that of the first variant, if none can."""
     of_direction = op.of(choice.problem)
     refused: dict[str, Exception] = {}
     for variant in choice.variants:
-        chosen = of_direction.variant_named(variant.name)
+        of_tensors = of_direction.variant_named(variant.name)
         try:
-            launch: Launch = chosen.bind(*inputs, **chosen.keywords(choice.problem))
+            launch: Launch = of_tensors.bind(*inputs, **of_tensors.keywords(choice.problem))
             refresh(launch)
         except UNAVAILABLE as error:
             refused[variant.name] = error
             continue
         reasons = {name: str(error) for name, error in refused.items()}
-        return BestCall(variant.name, choice.rule, choice.problem, reasons, chosen.mutates, launch, inputs)
+        return BestCall(
+            variant.name,
+            choice.rule,
+            choice.problem,
+            reasons,
+            of_tensors.mutates,
+            launch,
+            inputs,
+            measured,
+            not_measured,
+        )
     raise next(iter(refused.values()))
 
 
@@ -96,11 +131,16 @@ def best_variant(
     device: str | None = None,
     *,
     compute: str | None = None,
+    measure: bool = False,
 ) -> str:
-    """The name of the own variant that the rule of the op chooses, without a GPU. `kernelviz best` prints the same.
+    """The name of the own variant that a user should get for a problem. `kernelviz best` prints the same.
 
     device: a GPU of this machine, or a card of the recorded runs, such as ``H200``; by default the first GPU here, else
-    the first of these cards. Errors: UnknownName and BadField, with what is allowed.
+    the first of these cards. On a GPU of this machine, a stored run of the variants that the rule prefers decides, or one that
+    is made now (``measure=True``); otherwise the rule alone, which needs no GPU. Errors: UnknownName and BadField, with what is
+    allowed.
     """
-    choice = best_of(use_cases.current(), op, sizes, dtype, compute=compute, direction=direction, device=device)
+    bench = use_cases.current()
+    by_rule = best_of(bench, op, sizes, dtype, compute=compute, direction=direction, device=device)
+    choice, _ = chosen(bench, by_rule, measure=measure, owner=owner())
     return choice.variant.name

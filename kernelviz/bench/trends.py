@@ -1,6 +1,6 @@
 """Use case: how the times of cases on a device change from run to run: levels, changes and regressions. `Bench.trends`."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter, itemgetter
@@ -58,6 +58,27 @@ class Trends:
         if case is None:
             return None
         return replace(self._explained(case), beside=self._store.runs.variants(case.trend.points[-1].run_id))
+
+    def together(
+        self, device_id: str, problem: Problem, digests: Mapping[str, str], *, least: Collection[str]
+    ) -> tuple[str, str, dict[str, float]] | None:
+        """Of the newest run on the device that planned the problem for all variants of `least`: its id, when it was begun, and
+        the cold times in seconds of its right variants. None if there is no such run with a time. `digests`: the sources that
+        variants must have, by name; a run in which one of them had another source does not count. Raises UnknownName."""
+        uuid = self._devices[device_id].uuid
+        rows = [
+            row
+            for name in digests
+            for row in self._store.trends.times(uuid, case_key=case_key(problem, name))
+            if row.cold_s is not None
+        ]
+        by_run = groupby(sorted(rows, key=attrgetter("at", "run_id"), reverse=True), key=attrgetter("run_id", "at"))
+        for (run_id, at), group in by_run:
+            same = {row.variant: row for row in group}
+            as_now = all(row.digest == digests[name] for name, row in same.items())
+            if as_now and set(least) <= set(self._store.runs.variants(run_id)):
+                return run_id, at, {name: row.cold_s[0] for name, row in same.items() if row.cold_s is not None}
+        return None
 
     def slower(self, cases: Sequence[CaseTrend]) -> tuple[CaseTrend, ...]:
         """Those of the cases that are slower than at their best level, the largest slow-down first, with what changed at the same

@@ -1,13 +1,15 @@
-"""`kernelviz best`: the own variant that a user should get for a problem, and the rule that chooses it."""
+"""`kernelviz best`: the own variant that a user should get for a problem, by the rule of its op or by a measurement."""
 
 from typing import Annotated, cast, get_args
 
 import typer
 
 from kernelviz import bench as use_cases
+from kernelviz.bench.best import Best
 from kernelviz.bench.best import best as best_of
+from kernelviz.bench.measured_choice import CANDIDATES, MeasuredChoice, chosen
 from kernelviz.cli import console, options
-from kernelviz.core import Direction, check_name
+from kernelviz.core import Direction, check_name, units
 from kernelviz.text import format_problem
 
 
@@ -25,23 +27,49 @@ def best(
             "otherwise the first of these cards.",
         ),
     ] = None,
+    measure: Annotated[
+        bool,
+        typer.Option(
+            "--measure",
+            help=f"Measure the first {CANDIDATES} variants that the rule names on the GPU of this machine, unless a stored run "
+            "has them. The fastest right one is printed; the run is stored.",
+        ),
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
-    """Print which own variant (Triton, Gluon, CUDA C++) the rule of the op chooses for a problem, and the rule.
+    """Print which own variant (Triton, Gluon, CUDA C++) a user should get for a problem, and the rule of the op.
 
-    The rule depends on sizes, number format, direction and facts of the card. It never chooses a variant of a library,
-    nor one that runs only if it is named. A variant that the card or the problem does not allow is passed over. In
-    Python, `kernelviz.best` binds the variant to your tensors.
+    The rule depends on sizes, number format, direction and facts of the card. It never names a variant of a library,
+    nor one that runs only if it is named. A variant that the card or the problem does not allow is passed over. Where a stored
+    run on this GPU has the first variants of the rule, the fastest right one of that run is printed. In Python,
+    `kernelviz.best` measures and binds the variant to your tensors.
     """
     check_name("direction", direction, get_args(Direction))
     sizes = options.parse_sizes(size)
-    chosen = best_of(
-        use_cases.current(), op, sizes, dtype, compute=compute, direction=cast(Direction, direction), device=device
-    )
+    bench = use_cases.current()
+    by_rule = best_of(bench, op, sizes, dtype, compute=compute, direction=cast(Direction, direction), device=device)
+    choice, measured = chosen(bench, by_rule, measure=measure, owner=console.owner())
     if as_json:
-        console.print_json(chosen.record)
+        console.print_json(choice.record | {"by_rule": by_rule.variant.name, "measured": measured_record(measured)})
         return
-    console.echo(chosen.variant.name)
-    console.err().print(f"{format_problem(chosen.problem)} on {chosen.device.name}", markup=False, highlight=False)
-    console.err().print(f"Rule: {chosen.rule}", markup=False, highlight=False)
-    console.err().print(f"Variant: {chosen.variant.summary}", markup=False, highlight=False)
+    console.echo(choice.variant.name)
+    for line in described(choice, by_rule, measured, asked=measure):
+        console.err().print(line, markup=False, highlight=False)
+
+
+def measured_record(measured: MeasuredChoice | None) -> dict[str, object] | None:
+    """The measurement as plain values."""
+    return None if measured is None else {"run": measured.run_id, "at": measured.at, "cold_s": dict(measured.seconds)}
+
+
+def described(choice: Best, by_rule: Best, measured: MeasuredChoice | None, *, asked: bool) -> list[str]:
+    """What the command says beside the name: problem, card, rule and measurement."""
+    lines = [f"{format_problem(choice.problem)} on {choice.device.name}", f"Rule: {choice.rule}"]
+    if measured is not None:
+        times = ", ".join(f"{name} {units.seconds(seconds)}" for name, seconds in measured.seconds.items())
+        lines.append(
+            f"Measured (run {measured.run_id}, cold device times): {times}. The rule prefers {by_rule.variant.name}."
+        )
+    elif asked:
+        lines.append("Not measured: none of the variants gave a right result, or only one solves the problem.")
+    return [*lines, f"Variant: {choice.variant.summary}"]

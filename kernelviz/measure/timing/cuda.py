@@ -227,12 +227,13 @@ class CudaTimer:
         flat = [t for r in rounds for t in r if isinstance(t, CudaTimed)]
         graph_indices = [self._graph_index + i for i, r in enumerate(rounds) for _ in r]
         self._graph_index += len(rounds)
-        load_s, again = sum(self.block_s(t) for t in flat), True
-        while again:
+        load_s = sum(self.block_s(t) for t in flat)
+        while True:
             rested = self._burst.begin([t.pace for t in flat], load_s)
             blocks = self._blocks(flat, graph_indices)
             clocks = [(t.pace, block.clock_hz) for t, block in zip(flat, blocks, strict=True)]
-            again = self._burst.lost_clock(clocks, rested=rested)
+            if not self._burst.lost_clock(clocks, rested=rested):
+                break
         ends = iter(blocks)
         return [[next(ends) for _ in r] for r in rounds]
 
