@@ -125,7 +125,7 @@ def lines_of_a_recorded_run() -> list[dict[str, object]]:
     results = {row.problem.key: tuple(r for r in run.results if r.problem == row.problem) for row in rows}
     device = run.environment.device
     return [
-        list_a.line_of(one, "a seed", device, results[one.problem.key], row)
+        list_a.line_of(one, "a seed", device, results[one.problem.key], row, auto=row.choice)
         for one, row in zip(drawn, rows, strict=True)
     ]
 
@@ -139,11 +139,15 @@ def test_a_file_is_read_and_the_rules_can_choose_again(tmp_path: Path) -> None:
         list_a.numbers_in(file, "list B")
     lines_read = read_list.read(file)
     assert all(line.ratio and line.auto_ratio for line in lines_read)
-    assert read_list.read(file, rules=True) == lines_read
+    by_rule = read_list.read(file, rules=True)
+    assert [(line.auto, line.auto_ratio) for line in by_rule] == [(line.auto, line.rule_ratio) for line in lines_read]
+    every = read_list.read(file, rules=True, candidates=99)
+    assert {line.auto_ratio for line in every} == {1.0}
     text = "\n".join(read_list.report(lines_read))
     assert text.startswith("NVIDIA H200, memory-bound ops")
     assert f"{len(lines)} problems, {len(lines)} compared" in text
     assert "auto within 3 % of the best own variant" in text
+    assert f"the rule alone: {sum((line.rule_ratio or 0) >= 1 / 1.03 for line in lines_read)} of {len(lines)} (" in text
 
 
 def test_a_miss_and_a_bad_choice_are_listed_and_a_choice_without_a_time_counts_as_zero(tmp_path: Path) -> None:

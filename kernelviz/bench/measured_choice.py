@@ -45,7 +45,7 @@ def stored_choice(bench: Bench, best: Best) -> MeasuredChoice | None:
     if newest is None:
         return None
     run_id, at, times_s = newest
-    return MeasuredChoice(run_id, at, dict(sorted(times_s.items(), key=lambda item: item[1])))
+    return MeasuredChoice(run_id, at, dict(sorted(times_s.items(), key=lambda named: named[1])))
 
 
 def measure_choice(bench: Bench, best: Best, *, owner: str = "") -> MeasuredChoice | None:
@@ -79,5 +79,5 @@ def in_measured_order(best: Best, known: MeasuredChoice) -> Best:
     without a right result is left out."""
     by_name = {variant.name: variant for variant in best.variants}
     measured = tuple(by_name[name] for name in known.seconds)
-    others = {*by_name} - {*known.seconds} - {*candidates_of(best)}
-    return replace(best, variants=(*measured, *(variant for variant in best.variants if variant.name in others)))
+    rest = {*by_name} - {*known.seconds} - {*candidates_of(best)}
+    return replace(best, variants=(*measured, *(variant for variant in best.variants if variant.name in rest)))

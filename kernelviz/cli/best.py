@@ -53,7 +53,7 @@ def best(
         console.print_json(choice.record | {"by_rule": by_rule.variant.name, "measured": measured_record(measured)})
         return
     console.echo(choice.variant.name)
-    for line in described(choice, by_rule, measured, asked=measure):
+    for line in described(choice, by_rule, measured, attempted=measure):
         console.err().print(line, markup=False, highlight=False)
 
 
@@ -62,7 +62,7 @@ def measured_record(measured: MeasuredChoice | None) -> dict[str, object] | None
     return None if measured is None else {"run": measured.run_id, "at": measured.at, "cold_s": dict(measured.seconds)}
 
 
-def described(choice: Best, by_rule: Best, measured: MeasuredChoice | None, *, asked: bool) -> list[str]:
+def described(choice: Best, by_rule: Best, measured: MeasuredChoice | None, *, attempted: bool) -> list[str]:
     """What the command says beside the name: problem, card, rule and measurement."""
     lines = [f"{format_problem(choice.problem)} on {choice.device.name}", f"Rule: {choice.rule}"]
     if measured is not None:
@@ -70,6 +70,6 @@ def described(choice: Best, by_rule: Best, measured: MeasuredChoice | None, *, a
         lines.append(
             f"Measured (run {measured.run_id}, cold device times): {times}. The rule prefers {by_rule.variant.name}."
         )
-    elif asked:
+    elif attempted:
         lines.append("Not measured: none of the variants gave a right result, or only one solves the problem.")
     return [*lines, f"Variant: {choice.variant.summary}"]

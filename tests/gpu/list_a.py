@@ -1,5 +1,8 @@
 """Measure list A: 400 problems over all ops, number formats and directions, with every own variant, auto and every library.
 
+First each problem's choice is measured as `kernelviz.best` does it (`auto`: the fastest of the first variants of the rule, in a
+short run of its own), then all variants in another run, by which it is judged. `by_rule`: the first variant of the rule.
+
     python tests/gpu/list_a.py FILE.jsonl --most-s SECONDS [--seed HASH] [--memory-bound] [--part 1/4] [--spread]
 
 Each line of the file is a problem with its times. A problem that the file has already is not measured again, so call it
@@ -29,7 +32,8 @@ import read_list
 from drawn_list import COUNT, Drawn, is_memory_bound, problems
 
 from kernelviz.bench import Bench, recording
-from kernelviz.bench.best import auto_names
+from kernelviz.bench.best import auto_names, best_of_problem
+from kernelviz.bench.measured_choice import chosen
 from kernelviz.core import LIVING, BadField, Device, Failure, KernelvizError, Method, Plan, Problem, Result, Run
 from kernelviz.hardware.discovery import discover
 from kernelviz.metrics.figures import again_of, figure_of
@@ -94,6 +98,16 @@ def measured(bench: Bench, drawn: Sequence[Drawn], device: str) -> Run:
     return run
 
 
+def choice_of(bench: Bench, problem: Problem, device: str) -> str | None:
+    """The variant that `kernelviz.best` binds for a problem on this GPU, by a short run; None where no own variant solves it."""
+    try:
+        by_rule = best_of_problem(bench, op_named(problem.op), problem, bench.device(device))
+        choice, _ = chosen(bench, by_rule, measure=True)
+    except KernelvizError:
+        return None
+    return choice.variant.name
+
+
 def line_of(
     drawn: Drawn,
     seed: str,
@@ -103,6 +117,7 @@ def line_of(
     baseline: str = "",
     error: str = "",
     seconds: float | None = None,
+    auto: str | None = None,
 ) -> dict[str, Any]:
     """A line of the file: the problem, the card, cold device times in seconds, what failed, and the verdict on own and library.
 
@@ -123,7 +138,8 @@ def line_of(
         **facts_of(device),
         "own_s": {name: time_s(result) for name, result in timed.items() if result.backend in OWN},
         "library_s": {name: time_s(result) for name, result in timed.items() if result.backend not in OWN},
-        "auto": None if row is None else row.choice,
+        "auto": auto,
+        "by_rule": None if row is None else row.choice,
         "verdict": None if row is None else _verdict(row, next((r for r in results if r.variant == baseline), None)),
         "failed": {
             result.variant: {"stage": result.outcome.stage, "message": result.outcome.message}
@@ -189,6 +205,8 @@ def measure(
     while rest and time.monotonic() - begun_s < most_s:
         some = rest.pop(0)
         run_begun_s = time.monotonic()
+        autos = {one.number: choice_of(bench, one.problem, device) for one in some}
+        choice_s = time.monotonic() - run_begun_s
         try:
             run = measured(bench, some, device)
         except KernelvizError as error:
@@ -208,7 +226,9 @@ def measure(
                     rows.get(one.problem.key),
                     run.plan.baseline,
                     seconds=round((time.monotonic() - run_begun_s) / len(some), 2),
+                    auto=autos[one.number],
                 )
+                | {"choice_seconds": round(choice_s / len(some), 2)}
                 for one in some
                 if one not in alone
             ]

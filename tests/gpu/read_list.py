@@ -1,15 +1,18 @@
 """Read a file of `list_a.py`: how own variants do against libraries, and auto against the best own variant.
 
-    python tests/gpu/read_list.py FILE.jsonl [--rules] [--by-op]
+    python tests/gpu/read_list.py FILE.jsonl [--rules [--candidates 5]] [--by-op]
 
-With --rules, the rules of this checkout choose again among the measured variants, instead of those that chose at that
-time. So a rule can be changed and judged without a GPU. --by-op adds a line for each op and direction, the most misses first.
+With --rules, the rules of this checkout choose again among the measured variants, instead of what was chosen at that time. So a
+rule can be changed and judged without a GPU. --candidates 5: the fastest of the first five variants of the rule, by these
+times; `kernelviz.best` measures as many, but in a run of its own. --by-op adds a line for each op and direction, the most
+misses first.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,7 +34,8 @@ LISTED = 15
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A problem of the list. `ratio`: best library over best own variant; `auto_ratio`: best own variant over auto."""
+    """A problem of the list. `ratio`: best library over best own variant; `auto_ratio`: best own variant over auto.
+    `rule_ratio`: the same for the first variant of the rule, where auto was measured; else None."""
 
     problem: Problem
     card: str
@@ -39,6 +43,7 @@ class Line:
     library_s: dict[str, float]
     auto: str | None
     verdict: str | None
+    by_rule: str | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -58,30 +63,38 @@ class Line:
     @property
     def auto_ratio(self) -> float | None:
         """0 where auto has no correct time and another own variant has one."""
+        return self._ratio_of(self.auto or "")
+
+    @property
+    def rule_ratio(self) -> float | None:
+        return None if self.by_rule is None else self._ratio_of(self.by_rule)
+
+    def _ratio_of(self, variant: str) -> float | None:
         if not self.own_s:
             return None
-        auto_s = self.own_s.get(self.auto or "")
-        return 0.0 if auto_s is None else min(self.own_s.values()) / auto_s
+        seconds = self.own_s.get(variant)
+        return 0.0 if seconds is None else min(self.own_s.values()) / seconds
 
 
-def read(file: Path, *, rules: bool = False) -> list[Line]:
-    """The lines of the file."""
-    return [_line(json.loads(text), rules=rules) for text in file.read_text().splitlines()]
+def read(file: Path, *, rules: bool = False, candidates: int = 1) -> list[Line]:
+    """The lines of the file. `rules`: with the fastest of the first `candidates` variants of this checkout's rules as auto."""
+    return [_line(json.loads(text), rules=rules, most=candidates) for text in file.read_text().splitlines()]
 
 
-def _line(values: dict[str, Any], *, rules: bool) -> Line:
+def _line(values: dict[str, Any], *, rules: bool, most: int) -> Line:
     problem = Problem(**{name: values[name] for name in ("op", "sizes", "dtype", "compute", "direction")})
     return Line(
         problem=problem,
         card=values["card"],
         own_s=values["own_s"],
         library_s=values["library_s"],
-        auto=_by_rules(problem, values) if rules else values["auto"],
+        auto=_by_rules(problem, values, most) if rules else values["auto"],
         verdict=values["verdict"],
+        by_rule=None if rules else values.get("by_rule"),
     )
 
 
-def _by_rules(problem: Problem, values: dict[str, Any]) -> str | None:
+def _by_rules(problem: Problem, values: dict[str, Any], most: int) -> str | None:
     card = Card(
         compute_capability=tuple(values["compute_capability"]),
         multiprocessors=values["multiprocessors"],
@@ -89,7 +102,8 @@ def _by_rules(problem: Problem, values: dict[str, Any]) -> str | None:
     )
     names = (variant.name for variant in candidates(op_named(problem.op), problem, card))
     unavailable = {name for name, failure in values["failed"].items() if failure["stage"] == "unavailable"}
-    return next((name for name in names if name not in unavailable), None)
+    first = [name for name in names if name not in unavailable][:most]
+    return min(first, key=lambda name: values["own_s"].get(name, math.inf), default=None)
 
 
 def summary(lines: Sequence[Line]) -> list[str]:
@@ -103,12 +117,16 @@ def summary(lines: Sequence[Line]) -> list[str]:
     near = sum((line.auto_ratio or 0) >= 1 / MOST_SLOWER for line in chosen)
     below = sum((line.ratio or 0) < WORST for line in compared)
     worst_auto = min((line.auto_ratio or 0 for line in chosen), default=0)
+    ruled = [line.rule_ratio for line in lines if line.rule_ratio is not None]
+    near_rule = sum(ratio >= 1 / MOST_SLOWER for ratio in ruled)
+    alone = [f"the rule alone: {near_rule} of {len(ruled)} ({100 * near_rule / len(ruled):.1f} %)"] if ruled else []
     return [
         f"{len(lines)} problems, {len(compared)} compared: geometric mean of own / best library {mean:.3f}",
         f"{level} of {len(compared)} ({100 * level / len(compared):.1f} %) at least {LEVEL} by the verdict rule, "
         f"{below} below {WORST}",
         f"auto within {100 * (MOST_SLOWER - 1):.0f} % of the best own variant: {near} of {len(chosen)} "
         f"({100 * near / len(chosen):.1f} %), {worst_auto:.3f} of it at the least",
+        *alone,
     ]
 
 
@@ -171,9 +189,10 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("--rules", action="store_true")
+    parser.add_argument("--candidates", type=int, default=1)
     parser.add_argument("--by-op", action="store_true")
     given = parser.parse_args(arguments)
-    lines = read(given.file, rules=given.rules)
+    lines = read(given.file, rules=given.rules, candidates=given.candidates)
     print("\n".join([*report(lines), *(by_op(lines) if given.by_op else ())]))  # noqa: T201
     return 0
 

@@ -71,20 +71,24 @@ def entries() -> Iterator[list[Entry]]:
 
 def problems(op: Op, variant: Variant, way: Way) -> list[Problem]:
     """Of odd and of large sizes all; but if the variant takes both 16-bit formats, each of them gets every second size, so
-    that together they get all: vectors and accesses have the same widths, and other numbers follow from conversions."""
+    that together they get all: vectors and accesses have the same widths, and other numbers follow from conversions. All formats
+    of a library's variant share the sizes like this: what is asked of it is whether it is called as it must be."""
     limit = LATE_SIZES if variant.slow_compile else None
     sizes = (*odd_sizes(op)[-(limit or 0) :], *large_sizes(op)[:limit])
     of_way = [way.problem(op, s) for s in sizes]
-    if limit or way.dtype not in HALVES or (op.name, variant.name) in WRONG or not _takes_both(op, variant, way):
+    sharing = _sharing(op, variant, way)
+    if limit or way.dtype not in sharing or (op.name, variant.name) in WRONG:
         return of_way
-    taken = [problem for problem in of_way if variant.refuses(problem) is None]
-    return taken[HALVES.index(way.dtype) :: 2] or of_way
+    admitted = [problem for problem in of_way if variant.refuses(problem) is None]
+    return admitted[sharing.index(way.dtype) :: len(sharing)] or of_way
 
 
-def _takes_both(op: Op, variant: Variant, like: Way) -> bool:
-    """Whether the variant takes all 16-bit formats in this direction and compute precision."""
-    formats = {way.dtype for way in ways(op, variant) if (way.direction, way.compute) == (like.direction, like.compute)}
-    return formats.issuperset(HALVES)
+def _sharing(op: Op, variant: Variant, like: Way) -> tuple[str, ...]:
+    """The formats in this direction that share the sizes: both 16-bit ones of an own variant, all of a library's."""
+    same = [way.dtype for way in ways(op, variant) if (way.direction, way.compute) == (like.direction, like.compute)]
+    if not BACKENDS[variant.backend].written_here:
+        return tuple(dict.fromkeys(way.dtype for way in ways(op, variant) if way.direction == like.direction))
+    return HALVES if set(same) >= set(HALVES) else ()
 
 
 def called_and_replayed(op: Op, variant: Variant, problem: Problem) -> list[tuple[str, Accuracy]]:
