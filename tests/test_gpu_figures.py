@@ -105,21 +105,7 @@ NOT_CLICKED_YET = {
     *("column_sum", "uniform_fill", "branch_divergence"),
 }
 """New ops, of 2026-11-26 and 27, until the part one_click runs again."""
-NOT_ASKED_YET = {
-    *(("scale", "cuda_published"), ("scatter_add", "cuda_few_rows"), ("copy", "cuda_known_size")),
-    ("dropout", "cuda_scalar"),
-    *(
-        (op, f"cuda_{name}")
-        for op in ("cross_entropy", "cross_entropy_with_grad")
-        for name in ("slab", "slab_stages", "known_length", "split")
-    ),
-    *((op, "triton_known_size") for op in ("softmax", "cross_entropy", "cross_entropy_with_grad", "row_sum", "argmax")),
-    *((op, "triton_known_size") for op in ("transpose", "reshape_elementwise", "pointwise_chain")),
-    ("pointwise_chain_scalar", "triton_scalars_known_size"),
-    *((op, "triton_known_length") for op in ("quantize_fp8", "quantize_int8")),
-    *((op, "triton_known_size") for op in ("add", "mul", "div", "copy", "scale", "relu", "sigmoid", "silu", "gelu")),
-    *((op, "triton_known_size") for op in ("swiglu", "geglu", "cast_fp16", "cast_bf16", "cast_fp8")),
-}
+NOT_ASKED_YET: set[tuple[str, str]] = set()
 """New variants of other ops, until then."""
 
 
