@@ -29,7 +29,7 @@ def title() -> None:
     """The title, and what the page shows."""
     st.markdown("#### Libraries: where is a library faster?")
     st.caption(
-        "For each problem the fastest kernel written here, the one that you get by default (auto), and every library. The "
+        "For each problem the fastest kernel written here, the first one of the op's rule (auto), and every library. The "
         "problems where a library is furthest ahead come first. Choose a row to see every time and the rule of auto."
     )
 

@@ -31,7 +31,8 @@ def summary(rows: Sequence[ComparisonRow]) -> None:
     st.markdown(
         f"**{plain(sentence_case(conclusion(rows)))}.** {plain(sentence_case(describe_auto(AutoSummary.of(rows))))}. "
         f":gray[{plain(source)}]",
-        help="The rules of auto were made with the recorded runs, so for these they say how well the rules fit. Times are device "
+        help="Auto is the variant that the op's rule names first; on a GPU, `kernelviz.best` measures the first five and takes "
+        "the fastest. The rules were made with the recorded runs, so for these they say how well the rules fit. Times are device "
         "times with cold caches of one session for each problem.",
     )
 
