@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.best import Best
 from kernelviz.core import LIVING, BadField, Method, Plan
+from kernelviz.ops import Variant
 
 CANDIDATES = 5
 """How many of the variants that a rule names are measured, the best first."""
@@ -31,7 +32,12 @@ class MeasuredChoice:
 
 def candidates_of(best: Best) -> tuple[str, ...]:
     """The names of the variants that are measured."""
-    return tuple(variant.name for variant in best.variants[:CANDIDATES])
+    return tuple(variant.name for variant in _comparable(best)[:CANDIDATES])
+
+
+def _comparable(best: Best) -> list[Variant]:
+    """Without variants that change inputs which the rule's first variant leaves as they are."""
+    return [variant for variant in best.variants if {*variant.mutates} <= {*best.variant.mutates}]
 
 
 def stored_choice(bench: Bench, best: Best) -> MeasuredChoice | None:
@@ -40,7 +46,7 @@ def stored_choice(bench: Bench, best: Best) -> MeasuredChoice | None:
     of them was right."""
     if all(best.device != here for here in bench.devices()):
         return None
-    digests = {variant.name: variant.source_digest() for variant in best.variants}
+    digests = {variant.name: variant.source_digest() for variant in _comparable(best)}
     newest = bench.trends.together(best.device.id, best.problem, digests, least=candidates_of(best))
     if newest is None:
         return None
