@@ -17,12 +17,10 @@ from kernelviz.ops.catalog.discovery import FAMILIES
 Lines = dict[tuple[str, str], compile_record.Line]
 
 
-def _cases() -> Iterator[object]:
+def _variants() -> Iterator[object]:
     for op, v in OWN:
-        for arch in v.targets:
-            group = pytest.mark.xdist_group(f"compile-{shard_of(op, v)}")
-            for p in compile_problems(op, v, arch):
-                yield pytest.param(arch, shard_of(op, v), f"{v.name} | {p.key}", marks=group)
+        shard = shard_of(op, v)
+        yield pytest.param(shard, op, v, marks=pytest.mark.xdist_group(f"compile-{shard}"), id=f"{op.name}-{v.name}")
 
 
 pytestmark = pytest.mark.timeout(900)
@@ -43,15 +41,19 @@ def compiled(request: pytest.FixtureRequest, compiler_cache: Path) -> Lines:
     return _compiled[shard]
 
 
-@pytest.mark.parametrize(("arch", "shard", "case"), list(_cases()))
-def test_kernel_compiles(arch: str, shard: int, case: str, compiled: Lines) -> None:
-    found = compiled[arch, case]
-    assert found["ok"], found["message"]
-    if found.get("refused"):
-        name = case.split(" | ")[0]
-        others = [line for (at, of), line in compiled.items() if at == arch and of.split(" | ")[0] == name]
-        assert any(line.get("kernels") for line in others), "it refuses every size"
-        pytest.skip(str(found["message"]))
+@pytest.mark.parametrize(("shard", "op", "variant"), list(_variants()))
+def test_kernels_compile(shard: int, op: Op, variant: Variant, compiled: Lines) -> None:
+    """For each architecture, at every size that it does not refuse, and at one at least."""
+    for arch in variant.targets:
+        cases = [f"{variant.name} | {problem.key}" for problem in compile_problems(op, variant, arch)]
+        assert cases
+        found = {case: compiled[arch, case] for case in cases}
+        assert {case: line["message"] for case, line in found.items() if not line["ok"]} == {}, arch
+        of_variant = (line for (at, of), line in compiled.items() if at == arch and of.split(" | ")[0] == variant.name)
+        some = not any(line.get("refused") for line in found.values()) or any(
+            line.get("kernels") for line in of_variant
+        )
+        assert some, f"it refuses every size on {arch}"
 
 
 SHARD = pytest.mark.parametrize(
