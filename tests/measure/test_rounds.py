@@ -8,7 +8,7 @@ import pytest
 
 from kernelviz.core.notes import BaselineMoved, MeasuredAgain, SlowBlocks, StoppedEarly
 from kernelviz.core.problem import PASSES, STEADY_S, Method
-from kernelviz.measure.timing.burst import LOAD_S, WINDOW_S, Burst, Pace
+from kernelviz.measure.timing.burst import LOAD_S, WINDOW_S, Burst, Pace, is_lower
 from kernelviz.measure.timing.rounds import RETRIES, TIMES_AGAIN, Rounds, Series
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, DeviceTimer
 from kernelviz.metrics.statistics import MIN_BLOCKS
@@ -337,6 +337,33 @@ def test_calls_whose_clock_holds_rest_once_and_the_others_before_each_batch(monk
         assert slept_s == pytest.approx(WINDOW_S, rel=0.01)
     assert burst.waits_s(LOAD_S) == pytest.approx(WINDOW_S, rel=0.01)
     assert batch(light, 1984) == (False, False, 0.0)
+    burst.discard()
+    assert batch(light, 1984)[:2] == (True, False), "the one behind a disturbed batch rests"
+    burst.discard()
+    assert len(light.rested_hz) == 4, "the clocks of a discarded batch do not count"
+
+
+def test_a_call_that_loses_clock_beside_calls_that_do_not_is_noticed() -> None:
+    noise = random.Random(3)
+    heavy, light = Pace(), [Pace() for _ in range(7)]
+
+    def blocks(mhz: dict[int, float], rounds: int) -> list[tuple[Pace, float]]:
+        every = [(heavy, mhz[0]), *((pace, mhz[1]) for pace in light)]
+        return [(pace, level * 1e6 * noise.gauss(1, 0.004)) for _ in range(rounds) for pace, level in every]
+
+    for pace, hz in blocks({0: 1618, 1: 1980}, 4):
+        pace.rested_hz.append(hz)
+    found = {
+        name: sum(is_lower(blocks(mhz, 9)) for _ in range(100))
+        for name, mhz in {
+            "none": {0: 1618, 1: 1980},
+            "one loses 2 %": {0: 1586, 1: 1980},
+            "all lose 1 %": {0: 1602, 1: 1960},
+            "the light ones lose more": {0: 1600, 1: 1600},
+        }.items()
+    }
+    assert found["none"] <= 5
+    assert min(count for name, count in found.items() if name != "none") >= 95, found
 
 
 def test_a_batch_without_a_known_clock_always_rests() -> None:

@@ -1,7 +1,7 @@
 """Bursts: how much load a device gets at once, so that its clock is that of a short load.
 
 A device under long load reaches its power limit and lowers its clock. So load is limited to LOAD_S in any window of WINDOW_S,
-until the measured clock shows that these calls do not need it: the first batch of blocks follows a rest, the following ones
+until the measured clock shows that these calls do not need it: the first blocks follow a rest, the following batches
 follow each other at once, and if the clock of such a batch is lower, it is measured again behind a rest, and so are all later
 ones of these calls. Figures of 15 calls with and without rests: docs/measuring.md, "Rests between bursts".
 """
@@ -11,13 +11,15 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from statistics import fmean, pstdev
+from statistics import fmean
 
 LOAD_S, WINDOW_S = 0.040, 0.200
 """At most LOAD_S of load in any window of WINDOW_S. A product of 8192^3 in bf16 without rests has lost 1 % of its clock after 0.1
 s and 7 % after 1 s (H200, 2026-11-30)."""
 LOST_CLOCK = 0.003
-"""A batch whose clock is lower by more than this, beyond twice the standard error of the difference, is measured again."""
+"""A batch whose clock is lower by more than this, beyond what blocks scatter, is measured again."""
+LEAST_RESTED = 3
+"""Blocks of a call behind a rest, from which its clock there is known."""
 
 
 @dataclass(slots=True)
@@ -27,6 +29,11 @@ class Pace:
 
     rested_hz: list[float] = field(default_factory=list)
     needs_rests: bool = False
+
+    @property
+    def must_rest(self) -> bool:
+        """Whether a batch of the call must follow a rest."""
+        return self.needs_rests or len(self.rested_hz) < LEAST_RESTED
 
 
 Clocks = Sequence[tuple[Pace, float | None]]
@@ -38,7 +45,9 @@ class Burst:
 
     def __init__(self) -> None:
         self._load: deque[tuple[float, float]] = deque()
+        self._recorded: list[Pace] = []
         self._rests = True
+        self._discarded = False
 
     def count(self, coming_s: float) -> None:
         """Count load that begins now and lasts `coming_s` seconds, without a rest before it."""
@@ -51,9 +60,10 @@ class Burst:
         self.count(coming_s)
 
     def begin(self, paces: Sequence[Pace], coming_s: float) -> bool:
-        """Before a batch of these calls: rest if one of them needs it or its clock is not known yet. Returns whether it was
-        a batch with a rest."""
-        rested = any(pace.needs_rests or not pace.rested_hz for pace in paces)
+        """Before a batch of these calls: rest if one of them needs it, if its clock is not known well enough yet, or if the last
+        batch was discarded. Returns whether the batch is one behind a rest."""
+        rested = self._discarded or any(pace.must_rest for pace in paces)
+        self._discarded = False
         if rested:
             self.rest(coming_s)
         else:
@@ -63,6 +73,7 @@ class Burst:
     def lost_clock(self, clocks: Clocks, *, rested: bool) -> bool:
         """After a batch: whether its clock was lower than behind a rest, so that it must be measured again behind one."""
         known = [(pace, hz) for pace, hz in clocks if hz is not None]
+        self._recorded = [pace for pace, _ in known] if rested else []
         if rested:
             for pace, hz in known:
                 pace.rested_hz.append(hz)
@@ -71,8 +82,14 @@ class Burst:
             lost = is_lower(known)
             for pace, _ in clocks:
                 pace.needs_rests = pace.needs_rests or lost
-        self._rests = any(pace.needs_rests or not pace.rested_hz for pace, _ in clocks)
+        self._rests = any(pace.must_rest for pace, _ in clocks)
         return lost
+
+    def discard(self) -> None:
+        """The last batch does not count, because something disturbed it: neither do its clocks, and the next one rests."""
+        for pace in self._recorded:
+            pace.rested_hz.pop()
+        self._recorded, self._discarded = [], True
 
     def waits_s(self, coming_s: float) -> float:
         """About how long the next batch of the same calls would rest, in seconds."""
@@ -93,19 +110,31 @@ class Burst:
 
 
 def is_lower(clocks: Sequence[tuple[Pace, float]]) -> bool:
-    """Whether the clock of a batch is lower than that of the same calls behind a rest: by more than LOST_CLOCK and twice the
-    standard error of the difference. Blocks of all calls count together, because they share the clock.
+    """Whether the clock of a batch is lower than that of the same calls behind a rest: the mean of all by more than LOST_CLOCK
+    and two standard errors of the difference, or that of one call by more than it and three. The errors follow from the
+    scatter within calls, so calls that lose more than those beside them are noticed, too.
 
     >>> light = Pace(rested_hz=[1980e6, 1984e6, 1982e6])
-    >>> is_lower([(light, 1981e6), (light, 1983e6), (light, 1980e6)])
+    >>> heavy = Pace(rested_hz=[1618e6, 1617e6, 1619e6])
+    >>> is_lower([(light, 1981e6), (light, 1983e6), (heavy, 1617e6), (heavy, 1618e6)])
     False
-    >>> heavy = Pace(rested_hz=[1618e6, 1617e6, 1618e6])
-    >>> is_lower([(heavy, 1596e6), (heavy, 1594e6), (heavy, 1595e6)])
+    >>> is_lower([(light, 1981e6), (light, 1983e6), (heavy, 1596e6), (heavy, 1594e6)])
     True
     """
-    if not clocks:
+    by_call: dict[int, tuple[Pace, list[float]]] = {}
+    for pace, hz in clocks:
+        by_call.setdefault(id(pace), (pace, []))[1].append(hz)
+    if not by_call:
         return False
-    shares = [hz / fmean(pace.rested_hz) for pace, hz in clocks]
-    before = sum(len(pace.rested_hz) for pace in {id(pace): pace for pace, _ in clocks}.values())
-    error = pstdev(shares) * math.sqrt(1 / len(shares) + 1 / before)
-    return fmean(shares) < 1 - LOST_CLOCK - 2 * error
+    means = [(fmean(now), fmean(pace.rested_hz)) for pace, now in by_call.values()]
+    squares = sum(
+        sum((hz / now_hz - 1) ** 2 for hz in now) + sum((hz / rested_hz - 1) ** 2 for hz in pace.rested_hz)
+        for (pace, now), (now_hz, rested_hz) in zip(by_call.values(), means, strict=True)
+    )
+    free = sum(len(now) + len(pace.rested_hz) - 2 for pace, now in by_call.values())
+    scatter = math.sqrt(squares / max(free, 1))
+    shares = [now_hz / rested_hz for now_hz, rested_hz in means]
+    errors = [scatter * math.sqrt(1 / len(now) + 1 / len(pace.rested_hz)) for pace, now in by_call.values()]
+    if any(share < 1 - LOST_CLOCK - 3 * error for share, error in zip(shares, errors, strict=True)):
+        return True
+    return fmean(shares) < 1 - LOST_CLOCK - 2 * math.hypot(*errors) / len(errors)

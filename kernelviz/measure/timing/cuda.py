@@ -292,6 +292,9 @@ class CudaTimer:
     def waits_s(self, coming_s: float) -> float:
         return self._burst.waits_s(coming_s)
 
+    def discard(self) -> None:
+        self._burst.discard()
+
 
 def _clock_hz(cycles: Sequence[Sequence[int]], elapsed_ns: int, *, traced: bool) -> float | None:
     """The SM clock: median over SMs of counted cycles by the elapsed time.

@@ -200,6 +200,7 @@ class Rounds:
             batch = self._collected(series, orders)
             if self.disturbed() and repeated < RETRIES:
                 repeated += 1
+                self.timer.discard()
                 for s in series:
                     s.retried += count
                 continue
@@ -268,6 +269,7 @@ class Rounds:
                     break
                 for i in slow:
                     series[i].retried += 1
+                self.timer.discard()
                 rounds[position] = self.timer.collect([[series[i].timed for i in order]])[0]
         return rounds
 

@@ -212,6 +212,10 @@ class DeviceTimer(Protocol):
     def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[BlockSamples]]:
         """One block of every call, round by round, in the order given. Raises when the device fails."""
 
+    def discard(self) -> None:
+        """The last batch of `collect` does not count, because something disturbed it; the next one follows a rest."""
+        return None
+
     def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[BlockSamples]:
         """Back-to-back blocks, after at least `before_s` seconds of the same load. Fewer, or none, when stopped."""
 

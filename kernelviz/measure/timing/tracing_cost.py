@@ -28,7 +28,8 @@ attempts is made: for a call of 0.36 s the usual attempts take 10 s to determine
 RESOLVED_S, DOUBT_S = 0.3e-6, 0.15e-6
 """Differences below RESOLVED_S count as zero; within DOUBT_S of a limit that decides (`counted_s`) more attempts are made."""
 LIGHT_S = 100e-6
-"""Of a shorter call, a graph is mostly flushes, under which the clock holds, so there is no rest before it."""
+"""Before a graph of shorter calls there is no rest: none of those that were tried without rests lost clock (docs/measuring.md,
+"Rests between bursts"), and what is compared are two graphs that follow each other."""
 LEAST_ATTEMPTS = 4
 """With fewer valid attempts, the cost of tracing is unknown. With so many that all clearly count as zero, it is zero."""
 SHORTER_S, SHORTER_SHARE = 0.8e-6, 0.005
